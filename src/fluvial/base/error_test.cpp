@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/base/error.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+
+using namespace fluvial;
+
+TEST_CASE("a problem names value, allowed range and remedy") {
+    const InvalidArgument error(Problem{"queue_steps is out of range", "0", "1 to 1024", "Pass queue_steps=4"});
+    CHECK(std::string(error.what()) == "queue_steps is out of range: got 0; allowed: 1 to 1024. Pass queue_steps=4");
+}
+
+TEST_CASE("an error keeps its class when it is rethrown from its kind") {
+    const auto rethrown_as = [](const Error& error) {
+        try {
+            throw_error(error.kind(), error.what());
+        } catch (const Error& caught) {
+            CHECK(std::string(caught.what()) == error.what());
+            return std::string(caught.kind());
+        }
+    };
+    CHECK(rethrown_as(Error("x")) == "Error");
+    CHECK(rethrown_as(InvalidArgument("x")) == "InvalidArgument");
+    CHECK(rethrown_as(TimedOut("x")) == "TimedOut");
+    CHECK(rethrown_as(PeerLost("x")) == "PeerLost");
+    CHECK(rethrown_as(PeerStalled("x")) == "PeerStalled");
+    CHECK(rethrown_as(Refused("x")) == "Refused");
+    CHECK(rethrown_as(StaleContact("x")) == "StaleContact");
+    CHECK(rethrown_as(SystemError("x")) == "SystemError");
+}
+
+TEST_CASE("errno becomes a readable message") {
+    CHECK_THROWS_WITH_AS(throw_errno("cannot open the contact file", ENOENT, "Start the writer first"),
+                         "cannot open the contact file: got No such file or directory (errno 2). Start the writer first",
+                         SystemError);
+}
