@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# install rules: library and headers (component `cpp`), Python package (component `python`).
+
+include(CMakePackageConfigHelpers)
+
+set(fluvial_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Fluvial")
+
+install(TARGETS fluvial EXPORT FluvialTargets COMPONENT cpp)
+install(
+    DIRECTORY src/fluvial
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+    COMPONENT cpp
+    FILES_MATCHING
+    PATTERN "*.hpp")
+install(EXPORT FluvialTargets NAMESPACE Fluvial:: DESTINATION "${fluvial_cmake_dir}" COMPONENT cpp)
+
+configure_package_config_file(cmake/FluvialConfig.cmake.in FluvialConfig.cmake
+                              INSTALL_DESTINATION "${fluvial_cmake_dir}")
+write_basic_package_version_file(FluvialConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(
+    FILES "${CMAKE_CURRENT_BINARY_DIR}/FluvialConfig.cmake" "${CMAKE_CURRENT_BINARY_DIR}/FluvialConfigVersion.cmake"
+    DESTINATION "${fluvial_cmake_dir}"
+    COMPONENT cpp)
+
+# fluvial.pc names MPI's own include and link flags: not every MPI ships a .pc file.
+list(TRANSFORM MPI_C_INCLUDE_DIRS PREPEND "-I" OUTPUT_VARIABLE fluvial_pc_mpi_cflags)
+list(JOIN fluvial_pc_mpi_cflags " " fluvial_pc_mpi_cflags)
+list(JOIN MPI_C_LIBRARIES " " fluvial_pc_mpi_libs)
+set(fluvial_pc_mpi_libs "${MPI_C_LINK_FLAGS} ${fluvial_pc_mpi_libs}")
+configure_file(cmake/fluvial.pc.in fluvial.pc @ONLY)
+install(
+    FILES "${CMAKE_CURRENT_BINARY_DIR}/fluvial.pc"
+    DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig"
+    COMPONENT cpp)
