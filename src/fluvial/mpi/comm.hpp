@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A communicator of the library's own: the user's is duplicated once, so that messages of the two never mix.
+/// A communicator of the library's own: the user's is duplicated once, so that messages of the two
+/// never mix.
 #pragma once
-
-#include <mpi.h>
 
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <vector>
+
+#include <mpi.h>
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/describe/coordinates.hpp"
@@ -17,11 +18,13 @@ namespace fluvial::mpi {
 
 /// Tags that callers may use: 0 to tag_max. Higher ones belong to this folder.
 inline constexpr int tag_max = 16383;
+inline constexpr int tag_tree_merge = tag_max + 1;
 
-/// Move-only; owns its communicator until close(). Default constructed (and moved from) it is serial: rank 0 of 1,
-/// usable without MPI_Init, and no method calls MPI. Every method throws InvalidArgument after close() and SystemError
-/// when MPI fails: errors are returned on the duplicate, MPI never aborts the job. Collective methods must be called by
-/// all ranks in the same order; one thread at a time may use a Comm. P below is size().
+/// Move-only; owns its communicator until close(). Default constructed (and moved from) it is
+/// serial: rank 0 of 1, usable without MPI_Init, and no method calls MPI. Every method throws
+/// InvalidArgument after close() and SystemError when MPI fails: errors are returned on the
+/// duplicate, MPI never aborts the job. Collective methods must be called by all ranks in the same
+/// order; one thread at a time may use a Comm. P below is size().
 ///
 ///     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
 ///     const Index offset = comm.exscan_sum(n_local);
@@ -29,9 +32,9 @@ inline constexpr int tag_max = 16383;
 class Comm {
   public:
     Comm() = default;
-    /// Collective over `user`, blocking. Throws InvalidArgument when MPI is not initialised or already finalised, or
-    /// when `user` is MPI_COMM_NULL or an inter-communicator. Info hints of `user` (such as mpi_assert_no_any_tag) are
-    /// not inherited.
+    /// Collective over `user`, blocking. Throws InvalidArgument when MPI is not initialised or
+    /// already finalised, or when `user` is MPI_COMM_NULL or an inter-communicator. Info hints of
+    /// `user` (such as mpi_assert_no_any_tag) are not inherited.
     static Comm duplicate(MPI_Comm user);
     /// As duplicate, of the communicator with this Fortran handle (mpi4py: `comm.py2f()`).
     static Comm from_fortran(long handle);
@@ -45,18 +48,21 @@ class Comm {
 
     /// Collective, blocking. log2(P) messages a rank.
     void barrier() const;
-    /// The same, but throws TimedOut at the deadline: a dead or stopped peer is an error and not a hang. A later call of
-    /// either barrier() resumes the one that timed out, so a peer that was only late still meets it.
+    /// The same, but throws TimedOut at the deadline: a dead or stopped peer is an error and not a
+    /// hang. A later call of either barrier() resumes the one that timed out, so a peer that was
+    /// only late still meets it.
     void barrier(const Deadline& deadline) const;
 
-    /// The root's `bytes`, of any length (past 2 GiB too), on every rank; other ranks' `bytes` are ignored. Collective,
-    /// blocking. Two broadcasts: 8 bytes, then the payload. A rank without memory for it is a SystemError on all.
+    /// The root's `bytes`, of any length (past 2 GiB too), on every rank; other ranks' `bytes` are
+    /// ignored. Collective, blocking. Two broadcasts: 8 bytes, then the payload. A rank without
+    /// memory for it is a SystemError on all.
     std::vector<std::byte> bcast(std::span<const std::byte> bytes, int root) const;
-    /// Everybody's `bytes`, of any lengths, by rank. Collective, blocking. An allgather of 8 bytes, then one
-    /// allgatherv; P broadcasts instead when they sum to more than 2 GiB.
+    /// Everybody's `bytes`, of any lengths, by rank. Collective, blocking. An allgather of 8 bytes,
+    /// then one allgatherv; P broadcasts instead when they sum to more than 2 GiB.
     std::vector<std::vector<std::byte>> allgather(std::span<const std::byte> bytes) const;
 
-    /// Sum of `n` over the lower ranks; 0 on rank 0. Collective, blocking, 8 bytes in log2(P) messages, as the next four.
+    /// Sum of `n` over the lower ranks; 0 on rank 0. Collective, blocking, 8 bytes in log2(P)
+    /// messages, as the next four.
     Index exscan_sum(Index n) const;
     Index sum(Index n) const;
     Index min(Index n) const;
@@ -66,30 +72,35 @@ class Comm {
 
     /// Number of ranks that share memory with this one, itself included. Collective, blocking.
     int ranks_on_this_host() const;
-    /// The ranks that share memory with this one, in the order of this communicator. Collective, blocking; the result
-    /// is to be closed.
+    /// The ranks that share memory with this one, in the order of this communicator. Collective,
+    /// blocking; the result is to be closed.
     Comm split_by_host() const;
-    /// The ranks with the same non-negative `color`, ordered by `key`, then rank. Collective, blocking; the result is to
-    /// be closed. Throws InvalidArgument on all ranks when any color is negative.
+    /// The ranks with the same non-negative `color`, ordered by `key`, then rank. Collective,
+    /// blocking; the result is to be closed. Throws InvalidArgument on all ranks when any color is
+    /// negative.
     Comm split(int color, int key) const;
 
-    /// One message of any length. Blocking; returns when `bytes` may be reused. Throws InvalidArgument, before anything
-    /// is sent, for a rank or tag out of range, and always when serial: nobody is there to receive.
+    /// One message of any length. Blocking; returns when `bytes` may be reused. Throws
+    /// InvalidArgument, before anything is sent, for a rank or tag out of range, and always when
+    /// serial: nobody is there to receive.
     void send(std::span<const std::byte> bytes, int destination, int tag) const;
     /// The next message from `source` with `tag`, whatever its length. Blocking.
     std::vector<std::byte> recv(int source, int tag) const;
-    /// As send, but local. The Request owns `bytes`; it ends when the receiver has begun to receive at the latest.
+    /// As send, but local. The Request owns `bytes`; it ends when the receiver has begun to receive
+    /// at the latest.
     Request isend(std::vector<std::byte> bytes, int destination, int tag) const;
-    /// As above, from memory that `owner` keeps alive and unchanged until the Request is complete: no copy.
-    Request isend(std::span<const std::byte> bytes, std::shared_ptr<const void> owner, int destination,
-                  int tag) const;
-    /// Receives up to `bytes_max` into a buffer that the Request owns. Local. A longer message is a SystemError when it
-    /// is waited for.
+    /// As above, from memory that `owner` keeps alive and unchanged until the Request is complete:
+    /// no copy.
+    Request isend(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                  int destination, int tag) const;
+    /// Receives up to `bytes_max` into a buffer that the Request owns. Local. A longer message is a
+    /// SystemError when it is waited for.
     Request irecv(Index bytes_max, int source, int tag) const;
 
-    /// Frees the communicator. Collective; local and free of messages when serial, closed or after MPI_Finalize. After a
-    /// barrier that timed out and never completed the communicator is left to MPI_Finalize, because freeing it could
-    /// wait for the lost peer. The destructor frees nothing and warns on stderr when this was forgotten.
+    /// Frees the communicator. Collective; local and free of messages when serial, closed or after
+    /// MPI_Finalize. After a barrier that timed out and never completed the communicator is left to
+    /// MPI_Finalize, because freeing it could wait for the lost peer. The destructor frees nothing
+    /// and warns on stderr when this was forgotten.
     void close();
 
   private:
@@ -99,7 +110,6 @@ class Comm {
     };
 
     static Comm adopt(MPI_Comm owned);
-    std::vector<std::byte> buffer_on_all(Index bytes) const;
 
     std::unique_ptr<State, Forget> state_;
 };

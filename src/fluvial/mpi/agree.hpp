@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The second word of "validate locally, agree across ranks, then communicate".
+#pragma once
+
+#include <functional>
+
+#include "fluvial/mpi/comm.hpp"
+
+namespace fluvial::mpi {
+
+/// Runs `validate` on every rank; when it throws on any, every rank throws the same class with the
+/// first failing rank's message, "rank 2 of 4: MESSAGE (1 further rank failed too)". On a single
+/// rank the exception passes unchanged. Collective, blocking. One allreduce of 8 bytes when all is
+/// well; three more small collectives otherwise. What does not derive from fluvial::Error arrives
+/// as Error. `validate` must not communicate over `comm`.
+///
+///     agree(comm, [&] { check_inside(region, shape, "chunk"); });
+void agree(const Comm& comm, const std::function<void()>& validate);
+
+/// The same, and TimedOut on the ranks that are left waiting when another does not come to agree
+/// before `deadline`. One barrier more.
+void agree(const Comm& comm, const std::function<void()>& validate, const Deadline& deadline);
+
+}  // namespace fluvial::mpi

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/mpi/check.hpp"
+
+#include <limits>
+#include <string>
+
+#include <mpi.h>
+
+#include "fluvial/base/error.hpp"
+
+namespace fluvial::mpi {
+
+void check(int mpi_error, std::string_view what) {
+    if (mpi_error == MPI_SUCCESS) return;
+    char message[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    if (MPI_Error_string(mpi_error, message, &length) != MPI_SUCCESS) length = 0;
+    throw SystemError(Problem{text("MPI could not ", what),
+                              text(std::string_view(message, static_cast<std::size_t>(length)),
+                                   " (MPI error ", mpi_error, ")"),
+                              "", ""});
+}
+
+int to_int(Index value, std::string_view what) {
+    constexpr int lowest = std::numeric_limits<int>::min();
+    constexpr int highest = std::numeric_limits<int>::max();
+    if (value < lowest || value > highest) {
+        throw InvalidArgument(Problem{text(what, " does not fit in MPI's int"), text(value),
+                                      text(lowest, " to ", highest),
+                                      "Cut the data into smaller pieces"});
+    }
+    return static_cast<int>(value);
+}
+
+}  // namespace fluvial::mpi

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/mpi/comm.hpp"
+
+#include <cstdio>
+#include <utility>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/mpi/check.hpp"
+#include "fluvial/mpi/environment.hpp"
+
+namespace fluvial::mpi {
+
+namespace {
+
+/// While alive, errors on somebody else's communicator come back as codes instead of ending the
+/// job.
+class ReturnErrors {
+  public:
+    explicit ReturnErrors(MPI_Comm comm) : comm_(comm) {
+        check(MPI_Comm_get_errhandler(comm_, &before_), "read an error handler");
+        MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+    }
+    ~ReturnErrors() {
+        MPI_Comm_set_errhandler(comm_, before_);
+        MPI_Errhandler_free(&before_);
+    }
+    ReturnErrors(const ReturnErrors&) = delete;
+    ReturnErrors& operator=(const ReturnErrors&) = delete;
+
+  private:
+    MPI_Comm comm_;
+    MPI_Errhandler before_ = MPI_ERRHANDLER_NULL;
+};
+
+void check_user(MPI_Comm user) {
+    if (!running()) {
+        throw InvalidArgument(Problem{
+            "MPI is not running", finalized() ? "MPI_Finalize was called" : "no MPI_Init yet",
+            "a call between MPI_Init and MPI_Finalize",
+            "Initialise MPI first (Python: import mpi4py.MPI; C++: fluvial::mpi::Environment), "
+            "or pass no communicator to run serially"});
+    }
+    if (user == MPI_COMM_NULL) {
+        throw InvalidArgument(
+            Problem{"not a communicator", "MPI_COMM_NULL", "an intra-communicator", ""});
+    }
+    int inter = 0;
+    check(MPI_Comm_test_inter(user, &inter), "look at a communicator");
+    if (inter != 0) {
+        throw InvalidArgument(Problem{"not an intra-communicator", "an inter-communicator",
+                                      "an intra-communicator",
+                                      "Merge its two groups with MPI_Intercomm_merge"});
+    }
+}
+
+}  // namespace
+
+struct Comm::State {
+    MPI_Comm handle = MPI_COMM_NULL;  // MPI_COMM_NULL after close()
+    int rank = 0;
+    int size = 1;
+    Request pending_barrier;  // timed out, but still to be met by the others
+};
+
+void Comm::Forget::operator()(State* state) const {
+    if (state->handle != MPI_COMM_NULL && running()) {
+        std::fprintf(stderr,
+                     "fluvial: a Comm (rank %d of %d) was destroyed without close(); its "
+                     "communicator stays allocated "
+                     "until MPI_Finalize.\n",
+                     state->rank, state->size);
+    }
+    if (state->handle != MPI_COMM_NULL) state->pending_barrier.abandon();
+    delete state;
+}
+
+Comm Comm::adopt(MPI_Comm owned) {
+    Comm comm;
+    comm.state_.reset(new State);
+    State& state = *comm.state_;
+    state.handle = owned;
+    check(MPI_Comm_set_errhandler(owned, MPI_ERRORS_RETURN), "set an error handler");
+    check(MPI_Comm_rank(owned, &state.rank), "tell the rank");
+    check(MPI_Comm_size(owned, &state.size), "tell the number of ranks");
+    return comm;
+}
+
+Comm Comm::duplicate(MPI_Comm user) {
+    check_user(user);
+    MPI_Comm copy = MPI_COMM_NULL;
+    {
+        const ReturnErrors guard(user);
+        check(MPI_Comm_dup_with_info(user, MPI_INFO_NULL, &copy), "duplicate the communicator");
+    }
+    return adopt(copy);
+}
+
+Comm Comm::from_fortran(long handle) {
+    const int fortran = to_int(handle, "a Fortran handle");
+    return duplicate(running() ? MPI_Comm_f2c(static_cast<MPI_Fint>(fortran)) : MPI_COMM_NULL);
+}
+
+int Comm::rank() const {
+    return state_ ? state_->rank : 0;
+}
+
+int Comm::size() const {
+    return state_ ? state_->size : 1;
+}
+
+MPI_Comm Comm::handle() const {
+    if (serial()) return MPI_COMM_NULL;
+    if (state_->handle == MPI_COMM_NULL) {
+        throw InvalidArgument(
+            Problem{"the communicator is closed", "", "", "Use it before close()"});
+    }
+    return state_->handle;
+}
+
+void Comm::barrier() const {
+    const MPI_Comm comm = handle();
+    if (serial()) return;
+    if (!state_->pending_barrier.in_flight()) {
+        check(MPI_Barrier(comm), "pass a barrier");
+        return;
+    }
+    state_->pending_barrier.wait();
+}
+
+void Comm::barrier(const Deadline& deadline) const {
+    const MPI_Comm comm = handle();
+    if (serial()) return;
+    Request& pending = state_->pending_barrier;
+    if (!pending.in_flight()) {
+        pending = Request::post(Request::Role::Other, text("pass a barrier of ", size(), " ranks"),
+                                {}, nullptr, [comm](std::span<std::byte>, MPI_Request* request) {
+                                    return MPI_Ibarrier(comm, request);
+                                });
+    }
+    pending.wait(deadline);
+}
+
+Comm Comm::split_by_host() const {
+    const MPI_Comm comm = handle();
+    if (serial()) return Comm();
+    MPI_Comm part = MPI_COMM_NULL;
+    check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank(), MPI_INFO_NULL, &part),
+          "split the communicator by host");
+    return adopt(part);
+}
+
+int Comm::ranks_on_this_host() const {
+    Comm part = split_by_host();
+    const int ranks = part.size();
+    part.close();
+    return ranks;
+}
+
+Comm Comm::split(int color, int key) const {
+    const MPI_Comm comm = handle();
+    if (const Index lowest = min(color); lowest < 0) {
+        throw InvalidArgument(Problem{"a color is negative", text(lowest), "0 or more", ""});
+    }
+    if (serial()) return Comm();
+    MPI_Comm part = MPI_COMM_NULL;
+    check(MPI_Comm_split(comm, color, key, &part), "split the communicator");
+    return adopt(part);
+}
+
+void Comm::close() {
+    if (serial() || state_->handle == MPI_COMM_NULL) return;
+    if (state_->pending_barrier.in_flight() && !finalized() && !state_->pending_barrier.test()) {
+        state_->pending_barrier.abandon();
+        state_->handle = MPI_COMM_NULL;
+        return;
+    }
+    MPI_Comm comm = std::exchange(state_->handle, MPI_COMM_NULL);
+    if (!finalized()) check(MPI_Comm_free(&comm), "free a communicator");
+}
+
+}  // namespace fluvial::mpi

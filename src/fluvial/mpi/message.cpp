@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between two ranks of a Comm.
+#include <utility>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/mpi/check.hpp"
+#include "fluvial/mpi/comm.hpp"
+#include "fluvial/mpi/datatype.hpp"
+
+namespace fluvial::mpi {
+
+namespace {
+
+/// The communicator, once the arguments are known to be good.
+MPI_Comm checked(const Comm& comm, int other, int tag, const char* what) {
+    const MPI_Comm handle = comm.handle();
+    if (comm.serial()) {
+        throw InvalidArgument(Problem{"a serial communicator has nobody to exchange messages with",
+                                      "", "",
+                                      "Pass an MPI communicator, or treat size() == 1 apart"});
+    }
+    if (other < 0 || other >= comm.size()) {
+        throw InvalidArgument(
+            Problem{text(what, " is not a rank"), text(other), text("0 to ", comm.size() - 1), ""});
+    }
+    if (tag < 0 || tag > tag_tree_merge) {
+        throw InvalidArgument(
+            Problem{"tag is out of range", text(tag), text("0 to ", tag_max), ""});
+    }
+    return handle;
+}
+
+Request post_send(std::vector<std::byte> owned, std::span<const std::byte> pinned,
+                  std::shared_ptr<const void> owner, MPI_Comm comm, int destination, int tag) {
+    const auto start = [&](std::span<std::byte> buffer, MPI_Request* request) {
+        const std::span<const std::byte> bytes = owner ? pinned : buffer;
+        const Payload payload(static_cast<Index>(bytes.size()));
+        return MPI_Isend(bytes.data(), payload.count, payload.type.handle(), destination, tag, comm,
+                         request);
+    };
+    return Request::post(Request::Role::Other,
+                         text("send a message to rank ", destination, " (tag ", tag, ")"),
+                         std::move(owned), owner, start);
+}
+
+}  // namespace
+
+void Comm::send(std::span<const std::byte> bytes, int destination, int tag) const {
+    const MPI_Comm comm = checked(*this, destination, tag, "destination");
+    const Payload payload(static_cast<Index>(bytes.size()));
+    check(MPI_Send(bytes.data(), payload.count, payload.type.handle(), destination, tag, comm),
+          text("send a message to rank ", destination, " (tag ", tag, ")"));
+}
+
+std::vector<std::byte> Comm::recv(int source, int tag) const {
+    const MPI_Comm comm = checked(*this, source, tag, "source");
+    const std::string what = text("receive a message from rank ", source, " (tag ", tag, ")");
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    check(MPI_Mprobe(source, tag, comm, &message, &status), what);
+    MPI_Count length = 0;
+    check(MPI_Get_elements_x(&status, MPI_BYTE, &length), what);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(length));
+    const Payload payload(static_cast<Index>(length));
+    check(MPI_Mrecv(bytes.data(), payload.count, payload.type.handle(), &message, &status), what);
+    return bytes;
+}
+
+Request Comm::isend(std::vector<std::byte> bytes, int destination, int tag) const {
+    const MPI_Comm comm = checked(*this, destination, tag, "destination");
+    return post_send(std::move(bytes), {}, nullptr, comm, destination, tag);
+}
+
+Request Comm::isend(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
+                    int destination, int tag) const {
+    const MPI_Comm comm = checked(*this, destination, tag, "destination");
+    if (!owner) {
+        throw InvalidArgument(Problem{"isend from memory without an owner", "",
+                                      "a shared_ptr that keeps it alive",
+                                      "Pass the owner, or the bytes by value"});
+    }
+    return post_send({}, bytes, std::move(owner), comm, destination, tag);
+}
+
+Request Comm::irecv(Index bytes_max, int source, int tag) const {
+    const MPI_Comm comm = checked(*this, source, tag, "source");
+    if (bytes_max < 0) {
+        throw InvalidArgument(Problem{"bytes_max is negative", text(bytes_max), "0 or more", ""});
+    }
+    const auto start = [&](std::span<std::byte> buffer, MPI_Request* request) {
+        const Payload payload(static_cast<Index>(buffer.size()));
+        return MPI_Irecv(buffer.data(), payload.count, payload.type.handle(), source, tag, comm,
+                         request);
+    };
+    return Request::post(
+        Request::Role::Receive, text("receive a message from rank ", source, " (tag ", tag, ")"),
+        std::vector<std::byte>(static_cast<std::size_t>(bytes_max)), nullptr, start);
+}
+
+}  // namespace fluvial::mpi
