@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benches by name: each answers one question and lives in the folder of that name."""
+
+from __future__ import annotations
+
+CATALOGUE: dict[str, str] = {
+    "stage": "How fast does a step get from a writer to a reader on the same host, beside SST?",
+    # "kernels": "Do the reductions run at the speed of reading the same memory?",
+}

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one plotter: draws any bench's JSON lines by a layout of panels.
+
+A layout names what to draw; every figure comes from the records, so that a picture can be drawn
+again from a results file: ``draw(png, layout, last_run(file)[1])``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.table import size_label
+
+_INK = "#333333"
+_GRID = "#dddddd"
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of medians: of a case (with its min–max band), of a peer, or of the ratio to a peer."""
+
+    label: str
+    colour: str
+    case: str = ""
+    peer: str = ""
+    metric: str = ""
+    style: str = "-"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One coordinate system: `metrics` are added up (such as the memory of both sides).
+
+    `y` is ``"median"`` for figures and ``"ratio"`` for how far Fluvial is ahead; `marks` are
+    horizontal lines with a label; x is the parameter `x`.  `log_y` is for figures over decades.
+    """
+
+    title: str
+    metrics: tuple[str, ...]
+    y_label: str
+    lines: tuple[Line, ...]
+    y: str = "median"
+    x: str = "bytes"
+    x_label: str = "bytes a step"
+    log_y: bool = True
+    marks: tuple[tuple[float, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Groups of bars along a parameter's values; a bar's height is the ratio to `peer`."""
+
+    title: str
+    y_label: str
+    metric: str
+    peer: str
+    group: str
+    series: tuple[tuple[str, str, Mapping[str, Any]], ...]
+    marks: tuple[tuple[float, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A picture: title, one line on the machine, panels from left to right and down."""
+
+    title: str
+    subtitle: str
+    panels: tuple[Panel | Bars, ...]
+    columns: int = 2
+
+
+def points(
+    records: Sequence[Mapping[str, Any]], panel: Panel, line: Line
+) -> list[tuple[float, float, float, float]]:
+    """(x, y, low, high) of a line, ascending in x; sums over the panel's metrics.
+
+    A point is left out when a metric of it is missing; low and high are those of Fluvial's runs,
+    and equal y for a peer or a ratio.
+    """
+    metrics = (line.metric,) if line.metric else panel.metrics
+    found: dict[float, dict[str, tuple[float, float, float]]] = {}
+    for record in records:
+        if record["metric"] not in metrics:
+            continue
+        if line.case and record["case"] != line.case:
+            continue
+        if line.peer and record["peer"] != line.peer:
+            continue
+        if panel.y == "ratio":
+            value = record["ratio"]
+            values = None if value is None else (value, value, value)
+        elif line.case:
+            values = (record["median"], record["min"], record["max"])
+        else:
+            value = record["peer_median"]
+            values = None if value is None else (value, value, value)
+        if values is not None:
+            found.setdefault(record["params"][panel.x], {})[record["metric"]] = values
+    complete = {x: by for x, by in found.items() if len(by) == len(metrics)}
+    return [
+        (x, *(sum(values[k] for values in complete[x].values()) for k in range(3)))
+        for x in sorted(complete)
+    ]
+
+
+def draw(png: Path, layout: Layout, records: Sequence[Mapping[str, Any]]) -> None:
+    """Draw `layout` from record objects into `png`; panels without any figure say so."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    rows = -(-len(layout.panels) // layout.columns)
+    with pyplot.rc_context(_look()):
+        figure, axes = pyplot.subplots(
+            rows,
+            layout.columns,
+            figsize=(5.6 * layout.columns, 3.7 * rows + 0.9),
+            squeeze=False,
+            layout="constrained",
+        )
+        figure.suptitle(f"{layout.title}\n", fontsize=14, fontweight="bold", x=0.01, ha="left")
+        figure.text(0.01, 0.965 if rows > 1 else 0.93, layout.subtitle, fontsize=8.5, va="top")
+        for axis, panel in zip(axes.flat, layout.panels, strict=False):
+            drawn = (
+                _draw_lines(axis, panel, records)
+                if isinstance(panel, Panel)
+                else _draw_bars(axis, panel, records)
+            )
+            axis.set_title(panel.title, loc="left")
+            axis.set_ylabel(panel.y_label)
+            for height, label in panel.marks if drawn else ():
+                axis.axhline(height, color=_INK, linewidth=0.8, linestyle=(0, (4, 3)))
+                axis.annotate(
+                    label,
+                    (1.0, height),
+                    xycoords=("axes fraction", "data"),
+                    xytext=(-3, 2),
+                    textcoords="offset points",
+                    ha="right",
+                    fontsize=7.5,
+                )
+            if not drawn:
+                axis.text(0.5, 0.5, "nothing measured", transform=axis.transAxes, ha="center")
+        for axis in axes.flat[len(layout.panels) :]:
+            axis.set_visible(False)
+        png.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(png, dpi=140)
+        pyplot.close(figure)
+
+
+def _draw_lines(axis: Any, panel: Panel, records: Sequence[Mapping[str, Any]]) -> bool:
+    drawn = False
+    every_x: set[float] = set()
+    for line in panel.lines:
+        found = points(records, panel, line)
+        if not found:
+            continue
+        drawn = True
+        x, y, low, high = zip(*found, strict=True)
+        every_x.update(x)
+        axis.plot(
+            x,
+            y,
+            line.style,
+            color=line.colour,
+            label=line.label,
+            linewidth=1.8,
+            marker="o",
+            markersize=2.8,
+        )
+        if low != high:
+            axis.fill_between(x, low, high, color=line.colour, alpha=0.18, linewidth=0)
+    if drawn:
+        axis.set_xscale("log", base=2)
+        if panel.log_y:
+            axis.set_yscale("log")
+        else:
+            axis.set_ylim(bottom=0)
+        ticks = sorted(every_x)
+        ticks = [x for k, x in enumerate(ticks) if k % max(1, round(len(ticks) / 9)) == 0]
+        axis.set_xticks(ticks, [size_label(int(x)) for x in ticks], rotation=30, ha="right")
+        axis.minorticks_off()
+        axis.set_xlabel(panel.x_label)
+        axis.legend(loc="best")
+    return drawn
+
+
+def _draw_bars(axis: Any, panel: Bars, records: Sequence[Mapping[str, Any]]) -> bool:
+    fitting = [
+        r
+        for r in records
+        if r["metric"] == panel.metric and r["peer"] == panel.peer and r["ratio"] is not None
+    ]
+    groups = list(dict.fromkeys(r["params"][panel.group] for r in fitting))
+    width = 0.8 / max(1, len(panel.series))
+    for number, (label, colour, wanted) in enumerate(panel.series):
+        heights = []
+        for group in groups:
+            found = [
+                r["ratio"]
+                for r in fitting
+                if r["params"][panel.group] == group
+                and all({**r["params"], "case": r["case"]}.get(k) == v for k, v in wanted.items())
+            ]
+            heights.append(found[0] if found else 0.0)
+        offsets = [k - 0.4 + width * (number + 0.5) for k in range(len(groups))]
+        axis.bar(offsets, heights, width * 0.92, color=colour, label=label)
+    if groups:
+        axis.set_xticks(range(len(groups)), groups)
+        axis.legend(loc="best", ncols=2)
+    return bool(groups)
+
+
+def _look() -> dict[str, Any]:
+    return {
+        "axes.edgecolor": _INK,
+        "axes.grid": True,
+        "axes.labelsize": 9,
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "axes.titlesize": 10.5,
+        "axes.titleweight": "bold",
+        "font.size": 9,
+        "grid.color": _GRID,
+        "grid.linewidth": 0.6,
+        "axes.axisbelow": True,
+        "legend.fontsize": 8,
+        "legend.frameon": False,
+        "text.color": _INK,
+        "xtick.labelsize": 8,
+        "ytick.labelsize": 8,
+    }

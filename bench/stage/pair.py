@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A writer process and a reader process of one contestant, kept for many runs."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.child import Child, ChildFailed, gather
+
+_ROOT = Path(__file__).resolve().parents[2]
+_START_TIMEOUT_S = 30.0
+_streams = itertools.count()
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """Who runs: the name in tables, the module behind `side.py`, and the Python that has it."""
+
+    name: str
+    module: str
+    settings: Mapping[str, Any]
+    python: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    is_fluvial: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of a pair gave."""
+
+    bytes: int
+    steps: int
+    seconds: float
+    latencies_s: tuple[float, ...]
+    turn_s: float
+    memory_writer: int
+    memory_reader: int
+
+    @property
+    def bytes_per_s(self) -> float:
+        return self.bytes * self.steps / self.seconds
+
+    @property
+    def steps_per_s(self) -> float:
+        return self.steps / self.seconds
+
+
+class Pair:
+    """The two processes of a contestant; started on first use, and anew after a failure."""
+
+    def __init__(
+        self,
+        contestant: Contestant,
+        cores: tuple[frozenset[int], frozenset[int]],
+        folder: Path,
+        library: Path,
+        queue_steps: int,
+    ) -> None:
+        self.contestant = contestant
+        self._cores = cores
+        self._folder = folder
+        self._library = library
+        self._queue_steps = queue_steps
+        self._children: list[Child] = []
+
+    def run(
+        self,
+        bytes_: int,
+        pings: int,
+        steps: int,
+        limit_s: float,
+        *,
+        hold_s: float = 0.0,
+        measure_memory: bool = False,
+    ) -> Run:
+        """Send `pings` steps one by one and then `steps` steps in a row, each of `bytes_` bytes.
+
+        `hold_s` makes the reader wait in between, so that the queue fills; with `measure_memory`
+        the proportional set sizes are sampled meanwhile (which disturbs the times).
+        Errors: ChildFailed; the processes are then gone and the next run starts new ones.
+        """
+        try:
+            if not self._children:
+                self._start()
+            command = {
+                "folder": str(self._folder),
+                "stream": f"bench-{os.getpid()}-{next(_streams)}",
+                "bytes": bytes_,
+                "pings": pings,
+                "steps": steps,
+                "hold_s": hold_s,
+                "epoch_ns": time.monotonic_ns(),
+                "settings": {**self.contestant.settings, "queue_steps": self._queue_steps},
+            }
+            for child in self._children:
+                child.send(command)
+            memory = _Memory([child.pid for child in self._children])
+            watch: Callable[[], None] | None = memory.sample if measure_memory else None
+            wrote, read = gather(self._children, limit_s, watch)
+        except BaseException:
+            self.close()
+            raise
+        return Run(
+            bytes=bytes_,
+            steps=steps,
+            seconds=max(1, read["end_ns"] - wrote["begin_ns"]) / 1e9,
+            latencies_s=tuple(ns / 1e9 for ns in read["latencies_ns"]),
+            turn_s=sorted(wrote["turns_ns"])[pings // 2] / 1e9,
+            memory_writer=memory.peak[0],
+            memory_reader=memory.peak[1],
+        )
+
+    def close(self) -> None:
+        """Kill both processes."""
+        for child in self._children:
+            child.close()
+        self._children = []
+
+    def __enter__(self) -> Pair:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        environment = {**os.environ, **self.contestant.environment}
+        paths = [str(_ROOT), environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+        reads, writes = os.pipe()
+        try:
+            for role, ack, cores in (
+                ("writer", reads, self._cores[0]),
+                ("reader", writes, self._cores[1]),
+            ):
+                command = [str(self.contestant.python), "-m", "bench.stage.side", role]
+                command += [self.contestant.module, str(self._library), str(ack)]
+                log = self._folder / f"{self.contestant.module}-{role}.log"
+                self._children.append(
+                    Child(
+                        command,
+                        cores=cores,
+                        log=log,
+                        environment=environment,
+                        pass_fds=[ack],
+                        cwd=self._folder,
+                    )
+                )
+        finally:
+            os.close(reads)
+            os.close(writes)
+        for child in self._children:
+            child.send({"hello": True})
+        gather(self._children, _START_TIMEOUT_S)
+
+
+class _Memory:
+    """Peaks of the proportional set size (PSS): a page shared by both sides counts half for each."""
+
+    def __init__(self, pids: list[int]) -> None:
+        self._pids = pids
+        self.peak = [0] * len(pids)
+        self._peak_together = 0
+
+    def sample(self) -> None:
+        now = [proportional_set_size(pid) for pid in self._pids]
+        if sum(now) > self._peak_together:
+            self._peak_together = sum(now)
+            self.peak = now
+
+
+def proportional_set_size(pid: int) -> int:
+    """The PSS of a process in bytes; 0 when it is gone."""
+    with contextlib.suppress(OSError):
+        text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+        for line in text.splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    return 0
+
+
+def run_again_once(pair: Pair, attempt: Callable[[], Run]) -> Run:
+    """`attempt`, and once more in fresh processes when it fails; says so on standard error."""
+    try:
+        return attempt()
+    except ChildFailed as error:
+        print(f"{pair.contestant.name}: {error}; trying again", file=sys.stderr)
+        return attempt()

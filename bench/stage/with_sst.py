@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ADIOS2's SST engine as a contestant, through its thinnest Python layer and its best settings.
+
+BP5 marshalling without min/max statistics, loopback as the interface, one global array a step,
+deferred put and get, and a reader that reuses one target array.  Both definitions and selections
+are locked, as ADIOS2 recommends for a stream whose steps all look alike.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import adios2.bindings as adios2
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.stage.payload import NAME, stamp
+
+_OPEN_TIMEOUT_S = 30
+_STEP_TIMEOUT_S = 30.0
+
+
+class Writer:
+    """Puts one float64 array a step; the constructor blocks until the reader has come."""
+
+    def __init__(self, folder: Path, stream: str, count: int, settings: dict[str, Any]) -> None:
+        self._adios, io = _declare(settings)
+        shape = [count]
+        self._variable = io.DefineVariable(
+            NAME, np.empty(0, dtype=np.float64), shape, [0], shape, True
+        )
+        self._engine = io.Open(str(folder / stream), adios2.Mode.Write)
+
+    def write(self, body: NDArray[np.float64], epoch_ns: int) -> None:
+        """Stamp `body` and write it as one step."""
+        stamp(body, epoch_ns)
+        self._engine.BeginStep()
+        self._engine.Put(self._variable, body)
+        self._engine.EndStep()
+
+    def close(self) -> None:
+        self._engine.Close()
+
+
+class Reader:
+    """Iterates over the steps' arrays; the array is the same one each time, refilled."""
+
+    def __init__(self, folder: Path, stream: str, count: int, settings: dict[str, Any]) -> None:
+        self._adios, self._io = _declare(settings)
+        self._engine = self._io.Open(str(folder / stream), adios2.Mode.Read)
+        self._target = np.zeros(count, dtype=np.float64)
+
+    def __iter__(self) -> Iterator[NDArray[np.float64]]:
+        while True:
+            status = self._engine.BeginStep(adios2.StepMode.Read, _STEP_TIMEOUT_S)
+            if status == adios2.StepStatus.EndOfStream:
+                return
+            if status != adios2.StepStatus.OK:
+                raise RuntimeError(f"SST's BeginStep gave {status} in {_STEP_TIMEOUT_S} s")
+            variable = self._io.InquireVariable(NAME)
+            self._engine.Get(variable, self._target)
+            self._engine.PerformGets()
+            yield self._target
+            self._engine.EndStep()
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self._engine.Close()
+
+
+def _declare(settings: dict[str, Any]) -> tuple[Any, Any]:
+    adios = adios2.ADIOS()
+    io = adios.DeclareIO("bench")
+    io.SetEngine("SST")
+    io.SetParameters(
+        {
+            "MarshalMethod": "BP5",
+            "StatsLevel": "0",
+            "RendezvousReaderCount": "1",
+            "QueueLimit": str(settings["queue_steps"]),
+            "QueueFullPolicy": "Block",
+            "DataTransport": "WAN",
+            "NetworkInterface": "lo",
+            "OpenTimeoutSecs": str(_OPEN_TIMEOUT_S),
+            "SpeculativePreloadMode": settings["preload"],
+        }
+    )
+    return adios, io
