@@ -194,11 +194,7 @@ StructureFactor StructureFactor::at(std::vector<Vector3> q, const StructureFacto
 }
 
 std::unique_ptr<Partial> StructureFactor::identity(const Domain& domain) const {
-    if (domain.dtypes.size() != 3) {
-        throw InvalidArgument(Problem{"structure factor: wrong number of inputs",
-                                      text(domain.dtypes.size()), "3",
-                                      "Pass the position components x, y and z"});
-    }
+    check_inputs(*this, domain);
     for (const DType dtype : domain.dtypes) {
         if (dtype != DType::Float32 && dtype != DType::Float64) {
             throw InvalidArgument(Problem{"structure factor: positions have an unsupported dtype",
@@ -212,7 +208,7 @@ std::unique_ptr<Partial> StructureFactor::identity(const Domain& domain) const {
             text(domain.selection.ndim(), " axes, ", domain.over.size(), " of them reduced"),
             "1-D inputs and over=(0,)", "Pass x, y and z as three arrays of shape (N,)"});
     }
-    return std::make_unique<StructureFactorPartial>(setup_);
+    return std::make_unique<StructureFactorPartial>(setup_, domain);
 }
 
 }  // namespace fluvial::compute

@@ -50,12 +50,14 @@ Array table(DType dtype, const Coordinates& shape, const std::vector<T>& rows) {
 
 }  // namespace
 
-StructureFactorPartial::StructureFactorPartial(std::shared_ptr<const StructureFactor::Setup> setup)
-    : setup_(std::move(setup)), amplitudes_(2 * setup_->q.size(), 0.0) {}
+StructureFactorPartial::StructureFactorPartial(std::shared_ptr<const StructureFactor::Setup> setup,
+                                               Domain domain)
+    : setup_(std::move(setup)),
+      domain_(std::move(domain)),
+      amplitudes_(2 * setup_->q.size(), 0.0) {}
 
 void StructureFactorPartial::absorb(const Piece& piece) {
-    FLUVIAL_ASSERT(piece.inputs.size() == 3 && piece.where.ndim() == 1, piece.inputs.size(),
-                   piece.where);
+    check_piece(piece, domain_, "structure_factor");
     if (setup_->lattice && !work_) {
         work_.emplace(setup_->tiles, setup_->kernel.rows_a_group);
         sums_ = AlignedBuffer<double>(setup_->tiles.sums);

@@ -12,7 +12,7 @@ namespace fluvial::compute {
 
 class StructureFactorPartial final : public Partial {
   public:
-    explicit StructureFactorPartial(std::shared_ptr<const StructureFactor::Setup> setup);
+    StructureFactorPartial(std::shared_ptr<const StructureFactor::Setup> setup, Domain domain);
     void absorb(const Piece& piece) override;
     void merge(const Partial& other) override;
     Result finish() const override;
@@ -23,6 +23,7 @@ class StructureFactorPartial final : public Partial {
     void add_block(AtomBlock& atoms);
 
     std::shared_ptr<const StructureFactor::Setup> setup_;
+    Domain domain_;
     std::vector<double> amplitudes_;  ///< real and imaginary parts in turn
     std::int64_t n_atoms_ = 0;
     double sum_w_ = 0;
