@@ -63,6 +63,10 @@ struct Piece {
     const ArrayView* mask = nullptr;     ///< uint8; elements where it is 0 are passed over; none means all
 };
 
+/// Throws InvalidArgument unless the piece fits the domain: number, dtypes and shapes of its arrays, and its place.
+/// `name` opens the message. Every absorb calls this first.
+void check_piece(const Piece& piece, const Domain& domain, const std::string& name);
+
 /// The state of a reduction. One thread at a time; distinct partials are independent.
 class Partial {
 public:
@@ -74,6 +78,8 @@ public:
     /// The state as bytes that decode() of an identity partial takes back: this is what travels between ranks.
     virtual std::vector<std::byte> encode() const = 0;
     virtual void decode(std::span<const std::byte> bytes) = 0;
+    /// Whether absorbing a piece block by block costs nothing extra, so that a Reduction may cut it to fit the cache.
+    virtual bool takes_blocks() const { return false; }
 };
 
 /// Describes a reduction and makes its partials. Immutable, shareable between threads.
@@ -88,5 +94,8 @@ public:
 };
 
 using OperatorPtr = std::shared_ptr<const Operator>;
+
+/// Throws InvalidArgument unless `domain` has as many inputs as the operator takes.
+void check_inputs(const Operator& op, const Domain& domain);
 
 }  // namespace fluvial::compute

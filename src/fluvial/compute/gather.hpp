@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Strided values of one dtype to contiguous values of another: what kernels are fed with.
+#pragma once
+
+#include "fluvial/describe/dtype.hpp"
+#include "fluvial/describe/coordinates.hpp"
+
+namespace fluvial::compute {
+
+using Gather = void (*)(const std::byte* from, Index stride_bytes, Index count, void* to);
+
+/// Conversions that exist: a dtype to itself, float16 to float32, any real dtype to float64, any dtype to complex128.
+/// Throws InvalidArgument for others.
+Gather gather_function(DType from, DType to);
+
+}  // namespace fluvial::compute
