@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rich.console import Console
+
 from bench.record import Metric, Sample
 
 
@@ -16,26 +18,42 @@ def size_label(bytes_: int) -> str:
     return f"{bytes_} B"
 
 
+def wide_console() -> Console:
+    """A console that is at least wide enough for the tables when output goes to a file."""
+    console = Console()
+    return console if console.is_terminal else Console(width=max(console.width, 150))
+
+
 def spread(sample: Sample, metric: Metric) -> str:
-    """``median (min–max)``, or the single value, in the metric's unit."""
-    del metric
+    """``median (min–max)`` with one SI prefix for the three, or the single value.
+
+    Figures in GB/s are shown in B/s with a prefix: they span nine decades.
+    """
+    factor = 1e9 if metric.unit == "GB/s" else 1.0
+    median = sample.median * factor
+    prefix, scale = "", 1.0
+    if metric.unit in ("GB/s", "steps/s"):
+        for prefix, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0)):
+            if abs(median) >= scale:
+                break
+    shown = number(median / scale) + prefix
     if sample.runs == 1:
-        return number(sample.median)
-    return f"{number(sample.median)} ({number(sample.min)}–{number(sample.max)})"
+        return shown
+    low, high = (number(value * factor / scale) for value in (sample.min, sample.max))
+    return f"{shown} ({low}–{high})"
 
 
 def number(value: float) -> str:
-    """Three significant digits, without an exponent from 0.001 on."""
+    """Three significant digits without an exponent."""
     if value == 0 or abs(value) >= 100:
         return f"{value:,.0f}"
-    if abs(value) < 0.001:
-        return f"{value:.1e}"
-    return f"{value:.3g}"
+    return f"{value:.3g}" if abs(value) >= 0.001 else f"{value:.6f}"
 
 
 def quantity(metric: Metric) -> str:
     """What a table holds and which end is good, for its caption."""
-    return f"{metric.unit}; {'more' if metric.higher_is_better else 'less'} is better"
+    unit = "B/s" if metric.unit == "GB/s" else metric.unit
+    return f"{unit}; {'more' if metric.higher_is_better else 'less'} is better"
 
 
 def machine_line(header: dict[str, Any]) -> str:

@@ -40,7 +40,6 @@ class Run:
     steps: int
     seconds: float
     latencies_s: tuple[float, ...]
-    turn_s: float
     memory_writer: int
     memory_reader: int
 
@@ -74,46 +73,51 @@ class Pair:
     def run(
         self,
         bytes_: int,
-        pings: int,
-        steps: int,
+        ping_s: float,
+        stream_s: float,
+        steps_min: int,
         limit_s: float,
         *,
         hold_s: float = 0.0,
         measure_memory: bool = False,
     ) -> Run:
-        """Send `pings` steps one by one and then `steps` steps in a row, each of `bytes_` bytes.
+        """Send steps of `bytes_` bytes one by one for `ping_s` seconds, then in a row for
+        `stream_s` seconds and at least `steps_min` steps; both sides have `limit_s` for all of it.
 
         `hold_s` makes the reader wait in between, so that the queue fills; with `measure_memory`
         the proportional set sizes are sampled meanwhile (which disturbs the times).
         Errors: ChildFailed; the processes are then gone and the next run starts new ones.
         """
+        command = {
+            "folder": str(self._folder),
+            "stream": f"bench-{os.getpid()}-{next(_streams)}",
+            "bytes": bytes_,
+            "ping_s": ping_s,
+            "stream_s": stream_s,
+            "steps_min": steps_min,
+            "tail": self._queue_steps + 2,
+            "hold_s": hold_s,
+            "epoch_ns": time.monotonic_ns(),
+            "settings": {**self.contestant.settings, "queue_steps": self._queue_steps},
+        }
         try:
             if not self._children:
                 self._start()
-            command = {
-                "folder": str(self._folder),
-                "stream": f"bench-{os.getpid()}-{next(_streams)}",
-                "bytes": bytes_,
-                "pings": pings,
-                "steps": steps,
-                "hold_s": hold_s,
-                "epoch_ns": time.monotonic_ns(),
-                "settings": {**self.contestant.settings, "queue_steps": self._queue_steps},
-            }
             for child in self._children:
                 child.send(command)
             memory = _Memory([child.pid for child in self._children])
             watch: Callable[[], None] | None = memory.sample if measure_memory else None
             wrote, read = gather(self._children, limit_s, watch)
+            if (wrote["pings"], wrote["steps"]) != (read["pings"], read["steps"]):
+                raise ChildFailed(f"the writer wrote {wrote}, the reader read {read}")
         except BaseException:
             self.close()
             raise
         return Run(
             bytes=bytes_,
-            steps=steps,
+            steps=wrote["steps"],
             seconds=max(1, read["end_ns"] - wrote["begin_ns"]) / 1e9,
             latencies_s=tuple(ns / 1e9 for ns in read["latencies_ns"]),
-            turn_s=sorted(wrote["turns_ns"])[pings // 2] / 1e9,
             memory_writer=memory.peak[0],
             memory_reader=memory.peak[1],
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What travels in each step: one float64 array whose first element says when it was sent.
+"""What travels in each step: one float64 array whose first element, the stamp, says when it was sent.
 
 The other elements are the integers 0…255 over and over, so that any order of summation gives the
 same float64 exactly and the reader can check every step.
@@ -29,9 +29,14 @@ def expected_sum(count: int) -> float:
     return float(whole * (255 * 256 // 2) + rest * (rest - 1) // 2)
 
 
-def stamp(values: NDArray[np.float64], epoch_ns: int) -> None:
-    """Write the time since `epoch_ns` (CLOCK_MONOTONIC, ns) into the first element."""
-    values[0] = time.monotonic_ns() - epoch_ns
+def stamp(epoch_ns: int) -> float:
+    """The time since `epoch_ns` (CLOCK_MONOTONIC, which all processes of a host share) in ns."""
+    return float(time.monotonic_ns() - epoch_ns)
+
+
+def ping_stamp(epoch_ns: int) -> float:
+    """A stamp, negative, that asks the reader to say when it has summed the step."""
+    return -stamp(epoch_ns)
 
 
 def check(total: float, stamped: float, previous: float, count: int) -> None:
@@ -41,5 +46,5 @@ def check(total: float, stamped: float, previous: float, count: int) -> None:
             f"the step's elements sum to {total - stamped}, expected {expected_sum(count)}: "
             "the data arrived damaged"
         )
-    if stamped <= previous:
+    if abs(stamped) <= previous:
         raise ValueError(f"a step stamped {stamped} ns follows one stamped {previous} ns")

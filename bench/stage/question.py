@@ -34,6 +34,7 @@ from bench.stage import picture, report
 from bench.stage.pair import Contestant, Pair, Run, run_again_once
 from bench.stage.payload import BYTES_MIN
 from bench.stage.report import LIMITS, PUT, SPAN, SST_OFF, SST_ON, Figures
+from bench.table import size_label, wide_console
 
 _QUEUE_STEPS = 4
 _QUICK_SIZES = (8, 2**10, 2**13, 2**16, 2**20, 2**24)
@@ -44,22 +45,20 @@ _KEEP_LARGE_BLOCKS = (
 
 
 class _Pace:
-    """How long runs may take: `budget_s` each where a step is short, `limit_s` before it counts
-    as hung, `rounds` of them within `total_s` overall."""
+    """How long things may take: a run's two parts, a run that hangs, all rounds together."""
 
     def __init__(self, quick: bool, runs: int | None) -> None:
-        self.budget_s = 0.08 if quick else 0.3
+        self.ping_s = 0.03 if quick else 0.15
+        self.stream_s = 0.08 if quick else 0.3
+        self.steps_min = 8 if quick else 16
         self.limit_s = 20.0 if quick else 90.0
         self.rounds = runs or (10 if quick else 7)
         self.rounds_min = runs or (2 if quick else 5)
-        self.total_s = 26.0 if quick else 900.0
-        self.steps_min = 8 if quick else 16
+        self.total_s = 30.0 if quick else 900.0
 
-    def counts(self, bytes_: int, turn_s: float) -> tuple[int, int]:
-        """(steps sent one by one, steps sent in a row) when one step there and back takes turn_s."""
-        steps_min = max(_QUEUE_STEPS + 2, self.steps_min if bytes_ < 2**26 else 0)
-        pings = min(300, max(5, int(self.budget_s / 2 / turn_s)))
-        return pings, min(5000, max(steps_min, int(self.budget_s / turn_s)))
+    def least(self, bytes_: int) -> int:
+        """The least number of timed steps: fewer where a single one takes long."""
+        return self.steps_min if bytes_ < 2**26 else _QUEUE_STEPS + 2
 
 
 def ask(
@@ -81,7 +80,7 @@ def ask(
         ),
     ] = False,
 ) -> None:
-    console = Console()
+    console = wide_console()
     pace = _Pace(quick, runs)
     steps_bytes = parse_sizes(sizes) if sizes else list(_QUICK_SIZES if quick else _FULL_SIZES)
     figures = Figures(sizes=steps_bytes, queue_steps=_QUEUE_STEPS)
@@ -152,7 +151,7 @@ def _contestants(
 def _compete(
     console: Console, contestants: list[Contestant], figures: Figures, pace: _Pace
 ) -> None:
-    """First a pass that learns each one's pace and measures memory, then the rounds that count."""
+    """First a pass that measures memory and finds who fails, then the rounds that are timed."""
     folder = Path(tempfile.mkdtemp(prefix="fluvial-bench-"))
     cores = two_sides()
     library = native.build(BUILD / "bench")
@@ -162,14 +161,13 @@ def _compete(
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     try:
         with limit, Progress(*columns, console=console, transient=True) as progress:
-            task = progress.add_task("first pass")
-            counts = {}
+            task = progress.add_task("memory")
+            able = set()
             for bytes_ in figures.sizes:
                 for name, pair in pairs.items():
-                    progress.update(task, description=f"first pass: {bytes_} B, {name}")
-                    turn_s = _first_pass(pair, bytes_, figures, pace)
-                    if turn_s is not None:
-                        counts[name, bytes_] = pace.counts(bytes_, turn_s)
+                    progress.update(task, description=f"memory: {size_label(bytes_)}, {name}")
+                    if _memory_run(pair, bytes_, figures, pace):
+                        able.add((name, bytes_))
             left_s = pace.total_s - (time.monotonic() - begin)
             for number, bytes_, name in alternate(
                 figures.sizes,
@@ -178,41 +176,41 @@ def _compete(
                 rounds_min=pace.rounds_min,
                 budget_s=left_s,
             ):
-                progress.update(task, description=f"round {number + 1}: {bytes_} B, {name}")
+                progress.update(task, description=f"round {number + 1}: {size_label(bytes_)}, {name}")
                 if name == LIMITS:
-                    limit.send({"bytes": bytes_, "budget_s": pace.budget_s / 4})
+                    limit.send({"bytes": bytes_, "budget_s": pace.stream_s / 4})
                     figures.add_limit(bytes_, gather([limit], pace.limit_s)[0])
-                elif (name, bytes_) in counts:
-                    _timed_run(pairs[name], bytes_, *counts[name, bytes_], figures, pace)
+                elif (name, bytes_) in able:
+                    _timed_run(pairs[name], bytes_, figures, pace)
     finally:
         for pair in pairs.values():
             pair.close()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _first_pass(pair: Pair, bytes_: int, figures: Figures, pace: _Pace) -> float | None:
-    """Seconds that one step takes there and back, or None when the contestant fails."""
-    hold_s = 0.02 + bytes_ / 1e9
+def _memory_run(pair: Pair, bytes_: int, figures: Figures, pace: _Pace) -> bool:
+    """A run that only measures memory, with the queue full; False when the contestant fails."""
     attempt = functools.partial(
         pair.run,
         bytes_,
-        3,
+        0.0,
+        0.0,
         2 * _QUEUE_STEPS,
         pace.limit_s,
-        hold_s=hold_s,
+        hold_s=0.03 + bytes_ / 1e9,
         measure_memory=True,
     )
     run = _attempt(pair, bytes_, attempt, figures)
-    if run is None:
-        return None
-    figures.add_memory(pair.contestant.name, run)
-    return max(run.turn_s, 1e-6)
+    if run is not None:
+        figures.add_memory(pair.contestant.name, run)
+    return run is not None
 
 
-def _timed_run(
-    pair: Pair, bytes_: int, pings: int, steps: int, figures: Figures, pace: _Pace
-) -> None:
-    attempt = functools.partial(pair.run, bytes_, pings, steps, pace.limit_s)
+def _timed_run(pair: Pair, bytes_: int, figures: Figures, pace: _Pace) -> None:
+    least = pace.least(bytes_)
+    attempt = functools.partial(
+        pair.run, bytes_, pace.ping_s, pace.stream_s, least, pace.limit_s
+    )
     run = _attempt(pair, bytes_, attempt, figures)
     if run is not None:
         figures.add_run(pair.contestant.name, run)

@@ -7,6 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -22,6 +23,7 @@ SST_OFF = "SST preload off"
 LIMITS = "limits"
 MEMCPY = "memcpy"
 SUM = "sum only"
+_SHORT = {PUT: "put", SPAN: "span", SST_ON: "SST on", SST_OFF: "SST off", SUM: "sum"}
 
 THROUGHPUT = Metric("throughput", "GB/s", True)
 RATE = Metric("rate", "steps/s", True)
@@ -154,7 +156,7 @@ def show(console: Console, figures: Figures, header: dict[str, Any]) -> None:
     console.print(machine_line(header))
     names = [PUT, SPAN, SST_ON, SST_OFF]
     with_limits = [*names, MEMCPY, SUM]
-    console.print(_table("End to end, GB/s: median (min–max)", figures, THROUGHPUT, with_limits))
+    console.print(_table("End-to-end throughput: median (min–max)", figures, THROUGHPUT, with_limits))
     console.print(_table("Steps a second", figures, RATE, names))
     console.print(_table("One-way latency, median", figures, LATENCY, names))
     console.print(_table("One-way latency, 99th percentile", figures, LATENCY_P99, names))
@@ -163,14 +165,14 @@ def show(console: Console, figures: Figures, header: dict[str, Any]) -> None:
     for holds, sentence in verdicts(figures):
         console.print(f"[green]✓[/] {sentence}" if holds else f"[yellow]✗[/] {sentence}")
     for note in figures.notes:
-        console.print(f"[yellow]note:[/] {note}", highlight=False)
+        console.print("note:", note, style="yellow", markup=False, highlight=False)
 
 
 def _table(title: str, figures: Figures, metric: Metric, names: list[str]) -> Table:
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", box=SIMPLE)
     table.add_column("step", justify="right")
     for name in names:
-        table.add_column(name, justify="right")
+        table.add_column(_SHORT.get(name, name), justify="right", no_wrap=True)
     table.add_column("put ÷ SST", justify="right", style="bold")
     table.add_column("span ÷ SST", justify="right", style="bold")
     for bytes_ in figures.sizes:

@@ -3,10 +3,12 @@
 
     python -m bench.stage.side writer|reader MODULE LIBRARY ACK_FD SOCKET_FD
 
-A run has two parts.  In the first, the writer sends a step, waits until the reader has summed it
-(a byte through the ACK pipe), rests, and sends the next: the time from stamp to array in hand is
-the one-way latency.  In the second it sends as fast as the queue allows: from the moment before
-the first of these steps until the reader has summed the last is the end-to-end time.
+A run has two parts.  In the first, for `ping_s` seconds, the writer sends a step, waits until the
+reader has summed it (a byte through the ACK pipe), rests, and sends the next: from the stamp to
+the array in hand is the one-way latency.  The first pings warm up and do not count.  In the second
+part the writer sends as fast as the queue lets it, for `stream_s` seconds: from the moment before
+the first of these steps until the reader has summed the last is the end-to-end time.  A tail of
+further steps follows, so that neither the filling nor the draining of a stream is timed.
 """
 
 from __future__ import annotations
@@ -24,55 +26,73 @@ from bench.native import Native
 from bench.stage import payload
 
 _REST_S = 100e-6
+_WARM_PINGS = 3
+_PINGS_MIN, _PINGS_MAX = 5, 400
+_STEPS_MAX = 20_000
 
 
 def write(module: Any, ack_fd: int, command: dict[str, Any]) -> dict[str, Any]:
-    """Write all steps of one run; answers when the timed part began and how long the pings took."""
+    """Write all steps of one run; answers when the timed part began and its number of steps."""
     count, epoch_ns = command["bytes"] // 8, command["epoch_ns"]
     body = payload.body(count)
     writer = module.Writer(Path(command["folder"]), command["stream"], count, command["settings"])
-    turns_ns = []
-    for _ in range(command["pings"]):
-        begin_ns = time.monotonic_ns()
-        writer.write(body, epoch_ns)
+    pings, ending_s = 0, time.monotonic() + command["ping_s"]
+    while pings < _WARM_PINGS + _PINGS_MAX:
+        if pings == _WARM_PINGS:
+            ending_s = time.monotonic() + command["ping_s"]
+        if pings >= _WARM_PINGS + _PINGS_MIN and time.monotonic() >= ending_s:
+            break
+        writer.write(body, lambda: payload.ping_stamp(epoch_ns))
         if os.read(ack_fd, 1) != b".":
             raise RuntimeError("the reader is gone")
-        turns_ns.append(time.monotonic_ns() - begin_ns)
         time.sleep(_REST_S)
-    begin_ns = time.monotonic_ns()
-    for _ in range(command["steps"]):
-        writer.write(body, epoch_ns)
-    written_ns = time.monotonic_ns()
+        pings += 1
+    steps, begin_ns = 0, time.monotonic_ns()
+    ending_ns = begin_ns + int(command["stream_s"] * 1e9)
+    while steps < _STEPS_MAX:
+        if steps >= command["steps_min"] and time.monotonic_ns() >= ending_ns:
+            break
+        writer.write(body, lambda: payload.stamp(epoch_ns))
+        steps += 1
+    for _ in range(command["tail"]):
+        writer.write(body, lambda: payload.stamp(epoch_ns))
     writer.close()
     _return_memory()
-    return {"begin_ns": begin_ns, "written_ns": written_ns, "turns_ns": turns_ns}
+    return {"begin_ns": begin_ns, "pings": pings, "steps": steps}
 
 
 def read(module: Any, ack_fd: int, native: Native, command: dict[str, Any]) -> dict[str, Any]:
-    """Read and sum all steps of one run; answers the latencies and when the last was summed."""
-    count, epoch_ns, pings = command["bytes"] // 8, command["epoch_ns"], command["pings"]
+    """Read and sum all steps of one run; answers the latencies and when each step was summed."""
+    count, epoch_ns, tail = command["bytes"] // 8, command["epoch_ns"], command["tail"]
     reader = module.Reader(Path(command["folder"]), command["stream"], count, command["settings"])
-    latencies_ns = []
-    previous, end_ns, seen = -1.0, 0, 0
+    latencies_ns: list[int] = []
+    summed_ns: list[int] = []
+    previous = 0.0
     for values in reader:
         arrived_ns = time.monotonic_ns()
         stamped = float(values[0])
+        if stamped > 0 and not summed_ns:
+            time.sleep(command["hold_s"])
         total = native.sum(values)
-        end_ns = time.monotonic_ns()
+        done_ns = time.monotonic_ns()
         payload.check(total, stamped, previous, count)
-        previous = stamped
         del values
-        if seen < pings:
-            latencies_ns.append(arrived_ns - epoch_ns - int(stamped))
+        previous = abs(stamped)
+        if stamped < 0:
+            latencies_ns.append(arrived_ns - epoch_ns - int(previous))
             os.write(ack_fd, b".")
-            if seen == pings - 1:
-                time.sleep(command["hold_s"])
-        seen += 1
+        else:
+            summed_ns.append(done_ns)
     reader.close()
-    if seen != pings + command["steps"]:
-        raise RuntimeError(f"{seen} steps arrived of {pings + command['steps']} written")
+    if len(summed_ns) <= tail:
+        raise RuntimeError(f"the stream ended after {len(summed_ns)} steps, tail included")
     _return_memory()
-    return {"end_ns": end_ns, "latencies_ns": latencies_ns}
+    return {
+        "end_ns": summed_ns[-1 - tail],
+        "pings": len(latencies_ns),
+        "steps": len(summed_ns) - tail,
+        "latencies_ns": latencies_ns[_WARM_PINGS:],
+    }
 
 
 def _return_memory() -> None:

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import fluvial
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.stage.payload import NAME, stamp
+from bench.stage.payload import NAME
 
 _OPEN_TIMEOUT_S = 30.0
 _STEP_TIMEOUT_S = 30.0
@@ -40,13 +39,13 @@ class Writer:
         self._filled: set[int] = set()
         self.write = self._write_span if settings["span"] else self._write_put
 
-    def _write_put(self, body: NDArray[np.float64], epoch_ns: int) -> None:
-        stamp(body, epoch_ns)
+    def _write_put(self, body: NDArray[np.float64], stamp: Callable[[], float]) -> None:
+        body[0] = stamp()
         with self._series.step() as step:
             step.put(NAME, body, offset=(0,), shape=(self._count,))
 
-    def _write_span(self, body: NDArray[np.float64], epoch_ns: int) -> None:
-        sent_ns = time.monotonic_ns() - epoch_ns
+    def _write_span(self, body: NDArray[np.float64], stamp: Callable[[], float]) -> None:
+        sent = stamp()
         count = (self._count,)
         with self._series.step() as step:
             span = step.span(NAME, dtype="float64", count=count, offset=(0,), shape=count)
@@ -54,7 +53,7 @@ class Writer:
             if address not in self._filled or span[-1] != body[-1]:
                 span[...] = body
                 self._filled.add(address)
-            span[0] = sent_ns
+            span[0] = sent
 
     def close(self) -> None:
         self._series.__exit__(None, None, None)
