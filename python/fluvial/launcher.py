@@ -52,7 +52,6 @@ _JOB_PREFIXES = ("PMI_", "PMIX_", "OMPI_COMM_", "OMPI_UNIVERSE", "HYDI_", "FLUVI
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 _MPICH_ENVIRONMENT = {
-    "MPI4PY_MPIABI": "mpich",
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "1",
 }
@@ -124,6 +123,9 @@ class Launcher:
             _OPENMPI_ENVIRONMENT if self.mpi == "openmpi" else _MPICH_ENVIRONMENT
         ).items():
             env.setdefault(name, value)
+        libmpi = pathlib.Path(self.mpiexec).resolve().parent.parent / "lib" / "libmpi.so.12"
+        if self.mpi == "mpich" and libmpi.exists():  # mpi4py must load the library that we link
+            env.setdefault("MPI4PY_LIBMPI", str(libmpi))
         if self.mpi == "openmpi" and not _peers_readable():
             env.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
         package_root = str(pathlib.Path(__file__).resolve().parent.parent)

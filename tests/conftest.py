@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures that every scenario may use."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import random
+
+import pytest
+
+from fluvial.launcher import Launcher
+
+
+def pytest_report_header() -> str:
+    launcher = Launcher.detect()
+    return f"mpi: {launcher.mpi} ({launcher.mpiexec})"
+
+
+@pytest.fixture(scope="session")
+def launcher() -> Launcher:
+    """Start jobs with the MPI that these tests run under."""
+    return Launcher.detect()
+
+
+@pytest.fixture(scope="session")
+def prefix() -> pathlib.Path:
+    """Where the flavour under test is installed."""
+    if "FLUVIAL_PREFIX" not in os.environ:
+        pytest.fail("FLUVIAL_PREFIX is not set; start the tests by ./run test")
+    return pathlib.Path(os.environ["FLUVIAL_PREFIX"])
+
+
+@pytest.fixture
+def seed() -> int:
+    """Return a seed for random input: FLUVIAL_TEST_SEED, or a new one; shown when the test fails."""
+    value = int(os.environ.get("FLUVIAL_TEST_SEED", random.randrange(2**32)))
+    print(f"FLUVIAL_TEST_SEED={value}")
+    return value

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The jobs of one scenario, as its check sees them."""
+
+from __future__ import annotations
+
+import pathlib
+import pickle
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from fluvial.launcher import TIMED_OUT, Job, Launcher
+from harness.sentence import Cast
+
+_RANK_MAIN = pathlib.Path(__file__).with_name("rank_main.py")
+_LOG_TAIL_LINES = 40
+
+
+class ScenarioFailed(AssertionError):
+    """A job of the scenario failed; the message has every rank's traceback and the job's output."""
+
+
+@dataclass(frozen=True)
+class RankError:
+    """What a rank raised: the names of its type and bases, its text, its traceback."""
+
+    types: tuple[str, ...]
+    message: str
+    traceback: str
+
+    def is_a(self, name: str) -> bool:
+        """Tell whether the error is of the type `name` ("PeerLost"), or of one derived from it."""
+        return name in self.types
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a job ended.
+
+    Attributes
+    ----------
+    returncode
+        The job's exit code; 0 when every rank returned.
+    values
+        What each rank returned (None also for a rank that did not return).
+    errors
+        What each rank raised, or None.
+    log
+        Standard output and error of all ranks.
+    """
+
+    name: str
+    returncode: int
+    values: list[Any]
+    errors: list[RankError | None]
+    log: str
+
+    @property
+    def ok(self) -> bool:
+        """True when every rank returned."""
+        return self.returncode == 0 and not any(self.errors)
+
+    def __str__(self) -> str:
+        why = " (its time limit)" if self.returncode == TIMED_OUT else ""
+        lines = [f"{self.name}: exit code {self.returncode}{why}"]
+        for rank, error in enumerate(self.errors):
+            if error:
+                lines += [f"-- {self.name} rank {rank}:", error.traceback.rstrip()]
+        if self.log.strip():
+            lines += [f"-- {self.name} printed:", *self.log.rstrip().splitlines()[-_LOG_TAIL_LINES:]]
+        return "\n".join(lines)
+
+
+class Jobs:
+    """Starts, signals and ends the jobs of one scenario; a context manager that leaves none behind."""
+
+    def __init__(
+        self, casts: Sequence[Cast], *, module: str, test: str, where: pathlib.Path, timeout: float
+    ):
+        self.where = where
+        self._casts = {cast.name: cast for cast in casts}
+        self._module = module
+        self._test = test
+        self._deadline = time.monotonic() + timeout
+        self._launcher = Launcher.detect()
+        self._started: dict[str, Job] = {}
+        self._records = where / "harness"
+        self._records.mkdir(parents=True)
+
+    def start(self, *names: str, **arguments: Any) -> Job:
+        """Start the named jobs (all that are not started when none is named); return the last.
+
+        `arguments` (picklable) go to the role's function after comm, fl and where.
+        """
+        for name in names or [name for name in self._casts if name not in self._started]:
+            self._started[name] = self._start(self._casts[name], arguments)
+        return list(self._started.values())[-1]
+
+    def __getitem__(self, name: str) -> Job:
+        """Return a started job: its `pid(rank)`, `signal(number, rank)`, `poll()`, `kill()`."""
+        return self._started[name]
+
+    def outcome(self, name: str) -> Outcome:
+        """Wait for a job and tell how it ended, without judging."""
+        job = self._started[name]
+        returncode = job.wait()
+        values: list[Any] = [None] * job.ranks
+        errors: list[RankError | None] = [None] * job.ranks
+        for rank in range(job.ranks):
+            try:
+                record = pickle.loads((self._records / f"{name}-{rank}.pickle").read_bytes())
+            except FileNotFoundError:
+                continue  # killed before it could tell
+            values[rank] = record.get("value")
+            errors[rank] = RankError(*record["error"]) if "error" in record else None
+        log = (self._records / f"{name}.log").read_text(errors="replace")
+        return Outcome(name, returncode, values, errors, log)
+
+    def finish(self) -> dict[str, list[Any]]:
+        """Start what is not started, wait for all, and return what each rank of each job returned.
+
+        Raises
+        ------
+        ScenarioFailed
+            When a rank raised, or a job did not end with 0 within the time limit.
+        """
+        if len(self._started) < len(self._casts):
+            self.start()
+        outcomes = [self.outcome(name) for name in self._started]
+        if not all(outcome.ok for outcome in outcomes):
+            raise ScenarioFailed("\n" + "\n".join(str(o) for o in outcomes if not o.ok))
+        return {outcome.name: outcome.values for outcome in outcomes}
+
+    def _start(self, cast: Cast, arguments: dict[str, Any]) -> Job:
+        (self._records / f"{cast.name}.arguments").write_bytes(pickle.dumps(arguments))
+        with open(self._records / f"{cast.name}.log", "wb") as log:
+            return self._launcher.start(
+                cast.count,
+                [
+                    *(sys.executable, str(_RANK_MAIN), self._module, self._test, cast.name),
+                    *(str(cast.count), str(self._records)),
+                ],
+                timeout=max(self._deadline - time.monotonic(), 0.1),
+                singly=cast.singly,
+                name=cast.name,
+                env={
+                    "FLUVIAL_DIRECTORY": str(self.where),
+                    "FLUVIAL_SCENARIO_RANK": str(self.where),
+                },
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+
+    def left_over(self) -> list[int]:
+        """Return the processes of this scenario that still run."""
+        mark = f"FLUVIAL_SCENARIO_RANK={self.where}\0".encode()
+        found = []
+        for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+            try:
+                if mark in path.read_bytes():
+                    found.append(int(path.parent.name))
+            except OSError:
+                continue
+        return found
+
+    def __enter__(self) -> Jobs:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        for job in self._started.values():
+            job.kill()
+        left = self.left_over()
+        if left and kind is None:
+            raise ScenarioFailed(f"processes were left behind: {left}")
+
+
+def wait_until(condition: Callable[[], Any], timeout: float = 20.0, what: str = "") -> Any:
+    """Poll `condition` every 10 ms and return its first true value; AssertionError after `timeout` s."""
+    deadline = time.monotonic() + timeout
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {timeout} s in vain for {what or condition}")
+        time.sleep(0.01)
+    return value

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank of one job of a scenario: imports the test's module, plays the role, records what came of it.
+
+usage: rank_main.py MODULE TEST NAME RANKS RECORDS
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib.util
+import os
+import pathlib
+import pickle
+import sys
+import time
+import traceback
+from typing import Any
+
+_GRACE_S = 2.0  # for the other ranks of the job to record the same error
+
+
+def main() -> int:
+    faulthandler.enable()
+    module_file, test, name, ranks, records = sys.argv[1:]
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+    comm = None
+    rank = int(os.environ.get("FLUVIAL_LAUNCH_RANK", "-1"))
+    if rank < 0:
+        from mpi4py import MPI
+
+        comm = MPI.COMM_WORLD
+        rank = comm.rank
+        assert comm.size == int(ranks), f"{comm.size} ranks were started, not {ranks}"
+    directory = pathlib.Path(records)
+    try:
+        value = _play(module_file, test, name, comm, directory)
+        _record(directory / f"{name}-{rank}.pickle", {"value": value})
+        return 0
+    except BaseException as error:
+        text = traceback.format_exc()
+        print(f"[{name} rank {rank}] {text}", file=sys.stderr, flush=True)
+        types = tuple(kind.__name__ for kind in type(error).__mro__)
+        _record(directory / f"{name}-{rank}.pickle", {"error": (types, str(error), text)})
+        if comm is not None and not _all_recorded(directory, name, comm.size):
+            comm.Abort(1)  # the others wait for this rank
+        return 1
+
+
+def _play(module_file: str, test: str, name: str, comm: Any, records: pathlib.Path) -> Any:
+    import fluvial
+
+    path = pathlib.Path(module_file)
+    sys.path.insert(0, str(path.parent))
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    arguments = pickle.loads((records / f"{name}.arguments").read_bytes())
+    role = getattr(module, test).roles[name]
+    return role(comm, fluvial, records.parent, **arguments)
+
+
+def _record(path: pathlib.Path, record: dict[str, Any]) -> None:
+    partial = path.with_suffix(".partial")
+    partial.write_bytes(pickle.dumps(record))
+    partial.rename(path)
+
+
+def _all_recorded(directory: pathlib.Path, name: str, ranks: int) -> bool:
+    deadline = time.monotonic() + _GRACE_S
+    while time.monotonic() < deadline:
+        if all((directory / f"{name}-{rank}.pickle").exists() for rank in range(ranks)):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

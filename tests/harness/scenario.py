@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The decorator `scenario`."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from typing import Any
+
+from harness.jobs import Jobs
+from harness.sentence import parse
+
+Role = Callable[..., Any]
+
+
+def scenario(
+    sentence: str, *, timeout: float = 60.0, **roles: Role
+) -> Callable[[type | Callable[..., None]], Callable[..., None]]:
+    """Turn a class, or a check function, into a test that launches the jobs of `sentence`.
+
+    Parameters
+    ----------
+    sentence
+        Who plays: "writer on 2 ranks, reader on 3 ranks".
+    timeout
+        Seconds for all jobs together; then every process is killed and the test fails.
+    roles
+        The function of each role, for the form over a function: ``@scenario("writer on 2 ranks",
+        writer=writes_ramp)`` over ``def test_x(jobs): …``. Over a class they are its functions.
+        "late reader" plays ``late_reader``, or ``reader`` where there is no such function.
+
+    The check gets the jobs, not yet started, and after them any pytest fixtures and parameters.
+    """
+    casts = parse(sentence)
+
+    def decorate(subject: type | Callable[..., None]) -> Callable[..., None]:
+        functions = dict(vars(subject)) if isinstance(subject, type) else dict(roles)
+        check = functions.get("check", _finish) if isinstance(subject, type) else subject
+        played: dict[str, Role] = {}
+        for cast in casts:
+            role = functions.get(cast.name) or functions.get(cast.name.rpartition("_")[2])
+            if role is None:
+                raise TypeError(
+                    f"{subject.__name__}: the scenario names {cast.name!r}, but there is no function "
+                    f"{cast.name}(comm, fl, where)"
+                )
+            played[cast.name] = role
+
+        def test(request: Any, tmp_path: Any, **others: Any) -> None:
+            with Jobs(
+                casts,
+                module=inspect.getfile(subject),
+                test=subject.__name__,
+                where=tmp_path,
+                timeout=timeout,
+            ) as jobs:
+                check(jobs, **others)
+
+        own = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in ("request", "tmp_path")]
+        test.__signature__ = inspect.Signature(  # what pytest reads fixtures and parameters from
+            own + list(inspect.signature(check).parameters.values())[1:]
+        )
+        test.__name__ = test.__qualname__ = subject.__name__
+        test.__doc__ = subject.__doc__
+        test.__module__ = subject.__module__
+        test.roles = played
+        if "FLUVIAL_SCENARIO_RANK" not in os.environ:
+            import pytest
+
+            test = pytest.mark.any_mpi(pytest.mark.timeout(timeout + 30)(test))
+        return test
+
+    return decorate
+
+
+def _finish(jobs: Jobs) -> None:
+    jobs.finish()
