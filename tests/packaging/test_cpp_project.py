@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A C++ project outside the tree finds the installed library, by CMake and by pkg-config."""
+
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+pytestmark = pytest.mark.any_mpi
+
+EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "01_cpp_project"
+
+
+def run(*command, **options):
+    result = subprocess.run(
+        [str(word) for word in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        **options,
+    )
+    assert result.returncode == 0, result.stdout
+    return result.stdout
+
+
+def outputs_on_ranks(launcher, program, ranks):
+    with launcher.start(ranks, [str(program)], timeout=30, stdout=subprocess.PIPE) as job:
+        output = job.process.communicate(timeout=60)[0].decode()
+    assert job.wait() == 0
+    return output
+
+
+def test_find_package(prefix, launcher, tmp_path):
+    run("cmake", "-G", "Ninja", "-S", EXAMPLE, "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", tmp_path)
+    assert (
+        outputs_on_ranks(launcher, tmp_path / "slabs", 3)
+        == "3 ranks hold 8000 of 8000 elements\n"
+    )
+
+
+def test_another_minor_version_is_refused(prefix, tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(Later LANGUAGES CXX)\n"
+        "find_package(Fluvial 0.2 REQUIRED)\n"
+    )
+    result = subprocess.run(
+        ["cmake", "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "b", f"-DCMAKE_PREFIX_PATH={prefix}"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert result.returncode != 0
+    assert "0.1.0" in result.stderr
+
+
+def test_pkg_config(prefix, launcher, tmp_path):
+    env = os.environ | {"PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")}
+    flags = run("pkg-config", "--static", "--cflags", "--libs", "fluvial", env=env).split()
+    compiler = os.environ.get("CXX", "c++")
+    run(compiler, "-std=c++20", EXAMPLE / "slabs.cpp", "-o", tmp_path / "slabs", *flags)
+    assert (
+        outputs_on_ranks(launcher, tmp_path / "slabs", 2)
+        == "2 ranks hold 8000 of 8000 elements\n"
+    )
+    assert run("pkg-config", "--modversion", "fluvial", env=env) == "0.1.0\n"
