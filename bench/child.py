@@ -25,12 +25,12 @@ _PR_SET_PDEATHSIG = 1
 _LOG_TAIL_BYTES = 1500
 
 
-class ChildFailed(RuntimeError):
+class ChildError(RuntimeError):
     """A child process died, answered with an error, or did not answer in time."""
 
 
 class Child:
-    """One child process and the socket to it; `close` (or the end of ``with``) kills it for good."""
+    """One child process and the socket to it; `close` (or the end of ``with``) kills it."""
 
     def __init__(
         self,
@@ -62,21 +62,22 @@ class Child:
 
     @property
     def pid(self) -> int:
+        """The child's process id, which is also that of its process group."""
         return self._process.pid
 
     def send(self, command: Mapping[str, Any]) -> None:
-        """Send one command; a child that is gone raises ChildFailed."""
+        """Send one command; a child that is gone raises ChildError."""
         try:
             self._socket.sendall(json.dumps(command).encode() + b"\n")
         except OSError as error:
-            raise ChildFailed(self._explain("is gone")) from error
+            raise ChildError(self._explain("is gone")) from error
 
     def answer(self, deadline: float) -> dict[str, Any]:
-        """The next answer; raises ChildFailed at `deadline` (time.monotonic), death or error."""
+        """Return the next answer; ChildError at `deadline` (time.monotonic), death or error."""
         while b"\n" not in self._pending:
             left = deadline - time.monotonic()
             if left <= 0:
-                raise ChildFailed(self._explain("gave no answer within its time limit"))
+                raise ChildError(self._explain("gave no answer within its time limit"))
             self._socket.settimeout(left)
             try:
                 received = self._socket.recv(1 << 16)
@@ -85,16 +86,16 @@ class Child:
             except OSError:
                 received = b""
             if not received:
-                raise ChildFailed(self._explain("died"))
+                raise ChildError(self._explain("died"))
             self._pending += received
         line, self._pending = self._pending.split(b"\n", 1)
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
-            raise ChildFailed(str(answer["error"]))
+            raise ChildError(str(answer["error"]))
         return answer
 
     def fileno(self) -> int:
-        """The socket, so that a selector can wait for several children."""
+        """Return the socket, so that a selector can wait for several children."""
         return self._socket.fileno()
 
     def close(self) -> None:
@@ -114,13 +115,15 @@ class Child:
         code = self._process.poll()
         ending = "" if code is None else f" (exit status {code})"
         tail = _tail(self.log)
-        return f"process {self.pid} {what}{ending}" + (f"; it printed last:\n{tail}" if tail else "")
+        return f"process {self.pid} {what}{ending}" + (
+            f"; it printed last:\n{tail}" if tail else ""
+        )
 
 
 def gather(
     children: Sequence[Child], limit_s: float, while_waiting: Callable[[], None] | None = None
 ) -> list[dict[str, Any]]:
-    """One answer from each child, in order; the first failure raises ChildFailed at once.
+    """One answer from each child, in order; the first failure raises ChildError at once.
 
     `while_waiting` is called about every 10 ms until all have answered.
     """
@@ -145,7 +148,7 @@ def gather(
 
 
 def serve(fd: int, handle: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-    """The child's side: answer commands from socket `fd` with `handle` until the parent is gone.
+    """Answer, in the child, commands from socket `fd` with `handle` until the parent is gone.
 
     An exception in `handle` becomes the answer ``{"error": …}`` and ends the child, whose state
     is then unknown.

@@ -30,9 +30,9 @@ def alternate(
     longest = 0.0
     for number in range(rounds):
         started = clock()
-        if number >= rounds_min and budget_s is not None:
-            if started - begin + longest > budget_s:
-                return
+        late = budget_s is not None and started - begin + longest > budget_s
+        if late and number >= rounds_min:
+            return
         shift = number % max(1, len(contestants))
         order = [*contestants[shift:], *contestants[:shift]]
         for case in cases:

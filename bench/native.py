@@ -69,13 +69,13 @@ class Native:
         return int(self._read(_address(array), array.nbytes))
 
     def sum(self, array: NDArray[np.float64]) -> float:
-        """The sum of a contiguous float64 array."""
+        """Return the sum of a contiguous float64 array."""
         if array.dtype != np.float64:
             raise ValueError(f"sum takes float64, got {array.dtype}")
         return float(self._sum(_address(array), array.size))
 
     def copy(self, target: NDArray[np.generic], source: NDArray[np.generic]) -> None:
-        """memcpy `source` onto `target`, both contiguous and of the same size in bytes."""
+        """Copy `source` onto `target`, both contiguous and of the same size in bytes."""
         if target.nbytes != source.nbytes:
             raise ValueError(f"copy of {source.nbytes} bytes onto {target.nbytes} bytes")
         self._copy(_address(target), _address(source), source.nbytes)

@@ -43,13 +43,13 @@ class Output:
 
     @classmethod
     def of(cls, bench: str, json: Path | None, png: Path | None) -> Output:
-        """The files as asked for on the command line, or beside one another by default."""
+        """Return the files as asked for on the command line, or beside one another by default."""
         lines = json if json is not None else BUILD / "bench" / f"{bench}.jsonl"
         return cls(lines, png if png is not None else lines.with_suffix(".png"))
 
 
 def header(bench: str, software: dict[str, Any]) -> dict[str, Any]:
-    """The line before a run's records: machine, versions, command, commit, time."""
+    """Return the line before a run's records: machine, versions, command, commit, time."""
     return {
         "bench": bench,
         "machine": describe_machine(),
@@ -61,7 +61,7 @@ def header(bench: str, software: dict[str, Any]) -> dict[str, Any]:
 
 
 def fluvial_path() -> str:
-    """PYTHONPATH under which Fluvial imports: the environment's own, then the built tree's."""
+    """Return the PYTHONPATH that finds Fluvial: the environment's own, then the built tree."""
     paths = [os.environ.get("PYTHONPATH", "")]
     if SITE.is_dir() and str(SITE) not in paths[0].split(os.pathsep):
         paths.append(str(SITE))

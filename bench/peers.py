@@ -25,11 +25,12 @@ class Environment:
 
     @property
     def present(self) -> bool:
+        """Whether the peer can run."""
         return self.python is not None
 
 
 def provide(folder: Path, package: str, requirement: str, *also: str) -> Environment:
-    """An environment under `folder` in which `package` imports; installed on first use.
+    """Return an environment under `folder` in which `package` imports; installed on first use.
 
     `requirement` and `also` are what pip installs.  Nothing raises: a peer that cannot be had is
     returned as missing with the reason, to be shown in the table.
@@ -60,16 +61,14 @@ def provide(folder: Path, package: str, requirement: str, *also: str) -> Environ
 
 
 def present_here(package: str, variables: Mapping[str, str]) -> Environment:
-    """The running Python as an environment, when `package` imports in it given `variables`."""
+    """Return the running Python as an environment, if `package` imports given `variables`."""
     version = _version(Path(sys.executable), package, variables)
     if version is None:
         return Environment(None, "", f"{package} does not import in {sys.executable}")
     return Environment(Path(sys.executable), version)
 
 
-def _version(
-    python: Path, package: str, variables: Mapping[str, str] | None = None
-) -> str | None:
+def _version(python: Path, package: str, variables: Mapping[str, str] | None = None) -> str | None:
     code = (
         f"import {package}, importlib.metadata as m\n"
         f"try: print(m.version({package!r}))\n"

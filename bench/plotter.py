@@ -20,7 +20,7 @@ _GRID = "#dddddd"
 
 @dataclass(frozen=True)
 class Line:
-    """A line of medians: of a case (with its min–max band), of a peer, or of the ratio to a peer."""
+    """A line: medians of a case with its min–max band, of a peer, or ratios of case to peer."""
 
     label: str
     colour: str
@@ -100,10 +100,11 @@ def points(
         if values is not None:
             found.setdefault(record["params"][panel.x], {})[record["metric"]] = values
     complete = {x: by for x, by in found.items() if len(by) == len(metrics)}
-    return [
-        (x, *(sum(values[k] for values in complete[x].values()) for k in range(3)))
-        for x in sorted(complete)
-    ]
+    added = []
+    for x in sorted(complete):
+        y, low, high = (sum(values[k] for values in complete[x].values()) for k in range(3))
+        added.append((x, y, low, high))
+    return added
 
 
 def draw(png: Path, layout: Layout, records: Sequence[Mapping[str, Any]]) -> None:
@@ -114,7 +115,7 @@ def draw(png: Path, layout: Layout, records: Sequence[Mapping[str, Any]]) -> Non
     from matplotlib import pyplot
 
     rows = -(-len(layout.panels) // layout.columns)
-    with pyplot.rc_context(_look()):
+    with matplotlib.rc_context(_look()):
         figure, axes = pyplot.subplots(
             rows,
             layout.columns,

@@ -26,29 +26,33 @@ class Sample:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Sample:
-        """A sample of any iterable of numbers."""
+        """Make a sample of any iterable of numbers."""
         return cls(tuple(float(value) for value in values))
 
     @property
     def median(self) -> float:
+        """The middle value, or the mean of the middle two."""
         return statistics.median(self.values)
 
     @property
     def min(self) -> float:
+        """The least value."""
         return min(self.values)
 
     @property
     def max(self) -> float:
+        """The greatest value."""
         return max(self.values)
 
     @property
     def runs(self) -> int:
+        """How many runs gave a value."""
         return len(self.values)
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A measured quantity: its name, its unit (``GB/s`` is 1e9 bytes a second), and its good end."""
+    """A measured quantity: name, unit (``GB/s`` is 1e9 bytes a second) and which end is good."""
 
     name: str
     unit: str
@@ -84,7 +88,7 @@ class Record:
     ratio: float | None
 
     def line(self) -> str:
-        """The record as one line of JSON, without the newline."""
+        """Return the record as one line of JSON, without the newline."""
         return json.dumps(asdict(self), allow_nan=False)
 
 
@@ -97,7 +101,7 @@ def compare(
     peer: str,
     theirs: Sample | None,
 ) -> Record:
-    """The record of one case beside one peer; `theirs` is None when the peer gave no figure."""
+    """Return the record of one case beside one peer; `theirs` is None without the peer's figure."""
     peer_median = None if theirs is None else theirs.median
     ratio = None if peer_median is None else metric.ratio(ours.median, peer_median)
     if ratio is not None and not math.isfinite(ratio):
@@ -119,7 +123,7 @@ def compare(
 
 
 def best_of(metric: Metric, samples: Mapping[str, Sample]) -> tuple[str, Sample] | None:
-    """The contestant with the better median among `samples`, or None when there is none."""
+    """Return the contestant with the better median among `samples`, or None when there is none."""
     best: tuple[str, Sample] | None = None
     for name, sample in samples.items():
         if best is None or metric.better(sample.median, best[1].median):
@@ -137,7 +141,7 @@ def append_lines(path: Path, header: Mapping[str, Any], records: Sequence[Record
 
 
 def last_run(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The header and the record objects of the last run appended to `path`."""
+    """Return the header and the record objects of the last run appended to `path`."""
     header: dict[str, Any] = {}
     records: list[dict[str, Any]] = []
     for line in path.read_text(encoding="utf-8").splitlines():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What no transport can beat here: one process copies, or only sums, the same bytes over and over.
 
-    python -m bench.stage.limit LIBRARY SOCKET_FD
+python -m bench.stage.limit LIBRARY SOCKET_FD
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.stage import payload
 
 
 def measure(native: Native, bytes_: int, budget_s: float) -> dict[str, Any]:
-    """Bytes per second of memcpy and of the reader's sum, hot, for `budget_s` seconds each."""
+    """Measure bytes per second of memcpy and of the reader's sum, hot, `budget_s` seconds each."""
     source = payload.body(bytes_ // 8)
     target = np.zeros_like(source)
     return {
@@ -29,7 +29,7 @@ def measure(native: Native, bytes_: int, budget_s: float) -> dict[str, Any]:
 
 
 def _rate(call: Any, budget_s: float) -> float:
-    """Calls per second, two at least, after one that does not count."""
+    """Return the calls per second, two at least, after one that does not count."""
     call()
     begin = time.perf_counter()
     calls = 0
@@ -40,6 +40,7 @@ def _rate(call: Any, budget_s: float) -> float:
 
 
 def main() -> None:
+    """Answer the benchmark's commands."""
     native = Native(Path(sys.argv[1]))
     serve(int(sys.argv[2]), lambda command: measure(native, command["bytes"], command["budget_s"]))
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.child import Child, ChildFailed, gather
+from bench.child import Child, ChildError, gather
 
 _ROOT = Path(__file__).resolve().parents[2]
 _START_TIMEOUT_S = 30.0
@@ -45,10 +45,12 @@ class Run:
 
     @property
     def bytes_per_s(self) -> float:
+        """End-to-end throughput."""
         return self.bytes * self.steps / self.seconds
 
     @property
     def steps_per_s(self) -> float:
+        """Steps that arrived and were summed, by the second."""
         return self.steps / self.seconds
 
 
@@ -81,12 +83,13 @@ class Pair:
         hold_s: float = 0.0,
         measure_memory: bool = False,
     ) -> Run:
-        """Send steps of `bytes_` bytes one by one for `ping_s` seconds, then in a row for
-        `stream_s` seconds and at least `steps_min` steps; both sides have `limit_s` for all of it.
+        """Send steps of `bytes_` bytes, one by one and then in a row, through a fresh stream.
 
+        The first part takes `ping_s` seconds, the second `stream_s` seconds and at least
+        `steps_min` steps; both sides have `limit_s` for all of it.
         `hold_s` makes the reader wait in between, so that the queue fills; with `measure_memory`
         the proportional set sizes are sampled meanwhile (which disturbs the times).
-        Errors: ChildFailed; the processes are then gone and the next run starts new ones.
+        Errors: ChildError; the processes are then gone and the next run starts new ones.
         """
         command = {
             "folder": str(self._folder),
@@ -109,7 +112,7 @@ class Pair:
             watch: Callable[[], None] | None = memory.sample if measure_memory else None
             wrote, read = gather(self._children, limit_s, watch)
             if (wrote["pings"], wrote["steps"]) != (read["pings"], read["steps"]):
-                raise ChildFailed(f"the writer wrote {wrote}, the reader read {read}")
+                raise ChildError(f"the writer wrote {wrote}, the reader read {read}")
         except BaseException:
             self.close()
             raise
@@ -166,7 +169,7 @@ class Pair:
 
 
 class _Memory:
-    """Peaks of the proportional set size (PSS): a page shared by both sides counts half for each."""
+    """Peaks of the proportional set size (PSS): a page that both sides map counts half for each."""
 
     def __init__(self, pids: list[int]) -> None:
         self._pids = pids
@@ -181,7 +184,7 @@ class _Memory:
 
 
 def proportional_set_size(pid: int) -> int:
-    """The PSS of a process in bytes; 0 when it is gone."""
+    """Return the PSS of a process in bytes; 0 when it is gone."""
     with contextlib.suppress(OSError):
         text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
         for line in text.splitlines():
@@ -194,6 +197,6 @@ def run_again_once(pair: Pair, attempt: Callable[[], Run]) -> Run:
     """`attempt`, and once more in fresh processes when it fails; says so on standard error."""
     try:
         return attempt()
-    except ChildFailed as error:
+    except ChildError as error:
         print(f"{pair.contestant.name}: {error}; trying again", file=sys.stderr)
         return attempt()

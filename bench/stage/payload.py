@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What travels in each step: one float64 array whose first element, the stamp, says when it was sent.
+"""What travels in each step: one float64 array.
 
-The other elements are the integers 0…255 over and over, so that any order of summation gives the
-same float64 exactly and the reader can check every step.
+Its first element, the stamp, says when it was sent.  The other elements are the integers 0…255
+over and over, so that any order of summation gives the same float64 exactly and the reader can
+check every step.
 """
 
 from __future__ import annotations
@@ -17,25 +18,25 @@ BYTES_MIN = 8
 
 
 def body(count: int) -> NDArray[np.float64]:
-    """An array of `count` elements, the stamp not yet set (0)."""
+    """Make an array of `count` elements, the stamp not yet set (0)."""
     values = np.tile(np.arange(256, dtype=np.float64), -(-count // 256))[:count].copy()
     values[0] = 0.0
     return values
 
 
 def expected_sum(count: int) -> float:
-    """The sum of a body of `count` elements without its stamp."""
+    """Return the sum of a body of `count` elements without its stamp."""
     whole, rest = divmod(count, 256)
     return float(whole * (255 * 256 // 2) + rest * (rest - 1) // 2)
 
 
 def stamp(epoch_ns: int) -> float:
-    """The time since `epoch_ns` (CLOCK_MONOTONIC, which all processes of a host share) in ns."""
+    """Return the ns since `epoch_ns` (CLOCK_MONOTONIC, which all processes of a host share)."""
     return float(time.monotonic_ns() - epoch_ns)
 
 
 def ping_stamp(epoch_ns: int) -> float:
-    """A stamp, negative, that asks the reader to say when it has summed the step."""
+    """Return a stamp, negative, that asks the reader to say when it has summed the step."""
     return -stamp(epoch_ns)
 
 

@@ -30,7 +30,7 @@ _LIMIT = "#8a8a8a"
 
 
 def layout(header: dict[str, Any]) -> Layout:
-    """The four panels, with the machine and the versions of `header` under the title."""
+    """Return the four panels, with the machine and the versions of `header` under the title."""
     machine, software = header["machine"], header["software"]
     both = (
         Line("Fluvial: span, view", _SPAN, case=CASES[SPAN]),

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from bench import native, peers
-from bench.child import Child, ChildFailed, gather
+from bench.child import Child, ChildError, gather
 from bench.contest import alternate
 from bench.machine import two_sides
 from bench.options import BUILD, Json, Output, Png, Quick, Runs, fluvial_path, header
@@ -39,9 +39,7 @@ from bench.table import size_label, wide_console
 _QUEUE_STEPS = 4
 _QUICK_SIZES = (8, 2**10, 2**13, 2**16, 2**20, 2**24)
 _FULL_SIZES = tuple(2**power for power in range(3, 29))
-_KEEP_LARGE_BLOCKS = (
-    "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"
-)
+_KEEP_LARGE_BLOCKS = "glibc.malloc.mmap_threshold=4294967296:glibc.malloc.trim_threshold=8589934592"
 
 
 class _Pace:
@@ -57,7 +55,7 @@ class _Pace:
         self.total_s = 30.0 if quick else 900.0
 
     def least(self, bytes_: int) -> int:
-        """The least number of timed steps: fewer where a single one takes long."""
+        """Return the least number of timed steps: fewer where a single one takes long."""
         return self.steps_min if bytes_ < 2**26 else _QUEUE_STEPS + 2
 
 
@@ -80,6 +78,7 @@ def ask(
         ),
     ] = False,
 ) -> None:
+    """Run the contest, show its figures, append its records and draw its picture."""
     console = wide_console()
     pace = _Pace(quick, runs)
     steps_bytes = parse_sizes(sizes) if sizes else list(_QUICK_SIZES if quick else _FULL_SIZES)
@@ -124,9 +123,10 @@ def parse_sizes(text: str) -> list[int]:
 def _contestants(
     figures: Figures, sst_keeps_memory: bool
 ) -> tuple[list[Contestant], dict[str, str]]:
-    """All who can run here; who cannot is noted in `figures`."""
+    """Return all who can run here; who cannot is noted in `figures`."""
     found: list[Contestant] = []
     software: dict[str, str] = {}
+    settings: dict[str, Any]
     path = {"PYTHONPATH": fluvial_path()}
     ours = peers.present_here("fluvial", path)
     if ours.python is None:
@@ -176,7 +176,9 @@ def _compete(
                 rounds_min=pace.rounds_min,
                 budget_s=left_s,
             ):
-                progress.update(task, description=f"round {number + 1}: {size_label(bytes_)}, {name}")
+                progress.update(
+                    task, description=f"round {number + 1}: {size_label(bytes_)}, {name}"
+                )
                 if name == LIMITS:
                     limit.send({"bytes": bytes_, "budget_s": pace.stream_s / 4})
                     figures.add_limit(bytes_, gather([limit], pace.limit_s)[0])
@@ -189,7 +191,7 @@ def _compete(
 
 
 def _memory_run(pair: Pair, bytes_: int, figures: Figures, pace: _Pace) -> bool:
-    """A run that only measures memory, with the queue full; False when the contestant fails."""
+    """Measure memory with the queue full; False when the contestant fails."""
     attempt = functools.partial(
         pair.run,
         bytes_,
@@ -208,19 +210,17 @@ def _memory_run(pair: Pair, bytes_: int, figures: Figures, pace: _Pace) -> bool:
 
 def _timed_run(pair: Pair, bytes_: int, figures: Figures, pace: _Pace) -> None:
     least = pace.least(bytes_)
-    attempt = functools.partial(
-        pair.run, bytes_, pace.ping_s, pace.stream_s, least, pace.limit_s
-    )
+    attempt = functools.partial(pair.run, bytes_, pace.ping_s, pace.stream_s, least, pace.limit_s)
     run = _attempt(pair, bytes_, attempt, figures)
     if run is not None:
         figures.add_run(pair.contestant.name, run)
 
 
 def _attempt(pair: Pair, bytes_: int, attempt: Any, figures: Figures) -> Run | None:
-    """The run, tried twice; a second failure is noted and leaves a hole in the table."""
+    """Return the run, tried twice; a second failure is noted and leaves a hole in the table."""
     try:
         return run_again_once(pair, attempt)
-    except ChildFailed as error:
+    except ChildError as error:
         figures.notes.append(f"{pair.contestant.name} failed at {bytes_} bytes: {error}")
         return None
 

@@ -87,7 +87,7 @@ class Figures:
         self._add(SUM, bytes_, THROUGHPUT, rates["sum"] / 1e9)
 
     def sample(self, name: str, bytes_: int, metric: Metric) -> Sample | None:
-        """The sample of a contestant; ``"SST"`` is the better of its two settings, each time."""
+        """Return a contestant's sample; that of ``"SST"`` is the better of its two settings."""
         if name == SST:
             settings = {
                 setting: sample
@@ -104,7 +104,7 @@ class Figures:
 
 
 def records(figures: Figures) -> list[Record]:
-    """A record for each case of Fluvial, size, metric and peer."""
+    """Return a record for each case of Fluvial, size, metric and peer."""
     found = []
     for name, case in CASES.items():
         for bytes_ in figures.sizes:
@@ -127,7 +127,7 @@ def records(figures: Figures) -> list[Record]:
 
 
 def verdicts(figures: Figures) -> list[tuple[bool, str]]:
-    """For each expectation that was measured, whether it holds and a sentence that says so."""
+    """Say for each expectation that was measured whether it holds, and the worst ratio."""
     found = []
     for expected in EXPECTATIONS:
         ratios = {}
@@ -141,13 +141,11 @@ def verdicts(figures: Figures) -> list[tuple[bool, str]]:
             worst = min(ratios, key=lambda bytes_: ratios[bytes_])
             holds = ratios[worst] >= expected.ratio
             at = "at" if expected.bytes_min == expected.bytes_max else "least at"
-            found.append(
-                (
-                    holds,
-                    f"{expected.case}: {ratios[worst]:.1f} times SST's better {expected.metric.name}"
-                    f" {at} {size_label(worst)} (expected: {expected.ratio:g})",
-                )
+            sentence = (
+                f"{expected.case}: {ratios[worst]:.1f} times SST's better "
+                f"{expected.metric.name} {at} {size_label(worst)} (expected: {expected.ratio:g})"
             )
+            found.append((holds, sentence))
     return found
 
 
@@ -156,7 +154,9 @@ def show(console: Console, figures: Figures, header: dict[str, Any]) -> None:
     console.print(machine_line(header))
     names = [PUT, SPAN, SST_ON, SST_OFF]
     with_limits = [*names, MEMCPY, SUM]
-    console.print(_table("End-to-end throughput: median (min–max)", figures, THROUGHPUT, with_limits))
+    console.print(
+        _table("End-to-end throughput: median (min–max)", figures, THROUGHPUT, with_limits)
+    )
     console.print(_table("Steps a second", figures, RATE, names))
     console.print(_table("One-way latency, median", figures, LATENCY, names))
     console.print(_table("One-way latency, 99th percentile", figures, LATENCY_P99, names))
@@ -183,8 +183,10 @@ def _table(title: str, figures: Figures, metric: Metric, names: list[str]) -> Ta
         theirs = figures.sample(SST, bytes_, metric)
         for name in (PUT, SPAN):
             ours = figures.sample(name, bytes_, metric)
-            known = ours is not None and theirs is not None
-            cells.append(f"{metric.ratio(ours.median, theirs.median):.1f}×" if known else "—")
+            if ours is None or theirs is None:
+                cells.append("—")
+            else:
+                cells.append(f"{metric.ratio(ours.median, theirs.median):.1f}×")
         table.add_row(size_label(bytes_), *cells)
     table.caption = quantity(metric)
     return table

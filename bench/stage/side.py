@@ -101,6 +101,7 @@ def _return_memory() -> None:
 
 
 def main() -> None:
+    """Answer the benchmark's commands."""
     role, module_name, library, ack_fd, socket_fd = sys.argv[1:6]
     native = Native(Path(library))
     module = importlib.import_module(module_name)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import fluvial
 import numpy as np
 from numpy.typing import NDArray
 
+import fluvial
 from bench.stage.payload import NAME
 
 _OPEN_TIMEOUT_S = 30.0
@@ -56,6 +56,7 @@ class Writer:
             span[0] = sent
 
     def close(self) -> None:
+        """Say that no step follows."""
         self._series.__exit__(None, None, None)
 
 
@@ -76,4 +77,5 @@ class Reader:
             yield step[NAME].read()
 
     def close(self) -> None:
+        """Leave the stream."""
         self._series.__exit__(None, None, None)

@@ -44,6 +44,7 @@ class Writer:
         self._engine.EndStep()
 
     def close(self) -> None:
+        """Say that no step follows."""
         self._engine.Close()
 
 
@@ -69,6 +70,7 @@ class Reader:
             self._engine.EndStep()
 
     def close(self) -> None:
+        """Leave the stream."""
         with contextlib.suppress(Exception):
             self._engine.Close()
 
