@@ -117,27 +117,26 @@ MPI_Comm Comm::handle() const {
     return state_->handle;
 }
 
-void Comm::barrier() const {
-    const MPI_Comm comm = handle();
-    if (serial()) return;
-    if (!state_->pending_barrier.in_flight()) {
-        check(MPI_Barrier(comm), "pass a barrier");
-        return;
+// MPI does not match MPI_Barrier on one rank with MPI_Ibarrier on another: both barriers post the
+// latter.
+Request& Comm::begin_barrier() const {
+    Request& pending = state_->pending_barrier;
+    if (!pending.in_flight()) {
+        pending =
+            Request::post(Request::Role::Other, text("pass a barrier of ", size(), " ranks"), {},
+                          nullptr, [comm = handle()](std::span<std::byte>, MPI_Request* request) {
+                              return MPI_Ibarrier(comm, request);
+                          });
     }
-    state_->pending_barrier.wait();
+    return pending;
+}
+
+void Comm::barrier() const {
+    if (!serial()) begin_barrier().wait();
 }
 
 void Comm::barrier(const Deadline& deadline) const {
-    const MPI_Comm comm = handle();
-    if (serial()) return;
-    Request& pending = state_->pending_barrier;
-    if (!pending.in_flight()) {
-        pending = Request::post(Request::Role::Other, text("pass a barrier of ", size(), " ranks"),
-                                {}, nullptr, [comm](std::span<std::byte>, MPI_Request* request) {
-                                    return MPI_Ibarrier(comm, request);
-                                });
-    }
-    pending.wait(deadline);
+    if (!serial()) begin_barrier().wait(deadline);
 }
 
 Comm Comm::split_by_host() const {

@@ -86,8 +86,7 @@ class Comm {
     void send(std::span<const std::byte> bytes, int destination, int tag) const;
     /// The next message from `source` with `tag`, whatever its length. Blocking.
     std::vector<std::byte> recv(int source, int tag) const;
-    /// As send, but local. The Request owns `bytes`; it ends when the receiver has begun to receive
-    /// at the latest.
+    /// As send, but local: returns at once with a Request that owns `bytes`.
     Request isend(std::vector<std::byte> bytes, int destination, int tag) const;
     /// As above, from memory that `owner` keeps alive and unchanged until the Request is complete:
     /// no copy.
@@ -110,6 +109,7 @@ class Comm {
     };
 
     static Comm adopt(MPI_Comm owned);
+    Request& begin_barrier() const;
 
     std::unique_ptr<State, Forget> state_;
 };

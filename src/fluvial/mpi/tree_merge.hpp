@@ -28,7 +28,7 @@ using Merge =
 /// When `merge` throws on a rank, every rank throws the same class with that rank's message (the
 /// one nearest to rank 0 in tree order when several do); the remaining merges above it are left
 /// out. Source: the binomial tree of R. Thakur, R. Rabenseifner, W. Gropp,
-/// doi:10.1177/1094342005051521, section 4.
+/// doi:10.1177/1094342005051521.
 std::vector<std::byte> tree_merge(const Comm& comm, std::vector<std::byte> mine, const Merge& merge,
                                   bool result_on_all = true);
 

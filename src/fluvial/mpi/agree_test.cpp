@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/mpi/agree.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/mpi/failure.hpp"
+
+using namespace fluvial;
+using namespace fluvial::mpi;
+
+TEST_CASE("agreeing on success costs nothing but a message") {
+    Comm comm = Comm::duplicate(MPI_COMM_WORLD);
+    int ran = 0;
+    agree(comm, [&] { ++ran; });
+    agree(
+        comm, [&] { ++ran; }, Deadline(30));
+    CHECK(ran == 2);
+    comm.close();
+}
+
+TEST_CASE("an error on any one rank is the same error on all") {
+    Comm comm = Comm::duplicate(MPI_COMM_WORLD);
+    const int size = comm.size();
+    for (int failing = 0; failing < size; ++failing) {
+        const auto validate = [&] {
+            if (comm.rank() == failing) throw PeerStalled(text("nothing heard by ", failing));
+        };
+        const std::string message = text(size > 1 ? text("rank ", failing, " of ", size, ": ") : "",
+                                         "nothing heard by ", failing);
+        CHECK_THROWS_WITH_AS(agree(comm, validate), message.c_str(), PeerStalled);
+        CHECK_THROWS_WITH_AS(agree(comm, validate, Deadline(30)), message.c_str(), PeerStalled);
+    }
+    CHECK(comm.sum(1) == size);  // and nobody is left behind
+    comm.close();
+}
+
+TEST_CASE("of several failures the first rank's is told and the others are counted") {
+    Comm comm = Comm::duplicate(MPI_COMM_WORLD);
+    const int size = comm.size();
+    const auto all_but_the_first = [&] {
+        if (comm.rank() == 1) throw InvalidArgument("one");
+        if (comm.rank() > 1) throw TimedOut("more");
+    };
+    if (size == 1) agree(comm, all_but_the_first);
+    if (size == 2)
+        CHECK_THROWS_WITH_AS(agree(comm, all_but_the_first), "rank 1 of 2: one", InvalidArgument);
+    if (size == 3)
+        CHECK_THROWS_WITH_AS(agree(comm, all_but_the_first),
+                             "rank 1 of 3: one (1 further rank failed too)", InvalidArgument);
+    if (size == 4)
+        CHECK_THROWS_WITH_AS(agree(comm, all_but_the_first),
+                             "rank 1 of 4: one (2 further ranks failed too)", InvalidArgument);
+    comm.close();
+}
+
+TEST_CASE("foreign exceptions cross ranks as Error") {
+    Comm comm = Comm::duplicate(MPI_COMM_WORLD);
+    if (comm.size() > 1) {
+        CHECK_THROWS_WITH_AS(agree(comm,
+                                   [&] {
+                                       if (comm.rank() == 1) throw std::out_of_range("far");
+                                   }),
+                             text("rank 1 of ", comm.size(), ": far").c_str(), Error);
+        CHECK_THROWS_WITH_AS(agree(comm,
+                                   [&] {
+                                       if (comm.rank() == 1) throw 42;
+                                   }),
+                             doctest::Contains("not a std::exception"), Error);
+    } else {
+        CHECK_THROWS_AS(agree(comm, [] { throw std::out_of_range("far"); }), std::out_of_range);
+    }
+    comm.close();
+}
+
+TEST_CASE("a rank that does not come to agree is a time-out for the others") {
+    Comm comm = Comm::duplicate(MPI_COMM_WORLD);
+    Comm signal = Comm::duplicate(MPI_COMM_WORLD);
+    if (comm.size() > 1 && comm.rank() != 0)
+        CHECK_THROWS_AS(agree(
+                            comm, [] {}, Deadline(0.05)),
+                        TimedOut);
+    signal.barrier();
+    comm.barrier();
+    signal.close();
+    comm.close();
+}
+
+TEST_CASE("a failure survives the way through bytes") {
+    const Failure failure{"StaleContact", "the writer\nis gone", 3};
+    const Failure again = Failure::from_bytes(failure.to_bytes());
+    CHECK_THROWS_WITH_AS(again.raise(7), "rank 3 of 7: the writer\nis gone", StaleContact);
+    CHECK_FALSE(failure_of(0, [] {}).has_value());
+}

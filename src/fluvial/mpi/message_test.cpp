@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages and the Requests behind them. Each rank sends to the next one, the last to rank 0; a
+// single rank to itself.
+#include <string>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/mpi/comm.hpp"
+
+using namespace fluvial;
+using namespace fluvial::mpi;
+
+namespace {
+
+std::vector<std::byte> message(int from, std::size_t length) {
+    std::vector<std::byte> bytes(length);
+    for (std::size_t i = 0; i < length; ++i)
+        bytes[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(from));
+    return bytes;
+}
+
+struct Ring {
+    Comm comm = Comm::duplicate(MPI_COMM_WORLD);
+    int next = (comm.rank() + 1) % comm.size();
+    int previous = (comm.rank() + comm.size() - 1) % comm.size();
+    ~Ring() { comm.close(); }
+};
+
+}  // namespace
+
+TEST_CASE("messages of any length arrive, in order for each tag") {
+    Ring ring;
+    for (const std::size_t length :
+         {std::size_t{0}, std::size_t{1}, std::size_t{4096}, std::size_t{3} << 20}) {
+        Request first = ring.comm.isend(message(ring.comm.rank(), length), ring.next, 1);
+        Request second = ring.comm.isend(message(ring.comm.rank() + 50, length), ring.next, 1);
+        Request other =
+            ring.comm.isend(message(ring.comm.rank() + 100, length), ring.next, tag_max);
+        CHECK(ring.comm.recv(ring.previous, tag_max) == message(ring.previous + 100, length));
+        CHECK(ring.comm.recv(ring.previous, 1) == message(ring.previous, length));
+        CHECK(ring.comm.recv(ring.previous, 1) == message(ring.previous + 50, length));
+        for (Request* request : {&first, &second, &other}) request->wait(Deadline(30));
+    }
+}
+
+TEST_CASE("send blocks until a receiver takes the message") {
+    Ring ring;
+    Request incoming = ring.comm.irecv(1 << 20, ring.previous, 3);
+    const auto mine = message(ring.comm.rank(), 1 << 20);
+    ring.comm.send(mine, ring.next, 3);
+    incoming.wait();
+    CHECK(incoming.take() == message(ring.previous, 1 << 20));
+}
+
+TEST_CASE("a request owns its buffer and cuts it to what came") {
+    Ring ring;
+    Request incoming = ring.comm.irecv(1000, ring.previous, 0);
+    CHECK(incoming.in_flight());
+    CHECK_THROWS_WITH_AS(incoming.take(), doctest::Contains("the buffer still belongs to MPI"),
+                         InvalidArgument);
+    CHECK_FALSE(incoming.test());
+    Request moved = std::move(incoming);
+    CHECK_FALSE(incoming.in_flight());
+    ring.comm.barrier();
+
+    Request outgoing = ring.comm.isend(message(ring.comm.rank(), 10), ring.next, 0);
+    moved.wait(Deadline(30));
+    CHECK_FALSE(moved.in_flight());
+    CHECK(moved.test());
+    CHECK(moved.take() == message(ring.previous, 10));
+    outgoing.wait();
+    CHECK(outgoing.take() == message(ring.comm.rank(), 10));
+}
+
+TEST_CASE("a pinned owner lives as long as the request") {
+    Ring ring;
+    auto owner = std::make_shared<std::vector<std::byte>>(message(ring.comm.rank(), 2 << 20));
+    const std::weak_ptr<std::vector<std::byte>> watched = owner;
+    Request outgoing = ring.comm.isend(std::span<const std::byte>(*owner), owner, ring.next, 2);
+    owner.reset();
+    CHECK_FALSE(watched.expired());
+    CHECK(ring.comm.recv(ring.previous, 2) == message(ring.previous, 2 << 20));
+    outgoing.wait();
+    CHECK(watched.expired());
+    CHECK_THROWS_AS(ring.comm.isend(std::span<const std::byte>(), nullptr, ring.next, 2),
+                    InvalidArgument);
+}
+
+TEST_CASE("waiting ends at the deadline and can be taken up again") {
+    Ring ring;
+    Request incoming = ring.comm.irecv(8, ring.previous, 4);
+    CHECK_THROWS_WITH_AS(
+        incoming.wait(Deadline(0.02)),
+        doctest::Contains(
+            text("MPI did not receive a message from rank ", ring.previous, " (tag 4)").c_str()),
+        TimedOut);
+    CHECK(incoming.in_flight());
+    ring.comm.barrier();
+    ring.comm.send(message(1, 8), ring.next, 4);
+    incoming.wait(Deadline(30));
+    CHECK(incoming.take() == message(1, 8));
+}
+
+TEST_CASE("a message that is longer than the buffer is an error, and the communicator goes on") {
+    Ring ring;
+    Request incoming = ring.comm.irecv(4, ring.previous, 5);
+    Request outgoing = ring.comm.isend(message(0, 64), ring.next, 5);
+    CHECK_THROWS_WITH_AS(incoming.wait(Deadline(30)),
+                         doctest::Contains("MPI could not receive a message from rank"),
+                         SystemError);
+    CHECK_FALSE(incoming.in_flight());
+    outgoing.wait();
+    CHECK(ring.comm.sum(1) == ring.comm.size());
+}
+
+TEST_CASE("ranks and tags out of range are refused before anything is sent") {
+    Ring ring;
+    const int size = ring.comm.size();
+    CHECK_THROWS_WITH_AS(
+        ring.comm.send({}, size, 0),
+        text("destination is not a rank: got ", size, "; allowed: 0 to ", size - 1).c_str(),
+        InvalidArgument);
+    CHECK_THROWS_AS(ring.comm.recv(-1, 0), InvalidArgument);
+    CHECK_THROWS_AS(ring.comm.isend({}, 0, -1), InvalidArgument);
+    CHECK_THROWS_WITH_AS(ring.comm.irecv(1, 0, 1 << 20),
+                         "tag is out of range: got 1048576; allowed: 0 to 16383", InvalidArgument);
+    CHECK_THROWS_AS(ring.comm.irecv(-1, 0, 0), InvalidArgument);
+}
