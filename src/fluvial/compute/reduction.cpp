@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/compute/reduction.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <set>
+
+#include "fluvial/base/bytes.hpp"
+
+namespace fluvial::compute {
+namespace {
+
+constexpr Index stripe_max = 4096;  ///< elements of a kept axis whose cells are updated together
+
+Domain domain_of(const Domain& all, const Reduction::Entry& entry) {
+    Domain domain{all.selection, all.over, {}};
+    for (const int input : entry.inputs) {
+        if (input < 0 || input >= static_cast<int>(all.dtypes.size())) {
+            throw InvalidArgument(Problem{text("'", entry.name, "' reads a dataset that is not there"), text(input),
+                                          text("0 to ", static_cast<int>(all.dtypes.size()) - 1), ""});
+        }
+        domain.dtypes.push_back(all.dtypes[static_cast<std::size_t>(input)]);
+    }
+    return domain;
+}
+
+}  // namespace
+
+Reduction::Reduction(std::vector<Entry> entries, Domain domain)
+    : entries_(std::move(entries)), domain_(std::move(domain)) {
+    std::set<std::string> names;
+    for (Entry& entry : entries_) {
+        if (!names.insert(entry.name).second) {
+            throw InvalidArgument(Problem{"two results of the same name", "'" + entry.name + "'", "unique names", ""});
+        }
+        if (entry.inputs.empty()) {
+            entry.inputs.resize(static_cast<std::size_t>(entry.op->inputs()));
+            std::iota(entry.inputs.begin(), entry.inputs.end(), 0);
+        }
+        partials_.push_back(entry.op->identity(domain_of(domain_, entry)));
+    }
+    group();
+}
+
+void Reduction::group() {
+    for (std::size_t i = 0; i < partials_.size(); ++i) {
+        Partial* const partial = partials_[i].get();
+        auto* const by_run = dynamic_cast<RunPartial*>(partial);
+        const auto fits = [&](const Group& group) {
+            return by_run != nullptr && !group.by_run.empty() && group.inputs == entries_[i].inputs &&
+                   group.by_run.front()->needs() == by_run->needs();
+        };
+        auto found = std::find_if(groups_.begin(), groups_.end(), fits);
+        if (found == groups_.end()) {
+            groups_.push_back({entries_[i].inputs, {}, {}, partial->takes_blocks()});
+            found = groups_.end() - 1;
+        }
+        found->partials.push_back(partial);
+        if (by_run != nullptr) {
+            found->by_run.push_back(by_run);
+        }
+    }
+}
+
+void Reduction::feed(const Group& group, const Piece& piece) const {
+    std::vector<ArrayView> inputs;
+    inputs.reserve(group.inputs.size());
+    for (const int input : group.inputs) {
+        inputs.push_back(piece.inputs[static_cast<std::size_t>(input)]);
+    }
+    const Piece part{inputs, piece.where, piece.weights, piece.mask};
+    if (!group.by_run.empty()) {
+        walk(part, group.by_run);
+    } else {
+        for (Partial* partial : group.partials) {
+            partial->absorb(part);
+        }
+    }
+}
+
+void Reduction::absorb(const Piece& piece) {
+    check_piece(piece, domain_, "reduction");
+    if (piece.where.empty()) {
+        return;
+    }
+    const auto blocked = std::count_if(groups_.begin(), groups_.end(), [](const Group& g) { return g.takes_blocks; });
+    const bool keeps_axes = static_cast<int>(domain_.over.size()) < domain_.selection.ndim();
+    const bool cut = blocked > 1 || (blocked == 1 && keeps_axes);
+    for (const Group& group : groups_) {
+        if (!cut || !group.takes_blocks) {
+            feed(group, piece);
+        }
+    }
+    if (!cut) {
+        return;
+    }
+    Index element = 0;
+    for (const DType dtype : domain_.dtypes) {
+        element += static_cast<Index>(size_of(dtype));
+    }
+    for_blocks(piece.inputs[0], domain_, std::max<Index>(block_bytes_max / element, 1), [&](const Region& block) {
+        std::vector<ArrayView> views;
+        views.reserve(piece.inputs.size());
+        for (const ArrayView& input : piece.inputs) {
+            views.push_back(subview(input, block));
+        }
+        Piece part{views, block, nullptr, nullptr};
+        for (int axis = 0; axis < block.ndim(); ++axis) {
+            part.where.offset[axis] += piece.where.offset[axis];
+        }
+        ArrayView weights, mask;
+        if (piece.weights != nullptr) {
+            weights = subview(*piece.weights, block);
+            part.weights = &weights;
+        }
+        if (piece.mask != nullptr) {
+            mask = subview(*piece.mask, block);
+            part.mask = &mask;
+        }
+        for (const Group& group : groups_) {
+            if (group.takes_blocks) {
+                feed(group, part);
+            }
+        }
+    });
+}
+
+void Reduction::merge(const Reduction& other) {
+    for (std::size_t i = 0; i < partials_.size(); ++i) {
+        partials_[i]->merge(*other.partials_[i]);
+    }
+}
+
+std::vector<std::byte> Reduction::encode() const {
+    ByteWriter out;
+    out.put<std::uint64_t>(partials_.size());
+    for (const auto& partial : partials_) {
+        const auto bytes = partial->encode();
+        out.put_block(bytes.data(), bytes.size());
+    }
+    return out.take();
+}
+
+void Reduction::merge_encoded(std::span<const std::byte> bytes) {
+    ByteReader in(bytes);
+    const auto count = in.get<std::uint64_t>();
+    if (count != partials_.size()) {
+        throw InvalidArgument(Problem{"this state belongs to another reduction", text(count, " operators"),
+                                      text(partials_.size()), "Use equal reductions on all ranks"});
+    }
+    for (std::size_t i = 0; i < partials_.size(); ++i) {
+        const auto other = entries_[i].op->identity(domain_of(domain_, entries_[i]));
+        other->decode(in.get_block());
+        partials_[i]->merge(*other);
+    }
+}
+
+std::map<std::string, Result> Reduction::finish() const {
+    std::map<std::string, Result> results;
+    for (std::size_t i = 0; i < partials_.size(); ++i) {
+        results.emplace(entries_[i].name, partials_[i]->finish());
+    }
+    return results;
+}
+
+void for_blocks(const ArrayView& view, const Domain& domain, Index elements_max,
+                const std::function<void(const Region&)>& visit) {
+    const int ndim = view.ndim();
+    std::vector<int> order(static_cast<std::size_t>(ndim));  // slowest in memory first
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int a, int b) { return std::abs(view.strides[a]) > std::abs(view.strides[b]); });
+    Coordinates step = view.extent;
+    Index volume = view.size();
+    if (volume == 0) {
+        return;
+    }
+    const int fastest = ndim > 0 ? order.back() : -1;
+    const bool stripes = ndim > 0 && !std::binary_search(domain.over.begin(), domain.over.end(), fastest) &&
+                         !domain.over.empty() && view.extent[fastest] > stripe_max;
+    if (stripes) {
+        volume = volume / step[fastest] * stripe_max;
+        step[fastest] = stripe_max;
+    }
+    for (const int axis : order) {  // shorten the slowest axes until a block is small enough
+        if (volume <= elements_max) {
+            break;
+        }
+        const Index rest = volume / step[axis];
+        step[axis] = std::clamp<Index>(elements_max / std::max<Index>(rest, 1), 1, step[axis]);
+        volume = rest * step[axis];
+    }
+    if (stripes) {  // all rows of one stripe before the next stripe
+        std::rotate(order.begin(), order.end() - 1, order.end());
+    }
+    Region block{Coordinates(ndim, 0), step};
+    for (;;) {
+        for (int axis = 0; axis < ndim; ++axis) {
+            block.extent[axis] = std::min(step[axis], view.extent[axis] - block.offset[axis]);
+        }
+        visit(block);
+        int level = ndim - 1;
+        for (; level >= 0; --level) {
+            const int axis = order[static_cast<std::size_t>(level)];
+            block.offset[axis] += step[axis];
+            if (block.offset[axis] < view.extent[axis]) {
+                break;
+            }
+            block.offset[axis] = 0;
+        }
+        if (level < 0) {
+            return;
+        }
+    }
+}
+
+}  // namespace fluvial::compute

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/compute/registry.hpp"
+
+namespace fluvial::compute {
+
+// One line an operator; its file beside its siblings in operators/ defines the function.
+#define FLUVIAL_OPERATORS(add) \
+    add(sum)                   \
+    add(mean)                  \
+    add(min)                   \
+    add(max)
+
+#define FLUVIAL_DECLARE(name) Registration register_##name();
+FLUVIAL_OPERATORS(FLUVIAL_DECLARE)
+#undef FLUVIAL_DECLARE
+
+const std::vector<Registration>& registrations() {
+#define FLUVIAL_CALL(name) register_##name(),
+    static const std::vector<Registration> all = {FLUVIAL_OPERATORS(FLUVIAL_CALL)};
+#undef FLUVIAL_CALL
+    return all;
+}
+
+OperatorPtr make_operator(std::string_view name, const Options& options) {
+    std::string names;
+    for (const Registration& entry : registrations()) {
+        if (entry.name == name) {
+            return entry.make(options);
+        }
+        names += (names.empty() ? "" : ", ") + std::string(entry.name);
+    }
+    throw InvalidArgument(Problem{"no operator of this name", text("'", name, "'"), names,
+                                  "Write your own as a class, or correct the name"});
+}
+
+const Option* OptionReader::take(const std::string& key) {
+    known_.push_back(key);
+    const auto found = left_.find(key);
+    if (found == left_.end()) {
+        return nullptr;
+    }
+    taken_ = found->second;
+    left_.erase(found);
+    return &taken_;
+}
+
+void OptionReader::wrong_type(const std::string& key, const char* allowed) const {
+    throw InvalidArgument(Problem{text(name_, ": option '", key, "' has the wrong type"), "another type", allowed, ""});
+}
+
+bool OptionReader::boolean(const std::string& key, bool fallback) {
+    const Option* option = take(key);
+    if (option == nullptr) {
+        return fallback;
+    }
+    if (const auto* value = std::get_if<bool>(option)) {
+        return *value;
+    }
+    wrong_type(key, "true or false");
+}
+
+std::int64_t OptionReader::integer(const std::string& key, std::int64_t fallback) {
+    const Option* option = take(key);
+    if (option == nullptr) {
+        return fallback;
+    }
+    if (const auto* value = std::get_if<std::int64_t>(option)) {
+        return *value;
+    }
+    wrong_type(key, "an integer");
+}
+
+double OptionReader::number(const std::string& key, double fallback) {
+    const Option* option = take(key);
+    if (option == nullptr) {
+        return fallback;
+    }
+    if (const auto* value = std::get_if<double>(option)) {
+        return *value;
+    }
+    if (const auto* value = std::get_if<std::int64_t>(option)) {
+        return static_cast<double>(*value);
+    }
+    wrong_type(key, "a number");
+}
+
+std::vector<double> OptionReader::numbers(const std::string& key) {
+    const Option* option = take(key);
+    if (option == nullptr) {
+        throw InvalidArgument(Problem{text(name_, ": option '", key, "' is missing"), "nothing", "a list of numbers", ""});
+    }
+    if (const auto* value = std::get_if<std::vector<double>>(option)) {
+        return *value;
+    }
+    wrong_type(key, "a list of numbers");
+}
+
+void OptionReader::done() const {
+    if (left_.empty()) {
+        return;
+    }
+    std::string allowed;
+    for (const std::string& key : known_) {
+        allowed += (allowed.empty() ? "" : ", ") + key;
+    }
+    throw InvalidArgument(Problem{name_ + ": unknown option", "'" + left_.begin()->first + "'",
+                                  allowed.empty() ? "none" : allowed, ""});
+}
+
+}  // namespace fluvial::compute
