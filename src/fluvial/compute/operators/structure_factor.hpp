@@ -37,8 +37,9 @@ struct StructureFactorOptions {
 /// q vectors is fixed by the arguments alone. Any split and merge order gives the same result
 /// within 1e-12 Σ|w| (float32: 1e-6 Σ|w|).
 ///
-/// Cost: N Q / 5e9 s a core on a lattice in float64 (2 multiply-adds an atom and q), N Q / 1e9 s
-/// for listed vectors; a partial is 16 Q + 32 bytes.
+/// Cost: about N Q / 1e10 s a core on a lattice in float64 with AVX2 or AVX-512 (2 multiply-adds an
+/// atom and q), half of it in float32, N Q / 1e9 s for listed vectors; a partial travels as
+/// 16 Q + 32 bytes.
 class StructureFactor final : public Operator {
   public:
     /// One half (q and -q have the same S) of all reciprocal lattice vectors q = 2π (h/Lx, k/Ly,
