@@ -5,5 +5,5 @@ from __future__ import annotations
 
 CATALOGUE: dict[str, str] = {
     "stage": "How fast does a step get from a writer to a reader on the same host, beside SST?",
-    # "kernels": "Do the reductions run at the speed of reading the same memory?",
+    "kernels": "Do the reductions run at the speed of reading the same memory?",
 }

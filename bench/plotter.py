@@ -51,14 +51,17 @@ class Panel:
 
 @dataclass(frozen=True)
 class Bars:
-    """Groups of bars along a parameter's values; a bar's height is the ratio to `peer`."""
+    """Groups of bars along a parameter's values; a bar's height is the ratio to a peer.
+
+    Each of `series` is a label, a colour, and the params, case or peer that its records have.
+    """
 
     title: str
     y_label: str
     metric: str
-    peer: str
     group: str
     series: tuple[tuple[str, str, Mapping[str, Any]], ...]
+    peer: str = ""
     marks: tuple[tuple[float, str], ...] = ()
 
 
@@ -192,11 +195,11 @@ def _draw_lines(axis: Any, panel: Panel, records: Sequence[Mapping[str, Any]]) -
 
 def _draw_bars(axis: Any, panel: Bars, records: Sequence[Mapping[str, Any]]) -> bool:
     fitting = [
-        r
+        {**r["params"], "case": r["case"], "peer": r["peer"], "ratio": r["ratio"]}
         for r in records
-        if r["metric"] == panel.metric and r["peer"] == panel.peer and r["ratio"] is not None
+        if r["metric"] == panel.metric and panel.peer in ("", r["peer"]) and r["ratio"] is not None
     ]
-    groups = list(dict.fromkeys(r["params"][panel.group] for r in fitting))
+    groups = list(dict.fromkeys(r[panel.group] for r in fitting))
     width = 0.8 / max(1, len(panel.series))
     for number, (label, colour, wanted) in enumerate(panel.series):
         heights = []
@@ -204,8 +207,7 @@ def _draw_bars(axis: Any, panel: Bars, records: Sequence[Mapping[str, Any]]) -> 
             found = [
                 r["ratio"]
                 for r in fitting
-                if r["params"][panel.group] == group
-                and all({**r["params"], "case": r["case"]}.get(k) == v for k, v in wanted.items())
+                if r[panel.group] == group and all(r.get(k) == v for k, v in wanted.items())
             ]
             heights.append(found[0] if found else 0.0)
         offsets = [k - 0.4 + width * (number + 0.5) for k in range(len(groups))]
