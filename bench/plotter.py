@@ -7,7 +7,7 @@ again from a results file: ``draw(png, layout, last_run(file)[1])``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from bench.table import size_label
 
 _INK = "#333333"
 _GRID = "#dddddd"
+_SIZE_TICKS = (2**3, 2**6, 2**10, 2**13, 2**16, 2**20, 2**24, 2**28)
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,8 @@ class Panel:
     """One coordinate system: `metrics` are added up (such as the memory of both sides).
 
     `y` is ``"median"`` for figures and ``"ratio"`` for how far Fluvial is ahead; `marks` are
-    horizontal lines with a label; x is the parameter `x`.  `log_y` is for figures over decades.
+    horizontal lines with a label; x is the parameter `x`.  `log_y` is for figures over decades,
+    whose ticks `tick` writes.
     """
 
     title: str
@@ -46,6 +48,7 @@ class Panel:
     x: str = "bytes"
     x_label: str = "bytes a step"
     log_y: bool = True
+    tick: Callable[[float], str] | None = None
     marks: tuple[tuple[float, str], ...] = ()
 
 
@@ -126,8 +129,10 @@ def draw(png: Path, layout: Layout, records: Sequence[Mapping[str, Any]]) -> Non
             squeeze=False,
             layout="constrained",
         )
-        figure.suptitle(f"{layout.title}\n", fontsize=14, fontweight="bold", x=0.01, ha="left")
-        figure.text(0.01, 0.965 if rows > 1 else 0.93, layout.subtitle, fontsize=8.5, va="top")
+        height = figure.get_figheight()
+        figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.95 / height), h_pad=0.08, w_pad=0.08)
+        figure.text(0.012, 1 - 0.12 / height, layout.title, fontsize=14, weight="bold", va="top")
+        figure.text(0.012, 1 - 0.42 / height, layout.subtitle, fontsize=8.5, va="top")
         for axis, panel in zip(axes.flat, layout.panels, strict=False):
             drawn = (
                 _draw_lines(axis, panel, records)
@@ -136,24 +141,45 @@ def draw(png: Path, layout: Layout, records: Sequence[Mapping[str, Any]]) -> Non
             )
             axis.set_title(panel.title, loc="left")
             axis.set_ylabel(panel.y_label)
-            for height, label in panel.marks if drawn else ():
-                axis.axhline(height, color=_INK, linewidth=0.8, linestyle=(0, (4, 3)))
-                axis.annotate(
-                    label,
-                    (1.0, height),
-                    xycoords=("axes fraction", "data"),
-                    xytext=(-3, 2),
-                    textcoords="offset points",
-                    ha="right",
-                    fontsize=7.5,
-                )
+            _draw_marks(axis, panel.marks if drawn else ())
             if not drawn:
                 axis.text(0.5, 0.5, "nothing measured", transform=axis.transAxes, ha="center")
+        _draw_legend(figure, axes)
         for axis in axes.flat[len(layout.panels) :]:
             axis.set_visible(False)
         png.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(png, dpi=140)
         pyplot.close(figure)
+
+
+def _draw_marks(axis: Any, marks: Sequence[tuple[float, str]]) -> None:
+    for height, label in marks:
+        axis.axhline(height, color=_INK, linewidth=0.8, linestyle=(0, (4, 3)))
+        axis.annotate(
+            label,
+            (1.0, height),
+            xycoords=("axes fraction", "data"),
+            xytext=(-3, 2),
+            textcoords="offset points",
+            ha="right",
+            fontsize=7.5,
+        )
+
+
+def _draw_legend(figure: Any, axes: Any) -> None:
+    """One legend under the subtitle for all panels, in which a label has one colour."""
+    handles: dict[str, Any] = {}
+    for axis in axes.flat:
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    figure.legend(
+        list(handles.values()),
+        list(handles),
+        loc="upper left",
+        bbox_to_anchor=(0.006, 1 - 0.58 / figure.get_figheight()),
+        ncols=10,
+        columnspacing=1.6,
+    )
 
 
 def _draw_lines(axis: Any, panel: Panel, records: Sequence[Mapping[str, Any]]) -> bool:
@@ -182,14 +208,15 @@ def _draw_lines(axis: Any, panel: Panel, records: Sequence[Mapping[str, Any]]) -
         axis.set_xscale("log", base=2)
         if panel.log_y:
             axis.set_yscale("log")
+            if panel.tick is not None:
+                write = panel.tick
+                axis.yaxis.set_major_formatter(lambda value, _: write(value))
         else:
             axis.set_ylim(bottom=0)
-        ticks = sorted(every_x)
-        ticks = [x for k, x in enumerate(ticks) if k % max(1, round(len(ticks) / 9)) == 0]
-        axis.set_xticks(ticks, [size_label(int(x)) for x in ticks], rotation=30, ha="right")
+        ticks = sorted(every_x.intersection(_SIZE_TICKS) or every_x)
+        axis.set_xticks(ticks, [size_label(int(x)) for x in ticks])
         axis.minorticks_off()
         axis.set_xlabel(panel.x_label)
-        axis.legend(loc="best")
     return drawn
 
 
@@ -214,7 +241,6 @@ def _draw_bars(axis: Any, panel: Bars, records: Sequence[Mapping[str, Any]]) -> 
         axis.bar(offsets, heights, width * 0.92, color=colour, label=label)
     if groups:
         axis.set_xticks(range(len(groups)), groups)
-        axis.legend(loc="best", ncols=2)
     return bool(groups)
 
 

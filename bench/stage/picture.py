@@ -44,7 +44,7 @@ def layout(header: dict[str, Any]) -> Layout:
     )
     tails = tuple(
         Line(
-            f"{line.label}, p99" if not line.peer else "",
+            "",
             line.colour,
             line.case,
             line.peer,
@@ -54,8 +54,8 @@ def layout(header: dict[str, Any]) -> Layout:
         for line in both
     )
     lead = (
-        Line("span, view", _SPAN, case=CASES[SPAN], peer=SST),
-        Line("put, view", _PUT, case=CASES[PUT], peer=SST),
+        Line(both[0].label, _SPAN, case=CASES[SPAN], peer=SST),
+        Line(both[1].label, _PUT, case=CASES[PUT], peer=SST),
     )
     return Layout(
         title="One writer, one reader on one host: Fluvial beside ADIOS2's SST",
@@ -65,26 +65,50 @@ def layout(header: dict[str, Any]) -> Layout:
             "the reader sums every step; median of the runs, band: min to max"
         ),
         panels=(
-            Panel("End-to-end throughput", (THROUGHPUT.name,), "GB/s", both + limits),
+            Panel("End-to-end throughput", (THROUGHPUT.name,), "", both + limits, tick=rate_label),
             Panel(
                 "Times faster than SST's better setting",
                 (THROUGHPUT.name,),
                 "ratio of throughput",
                 lead,
                 y="ratio",
+                log_y=False,
                 marks=((5.0, "5×"), (8.0, "8×")),
             ),
             Panel(
                 "One-way latency (solid: median, dotted: p99)",
                 (LATENCY.name,),
-                "µs",
+                "",
                 both + tails,
+                tick=time_label,
             ),
             Panel(
                 "Memory of both sides, queue full",
                 (MEMORY_WRITER.name, MEMORY_READER.name),
-                "MiB (PSS)",
+                "proportional set size, writer + reader",
                 both,
+                tick=memory_label,
             ),
         ),
     )
+
+
+def rate_label(gigabytes: float) -> str:
+    """Write GB/s with the prefix that fits."""
+    for scale, unit in ((1.0, "GB/s"), (1e-3, "MB/s"), (1e-6, "kB/s")):
+        if gigabytes >= scale:
+            return f"{gigabytes / scale:g} {unit}"
+    return f"{gigabytes * 1e9:g} B/s"
+
+
+def time_label(microseconds: float) -> str:
+    """Write a time in µs, ms or s."""
+    for scale, unit in ((1e6, "s"), (1e3, "ms")):
+        if microseconds >= scale:
+            return f"{microseconds / scale:g} {unit}"
+    return f"{microseconds:g} µs"
+
+
+def memory_label(mebibytes: float) -> str:
+    """Write a size in MiB."""
+    return f"{mebibytes:,.0f} MiB"
