@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/base/interrupt.hpp"
+
+#include <utility>
+
+namespace fluvial {
+namespace {
+
+std::function<void()>& installed() {
+    static std::function<void()> check;
+    return check;
+}
+
+}  // namespace
+
+void set_interrupt_check(std::function<void()> check) {
+    installed() = std::move(check);
+}
+
+void check_interrupt() {
+    if (installed()) {
+        installed()();
+    }
+}
+
+}  // namespace fluvial

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Lets an embedding language break off a blocking wait (Ctrl-C in Python).
+#pragma once
+
+#include <functional>
+
+namespace fluvial {
+
+/// `check` is called about ten times a second by every call that blocks; what it throws ends the wait. Set once, at
+/// load time, before any thread waits.
+void set_interrupt_check(std::function<void()> check);
+void check_interrupt();
+
+}  // namespace fluvial

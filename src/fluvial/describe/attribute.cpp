@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/describe/attribute.hpp"
+
+namespace fluvial {
+namespace {
+
+template <class T>
+void encode_value(ByteWriter& out, const T& value) {
+    if constexpr (std::is_same_v<T, std::string>) {
+        out.put_string(value);
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+        out.put<std::uint64_t>(value.size());
+        for (const auto& s : value) {
+            out.put_string(s);
+        }
+    } else if constexpr (std::is_trivially_copyable_v<T>) {
+        out.put(value);
+    } else {
+        out.put_vector(value);
+    }
+}
+
+Attribute decode_value(ByteReader& in) {
+    const auto alternative = in.get<std::uint8_t>();
+    switch (alternative) {
+        case 0: return in.get<std::uint8_t>() != 0;
+        case 1: return in.get<std::int64_t>();
+        case 2: return in.get<double>();
+        case 3: return in.get_string();
+        case 4: return in.get_vector<std::int64_t>();
+        case 5: return in.get_vector<double>();
+        case 6: {
+            std::vector<std::string> strings;
+            for (auto left = in.get<std::uint64_t>(); left > 0; --left) {
+                strings.push_back(in.get_string());
+            }
+            return strings;
+        }
+        default:
+            throw Error(Problem{"an attribute has an unknown type", text(int{alternative}), "0 to 6",
+                                "Check that both jobs use the same version of Fluvial"});
+    }
+}
+
+}  // namespace
+
+void encode(ByteWriter& out, const Attributes& attributes) {
+    out.put<std::uint32_t>(static_cast<std::uint32_t>(attributes.size()));
+    for (const auto& [name, value] : attributes) {
+        out.put_string(name);
+        out.put<std::uint8_t>(static_cast<std::uint8_t>(value.index()));
+        std::visit([&](const auto& v) { encode_value(out, v); }, value);
+    }
+}
+
+Attributes decode_attributes(ByteReader& in) {
+    Attributes attributes;
+    for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
+        std::string name = in.get_string();
+        attributes.insert_or_assign(std::move(name), decode_value(in));
+    }
+    return attributes;
+}
+
+}  // namespace fluvial

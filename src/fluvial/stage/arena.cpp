@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/arena.hpp"
+
+#include <algorithm>
+
+#include "fluvial/base/assert.hpp"
+#include "fluvial/base/error.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+constexpr std::uint64_t touch_granule = std::uint64_t{2} << 20;  // a huge page
+constexpr std::uint64_t whole_pages_from = 65536;  // larger blocks are rounded to pages, so that they fit again
+constexpr std::uint64_t page = 4096;
+
+std::uint64_t rounded(std::uint64_t bytes, std::uint64_t to) {
+    return (bytes + to - 1) / to * to;
+}
+
+}  // namespace
+
+Arena::Arena(const std::string& label, std::uint64_t capacity, std::uint64_t warm_bytes_max)
+    : file_(move::MemoryFile::create(label, rounded(capacity, touch_granule))),
+      mapping_(file_.map(move::Access::ReadWrite)),
+      warm_bytes_max_(warm_bytes_max) {
+    // Offset 0 stays unused, so that it can mean "nothing" wherever an offset is stored.
+    insert_free(page, file_.size() - page);
+}
+
+void Arena::insert_free(std::uint64_t offset, std::uint64_t bytes) {
+    free_.emplace(offset, bytes);
+    free_by_size_.emplace(bytes, offset);
+}
+
+void Arena::erase_free(std::map<std::uint64_t, std::uint64_t>::iterator block) {
+    const auto [first, last] = free_by_size_.equal_range(block->second);
+    free_by_size_.erase(std::find_if(first, last, [&](const auto& entry) { return entry.second == block->first; }));
+    free_.erase(block);
+}
+
+void Arena::touch(std::uint64_t end) {
+    if (end <= touched_end_) {
+        return;
+    }
+    if (touched_end_ > warm_bytes_max_) {
+        for (const auto& [offset, bytes] : free_) {
+            if (bytes >= touch_granule && offset < touched_end_) {
+                file_.release(offset, std::min(bytes, touched_end_ - offset));
+            }
+        }
+    }
+    const std::uint64_t target = std::min<std::uint64_t>(rounded(end, touch_granule), file_.size());
+    if (!mapping_.populate(touched_end_, target - touched_end_)) {
+        throw SystemError(Problem{"the host has no memory left for the staging area",
+                                  text(target - touched_end_, " more bytes"), "",
+                                  "Lower queue_steps or queue_bytes, or discard steps by full='discard-oldest'"});
+    }
+    touched_end_ = target;
+}
+
+std::uint64_t Arena::allocate(std::uint64_t bytes) {
+    bytes = rounded(std::max<std::uint64_t>(bytes, 1), bytes >= whole_pages_from ? page : alignment);
+    const auto fit = free_by_size_.lower_bound(bytes);
+    if (fit == free_by_size_.end()) {
+        throw SystemError(Problem{"the staging area of this rank is exhausted", text(used_bytes_, " bytes are in use"),
+                                  text(file_.size(), " bytes, also for steps that readers still view"),
+                                  "Let readers drop their views earlier, or raise queue_bytes"});
+    }
+    const auto [size, offset] = *fit;
+    touch(offset + bytes);
+    erase_free(free_.find(offset));
+    if (size > bytes) {
+        insert_free(offset + bytes, size - bytes);
+    }
+    allocated_.emplace(offset, bytes);
+    used_bytes_ += bytes;
+    return offset;
+}
+
+void Arena::free(std::uint64_t offset) {
+    const auto block = allocated_.find(offset);
+    FLUVIAL_ASSERT(block != allocated_.end(), offset);
+    std::uint64_t begin = block->first;
+    std::uint64_t bytes = block->second;
+    used_bytes_ -= bytes;
+    allocated_.erase(block);
+    const auto next = free_.lower_bound(begin);
+    if (next != free_.begin()) {
+        const auto before = std::prev(next);
+        if (before->first + before->second == begin) {
+            begin = before->first;
+            bytes += before->second;
+            erase_free(before);
+        }
+    }
+    const auto after = free_.lower_bound(begin + bytes);
+    if (after != free_.end() && after->first == begin + bytes) {
+        bytes += after->second;
+        erase_free(after);
+    }
+    insert_free(begin, bytes);
+}
+
+}  // namespace fluvial::stage

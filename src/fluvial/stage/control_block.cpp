@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/control_block.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "fluvial/base/error.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+constexpr char magic[8] = {'F', 'L', 'U', 'S', 'T', 'A', 'G', 'E'};
+constexpr std::uint32_t version = 1;
+
+std::size_t aligned(std::size_t bytes) {
+    return (bytes + 63) / 64 * 64;
+}
+
+/// Room for steps that are no longer queued but still viewed, beside the queue itself.
+int slots_for(std::int64_t queue_steps) {
+    return static_cast<int>(std::min<std::int64_t>(slots_max, 2 * queue_steps + 30));
+}
+
+template <std::size_t Size>
+void store(char (&to)[Size], const std::string& from) {
+    const std::size_t bytes = std::min(from.size(), Size - 1);
+    std::memcpy(to, from.data(), bytes);
+    to[bytes] = '\0';
+}
+
+}  // namespace
+
+ControlBlock::Layout ControlBlock::layout_of(int writer_ranks, int slots) {
+    Layout layout{};
+    layout.writers = aligned(sizeof(ControlHeader));
+    layout.readers = layout.writers + aligned(sizeof(WriterCell) * static_cast<std::size_t>(writer_ranks));
+    layout.groups = layout.readers + sizeof(ReaderCell) * readers_max;
+    layout.slots = layout.groups + sizeof(GroupCell) * groups_max;
+    layout.signatures = layout.slots + sizeof(Slot) * static_cast<std::size_t>(slots);
+    layout.records = layout.signatures + sizeof(Signature) * signatures_max * static_cast<std::size_t>(slots);
+    layout.bytes = layout.records + sizeof(RecordPlace) * static_cast<std::size_t>(slots) *
+                                        static_cast<std::size_t>(writer_ranks);
+    return layout;
+}
+
+ControlBlock::ControlBlock(move::MemoryFile file, const Layout& layout)
+    : file_(std::move(file)), mapping_(file_.map(move::Access::ReadWrite)), layout_(layout) {}
+
+ControlBlock ControlBlock::create(const std::string& name, const std::string& host, int writer_ranks,
+                                  const WriterOptions& options) {
+    const int slots = slots_for(options.queue_steps);
+    const Layout layout = layout_of(writer_ranks, slots);
+    ControlBlock control(move::MemoryFile::create("control-" + name, layout.bytes), layout);
+    // The memory is zero: every state enumeration has its empty value at 0.
+    ControlHeader& header = *new (control.mapping_.data()) ControlHeader{};
+    header.version = version;
+    header.writer_ranks = static_cast<std::uint32_t>(writer_ranks);
+    header.slots = static_cast<std::uint32_t>(slots);
+    header.queue_steps = static_cast<std::uint32_t>(options.queue_steps);
+    header.queue_bytes = static_cast<std::uint64_t>(effective_queue_bytes(options));
+    header.full = options.full;
+    header.on_stalled_reader = options.on_stalled_reader;
+    header.stall_timeout_s = options.stall_timeout_s;
+    header.mutex.initialise();
+    store(header.name, name);
+    store(header.host, host);
+    std::memcpy(header.magic, magic, sizeof magic);
+    return control;
+}
+
+ControlBlock ControlBlock::adopt(move::MemoryFile file) {
+    if (file.size() < sizeof(ControlHeader)) {
+        throw Error("what the writer sent is not the control block of a stream");
+    }
+    const move::Mapping probe = file.map(move::Access::ReadOnly);
+    const auto& header = *reinterpret_cast<const ControlHeader*>(probe.data());
+    if (std::memcmp(header.magic, magic, sizeof magic) != 0 || header.version != version) {
+        throw Error(Problem{"the two jobs use different versions of Fluvial", text("staging format ", header.version),
+                            text("staging format ", version), "Install the same version for both"});
+    }
+    const Layout layout = layout_of(static_cast<int>(header.writer_ranks), static_cast<int>(header.slots));
+    if (file.size() < layout.bytes) {
+        throw Error("the control block of the stream is shorter than its header says");
+    }
+    return ControlBlock(std::move(file), layout);
+}
+
+std::int64_t ControlBlock::spin_ns() const {
+    static const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
+    return header().writer_ranks + header().readers_high <= cores ? 50'000 : 2'000;
+}
+
+}  // namespace fluvial::stage

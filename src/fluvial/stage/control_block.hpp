@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The shared state of one stream on one host: who takes part, which steps are queued, who still needs them. Every
+/// process of the stream maps it; the mutex guards all of it except the fields marked atomic.
+///
+/// A process may be killed between any two stores. The rules that make this harmless: a lease bit is set before a
+/// reader touches a step's memory and cleared after; memory of a step is reused only when no lease bit is set and no
+/// group needs the step; bits and needs of dead processes are dropped by whoever notices the death (membership.hpp).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "fluvial/describe/array_view.hpp"
+#include "fluvial/move/alive_lock.hpp"
+#include "fluvial/move/memory_file.hpp"
+#include "fluvial/move/shared_lock.hpp"
+#include "fluvial/stage/options.hpp"
+
+namespace fluvial::stage {
+
+inline constexpr int groups_max = 32;             ///< reader jobs at a time
+inline constexpr int readers_max = 1024;          ///< reader ranks at a time, over all jobs
+inline constexpr int slots_max = 1024;            ///< steps in memory: queued, or only viewed
+inline constexpr int signatures_max = 256;        ///< datasets of a step whose shapes are compared across ranks
+
+enum class MemberState : std::uint32_t { Free, Joining, Active, Left };
+enum class GroupState : std::uint32_t { Free, Joining, Active, Leaving, Broken, Evicted };
+enum class SlotState : std::uint32_t { Free, Filling, Complete, Discarded };
+
+/// One rank of the writing job.
+struct alignas(64) WriterCell {
+    MemberState state;
+    std::uint32_t pid;
+    std::atomic<std::int64_t> beat_ns;
+    std::uint64_t steps_finished;
+    /// Arena offset of the first dataset definition of this rank, 0 for none (step_record.hpp).
+    std::atomic<std::uint64_t> definitions;
+};
+
+/// One rank of a reading job.
+struct alignas(64) ReaderCell {
+    MemberState state;
+    std::uint32_t pid;
+    std::uint32_t group;
+    std::uint32_t rank;
+    std::int64_t joined_ns;
+    std::atomic<std::int64_t> beat_ns;
+    std::uint64_t steps_taken;
+    std::uint64_t steps_finished;
+    std::uint64_t leases[slots_max / 64];  ///< bit s: this process may be looking at the memory of slot s
+};
+
+/// One reading job; all its ranks are given the same steps.
+struct alignas(64) GroupCell {
+    GroupState state;
+    std::uint32_t size;
+    std::uint32_t joined;
+    std::uint64_t next_step;              ///< the group wants steps from here on
+    std::uint64_t steps_taken;            ///< by the foremost rank
+    std::uint64_t steps_discarded;        ///< that it would have got
+    std::uint64_t taken[slots_max];       ///< the n-th step given to the group, at n modulo the number of slots
+    char departed[160];                   ///< why it is Leaving, Broken or Evicted
+};
+
+/// What the first rank to put a dataset said of it; the others must agree.
+struct Signature {
+    std::uint64_t name_hash;
+    std::uint64_t used_by;  ///< the step it speaks of, plus one; anything else: unused
+    DType dtype;
+    Coordinates shape;
+    int rank;
+};
+
+/// One step in memory.
+struct alignas(64) Slot {
+    std::atomic<SlotState> state;
+    std::atomic<std::uint64_t> step;
+    std::uint32_t arrived;             ///< writer ranks that have finished it
+    std::uint32_t spoiled;             ///< some rank gave it up
+    std::uint32_t viewed_once;         ///< some group has taken it
+    std::uint64_t bytes;               ///< of chunks reserved so far, over all ranks
+    std::uint32_t need[groups_max];    ///< ranks of each group that have not finished with it
+};
+
+/// Where a writer rank's record of a step lies in its arena.
+struct RecordPlace {
+    std::uint64_t offset;
+    std::uint64_t bytes;
+};
+
+struct Counters {
+    std::uint64_t steps_begun;      ///< one past the highest step that any rank has begun
+    std::uint64_t steps_completed;  ///< made available to readers
+    std::uint64_t complete_end;     ///< one past the highest complete step
+    std::uint64_t steps_discarded;  ///< by policy
+    std::uint64_t steps_unread;     ///< completed, but dropped or left behind without any reader having begun them
+    std::uint64_t steps_spoiled;    ///< given up by a rank
+    std::uint64_t bytes_staged;
+    std::uint64_t groups_joined;
+    std::uint64_t groups_lost;
+    std::uint64_t groups_evicted;
+};
+
+struct Failure {
+    std::uint32_t set;
+    char kind[32];
+    char message[600];
+};
+
+struct ControlHeader {
+    char magic[8];
+    std::uint32_t version;
+    std::uint32_t writer_ranks;
+    std::uint32_t slots;
+    std::uint32_t queue_steps;
+    std::uint64_t queue_bytes;
+    FullPolicy full;
+    StalledPolicy on_stalled_reader;
+    double stall_timeout_s;
+    move::SharedMutex mutex;
+    alignas(64) move::Doorbell step_bell;   ///< readers wait for it
+    alignas(64) move::Doorbell space_bell;  ///< writers wait for it
+    alignas(64) Counters counters;
+    std::uint32_t writers_closed;
+    std::uint32_t readers_high;  ///< cells from here on were never used
+    Failure failure;
+    char name[132];
+    char host[256];
+};
+
+/// A mapping of the control memory, with the places of its arrays.
+class ControlBlock {
+public:
+    static ControlBlock create(const std::string& name, const std::string& host, int writer_ranks,
+                               const WriterOptions& options);
+    /// Maps what a peer sent. Throws Error when it is not a control block of this version.
+    static ControlBlock adopt(move::MemoryFile file);
+
+    ControlHeader& header() const { return *at<ControlHeader>(0); }
+    WriterCell& writer(int rank) const { return at<WriterCell>(layout_.writers)[rank]; }
+    ReaderCell& reader(int cell) const { return at<ReaderCell>(layout_.readers)[cell]; }
+    GroupCell& group(int index) const { return at<GroupCell>(layout_.groups)[index]; }
+    std::span<Slot> slots() const { return {at<Slot>(layout_.slots), header().slots}; }
+    RecordPlace& record(int slot, int rank) const {
+        return at<RecordPlace>(layout_.records)[static_cast<std::int64_t>(slot) * writer_ranks() + rank];
+    }
+    /// Of the step in `slot`, hashed by name: signatures_max entries.
+    Signature* signatures(int slot) const {
+        return at<Signature>(layout_.signatures) + static_cast<std::int64_t>(slot) * signatures_max;
+    }
+    int writer_ranks() const { return static_cast<int>(header().writer_ranks); }
+
+    /// The bytes of the file whose locks say who is alive.
+    std::int64_t writer_lock(int rank) const { return rank; }
+    std::int64_t reader_lock(int cell) const { return static_cast<std::int64_t>(writer_ranks()) + cell; }
+    const move::MemoryFile& file() const { return file_; }
+
+    /// How long a waiting process should spin: nothing is gained by it once processes share cores.
+    std::int64_t spin_ns() const;
+
+private:
+    struct Layout {
+        std::size_t writers, readers, groups, slots, signatures, records, bytes;
+    };
+    static Layout layout_of(int writer_ranks, int slots);
+    ControlBlock(move::MemoryFile file, const Layout& layout);
+
+    template <class T>
+    T* at(std::size_t offset) const {
+        return reinterpret_cast<T*>(mapping_.data() + offset);
+    }
+
+    move::MemoryFile file_;
+    move::Mapping mapping_;
+    Layout layout_{};
+};
+
+/// Holds the mutex of a control block.
+class ControlLock {
+public:
+    explicit ControlLock(const ControlBlock& control) : mutex_(control.header().mutex) { mutex_.lock(); }
+    ~ControlLock() { mutex_.unlock(); }
+    ControlLock(const ControlLock&) = delete;
+    ControlLock& operator=(const ControlLock&) = delete;
+
+private:
+    move::SharedMutex& mutex_;
+};
+
+inline bool has_lease(const ReaderCell& cell, int slot) {
+    return ((cell.leases[slot / 64] >> (slot % 64)) & 1u) != 0;
+}
+inline void set_lease(ReaderCell& cell, int slot) {
+    cell.leases[slot / 64] |= std::uint64_t{1} << (slot % 64);
+}
+inline void clear_lease(ReaderCell& cell, int slot) {
+    cell.leases[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
+}
+
+}  // namespace fluvial::stage

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/membership.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "fluvial/base/clock.hpp"
+#include "fluvial/base/error.hpp"
+#include "fluvial/stage/step_queue.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+/// A process that was given a cell takes its alive lock within microseconds, unless it died.
+constexpr std::int64_t joining_ns_max = 5'000'000'000;
+
+template <std::size_t Size>
+void store(char (&to)[Size], const std::string& from) {
+    std::snprintf(to, Size, "%s", from.c_str());
+}
+
+double silent_s(const std::atomic<std::int64_t>& beat_ns) {
+    return static_cast<double>(now_ns() - beat_ns.load(relaxed)) * 1e-9;
+}
+
+void drop_leases(const ControlBlock& control, int index) {
+    ReaderCell& cell = control.reader(index);
+    for (int slot = 0; slot < static_cast<int>(control.header().slots); ++slot) {
+        if (has_lease(cell, slot)) {
+            release_lease(control, index, slot);
+        }
+    }
+}
+
+/// The place of a group is free again when no cell refers to it.
+void free_group_if_empty(const ControlBlock& control, int group) {
+    for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
+        const ReaderCell& cell = control.reader(static_cast<int>(i));
+        if (cell.state != MemberState::Free && static_cast<int>(cell.group) == group) {
+            return;
+        }
+    }
+    control.group(group).state = GroupState::Free;
+}
+
+void end_group(const ControlBlock& control, int index, GroupState state, const std::string& why) {
+    GroupCell& group = control.group(index);
+    if (group.state == GroupState::Active || group.state == GroupState::Joining || group.state == GroupState::Leaving) {
+        store(group.departed, why);
+        group.state = state;
+        unsubscribe(control, index);
+        control.header().step_bell.ring();
+    }
+}
+
+void bury_reader(const ControlBlock& control, int index) {
+    ReaderCell& cell = control.reader(index);
+    const int group = static_cast<int>(cell.group);
+    const bool orderly = cell.state == MemberState::Left;
+    if (!orderly) {
+        const GroupState before = control.group(group).state;
+        end_group(control, group, GroupState::Broken,
+                  text("rank ", cell.rank, " of this reader (process ", cell.pid, ") died"));
+        if (before == GroupState::Active || before == GroupState::Joining) {
+            ++control.header().counters.groups_lost;
+        }
+    }
+    vacate(control, index);
+}
+
+void look_after_reader(const ControlBlock& control, int index) {
+    const ReaderCell& cell = control.reader(index);
+    if (cell.state == MemberState::Free ||
+        (cell.state == MemberState::Joining && now_ns() - cell.joined_ns < joining_ns_max)) {
+        return;
+    }
+    if (!move::AliveLock::held(control.file(), control.reader_lock(index))) {
+        bury_reader(control, index);
+        return;
+    }
+    const double silent = silent_s(cell.beat_ns);
+    const auto& header = control.header();
+    if (cell.state == MemberState::Active && silent > header.stall_timeout_s &&
+        header.on_stalled_reader == StalledPolicy::Evict &&
+        control.group(static_cast<int>(cell.group)).state == GroupState::Active) {
+        end_group(control, static_cast<int>(cell.group), GroupState::Evicted,
+                  text("rank ", cell.rank, " (process ", cell.pid, ") gave no heartbeat for ", silent,
+                       " s, more than stall_timeout=", header.stall_timeout_s, " s"));
+        ++control.header().counters.groups_evicted;
+        control.header().space_bell.ring();
+    }
+}
+
+}  // namespace
+
+int open_group(const ControlBlock& control, int size, Start start) {
+    for (int i = 0; i < groups_max; ++i) {
+        GroupCell& group = control.group(i);
+        if (group.state == GroupState::Free) {
+            group.size = static_cast<std::uint32_t>(size);
+            group.joined = 0;
+            group.next_step = 0;
+            group.steps_taken = 0;
+            group.steps_discarded = 0;
+            group.departed[0] = '\0';
+            group.state = GroupState::Joining;
+            // From here on no step that it asked for can slip away while its ranks come in one by one.
+            subscribe(control, i, start);
+            return i;
+        }
+    }
+    throw Error(Problem{"the stream has no place for another reader job", text(groups_max, " are attached"),
+                        text(groups_max, " at a time"), "Close one of them first"});
+}
+
+int open_reader(const ControlBlock& control, int group, int rank, std::uint32_t pid) {
+    ControlHeader& header = control.header();
+    for (int i = 0; i < readers_max; ++i) {
+        ReaderCell& cell = control.reader(i);
+        if (cell.state == MemberState::Free) {
+            cell.pid = pid;
+            cell.group = static_cast<std::uint32_t>(group);
+            cell.rank = static_cast<std::uint32_t>(rank);
+            cell.joined_ns = now_ns();
+            cell.beat_ns.store(cell.joined_ns, relaxed);
+            cell.steps_taken = 0;
+            cell.steps_finished = 0;
+            std::fill(std::begin(cell.leases), std::end(cell.leases), std::uint64_t{0});
+            cell.state = MemberState::Joining;
+            header.readers_high = std::max(header.readers_high, static_cast<std::uint32_t>(i + 1));
+            return i;
+        }
+    }
+    throw Error(Problem{"the stream has no place for another reader rank", text(readers_max, " are attached"),
+                        text(readers_max, " at a time on one host"), "Use fewer ranks"});
+}
+
+void activate_reader(const ControlBlock& control, int index) {
+    ReaderCell& cell = control.reader(index);
+    GroupCell& group = control.group(static_cast<int>(cell.group));
+    cell.state = MemberState::Active;
+    if (++group.joined == group.size && group.state == GroupState::Joining) {
+        group.state = GroupState::Active;
+        ++control.header().counters.groups_joined;
+        control.header().space_bell.ring();
+    }
+}
+
+void leave(const ControlBlock& control, int index) {
+    ReaderCell& cell = control.reader(index);
+    const int g = static_cast<int>(cell.group);
+    GroupCell& group = control.group(g);
+    cell.state = MemberState::Left;
+    if (group.state == GroupState::Active || group.state == GroupState::Joining || group.state == GroupState::Leaving) {
+        if (group.state != GroupState::Leaving) {
+            store(group.departed, text("rank ", cell.rank, " of this reader has left the stream"));
+        }
+        group.state = GroupState::Leaving;
+        // Steps that no rank has begun are not wanted any more; of those begun, this rank gives up its own part.
+        const std::uint64_t unfinished = cell.steps_finished < group.steps_taken
+                                             ? group.taken[cell.steps_finished % slots_max]
+                                             : group.next_step;
+        for (int i = 0; i < static_cast<int>(control.header().slots); ++i) {
+            Slot& slot = control.slots()[i];
+            const std::uint64_t step = slot.step.load(relaxed);
+            if (slot.need[g] != 0 && step >= unfinished) {
+                slot.need[g] = step >= group.next_step ? 0 : slot.need[g] - 1;
+                free_if_done(control, i);
+            }
+        }
+    }
+}
+
+void vacate(const ControlBlock& control, int index) {
+    ReaderCell& cell = control.reader(index);
+    drop_leases(control, index);
+    cell.state = MemberState::Free;
+    free_group_if_empty(control, static_cast<int>(cell.group));
+}
+
+void reap(const ControlBlock& control) {
+    for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
+        look_after_reader(control, static_cast<int>(i));
+    }
+    for (int rank = 0; rank < control.writer_ranks(); ++rank) {
+        const WriterCell& cell = control.writer(rank);
+        if (cell.state == MemberState::Active &&
+            !move::AliveLock::held(control.file(), control.writer_lock(rank))) {
+            fail(control, "PeerLost",
+                 text("rank ", rank, " of ", control.writer_ranks(), " of the writer of '", control.header().name,
+                      "' (process ", cell.pid, ") died after finishing ", cell.steps_finished, " steps"));
+        }
+    }
+}
+
+std::string stalled_writer(const ControlBlock& control, double stall_timeout_s) {
+    for (int rank = 0; rank < control.writer_ranks(); ++rank) {
+        const WriterCell& cell = control.writer(rank);
+        const double silent = silent_s(cell.beat_ns);
+        if (cell.state == MemberState::Active && silent > stall_timeout_s) {
+            return text("rank ", rank, " of the writer of '", control.header().name, "' (process ", cell.pid,
+                        ") has given no heartbeat for ", silent, " s");
+        }
+    }
+    return {};
+}
+
+void fail(const ControlBlock& control, const std::string& kind, const std::string& message) {
+    ControlHeader& header = control.header();
+    if (header.failure.set == 0) {
+        store(header.failure.kind, kind);
+        store(header.failure.message, message);
+        header.failure.set = 1;
+    }
+    header.step_bell.ring();
+    header.space_bell.ring();
+}
+
+void close_writer(const ControlBlock& control, int rank) {
+    ControlHeader& header = control.header();
+    WriterCell& cell = control.writer(rank);
+    for (const Slot& slot : control.slots()) {
+        const SlotState state = slot.state.load(relaxed);
+        const std::uint64_t step = slot.step.load(relaxed);
+        if ((state == SlotState::Filling || state == SlotState::Discarded) && step >= cell.steps_finished) {
+            fail(control, "PeerLost",
+                 text("rank ", rank, " of the writer of '", header.name, "' closed the stream after ",
+                      cell.steps_finished, " steps while other ranks had begun step ", step,
+                      ". All ranks must write the same steps"));
+        }
+    }
+    cell.state = MemberState::Left;
+    ++header.writers_closed;
+    header.step_bell.ring();
+    header.space_bell.ring();
+}
+
+int active_groups(const ControlBlock& control) {
+    int count = 0;
+    for (int i = 0; i < groups_max; ++i) {
+        count += control.group(i).state == GroupState::Active ? 1 : 0;
+    }
+    return count;
+}
+
+}  // namespace fluvial::stage

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <time.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/base/interrupt.hpp"
+#include "fluvial/mpi/agree.hpp"
+#include "fluvial/stage/contact.hpp"
+#include "fluvial/stage/handshake.hpp"
+#include "fluvial/stage/membership.hpp"
+#include "fluvial/stage/reader_state.hpp"
+#include "fluvial/stage/waiting.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+constexpr double attach_timeout_s = 30;
+
+/// The writer may be about to start: polls for its contact file.
+Contact wait_for_contact(const std::string& name, const ReaderOptions& options) {
+    const std::string path = contact_path(options.directory, name);
+    const Deadline deadline(options.rendezvous_timeout_s);
+    while (true) {
+        if (const auto contact = read_contact(path)) {
+            return *contact;
+        }
+        if (deadline.passed()) {
+            throw TimedOut(Problem{text("no writer opened '", name, "' within rendezvous_timeout=",
+                                        options.rendezvous_timeout_s, " s"),
+                                   "no contact file " + path, "",
+                                   "Start the writer, or give both jobs the same directory"});
+        }
+        check_interrupt();
+        const timespec pause{0, 5'000'000};
+        ::nanosleep(&pause, nullptr);
+    }
+}
+
+std::shared_ptr<Seat> take_seat(Attachment attached) {
+    std::vector<move::MemoryFile> arenas;
+    for (std::size_t i = 1; i < attached.descriptors.size(); ++i) {
+        arenas.push_back(move::MemoryFile::adopt(std::move(attached.descriptors[i])));
+    }
+    ControlBlock control = ControlBlock::adopt(move::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
+    if (static_cast<int>(arenas.size()) != control.writer_ranks()) {
+        throw Error(Problem{"the writer sent another number of arenas than it has ranks", text(arenas.size()),
+                            text(control.writer_ranks()), ""});
+    }
+    return std::make_shared<Seat>(std::move(control), std::move(arenas), attached.reply.cell);
+}
+
+/// All ranks have a seat, or the group is not usable.
+void wait_for_group(const Seat& seat, const ReaderOptions& options) {
+    const ControlBlock& control = seat.control;
+    const GroupCell& group = control.group(static_cast<int>(control.reader(seat.cell).group));
+    const auto complete = await(control, control.header().space_bell, Deadline(options.rendezvous_timeout_s),
+                                [&]() -> std::optional<bool> {
+                                    return group.state == GroupState::Joining ? std::nullopt : std::optional(true);
+                                });
+    if (!complete) {
+        throw TimedOut(Problem{"the reader's ranks did not all attach in time", text(group.joined, " of ", group.size),
+                               "", "Raise rendezvous_timeout"});
+    }
+}
+
+}  // namespace
+
+Seat::Seat(ControlBlock block, std::vector<move::MemoryFile> arena_files, int cell_index)
+    : control(std::move(block)), cell(cell_index), alive(control.file(), control.reader_lock(cell_index)) {
+    for (const move::MemoryFile& file : arena_files) {
+        arenas.push_back(file.map(move::Access::ReadOnly));
+    }
+    ReaderCell& mine = control.reader(cell);
+    heartbeat = std::make_unique<Heartbeat>(mine.beat_ns, beat_interval_s(control.header().stall_timeout_s));
+    const ControlLock lock(control);
+    activate_reader(control, cell);
+}
+
+Seat::~Seat() {
+    heartbeat.reset();
+    const ControlLock lock(control);
+    if (control.reader(cell).state == MemberState::Active) {
+        leave(control, cell);
+    }
+    alive = {};
+    vacate(control, cell);
+}
+
+std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const mpi::Comm& comm,
+                                                 const ReaderOptions& options) {
+    auto state = std::make_shared<Reader::State>();
+    state->name = name;
+    state->options = options;
+    Contact contact;
+    int group = -1;
+    const auto attach_rank = [&] {
+        const AttachRequest request{Role::ReaderRank, comm.rank(), comm.size(), group, options.start,
+                                    static_cast<std::uint32_t>(::getpid())};
+        Attachment attached = attach(contact, request, {}, Deadline(attach_timeout_s));
+        group = attached.reply.group;
+        state->seat = take_seat(std::move(attached));
+    };
+    mpi::agree(comm, [&] {
+        validate(name, options);
+        if (comm.rank() == 0) {
+            contact = wait_for_contact(name, options);
+            attach_rank();
+        }
+    });
+    if (comm.size() > 1) {
+        const Bytes first = comm.bcast(std::as_bytes(std::span(&group, 1)), 0);
+        std::memcpy(&group, first.data(), sizeof group);
+        mpi::agree(comm, [&] {
+            if (comm.rank() != 0) {
+                contact = wait_for_contact(name, options);
+                attach_rank();
+            }
+        });
+    }
+    mpi::agree(comm, [&] { wait_for_group(*state->seat, options); });
+    state->host = state->seat->control.header().host;
+    for (int rank = 0; rank < state->seat->control.writer_ranks(); ++rank) {
+        const move::Mapping& arena = state->seat->arenas[static_cast<std::size_t>(rank)];
+        state->records.emplace_back(rank, arena.data(), arena.size());
+    }
+    return state;
+}
+
+}  // namespace fluvial::stage

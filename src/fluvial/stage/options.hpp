@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a user may choose when a stream is opened; every combination that cannot work is refused there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace fluvial::stage {
+
+/// What happens to a step that finds the queue full.
+enum class FullPolicy : std::uint32_t {
+    Block,          ///< the writer waits for the slowest reader
+    DiscardNewest,  ///< the step that would not fit is not accepted
+    DiscardOldest,  ///< the oldest step that no reader has begun makes room
+};
+
+/// What happens to a reader that is alive but gives no heartbeat (stopped, swapped out).
+enum class StalledPolicy : std::uint32_t {
+    Evict,  ///< it loses its place in the queue; memory that it still views is set aside until it lets go
+    Wait,   ///< the queue waits for it, up to the step time-out
+};
+
+/// Where the first step of a reader lies.
+enum class Start : std::uint32_t {
+    Oldest,  ///< the oldest step still queued
+    Next,    ///< the next one to be completed
+};
+
+struct WriterOptions {
+    std::int64_t queue_steps = 4;
+    /// Bytes of all queued steps together, over all ranks; 0 means a quarter of the host's memory.
+    std::int64_t queue_bytes = 0;
+    FullPolicy full = FullPolicy::Block;
+    StalledPolicy on_stalled_reader = StalledPolicy::Evict;
+    /// Reader jobs that open() waits for.
+    int readers = 1;
+    std::string directory;  ///< of the contact file; empty: FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR or "."
+    double rendezvous_timeout_s = 60;
+    double step_timeout_s = 300;
+    double stall_timeout_s = 10;
+};
+
+struct ReaderOptions {
+    Start start = Start::Oldest;
+    std::string directory;
+    double rendezvous_timeout_s = 60;
+    double step_timeout_s = 300;
+    double stall_timeout_s = 10;
+};
+
+/// Throw InvalidArgument that names the option, its value and what is allowed.
+void validate(const std::string& name, const WriterOptions& options);
+void validate(const std::string& name, const ReaderOptions& options);
+
+FullPolicy full_policy_from_name(const std::string& name);
+StalledPolicy stalled_policy_from_name(const std::string& name);
+Start start_from_name(const std::string& name);
+
+/// `options.queue_bytes`, or the default in its place.
+std::int64_t effective_queue_bytes(const WriterOptions& options);
+
+inline constexpr int queue_steps_max = 512;
+
+}  // namespace fluvial::stage

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/reader.hpp"
+
+#include <iostream>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/stage/membership.hpp"
+#include "fluvial/stage/reader_state.hpp"
+#include "fluvial/stage/step_queue.hpp"
+#include "fluvial/stage/waiting.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+constexpr int end_of_stream = -2;
+
+/// Why there will be no further step, thrown as the error that it is; or end_of_stream. None: keep waiting.
+std::optional<int> reason_to_stop(const Reader::State& r) {
+    const ControlBlock& control = r.seat->control;
+    const ControlHeader& header = control.header();
+    const GroupCell& group = control.group(static_cast<int>(control.reader(r.seat->cell).group));
+    switch (group.state) {
+        case GroupState::Evicted:
+            throw PeerStalled(Problem{text("this reader lost its place in '", r.name, "'"), group.departed, "",
+                                      "Attach again to go on with later steps; what was read stays valid"});
+        case GroupState::Broken:
+        case GroupState::Leaving:
+            throw PeerLost(Problem{text("this reader cannot go on with '", r.name, "'"), group.departed, "",
+                                   "All ranks of a reader take the same steps; restart the reading job"});
+        default: break;
+    }
+    if (header.failure.set != 0) {
+        throw_error(header.failure.kind, text(header.failure.message, "; all ", header.counters.steps_completed,
+                                              " complete steps were available before"));
+    }
+    if (header.writers_closed == header.writer_ranks) {
+        return end_of_stream;
+    }
+    const std::string stalled = stalled_writer(control, r.options.stall_timeout_s);
+    if (!stalled.empty()) {
+        throw PeerStalled(Problem{stalled, "", "", text("It is stopped or its host is overloaded (stall_timeout=",
+                                                        r.options.stall_timeout_s, " s); try again once it runs")});
+    }
+    return std::nullopt;
+}
+
+std::uint64_t lag_of(const Reader::State& r) {
+    std::uint64_t lag = 0;
+    for (const Slot& slot : r.seat->control.slots()) {
+        lag += slot.state.load() == SlotState::Complete && slot.step.load() >= r.next_index ? 1 : 0;
+    }
+    return lag;
+}
+
+}  // namespace
+
+std::uint64_t ReadStep::index() const {
+    return source_->index;
+}
+
+const Attributes& ReadStep::attributes() const {
+    return source_->record.attributes;
+}
+
+std::uint64_t ReadStep::skipped() const {
+    return source_->skipped;
+}
+
+std::vector<std::string> ReadStep::names() const {
+    std::vector<std::string> names;
+    for (const auto& [name, dataset] : source_->record.datasets) {
+        names.push_back(name);
+    }
+    return names;
+}
+
+bool ReadStep::has(const std::string& name) const {
+    return source_->record.datasets.count(name) != 0;
+}
+
+StagedDataset ReadStep::dataset(const std::string& name) const {
+    const auto found = source_->record.datasets.find(name);
+    if (found == source_->record.datasets.end()) {
+        std::string allowed;
+        for (const auto& other : names()) {
+            allowed += (allowed.empty() ? "" : ", ") + other;
+        }
+        throw InvalidArgument(Problem{text("step ", index(), " has no such dataset"), "'" + name + "'", allowed, ""});
+    }
+    return {name, found->second, source_};
+}
+
+void StagedDataset::Source::finish() {
+    if (lease) {
+        {
+            const ControlLock lock(lease->seat->control);
+            finish_reading(lease->seat->control, lease->seat->cell, lease->slot);
+        }
+        lease.reset();
+    }
+}
+
+void ReadStep::finish() {
+    source_->finish();
+}
+
+Reader::Reader(const std::string& name, const mpi::Comm& comm, const ReaderOptions& options)
+    : state_(open_reader_state(name, comm, options)) {}
+
+Reader::Reader(Reader&&) noexcept = default;
+
+Reader::~Reader() {
+    if (state_) {
+        try {
+            close();
+        } catch (const std::exception& error) {
+            std::cerr << "fluvial: a stream could not be left: " << error.what() << '\n';
+        }
+    }
+}
+
+std::optional<ReadStep> Reader::next() {
+    State& r = *state_;
+    if (r.closed) {
+        throw InvalidArgument(Problem{"there is no next step", "the stream is closed", "an open stream", ""});
+    }
+    if (r.current) {
+        r.current->finish();
+        r.current.reset();
+    }
+    const ControlBlock& control = r.seat->control;
+    const std::int64_t begin_ns = now_ns();
+    const auto slot = await(control, control.header().step_bell, Deadline(r.options.step_timeout_s),
+                            [&]() -> std::optional<int> {
+                                const int taken = take(control, r.seat->cell);
+                                return taken >= 0 ? std::optional(taken) : reason_to_stop(r);
+                            });
+    r.wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
+    if (!slot) {
+        throw TimedOut(Problem{text("no step of '", r.name, "' came within step_timeout=", r.options.step_timeout_s, " s"),
+                               "", "", "The writer is alive but slow: raise step_timeout, or call again"});
+    }
+    if (*slot == end_of_stream) {
+        return std::nullopt;
+    }
+    auto source = std::make_shared<StagedDataset::Source>();
+    source->lease = std::make_shared<Lease>(r.seat, *slot);
+    source->counters = r.counters;
+    source->index = control.slots()[*slot].step.load(std::memory_order_acquire);
+    r.current = source;
+    for (int rank = 0; rank < control.writer_ranks(); ++rank) {
+        r.records[static_cast<std::size_t>(rank)].read(control.record(*slot, rank),
+                                                       control.writer(rank).definitions.load(std::memory_order_acquire),
+                                                       source->record);
+    }
+    source->skipped = r.any_read ? source->index - r.next_index : 0;
+    r.next_index = source->index + 1;
+    r.any_read = true;
+    return ReadStep(std::move(source));
+}
+
+Attributes Reader::attributes() const {
+    State& r = *state_;
+    if (!r.seat) {
+        return r.final_attributes;
+    }
+    Attributes all;
+    for (int rank = 0; rank < r.seat->control.writer_ranks(); ++rank) {
+        RecordReader& record = r.records[static_cast<std::size_t>(rank)];
+        record.follow_definitions(r.seat->control.writer(rank).definitions.load(std::memory_order_acquire));
+        Attributes more = record.series_attributes();
+        all.merge(more);
+    }
+    return all;
+}
+
+void Reader::close() {
+    State& r = *state_;
+    if (r.closed) {
+        return;
+    }
+    r.closed = true;
+    if (r.current) {
+        r.current->finish();
+        r.current.reset();
+    }
+    r.final_stats = stats();
+    r.final_attributes = attributes();
+    {
+        const ControlLock lock(r.seat->control);
+        leave(r.seat->control, r.seat->cell);
+    }
+    r.records.clear();
+    r.seat.reset();
+}
+
+ReaderStats Reader::stats() const {
+    const State& r = *state_;
+    if (!r.seat) {
+        return r.final_stats;
+    }
+    const ControlBlock& control = r.seat->control;
+    const ControlLock lock(control);
+    const ReaderCell& cell = control.reader(r.seat->cell);
+    return {
+        .steps_read = cell.steps_taken,
+        .steps_discarded = control.group(static_cast<int>(cell.group)).steps_discarded,
+        .bytes_viewed = r.counters->bytes_viewed,
+        .bytes_copied = r.counters->bytes_copied,
+        .queue_depth = queue_depth(control),
+        .lag_steps = lag_of(r),
+        .wait_s = r.wait_s,
+        .copy_s = r.counters->copy_s,
+    };
+}
+
+std::string Reader::host() const {
+    return state_->host;
+}
+
+}  // namespace fluvial::stage

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/step_queue.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+#include "fluvial/base/assert.hpp"
+#include "fluvial/base/error.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+
+int slot_count(const ControlBlock& control) {
+    return static_cast<int>(control.header().slots);
+}
+
+SlotState state_of(const Slot& slot) {
+    return slot.state.load(relaxed);
+}
+
+bool needed(const Slot& slot) {
+    return std::any_of(std::begin(slot.need), std::end(slot.need), [](std::uint32_t ranks) { return ranks != 0; });
+}
+
+bool leased(const ControlBlock& control, int slot) {
+    for (std::uint32_t cell = 0; cell < control.header().readers_high; ++cell) {
+        if (has_lease(control.reader(static_cast<int>(cell)), slot)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Leased, but only by readers whose group has lost its place: their memory is set aside, not waited for.
+bool set_aside(const ControlBlock& control, int slot) {
+    bool any = false;
+    for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
+        const ReaderCell& cell = control.reader(static_cast<int>(i));
+        if (has_lease(cell, slot)) {
+            any = true;
+            if (control.group(static_cast<int>(cell.group)).state != GroupState::Evicted) {
+                return false;
+            }
+        }
+    }
+    return any && !needed(control.slots()[slot]);
+}
+
+/// Occupies a place of the queue. A complete step that nobody has wanted yet waits for a late reader.
+bool queued(const Slot& slot) {
+    return state_of(slot) == SlotState::Filling ||
+           (state_of(slot) == SlotState::Complete && (needed(slot) || slot.viewed_once == 0));
+}
+
+void make_free(const ControlBlock& control, Slot& slot) {
+    slot.bytes = 0;
+    slot.state.store(SlotState::Free, std::memory_order_release);
+    control.header().space_bell.ring();
+}
+
+/// No group has begun this complete step, so it may be dropped.
+bool untouched(const ControlBlock& control, int index) {
+    const Slot& slot = control.slots()[index];
+    if (state_of(slot) != SlotState::Complete || leased(control, index)) {
+        return false;
+    }
+    for (int g = 0; g < groups_max; ++g) {
+        if (slot.need[g] != 0 && control.group(g).next_step > slot.step.load(relaxed)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// The oldest complete step that may be dropped; only those that no group needs unless `also_needed`.
+int oldest_droppable(const ControlBlock& control, bool also_needed) {
+    int oldest = -1;
+    const auto slots = control.slots();
+    for (int i = 0; i < slot_count(control); ++i) {
+        if (untouched(control, i) && (also_needed || !needed(slots[i])) &&
+            (oldest < 0 || slots[i].step.load(relaxed) < slots[oldest].step.load(relaxed))) {
+            oldest = i;
+        }
+    }
+    return oldest;
+}
+
+void drop(const ControlBlock& control, int index) {
+    Slot& slot = control.slots()[index];
+    Counters& counters = control.header().counters;
+    bool wanted = false;
+    for (int g = 0; g < groups_max; ++g) {
+        if (slot.need[g] != 0) {
+            wanted = true;
+            ++control.group(g).steps_discarded;
+            slot.need[g] = 0;
+        }
+    }
+    ++(wanted ? counters.steps_discarded : counters.steps_unread);
+    make_free(control, slot);
+}
+
+/// Room by dropping one step: always one that no reader wants, one that readers want by policy only.
+bool make_room(const ControlBlock& control) {
+    int victim = oldest_droppable(control, false);
+    if (victim < 0 && control.header().full == FullPolicy::DiscardOldest) {
+        victim = oldest_droppable(control, true);
+    }
+    if (victim < 0) {
+        return false;
+    }
+    drop(control, victim);
+    return true;
+}
+
+/// A fresh slot for `step`, or -1 when all are held.
+int open_slot(const ControlBlock& control, std::uint64_t step, SlotState state) {
+    for (int i = 0; i < slot_count(control); ++i) {
+        Slot& slot = control.slots()[i];
+        if (state_of(slot) == SlotState::Free) {
+            slot.arrived = 0;
+            slot.spoiled = 0;
+            slot.viewed_once = 0;
+            slot.bytes = 0;
+            std::fill(std::begin(slot.need), std::end(slot.need), 0u);
+            slot.step.store(step, std::memory_order_release);
+            slot.state.store(state, std::memory_order_release);
+            control.header().counters.steps_begun = std::max(control.header().counters.steps_begun, step + 1);
+            return i;
+        }
+    }
+    return -1;
+}
+
+/// The group wants the steps that come.
+bool subscribed(const GroupCell& group) {
+    return group.state == GroupState::Active || group.state == GroupState::Joining;
+}
+
+void count_discard_for_groups(const ControlBlock& control, std::uint64_t step) {
+    ++control.header().counters.steps_discarded;
+    for (int g = 0; g < groups_max; ++g) {
+        GroupCell& group = control.group(g);
+        if (subscribed(group) && group.next_step <= step) {
+            ++group.steps_discarded;
+        }
+    }
+}
+
+}  // namespace
+
+int queue_depth(const ControlBlock& control) {
+    const auto slots = control.slots();
+    return static_cast<int>(std::count_if(slots.begin(), slots.end(), queued));
+}
+
+std::uint64_t bytes_in_use(const ControlBlock& control) {
+    std::uint64_t bytes = 0;
+    for (int i = 0; i < slot_count(control); ++i) {
+        const Slot& slot = control.slots()[i];
+        if (state_of(slot) != SlotState::Free && slot.bytes != 0 && !set_aside(control, i)) {
+            bytes += slot.bytes;
+        }
+    }
+    return bytes;
+}
+
+std::optional<Admission> admit(const ControlBlock& control, std::uint64_t step) {
+    for (int i = 0; i < slot_count(control); ++i) {
+        const Slot& slot = control.slots()[i];
+        if (state_of(slot) != SlotState::Free && slot.step.load(relaxed) == step) {
+            return Admission{i, state_of(slot) != SlotState::Discarded};
+        }
+    }
+    const auto& header = control.header();
+    bool room = queue_depth(control) < static_cast<int>(header.queue_steps);
+    if (!room) {
+        room = make_room(control);
+    }
+    if (!room && header.full == FullPolicy::Block) {
+        return std::nullopt;
+    }
+    const int slot = open_slot(control, step, room ? SlotState::Filling : SlotState::Discarded);
+    if (slot < 0) {
+        return std::nullopt;
+    }
+    if (!room) {
+        count_discard_for_groups(control, step);
+    }
+    return Admission{slot, room};
+}
+
+Grant grant_bytes(const ControlBlock& control, int slot, std::uint64_t bytes) {
+    Slot& mine = control.slots()[slot];
+    if (state_of(mine) == SlotState::Discarded) {
+        return Grant::Discarded;
+    }
+    const std::uint64_t limit = control.header().queue_bytes;
+    if (mine.bytes + bytes > limit) {
+        return Grant::NeverFits;
+    }
+    const auto used_by_others = [&] {
+        std::uint64_t younger = 0;
+        bool oldest = true;
+        for (const Slot& slot_ : control.slots()) {
+            if (state_of(slot_) == SlotState::Filling && &slot_ != &mine) {
+                (slot_.step.load(relaxed) > mine.step.load(relaxed)) ? void(younger += slot_.bytes) : void(oldest = false);
+            }
+        }
+        return bytes_in_use(control) - (oldest ? younger : 0);
+    };
+    while (used_by_others() + bytes > limit) {
+        if (!make_room(control)) {
+            if (control.header().full == FullPolicy::Block) {
+                return Grant::Wait;
+            }
+            mine.state.store(SlotState::Discarded, std::memory_order_release);
+            count_discard_for_groups(control, mine.step.load(relaxed));
+            return Grant::Discarded;
+        }
+    }
+    mine.bytes += bytes;
+    control.header().counters.bytes_staged += bytes;
+    return Grant::Given;
+}
+
+void check_signature(const ControlBlock& control, int slot, int rank, const std::string& name, DType dtype,
+                     const Coordinates& shape) {
+    const std::uint64_t hash = std::hash<std::string>{}(name);
+    const std::uint64_t used_by = control.slots()[slot].step.load(relaxed) + 1;
+    Signature* signatures = control.signatures(slot);
+    for (int probe = 0; probe < signatures_max; ++probe) {
+        Signature& s = signatures[(hash + static_cast<std::uint64_t>(probe)) % signatures_max];
+        if (s.used_by != used_by) {
+            s.name_hash = hash;
+            s.dtype = dtype;
+            s.shape = shape;
+            s.rank = rank;
+            s.used_by = used_by;
+            return;
+        }
+        if (s.name_hash == hash) {
+            if (s.dtype != dtype || !(s.shape == shape)) {
+                throw InvalidArgument(Problem{
+                    text("the ranks disagree about the dataset '", name, "'"),
+                    text(name_of(dtype), " with global shape ", shape, " on rank ", rank),
+                    text(name_of(s.dtype), " with global shape ", s.shape, ", as on rank ", s.rank),
+                    "Give every rank the same dtype and the same global shape"});
+            }
+            return;
+        }
+    }
+    // More datasets than the table has room for: readers compare the rest when they take the step.
+}
+
+bool finish_writing(const ControlBlock& control, int slot, int rank, const RecordPlace& record, bool spoiled) {
+    Slot& mine = control.slots()[slot];
+    Counters& counters = control.header().counters;
+    control.record(slot, rank) = record;
+    mine.spoiled |= spoiled ? 1u : 0u;
+    const std::uint64_t step = mine.step.load(relaxed);
+    control.writer(rank).steps_finished = step + 1;
+    if (++mine.arrived < control.header().writer_ranks) {
+        return false;
+    }
+    if (state_of(mine) == SlotState::Discarded || mine.spoiled != 0) {
+        counters.steps_spoiled += mine.spoiled;
+        make_free(control, mine);
+        return false;
+    }
+    for (int g = 0; g < groups_max; ++g) {
+        const GroupCell& group = control.group(g);
+        mine.need[g] = subscribed(group) && group.next_step <= step ? group.size : 0;
+    }
+    mine.state.store(SlotState::Complete, std::memory_order_release);
+    ++counters.steps_completed;
+    counters.complete_end = step + 1;
+    control.header().step_bell.ring();
+    return true;
+}
+
+int take(const ControlBlock& control, int cell) {
+    ReaderCell& reader = control.reader(cell);
+    const int g = static_cast<int>(reader.group);
+    GroupCell& group = control.group(g);
+    const auto slots = control.slots();
+    const auto begin_reading = [&](int slot) {
+        set_lease(reader, slot);
+        slots[slot].viewed_once = 1;
+        ++reader.steps_taken;
+        return slot;
+    };
+    if (group.state != GroupState::Active && group.state != GroupState::Leaving) {
+        return -1;
+    }
+    if (reader.steps_taken < group.steps_taken) {
+        const std::uint64_t step = group.taken[reader.steps_taken % slots_max];
+        for (int i = 0; i < slot_count(control); ++i) {
+            if (state_of(slots[i]) == SlotState::Complete && slots[i].step.load(relaxed) == step) {
+                return begin_reading(i);
+            }
+        }
+        FLUVIAL_ASSERT(false, "a step that the group took is gone", step);
+    }
+    if (group.state != GroupState::Active) {
+        return -1;
+    }
+    int next = -1;
+    for (int i = 0; i < slot_count(control); ++i) {
+        if (state_of(slots[i]) == SlotState::Complete && slots[i].need[g] != 0 &&
+            slots[i].step.load(relaxed) >= group.next_step &&
+            (next < 0 || slots[i].step.load(relaxed) < slots[next].step.load(relaxed))) {
+            next = i;
+        }
+    }
+    if (next < 0) {
+        return -1;
+    }
+    const std::uint64_t step = slots[next].step.load(relaxed);
+    group.taken[group.steps_taken % slots_max] = step;
+    group.next_step = step + 1;
+    ++group.steps_taken;
+    return begin_reading(next);
+}
+
+void free_if_done(const ControlBlock& control, int index) {
+    Slot& slot = control.slots()[index];
+    if (state_of(slot) == SlotState::Complete && !needed(slot)) {
+        if (slot.viewed_once != 0 && !leased(control, index)) {
+            make_free(control, slot);
+        } else {
+            control.header().space_bell.ring();  // it left the queue, though not the memory
+        }
+    }
+}
+
+void finish_reading(const ControlBlock& control, int cell, int slot) {
+    ReaderCell& reader = control.reader(cell);
+    std::uint32_t& need = control.slots()[slot].need[reader.group];
+    need -= need > 0 ? 1 : 0;
+    ++reader.steps_finished;
+    free_if_done(control, slot);
+}
+
+void release_lease(const ControlBlock& control, int cell, int slot) {
+    clear_lease(control.reader(cell), slot);
+    free_if_done(control, slot);
+}
+
+void subscribe(const ControlBlock& control, int index, Start start) {
+    GroupCell& group = control.group(index);
+    const Counters& counters = control.header().counters;
+    std::uint64_t first = counters.complete_end;
+    if (start == Start::Oldest) {
+        for (const Slot& slot : control.slots()) {
+            if (queued(slot) && state_of(slot) == SlotState::Complete) {
+                first = std::min(first, slot.step.load(relaxed));
+            }
+        }
+    }
+    group.next_step = first;
+    for (Slot& slot : control.slots()) {
+        if (state_of(slot) == SlotState::Complete && slot.step.load(relaxed) >= first) {
+            slot.need[index] = group.size;
+        }
+    }
+}
+
+void unsubscribe(const ControlBlock& control, int index) {
+    for (int i = 0; i < slot_count(control); ++i) {
+        Slot& slot = control.slots()[i];
+        if (slot.need[index] != 0) {
+            slot.need[index] = 0;
+            free_if_done(control, i);
+        }
+    }
+}
+
+std::string describe_holders(const ControlBlock& control) {
+    std::string out = text(queue_depth(control), " steps queued (limit ", control.header().queue_steps, "), ",
+                           bytes_in_use(control), " bytes in use (limit ", control.header().queue_bytes, ")");
+    for (int g = 0; g < groups_max; ++g) {
+        const GroupCell& group = control.group(g);
+        if (group.state == GroupState::Active) {
+            out += text("; reader ", g, " (", group.size, " ranks) waits for step ", group.next_step);
+        }
+    }
+    for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
+        const ReaderCell& cell = control.reader(static_cast<int>(i));
+        int leases = 0;
+        for (const std::uint64_t word : cell.leases) {
+            leases += __builtin_popcountll(word);
+        }
+        if (leases != 0) {
+            out += text("; process ", cell.pid, " (reader ", cell.group, ", rank ", cell.rank, ") holds ", leases,
+                        " steps or views of them");
+        }
+    }
+    return out;
+}
+
+}  // namespace fluvial::stage

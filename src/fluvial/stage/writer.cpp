@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/writer.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/stage/step_queue.hpp"
+#include "fluvial/stage/waiting.hpp"
+#include "fluvial/stage/writer_state.hpp"
+
+namespace fluvial::stage {
+
+void Writer::State::check_failure() const {
+    const Failure& failure = control->header().failure;
+    if (failure.set != 0) {
+        throw_error(failure.kind, failure.message);
+    }
+}
+
+void Writer::State::depart() {
+    published.reset();
+    service.reset();
+    heartbeat.reset();
+    records.reset();
+    alive.reset();
+    staged.clear();
+    arena.reset();
+    control.reset();
+}
+
+void Writer::State::collect() {
+    std::erase_if(staged, [this](const StagedStep& s) {
+        const Slot& slot = control->slots()[s.slot];
+        const bool in_memory = slot.step.load(std::memory_order_acquire) == s.step &&
+                               slot.state.load(std::memory_order_acquire) != SlotState::Free;
+        if (!in_memory) {
+            for (const std::uint64_t block : s.blocks) {
+                arena->free(block);
+            }
+        }
+        return !in_memory;
+    });
+}
+
+Writer::Writer(const std::string& name, const mpi::Comm& comm, const WriterOptions& options)
+    : state_(open_writer(name, comm, options)) {}
+
+Writer::Writer(Writer&&) noexcept = default;
+
+Writer::~Writer() {
+    if (state_ && !state_->closed) {
+        try {
+            abort("the writer was given up without close()");
+        } catch (const std::exception& error) {
+            std::cerr << "fluvial: a stream could not be ended: " << error.what() << '\n';
+        }
+    }
+}
+
+void Writer::set_attributes(const Attributes& attributes) {
+    if (state_->closed) {
+        throw InvalidArgument("attributes cannot be set: the stream is closed");
+    }
+    state_->records->define_series(attributes);
+}
+
+WriteStep Writer::begin_step(const Attributes& attributes) {
+    State& w = *state_;
+    if (w.closed || w.step_open) {
+        throw InvalidArgument(Problem{"a step cannot begin", w.closed ? "the stream is closed" : "another step is open",
+                                      "one step at a time on an open stream", "End the step first"});
+    }
+    w.collect();
+    const ControlBlock& control = *w.control;
+    const std::int64_t begin_ns = now_ns();
+    const auto admission = await(control, control.header().space_bell, Deadline(w.options.step_timeout_s),
+                                 [&]() -> std::optional<Admission> {
+                                     w.check_failure();
+                                     return admit(control, w.next_step);
+                                 });
+    w.wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
+    if (!admission) {
+        const ControlLock lock(control);
+        const std::string stalled = stalled_writer(control, w.options.stall_timeout_s);
+        throw TimedOut(Problem{text("the queue of '", w.name, "' stayed full for step_timeout=", w.options.step_timeout_s,
+                                    " s"),
+                               describe_holders(control) + (stalled.empty() ? "" : "; " + stalled), "",
+                               "Speed the readers up, raise queue_steps or step_timeout, or choose full='discard-oldest'"});
+    }
+    auto step = std::make_shared<WriteStep::State>();
+    step->writer = state_;
+    step->step = w.next_step;
+    step->slot = admission->slot;
+    step->accepted = admission->accepted;
+    w.step_open = true;
+    w.records->begin(attributes);
+    return WriteStep(std::move(step));
+}
+
+void Writer::close() {
+    State& w = *state_;
+    if (w.closed) {
+        return;
+    }
+    if (w.step_open) {
+        throw InvalidArgument(Problem{"the stream cannot be closed", "a step is open", "no open step", "End it first"});
+    }
+    w.final_stats = stats();
+    w.closed = true;
+    std::optional<std::pair<std::string, std::string>> failure;
+    {
+        const ControlLock lock(*w.control);
+        close_writer(*w.control, w.rank);
+        if (const Failure& f = w.control->header().failure; f.set != 0) {
+            failure.emplace(f.kind, f.message);
+        }
+    }
+    w.depart();
+    if (failure) {
+        throw_error(failure->first, failure->second);
+    }
+}
+
+void Writer::abort(const std::string& why) {
+    State& w = *state_;
+    if (w.closed) {
+        return;
+    }
+    w.final_stats = stats();
+    w.closed = true;
+    {
+        const ControlLock lock(*w.control);
+        fail(*w.control, "PeerLost", text("rank ", w.rank, " of the writer of '", w.name, "' failed: ", why));
+        w.control->writer(w.rank).state = MemberState::Left;
+    }
+    w.depart();
+}
+
+WriterStats Writer::stats() const {
+    const State& w = *state_;
+    if (w.closed) {
+        return w.final_stats;
+    }
+    const ControlBlock& control = *w.control;
+    const ControlLock lock(control);
+    const Counters& counters = control.header().counters;
+    const auto slots = control.slots();
+    const auto waiting = std::count_if(slots.begin(), slots.end(), [](const Slot& slot) {
+        return slot.state.load() == SlotState::Complete && slot.viewed_once == 0;
+    });
+    return {
+        .steps_written = counters.steps_completed,
+        .steps_discarded = counters.steps_discarded,
+        .steps_unread = counters.steps_unread + static_cast<std::uint64_t>(waiting),
+        .steps_spoiled = counters.steps_spoiled,
+        .bytes_staged = counters.bytes_staged,
+        .bytes_copied = w.bytes_copied,
+        .bytes_in_place = w.bytes_in_place,
+        .bytes_in_use = bytes_in_use(control),
+        .arena_bytes = w.arena->touched_bytes(),
+        .queue_depth = queue_depth(control),
+        .readers = active_groups(control),
+        .readers_joined = counters.groups_joined,
+        .readers_lost = counters.groups_lost,
+        .readers_evicted = counters.groups_evicted,
+        .wait_s = w.wait_s,
+        .copy_s = w.copy_s,
+    };
+}
+
+std::string Writer::contact_path() const {
+    return state_->path;
+}
+
+}  // namespace fluvial::stage

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a writer rank and its open step share; of concern to writer.cpp, write_step.cpp and open_writer.cpp only.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "fluvial/move/alive_lock.hpp"
+#include "fluvial/stage/arena.hpp"
+#include "fluvial/stage/contact.hpp"
+#include "fluvial/stage/control_block.hpp"
+#include "fluvial/stage/heartbeat.hpp"
+#include "fluvial/stage/host_service.hpp"
+#include "fluvial/stage/step_record.hpp"
+#include "fluvial/stage/writer.hpp"
+
+namespace fluvial::stage {
+
+struct Writer::State {
+    std::string name;
+    WriterOptions options;
+    std::string path;  ///< of the contact file
+    int rank = 0;
+
+    // Destroyed from the bottom up: what serves others ends before the memory that it serves.
+    std::optional<ControlBlock> control;
+    std::shared_ptr<Arena> arena;  ///< shared with spans that a binding handed out
+    std::optional<move::AliveLock> alive;
+    std::unique_ptr<Heartbeat> heartbeat;
+    std::unique_ptr<HostService> service;
+    std::unique_ptr<PublishedContact> published;
+
+    std::unique_ptr<RecordWriter> records;
+    /// Blocks of each step that is still in memory, by slot: they return to the arena when the slot leaves the step.
+    struct StagedStep {
+        int slot;
+        std::uint64_t step;
+        std::vector<std::uint64_t> blocks;
+    };
+    std::vector<StagedStep> staged;
+
+    std::uint64_t next_step = 0;
+    bool step_open = false;
+    bool closed = false;
+    WriterStats final_stats{};  ///< as of close()
+    std::uint64_t bytes_copied = 0;
+    std::uint64_t bytes_in_place = 0;
+    double wait_s = 0;
+    double copy_s = 0;
+
+    /// Throws what the stream failed with. Under the control lock.
+    void check_failure() const;
+    /// Stops taking part; what readers still need lives on in their mappings.
+    void depart();
+    /// Returns the blocks of steps that have left the queue.
+    void collect();
+};
+
+struct WriteStep::State {
+    std::shared_ptr<Writer::State> writer;
+    std::uint64_t step = 0;
+    int slot = -1;
+    bool accepted = false;
+    bool ended = false;
+    std::vector<std::uint64_t> blocks;
+    /// Where spans of a discarded step go.
+    std::vector<std::unique_ptr<std::byte[]>> scratch;
+
+    /// The arena offset of a new chunk; none when the step was discarded.
+    std::optional<std::uint64_t> place_chunk(const std::string& name, DType dtype, const Region& region,
+                                             const Coordinates& shape, const Attributes& attributes);
+    void finish(bool spoiled);
+};
+
+/// Opens the stream on all ranks (open_writer.cpp).
+std::shared_ptr<Writer::State> open_writer(const std::string& name, const mpi::Comm& comm, const WriterOptions& options);
+
+}  // namespace fluvial::stage
