@@ -9,10 +9,9 @@
         os.kill(reader.pid(1), signal.SIGSTOP)           # one rank of a job
         returncodes = writer.wait(), reader.wait()
 
-Every job runs under a supervisor: this file, run as a script. It is the subreaper of all that
-mpiexec starts (``PR_SET_CHILD_SUBREAPER``), so it finds and kills each descendant, whatever process
-group it moved to, when the job ends, when its time limit passes, when it is told to stop, and when
-the process that started it dies.
+Every job runs under a supervisor (`fluvial.supervisor`), which kills each process that came of it,
+whatever process group that moved to, when the job ends, when its time limit passes, when it is told
+to stop, and when the process that started it dies.
 
 More ranks than cores: with the options set here a waiting rank yields its core. Measured with 4
 ranks on 2 cores, Allreduce + Bcast of 8 bytes: MPICH 5.0 8000 us a round by its defaults, 10 us
@@ -34,22 +33,16 @@ import ctypes
 import errno
 import os
 import pathlib
-import select
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-TIMED_OUT = 124
-"""Exit code of a job that its time limit ended."""
-
-RANK_VARIABLES = (b"FLUVIAL_LAUNCH_RANK", b"OMPI_COMM_WORLD_RANK", b"PMIX_RANK", b"PMI_RANK")
 _JOB_PREFIXES = ("PMI_", "PMIX_", "OMPI_COMM_", "OMPI_UNIVERSE", "HYDI_", "FLUVIAL_LAUNCH_")
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 _MPICH_ENVIRONMENT = {
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
@@ -112,6 +105,23 @@ class Launcher:
         options = ["--oversubscribe", "--bind-to", "none"] if self.mpi == "openmpi" else []
         return [self.mpiexec, *options, "-n", str(ranks), *argv]
 
+    def supervised(
+        self,
+        ranks: int,
+        argv: Sequence[str],
+        timeout: float | None = None,
+        singly: bool = False,
+        watch_fd: int | None = None,
+    ) -> list[str]:
+        """Return the command line that runs the same under the supervisor (see `start`)."""
+        supervisor = os.path.join(os.path.dirname(os.path.abspath(__file__)), "supervisor.py")
+        return [
+            *(sys.executable, "-I", "-S", supervisor),
+            *(["--timeout", str(timeout)] if timeout is not None else []),
+            *(["--watch-fd", str(watch_fd)] if watch_fd is not None else []),
+            *(["--singly", str(ranks), "--", *argv] if singly else ["--", *self.command(ranks, argv)]),
+        ]
+
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         """Return the environment for a job: ours, the yielding options, this package, `extra`.
 
@@ -158,8 +168,9 @@ class Launcher:
         argv
             Program and arguments; a Python script needs ``sys.executable`` in front.
         timeout
-            Seconds after which everything is killed; the return code is then `TIMED_OUT`. Each rank
-            gets SIGABRT first, so that Python's faulthandler can say where it hung.
+            Seconds after which everything is killed; the exit code is then 124
+            (`supervisor.TIMED_OUT`). Each rank gets SIGABRT first, so that Python's faulthandler
+            can say where it hung.
         singly
             Start `ranks` separate processes without mpiexec (none is initialised as a rank; the
             number is in ``FLUVIAL_LAUNCH_RANK``): one may be killed while the others go on.
@@ -171,13 +182,7 @@ class Launcher:
         if ranks < 1:
             raise ValueError(f"{name}: ranks is {ranks}; a job has at least 1")
         keep_alive_read, keep_alive_write = os.pipe()
-        command = [
-            *(sys.executable, "-I", "-S", os.path.abspath(__file__)),
-            *("-n", str(ranks), "--watch-fd", str(keep_alive_read)),
-            *(["--timeout", str(timeout)] if timeout is not None else []),
-            *(["--singly"] if singly else ["--mpiexec", self.mpiexec, "--mpi", self.mpi]),
-            *("--", *argv),
-        ]
+        command = self.supervised(ranks, argv, timeout, singly, keep_alive_read)
         try:
             process = subprocess.Popen(
                 command,
@@ -240,7 +245,9 @@ class Job:
 
     def pids(self) -> dict[int, int]:
         """Return the process id of each rank that is running now, by rank."""
-        return _ranks_beneath(self.process.pid)
+        from fluvial.supervisor import ranks_beneath  # not at the top: this file is a script, too
+
+        return ranks_beneath(self.process.pid)
 
     def pid(self, rank: int, timeout: float = 20.0) -> int:
         """Return the process id of `rank`, waiting up to `timeout` seconds for its start.
@@ -302,157 +309,19 @@ def _peers_readable() -> bool:
     return ctypes.get_errno() == errno.EFAULT
 
 
-def _descendants(root: int) -> Iterator[int]:
-    """Yield the process ids beneath `root`, parents before children."""
-    children: dict[int, list[int]] = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            with contextlib.suppress(OSError):
-                stat = pathlib.Path("/proc", entry, "stat").read_bytes()
-                state, parent = stat[stat.rindex(b")") + 2 :].split()[:2]
-                if state != b"Z":
-                    children.setdefault(int(parent), []).append(int(entry))
-    level = children.get(root, [])
-    while level:
-        yield from level
-        level = [child for pid in level for child in children.get(pid, [])]
-
-
-def _ranks_beneath(root: int) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for pid in _descendants(root):  # a rank comes before the processes that it started
-        rank = _rank_of(pid)
-        if rank is not None:
-            found.setdefault(rank, pid)
-    return found
-
-
-def _rank_of(pid: int) -> int | None:
-    with contextlib.suppress(OSError, ValueError):
-        pairs = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-        values = dict(pair.partition(b"=")[::2] for pair in pairs)
-        for variable in RANK_VARIABLES:
-            if variable in values:
-                return int(values[variable])
-    return None
-
-
-class _Supervisor:
-    """Runs one job and answers for all of its processes; the main program of this file."""
-
-    def __init__(self, options: argparse.Namespace):
-        self.options = options
-        self.stop_signal = 0
-
-    def run(self) -> int:
-        libc = ctypes.CDLL(None, use_errno=True)
-        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        if self.options.watch_fd is None:  # the pipe tells more surely, but not every parent has one
-            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-        wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, lambda number, _frame: setattr(self, "stop_signal", number))
-        signal.signal(signal.SIGCHLD, lambda *_: None)
-
-        waiting = self._start(libc)
-        codes: list[int] = []
-        watched = [wake_read] + ([] if self.options.watch_fd is None else [self.options.watch_fd])
-        limit = self.options.timeout
-        deadline = None if limit is None else time.monotonic() + limit
-        try:
-            while waiting and not self.stop_signal:
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
-                    self._report_hang(limit)
-                    return TIMED_OUT
-                ready = select.select(watched, [], [], left)[0]
-                if wake_read in ready:
-                    os.read(wake_read, 4096)
-                elif ready:
-                    return 128 + signal.SIGTERM  # our starter is gone
-                for pid, status in _reap():
-                    if pid in waiting:
-                        waiting.discard(pid)
-                        code = os.waitstatus_to_exitcode(status)
-                        codes.append(code if code >= 0 else 128 - code)
-            if self.stop_signal:
-                return 128 + self.stop_signal
-            return max(codes)
-        finally:
-            self._kill_all()
-
-    def _start(self, libc: ctypes.CDLL) -> set[int]:
-        options = self.options
-
-        def in_child() -> None:
-            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL if options.singly else signal.SIGTERM)
-
-        if options.singly:
-            commands = [options.argv] * options.ranks
-            env = dict(os.environ)
-        else:
-            if options.mpi:
-                launcher = Launcher(options.mpi, options.mpiexec)
-            else:
-                launcher = Launcher.detect(options.mpiexec)
-            commands = [launcher.command(options.ranks, options.argv)]
-            env = launcher.environment()
-        started = set()
-        for rank, command in enumerate(commands):
-            if options.singly:
-                env["FLUVIAL_LAUNCH_RANK"] = str(rank)
-            child = subprocess.Popen(
-                command, env=env, stdin=subprocess.DEVNULL, preexec_fn=in_child
-            )
-            child.returncode = 0  # reaped by us; its destructor must not
-            started.add(child.pid)
-        return started
-
-    def _report_hang(self, limit: float) -> None:
-        ranks = _ranks_beneath(os.getpid())
-        print(
-            f"launcher: timed out after {limit:g} s: {' '.join(self.options.argv)}; still running: "
-            + ", ".join(f"rank {rank} (process {pid})" for rank, pid in sorted(ranks.items())),
-            file=sys.stderr,
-            flush=True,
-        )
-        for pid in ranks.values():
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGABRT)
-        time.sleep(0.5)
-
-    @staticmethod
-    def _kill_all() -> None:
-        signal.set_wakeup_fd(-1)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-        while remaining := list(_descendants(os.getpid())):
-            for pid in remaining:
-                with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.005)
-            list(_reap())
-        list(_reap())
-
-
-def _reap() -> Iterator[tuple[int, int]]:
-    with contextlib.suppress(ChildProcessError):
-        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
-            yield ended
-
-
-def _parse(arguments: Sequence[str]) -> argparse.Namespace:
+def main() -> None:
+    """Be mpiexec: replace this process by the supervisor of the job."""
     parser = argparse.ArgumentParser(description="mpiexec with a time limit that leaves no process")
     parser.add_argument("-n", dest="ranks", type=int, required=True, help="number of ranks")
     parser.add_argument("--mpiexec", help="the MPI's mpiexec (default: as found)")
-    parser.add_argument("--mpi", choices=("mpich", "openmpi"), help="what that mpiexec is")
     parser.add_argument("--singly", action="store_true", help="separate processes, no mpiexec")
     parser.add_argument("--timeout", type=float, help="seconds until everything is killed")
-    parser.add_argument("--watch-fd", type=int, help=argparse.SUPPRESS)
     parser.add_argument("argv", nargs="+", help="program and arguments, after --")
-    return parser.parse_args(arguments)
+    options = parser.parse_args()
+    launcher = Launcher("none", "") if options.singly else Launcher.detect(options.mpiexec)
+    command = launcher.supervised(options.ranks, options.argv, options.timeout, options.singly)
+    os.execve(command[0], command, launcher.environment())
 
 
 if __name__ == "__main__":
-    sys.exit(_Supervisor(_parse(sys.argv[1:])).run())
+    main()

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fluvial.launcher import TIMED_OUT, Job, Launcher
+from fluvial.launcher import Job, Launcher
+from fluvial.supervisor import TIMED_OUT
 from harness.sentence import Cast
 
 _RANK_MAIN = pathlib.Path(__file__).with_name("rank_main.py")
@@ -50,6 +51,8 @@ class Outcome:
         What each rank raised, or None.
     log
         Standard output and error of all ranks.
+    stacks
+        Where each rank was when a fault, or the time limit, ended it.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Outcome:
     values: list[Any]
     errors: list[RankError | None]
     log: str
+    stacks: str
 
     @property
     def ok(self) -> bool:
@@ -71,6 +75,8 @@ class Outcome:
                 lines += [f"-- {self.name} rank {rank}:", error.traceback.rstrip()]
         if self.log.strip():
             lines += [f"-- {self.name} printed:", *self.log.rstrip().splitlines()[-_LOG_TAIL_LINES:]]
+        if self.stacks:
+            lines += [f"-- {self.name} was here:", self.stacks.rstrip()]
         return "\n".join(lines)
 
 
@@ -117,7 +123,8 @@ class Jobs:
             values[rank] = record.get("value")
             errors[rank] = RankError(*record["error"]) if "error" in record else None
         log = (self._records / f"{name}.log").read_text(errors="replace")
-        return Outcome(name, returncode, values, errors, log)
+        stacks = [path.read_text() for path in sorted(self._records.glob(f"{name}-*.stacks"))]
+        return Outcome(name, returncode, values, errors, log, "\n".join(filter(None, stacks)))
 
     def finish(self) -> dict[str, list[Any]]:
         """Start what is not started, wait for all, and return what each rank of each job returned.

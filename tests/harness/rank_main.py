@@ -20,7 +20,6 @@ _GRACE_S = 2.0  # for the other ranks of the job to record the same error
 
 
 def main() -> int:
-    faulthandler.enable()
     module_file, test, name, ranks, records = sys.argv[1:]
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
     comm = None
@@ -32,6 +31,9 @@ def main() -> int:
         rank = comm.rank
         assert comm.size == int(ranks), f"{comm.size} ranks were started, not {ranks}"
     directory = pathlib.Path(records)
+    # The supervisor sends SIGABRT when the time is up. A file of its own, because mpiexec may not
+    # live to pass on what a rank prints then.
+    faulthandler.enable(file=open(directory / f"{name}-{rank}.stacks", "w"))  # noqa: SIM115
     try:
         value = _play(module_file, test, name, comm, directory)
         _record(directory / f"{name}-{rank}.pickle", {"value": value})

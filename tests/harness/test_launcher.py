@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from fluvial.launcher import TIMED_OUT, Launcher
+from fluvial.launcher import Launcher
+from fluvial.supervisor import TIMED_OUT
 
 pytestmark = pytest.mark.any_mpi
 

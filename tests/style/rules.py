@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of this code base that a program can check; each yields "path:line: what is wrong"."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import re
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+
+LINES_MAX = 400
+FUNCTION_LINES_MAX = 70
+
+# What a folder of src/fluvial may include besides itself: what stands below it.
+BENEATH = {
+    "base": set(),
+    "describe": {"base"},
+    "mpi": {"base", "describe"},
+    "compute": {"base", "describe"},
+    "move": {"base", "describe", "mpi"},
+    "stage": {"base", "describe", "mpi", "compute", "move"},
+}
+# <mpi.h> belongs to src/fluvial/mpi; outside of src these need it: mains of MPI programs, and the
+# place where communicators cross from Python.
+MPI_ALLOWED = ("src/fluvial/mpi/", "cmake/mpi_test_main.cpp", "examples/", "bench/", "python/bindings/mpi.cpp")
+
+_FORBIDDEN_STEMS = {"util", "utils", "helper", "helpers", "common", "misc", "internal"}
+_SNAKE_CASE = re.compile(r"_*[a-z][a-z0-9_]*")
+_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+_SOURCE = (".cpp", ".hpp", ".py", ".cmake", ".sh")
+
+
+def sources(root: pathlib.Path) -> list[pathlib.Path]:
+    """Return the files of the repository, tracked or about to be, as paths relative to `root`."""
+    listed = subprocess.check_output(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=root, text=True
+    )
+    return [pathlib.Path(p) for p in sorted(set(listed.split("\0"))) if p and (root / p).is_file()]
+
+
+def _is_code(path: pathlib.Path) -> bool:
+    return path.suffix in _SOURCE or path.name in ("CMakeLists.txt", "run")
+
+
+def license_named(path: pathlib.Path, text: str) -> Iterator[str]:
+    """Each source file opens with its licence."""
+    if _is_code(path) and text.strip() and not any(
+        "SPDX-License-Identifier: Apache-2.0" in line for line in text.splitlines()[:2]
+    ):
+        yield f"{path}:1: the first line is not 'SPDX-License-Identifier: Apache-2.0'"
+
+
+def file_named(path: pathlib.Path, text: str) -> Iterator[str]:
+    """A file is the noun that it defines, in snake_case."""
+    if path.suffix in (".cpp", ".hpp", ".py"):
+        if path.stem in _FORBIDDEN_STEMS:
+            yield f"{path}: name the file after what it defines, not {path.stem!r}"
+        elif not _SNAKE_CASE.fullmatch(path.stem):
+            yield f"{path}: file names are snake_case"
+
+
+def floors_kept(path: pathlib.Path, text: str) -> Iterator[str]:
+    """A folder of src/fluvial includes only what stands below it."""
+    if path.parts[:2] != ("src", "fluvial") or len(path.parts) < 4:
+        return
+    folder = path.parts[2]
+    if folder not in BENEATH:
+        yield f"{path}: folder {folder!r} has no floor; give it one in tests/style/rules.py"
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if (match := _INCLUDE.match(line)) and match[1].startswith("fluvial/"):
+            included = match[1].split("/")[1]
+            if included != folder and included not in BENEATH[folder]:
+                yield (
+                    f"{path}:{number}: {folder}/ includes {match[1]}; "
+                    f"below it stand only {', '.join(sorted(BENEATH[folder])) or 'nothing'}"
+                )
+
+
+def mpi_at_home(path: pathlib.Path, text: str) -> Iterator[str]:
+    """Only src/fluvial/mpi calls MPI; a test of what stands above it may, too."""
+    if path.suffix not in (".cpp", ".hpp") or path.as_posix().startswith(MPI_ALLOWED):
+        return
+    above_mpi = len(path.parts) > 2 and "mpi" in BENEATH.get(path.parts[2], ())
+    if above_mpi and path.stem.endswith("_test"):
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if (match := _INCLUDE.match(line)) and match[1] == "mpi.h":
+            yield f"{path}:{number}: only src/fluvial/mpi includes <mpi.h>"
+
+
+def file_short(path: pathlib.Path, text: str) -> Iterator[str]:
+    """A file past 400 lines has two ideas in it."""
+    lines = text.count("\n")
+    if _is_code(path) and lines > LINES_MAX:
+        yield f"{path}: {lines} lines (more than {LINES_MAX}): has it two ideas in it?"
+
+
+def function_short(path: pathlib.Path, text: str) -> Iterator[str]:
+    """A function past 70 lines has two ideas in it (Python; clang-tidy looks at C++)."""
+    if path.suffix != ".py":
+        return
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            lines = (node.end_lineno or node.lineno) - node.lineno + 1
+            if lines > FUNCTION_LINES_MAX:
+                yield f"{path}:{node.lineno}: {node.name} has {lines} lines (more than {FUNCTION_LINES_MAX})"
+
+
+Rule = Callable[[pathlib.Path, str], Iterable[str]]
+RULES: tuple[Rule, ...] = (license_named, file_named, floors_kept, mpi_at_home)
+ADVICE: tuple[Rule, ...] = (file_short, function_short)
+
+
+def violations(root: pathlib.Path, rules: Iterable[Rule]) -> list[str]:
+    """Return what breaks `rules` in the repository at `root`."""
+    rules = tuple(rules)
+    found = []
+    for path in sources(root):
+        if _is_code(path):
+            text = (root / path).read_text(encoding="utf-8")
+            found += [message for rule in rules for message in rule(path, text)]
+    return found
