@@ -17,7 +17,7 @@ from fluvial.supervisor import TIMED_OUT
 from harness.sentence import Cast
 
 _RANK_MAIN = pathlib.Path(__file__).with_name("rank_main.py")
-_LOG_TAIL_LINES = 40
+_LOG_TAIL_LINES = 100
 
 
 class ScenarioFailed(AssertionError):
