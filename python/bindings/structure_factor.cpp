@@ -109,5 +109,5 @@ void bind_structure_factor(nb::module_& m) {
             "Their indices, (Q, 3) int32; (0, 3) for listed vectors.")
         .def_prop_ro(
             "kernel", [](const StructureFactor& op) { return std::string(op.kernel().name); },
-            "The instruction set in use: 'avx512', 'avx2' or 'default'.");
+            "The instruction set in use: 'avx512', 'avx2' or 'portable'.");
 }

@@ -185,7 +185,7 @@ def test_result_questions_that_have_no_answer(atoms):
         (lambda: fl.ops.StructureFactor((1, 1, 1), 300, bytes_max=1e6), r"at most 1e\+06 bytes"),
         (lambda: fl.ops.StructureFactor((1, 1, 1), 9, stride=0), "stride"),
         (lambda: fl.ops.StructureFactor((1, 1, 1), 9, precision="half"), "'float32'"),
-        (lambda: fl.ops.StructureFactor((1, 1, 1), 9, kernel="mmx"), "default"),
+        (lambda: fl.ops.StructureFactor((1, 1, 1), 9, kernel="mmx"), "portable"),
         (lambda: fl.ops.StructureFactor.detector((1, 1, 1), 9, axes=(0, 3)), r"\(0, 3\)"),
         (lambda: fl.ops.StructureFactor.detector((1, 1, 1), (9, 9, 9)), "two entries"),
         (lambda: fl.ops.StructureFactor.plane((0, 0, 0), (1, 0, 0), (2, 2)), r"\(0, 0, 0\)"),

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "fluvial/compute/kernels/kernels.hpp"
 #include "fluvial/compute/operators/structure_factor_partial.hpp"
 
 namespace fluvial::compute {
@@ -55,10 +56,11 @@ void check_q_max(double q_max) {
     }
 }
 
-const StructureFactorKernel& find_kernel(const std::string& name) {
+StructureFactorKernel find_kernel(const std::string& name) {
+    const std::string_view wanted = name.empty() ? kernels().isa : std::string_view(name);
     std::string names;
     for (const auto& kernel : structure_factor_kernels()) {
-        if (name.empty() || name == kernel.name) return kernel;
+        if (wanted == kernel.name) return kernel;
         names += (names.empty() ? "" : ", ") + std::string(kernel.name);
     }
     throw InvalidArgument(Problem{"structure factor: this CPU has no such kernel", "'" + name + "'",

@@ -24,7 +24,7 @@ struct StructureFactorOptions {
     Precision precision = Precision::Float64;
     double bytes_max =
         4.0 * 1024 * 1024 * 1024;  ///< refuse sets of q vectors that need more memory
-    std::string kernel;  ///< name of the instruction set; empty: the fastest that the CPU has
+    std::string kernel;  ///< "avx512", "avx2", "portable"; empty: as all operators (kernels())
 };
 
 /// Three inputs: the position components x, y, z as 1-D arrays of float32 or float64, in any unit

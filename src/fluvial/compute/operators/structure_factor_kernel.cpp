@@ -2,8 +2,9 @@
 #include "fluvial/compute/operators/structure_factor_kernel.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
+
+#include "fluvial/compute/kernels/kernels.hpp"
 
 namespace fluvial::compute {
 
@@ -27,8 +28,8 @@ namespace {
 #define KERNEL_TARGET
 #define VECTOR_BYTES 16
 #define GROUP_ROWS 4
-#define KERNEL_NAME "default"
-namespace baseline {
+#define KERNEL_NAME "portable"
+namespace portable {
 #include "fluvial/compute/operators/structure_factor_kernel.inc"
 }
 #undef KERNEL_TARGET
@@ -62,28 +63,24 @@ namespace avx512 {
 #undef KERNEL_NAME
 #endif
 
-struct Available {
-    std::array<StructureFactorKernel, 3> kernels;
-    std::size_t count = 0;
-
-    Available() {
+constexpr StructureFactorKernel compiled[] = {
 #if defined(__x86_64__)
-        if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
-            kernels[count++] = avx512::kernel;
-        }
-        if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-            kernels[count++] = avx2::kernel;
-        }
+    avx512::kernel,
+    avx2::kernel,
 #endif
-        kernels[count++] = baseline::kernel;
-    }
+    portable::kernel,
 };
 
 }  // namespace
 
-std::span<const StructureFactorKernel> structure_factor_kernels() {
-    static const Available available;
-    return {available.kernels.data(), available.count};
+std::vector<StructureFactorKernel> structure_factor_kernels() {
+    std::vector<StructureFactorKernel> runnable;
+    for (const StructureFactorKernel& kernel : compiled) {
+        for (const Kernels* here : runnable_kernels()) {
+            if (here->isa == kernel.name) runnable.push_back(kernel);
+        }
+    }
+    return runnable;
 }
 
 }  // namespace fluvial::compute

@@ -100,7 +100,7 @@ struct StructureFactorKernel {
     void (*direct)(const AtomBlock& atoms, std::span<const double> q, double* amplitudes);
 };
 
-/// The kernels that this CPU can run, fastest first.
-std::span<const StructureFactorKernel> structure_factor_kernels();
+/// The kernels that this CPU can run, fastest first; named like those of runnable_kernels().
+std::vector<StructureFactorKernel> structure_factor_kernels();
 
 }  // namespace fluvial::compute

@@ -345,7 +345,7 @@ TEST_CASE("unusable arguments are refused with value, allowed range and remedy")
     CHECK(says(message_of([] {
                    StructureFactor::sphere(box, 3, {1, 1, 1}, with("mmx"));
                }),
-               "default"));
+               "portable"));
 }
 
 TEST_CASE("domains that are not lists of particles are refused") {
