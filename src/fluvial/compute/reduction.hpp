@@ -32,6 +32,8 @@ public:
 
     /// Throws InvalidArgument for repeated names, datasets that do not exist, and what the operators refuse.
     Reduction(std::vector<Entry> entries, Domain domain);
+    Reduction(Reduction&&) = default;
+    Reduction& operator=(Reduction&&) = default;
 
     /// `piece.inputs` has one view for each dataset of the domain. Local. Throws InvalidArgument when it does not fit.
     void absorb(const Piece& piece);

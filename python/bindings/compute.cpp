@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compute.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "fluvial/compute/kernels/kernels.hpp"
+#include "fluvial/compute/registry.hpp"
+
+using namespace nanobind::literals;
+
+namespace fluvial::python {
+namespace {
+
+using compute::Domain;
+using compute::Operator;
+using compute::OperatorPtr;
+using compute::Option;
+using compute::Options;
+using compute::Partial;
+using compute::Piece;
+using compute::Reduction;
+
+Options to_options(const nb::dict& dict) {
+    Options options;
+    for (const auto& [key, value] : dict) {
+        Option option;
+        if (nb::isinstance<nb::bool_>(value)) {
+            option = nb::cast<bool>(value);
+        } else if (nb::isinstance<nb::int_>(value)) {
+            option = nb::cast<std::int64_t>(value);
+        } else if (nb::isinstance<nb::float_>(value)) {
+            option = nb::cast<double>(value);
+        } else if (nb::isinstance<nb::str>(value)) {
+            option = nb::cast<std::string>(value);
+        } else {
+            option = nb::cast<std::vector<double>>(value);
+        }
+        options.emplace(nb::cast<std::string>(key), std::move(option));
+    }
+    return options;
+}
+
+/// A built-in by name; what the classes of fluvial.ops derive from.
+class Builtin final : public Operator {
+public:
+    Builtin(const std::string& name, const nb::dict& options) : op_(compute::make_operator(name, to_options(options))) {}
+    explicit Builtin(OperatorPtr op) : op_(std::move(op)) {}
+    std::string name() const override { return op_->name(); }
+    int inputs() const override { return op_->inputs(); }
+    std::unique_ptr<Partial> identity(const Domain& domain) const override { return op_->identity(domain); }
+
+private:
+    OperatorPtr op_;
+};
+
+/// One call's arrays, pinned, as a piece.
+class BorrowedPiece {
+public:
+    BorrowedPiece(nb::handle arrays, nb::handle offset, nb::handle weights, nb::handle mask) {
+        for (const nb::handle array : arrays) {
+            arrays_.emplace_back(array);
+            views_.push_back(arrays_.back().view());
+        }
+        if (views_.empty()) {
+            throw InvalidArgument(Problem{"no input arrays", "an empty list", "one array an input", ""});
+        }
+        piece_.inputs = views_;
+        const Coordinates& extent = views_.front().extent;
+        piece_.where = {offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset), extent};
+        piece_.weights = companion(weights, weights_);
+        piece_.mask = companion(mask, mask_);
+    }
+    const Piece& piece() const { return piece_; }
+
+private:
+    static const ArrayView* companion(nb::handle object, std::optional<BorrowedArray>& held) {
+        if (object.is_none()) {
+            return nullptr;
+        }
+        held.emplace(object);
+        return &held->view();
+    }
+
+    std::vector<BorrowedArray> arrays_;
+    std::vector<ArrayView> views_;
+    std::optional<BorrowedArray> weights_, mask_;
+    Piece piece_;
+};
+
+Domain to_domain(const nb::handle shape, const std::vector<std::string>& dtypes,
+                 const std::optional<std::vector<int>>& over, nb::handle offset) {
+    const Coordinates extent = to_coordinates(shape);
+    std::vector<DType> types;
+    for (const std::string& name : dtypes) {
+        types.push_back(dtype_from_name(name));
+    }
+    const Region selection{offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset), extent};
+    return compute::make_domain(selection, over.value_or(std::vector<int>{}), std::move(types));
+}
+
+nb::bytes to_bytes(const std::vector<std::byte>& bytes) {
+    return nb::bytes(bytes.data(), bytes.size());
+}
+
+std::span<const std::byte> to_span(const nb::bytes& bytes) {
+    return {reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()};
+}
+
+void bind_partial(nb::module_& m) {
+    nb::class_<Partial>(m, "Partial", "The state of a reduction: what absorbs chunks, merges and travels.")
+        .def(
+            "absorb",
+            [](Partial& self, nb::handle arrays, nb::handle offset, nb::handle weights, nb::handle mask) {
+                const BorrowedPiece borrowed(arrays, offset, weights, mask);
+                const nb::gil_scoped_release release;
+                self.absorb(borrowed.piece());
+            },
+            "arrays"_a, "offset"_a = nb::none(), "weights"_a = nb::none(), "mask"_a = nb::none(),
+            "Absorb one chunk: a list of arrays of equal shape whose first element is at `offset`.")
+        .def(
+            "merge", [](Partial& self, const Partial& other) { self.merge(other); }, "other"_a)
+        .def("encode", [](const Partial& self) { return to_bytes(self.encode()); })
+        .def(
+            "decode", [](Partial& self, const nb::bytes& bytes) { self.decode(to_span(bytes)); }, "encoded"_a)
+        .def("finish", [](const Partial& self) { return to_numpy(self.finish()); });
+}
+
+void bind_operator(nb::module_& m) {
+    nb::class_<Operator>(m, "Operator", "Base of the operators whose kernels are C++.")
+        .def_prop_ro("name", &Operator::name)
+        .def_prop_ro("inputs", &Operator::inputs, "Number of input arrays.")
+        .def(
+            "identity",
+            [](const Operator& self, nb::handle shape, const std::vector<std::string>& dtypes,
+               const std::optional<std::vector<int>>& over, nb::handle offset) {
+                return self.identity(to_domain(shape, dtypes, over, offset));
+            },
+            "shape"_a, "dtypes"_a = std::vector<std::string>{"float64"}, "over"_a = nb::none(),
+            "offset"_a = nb::none(), "The state that has seen nothing, of a reduction over a region of this shape.")
+        .def(
+            "absorb",
+            [](const Operator&, Partial& partial, nb::handle arrays, nb::handle offset, nb::handle weights,
+               nb::handle mask) {
+                const BorrowedPiece borrowed(arrays, offset, weights, mask);
+                const nb::gil_scoped_release release;
+                partial.absorb(borrowed.piece());
+            },
+            "partial"_a, "arrays"_a, "offset"_a = nb::none(), "weights"_a = nb::none(), "mask"_a = nb::none(),
+            "Absorb one chunk into `partial`.")
+        .def(
+            "merge", [](const Operator&, Partial& a, const Partial& b) { a.merge(b); }, "a"_a, "b"_a,
+            "Merge `b` into `a`.")
+        .def(
+            "finish",
+            [](nb::handle self, const Partial& partial) { return wrap_result(self, partial.finish()); },
+            "partial"_a, "The result, as `reduce` gives it.")
+        .def(
+            "wrap",
+            [](const Operator&, nb::dict arrays) -> nb::object {
+                if (nb::len(arrays) == 1 && arrays.contains("value")) {
+                    return nb::object(arrays["value"])[nb::tuple()];
+                }
+                return arrays;
+            },
+            "arrays"_a, "Turn the named arrays of a finished reduction into what the user gets.");
+    nb::class_<Builtin, Operator>(m, "Builtin", "An operator of the registry, or made of functions.")
+        .def(nb::init<const std::string&, const nb::dict&>(), "name"_a, "options"_a)
+        .def(
+            "__init__",
+            [](Builtin* self, nb::object function, nb::handle op, int inputs, nb::object dtype) {
+                new (self) Builtin(python_apply(std::move(function), to_operator(op), inputs, std::move(dtype)));
+            },
+            nb::kw_only(), "function"_a, "op"_a, "inputs"_a, "dtype"_a.none());
+}
+
+void bind_reduction(nb::module_& m) {
+    nb::class_<Reduction>(m, "Reduction", "Several operators over the same arrays in one pass.")
+        .def(
+            "__init__",
+            [](Reduction* self, nb::handle entries, nb::handle shape, const std::vector<std::string>& dtypes,
+               const std::optional<std::vector<int>>& over, nb::handle offset) {
+                std::vector<Reduction::Entry> list;
+                for (const nb::handle entry : entries) {
+                    list.push_back({nb::cast<std::string>(entry[0]), to_operator(entry[1]),
+                                    nb::cast<std::vector<int>>(entry[2])});
+                }
+                new (self) Reduction(std::move(list), to_domain(shape, dtypes, over, offset));
+            },
+            "entries"_a, "shape"_a, "dtypes"_a, "over"_a = nb::none(), "offset"_a = nb::none(),
+            "`entries`: (name, operator, list of input numbers).")
+        .def(
+            "absorb",
+            [](Reduction& self, nb::handle arrays, nb::handle offset, nb::handle weights, nb::handle mask) {
+                const BorrowedPiece borrowed(arrays, offset, weights, mask);
+                const nb::gil_scoped_release release;
+                self.absorb(borrowed.piece());
+            },
+            "arrays"_a, "offset"_a = nb::none(), "weights"_a = nb::none(), "mask"_a = nb::none())
+        .def("encode", [](const Reduction& self) { return to_bytes(self.encode()); })
+        .def(
+            "merge_encoded",
+            [](Reduction& self, const nb::bytes& bytes) { self.merge_encoded(to_span(bytes)); }, "encoded"_a)
+        .def("finish", [](const Reduction& self) {
+            nb::dict out;
+            for (const auto& [name, result] : self.finish()) {
+                out[name.c_str()] = to_numpy(result);
+            }
+            return out;
+        });
+}
+
+}  // namespace
+
+OperatorPtr to_operator(nb::handle object) {
+    if (nb::isinstance<nb::str>(object)) {
+        return compute::make_operator(nb::cast<std::string>(object));
+    }
+    if (nb::isinstance<Operator>(object)) {
+        return nb::cast<std::shared_ptr<Operator>>(object);
+    }
+    for (const char* method : {"identity", "absorb", "merge", "finish"}) {
+        if (!nb::hasattr(object, method)) {
+            throw InvalidArgument(Problem{"not an operator", nb::cast<std::string>(nb::repr(object)),
+                                          "a name such as 'mean', an operator of fluvial.ops, or an object with "
+                                          "identity, absorb, merge and finish",
+                                          nb::isinstance<nb::type_object>(object) ? "Call the class first: Mean()" : ""});
+        }
+    }
+    return python_operator(nb::borrow(object));
+}
+
+nb::object wrap_result(nb::handle object, const compute::Result& result) {
+    const nb::dict arrays = to_numpy(result);
+    if (nb::hasattr(object, "wrap")) {
+        return object.attr("wrap")(arrays);
+    }
+    return nb::module_::import_("fluvial.ops").attr("wrap")(object, arrays);
+}
+
+}  // namespace fluvial::python
+
+void bind_compute(nanobind::module_& m) {
+    using namespace fluvial::python;
+    bind_partial(m);
+    bind_operator(m);
+    bind_reduction(m);
+    m.def("operator_names", [] {
+        std::vector<std::string> names;
+        for (const auto& entry : fluvial::compute::registrations()) {
+            names.emplace_back(entry.name);
+        }
+        return names;
+    });
+    m.def(
+        "dtype_name", [](nb::handle array) { return std::string(name_of(BorrowedArray(array).view().dtype)); },
+        "array"_a, "Fluvial's name of an array's dtype. Throws InvalidArgument for one that it does not have.");
+    m.def("kernel_isa", [] { return std::string(fluvial::compute::kernels().isa); });
+}

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators whose functions are written in Python: they take the GIL, the rest of a reduction runs without.
+#include "compute.hpp"
+
+#include <nanobind/stl/string.h>
+
+#include "fluvial/compute/apply.hpp"
+#include "fluvial/compute/per_cell.hpp"
+
+namespace fluvial::python {
+namespace {
+
+using compute::Domain;
+using compute::Partial;
+using compute::Piece;
+using compute::Result;
+
+/// A Python object that may be copied and destroyed without the GIL.
+std::shared_ptr<nb::object> share(nb::object object) {
+    return {new nb::object(std::move(object)), [](nb::object* held) {
+                const nb::gil_scoped_acquire gil;
+                delete held;
+            }};
+}
+
+/// Arrays that end with the call they are lent to.
+class Lent {
+public:
+    explicit Lent(std::span<const ArrayView> views) {
+        for (const ArrayView& view : views) {
+            list_.append(lend_to_numpy(view));
+        }
+    }
+    nb::list list() const { return list_; }
+    /// Throws InvalidArgument when the callee kept an array, whose memory is about to be reused.
+    void check_returned(const std::string& name) {
+        bool kept = Py_REFCNT(list_.ptr()) > 1;
+        for (std::size_t i = 0; i < nb::len(list_); ++i) {
+            kept = kept || Py_REFCNT(PyList_GET_ITEM(list_.ptr(), static_cast<Py_ssize_t>(i))) > 1;
+        }
+        if (kept) {
+            throw InvalidArgument(Problem{name + " kept a reference to an array that was only lent to it",
+                                          "an array or a view of it that outlives the call", "copies",
+                                          "Keep array.copy() instead"});
+        }
+    }
+
+private:
+    nb::list list_;
+};
+
+class PythonPartial final : public Partial {
+public:
+    PythonPartial(std::shared_ptr<nb::object> op, const Domain& domain, std::string name)
+        : op_(std::move(op)), domain_(domain), name_(std::move(name)) {
+        const nb::gil_scoped_acquire gil;
+        state_ = share(op_->attr("identity")(to_tuple(domain.selection.extent)));
+    }
+
+    void absorb(const Piece& piece) override {
+        check_piece(piece, domain_, name_);
+        if (piece.where.empty()) {
+            return;
+        }
+        if (piece.weights != nullptr || piece.mask != nullptr) {
+            throw InvalidArgument(Problem{name_ + " is written in Python and does not know weights and masks",
+                                          piece.weights != nullptr ? "weights" : "a mask", "neither",
+                                          "Take them as further inputs of the operator"});
+        }
+        const nb::gil_scoped_acquire gil;
+        Lent arrays(piece.inputs);
+        nb::object state = op_->attr("absorb")(*state_, arrays.list(), to_tuple(piece.where.offset));
+        arrays.check_returned(name_);
+        replace(std::move(state));
+    }
+
+    void merge(const Partial& other) override {
+        const nb::gil_scoped_acquire gil;
+        replace(op_->attr("merge")(*state_, *static_cast<const PythonPartial&>(other).state_));
+    }
+
+    std::vector<std::byte> encode() const override {
+        const nb::gil_scoped_acquire gil;
+        const auto bytes = nb::cast<nb::bytes>(nb::module_::import_("pickle").attr("dumps")(*state_, 5));
+        const auto* first = reinterpret_cast<const std::byte*>(bytes.c_str());
+        return {first, first + bytes.size()};
+    }
+
+    void decode(std::span<const std::byte> bytes) override {
+        const nb::gil_scoped_acquire gil;
+        state_ = share(nb::module_::import_("pickle").attr("loads")(nb::bytes(bytes.data(), bytes.size())));
+    }
+
+    Result finish() const override {
+        const nb::gil_scoped_acquire gil;
+        const nb::object value = op_->attr("finish")(*state_);
+        Result result;
+        if (nb::isinstance<nb::dict>(value)) {
+            for (const auto& [key, array] : nb::cast<nb::dict>(value)) {
+                result.emplace(nb::cast<std::string>(key), from_numpy(array));
+            }
+        } else {
+            result.emplace("value", from_numpy(value));
+        }
+        return result;
+    }
+
+private:
+    /// None means that the method changed the state in place.
+    void replace(nb::object state) {
+        if (!state.is_none()) {
+            state_ = share(std::move(state));
+        }
+    }
+
+    std::shared_ptr<nb::object> op_;
+    Domain domain_;
+    std::string name_;
+    std::shared_ptr<nb::object> state_;
+};
+
+class PythonOperator final : public compute::Operator {
+public:
+    explicit PythonOperator(nb::object op)
+        : name_(nb::cast<std::string>(op.type().attr("__name__"))),
+          inputs_(nb::hasattr(op, "inputs") ? nb::cast<int>(op.attr("inputs")) : 1), op_(share(std::move(op))) {}
+
+    std::string name() const override { return name_; }
+    int inputs() const override { return inputs_; }
+    std::unique_ptr<Partial> identity(const Domain& domain) const override {
+        check_inputs(*this, domain);
+        if (static_cast<int>(domain.over.size()) < domain.selection.ndim()) {
+            return compute::per_cell_identity(*this, domain);
+        }
+        return std::make_unique<PythonPartial>(op_, domain, name_);
+    }
+
+private:
+    std::string name_;
+    int inputs_;
+    std::shared_ptr<nb::object> op_;
+};
+
+/// The dtype that `function` gives for one element of each dtype.
+DType probe(const nb::object& function, std::span<const DType> dtypes) {
+    const auto numpy = nb::module_::import_("numpy");
+    nb::list ones;
+    for (const DType dtype : dtypes) {
+        ones.append(numpy.attr("ones")(1, std::string(name_of(dtype))));
+    }
+    return from_numpy(function(*nb::tuple(ones))).dtype;
+}
+
+}  // namespace
+
+compute::OperatorPtr python_operator(nb::object object) {
+    return std::make_shared<PythonOperator>(std::move(object));
+}
+
+compute::OperatorPtr python_apply(nb::object function, compute::OperatorPtr op, int inputs, nb::object dtype) {
+    const auto shared = share(std::move(function));
+    const auto evaluate = [shared](std::span<const ArrayView> views, const MutableArrayView& out) {
+        const nb::gil_scoped_acquire gil;
+        Lent arrays(views);
+        {
+            const auto numpy = nb::module_::import_("numpy");
+            const nb::object value = (*shared)(*nb::tuple(arrays.list()));
+            const nb::object wanted = numpy.attr("asarray")(value, std::string(name_of(out.dtype)));
+            const nb::object full = numpy.attr("broadcast_to")(wanted, to_tuple(out.extent));
+            const BorrowedArray borrowed(full);
+            copy(borrowed.view(), out);
+        }
+        arrays.check_returned("the function of Apply");
+    };
+    std::optional<DType> fixed;
+    if (!dtype.is_none()) {
+        fixed = dtype_from_name(nb::cast<std::string>(nb::module_::import_("numpy").attr("dtype")(dtype).attr("name")));
+    }
+    const auto rule = [shared, fixed](std::span<const DType> dtypes) {
+        if (fixed) {
+            return *fixed;
+        }
+        const nb::gil_scoped_acquire gil;
+        return probe(*shared, dtypes);
+    };
+    constexpr Index block_elements = 65536;  // a NumPy call costs about as much as a thousand elements
+    return std::make_shared<compute::Apply>(evaluate, rule, inputs, std::move(op), block_elements);
+}
+
+}  // namespace fluvial::python

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators on NumPy arrays, serially or over the ranks of a communicator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import ops
+from ._core import InvalidArgument, Reduction, dtype_name
+
+Specs = ops.Spec | Sequence[ops.Spec] | Mapping[str, ops.Spec]
+
+_TAG = 1
+
+
+def reduce(
+    op: Specs,
+    arrays: npt.ArrayLike | Sequence[npt.ArrayLike],
+    *,
+    over: int | Sequence[int] | None = None,
+    skipna: bool = False,
+    weights: npt.ArrayLike | None = None,
+    mask: npt.ArrayLike | None = None,
+    comm: Any = None,
+) -> Any:
+    """Reduce arrays that are in memory, with one operator or with several in one pass.
+
+    Parameters
+    ----------
+    op
+        A name such as "mean", an operator of `fluvial.ops`, a list of these, or a dict of them.
+    arrays
+        One array, or a list of arrays of equal shape for operators with several inputs (an operator
+        takes as many as it needs, the first ones). Any strides; nothing is copied.
+    over
+        Axis or axes to reduce; None: all. The others are kept.
+    skipna
+        For operators given by name: pass over NaN.
+    weights
+        Broadcast to the arrays' shape; converted to float64.
+    mask
+        Broadcast to the arrays' shape; elements where it is False do not count.
+    comm
+        An mpi4py communicator: the call is then collective, and every rank's arrays are parts of
+        one, concatenated in rank order along the first reduced axis (kept axes and dtypes must be
+        equal on all ranks). Costs log2(ranks) messages of the size of the partial results. Without
+        it the call is local.
+
+    Returns
+    -------
+    A NumPy scalar, an array of the kept axes' shape, or what the operator says; a list of them for
+    a list of operators, a dict for a dict. On all ranks.
+
+    Raises
+    ------
+    InvalidArgument
+        On all ranks, when an argument is wrong on any.
+
+    Examples
+    --------
+    >>> import numpy as np, fluvial as fl
+    >>> x = np.arange(12.0).reshape(3, 4)
+    >>> fl.reduce("mean", x, over=1)
+    array([1.5, 5.5, 9.5])
+    >>> low, high = fl.reduce(["min", "max"], x)
+    >>> float(low), float(high)
+    (0.0, 11.0)
+    """
+    if comm is None:
+        call = _prepare(op, arrays, over, skipna, weights, mask)
+        reduction = call.reduction(call.shape)
+        reduction.absorb(call.arrays, None, call.weights, call.mask)
+        return call.wrap(reduction.finish())
+    return _collective(comm, lambda: _prepare(op, arrays, over, skipna, weights, mask))
+
+
+class _Call(NamedTuple):
+    """The arguments of reduce, checked and converted."""
+
+    specs: Specs
+    entries: list[tuple[str, Any, list[int]]]
+    arrays: list[np.ndarray]
+    over: list[int]
+    weights: np.ndarray | None
+    mask: np.ndarray | None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.arrays[0].shape
+
+    def reduction(self, shape: tuple[int, ...]) -> Reduction:
+        return Reduction(self.entries, shape, [dtype_name(a) for a in self.arrays], self.over)
+
+    def wrap(self, results: Mapping[str, Mapping[str, np.ndarray]]) -> Any:
+        return wrap_results(self.specs, {name: op for name, op, _ in self.entries}, results)
+
+
+def name_specs(specs: Specs) -> dict[str, ops.Spec]:
+    """Return the operators of a call by name; those of a list, or a lone one, are numbered."""
+    if isinstance(specs, Mapping):
+        return {str(name): spec for name, spec in specs.items()}
+    if isinstance(specs, Sequence) and not isinstance(specs, str):
+        return {str(i): spec for i, spec in enumerate(specs)}
+    return {"0": specs}
+
+
+def wrap_results(
+    specs: Specs, operators: Mapping[str, Any], results: Mapping[str, Mapping[str, np.ndarray]]
+) -> Any:
+    """Return results in the form in which `specs` was given: one, a list or a dict."""
+    wrapped = {name: ops.wrap(op, results[name]) for name, op in operators.items()}
+    if isinstance(specs, Mapping):
+        return wrapped
+    if isinstance(specs, Sequence) and not isinstance(specs, str):
+        return list(wrapped.values())
+    return wrapped["0"]
+
+
+def _prepare(
+    specs: Specs,
+    arrays: Any,
+    over: int | Sequence[int] | None,
+    skipna: bool,
+    weights: npt.ArrayLike | None,
+    mask: npt.ArrayLike | None,
+) -> _Call:
+    views = _as_arrays(arrays)
+    shape = views[0].shape
+    for view in views:
+        if view.shape != shape:
+            raise InvalidArgument(
+                f"the arrays differ in shape: got {view.shape}; allowed: {shape} as the first. "
+                "Slice or broadcast them."
+            )
+    entries = []
+    for name, spec in name_specs(specs).items():
+        op = ops.resolve(spec, skipna=skipna)
+        count = getattr(op, "inputs", 1)
+        if count > len(views):
+            raise InvalidArgument(
+                f"too few arrays for {getattr(op, 'name', type(op).__name__)}: got {len(views)}; "
+                f"allowed: {count}. Pass a list of arrays."
+            )
+        entries.append((name, op, list(range(count))))
+    ndim = len(shape)
+    axes = range(ndim) if over is None else np.atleast_1d(np.asarray(over, dtype=np.int64))
+    if over is not None and not len(axes):
+        raise InvalidArgument(
+            "no axis to reduce over: got an empty list; allowed: one or more axes. "
+            "Leave `over` out to reduce over all."
+        )
+    return _Call(
+        specs=specs,
+        entries=entries,
+        arrays=views,
+        over=[int(axis) for axis in axes],
+        weights=_companion(weights, np.float64, shape, "weights"),
+        mask=_companion(mask, np.bool_, shape, "mask"),
+    )
+
+
+def _as_arrays(arrays: Any) -> list[np.ndarray]:
+    """One array, or the list of arrays of a call; a list of numbers is one array."""
+    several = isinstance(arrays, list | tuple) and any(hasattr(a, "__array__") for a in arrays)
+    several = several and all(np.ndim(a) > 0 for a in arrays)
+    return [np.asarray(a) for a in arrays] if several else [np.asarray(arrays)]
+
+
+def _companion(
+    values: npt.ArrayLike | None, dtype: npt.DTypeLike, shape: tuple[int, ...], what: str
+) -> np.ndarray | None:
+    if values is None:
+        return None
+    array = np.asarray(values).astype(dtype, copy=False)
+    try:
+        return np.broadcast_to(array, shape)
+    except ValueError:
+        raise InvalidArgument(
+            f"{what} do not fit the arrays: got shape {array.shape}; allowed: what broadcasts to "
+            f"{shape}. Add axes with numpy.newaxis."
+        ) from None
+
+
+def _collective(comm: Any, prepare: Callable[[], _Call]) -> Any:
+    """Run one reduction on all ranks: validate locally, agree, absorb, merge along a tree."""
+    call, failure, facts = None, None, None
+    try:
+        call = prepare()
+        call = call._replace(arrays=[np.atleast_1d(a) for a in call.arrays])
+        axes = sorted({axis % len(call.shape) for axis in call.over}) or [0]
+        facts = call.shape, axes, [dtype_name(a) for a in call.arrays]
+    except Exception as error:
+        failure = error
+    everybody = comm.allgather((facts, _text(failure)))
+    _raise_first(everybody, failure)
+    if call is None:
+        raise AssertionError("bug in Fluvial: no call and no failure")
+    facts_of_all = [facts for facts, _ in everybody]
+    shape, begin, axis = _concatenate(facts_of_all, comm.Get_rank())
+    encoded = b""
+    try:
+        reduction = call.reduction(shape)
+        offset = tuple(begin if i == axis else 0 for i in range(len(shape)))
+        reduction.absorb(call.arrays, offset, call.weights, call.mask)
+        encoded = reduction.encode()
+    except Exception as error:
+        failure = error
+    encoded, failures = _merge(comm, call, shape, encoded, failure)
+    _raise_first([(None, failures)], failure)
+    total = call.reduction(shape)
+    total.merge_encoded(encoded)
+    return call.wrap(total.finish())
+
+
+def _concatenate(facts: list[Any], rank: int) -> tuple[tuple[int, ...], int, int]:
+    """Return shape of all ranks' arrays as one, where this rank's begin, and along which axis."""
+    first_shape, axes, dtypes = facts[0]
+    axis = axes[0]
+    for other, (shape, other_axes, other_dtypes) in enumerate(facts):
+        if (other_axes, other_dtypes) != (axes, dtypes) or (
+            shape[:axis] + shape[axis + 1 :] != first_shape[:axis] + first_shape[axis + 1 :]
+        ):
+            raise InvalidArgument(
+                f"the ranks' arrays do not fit together: got {shape} {other_dtypes} over "
+                f"{other_axes} on rank {other}; allowed: {first_shape} {dtypes} over {axes} as on "
+                f"rank 0, but for the extent of axis {axis}. Reduce over the axis that is split."
+            )
+    extents = [shape[axis] for shape, _, _ in facts]
+    shape = (*first_shape[:axis], sum(extents), *first_shape[axis + 1 :])
+    return shape, sum(extents[:rank]), axis
+
+
+def _merge(
+    comm: Any, call: _Call, shape: tuple[int, ...], encoded: bytes, failure: Exception | None
+) -> tuple[bytes, str | None]:
+    """Merge encoded states along a binomial tree to rank 0 and broadcast; errors travel along."""
+    rank, size = comm.Get_rank(), comm.Get_size()
+    message = _text(failure)
+    distance = 1
+    while distance < size:
+        if rank % (2 * distance):
+            comm.send((encoded, message), dest=rank - distance, tag=_TAG)
+            break
+        if rank + distance < size:
+            other, others_message = comm.recv(source=rank + distance, tag=_TAG)
+            message = message or others_message
+            try:
+                if message is None:
+                    both = call.reduction(shape)
+                    both.merge_encoded(encoded)
+                    both.merge_encoded(other)
+                    encoded = both.encode()
+            except Exception as error:
+                message = _text(error)
+        distance *= 2
+    return comm.bcast((encoded, message), root=0)
+
+
+def _text(failure: Exception | None) -> str | None:
+    return None if failure is None else f"{type(failure).__name__}: {failure}"
+
+
+def _raise_first(everybody: list[Any], own: Exception | None) -> None:
+    """Raise this rank's own failure, or what another rank reported; nothing if all is well."""
+    if own is not None:
+        raise own
+    for other, (_, message) in enumerate(everybody):
+        if message is not None:
+            where = f"on rank {other}" if len(everybody) > 1 else "on another rank"
+            raise InvalidArgument(f"the reduction failed {where}: {message}")
