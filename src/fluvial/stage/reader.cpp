@@ -19,22 +19,22 @@ std::optional<int> reason_to_stop(const Reader::State& r) {
     const ControlBlock& control = r.seat->control;
     const ControlHeader& header = control.header();
     const GroupCell& group = control.group(static_cast<int>(control.reader(r.seat->cell).group));
-    switch (group.state) {
-        case GroupState::Evicted:
-            throw PeerStalled(Problem{text("this reader lost its place in '", r.name, "'"), group.departed, "",
-                                      "Attach again to go on with later steps; what was read stays valid"});
-        case GroupState::Broken:
-        case GroupState::Leaving:
-            throw PeerLost(Problem{text("this reader cannot go on with '", r.name, "'"), group.departed, "",
-                                   "All ranks of a reader take the same steps; restart the reading job"});
-        default: break;
+    const bool subscribed = group.state == GroupState::Active || group.state == GroupState::Leaving;
+    if (subscribed && header.failure.set == 0 && header.writers_closed == header.writer_ranks &&
+        group.next_step >= header.counters.complete_end) {
+        return end_of_stream;
+    }
+    if (group.state == GroupState::Evicted) {
+        throw PeerStalled(Problem{text("this reader lost its place in '", r.name, "'"), group.departed, "",
+                                  "Attach again to go on with later steps; what was read stays valid"});
+    }
+    if (group.state != GroupState::Active) {
+        throw PeerLost(Problem{text("this reader cannot go on with '", r.name, "'"), group.departed, "",
+                               "All ranks of a reader take the same steps; restart the reading job"});
     }
     if (header.failure.set != 0) {
         throw_error(header.failure.kind, text(header.failure.message, "; all ", header.counters.steps_completed,
                                               " complete steps were available before"));
-    }
-    if (header.writers_closed == header.writer_ranks) {
-        return end_of_stream;
     }
     const std::string stalled = stalled_writer(control, r.options.stall_timeout_s);
     if (!stalled.empty()) {

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/// fluvial._core: the C++ core as the Python package uses it. One file a folder of src/fluvial.
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+void bind_base(nb::module_& m);
+void bind_compute(nb::module_& m);
+void bind_structure_factor(nb::module_& m);
+void bind_stage(nb::module_& m);
+
+NB_MODULE(_core, m) {
+    m.attr("__version__") = FLUVIAL_VERSION;
+    bind_base(m);
+    bind_compute(m);
+    bind_structure_factor(m);
+    bind_stage(m);
+}

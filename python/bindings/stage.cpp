@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include "compute.hpp"
+#include "fluvial/stage/reader.hpp"
+#include "fluvial/stage/reduce.hpp"
+#include "fluvial/stage/writer.hpp"
+
+using namespace nanobind::literals;
+
+namespace fluvial::python {
+namespace {
+
+using stage::ReadStep;
+using stage::Reader;
+using stage::StagedDataset;
+using stage::Writer;
+using stage::WriteStep;
+
+/// A NumPy array on memory that `owner` keeps alive; the strides of `view` are multiples of the element.
+nb::object share_with_numpy(const ArrayView& view, std::shared_ptr<const void> owner, bool writable) {
+    const Index item = static_cast<Index>(size_of(view.dtype));
+    std::size_t shape[ndim_max];
+    std::int64_t strides[ndim_max];
+    for (int axis = 0; axis < view.ndim(); ++axis) {
+        shape[axis] = static_cast<std::size_t>(view.extent[axis]);
+        strides[axis] = view.strides[axis] / item;
+    }
+    auto* held = new std::shared_ptr<const void>(std::move(owner));
+    const nb::capsule capsule(held, [](void* p) noexcept { delete static_cast<std::shared_ptr<const void>*>(p); });
+    const auto ndim = static_cast<std::size_t>(view.ndim());
+    void* data = const_cast<std::byte*>(view.data);
+    if (writable) {
+        return nb::cast(nb::ndarray<nb::numpy>(data, ndim, shape, capsule, strides, dlpack_dtype(view.dtype)));
+    }
+    return nb::cast(nb::ndarray<nb::numpy, nb::ro>(data, ndim, shape, capsule, strides, dlpack_dtype(view.dtype)));
+}
+
+/// Start, count and stride, three tuples, from Python.
+std::optional<Selection> to_selection(nb::handle selection) {
+    if (selection.is_none()) {
+        return std::nullopt;
+    }
+    return Selection{to_coordinates(selection[0]), to_coordinates(selection[1]), to_coordinates(selection[2])};
+}
+
+/// The user's communicator by its Fortran handle; none: serial. Duplicated for one open, or for a reader's life.
+mpi::Comm to_comm(std::optional<long> handle) {
+    return handle ? mpi::Comm::from_fortran(*handle) : mpi::Comm();
+}
+
+/// A reader with the communicator over which its reductions run.
+class CommReader {
+public:
+    CommReader(const std::string& name, std::optional<long> handle, const stage::ReaderOptions& options)
+        : comm_(to_comm(handle)), reader_([&] {
+              try {
+                  return Reader(name, comm_, options);
+              } catch (...) {
+                  comm_.close();
+                  throw;
+              }
+          }()) {}
+    void close() {
+        reader_.close();
+        if (!closed_) {
+            closed_ = true;
+            comm_.close();
+        }
+    }
+    Reader& reader() { return reader_; }
+    const mpi::Comm& comm() const {
+        if (closed_) {
+            throw InvalidArgument("the stream is closed; reduce while a step is open");
+        }
+        return comm_;
+    }
+
+private:
+    mpi::Comm comm_;
+    bool closed_ = false;
+    Reader reader_;
+};
+
+nb::dict stats_of(const stage::WriterStats& s) {
+    nb::dict d;
+    d["steps_written"] = s.steps_written;
+    d["steps_discarded"] = s.steps_discarded;
+    d["steps_unread"] = s.steps_unread;
+    d["steps_spoiled"] = s.steps_spoiled;
+    d["bytes_staged"] = s.bytes_staged;
+    d["bytes_copied"] = s.bytes_copied;
+    d["bytes_in_place"] = s.bytes_in_place;
+    d["bytes_in_use"] = s.bytes_in_use;
+    d["arena_bytes"] = s.arena_bytes;
+    d["queue_depth"] = s.queue_depth;
+    d["readers"] = s.readers;
+    d["readers_joined"] = s.readers_joined;
+    d["readers_lost"] = s.readers_lost;
+    d["readers_evicted"] = s.readers_evicted;
+    d["wait_s"] = s.wait_s;
+    d["copy_s"] = s.copy_s;
+    return d;
+}
+
+nb::dict stats_of(const stage::ReaderStats& s) {
+    nb::dict d;
+    d["steps_read"] = s.steps_read;
+    d["steps_discarded"] = s.steps_discarded;
+    d["bytes_viewed"] = s.bytes_viewed;
+    d["bytes_copied"] = s.bytes_copied;
+    d["queue_depth"] = s.queue_depth;
+    d["lag_steps"] = s.lag_steps;
+    d["wait_s"] = s.wait_s;
+    d["copy_s"] = s.copy_s;
+    return d;
+}
+
+nb::dict reduce(CommReader& reader, const ReadStep& step, std::vector<std::string> datasets, nb::handle entries,
+                nb::handle selection, std::vector<int> over, nb::handle weights, nb::handle mask, bool local) {
+    std::optional<BorrowedArray> weights_array, mask_array;
+    stage::ReduceRequest request{std::move(datasets), {}, to_selection(selection), std::move(over), {}, {}};
+    for (const nb::handle entry : entries) {
+        request.entries.push_back(
+            {nb::cast<std::string>(entry[0]), to_operator(entry[1]), nb::cast<std::vector<int>>(entry[2])});
+    }
+    if (!weights.is_none()) {
+        request.weights = weights_array.emplace(weights).view();
+    }
+    if (!mask.is_none()) {
+        request.mask = mask_array.emplace(mask).view();
+    }
+    static const mpi::Comm alone;
+    const mpi::Comm& comm = local ? alone : reader.comm();
+    std::map<std::string, compute::Result> results;
+    {
+        const nb::gil_scoped_release release;
+        results = stage::reduce(step, request, comm);
+    }
+    nb::dict out;
+    for (const auto& [name, result] : results) {
+        out[name.c_str()] = to_numpy(result);
+    }
+    return out;
+}
+
+void bind_writer(nb::module_& m) {
+    nb::class_<WriteStep>(m, "WriteStep")
+        .def_prop_ro("index", &WriteStep::index)
+        .def_prop_ro("accepted", &WriteStep::accepted)
+        .def(
+            "put",
+            [](WriteStep& step, const std::string& name, nb::handle array, nb::handle offset, nb::handle shape,
+               const Attributes& attributes) {
+                const BorrowedArray data(array);
+                const Coordinates& extent = data.view().extent;
+                const Coordinates at = offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset);
+                const Coordinates global = shape.is_none() ? extent : to_coordinates(shape);
+                const nb::gil_scoped_release release;
+                step.put(name, data.view(), at, global, attributes);
+            },
+            "name"_a, "array"_a, "offset"_a.none(), "shape"_a.none(), "attributes"_a)
+        .def(
+            "span",
+            [](WriteStep& step, const std::string& name, const std::string& dtype, nb::handle count, nb::handle offset,
+               nb::handle shape, const Attributes& attributes) {
+                const Coordinates extent = to_coordinates(count);
+                const Region region{offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset), extent};
+                const Coordinates global = shape.is_none() ? extent : to_coordinates(shape);
+                MutableArrayView view;
+                {
+                    const nb::gil_scoped_release release;
+                    view = step.span(name, dtype_from_name(dtype), region, global, attributes);
+                }
+                return share_with_numpy(view, step.keep_spans(), true);
+            },
+            "name"_a, "dtype"_a, "count"_a, "offset"_a.none(), "shape"_a.none(), "attributes"_a)
+        .def("end", &WriteStep::end, nb::call_guard<nb::gil_scoped_release>())
+        .def("abandon", &WriteStep::abandon, nb::call_guard<nb::gil_scoped_release>());
+
+    nb::class_<Writer>(m, "Writer")
+        .def(
+            "__init__",
+            [](Writer* self, const std::string& name, std::optional<long> handle, std::int64_t queue_steps,
+               std::int64_t queue_bytes, const std::string& full, const std::string& on_stalled_reader, int readers,
+               const std::string& directory, double rendezvous_timeout, double step_timeout, double stall_timeout) {
+                const stage::WriterOptions options{queue_steps, queue_bytes, stage::full_policy_from_name(full),
+                                                   stage::stalled_policy_from_name(on_stalled_reader), readers,
+                                                   directory, rendezvous_timeout, step_timeout, stall_timeout};
+                const nb::gil_scoped_release release;
+                mpi::Comm comm = to_comm(handle);
+                try {
+                    new (self) Writer(name, comm, options);
+                } catch (...) {
+                    comm.close();
+                    throw;
+                }
+                comm.close();
+            },
+            nb::kw_only(), "name"_a, "comm"_a.none(), "queue_steps"_a, "queue_bytes"_a, "full"_a, "on_stalled_reader"_a,
+            "readers"_a, "directory"_a, "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a)
+        .def("set_attributes", &Writer::set_attributes)
+        .def("begin_step", &Writer::begin_step, "attributes"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("close", &Writer::close, nb::call_guard<nb::gil_scoped_release>())
+        .def("abort", &Writer::abort, "why"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def_prop_ro("stats", [](const Writer& writer) { return stats_of(writer.stats()); })
+        .def_prop_ro("contact_path", &Writer::contact_path);
+}
+
+void bind_reader(nb::module_& m) {
+    nb::class_<StagedDataset>(m, "StagedDataset")
+        .def_prop_ro("name", &StagedDataset::name)
+        .def_prop_ro("dtype", [](const StagedDataset& d) { return std::string(name_of(d.dtype())); })
+        .def_prop_ro("shape", [](const StagedDataset& d) { return to_tuple(d.shape()); })
+        .def_prop_ro("attributes", &StagedDataset::attributes)
+        .def_prop_ro("chunks",
+                     [](const StagedDataset& d) {
+                         nb::list out;
+                         for (const stage::Chunk& chunk : d.chunks()) {
+                             out.append(nb::make_tuple(to_tuple(chunk.region.offset), to_tuple(chunk.region.extent),
+                                                       chunk.rank));
+                         }
+                         return out;
+                     })
+        .def(
+            "read",
+            [](const StagedDataset& d, nb::handle selection) {
+                const auto selected = to_selection(selection);
+                stage::Data data;
+                {
+                    const nb::gil_scoped_release release;
+                    data = selected ? d.read(*selected) : d.read();
+                }
+                return share_with_numpy(data.view, std::move(data.owner), data.copied);
+            },
+            "selection"_a.none());
+
+    nb::class_<ReadStep>(m, "ReadStep")
+        .def_prop_ro("index", &ReadStep::index)
+        .def_prop_ro("skipped", &ReadStep::skipped)
+        .def_prop_ro("attributes", &ReadStep::attributes)
+        .def("names", &ReadStep::names)
+        .def("has", &ReadStep::has, "name"_a)
+        .def("dataset", &ReadStep::dataset, "name"_a)
+        .def("finish", &ReadStep::finish, nb::call_guard<nb::gil_scoped_release>());
+
+    nb::class_<CommReader>(m, "Reader")
+        .def(
+            "__init__",
+            [](CommReader* self, const std::string& name, std::optional<long> handle, const std::string& start,
+               const std::string& directory, double rendezvous_timeout, double step_timeout, double stall_timeout) {
+                const stage::ReaderOptions options{stage::start_from_name(start), directory, rendezvous_timeout,
+                                                   step_timeout, stall_timeout};
+                const nb::gil_scoped_release release;
+                new (self) CommReader(name, handle, options);
+            },
+            nb::kw_only(), "name"_a, "comm"_a.none(), "start"_a, "directory"_a, "rendezvous_timeout"_a,
+            "step_timeout"_a, "stall_timeout"_a)
+        .def(
+            "next", [](CommReader& r) { return r.reader().next(); }, nb::call_guard<nb::gil_scoped_release>())
+        .def("close", &CommReader::close, nb::call_guard<nb::gil_scoped_release>())
+        .def("reduce", &reduce, "step"_a, "datasets"_a, "entries"_a, "selection"_a.none(), "over"_a, "weights"_a.none(),
+             "mask"_a.none(), "local"_a)
+        .def_prop_ro("attributes", [](CommReader& r) { return r.reader().attributes(); })
+        .def_prop_ro("host", [](CommReader& r) { return r.reader().host(); })
+        .def_prop_ro("stats", [](CommReader& r) { return stats_of(r.reader().stats()); });
+}
+
+}  // namespace
+}  // namespace fluvial::python
+
+void bind_stage(nanobind::module_& m) {
+    fluvial::python::bind_writer(m);
+    fluvial::python::bind_reader(m);
+}

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy's basic indexing as hyperslabs: start, count and stride along each axis."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from . import _core
+
+Hyperslab = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+
+def to_hyperslab(selection: Any, shape: tuple[int, ...]) -> tuple[Hyperslab, tuple[Any, ...]]:
+    """Start, count, stride, and the index that drops the axes which were selected by an int.
+
+    >>> to_hyperslab((slice(2, 9, 3), -1), (10, 5))
+    (((2, 4), (3, 1), (3, 1)), (slice(None, None, None), 0))
+
+    Raises InvalidArgument for ints out of range, too many entries, steps below 1 and fancy indexing.
+    """
+    entries = list(selection) if isinstance(selection, tuple) else [selection]
+    if entries.count(Ellipsis) > 1 or len(entries) - entries.count(Ellipsis) > len(shape):
+        raise _core.InvalidArgument(
+            f"the selection has too many entries: got {selection!r}; allowed: {len(shape)} for shape {shape}"
+        )
+    if Ellipsis not in entries:
+        entries.append(Ellipsis)
+    at = entries.index(Ellipsis)
+    entries[at : at + 1] = [slice(None)] * (len(shape) - len(entries) + 1)
+    start, count, stride, dropped = [], [], [], []
+    for axis, (entry, extent) in enumerate(zip(entries, shape, strict=True)):
+        if isinstance(entry, slice):
+            if entry.step is not None and entry.step < 1:
+                raise _core.InvalidArgument(
+                    f"cannot select along axis {axis}: got step {entry.step}; allowed: 1 or more"
+                )
+            indices = range(*entry.indices(extent))
+            start.append(indices.start if len(indices) else 0)
+            count.append(len(indices))
+            stride.append(indices.step)
+            dropped.append(slice(None))
+        else:
+            index = to_index(entry, f"axis {axis} of the selection")
+            if not -extent <= index < extent:
+                raise _core.InvalidArgument(
+                    f"index out of range along axis {axis}: got {index}; allowed: {-extent} to {extent - 1}"
+                )
+            start.append(index % extent)
+            count.append(1)
+            stride.append(1)
+            dropped.append(0)
+    return (tuple(start), tuple(count), tuple(stride)), tuple(dropped)
+
+
+def to_index(value: Any, what: str) -> int:
+    """An int from anything that acts as one."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise _core.InvalidArgument(f"{what}: got {value!r}; allowed: an int or a slice") from None

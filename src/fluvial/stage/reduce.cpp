@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/reduce.hpp"
+
+#include <algorithm>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/tree_merge.hpp"
+#include "fluvial/stage/assemble.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+std::vector<StagedDataset> open_datasets(const ReadStep& step, const std::vector<std::string>& names) {
+    if (names.empty()) {
+        throw InvalidArgument(Problem{"a reduction needs input", "no dataset", "at least one name", ""});
+    }
+    std::vector<StagedDataset> datasets;
+    for (const std::string& name : names) {
+        datasets.push_back(step.dataset(name));
+        if (!(datasets.back().shape() == datasets.front().shape())) {
+            throw InvalidArgument(Problem{"the inputs of one reduction differ in shape",
+                                          text("'", name, "' ", datasets.back().shape()),
+                                          text("'", names.front(), "' ", datasets.front().shape()), ""});
+        }
+    }
+    return datasets;
+}
+
+Region part_of(const Region& region, const mpi::Comm& comm) {
+    if (region.ndim() == 0) {
+        return comm.rank() == 0 ? region : Region{{0}, {0}};
+    }
+    const auto longest = std::max_element(region.extent.begin(), region.extent.end());
+    return split(region, comm.size(), static_cast<int>(longest - region.extent.begin()))[static_cast<std::size_t>(comm.rank())];
+}
+
+ArrayView part_of(const ArrayView& extra, const char* what, const Selection& selection, const Region& inside) {
+    if (!(extra.extent == selection.count)) {
+        throw InvalidArgument(Problem{text(what, " do not fit the selection"), text(extra.extent), text(selection.count), ""});
+    }
+    return subview(extra, inside);
+}
+
+/// The state of one reduction on one rank. With strides the operators work in the selection's own index space, and
+/// the coordinates that they find are translated at the end.
+class Run {
+public:
+    Run(const ReadStep& step, const ReduceRequest& request)
+        : request_(request),
+          datasets_(open_datasets(step, request.datasets)),
+          selection_(request.selection.value_or(select(whole(datasets_.front().shape())))),
+          reduction_(request.entries, domain()) {}
+
+    void absorb_part(const mpi::Comm& comm) {
+        const Region mine = part_of(selection_.bounds(), comm);
+        if (selection_.ndim() != mine.ndim() || mine.empty()) {
+            return;
+        }
+        for (const Part& part : assemble(datasets_.front().name(), datasets_.front().chunks(), mine)) {
+            if (const auto inside = selected_within(selection_, part.region)) {
+                absorb(*inside);
+            }
+        }
+    }
+    void merge_over(const mpi::Comm& comm) {
+        if (comm.size() == 1) {
+            return;
+        }
+        const Bytes all = mpi::tree_merge(comm, reduction_.encode(), [&](Bytes a, std::span<const std::byte> b) {
+            compute::Reduction sum(request_.entries, reduction_.domain());
+            sum.merge_encoded(a);
+            sum.merge_encoded(b);
+            return sum.encode();
+        });
+        reduction_ = compute::Reduction(request_.entries, compute::Domain(reduction_.domain()));
+        reduction_.merge_encoded(all);
+    }
+    std::map<std::string, compute::Result> finish() const {
+        auto results = reduction_.finish();
+        if (!selection_.is_dense()) {
+            for (auto& [name, result] : results) {
+                const auto found = result.find("coordinates");
+                if (found != result.end()) {
+                    translate(found->second);
+                }
+            }
+        }
+        return results;
+    }
+
+private:
+    compute::Domain domain() const {
+        check_inside(selection_, datasets_.front().shape(), "selection of a reduction");
+        std::vector<DType> dtypes;
+        for (const StagedDataset& dataset : datasets_) {
+            dtypes.push_back(dataset.dtype());
+        }
+        const Region covered = selection_.is_dense() ? selection_.bounds() : whole(selection_.count);
+        return compute::make_domain(covered, request_.over, std::move(dtypes));
+    }
+
+    /// The elements `inside` (in the selection's own index space), which one chunk of the first dataset holds.
+    void absorb(const Region& inside) {
+        Selection here = selection_;
+        for (int axis = 0; axis < here.ndim(); ++axis) {
+            here.start[axis] += inside.offset[axis] * here.stride[axis];
+            here.count[axis] = inside.extent[axis];
+        }
+        std::vector<Data> data;
+        std::vector<ArrayView> views;
+        for (const StagedDataset& dataset : datasets_) {
+            data.push_back(dataset.read(here));
+            views.push_back(data.back().view);
+        }
+        ArrayView weights;
+        ArrayView mask;
+        compute::Piece piece{views, selection_.is_dense() ? here.bounds() : inside, nullptr, nullptr};
+        if (request_.weights) {
+            weights = part_of(*request_.weights, "weights", selection_, inside);
+            piece.weights = &weights;
+        }
+        if (request_.mask) {
+            mask = part_of(*request_.mask, "mask elements", selection_, inside);
+            piece.mask = &mask;
+        }
+        reduction_.absorb(piece);
+    }
+
+    /// Coordinates are int64 rows of one number an axis; negative ones mean "none".
+    void translate(compute::Array& coordinates) const {
+        const auto ndim = static_cast<std::size_t>(selection_.ndim());
+        const std::size_t count = coordinates.bytes.size() / sizeof(Index);
+        auto* values = coordinates.as<Index>();
+        for (std::size_t i = 0; i < count; ++i) {
+            const int axis = static_cast<int>(i % ndim);
+            if (values[i] >= 0) {
+                values[i] = selection_.start[axis] + values[i] * selection_.stride[axis];
+            }
+        }
+    }
+
+    const ReduceRequest& request_;
+    std::vector<StagedDataset> datasets_;
+    Selection selection_;
+    compute::Reduction reduction_;
+};
+
+}  // namespace
+
+std::map<std::string, compute::Result> reduce(const ReadStep& step, const ReduceRequest& request, const mpi::Comm& comm) {
+    std::optional<Run> run;
+    mpi::agree(comm, [&] {
+        run.emplace(step, request);
+        run->absorb_part(comm);
+    });
+    run->merge_over(comm);
+    return run->finish();
+}
+
+}  // namespace fluvial::stage

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Operators on the datasets of a live step, where the data lies: chunks are absorbed in the writer's memory.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fluvial/compute/reduction.hpp"
+#include "fluvial/mpi/comm.hpp"
+#include "fluvial/stage/reader.hpp"
+
+namespace fluvial::stage {
+
+struct ReduceRequest {
+    std::vector<std::string> datasets;  ///< of equal shapes; Entry::inputs counts in this list
+    std::vector<compute::Reduction::Entry> entries;
+    std::optional<Selection> selection;  ///< none: everything
+    std::vector<int> over;               ///< axes to reduce; empty: all
+    std::optional<ArrayView> weights;    ///< float64, with the extent of the selection
+    std::optional<ArrayView> mask;       ///< uint8, likewise
+};
+
+/// Reduces in one pass: each rank of `comm` absorbs its equal part (cut along the longest axis of the selection), the
+/// partial results are merged along a binomial tree and the result is on all ranks. Collective over `comm`; an error
+/// on one rank is thrown on all. Moves no element: only partials travel, log2(ranks) messages deep.
+/// Coordinates in results are global. Throws what StagedDataset::read and the operators throw.
+std::map<std::string, compute::Result> reduce(const ReadStep& step, const ReduceRequest& request,
+                                              const mpi::Comm& comm);
+
+}  // namespace fluvial::stage
