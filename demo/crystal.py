@@ -2,8 +2,9 @@
 """The crystal that melts: argon as Lennard-Jones atoms on an fcc lattice, in reduced units.
 
 Reduced units measure length in sigma, energy in epsilon, mass in the atom's mass; `Argon` says what
-they are in SI. The beam of the virtual detector runs along [1 -1 0], so the box's axes are x = [0 0 1],
-y = [1 1 0], z = [1 -1 0], and the plane of the detector (x, y) holds the reflections 111, 002 and 220.
+they are in SI. The beam of the virtual detector runs along [1 -1 0], so the box's axes are
+x = [0 0 1], y = [1 1 0], z = [1 -1 0], and the plane of the detector (x, y) holds the reflections
+111, 002 and 220.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ REFLECTIONS = ((1, 1, 1), (2, 0, 0), (2, 2, 0), (3, 1, 1), (2, 2, 2))
 
 
 class Argon:
-    """Lennard-Jones argon: what the reduced units are in SI (A. Rahman, doi:10.1103/PhysRev.136.A405)."""
+    """Lennard-Jones argon: what the reduced units are in SI (doi:10.1103/PhysRev.136.A405)."""
 
     BOLTZMANN = 1.380649e-23
     LENGTH = 3.405e-10
@@ -50,7 +51,7 @@ class Crystal:
 
     @classmethod
     def with_atoms(cls, fewest: int) -> Crystal:
-        """Return a crystal of at least `fewest` atoms: as few more and as cube-like as whole cells allow.
+        """Return a crystal of at least `fewest` atoms, few more, and nearly a cube.
 
         Raises
         ------
@@ -59,8 +60,8 @@ class Crystal:
         """
         if not FEWEST_ATOMS <= fewest <= MOST_ATOMS:
             raise ValueError(
-                f"{fewest} atoms; the demo takes {FEWEST_ATOMS} to {MOST_ATOMS}: below, the box is too "
-                "small for the reach of the forces"
+                f"{fewest} atoms; the demo takes {FEWEST_ATOMS} to {MOST_ATOMS}: below, the box is "
+                "too small for the reach of the forces"
             )
         edge = (fewest / 4) ** (1 / 3)  # cells of a cube
         near = range(STRIDE, int(2 * edge) + 2 * STRIDE, STRIDE)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crystal import Argon, Crystal
-from protocol import Heating
-from record import Floats, Record
+from demo.crystal import Argon, Crystal
+from demo.protocol import Heating
+from demo.record import Floats, Record
 
 PEAK_TOLERANCE = 0.01
 LEAST_FALL = 10.0
@@ -29,8 +29,8 @@ class Check:
 def first_peak(q: Floats, s: Floats) -> float:
     """Return |q| of the first Bragg peak, found in the intensities alone.
 
-    The first peak is at the smallest |q| whose intensity exceeds a tenth of the largest; its place is
-    the intensity's centre of gravity within 3 % around it.
+    The first peak is at the smallest |q| whose intensity exceeds a tenth of the largest; its place
+    is the intensity's centre of gravity within 3 % around it.
 
     Parameters
     ----------
@@ -104,9 +104,7 @@ def check(record: Record, crystal: Crystal, heating: Heating) -> list[Check]:
     temperature = float(record.temperature[hot].mean())
     asked = heating.hot * Argon.TEMPERATURE
     counts = record.speed_counts[hot].sum(axis=0)
-    expected = maxwell_boltzmann(
-        record.speed_edges, temperature, float(record.boltzmann_per_mass)
-    )
+    expected = maxwell_boltzmann(record.speed_edges, temperature, float(record.boltzmann_per_mass))
     distance = speed_distance(counts, expected)
     noise = 0.02 + float(np.sqrt(len(counts) / counts.sum()))
     planned = np.arange(heating.outputs) * heating.every

@@ -18,16 +18,17 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from crystal import REFLECTIONS, Argon, Crystal, label
-from physics import maxwell_boltzmann, melting_output
-from protocol import Heating
-from record import Floats, Record
+from demo.comparison import Comparison
+from demo.crystal import REFLECTIONS, Argon, Crystal, label
+from demo.physics import maxwell_boltzmann, melting_output
+from demo.protocol import Heating
+from demo.record import Floats, Record
 
 COLD, HOT, MIDDLE = "#0072B2", "#D55E00", "#009E73"
 """Of Okabe and Ito's palette, which the colour-blind can tell apart."""
 COLORS = "inferno"
 INTENSITY = LogNorm(0.02, 1e3)
-"""One scale for all pictures of S(q): the liquid's ring in its middle, Bragg spots above its end."""
+"""One scale for all pictures of S(q): the liquid's ring amid it, Bragg spots above its end."""
 POINT_SPREAD = 0.8
 """Of the drawn detector, in pixels (standard deviation); a Bragg spot would be a single pixel."""
 
@@ -111,7 +112,11 @@ def draw_melting(record: Record, crystal: Crystal, heating: Heating) -> Picture:
             label(reflection),
             (1.005, _per_angstrom(crystal, reflection)),
             xycoords=("axes fraction", "data"),
-            va="top" if reflection == (3, 1, 1) else "bottom" if reflection == (2, 2, 2) else "center",
+            va="top"
+            if reflection == (3, 1, 1)
+            else "bottom"
+            if reflection == (2, 2, 2)
+            else "center",
             fontsize=9.5,
         )
     figure.colorbar(mesh, ax=upper, label="S(|q|)", pad=0.01, aspect=28, extend="both")
@@ -141,8 +146,8 @@ def draw_melting(record: Record, crystal: Crystal, heating: Heating) -> Picture:
     return Picture(
         "melting",
         _png(figure),
-        "Map of the structure factor against time and |q|: bright lines at the Bragg peaks fade and "
-        "end at melting, where the broad ring of the liquid takes over; below, the temperature rises.",
+        "Map of the structure factor against time and |q|: bright lines at the Bragg peaks fade "
+        "and end at melting, where the liquid's broad ring takes over; below, temperature rises.",
     )
 
 
@@ -161,12 +166,11 @@ def _spread(image: Floats) -> Floats:
 
 
 def _detector_axes(axes: Axes, record: Record, image: Floats) -> Any:
-    edge_x, edge_y = record.detector_edge
     axes.add_patch(Circle((0, 0), 0.12, color="0.25"))  # the beam stop: no light at q = 0
     shown = axes.imshow(
         _spread(image).T,
         origin="lower",
-        extent=(-edge_x, edge_x, -edge_y, edge_y),
+        extent=tuple(record.detector_extent),
         norm=INTENSITY,
         cmap=COLORS,
         interpolation="nearest",
@@ -197,13 +201,19 @@ def draw_detector(record: Record, crystal: Crystal, heating: Heating) -> Picture
         ("220", 0.0, unit * 8**0.5),
     ):
         both[0].annotate(
-            name, (x, y), (0, 11), textcoords="offset points", ha="center", color="white", fontsize=9
+            name,
+            (x, y),
+            (0, 11),
+            textcoords="offset points",
+            ha="center",
+            color="white",
+            fontsize=9,
         )
     figure.colorbar(shown, ax=both, label="S(q)", aspect=28, pad=0.02, extend="both")
     return Picture(
         "detector",
         _png(figure),
-        "Two detector images: sharp Bragg spots on a rectangular net before, a round diffuse ring after.",
+        "Two detector images: Bragg spots on a rectangular net before, a round diffuse ring after.",
     )
 
 
@@ -258,7 +268,7 @@ def draw_structure_factor(record: Record, crystal: Crystal, heating: Heating) ->
     return Picture(
         "structure_factor",
         _png(figure),
-        "Structure factor on a logarithmic scale: sharp peaks of the crystal, smooth hump of the liquid.",
+        "Structure factor, logarithmic: sharp peaks of the crystal, smooth hump of the liquid.",
     )
 
 
@@ -289,5 +299,30 @@ def draw_speeds(record: Record, heating: Heating) -> Picture:
     return Picture(
         "speeds",
         _png(figure),
-        "Histograms of the atoms' speeds at three temperatures lie on Maxwell and Boltzmann's curves.",
+        "Histograms of speeds at three temperatures lie on Maxwell and Boltzmann's curves.",
     )
+
+
+def draw_times(comparison: Comparison) -> Picture:
+    """Draw when each job of either pipeline started, worked and ended."""
+    with plt.rc_context(_STYLE):
+        figure, axes = plt.subplots(figsize=(10.4, 2.7))
+        colors = {"simulation": COLD, "analysis": HOT}
+        rows = [("stream", s) for s in comparison.stream] + [("files", s) for s in comparison.files]
+        for row, (_, span) in enumerate(rows):
+            color = colors[span.job]
+            axes.barh(row, span.ended - span.launched, left=span.launched, color=color, alpha=0.25)
+            axes.barh(row, span.finished - span.ready, left=span.ready, color=color)
+        axes.set_yticks(range(len(rows)), [f"{name}: {span.job}" for name, span in rows])
+        axes.invert_yaxis()
+        ends = (comparison.stream_seconds, comparison.files_seconds)
+        for row, seconds in zip((len(comparison.stream) - 1, len(rows) - 1), ends, strict=True):
+            axes.annotate(f" {seconds:.1f} s", (seconds, row), va="center", fontweight="bold")
+        axes.set_xlim(0, 1.08 * max(ends))
+        axes.set_xlabel("seconds since the pipeline was started")
+        return Picture(
+            "times",
+            _png(figure),
+            f"Through the stream both jobs run side by side and end after {ends[0]:.1f} s; through "
+            f"files one after the other, {ends[1]:.1f} s.",
+        )

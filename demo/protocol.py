@@ -11,7 +11,7 @@ import json
 import pathlib
 from dataclasses import dataclass
 
-from crystal import Argon, Crystal
+from demo.crystal import Argon, Crystal
 
 FEWEST_OUTPUTS = 30
 
@@ -40,8 +40,8 @@ class Heating:
         """Refuse what cannot melt or be divided."""
         if self.every < 1 or self.steps % self.every or self.steps // self.every < FEWEST_OUTPUTS:
             raise ValueError(
-                f"{self.steps} steps with an output every {self.every}: the demo needs a whole number "
-                f"of outputs, at least {FEWEST_OUTPUTS}"
+                f"{self.steps} steps with an output every {self.every}: the demo needs a whole "
+                f"number of outputs, at least {FEWEST_OUTPUTS}"
             )
 
     @property

@@ -33,9 +33,9 @@ class Record:
         (B,) centres of the |q| bins in 1/Å, and (T, B) mean structure factor; NaN in empty bins.
     q_vectors, s_cold
         (Q,) |q| of every q vector in 1/Å, and its structure factor averaged over the cold crystal.
-    detector, detector_edge
-        (T, H, W) structure factor on the detector plane, NaN outside; (2,) largest |q| along its two
-        axes, 1/Å.
+    detector, detector_extent
+        (T, H, W) structure factor on the detector plane, NaN where the direct beam is; (4,) edges
+        of the image along its first and second axis, 1/Å.
     speed_edges, speed_counts
         (V + 1,) metres per second, and (T, V) atoms.
     boltzmann_per_mass
@@ -55,7 +55,7 @@ class Record:
     q_vectors: Floats
     s_cold: Floats
     detector: Floats
-    detector_edge: Floats
+    detector_extent: Floats
     speed_edges: Floats
     speed_counts: Floats
     boltzmann_per_mass: Floats
