@@ -183,6 +183,8 @@ def _draw_legend(figure: Any, axes: Any) -> None:
 
 
 def _draw_lines(axis: Any, panel: Panel, records: Sequence[Mapping[str, Any]]) -> bool:
+    from matplotlib.ticker import LogLocator
+
     drawn = False
     every_x: set[float] = set()
     for line in panel.lines:
@@ -210,6 +212,9 @@ def _draw_lines(axis: Any, panel: Panel, records: Sequence[Mapping[str, Any]]) -
             axis.set_yscale("log")
             if panel.tick is not None:
                 write = panel.tick
+                low, high = axis.get_ylim()
+                if high < 1000 * low:
+                    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
                 axis.yaxis.set_major_formatter(lambda value, _: write(value))
         else:
             axis.set_ylim(bottom=0)

@@ -104,8 +104,7 @@ class Pair:
             "settings": {**self.contestant.settings, "queue_steps": self._queue_steps},
         }
         try:
-            if not self._children:
-                self._start()
+            self.start()
             for child in self._children:
                 child.send(command)
             memory = _Memory([child.pid for child in self._children])
@@ -125,19 +124,10 @@ class Pair:
             memory_reader=memory.peak[1],
         )
 
-    def close(self) -> None:
-        """Kill both processes."""
-        for child in self._children:
-            child.close()
-        self._children = []
-
-    def __enter__(self) -> Pair:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Start both processes unless they run, and wait until they have imported everything."""
+        if self._children:
+            return
         environment = {**os.environ, **self.contestant.environment}
         paths = [str(_ROOT), environment.get("PYTHONPATH", "")]
         environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
@@ -166,6 +156,18 @@ class Pair:
         for child in self._children:
             child.send({"hello": True})
         gather(self._children, _START_TIMEOUT_S)
+
+    def close(self) -> None:
+        """Kill both processes."""
+        for child in self._children:
+            child.close()
+        self._children = []
+
+    def __enter__(self) -> Pair:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class _Memory:

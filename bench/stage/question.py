@@ -162,6 +162,11 @@ def _compete(
     try:
         with limit, Progress(*columns, console=console, transient=True) as progress:
             task = progress.add_task("memory")
+            # A library's pages count in part for each process that maps it: all have to be there.
+            for name, pair in list(pairs.items()):
+                progress.update(task, description=f"starting {name}")
+                if not _start(pair, figures):
+                    del pairs[name]
             able = set()
             for bytes_ in figures.sizes:
                 for name, pair in pairs.items():
@@ -188,6 +193,16 @@ def _compete(
         for pair in pairs.values():
             pair.close()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start(pair: Pair, figures: Figures) -> bool:
+    try:
+        pair.start()
+    except ChildError as error:
+        pair.close()
+        figures.notes.append(f"{pair.contestant.name} does not start: {error}")
+        return False
+    return True
 
 
 def _memory_run(pair: Pair, bytes_: int, figures: Figures, pace: _Pace) -> bool:
