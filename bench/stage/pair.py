@@ -98,6 +98,7 @@ class Pair:
             "ping_s": ping_s,
             "stream_s": stream_s,
             "steps_min": steps_min,
+            "lead": self._queue_steps + 4,
             "tail": self._queue_steps + 2,
             "hold_s": hold_s,
             "epoch_ns": time.monotonic_ns(),
@@ -118,7 +119,7 @@ class Pair:
         return Run(
             bytes=bytes_,
             steps=wrote["steps"],
-            seconds=max(1, read["end_ns"] - wrote["begin_ns"]) / 1e9,
+            seconds=max(1, read["timed_ns"]) / 1e9,
             latencies_s=tuple(ns / 1e9 for ns in read["latencies_ns"]),
             memory_writer=memory.peak[0],
             memory_reader=memory.peak[1],

@@ -4,7 +4,8 @@
 Both contestants are given the array in NumPy and sum it with the same compiled loop, both queue
 four steps at most, neither uses MPI (the ADIOS2 wheel is serial).  Latency is from the stamp in
 the payload, set just before the step is begun, to the array in the reader's hand, one step at a
-time.  Throughput is end to end: from before the first step is begun until the last is summed.
+time.  Throughput is end to end, in a stream under way: steps that were written, read and summed,
+by the time between the reader's sums.
 Memory is the peak proportional set size with the queue full, Python and NumPy included.
 """
 

@@ -6,9 +6,10 @@
 A run has two parts.  In the first, for `ping_s` seconds, the writer sends a step, waits until the
 reader has summed it (a byte through the ACK pipe), rests, and sends the next: from the stamp to
 the array in hand is the one-way latency.  The first pings warm up and do not count.  In the second
-part the writer sends as fast as the queue lets it, for `stream_s` seconds: from the moment before
-the first of these steps until the reader has summed the last is the end-to-end time.  A tail of
-further steps follows, so that neither the filling nor the draining of a stream is timed.
+part the writer sends as fast as the queue lets it, for `stream_s` seconds.  Steps that lead in are
+not timed, so that all memory has been used before and the queue is as full as it gets, and a tail
+of further steps follows: from when the reader has summed the last step of the lead until it has
+summed the last timed step is the end-to-end time.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _STEPS_MAX = 20_000
 
 
 def write(module: Any, ack_fd: int, command: dict[str, Any]) -> dict[str, Any]:
-    """Write all steps of one run; answers when the timed part began and its number of steps."""
+    """Write all steps of one run; answers the numbers of pings and of timed steps."""
     count, epoch_ns = command["bytes"] // 8, command["epoch_ns"]
     body = payload.body(count)
     writer = module.Writer(Path(command["folder"]), command["stream"], count, command["settings"])
@@ -47,10 +48,11 @@ def write(module: Any, ack_fd: int, command: dict[str, Any]) -> dict[str, Any]:
             raise RuntimeError("the reader is gone")
         time.sleep(_REST_S)
         pings += 1
-    steps, begin_ns = 0, time.monotonic_ns()
-    ending_ns = begin_ns + int(command["stream_s"] * 1e9)
+    for _ in range(command["lead"]):
+        writer.write(body, lambda: payload.stamp(epoch_ns))
+    steps, ending_s = 0, time.monotonic() + command["stream_s"]
     while steps < _STEPS_MAX:
-        if steps >= command["steps_min"] and time.monotonic_ns() >= ending_ns:
+        if steps >= command["steps_min"] and time.monotonic() >= ending_s:
             break
         writer.write(body, lambda: payload.stamp(epoch_ns))
         steps += 1
@@ -58,12 +60,13 @@ def write(module: Any, ack_fd: int, command: dict[str, Any]) -> dict[str, Any]:
         writer.write(body, lambda: payload.stamp(epoch_ns))
     writer.close()
     _return_memory()
-    return {"begin_ns": begin_ns, "pings": pings, "steps": steps}
+    return {"pings": pings, "steps": steps}
 
 
 def read(module: Any, ack_fd: int, native: Native, command: dict[str, Any]) -> dict[str, Any]:
-    """Read and sum all steps of one run; answers the latencies and when each step was summed."""
-    count, epoch_ns, tail = command["bytes"] // 8, command["epoch_ns"], command["tail"]
+    """Read and sum all steps of one run; answers the latencies and the time of the timed steps."""
+    count, epoch_ns = command["bytes"] // 8, command["epoch_ns"]
+    lead, tail = command["lead"], command["tail"]
     reader = module.Reader(Path(command["folder"]), command["stream"], count, command["settings"])
     latencies_ns: list[int] = []
     summed_ns: list[int] = []
@@ -84,13 +87,14 @@ def read(module: Any, ack_fd: int, native: Native, command: dict[str, Any]) -> d
         else:
             summed_ns.append(done_ns)
     reader.close()
-    if len(summed_ns) <= tail:
-        raise RuntimeError(f"the stream ended after {len(summed_ns)} steps, tail included")
+    steps = len(summed_ns) - lead - tail
+    if steps < 1:
+        raise RuntimeError(f"the stream ended after {len(summed_ns)} steps, lead and tail included")
     _return_memory()
     return {
-        "end_ns": summed_ns[-1 - tail],
         "pings": len(latencies_ns),
-        "steps": len(summed_ns) - tail,
+        "steps": steps,
+        "timed_ns": summed_ns[lead + steps - 1] - summed_ns[lead - 1],
         "latencies_ns": latencies_ns[_WARM_PINGS:],
     }
 
