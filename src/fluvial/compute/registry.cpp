@@ -4,11 +4,22 @@
 namespace fluvial::compute {
 
 // One line an operator; its file beside its siblings in operators/ defines the function.
-#define FLUVIAL_OPERATORS(add) \
-    add(sum)                   \
-    add(mean)                  \
-    add(min)                   \
-    add(max)
+#define FLUVIAL_OPERATORS(add)  \
+    add(sum)                    \
+    add(product)                \
+    add(count)                  \
+    add(min)                    \
+    add(max)                    \
+    add(argmin)                 \
+    add(argmax)                 \
+    add(mean)                   \
+    add(variance)               \
+    add(std)                    \
+    add(norm)                   \
+    add(histogram)              \
+    add(histogram2d)            \
+    add(quantile)               \
+    add(top_k)
 
 #define FLUVIAL_DECLARE(name) Registration register_##name();
 FLUVIAL_OPERATORS(FLUVIAL_DECLARE)

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/compute/kernels/kernels.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+using namespace fluvial;
+using namespace fluvial::compute;
+
+namespace {
+
+constexpr std::uint32_t seed = 20240611;
+constexpr Index sizes[] = {0, 1, 7, 15, 16, 17, 31, 63, 64, 65, 100, 127, 1000, 4099};
+
+template <class T>
+std::vector<T> random_values(Index n) {
+    std::mt19937_64 random(seed + static_cast<std::uint64_t>(n));
+    std::vector<T> values(static_cast<std::size_t>(n));
+    for (T& value : values) {
+        if constexpr (std::is_integral_v<T>) {
+            value = static_cast<T>(random());
+        } else {
+            value = static_cast<T>(std::normal_distribution<double>(3, 100)(random));
+        }
+    }
+    return values;
+}
+
+template <class F>
+void for_real_types(F&& f) {
+    for (int number = 0; number <= static_cast<int>(DType::Float64); ++number) {
+        const DType dtype = dtype_from_number(number);
+        if (dtype != DType::Float16) {
+            dispatch(dtype, [&]<class T>() {
+                if constexpr (std::is_arithmetic_v<T>) {
+                    f.template operator()<T>(number);
+                }
+            });
+        }
+    }
+}
+
+bool same_bits(double a, double b) {
+    return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("a summary agrees with a plain loop") {
+    for_real_types([]<class T>(int number) {
+        for (const Kernels* k : runnable_kernels()) {
+            for (const Index n : sizes) {
+                const auto x = random_values<T>(n);
+                CAPTURE(k->isa);
+                CAPTURE(number);
+                CAPTURE(n);
+                long double sum = 0, magnitude = 0;
+                Int128 exact = 0;
+                T least = std::numeric_limits<T>::max(), most = std::numeric_limits<T>::lowest();
+                for (const T v : x) {
+                    sum += static_cast<long double>(v);
+                    magnitude += std::abs(static_cast<long double>(v));
+                    if constexpr (std::is_integral_v<T>) {
+                        exact += v;
+                    }
+                    least = std::min(least, v);
+                    most = std::max(most, v);
+                }
+                for (const unsigned parts : {1u, 2u, 3u}) {
+                    Summary s;
+                    k->summary[number](x.data(), n, parts, s);
+                    if ((parts & summary_sum) && std::is_integral_v<T>) {
+                        CHECK((s.exact == exact));
+                    } else if (parts & summary_sum) {
+                        CHECK(std::abs(static_cast<double>(s.sum - sum)) <= 1e-14 * static_cast<double>(magnitude));
+                    }
+                    if ((parts & summary_bounds) && n > 0) {
+                        CHECK(s.min.as<T>() == least);
+                        CHECK(s.max.as<T>() == most);
+                        CHECK(!s.nan);
+                    }
+                }
+            }
+        }
+    });
+}
+
+TEST_CASE_TEMPLATE("a NaN is found wherever it is, and infinities are not taken for one", T, float, double) {
+    const int number = static_cast<int>(dtype_of<T>());
+    const T infinity = std::numeric_limits<T>::infinity();
+    for (const Kernels* k : runnable_kernels()) {
+        CAPTURE(k->isa);
+        for (const Index n : {1, 5, 64, 200}) {
+            for (Index where = 0; where < n; ++where) {
+                auto x = random_values<T>(n);
+                x[static_cast<std::size_t>(where)] = std::numeric_limits<T>::quiet_NaN();
+                for (const unsigned parts : {2u, 3u}) {
+                    Summary s;
+                    k->summary[number](x.data(), n, parts, s);
+                    CHECK(s.nan);
+                }
+            }
+        }
+        std::vector<T> x = random_values<T>(100);
+        x[3] = infinity;
+        x[90] = -infinity;
+        for (const unsigned parts : {2u, 3u}) {
+            Summary s;
+            k->summary[number](x.data(), 100, parts, s);
+            CHECK(!s.nan);
+            CHECK(s.max.as<T>() == infinity);
+            CHECK(s.min.as<T>() == -infinity);
+        }
+    }
+}
+
+TEST_CASE("all instruction sets give the same bits") {
+    const Kernels& reference = *runnable_kernels().front();
+    for (const Kernels* k : runnable_kernels()) {
+        CAPTURE(k->isa);
+        for (const Index n : sizes) {
+            CAPTURE(n);
+            const auto x = random_values<float>(n);
+            const auto y = random_values<double>(n), w = random_values<double>(n + 1);
+            for (const unsigned parts : {1u, 3u}) {
+                Summary a, b;
+                k->summary[static_cast<int>(DType::Float32)](x.data(), n, parts, a);
+                reference.summary[static_cast<int>(DType::Float32)](x.data(), n, parts, b);
+                CHECK(same_bits(a.sum, b.sum));
+                k->summary[static_cast<int>(DType::Float64)](y.data(), n, parts, a);
+                reference.summary[static_cast<int>(DType::Float64)](y.data(), n, parts, b);
+                CHECK(same_bits(a.sum, b.sum));
+            }
+            Summary a, b;
+            k->summary[static_cast<int>(DType::Complex64)](x.data(), n / 2, summary_sum, a);
+            reference.summary[static_cast<int>(DType::Complex64)](x.data(), n / 2, summary_sum, b);
+            CHECK(same_bits(a.sum, b.sum));
+            CHECK(same_bits(a.imag, b.imag));
+            CHECK(same_bits(k->centred_float(x.data(), n, 0.3).second, reference.centred_float(x.data(), n, 0.3).second));
+            CHECK(same_bits(k->centred_weighted(y.data(), w.data(), n, 2.5).second,
+                            reference.centred_weighted(y.data(), w.data(), n, 2.5).second));
+        }
+    }
+}
+
+TEST_CASE("float16 widens as the reference conversion does, for all 65536 values") {
+    std::vector<std::uint16_t> all(65536);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i] = static_cast<std::uint16_t>(i);
+    }
+    for (const Kernels* k : runnable_kernels()) {
+        std::vector<float> wide(all.size());
+        k->widen_half(all.data(), static_cast<Index>(all.size()), wide.data());
+        int wrong = 0;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            Half half;
+            half.bits = all[i];
+            const float expected = static_cast<float>(half);
+            wrong += std::isnan(expected) ? !std::isnan(wide[i]) : std::memcmp(&expected, &wide[i], 4) != 0;
+        }
+        CHECK(wrong == 0);
+    }
+}
+
+TEST_CASE("bins follow NumPy's convention at and next to every edge") {
+    std::vector<double> even, uneven = {-3, -1, 0, 0.1, 7};
+    for (int i = 0; i <= 30; ++i) {
+        even.push_back(-1 + i * 0.1);
+    }
+    for (const auto& edges : {even, uneven}) {
+        const auto count = static_cast<std::int32_t>(edges.size() - 1);
+        const bool uniform = &edges != &uneven && edges.size() > 10;
+        const BinSearch search{edges.data(), count, uniform, count / (edges.back() - edges.front())};
+        std::vector<double> x = {-1e300, 1e300, std::nan("")};
+        std::vector<std::int32_t> expected = {-1, count, count + 1};
+        for (std::int32_t i = 0; i <= count; ++i) {
+            const double edge = edges[static_cast<std::size_t>(i)];
+            x.insert(x.end(), {edge, std::nextafter(edge, -1e9), std::nextafter(edge, 1e9)});
+            expected.insert(expected.end(), {i == count ? count - 1 : i, i - 1, i == count ? count : i});
+        }
+        for (const Kernels* k : runnable_kernels()) {
+            std::vector<std::int32_t> bin(x.size());
+            k->histogram_bins(x.data(), static_cast<Index>(x.size()), search, bin.data());
+            CHECK(bin == expected);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+/// histogram and histogram2d over fixed edges, in NumPy's convention: bins are half-open, the last one closed. Real
+/// types, compared as float64. What lies outside is counted apart: "underflow" and "overflow" (1-D), "outside" (2-D),
+/// and "nan". Counts are int64 (exact, bitwise reproducible), float64 when weighted. "value" has the kept shape, then
+/// one entry a bin; "edges" (1-D), "edges_x" and "edges_y" (2-D) are what was given.
+#include <algorithm>
+
+#include "fluvial/compute/registry.hpp"
+#include "fluvial/compute/sums.hpp"
+
+namespace fluvial::compute {
+namespace {
+
+/// Edges that are found fast when they are evenly spaced.
+class Edges {
+public:
+    Edges(std::vector<double> edges, const std::string& name) : edges_(std::move(edges)) {
+        constexpr std::size_t count_max = 1 << 28;
+        const bool ascending = std::is_sorted(edges_.begin(), edges_.end(), std::less_equal<>());
+        const bool ordered = std::none_of(edges_.begin(), edges_.end(), [](double e) { return std::isnan(e); });
+        if (edges_.size() < 2 || edges_.size() > count_max || !ordered || !ascending) {
+            throw InvalidArgument(Problem{name + ": unusable edges", text(edges_.size(), " edges"),
+                                          "2 or more numbers, each larger than the one before",
+                                          "Sort them and drop duplicates, or use numpy.linspace"});
+        }
+        search_.count = static_cast<std::int32_t>(edges_.size() - 1);
+        const double width = (edges_.back() - edges_.front()) / search_.count;
+        search_.uniform = std::isfinite(width);
+        for (std::size_t i = 0; i < edges_.size() && search_.uniform; ++i) {
+            const double even = edges_.front() + static_cast<double>(i) * width;
+            search_.uniform = std::abs(edges_[i] - even) <= 1e-6 * width;
+        }
+        search_.scale = 1 / width;
+    }
+    Edges(const Edges&) = delete;
+    Edges& operator=(const Edges&) = delete;
+
+    Index bins() const { return search_.count; }
+    BinSearch search() const {
+        BinSearch search = search_;
+        search.edges = edges_.data();
+        return search;
+    }
+    Array array() const {
+        Array out(DType::Float64, {static_cast<Index>(edges_.size())});
+        std::copy(edges_.begin(), edges_.end(), out.as<double>());
+        return out;
+    }
+
+private:
+    std::vector<double> edges_;
+    BinSearch search_;
+};
+
+using SharedEdges = std::shared_ptr<const Edges>;
+
+/// One row of counts a cell; counts are whole numbers below 2^53 until a weight is seen.
+class Rows {
+public:
+    Rows(Index cells, Index width) : width_(width), count_(static_cast<std::size_t>(cells * width)), weighted_(1) {}
+
+    void note_weights(const Run& run) { weighted_[0] |= run.weights != nullptr; }
+    double* row(Index cell) { return count_.data() + cell * width_; }
+    const double* row(Index cell) const { return count_.data() + cell * width_; }
+    void merge(const Rows& other) {
+        for (std::size_t i = 0; i < count_.size(); ++i) {
+            count_[i] += other.count_[i];
+        }
+        weighted_[0] |= other.weighted_[0];
+    }
+    template <class Visit>
+    void fields(Visit&& visit) {
+        visit(count_);
+        visit(weighted_);
+    }
+    /// Entries [begin, begin + shape's volume) of every row.
+    Array columns(const Coordinates& kept, Index begin, const Coordinates& shape) const {
+        Coordinates all = kept;
+        for (const Index n : shape) {
+            all.push_back(n);
+        }
+        Array out(weighted_[0] ? DType::Float64 : DType::Int64, all);
+        const Index wide = volume_of(shape), cells = volume_of(kept);
+        for (Index cell = 0; cell < cells; ++cell) {
+            for (Index i = 0; i < wide; ++i) {
+                const double count = row(cell)[begin + i];
+                if (weighted_[0]) {
+                    out.as<double>()[cell * wide + i] = count;
+                } else {
+                    out.as<Index>()[cell * wide + i] = static_cast<Index>(count);
+                }
+            }
+        }
+        return out;
+    }
+
+private:
+    Index width_;
+    std::vector<double> count_;
+    std::vector<std::uint8_t> weighted_;
+};
+
+/// A row is: below, the bins, above, NaN.
+class HistogramPartial final : public StatePartial<HistogramPartial> {
+public:
+    HistogramPartial(const Domain& domain, const RunNeeds& needs, SharedEdges edges)
+        : StatePartial("histogram", domain, needs), edges_(std::move(edges)), rows_(cells(), edges_->bins() + 3) {}
+
+    void absorb_run(const Run& run) override {
+        rows_.note_weights(run);
+        bin_.resize(at(run.count));
+        kernels().histogram_bins(run.as<double>(), run.count, edges_->search(), bin_.data());
+        if (run.cell_step == 0 && run.weights == nullptr && edges_->bins() <= few_bins) {
+            count_few(run);
+            return;
+        }
+        for (Index i = 0; i < run.count; ++i) {
+            if (run.included == nullptr || run.included[i] != 0) {
+                rows_.row(run.cell + i * run.cell_step)[bin_[at(i)] + 1] += run.weights == nullptr ? 1.0 : run.weights[i];
+            }
+        }
+    }
+    void merge(const Partial& other) override { rows_.merge(same(other).rows_); }
+    template <class Visit>
+    void fields(Visit&& visit) {
+        rows_.fields(visit);
+    }
+    Result finish() const override {
+        const Index bins = edges_->bins();
+        return {{"value", rows_.columns(kept_shape(), 1, {bins})},
+                {"underflow", rows_.columns(kept_shape(), 0, {})},
+                {"overflow", rows_.columns(kept_shape(), bins + 1, {})},
+                {"nan", rows_.columns(kept_shape(), bins + 2, {})},
+                {"edges", edges_->array()}};
+    }
+
+private:
+    static constexpr Index few_bins = 2048;
+
+    /// Four counters a bin in turn: equal neighbours do not wait for each other's increment.
+    void count_few(const Run& run) {
+        const std::size_t width = at(edges_->bins() + 3);
+        few_.assign(4 * width, 0);
+        std::uint32_t* const counters[4] = {few_.data() + 1, few_.data() + width + 1, few_.data() + 2 * width + 1,
+                                            few_.data() + 3 * width + 1};
+        Index i = 0;
+        for (; i + 4 <= run.count; i += 4) {
+            for (int lane = 0; lane < 4; ++lane) {
+                ++counters[lane][bin_[at(i + lane)]];
+            }
+        }
+        for (; i < run.count; ++i) {
+            ++counters[0][bin_[at(i)]];
+        }
+        double* const row = rows_.row(run.cell);
+        for (std::size_t k = 0; k < width; ++k) {
+            row[k] += few_[k] + few_[width + k] + few_[2 * width + k] + few_[3 * width + k];
+        }
+    }
+
+    SharedEdges edges_;
+    Rows rows_;
+    std::vector<std::int32_t> bin_;
+    std::vector<std::uint32_t> few_;
+};
+
+/// A row is: the bins (x slowest), outside, NaN.
+class Histogram2DPartial final : public StatePartial<Histogram2DPartial> {
+public:
+    Histogram2DPartial(const Domain& domain, const RunNeeds& needs, SharedEdges x, SharedEdges y)
+        : StatePartial("histogram2d", domain, needs), x_(std::move(x)), y_(std::move(y)), bins_(x_->bins() * y_->bins()),
+          rows_(cells(), bins_ + 2) {}
+
+    void absorb_run(const Run& run) override {
+        rows_.note_weights(run);
+        bin_x_.resize(at(run.count));
+        bin_y_.resize(at(run.count));
+        kernels().histogram_bins(run.as<double>(0), run.count, x_->search(), bin_x_.data());
+        kernels().histogram_bins(run.as<double>(1), run.count, y_->search(), bin_y_.data());
+        for (Index i = 0; i < run.count; ++i) {
+            if (run.included == nullptr || run.included[i] != 0) {
+                rows_.row(run.cell + i * run.cell_step)[column(bin_x_[at(i)], bin_y_[at(i)])] +=
+                    run.weights == nullptr ? 1.0 : run.weights[i];
+            }
+        }
+    }
+    void merge(const Partial& other) override { rows_.merge(same(other).rows_); }
+    template <class Visit>
+    void fields(Visit&& visit) {
+        rows_.fields(visit);
+    }
+    Result finish() const override {
+        return {{"value", rows_.columns(kept_shape(), 0, {x_->bins(), y_->bins()})},
+                {"outside", rows_.columns(kept_shape(), bins_, {})},
+                {"nan", rows_.columns(kept_shape(), bins_ + 1, {})},
+                {"edges_x", x_->array()},
+                {"edges_y", y_->array()}};
+    }
+
+private:
+    Index column(std::int32_t x, std::int32_t y) const {
+        if (x > x_->bins() || y > y_->bins()) {
+            return bins_ + 1;
+        }
+        const bool inside = x >= 0 && y >= 0 && x < x_->bins() && y < y_->bins();
+        return inside ? x * y_->bins() + y : bins_;
+    }
+
+    SharedEdges x_, y_;
+    Index bins_;
+    Rows rows_;
+    std::vector<std::int32_t> bin_x_, bin_y_;
+};
+
+class Histogram final : public Operator {
+public:
+    Histogram(bool skipna, SharedEdges edges) : skipna_(skipna), edges_(std::move(edges)) {}
+    std::string name() const override { return "histogram"; }
+    std::unique_ptr<Partial> identity(const Domain& domain) const override {
+        require_dtype(*this, domain, real_dtype, real_dtypes);
+        return std::make_unique<HistogramPartial>(domain, RunNeeds{DType::Float64, 1, skipna_, false}, edges_);
+    }
+
+private:
+    bool skipna_;
+    SharedEdges edges_;
+};
+
+class Histogram2D final : public Operator {
+public:
+    Histogram2D(bool skipna, SharedEdges x, SharedEdges y) : skipna_(skipna), x_(std::move(x)), y_(std::move(y)) {}
+    std::string name() const override { return "histogram2d"; }
+    int inputs() const override { return 2; }
+    std::unique_ptr<Partial> identity(const Domain& domain) const override {
+        require_dtype(*this, domain, real_dtype, real_dtypes);
+        return std::make_unique<Histogram2DPartial>(domain, RunNeeds{DType::Float64, 2, skipna_, false}, x_, y_);
+    }
+
+private:
+    bool skipna_;
+    SharedEdges x_, y_;
+};
+
+OperatorPtr make(const Options& options) {
+    OptionReader reader(options, "histogram");
+    const bool skipna = reader.boolean("skipna", false);
+    auto edges = std::make_shared<Edges>(reader.numbers("edges"), "histogram");
+    reader.done();
+    return std::make_shared<Histogram>(skipna, std::move(edges));
+}
+
+OperatorPtr make2d(const Options& options) {
+    OptionReader reader(options, "histogram2d");
+    const bool skipna = reader.boolean("skipna", false);
+    auto x = std::make_shared<Edges>(reader.numbers("edges_x"), "histogram2d");
+    auto y = std::make_shared<Edges>(reader.numbers("edges_y"), "histogram2d");
+    reader.done();
+    return std::make_shared<Histogram2D>(skipna, std::move(x), std::move(y));
+}
+
+}  // namespace
+
+Registration register_histogram() {
+    return {"histogram", "counts between fixed edges; option edges", make, {{"edges", std::vector<double>{-20, -3, 0, 1, 40}}}};
+}
+Registration register_histogram2d() {
+    return {"histogram2d",
+            "counts of pairs between fixed edges; options edges_x, edges_y",
+            make2d,
+            {{"edges_x", std::vector<double>{-30, -10, 10, 30}}, {"edges_y", std::vector<double>{-20, -1, 0, 50}}}};
+}
+
+}  // namespace fluvial::compute
