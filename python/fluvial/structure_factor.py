@@ -411,7 +411,7 @@ def _triple(values: Sequence[float], what: str) -> tuple[float, float, float]:
     return out[0], out[1], out[2]
 
 
-def _pair(values: Sequence[Any], what: str) -> tuple[Any, Any]:
+def _pair(values: Any, what: str) -> tuple[Any, Any]:
     if len(values) != 2:
         raise InvalidArgument(
             f"structure factor: {what} has the wrong length: got {tuple(values)}; allowed: two "
