@@ -18,15 +18,18 @@ struct Moments {
     explicit Moments(Index cells)
         : weight(static_cast<std::size_t>(cells)), mean(weight.size()), second(weight.size()) {}
 
+    /// `w` of 0 changes nothing, but that NaN and infinities spoil the result as they spoil a weighted sum.
     void add(std::size_t cell, double w, double m, double s) {
+        second[cell] += 0 * m;  // NaN when m is not finite
         if (w == 0) {
+            second[cell] += s;
             return;
         }
         const double sum = weight[cell] + w;
         const double delta = m - mean[cell];
         if (weight[cell] == 0) {
             mean[cell] = m;
-            second[cell] = s;
+            second[cell] += s;  // 0, or NaN of elements without weight
         } else {
             mean[cell] += delta * (w / sum);
             second[cell] += s + delta * delta * (weight[cell] / sum * w);
@@ -38,11 +41,16 @@ struct Moments {
             add(cell, other.weight[cell], other.mean[cell], other.second[cell]);
         }
     }
-    /// Values of a run as float64, all of one cell.
+    /// Values of a run as float64, all of one cell; `centre` is their mean without weights.
     void absorb_dense(std::size_t cell, const double* x, const double* w, Index n, double centre) {
-        const CentredSums sums = w == nullptr ? kernels().centred_double(x, n, centre)
-                                              : kernels().centred_weighted(x, w, n, centre);
-        add_centred(cell, sums, centre);
+        if (w == nullptr) {
+            add_centred(cell, kernels().centred_double(x, n, centre), centre);
+            return;
+        }
+        // A centre far from the weighted mean would cost digits.
+        const CentredSums about = kernels().centred_weighted(x, w, n, centre);
+        const double mean = about.weight == 0 ? centre : centre + about.first / about.weight;
+        add_centred(cell, kernels().centred_weighted(x, w, n, mean), mean);
     }
     void add_centred(std::size_t cell, const CentredSums& sums, double centre) {
         const double shift = sums.weight == 0 ? 0 : sums.first / sums.weight;
@@ -109,7 +117,8 @@ public:
     Result finish() const override {
         Array out = this->result(DType::Float64);
         for (std::size_t cell = 0; cell < real_.weight.size(); ++cell) {
-            const double squares = real_.second[cell] + (imag_.second.empty() ? 0.0 : imag_.second[cell]);
+            const double all = real_.second[cell] + (imag_.second.empty() ? 0.0 : imag_.second[cell]);
+            const double squares = all < 0 ? 0 : all;  // rounding; NaN stays
             const double freedom = real_.weight[cell] - ddof_;
             const double variance = freedom > 0 ? squares / freedom : std::numeric_limits<double>::quiet_NaN();
             out.as<double>()[cell] = Root ? std::sqrt(variance) : variance;
