@@ -4,14 +4,16 @@
 # Builds one doctest program. Without RANKS it is one CTest test `<name>`, a serial process. With RANKS
 # it is one CTest test `<name>@<n>` for each number of ranks, run by the project's launcher under this
 # build's mpiexec; the program's main initialises MPI and its exit code is a failure on every rank when
-# a check failed on any. TIMEOUT (60 s unless given) ends the test with all its processes.
+# a check failed on any. TIMEOUT (60 s unless given) ends the test with all its processes. Without
+# FLUVIAL_TESTS it does nothing.
 
-find_package(doctest 2.4 REQUIRED)
-
-foreach(kind serial mpi)
-    add_library(fluvial_${kind}_test_main STATIC EXCLUDE_FROM_ALL "${CMAKE_CURRENT_LIST_DIR}/${kind}_test_main.cpp")
-    target_link_libraries(fluvial_${kind}_test_main PUBLIC fluvial doctest::doctest)
-endforeach()
+if(FLUVIAL_TESTS)
+    find_package(doctest 2.4 REQUIRED)
+    foreach(kind serial mpi)
+        add_library(fluvial_${kind}_test_main STATIC EXCLUDE_FROM_ALL "${CMAKE_CURRENT_LIST_DIR}/${kind}_test_main.cpp")
+        target_link_libraries(fluvial_${kind}_test_main PUBLIC fluvial doctest::doctest)
+    endforeach()
+endif()
 
 function(fluvial_add_test name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;RANKS;LIBRARIES")
@@ -24,6 +26,9 @@ function(fluvial_add_test name)
     endif()
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 60)
+    endif()
+    if(NOT FLUVIAL_TESTS)
+        return()
     endif()
     set(kind serial)
     if(arg_RANKS)
