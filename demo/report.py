@@ -107,8 +107,8 @@ def render(
         lead=escape(
             f"{plan.crystal.atoms:,} atoms of solid argon are heated from "
             f"{record.thermostat[0]:.0f} K to {record.thermostat[-1]:.0f} K at constant volume in "
-            f"a LAMMPS job on {_ranks(plan.writers)}. Every {plan.heating.every} steps it hands its "
-            "atoms to a second, separately launched MPI job on "
+            f"a LAMMPS job on {_ranks(plan.writers)}. Every {plan.heating.every} steps it hands "
+            "its atoms to a second, separately launched MPI job on "
             f"{_ranks(plan.readers)}, which computes the X-ray scattering pattern where the data "
             "lie in shared memory."
         ),
@@ -221,7 +221,8 @@ def _settings_table(plan: Plan, comparison: Comparison) -> str:
         (
             "heating",
             f"{heating.steps:,} steps of {1e15 * heating.timestep * Argon.TIME:.1f} fs: cold hold "
-            f"to step {heating.heating_starts}, linear to step {heating.heating_ends}, hot hold; stochastic velocity rescaling",
+            f"to step {heating.heating_starts}, linear to step {heating.heating_ends}, hot hold; "
+            "stochastic velocity rescaling",
         ),
         ("output", f"every {heating.every} steps: positions and velocities, float64"),
         ("ranks", f"simulation {plan.writers}, analysis {plan.readers}, on {os.cpu_count()} cores"),

@@ -71,13 +71,12 @@ def log_bars(values: Values, width: int, height: int, low: float, high: float) -
 
 
 def decade_labels(height: int, low: float, high: float) -> list[str]:
-    """Return the label of each row of `log_bars`: a power of ten at its row, else nothing."""
+    """Return a label for each row of `log_bars`: a power of ten where its bar ends, or nothing."""
     labels = [""] * height
     span = math.log10(high / low)
-    for exponent in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1):
-        row = int((exponent - math.log10(low)) / span * height)
-        if row < height and not labels[height - 1 - row]:
-            labels[height - 1 - row] = "10" + str(exponent).translate(_RAISED)
+    for exponent in range(math.floor(math.log10(low)) + 1, math.floor(math.log10(high)) + 1):
+        row = math.ceil((exponent - math.log10(low)) / span * height - 1e-9) - 1
+        labels[height - 1 - row] = "10" + str(exponent).translate(_RAISED)
     return labels
 
 

@@ -141,10 +141,12 @@ class FileOutput:
             arrays[name] = component.load_chunk([first], [last - first])
         self._series.flush()
         self.seconds_reading = time.perf_counter() - began
-        return {
-            key: fl.reduce(operator, [arrays[name] for name in inputs[key]], comm=self._comm)
-            for key, operator in operators.items()
-        }
+        results: dict[str, Any] = {}
+        # One pass for each set of arrays; the same order of collective calls on every rank.
+        for names in dict.fromkeys(tuple(inputs[key]) for key in operators):
+            together = {key: op for key, op in operators.items() if tuple(inputs[key]) == names}
+            results |= fl.reduce(together, [arrays[name] for name in names], comm=self._comm)
+        return results
 
     def _component(self, name: str) -> Any:
         _, species, record, axis = name.split("/")
