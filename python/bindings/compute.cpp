@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "fluvial/compute/kernels/kernels.hpp"
+#include "fluvial/compute/operators/mpi_function.hpp"
 #include "fluvial/compute/registry.hpp"
 
 using namespace nanobind::literals;
@@ -173,7 +174,14 @@ void bind_operator(nb::module_& m) {
             [](Builtin* self, nb::object function, nb::handle op, int inputs, nb::object dtype) {
                 new (self) Builtin(python_apply(std::move(function), to_operator(op), inputs, std::move(dtype)));
             },
-            nb::kw_only(), "function"_a, "op"_a, "inputs"_a, "dtype"_a.none());
+            nb::kw_only(), "function"_a, "op"_a, "inputs"_a, "dtype"_a.none())
+        .def(
+            "__init__",
+            [](Builtin* self, std::uintptr_t address, const std::string& dtype, std::uintptr_t datatype) {
+                const auto function = reinterpret_cast<compute::MPIUserFunction>(address);
+                new (self) Builtin(compute::make_mpi_operator(function, dtype_from_name(dtype), datatype));
+            },
+            nb::kw_only(), "address"_a, "dtype"_a, "datatype"_a);
 }
 
 void bind_reduction(nb::module_& m) {
@@ -247,15 +255,20 @@ void bind_compute(nanobind::module_& m) {
     bind_partial(m);
     bind_operator(m);
     bind_reduction(m);
-    m.def("operator_names", [] {
-        std::vector<std::string> names;
-        for (const auto& entry : fluvial::compute::registrations()) {
-            names.emplace_back(entry.name);
-        }
-        return names;
-    });
+    m.def(
+        "operator_names",
+        [] {
+            std::vector<std::string> names;
+            for (const auto& entry : fluvial::compute::registrations()) {
+                names.emplace_back(entry.name);
+            }
+            return names;
+        },
+        "Names in the registry, those that need options included.");
     m.def(
         "dtype_name", [](nb::handle array) { return std::string(name_of(BorrowedArray(array).view().dtype)); },
         "array"_a, "Fluvial's name of an array's dtype. Throws InvalidArgument for one that it does not have.");
-    m.def("kernel_isa", [] { return std::string(fluvial::compute::kernels().isa); });
+    m.def(
+        "kernel_isa", [] { return std::string(fluvial::compute::kernels().isa); },
+        "The instruction set of the kernels in use: 'portable', 'avx2' or 'avx512'.");
 }

@@ -16,25 +16,44 @@ they say otherwise.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from ._core import Builtin, InvalidArgument, operator_names
+from ._core import Builtin, InvalidArgument
 from ._core import Operator as _Native
+from .custom_ops import Apply, FromMPI, Operator
+from .distribution_ops import Counts, Counts2D, Histogram, Histogram2D, Quantile, Top, TopK
 from .structure_factor import StructureFactor
 
 __all__ = [
+    "Apply",
+    "ArgMax",
+    "ArgMin",
+    "Count",
+    "Counts",
+    "Counts2D",
+    "FromMPI",
+    "Histogram",
+    "Histogram2D",
+    "Located",
     "Max",
     "Mean",
     "Min",
+    "Norm",
     "Operator",
+    "Product",
+    "Quantile",
+    "Std",
     "StructureFactor",
     "Sum",
+    "Top",
+    "TopK",
+    "Variance",
     "names",
+    "resolve",
+    "wrap",
 ]
 
 
@@ -47,55 +66,7 @@ def names() -> list[str]:
     >>> "mean" in fl.ops.names()
     True
     """
-    return operator_names()
-
-
-class Operator(ABC):
-    """Base of operators written in Python.
-
-    A subclass says how a state begins, takes in a chunk, merges and ends. With kept axes there is
-    one state for each kept position, and the methods see the reduced axes only. Partial states
-    travel between ranks by pickle. Set the class attribute `inputs` for more than one input array.
-
-    Examples
-    --------
-    The mean of the logarithm:
-
-    >>> import numpy as np, fluvial as fl
-    >>> class LogMean(fl.ops.Operator):
-    ...     def identity(self, shape):
-    ...         return (0.0, 0)
-    ...     def absorb(self, partial, arrays, offset):
-    ...         return partial[0] + np.log(arrays[0]).sum(), partial[1] + arrays[0].size
-    ...     def merge(self, a, b):
-    ...         return a[0] + b[0], a[1] + b[1]
-    ...     def finish(self, partial):
-    ...         return partial[0] / partial[1]
-    >>> float(fl.reduce(LogMean(), np.exp([1.0, 2.0, 3.0])))
-    2.0
-    """
-
-    inputs: int = 1
-
-    @abstractmethod
-    def identity(self, shape: tuple[int, ...]) -> Any:
-        """Return the state that has seen nothing; `shape` is the extent of what will be reduced."""
-
-    @abstractmethod
-    def absorb(self, partial: Any, arrays: list[np.ndarray], offset: tuple[int, ...]) -> Any:
-        """Return the state after one chunk whose first element is at `offset`.
-
-        The arrays are read-only and end with the call: keep copies, not views. None means that
-        `partial` was changed in place.
-        """
-
-    @abstractmethod
-    def merge(self, a: Any, b: Any) -> Any:
-        """Return the state of both; None means that `a` was changed in place. Leave `b` alone."""
-
-    @abstractmethod
-    def finish(self, partial: Any) -> npt.ArrayLike | Mapping[str, npt.ArrayLike]:
-        """Return the result: a number or an array, or several by name."""
+    return list(_BY_NAME)
 
 
 class Sum(Builtin):
@@ -190,14 +161,178 @@ class Max(Builtin):
         super().__init__("max", {"skipna": bool(skipna)})
 
 
+class Product(Builtin):
+    """Product of the elements: int64 or uint64 that wrap as in NumPy, float64 or complex128.
+
+    The product of nothing is 1. Weights are refused.
+
+    Parameters
+    ----------
+    skipna
+        Pass over NaN instead of propagating it.
+
+    Examples
+    --------
+    >>> import numpy as np, fluvial as fl
+    >>> int(fl.reduce("product", np.arange(1, 6)))
+    120
+    """
+
+    def __init__(self, *, skipna: bool = False) -> None:
+        super().__init__("product", {"skipna": bool(skipna)})
+
+
+class Count(Builtin):
+    """Number of elements that the mask includes, int64; weights do not matter.
+
+    Parameters
+    ----------
+    skipna
+        Do not count NaN.
+
+    Examples
+    --------
+    >>> import numpy as np, fluvial as fl
+    >>> int(fl.reduce(fl.ops.Count(skipna=True), np.array([1.0, np.nan, 2.0])))
+    2
+    """
+
+    def __init__(self, *, skipna: bool = False) -> None:
+        super().__init__("count", {"skipna": bool(skipna)})
+
+
+class Located(NamedTuple):
+    """An extremum and where it is."""
+
+    value: Any
+    """NumPy scalar, or array of the kept axes' shape."""
+    coordinates: Any
+    """Tuple of ints, or int64 array (kept shape..., dimensions of the data); global coordinates."""
+
+
+class ArgMin(Builtin):
+    """Smallest element and its global coordinates, of a real dtype; weights do not matter.
+
+    Of equal elements the first in C order wins, a NaN wins over everything, as in NumPy; the same
+    to the bit however the data is split. Of nothing: NaN at -1, an InvalidArgument for integers.
+    Results are `Located`.
+
+    Parameters
+    ----------
+    skipna
+        Pass over NaN.
+
+    Examples
+    --------
+    >>> import numpy as np, fluvial as fl
+    >>> low = fl.reduce("argmin", np.array([[3, 1], [1, 2]]))
+    >>> int(low.value), low.coordinates
+    (1, (0, 1))
+    """
+
+    _name = "argmin"
+
+    def __init__(self, *, skipna: bool = False) -> None:
+        super().__init__(self._name, {"skipna": bool(skipna)})
+
+    def wrap(self, arrays: Mapping[str, np.ndarray]) -> Located:
+        """Return value and coordinates."""
+        where = arrays["coordinates"]
+        one = arrays["value"].ndim == 0
+        return Located(arrays["value"][()], tuple(where.tolist()) if one else where)
+
+
+class ArgMax(ArgMin):
+    """Largest element and its global coordinates; everything else as for `ArgMin`.
+
+    Examples
+    --------
+    >>> import numpy as np, fluvial as fl
+    >>> high = fl.reduce("argmax", np.array([[3, 1], [1, 4]]), over=1)
+    >>> high.value, high.coordinates
+    (array([3, 4]), array([[0, 0],
+           [1, 1]]))
+    """
+
+    _name = "argmax"
+
+
+class Variance(Builtin):
+    """Σw|x - mean|² / (Σw - ddof), float64; for complex dtypes both parts add up.
+
+    Stable: the relative error is about 1e-15 (1 + |mean| / std) (Chan, Golub, LeVeque,
+    doi:10.1080/00031305.1983.10483115). NaN where Σw <= ddof.
+
+    Parameters
+    ----------
+    ddof
+        Degrees of freedom to subtract: 0 for the population, 1 for a sample.
+    skipna
+        Pass over NaN instead of propagating it.
+
+    Examples
+    --------
+    >>> import numpy as np, fluvial as fl
+    >>> float(fl.reduce("variance", np.array([1.0, 2.0, 3.0]) + 1e9))
+    0.6666666666666666
+    """
+
+    _name = "variance"
+
+    def __init__(self, *, ddof: float = 0, skipna: bool = False) -> None:
+        super().__init__(self._name, {"ddof": float(ddof), "skipna": bool(skipna)})
+
+
+class Std(Variance):
+    """Standard deviation: the root of `Variance`, with the same parameters.
+
+    Examples
+    --------
+    >>> import numpy as np, fluvial as fl
+    >>> float(fl.reduce(fl.ops.Std(ddof=1), np.array([1, 2, 3])))
+    1.0
+    """
+
+    _name = "std"
+
+
+class Norm(Builtin):
+    """(Σw|x|^p)^(1/p), float64.
+
+    Parameters
+    ----------
+    p
+        0 counts what is not zero, ``inf`` is the largest magnitude (weights do not matter).
+    skipna
+        Pass over NaN instead of propagating it.
+
+    Examples
+    --------
+    >>> import numpy as np, fluvial as fl
+    >>> float(fl.reduce("norm", np.array([3.0, 4.0])))
+    5.0
+    """
+
+    def __init__(self, p: float = 2, *, skipna: bool = False) -> None:
+        super().__init__("norm", {"p": float(p), "skipna": bool(skipna)})
+
+
 Spec = str | _Native | Operator
 """One operator as the user may give it."""
 
 _BY_NAME: dict[str, type[Builtin]] = {
     "sum": Sum,
-    "mean": Mean,
+    "product": Product,
+    "count": Count,
     "min": Min,
     "max": Max,
+    "argmin": ArgMin,
+    "argmax": ArgMax,
+    "mean": Mean,
+    "variance": Variance,
+    "std": Std,
+    "norm": Norm,
+    "top_k": TopK,
 }
 
 
@@ -232,13 +367,13 @@ def resolve(spec: Spec, *, skipna: bool = False) -> _Native | Operator:
     return spec
 
 
-def wrap(op: _Native | Operator, arrays: Mapping[str, np.ndarray]) -> Any:
+def wrap(op: Spec, arrays: Mapping[str, np.ndarray]) -> Any:
     """Turn the named arrays of a finished reduction into what the user gets.
 
     An operator's own `wrap` decides; without one a lone "value" is returned as a NumPy scalar or
     array, and several arrays as they are.
     """
-    own = getattr(op, "wrap", None)
+    own = getattr(resolve(op) if isinstance(op, str) else op, "wrap", None)
     if own is not None:
         return own(arrays)
     return arrays["value"][()] if set(arrays) == {"value"} else dict(arrays)
