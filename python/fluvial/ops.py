@@ -359,6 +359,13 @@ def resolve(spec: Spec, *, skipna: bool = False) -> _Native | Operator:
                 "arguments are made by their class in fluvial.ops."
             )
         return _BY_NAME[spec](skipna=True) if skipna else _BY_NAME[spec]()
+    methods = "identity", "absorb", "merge", "finish"
+    if isinstance(spec, type) or not all(hasattr(spec, method) for method in methods):
+        hint = "Call the class first." if isinstance(spec, type) else "See fluvial.ops.Operator."
+        raise InvalidArgument(
+            f"not an operator: got {spec!r}; allowed: a name such as 'mean', an object of a class "
+            f"in fluvial.ops, or one with {', '.join(methods)}. {hint}"
+        )
     if skipna:
         raise InvalidArgument(
             f"skipna beside an operator object: got {spec!r}; allowed: a name such as 'mean'. "

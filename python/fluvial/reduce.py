@@ -165,8 +165,9 @@ def _prepare(
 
 def _as_arrays(arrays: Any) -> list[np.ndarray]:
     """One array, or the list of arrays of a call; a list of numbers is one array."""
-    several = isinstance(arrays, list | tuple) and any(hasattr(a, "__array__") for a in arrays)
-    several = several and all(np.ndim(a) > 0 for a in arrays)
+    several = isinstance(arrays, list | tuple) and any(
+        hasattr(a, "__array__") and not isinstance(a, np.generic) for a in arrays
+    )
     return [np.asarray(a) for a in arrays] if several else [np.asarray(arrays)]
 
 
