@@ -33,6 +33,8 @@ from demo.record import Record
 
 OUTPUTS, OUTPUTS_SHORT = 120, 50
 STEPS, STEPS_SHORT = 1200, 500
+COLUMNS = 120
+"""Of what is printed when it is not a terminal that it goes to."""
 STREAM = "melting-argon"
 JOB_FAILED, PHYSICS_WRONG, INTERRUPTED = 1, 3, 130
 HERE = pathlib.Path(__file__).resolve().parent
@@ -72,6 +74,8 @@ def main(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=COLUMNS)
     with contextlib.suppress(ValueError):  # not the main thread: whoever runs us handles signals
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)

@@ -34,7 +34,7 @@ class View(Protocol):
 
 
 class PlainView:
-    """Prints a line at each phase and then one every `interval` seconds.
+    """Prints a line at each phase and then one a job every `interval` seconds.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class PlainView:
 
     def __init__(self, plan: Plan, console: Console, interval: float = 2.0):
         self._plan, self._console, self._interval = plan, console, interval
-        self._last = 0.0
+        self._last: dict[str, float] = {}
 
     def __enter__(self) -> PlainView:
         return self
@@ -59,12 +59,13 @@ class PlainView:
     def phase(self, title: str, jobs: list[str]) -> None:
         """Print the phase's title."""
         self._console.print(title)
-        self._last = 0.0
+        self._last = {}
 
     def event(self, job: str, event: Event) -> None:
         """Print an output's figures when the last line is old enough."""
-        if event["event"] == "output" and time.monotonic() - self._last >= self._interval:
-            self._last = time.monotonic()
+        now = time.monotonic()
+        if event["event"] == "output" and now - self._last.get(job, -1e9) >= self._interval:
+            self._last[job] = now
             figures = [f"  {job:10}", f"step {event['step']:>6} of {self._plan.heating.steps}"]
             figures += [f"{event['temperature']:6.1f} K"] if "temperature" in event else []
             figures += [f"S(111) {event['peaks'][0]:9.1f}"] if "peaks" in event else []

@@ -18,7 +18,7 @@ from demo.record import Floats, Record
 Q_MAX = 14.0
 """Of all q vectors, in the inverse unit of position; 4.1 1/Å for argon, past (222)."""
 Q_EDGES = np.linspace(0.0, Q_MAX, 141)
-SPEED_EDGES = np.linspace(0.0, 6.5, 66)
+SPEED_EDGES = np.linspace(0.0, 8.0, 81)
 """Bins of speed in the unit of velocity."""
 BOLTZMANN = 1.380649e-23
 ANGSTROM, PICOSECOND = 1e-10, 1e-12

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-import pytest
+import io
 
-from demo.launch import heating_of, parse_ranks
+import pytest
+from rich.console import Console
+
+from demo.launch import PHYSICS_WRONG, conclude, heating_of, parse_ranks
 
 
 @pytest.mark.parametrize(
@@ -32,3 +35,19 @@ def test_steps_become_whole_outputs(steps, short):
 def test_too_few_steps_are_refused():
     with pytest.raises(ValueError, match="299"):
         heating_of(299, False)
+
+
+@pytest.mark.parametrize("melts", [True, False])
+def test_the_exit_code_tells_whether_the_physics_is_right(
+    tmp_path, plan, record, comparison, melts
+):
+    if not melts:
+        record.peaks[:] = record.peaks[0]
+    for name in ("stream.npz", "files.npz"):
+        record.save(tmp_path / name)
+    console = Console(file=io.StringIO(), width=140)
+    assert conclude(plan, comparison, tmp_path, console) == (0 if melts else PHYSICS_WRONG)
+    printed = console.file.getvalue()
+    assert ("✗" in printed) == (not melts)
+    assert str(tmp_path / "report.html") in printed
+    assert (tmp_path / "report.html").exists()
