@@ -163,6 +163,7 @@ def _draw_marks(axis: Any, marks: Sequence[tuple[float, str]]) -> None:
             textcoords="offset points",
             ha="right",
             fontsize=7.5,
+            bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"},
         )
 
 

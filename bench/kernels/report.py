@@ -20,10 +20,13 @@ TURNS = (READ_LOOP, FLUVIAL, NUMPY)
 OPS = ("sum", "min", "max", "mean")
 DTYPES = ("float32", "float64")
 LEVELS = ("L2", "L3", "memory")
+CALL, CALL_BYTES = "call", 64
 ATOMS = 32_000
 SCATTERING = ("Fluvial, float64", "NumPy, factored", "Fluvial, float32", "NumPy, direct")
 
 THROUGHPUT = Metric("throughput", "GB/s", True)
+KERNEL = Metric("kernel throughput", "GB/s", True)
+CALL_TIME = Metric("time of a call", "us", False)
 SCATTERED = Metric("atoms times q", "1e9/s", True)
 EXPECTED_RATIO = 1 / 1.3
 _AGREEMENT = 1e-4
@@ -70,9 +73,26 @@ class Figures:
         times = self.seconds.get((case, who))
         return Sample.of(case.bytes / s / 1e9 for s in times) if times else None
 
+    def call_s(self, case: Case, who: str) -> float:
+        """Return the time of the same call on next to nothing, 0 when it was not measured."""
+        times = self.seconds.get((Case(case.op, case.dtype, CALL, CALL_BYTES), who))
+        return Sample.of(times).median if times else 0.0
+
+    def kernel(self, case: Case, who: str) -> Sample | None:
+        """Return GB/s of one contestant in one case without the time of the call itself."""
+        times = self.seconds.get((case, who))
+        if not times:
+            return None
+        call_s = min(self.call_s(case, who), 0.9 * min(times))
+        return Sample.of(case.bytes / (s - call_s) / 1e9 for s in times)
+
     def cases(self) -> list[Case]:
-        """Return the cases measured, in the order of the contest."""
-        return list(dict.fromkeys(case for case, _ in self.seconds))
+        """Return the cases of arrays that were measured, in the order of the contest."""
+        return list(dict.fromkeys(case for case, _ in self.seconds if case.level != CALL))
+
+    def calls(self) -> list[Case]:
+        """Return the cases of next to nothing."""
+        return list(dict.fromkeys(case for case, _ in self.seconds if case.level == CALL))
 
 
 def records(figures: Figures) -> list[Record]:
@@ -86,6 +106,19 @@ def records(figures: Figures) -> list[Record]:
         for peer in (READ_LOOP, NUMPY):
             theirs = figures.throughput(case, peer)
             found.append(compare("kernels", case.op, params, THROUGHPUT, ours, peer, theirs))
+        kernel = figures.kernel(case, FLUVIAL) or ours
+        theirs = figures.kernel(case, READ_LOOP)
+        found.append(compare("kernels", case.op, params, KERNEL, kernel, READ_LOOP, theirs))
+    for case in figures.calls():
+        times = {
+            who: Sample.of(s * 1e6 for s in figures.seconds[case, who])
+            for who in (FLUVIAL, NUMPY)
+            if (case, who) in figures.seconds
+        }
+        if FLUVIAL in times:
+            params = {"bytes": case.bytes, "dtype": case.dtype, "level": case.level}
+            ours, theirs = times[FLUVIAL], times.get(NUMPY)
+            found.append(compare("kernels", case.op, params, CALL_TIME, ours, NUMPY, theirs))
     for who, rates in figures.scattered.items():
         if who.startswith(FLUVIAL):
             params = {
@@ -109,7 +142,7 @@ def show(console: Console, figures: Figures, header: dict[str, Any]) -> None:
     """Print the machine, the tables, and which cases miss 1.3 times the time of reading."""
     console.print(machine_line(header))
     table = Table(title="Reductions: median (min–max)", title_justify="left", box=SIMPLE)
-    for name in ("", "array", "dtype", *TURNS, "time ÷ read loop", "NumPy time ÷ ours"):
+    for name in ("", "array", "dtype", *TURNS, "kernel ÷ reading", "NumPy time ÷ ours"):
         table.add_column(name, justify="right", no_wrap=True)
     misses = []
     for case in figures.cases():
@@ -117,15 +150,25 @@ def show(console: Console, figures: Figures, header: dict[str, Any]) -> None:
         ours, read, theirs = (samples[who] for who in (FLUVIAL, READ_LOOP, NUMPY))
         if ours is None or read is None or theirs is None:
             continue
-        slower = read.median / ours.median
+        kernel, reading = figures.kernel(case, FLUVIAL), figures.kernel(case, READ_LOOP)
+        slower = (reading or read).median / (kernel or ours).median
         if slower > 1 / EXPECTED_RATIO:
             misses.append(f"{case.op} {case.dtype} {case.level} ({slower:.2f}×)")
         cells = [spread(samples[who] or ours, THROUGHPUT) for who in TURNS]
         ahead = f"{ours.median / theirs.median:.2f}×"
         label = f"{case.level}, {size_label(case.bytes)}"
         table.add_row(case.op, label, case.dtype, *cells, f"{slower:.2f}×", ahead)
-    table.caption = quantity(THROUGHPUT)
+    table.caption = (
+        f"{quantity(THROUGHPUT)}; kernel ÷ reading: of times, those of a call subtracted"
+    )
     console.print(table)
+    calls = [figures.call_s(case, FLUVIAL) * 1e6 for case in figures.calls()]
+    numpy_calls = [figures.call_s(case, NUMPY) * 1e6 for case in figures.calls()]
+    if calls:
+        console.print(
+            f"a call on 8 elements: Fluvial {min(calls):.1f}–{max(calls):.1f} µs, "
+            f"NumPy {min(numpy_calls):.1f}–{max(numpy_calls):.1f} µs"
+        )
     table = Table(title=f"S(q) of {ATOMS} atoms", title_justify="left", box=SIMPLE)
     for name in ("", "q vectors", "1e9 atoms times q a second"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -165,19 +208,26 @@ def layout(header: dict[str, Any]) -> Layout:
         title="Reductions beside reading the same memory, and beside NumPy",
         subtitle=(
             f"{machine['cpu']}, Linux {machine['kernel']}; Fluvial "
-            f"{software.get('fluvial', '—')}; one core; medians, Python calls included"
+            f"{software.get('fluvial', '—')}; one core; medians"
         ),
         panels=(
             Bars(
-                "Speed over that of a read loop",
+                "Kernels beside a read loop (calls subtracted)",
                 "time of reading ÷ time",
-                THROUGHPUT.name,
+                KERNEL.name,
                 "level",
                 series,
                 READ_LOOP,
                 mark,
             ),
-            Bars("Times faster than NumPy", "ratio", THROUGHPUT.name, "level", series, NUMPY),
+            Bars(
+                "Times faster than NumPy (whole calls)",
+                "ratio",
+                THROUGHPUT.name,
+                "level",
+                series,
+                NUMPY,
+            ),
             Bars(
                 f"S(q) of {ATOMS} atoms: times faster",
                 "ratio",

@@ -83,7 +83,7 @@ def contestants(count: int, order_max: int) -> dict[str, tuple[int, Callable[[],
         op = fluvial.ops.StructureFactor(box=box, q_max=q_max, precision=precision)
         if len(op.q) != len(hkl):
             raise RuntimeError(f"Fluvial has {len(op.q)} q vectors, expected {len(hkl)}")
-        return lambda: float(np.mean(fluvial.reduce(op, [atoms.x, atoms.y, atoms.z]).value))
+        return lambda: float(np.mean(fluvial.reduce(op, [atoms.x, atoms.y, atoms.z]).s))
 
     return {
         "Fluvial, float64": (len(hkl), ours("float64")),
