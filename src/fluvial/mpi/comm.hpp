@@ -86,14 +86,18 @@ class Comm {
     void send(std::span<const std::byte> bytes, int destination, int tag) const;
     /// The next message from `source` with `tag`, whatever its length. Blocking.
     std::vector<std::byte> recv(int source, int tag) const;
+    /// The same, but TimedOut at the deadline.
+    std::vector<std::byte> recv(int source, int tag, const Deadline& deadline) const;
     /// As send, but local: returns at once with a Request that owns `bytes`.
     Request isend(std::vector<std::byte> bytes, int destination, int tag) const;
     /// As above, from memory that `owner` keeps alive and unchanged until the Request is complete:
     /// no copy.
     Request isend(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                   int destination, int tag) const;
-    /// Receives up to `bytes_max` into a buffer that the Request owns. Local. A longer message is a
-    /// SystemError when it is waited for.
+    /// Posts a receive of up to `bytes_max` bytes into a buffer that the Request owns. Local. A
+    /// longer message is an error of the program: a SystemError when it is waited for, except that
+    /// Open MPI 4.1 corrupts memory when the message is also past its eager limit (4 KiB on one
+    /// host). Use recv where the length is not known.
     Request irecv(Index bytes_max, int source, int tag) const;
 
     /// Frees the communicator. Collective; local and free of messages when serial, closed or after

@@ -43,6 +43,24 @@ Request post_send(std::vector<std::byte> owned, std::span<const std::byte> pinne
                          std::move(owned), owner, start);
 }
 
+std::string incoming(int source, int tag) {
+    return text("receive a message from rank ", source, " (tag ", tag, ")");
+}
+
+/// A message that was matched by a probe, into a buffer of its length and the spare byte of
+/// Role::Receive.
+Request receive_matched(MPI_Message message, MPI_Status& status, std::string what) {
+    MPI_Count length = 0;
+    check(MPI_Get_elements_x(&status, MPI_BYTE, &length), what);
+    const auto start = [&](std::span<std::byte> buffer, MPI_Request* request) {
+        const Payload payload(static_cast<Index>(length));
+        return MPI_Imrecv(buffer.data(), payload.count, payload.type.handle(), &message, request);
+    };
+    return Request::post(Request::Role::Receive, std::move(what),
+                         std::vector<std::byte>(static_cast<std::size_t>(length) + 1), nullptr,
+                         start);
+}
+
 }  // namespace
 
 void Comm::send(std::span<const std::byte> bytes, int destination, int tag) const {
@@ -54,16 +72,32 @@ void Comm::send(std::span<const std::byte> bytes, int destination, int tag) cons
 
 std::vector<std::byte> Comm::recv(int source, int tag) const {
     const MPI_Comm comm = checked(*this, source, tag, "source");
-    const std::string what = text("receive a message from rank ", source, " (tag ", tag, ")");
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status;
-    check(MPI_Mprobe(source, tag, comm, &message, &status), what);
-    MPI_Count length = 0;
-    check(MPI_Get_elements_x(&status, MPI_BYTE, &length), what);
-    std::vector<std::byte> bytes(static_cast<std::size_t>(length));
-    const Payload payload(static_cast<Index>(length));
-    check(MPI_Mrecv(bytes.data(), payload.count, payload.type.handle(), &message, &status), what);
-    return bytes;
+    check(MPI_Mprobe(source, tag, comm, &message, &status), incoming(source, tag));
+    Request request = receive_matched(message, status, incoming(source, tag));
+    request.wait();
+    return request.take();
+}
+
+std::vector<std::byte> Comm::recv(int source, int tag, const Deadline& deadline) const {
+    const MPI_Comm comm = checked(*this, source, tag, "source");
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    const auto arrived = [&] {
+        int found = 0;
+        check(MPI_Improbe(source, tag, comm, &found, &message, &status), incoming(source, tag));
+        return found != 0;
+    };
+    wait_for(arrived, deadline, incoming(source, tag));
+    Request request = receive_matched(message, status, incoming(source, tag));
+    try {
+        request.wait(deadline);
+    } catch (const TimedOut&) {
+        request.abandon();  // the sender stopped in the middle: nobody is left to wait for the rest
+        throw;
+    }
+    return request.take();
 }
 
 Request Comm::isend(std::vector<std::byte> bytes, int destination, int tag) const {
@@ -92,9 +126,9 @@ Request Comm::irecv(Index bytes_max, int source, int tag) const {
         return MPI_Irecv(buffer.data(), payload.count, payload.type.handle(), source, tag, comm,
                          request);
     };
-    return Request::post(
-        Request::Role::Receive, text("receive a message from rank ", source, " (tag ", tag, ")"),
-        std::vector<std::byte>(static_cast<std::size_t>(bytes_max)), nullptr, start);
+    return Request::post(Request::Role::Receive, incoming(source, tag),
+                         std::vector<std::byte>(static_cast<std::size_t>(bytes_max) + 1), nullptr,
+                         start);
 }
 
 }  // namespace fluvial::mpi

@@ -15,6 +15,26 @@
 
 namespace fluvial::mpi {
 
+void wait_for(const std::function<bool()>& done, const Deadline& deadline, std::string_view what) {
+    constexpr int spins = 100;
+    constexpr int yields = 2000;
+    constexpr std::int64_t nap_ns = 200'000;
+    for (int tests = 0; !done(); ++tests) {
+        if (deadline.passed()) {
+            throw TimedOut(Problem{text("MPI did not ", what, " in time"), "", "",
+                                   "A rank of this job is late, stopped or dead: look at the job, "
+                                   "or raise the time-out"});
+        }
+        if (tests < spins) continue;
+        if (tests < yields) {
+            sched_yield();
+            continue;
+        }
+        const timespec nap{0, static_cast<long>(std::min(deadline.left_ns(), nap_ns))};
+        nanosleep(&nap, nullptr);
+    }
+}
+
 struct Request::State {
     Role role;
     std::string what;
@@ -29,6 +49,8 @@ struct Request::State {
         if (role != Role::Receive) return;
         MPI_Count received = 0;
         check(MPI_Get_elements_x(&status, MPI_BYTE, &received), "count the bytes received");
+        // The last byte is a sentinel: Open MPI 4.1 cuts messages of a rank to itself in silence.
+        if (received >= static_cast<MPI_Count>(buffer.size())) check(MPI_ERR_TRUNCATE, what);
         buffer.resize(static_cast<std::size_t>(received));
     }
 };
@@ -40,8 +62,8 @@ void Request::Drop::operator()(State* state) const {
     }
     std::fprintf(stderr,
                  "fluvial: a Request was destroyed in flight (%s); its memory is kept until the "
-                 "process ends. "
-                 "Wait for it first.\n",
+                 "process ends. Wait for "
+                 "it first.\n",
                  state->what.c_str());
     Request request;
     request.state_.reset(state);
@@ -81,25 +103,7 @@ void Request::wait() {
 }
 
 void Request::wait(const Deadline& deadline) {
-    constexpr int spins = 100;
-    constexpr int yields = 2000;
-    constexpr long nap_ns = 200'000;
-    for (int tests = 0; !test(); ++tests) {
-        if (deadline.passed()) {
-            throw TimedOut(
-                Problem{text("MPI did not ", state_->what, " in time"), "", "",
-                        "A rank of this job is late, stopped or dead: look at the job, or raise "
-                        "the time-out"});
-        }
-        if (tests < spins) continue;
-        if (tests < yields) {
-            sched_yield();
-            continue;
-        }
-        const timespec nap{0,
-                           static_cast<long>(std::min<std::int64_t>(deadline.left_ns(), nap_ns))};
-        nanosleep(&nap, nullptr);
-    }
+    wait_for([this] { return test(); }, deadline, state_ ? state_->what : "");
 }
 
 std::vector<std::byte> Request::take() {

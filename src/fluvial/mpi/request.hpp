@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <mpi.h>
@@ -15,6 +16,11 @@
 #include "fluvial/describe/coordinates.hpp"
 
 namespace fluvial::mpi {
+
+/// Blocking until `done` returns true: spins briefly, then yields, then sleeps up to 200 us between
+/// calls, so that more ranks than cores do not crawl. At the deadline throws TimedOut, "MPI did not
+/// WHAT in time". Local.
+void wait_for(const std::function<bool()>& done, const Deadline& deadline, std::string_view what);
 
 /// Move-only. Owns its buffer (`take` hands it out after completion) or pins the caller's. Test or
 /// wait before it goes out of scope: a Request destroyed in flight warns on stderr, and its memory
@@ -27,7 +33,9 @@ class Request {
   public:
     /// Nothing in flight: complete, with an empty buffer.
     Request() = default;
-    /// Whether the operation fills the buffer with a message, to whose length it is then cut.
+    /// What the buffer is for. Receive: for a message at least one byte shorter than the buffer,
+    /// which is then cut to the message's length; a message that fills it was too long, a
+    /// SystemError.
     enum class Role { Receive, Other };
     /// Posts an operation: `start` gets the buffer and the handle to fill, and returns MPI's error
     /// code. `what` completes error messages ("MPI could not …"). `pinned` owns further memory that
@@ -41,9 +49,8 @@ class Request {
     bool test();
     /// Blocking, without limit.
     void wait();
-    /// Blocking until `deadline`: spins briefly, then yields, then sleeps up to 200 us between
-    /// tests, so that more ranks than cores do not crawl. Throws TimedOut that names the operation;
-    /// it then still is in flight and can be waited for again.
+    /// Blocking until `deadline`, in the manner of wait_for. After TimedOut the operation still is
+    /// in flight and can be waited for again.
     void wait(const Deadline& deadline);
     /// The buffer: what arrived (cut to the length received), or what was sent. Local. Throws
     /// InvalidArgument while in flight.

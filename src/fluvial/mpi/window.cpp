@@ -27,7 +27,7 @@ struct Window::State {
         Index bytes;
     };
 
-    MPI_Win handle = MPI_WIN_NULL;  // also MPI_WIN_NULL on a serial Comm
+    MPI_Win handle = MPI_WIN_NULL;  // null for a single rank, which does without MPI
     bool open = true;
     bool shared = false;
     int rank = 0;
@@ -70,7 +70,7 @@ Window Window::allocate_shared(const Comm& host, Index bytes) {
                         "ranks of one host", "Pass comm.split_by_host()"});
         }
     });
-    if (host.serial()) {
+    if (host.size() == 1) {
         const std::shared_ptr<std::byte[]> own(new std::byte[static_cast<std::size_t>(bytes)]);
         state.parts = {{own.get(), bytes}};
         state.owner = own;
@@ -99,7 +99,8 @@ Window Window::create(const Comm& comm, std::span<std::byte> memory,
     state.rank = comm.rank();
     state.owner = std::move(owner);
     const Index own = static_cast<Index>(memory.size());
-    if (comm.serial()) {
+    // Open MPI 4.1 has no one-sided component for a single rank under MPI_THREAD_MULTIPLE.
+    if (comm.size() == 1) {
         state.parts = {{memory.data(), own}};
         return window;
     }

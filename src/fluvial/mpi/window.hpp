@@ -10,8 +10,9 @@
 
 namespace fluvial::mpi {
 
-/// Move-only; to be closed by all ranks together, before its Comm. Works on a serial Comm, without
-/// MPI. Failures of MPI are SystemErrors; using a closed Window is an InvalidArgument.
+/// Move-only; to be closed by all ranks together, before its Comm. On a Comm of one rank it is
+/// plain memory, without MPI. Failures of MPI are SystemErrors; using a closed Window is an
+/// InvalidArgument.
 ///
 ///     Window window = Window::create(comm, memory, owner);
 ///     {
