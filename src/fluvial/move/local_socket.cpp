@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "fluvial/base/interrupt.hpp"
+
 namespace fluvial::move {
 namespace {
 
@@ -39,6 +41,16 @@ bool wait_for_input(int fd, int timeout_ms) {
     return ::poll(&poll_one, 1, timeout_ms) > 0;
 }
 
+/// `call`, again when a signal broke it off.
+template <class Call>
+ssize_t uninterrupted(Call call) {
+    ssize_t result = 0;
+    do {
+        result = call();
+    } while (result < 0 && errno == EINTR);
+    return result;
+}
+
 void send_packet(int fd, std::span<const std::byte> bytes, std::span<const int> descriptors) {
     iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * descriptors_max)] = {};
@@ -54,7 +66,7 @@ void send_packet(int fd, std::span<const std::byte> bytes, std::span<const int> 
         rights->cmsg_len = CMSG_LEN(descriptors.size_bytes());
         std::memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size_bytes());
     }
-    if (::sendmsg(fd, &header, MSG_NOSIGNAL) < 0) {
+    if (uninterrupted([&] { return ::sendmsg(fd, &header, MSG_NOSIGNAL); }) < 0) {
         throw PeerLost(Problem{"the peer closed the connection", std::strerror(errno), "", ""});
     }
 }
@@ -69,7 +81,7 @@ Bytes receive_packet(int fd, std::vector<Descriptor>& descriptors) {
     header.msg_iovlen = 1;
     header.msg_control = control;
     header.msg_controllen = sizeof control;
-    const ssize_t got = ::recvmsg(fd, &header, MSG_CMSG_CLOEXEC);
+    const ssize_t got = uninterrupted([&] { return ::recvmsg(fd, &header, MSG_CMSG_CLOEXEC); });
     if (got <= 0) {
         throw PeerLost(Problem{"the peer closed the connection", got < 0 ? std::strerror(errno) : "end of file", "", ""});
     }
@@ -124,9 +136,13 @@ void LocalSocket::send(std::span<const std::byte> bytes, const std::vector<int>&
 
 Message LocalSocket::receive(const Deadline& deadline) {
     const auto wait = [&] {
-        const int left_ms = static_cast<int>(std::min<std::int64_t>(deadline.left_ns() / 1'000'000 + 1, 3'600'000));
-        if (!wait_for_input(descriptor_.get(), left_ms)) {
-            throw TimedOut("the peer accepted the connection but did not answer in time");
+        constexpr std::int64_t look_ms = 100;
+        while (!wait_for_input(descriptor_.get(),
+                               static_cast<int>(std::min(deadline.left_ns() / 1'000'000 + 1, look_ms)))) {
+            if (deadline.passed()) {
+                throw TimedOut("the peer accepted the connection but did not answer in time");
+            }
+            check_interrupt();
         }
     };
     Message message;
@@ -137,7 +153,11 @@ Message LocalSocket::receive(const Deadline& deadline) {
     message.bytes.assign(first.begin() + sizeof expected, first.end());
     while (message.descriptors.size() < expected) {
         wait();
+        const std::size_t before = message.descriptors.size();
         receive_packet(descriptor_.get(), message.descriptors);
+        if (message.descriptors.size() == before) {  // else a hostile peer could keep us here for ever
+            throw Error(Problem{"a peer promised more descriptors than it sends", text(before), text(expected), ""});
+        }
     }
     return message;
 }

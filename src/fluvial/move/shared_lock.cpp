@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <ctime>
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
@@ -26,8 +27,18 @@ void SharedMutex::initialise() {
     }
 }
 
-void SharedMutex::lock() {
-    const int error = pthread_mutex_lock(&mutex_);
+void SharedMutex::lock(double timeout_s) {
+    int error = pthread_mutex_trylock(&mutex_);
+    if (error == EBUSY) {
+        const std::int64_t until_ns = now_ns() + static_cast<std::int64_t>(timeout_s * 1e9);
+        const timespec until{until_ns / 1'000'000'000, until_ns % 1'000'000'000};
+        error = pthread_mutex_clocklock(&mutex_, CLOCK_MONOTONIC, &until);
+    }
+    if (error == ETIMEDOUT) {
+        throw PeerStalled(Problem{"a process of this stream was stopped while it changed their common state",
+                                  text("thread ", mutex_.__data.__owner, ", for more than ", timeout_s, " s"), "",
+                                  "Let it go on (SIGCONT) or kill it, then try again"});
+    }
     if (error == EOWNERDEAD) {
         pthread_mutex_consistent(&mutex_);
     } else if (error != 0) {

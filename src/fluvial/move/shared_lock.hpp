@@ -15,7 +15,9 @@ class SharedMutex {
 public:
     /// Once, by the process that creates the memory.
     void initialise();
-    void lock();
+    /// Throws PeerStalled after `timeout_s`: its owner was stopped (SIGSTOP) inside a critical section, which lasts
+    /// microseconds otherwise. The mutex is then as before, and may be tried again once that process runs.
+    void lock(double timeout_s = 10);
     void unlock();
 
 private:

@@ -7,6 +7,7 @@
 /// group needs the step; bits and needs of dead processes are dropped by whoever notices the death (membership.hpp).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <span>
@@ -177,10 +178,12 @@ private:
     Layout layout_{};
 };
 
-/// Holds the mutex of a control block.
+/// Holds the mutex of a control block. Throws PeerStalled when another process was stopped while it held it.
 class ControlLock {
 public:
-    explicit ControlLock(const ControlBlock& control) : mutex_(control.header().mutex) { mutex_.lock(); }
+    explicit ControlLock(const ControlBlock& control) : mutex_(control.header().mutex) {
+        mutex_.lock(std::max(control.header().stall_timeout_s, 1.0));
+    }
     ~ControlLock() { mutex_.unlock(); }
     ControlLock(const ControlLock&) = delete;
     ControlLock& operator=(const ControlLock&) = delete;

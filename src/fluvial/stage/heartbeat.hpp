@@ -27,9 +27,10 @@ private:
     std::thread thread_;
 };
 
-/// Often enough that a busy host does not look like a stopped process.
+/// Often enough that a busy host does not look like a stopped process, also to a peer whose own stall_timeout is the
+/// shortest that is allowed.
 inline double beat_interval_s(double stall_timeout_s) {
-    return stall_timeout_s / 10 < 0.2 ? stall_timeout_s / 10 : 0.2;
+    return stall_timeout_s / 10 < 0.05 ? stall_timeout_s / 10 : 0.05;
 }
 
 }  // namespace fluvial::stage

@@ -37,8 +37,11 @@ void HostService::run() {
             serve(*socket);
         }
         if (now_ns() - looked_ns > look_ns) {
-            const ControlLock lock(control_);
-            reap(control_);
+            try {
+                const ControlLock lock(control_);
+                reap(control_);
+            } catch (const PeerStalled&) {  // a peer is stopped inside its critical section: look again later
+            }
             looked_ns = now_ns();
         }
     }
@@ -93,7 +96,14 @@ AttachReply HostService::admit_reader(const AttachRequest& request) {
     if (control_.group(group).state != GroupState::Joining) {
         throw PeerLost("the reader job that this rank belongs to is not joining the stream any more");
     }
-    return {open_reader(control_, group, request.rank, request.pid), group};
+    try {
+        return {open_reader(control_, group, request.rank, request.pid), group};
+    } catch (const Error&) {
+        if (request.group < 0) {
+            close_group(control_, group);
+        }
+        throw;
+    }
 }
 
 }  // namespace fluvial::stage

@@ -115,6 +115,11 @@ int open_group(const ControlBlock& control, int size, Start start) {
                         text(groups_max, " at a time"), "Close one of them first"});
 }
 
+void close_group(const ControlBlock& control, int group) {
+    unsubscribe(control, group);
+    control.group(group).state = GroupState::Free;
+}
+
 int open_reader(const ControlBlock& control, int group, int rank, std::uint32_t pid) {
     ControlHeader& header = control.header();
     for (int i = 0; i < readers_max; ++i) {

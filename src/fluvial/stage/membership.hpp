@@ -13,6 +13,9 @@ namespace fluvial::stage {
 /// places are taken.
 int open_group(const ControlBlock& control, int size, Start start);
 
+/// Takes back open_group for a group that no rank has a cell of.
+void close_group(const ControlBlock& control, int group);
+
 /// A cell for one rank of a group, which it must then take with activate_reader. Throws Error when none is free.
 int open_reader(const ControlBlock& control, int group, int rank, std::uint32_t pid);
 

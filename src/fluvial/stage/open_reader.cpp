@@ -2,6 +2,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "fluvial/base/error.hpp"
@@ -16,6 +17,7 @@
 namespace fluvial::stage {
 namespace {
 
+/// The writer serves one client at a time, each within 2 s.
 constexpr double attach_timeout_s = 30;
 
 /// The writer may be about to start: polls for its contact file.
@@ -80,12 +82,16 @@ Seat::Seat(ControlBlock block, std::vector<move::MemoryFile> arena_files, int ce
 
 Seat::~Seat() {
     heartbeat.reset();
-    const ControlLock lock(control);
-    if (control.reader(cell).state == MemberState::Active) {
-        leave(control, cell);
+    try {
+        const ControlLock lock(control);
+        if (control.reader(cell).state == MemberState::Active) {
+            leave(control, cell);
+        }
+        alive = {};
+        vacate(control, cell);
+    } catch (const Error&) {
+        // A peer is stopped inside its critical section. Our alive lock goes now, and the others clear up after us.
     }
-    alive = {};
-    vacate(control, cell);
 }
 
 std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const mpi::Comm& comm,
@@ -98,7 +104,8 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
     const auto attach_rank = [&] {
         const AttachRequest request{Role::ReaderRank, comm.rank(), comm.size(), group, options.start,
                                     static_cast<std::uint32_t>(::getpid())};
-        Attachment attached = attach(contact, request, {}, Deadline(attach_timeout_s));
+        Attachment attached =
+            attach(contact, request, {}, Deadline(std::clamp(options.rendezvous_timeout_s, 2.5, attach_timeout_s)));
         group = attached.reply.group;
         state->seat = take_seat(std::move(attached));
     };

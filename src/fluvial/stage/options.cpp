@@ -52,9 +52,9 @@ void validate(const std::string& name, const WriterOptions& options) {
         throw InvalidArgument(Problem{"queue_steps is out of range", text(options.queue_steps),
                                       text("1 to ", queue_steps_max), "A step being written counts as one"});
     }
-    if (options.queue_bytes < 0) {
+    if (options.queue_bytes < 0 || options.queue_bytes > queue_bytes_max) {
         throw InvalidArgument(Problem{"queue_bytes is out of range", text(options.queue_bytes),
-                                      "1 or more, or 0 for a quarter of this host's memory", ""});
+                                      text("1 to ", queue_bytes_max, ", or 0 for a quarter of this host's memory"), ""});
     }
     if (options.readers < 0 || options.readers > 32) {
         throw InvalidArgument(Problem{"readers is out of range", text(options.readers), "0 to 32 reader jobs", ""});

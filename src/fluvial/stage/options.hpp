@@ -34,7 +34,7 @@ struct WriterOptions {
     StalledPolicy on_stalled_reader = StalledPolicy::Evict;
     /// Reader jobs that open() waits for.
     int readers = 1;
-    std::string directory;  ///< of the contact file; empty: FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR or "."
+    std::string directory{};  ///< of the contact file; empty: FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR or "."
     double rendezvous_timeout_s = 60;
     double step_timeout_s = 300;
     double stall_timeout_s = 10;
@@ -42,7 +42,7 @@ struct WriterOptions {
 
 struct ReaderOptions {
     Start start = Start::Oldest;
-    std::string directory;
+    std::string directory{};
     double rendezvous_timeout_s = 60;
     double step_timeout_s = 300;
     double stall_timeout_s = 10;
@@ -60,5 +60,7 @@ Start start_from_name(const std::string& name);
 std::int64_t effective_queue_bytes(const WriterOptions& options);
 
 inline constexpr int queue_steps_max = 512;
+/// 8 TiB: every rank reserves a multiple of it as address space, of which a process has 128 TiB.
+inline constexpr std::int64_t queue_bytes_max = std::int64_t{1} << 43;
 
 }  // namespace fluvial::stage

@@ -19,9 +19,11 @@ std::optional<int> reason_to_stop(const Reader::State& r) {
     const ControlBlock& control = r.seat->control;
     const ControlHeader& header = control.header();
     const GroupCell& group = control.group(static_cast<int>(control.reader(r.seat->cell).group));
-    const bool subscribed = group.state == GroupState::Active || group.state == GroupState::Leaving;
-    if (subscribed && header.failure.set == 0 && header.writers_closed == header.writer_ranks &&
-        group.next_step >= header.counters.complete_end) {
+    // An active group has been given every step that is left for it (take came first): the highest complete ones may
+    // have been discarded. One that a rank has left is at the end only if it has seen them all.
+    const bool at_end = group.state == GroupState::Active || (group.state == GroupState::Leaving &&
+                                                              group.next_step >= header.counters.complete_end);
+    if (at_end && header.failure.set == 0 && header.writers_closed == header.writer_ranks) {
         return end_of_stream;
     }
     if (group.state == GroupState::Evicted) {

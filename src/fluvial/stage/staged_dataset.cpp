@@ -53,8 +53,12 @@ void gather(const Part& part, const Selection& selection, DType dtype, const Mut
 }  // namespace
 
 Lease::~Lease() {
-    const ControlLock lock(seat->control);
-    release_lease(seat->control, seat->cell, slot);
+    try {
+        const ControlLock lock(seat->control);
+        release_lease(seat->control, seat->cell, slot);
+    } catch (const Error&) {
+        // A peer is stopped inside its critical section. The lease goes with the seat.
+    }
 }
 
 StagedDataset::StagedDataset(std::string name, const DatasetRecord& record, std::shared_ptr<Source> source)

@@ -116,6 +116,18 @@ bool make_room(const ControlBlock& control) {
     return true;
 }
 
+/// Slots that only discarded steps may take, while their ranks pass by: so a writer that would rather discard than
+/// wait need not wait for readers that hold views of all the others.
+int slots_reserved(const ControlBlock& control) {
+    return control.header().full == FullPolicy::Block ? 0 : slot_count(control) / 4;
+}
+
+int free_slots(const ControlBlock& control) {
+    const auto slots = control.slots();
+    return static_cast<int>(std::count_if(slots.begin(), slots.end(),
+                                          [](const Slot& slot) { return state_of(slot) == SlotState::Free; }));
+}
+
 /// A fresh slot for `step`, or -1 when all are held.
 int open_slot(const ControlBlock& control, std::uint64_t step, SlotState state) {
     for (int i = 0; i < slot_count(control); ++i) {
@@ -180,6 +192,7 @@ std::optional<Admission> admit(const ControlBlock& control, std::uint64_t step) 
     if (!room) {
         room = make_room(control);
     }
+    room = room && free_slots(control) > slots_reserved(control);
     if (!room && header.full == FullPolicy::Block) {
         return std::nullopt;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/step_record.hpp"
 
+#include <algorithm>
 #include <atomic>
 
 #include "fluvial/base/error.hpp"
@@ -137,6 +138,9 @@ void RecordReader::follow_definitions(std::uint64_t first_definition) {
             definition.attributes = decode_attributes(in);
             definitions_.push_back(std::move(definition));
         }
+        if (!seen_.insert(offset).second) {
+            throw Error(text("the definitions of writer rank ", rank_, " go round in a circle; its memory is corrupt"));
+        }
         last_definition_ = offset;
         offset = head->next.load(std::memory_order_acquire);
     }
@@ -170,8 +174,10 @@ void RecordReader::read_dataset(ByteReader& in, StepRecord& step) {
         chunk.rank = rank_;
         check_inside(chunk.region, shape, text("a chunk of '", definition.name, "'"));
         const auto offset = in.get<std::uint64_t>();
-        const auto bytes = static_cast<std::uint64_t>(chunk.region.volume()) * size_of(dataset.dtype);
-        chunk.data = block(offset, bytes).data();
+        const auto elements = static_cast<std::uint64_t>(chunk.region.volume());
+        const std::uint64_t elements_max = bytes_ / size_of(dataset.dtype);
+        // One more than fits is enough to be refused, and cannot wrap round.
+        chunk.data = block(offset, std::min(elements, elements_max + 1) * size_of(dataset.dtype)).data();
         dataset.chunks.push_back(chunk);
     }
 }

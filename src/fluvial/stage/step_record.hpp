@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -103,6 +104,7 @@ private:
     const std::byte* arena_;
     std::size_t bytes_;
     std::uint64_t last_definition_ = 0;
+    std::set<std::uint64_t> seen_;  ///< offsets of the definitions
     std::vector<Definition> definitions_;
     Attributes series_attributes_;
 };

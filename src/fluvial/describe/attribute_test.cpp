@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/describe/attribute.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+using namespace fluvial;
+
+namespace {
+
+constexpr unsigned seed = 20261;
+
+Attributes sample() {
+    return {
+        {"flag", true},
+        {"off", false},
+        {"count", std::int64_t{-42}},
+        {"most", std::numeric_limits<std::int64_t>::max()},
+        {"unitSI", 1e-10},
+        {"infinite", std::numeric_limits<double>::infinity()},
+        {"text", std::string("Å and a \0 inside", 16)},
+        {"", std::string()},
+        {"axes", std::vector<std::string>{"x", "", "zeta"}},
+        {"unitDimension", std::vector<double>{1, 0, 0, 0, 0, 0, 0.5}},
+        {"shape", std::vector<std::int64_t>{}},
+    };
+}
+
+Bytes encoded(const Attributes& attributes) {
+    ByteWriter out;
+    encode(out, attributes);
+    return out.take();
+}
+
+}  // namespace
+
+TEST_CASE("each kind of attribute survives the way through bytes") {
+    const Bytes bytes = encoded(sample());
+    ByteReader in(bytes);
+    CHECK(decode_attributes(in) == sample());
+    CHECK(in.done());
+}
+
+TEST_CASE("NaN stays NaN") {
+    const Bytes bytes = encoded({{"nothing", std::numeric_limits<double>::quiet_NaN()}});
+    ByteReader in(bytes);
+    CHECK(std::isnan(std::get<double>(decode_attributes(in).at("nothing"))));
+}
+
+TEST_CASE("the numbers of the types are part of the format") {
+    const std::vector<Attribute> kinds = {false, std::int64_t{}, 0.0, std::string(),
+                                          std::vector<std::int64_t>{}, std::vector<double>{},
+                                          std::vector<std::string>{}};
+    for (std::size_t number = 0; number < kinds.size(); ++number) {
+        // count (4 bytes), name length (8), name "a" (1), number
+        CHECK(static_cast<std::size_t>(encoded({{"a", kinds[number]}})[13]) == number);
+    }
+}
+
+TEST_CASE("an unknown type is named") {
+    Bytes bytes = encoded({{"a", true}});
+    bytes[13] = std::byte{7};
+    ByteReader in(bytes);
+    CHECK_THROWS_WITH_AS(decode_attributes(in), doctest::Contains("unknown type: got 7; allowed: 0 to 6"), Error);
+}
+
+TEST_CASE("corrupt attributes are an error or other attributes, never a crash") {
+    MESSAGE("seed ", seed);
+    std::mt19937 random(seed);
+    const Bytes good = encoded(sample());
+    int refused = 0;
+    for (int round = 0; round < 5000; ++round) {
+        Bytes bytes = good;
+        for (unsigned flips = 1 + random() % 3; flips > 0; --flips) {
+            bytes[random() % bytes.size()] ^= static_cast<std::byte>(1u << (random() % 8));
+        }
+        if (random() % 4 == 0) bytes.resize(random() % bytes.size());
+        ByteReader in(bytes);
+        try {
+            decode_attributes(in);
+        } catch (const Error&) {
+            ++refused;
+        }
+    }
+    CHECK(refused > 500);
+}

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/contact.hpp"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/base/clock.hpp"
+#include "fluvial/base/error.hpp"
+
+using namespace fluvial;
+using namespace fluvial::stage;
+
+namespace {
+
+class Folder {
+  public:
+    Folder() {
+        char name[] = "/tmp/fluvial-contact-XXXXXX";
+        REQUIRE(::mkdtemp(name) != nullptr);
+        path_ = name;
+    }
+    ~Folder() { std::filesystem::remove_all(path_); }
+    std::string file() const { return path_ / "melt.fluvial"; }
+    std::string path() const { return path_; }
+
+  private:
+    std::filesystem::path path_;
+};
+
+std::string content_of(const std::string& path) {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void overwrite(const std::string& path, const std::string& content) {
+    std::ofstream(path, std::ios::trunc) << content;
+}
+
+/// A process that has published `path` and waits to be killed.
+pid_t publishing_child(const std::string& path) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const PublishedContact published(path, new_contact());
+        std::ofstream(path + ".up") << "up";
+        while (true) ::pause();
+    }
+    const Deadline deadline(20);
+    while (::access((path + ".up").c_str(), F_OK) != 0 && !deadline.passed()) ::usleep(1000);
+    REQUIRE_FALSE(deadline.passed());
+    return child;
+}
+
+void kill_and_wait(pid_t child) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+}
+
+}  // namespace
+
+TEST_CASE("the file is for its owner only, says all, and goes with the writer") {
+    const Folder folder;
+    const Contact contact = new_contact();
+    overwrite(folder.file(), "left by somebody, readable for all");
+    ::chmod(folder.file().c_str(), 0666);
+    {
+        const PublishedContact published(folder.file(), contact);
+        struct stat status {};
+        REQUIRE(::stat(folder.file().c_str(), &status) == 0);
+        CHECK((status.st_mode & 07777) == 0600);
+        const auto read = read_contact(folder.file());
+        REQUIRE(read.has_value());
+        CHECK(read->host == contact.host);
+        CHECK(read->boot_id == contact.boot_id);
+        CHECK(read->pid == ::getpid());
+        CHECK(read->socket == contact.socket);
+        CHECK(read->key == contact.key);
+    }
+    CHECK_FALSE(std::filesystem::exists(folder.file()));
+    CHECK_FALSE(read_contact(folder.file()).has_value());
+}
+
+TEST_CASE("each contact has its own key and address") {
+    CHECK(new_contact().key != new_contact().key);
+    CHECK(new_contact().socket != new_contact().socket);
+}
+
+TEST_CASE("the file of a killed writer is stale at once, and the next writer takes it over") {
+    const Folder folder;
+    const pid_t child = publishing_child(folder.file());
+    REQUIRE(read_contact(folder.file()).has_value());
+    kill_and_wait(child);
+    REQUIRE(std::filesystem::exists(folder.file()));
+    const std::int64_t begin_ns = now_ns();
+    CHECK_THROWS_WITH_AS(read_contact(folder.file()), doctest::Contains(text("process ", child).c_str()), StaleContact);
+    CHECK(now_ns() - begin_ns < 1'000'000'000);
+    const PublishedContact published(folder.file(), new_contact());
+    CHECK(read_contact(folder.file())->pid == ::getpid());
+}
+
+TEST_CASE("a name in use is refused with the process that uses it") {
+    const Folder folder;
+    const pid_t child = publishing_child(folder.file());
+    CHECK_THROWS_WITH_AS(PublishedContact(folder.file(), new_contact()),
+                         doctest::Contains(text("process ", child, " has it").c_str()), InvalidArgument);
+    CHECK(read_contact(folder.file())->pid == child);  // and the file is as it was
+    kill_and_wait(child);
+}
+
+TEST_CASE("a stopped writer is not a dead one") {
+    const Folder folder;
+    const pid_t child = publishing_child(folder.file());
+    ::kill(child, SIGSTOP);
+    CHECK(read_contact(folder.file()).has_value());
+    kill_and_wait(child);
+}
+
+TEST_CASE("a file that is not complete yet is no contact yet") {
+    const Folder folder;
+    std::string content;
+    {
+        const PublishedContact published(folder.file(), new_contact());
+        content = content_of(folder.file());
+    }
+    REQUIRE(content.size() > 100);
+    for (std::size_t bytes = 18; bytes + 4 < content.size(); ++bytes) {
+        CAPTURE(bytes);
+        overwrite(folder.file(), content.substr(0, bytes));
+        CHECK_FALSE(read_contact(folder.file()).has_value());
+    }
+    overwrite(folder.file(), "");
+    CHECK_FALSE(read_contact(folder.file()).has_value());
+}
+
+TEST_CASE("garbage and files of other versions are named") {
+    const Folder folder;
+    for (const char* content : {"garbage\n", "fluvial-contact 2\nhost=a\nend\n", "\n", "\x7f""ELF\x01\x02\n"}) {
+        overwrite(folder.file(), content);
+        CHECK_THROWS_WITH_AS(read_contact(folder.file()), doctest::Contains(folder.file().c_str()), Error);
+    }
+    overwrite(folder.file(), std::string(200000, 'x'));
+    CHECK_THROWS_AS(read_contact(folder.file()), Error);
+    CHECK_NOTHROW(PublishedContact(folder.file(), new_contact()));  // nobody holds it: the writer takes it over
+}
+
+TEST_CASE("a key that is none is refused") {
+    const Folder folder;
+    const PublishedContact published(folder.file(), new_contact());
+    const std::string content = content_of(folder.file());
+    const auto key = content.find("key=") + 4;
+    for (const std::string& bad : {std::string("12ab"), std::string(64, 'z'), std::string(66, 'a'), std::string()}) {
+        std::ofstream(folder.file(), std::ios::trunc) << content.substr(0, key) << bad << "\nend\n";
+        CHECK_THROWS_WITH_AS(read_contact(folder.file()), doctest::Contains("64 hexadecimal digits"), Refused);
+    }
+}
+
+TEST_CASE("a writer on another host is told apart from a dead one") {
+    const Folder folder;
+    Contact contact = new_contact();
+    contact.host = "elsewhere";
+    contact.boot_id = "0000";
+    const PublishedContact published(folder.file(), contact);
+    CHECK_THROWS_WITH_AS(read_contact(folder.file()), doctest::Contains("another host: got elsewhere"), Error);
+}
+
+TEST_CASE("a file from before the reboot is stale, although nobody can be asked") {
+    const Folder folder;
+    Contact contact = new_contact();
+    contact.boot_id = "0000";
+    const PublishedContact published(folder.file(), contact);
+    CHECK_THROWS_AS(read_contact(folder.file()), StaleContact);
+}
+
+TEST_CASE("a link is not followed, and a missing folder is named") {
+    const Folder folder;
+    std::filesystem::create_symlink("/tmp/fluvial-must-not-appear", folder.file());
+    CHECK_THROWS_AS(PublishedContact(folder.file(), new_contact()), SystemError);
+    CHECK_FALSE(std::filesystem::exists("/tmp/fluvial-must-not-appear"));
+    CHECK_THROWS_WITH_AS(PublishedContact(folder.path() + "/no/melt.fluvial", new_contact()),
+                         doctest::Contains("as the option directory"), SystemError);
+}
+
+TEST_CASE("where the file lies: the option, FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR, here") {
+    const Folder mine;
+    const Folder other;
+    ::setenv("FLUVIAL_DIRECTORY", mine.path().c_str(), 1);
+    ::setenv("XDG_RUNTIME_DIR", other.path().c_str(), 1);
+    CHECK(contact_path("/some", "melt") == "/some/melt.fluvial");
+    CHECK(contact_path("", "melt") == mine.file());
+    ::unsetenv("FLUVIAL_DIRECTORY");
+    CHECK(contact_path("", "melt") == other.file());
+    ::setenv("XDG_RUNTIME_DIR", "/nowhere/at/all", 1);  // set by a login that is gone
+    CHECK(contact_path("", "melt") == "./melt.fluvial");
+    ::unsetenv("XDG_RUNTIME_DIR");
+    CHECK(contact_path("", "melt") == "./melt.fluvial");
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/handshake.hpp"
+
+#include <unistd.h>
+
+#include <functional>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/stage/control_block.hpp"
+
+using namespace fluvial;
+using namespace fluvial::stage;
+using move::LocalSocket;
+
+namespace {
+
+/// Somebody who listens at the address of a contact, and is not the writer.
+class Impostor {
+  public:
+    explicit Impostor(std::function<void(LocalSocket&)> behave)
+        : contact(new_contact()), listener_(contact.socket), thread_([this, behave = std::move(behave)] {
+              if (auto socket = listener_.accept(10'000)) {
+                  try {
+                      behave(*socket);
+                  } catch (const Error&) {  // the client has left: what it thought of us is what is tested
+                  }
+              }
+          }) {}
+    ~Impostor() { thread_.join(); }
+
+    const Contact contact;
+
+  private:
+    move::LocalListener listener_;
+    std::thread thread_;
+};
+
+Attachment attach_to(const Contact& contact, double timeout_s = 10) {
+    return attach(contact, {Role::ReaderRank, 0, 1, -1, Start::Oldest, 1}, {}, Deadline(timeout_s));
+}
+
+}  // namespace
+
+TEST_CASE("a process at the address that does not know the key is refused by the client") {
+    bool told_more = false;
+    {
+        const Impostor impostor([&](LocalSocket& socket) {
+            socket.receive(Deadline(10));
+            ByteWriter challenge;
+            challenge.put<std::uint8_t>(1);
+            challenge.put(std::array<unsigned char, 64>{});
+            socket.send(challenge.view());
+            socket.receive(Deadline(10));  // throws: the client hangs up
+            told_more = true;
+        });
+        CHECK_THROWS_WITH_AS(attach_to(impostor.contact), doctest::Contains("key"), Refused);
+    }
+    CHECK_FALSE(told_more);
+}
+
+TEST_CASE("a server with another key is refused by the client, whatever it would have answered") {
+    const Impostor impostor([](LocalSocket& socket) {
+        Key other{};
+        receive_request(socket, other, Deadline(10));
+    });
+    CHECK_THROWS_AS(attach_to(impostor.contact), Refused);
+}
+
+TEST_CASE("a server that hangs up, answers nonsense or nothing is an error in time") {
+    {
+        const Impostor impostor([](LocalSocket&) {});
+        CHECK_THROWS_AS(attach_to(impostor.contact), PeerLost);
+    }
+    {
+        const Impostor impostor([](LocalSocket& socket) { socket.send(std::as_bytes(std::span("\x01nonsense", 9))); });
+        CHECK_THROWS_AS(attach_to(impostor.contact), Error);
+    }
+    {
+        const Impostor impostor([](LocalSocket& socket) {
+            socket.receive(Deadline(10));
+            socket.receive(Deadline(10));
+        });
+        const std::int64_t begin_ns = now_ns();
+        CHECK_THROWS_AS(attach_to(impostor.contact, 0.2), TimedOut);
+        CHECK(now_ns() - begin_ns < 2'000'000'000);
+    }
+}
+
+TEST_CASE("nobody at the address") {
+    CHECK_THROWS_WITH_AS(attach_to(new_contact()), doctest::Contains(text("process ", ::getpid()).c_str()), StaleContact);
+}
+
+TEST_CASE("an error of the writer arrives as what it was") {
+    const Impostor impostor([&](LocalSocket& socket) {
+        socket.receive(Deadline(10));
+        send_error(socket, "PeerStalled", "out for lunch");
+    });
+    CHECK_THROWS_WITH_AS(attach_to(impostor.contact), "out for lunch", PeerStalled);
+}
+
+TEST_CASE("request, descriptors and reply arrive") {
+    std::optional<TrustedRequest> trusted;
+    const Contact contact = new_contact();
+    move::LocalListener listener(contact.socket);
+    const auto file = move::MemoryFile::create("sent", 12345);
+    std::thread server([&] {
+        LocalSocket socket = *listener.accept(10'000);
+        trusted = receive_request(socket, contact.key, Deadline(10));
+        send_reply(socket, {7, 3}, {file.descriptor(), file.descriptor()});
+    });
+    const Attachment got = attach(contact, {Role::WriterRank, 2, 5, 1, Start::Next, 99}, {file.descriptor()}, Deadline(10));
+    server.join();
+    CHECK(trusted->request.role == Role::WriterRank);
+    CHECK(trusted->request.rank == 2);
+    CHECK(trusted->request.size == 5);
+    CHECK(trusted->request.group == 1);
+    CHECK(trusted->request.start == Start::Next);
+    CHECK(trusted->request.pid == 99);
+    REQUIRE(trusted->descriptors.size() == 1);
+    CHECK(move::MemoryFile::adopt(std::move(trusted->descriptors[0])).size() == 12345);
+    CHECK(got.reply.cell == 7);
+    CHECK(got.reply.group == 3);
+    CHECK(got.descriptors.size() == 2);
+}
+
+TEST_CASE("memory that is no control block is not taken for one") {
+    CHECK_THROWS_AS(ControlBlock::adopt(move::MemoryFile::create("small", 100)), Error);
+    CHECK_THROWS_WITH_AS(ControlBlock::adopt(move::MemoryFile::create("zero", 1 << 22)),
+                         doctest::Contains("different versions"), Error);
+    {  // one whose header claims more than the file holds
+        const ControlBlock good = ControlBlock::create("test", "here", 1, {.queue_steps = 1});
+        const auto file = move::MemoryFile::create("short", sizeof(ControlHeader));
+        std::memcpy(file.map(move::Access::ReadWrite).data(), &good.header(), sizeof(ControlHeader));
+        CHECK_THROWS_WITH_AS(ControlBlock::adopt(move::MemoryFile::adopt(move::Descriptor(::dup(file.descriptor())))),
+                             doctest::Contains("shorter than its header says"), Error);
+    }
+}
