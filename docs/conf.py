@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sphinx: user guide in Markdown (MyST), Python reference by autodoc, C++ reference by doxygen."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.errors import ConfigError
+
+import fluvial
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+project = "Fluvial"
+author = "the Fluvial authors"
+version = release = fluvial.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    "breathe",
+]
+html_theme = "furo"
+html_title = f"Fluvial {version}"
+exclude_patterns = ["_build"]
+default_role = "code"  # `name` in docstrings
+
+myst_enable_extensions = ["dollarmath", "colon_fence"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # the signature has the names, the text says what they are
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+python_maximum_signature_line_length = 80
+maximum_signature_line_length = 90
+
+breathe_default_project = "fluvial"
+breathe_domain_by_extension = {"hpp": "cpp"}
+breathe_show_include = False
+suppress_warnings = ["duplicate_declaration.cpp"]  # every header opens the same namespaces
+
+_DOXYFILE = """
+PROJECT_NAME = Fluvial
+INPUT = {source}
+OUTPUT_DIRECTORY = {output}
+STRIP_FROM_PATH = {root}/src
+FILE_PATTERNS = *.hpp
+RECURSIVE = YES
+GENERATE_XML = YES
+GENERATE_HTML = NO
+GENERATE_LATEX = NO
+QUIET = YES
+WARN_IF_UNDOCUMENTED = NO
+WARN_NO_PARAMDOC = NO
+ENABLE_PREPROCESSING = YES
+MACRO_EXPANSION = YES
+EXPAND_ONLY_PREDEF = YES
+PREDEFINED = "FLUVIAL_ERROR(Name,Base)=class Name : public Base {{}}"
+SKIP_FUNCTION_MACROS = NO
+JAVADOC_AUTOBRIEF = YES
+EXCLUDE_SYMBOLS = std::* *Partial::Forget
+INPUT_FILTER = "sed -e '2s|^/// |/// \\\\file\\n/// |'"
+"""
+
+
+def _run_doxygen(app: Sphinx, config: Config) -> None:
+    """Let doxygen write the XML that breathe reads."""
+    doxygen = shutil.which("doxygen")
+    if doxygen is None:
+        raise ConfigError("doxygen is missing; install the package of this name")
+    output = pathlib.Path(app.doctreedir).parent / ".doxygen"
+    output.mkdir(parents=True, exist_ok=True)
+    settings = _DOXYFILE.format(source=ROOT / "src" / "fluvial", output=output, root=ROOT)
+    subprocess.run([doxygen, "-"], input=settings, text=True, check=True)
+    config.breathe_projects = {"fluvial": str(output / "xml")}
+
+
+def _escape_bars(
+    app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]
+) -> None:
+    """Keep |q| in docstrings from being read as a substitution of reStructuredText."""
+    for i, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")) and "``" not in line:
+            lines[i] = re.sub(r"(?<!\\)\|", r"\\|", line)
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what this configuration adds."""
+    app.connect("config-inited", _run_doxygen, priority=400)
+    app.connect("autodoc-process-docstring", _escape_bars)

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writer: each rank fills its rows of a temperature field in place, inside the staging area, so that
+// nothing is copied.
+#include <mpi.h>
+
+#include "fluvial/mpi/comm.hpp"
+#include "fluvial/mpi/environment.hpp"
+#include "fluvial/stage/writer.hpp"
+
+using namespace fluvial;
+
+int main(int argc, char** argv) {
+    const mpi::Environment environment(&argc, &argv);
+    mpi::Comm comm = mpi::Comm::duplicate(MPI_COMM_WORLD);
+    const Coordinates shape = {120, 64};
+    const Region mine = split(whole(shape), comm.size())[static_cast<std::size_t>(comm.rank())];
+
+    stage::Writer writer("plate", comm, {.queue_steps = 4});
+    for (int i = 0; i < 10; ++i) {
+        stage::WriteStep step = writer.begin_step({{"time", 0.5 * i}});
+        const MutableArrayView rows = step.span("meshes/T", DType::Float64, mine, shape);
+        auto* t = reinterpret_cast<double*>(rows.data);
+        for (Index row = 0; row < mine.extent[0]; ++row) {
+            for (Index column = 0; column < mine.extent[1]; ++column) {
+                t[row * mine.extent[1] + column] = 300.0 + i + static_cast<double>(mine.offset[0] + row);
+            }
+        }
+        step.end();
+    }
+    writer.close();
+    comm.close();
+}
