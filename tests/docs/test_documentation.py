@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the documentation says in examples and tables is so."""
+
+import doctest
+import importlib
+import inspect
+import pathlib
+import pkgutil
+import re
+import typing
+
+import pytest
+
+import fluvial as fl
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GUIDE = ROOT / "docs" / "guide"
+MODULES = ["fluvial", *(f"fluvial.{m.name}" for m in pkgutil.iter_modules(fl.__path__))]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings(name):
+    results = doctest.testmod(importlib.import_module(name), extraglobs={"fl": fl})
+    assert results.failed == 0
+
+
+def test_the_modules_have_examples():
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    found = [
+        t for name in MODULES for t in finder.find(importlib.import_module(name)) if t.examples
+    ]
+    assert len(found) > 20
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in GUIDE.glob("*.md")))
+def test_examples_in_the_guide(page):
+    assert doctest.testfile(str(GUIDE / page), module_relative=False).failed == 0
+
+
+def rows(page, heading):
+    """The rows of the table under a heading, as lists of cells."""
+    section = (GUIDE / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+@pytest.mark.parametrize(
+    ("heading", "mode"), [("Options of a writer", "w"), ("Options of a reader", "r")]
+)
+def test_the_options_and_their_defaults(heading, mode):
+    (overload,) = [
+        signature
+        for signature in map(inspect.signature, typing.get_overloads(fl.open))
+        if f"'{mode}'" in str(signature.parameters["mode"].annotation)
+    ]
+    options = {p.name: p.default for p in overload.parameters.values() if p.kind is p.KEYWORD_ONLY}
+    documented = {row[0].strip("`"): row[1] for row in rows("queue.md", heading)}
+    assert documented.keys() == options.keys()
+    for name, default in options.items():
+        if default is not None:  # None stands for what the table says in words
+            shown = re.sub(r"[`\"]| s$", "", documented[name])
+            assert type(default)(shown) == default, name
+
+
+def test_the_statistics(tmp_path):
+    with (
+        fl.open("s", "w", readers=0, directory=tmp_path) as writer,
+        fl.open("s", directory=tmp_path) as reader,
+    ):
+        for series, page in ((writer, "writing.md"), (reader, "reading.md")):
+            documented = {
+                n for row in rows(page, "Statistics") for n in re.findall("`(.*?)`", row[0])
+            }
+            assert documented == series.stats.keys()
+
+
+def test_every_operator_is_in_the_table():
+    table = " ".join(cell for row in rows("operators.md", "Built in") for cell in row[:2])
+    missing = [name for name in fl.ops.names() if f"`{name}`" not in table]
+    classes = {"histogram": "Histogram", "histogram2d": "Histogram2D", "quantile": "Quantile"}
+    assert [name for name in missing if f"`{classes.get(name)}(" not in table] == []
+
+
+def test_every_error_is_in_the_catalogue():
+    page = (ROOT / "docs" / "reference" / "errors.md").read_text()
+    errors = [
+        n for n in fl.__all__ if inspect.isclass(e := getattr(fl, n)) and issubclass(e, fl.Error)
+    ]
+    assert [name for name in errors if f"| `{name}`" not in page] == []
