@@ -47,7 +47,7 @@ protected:
     static std::size_t at(Index cell) { return static_cast<std::size_t>(cell); }
 };
 
-/// f.template operator()<T>() with the type of a run's values (float16 never arrives here).
+/// `f.template operator()<T>()` with the type of a run's values (float16 never arrives here).
 template <class F>
 decltype(auto) dispatch_run(DType dtype, F&& f) {
     return dispatch(dtype == DType::Float16 ? DType::Float32 : dtype, std::forward<F>(f));
