@@ -20,17 +20,26 @@ std::vector<std::byte> pattern(std::size_t length, int seed) {
     return bytes;
 }
 
+// AddressSanitizer ends the process where operator new would throw.
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool allocation_aborts = true;
+#else
+constexpr bool allocation_aborts = false;
+#endif
+
 }  // namespace
 
 TEST_CASE("a broadcast brings the root's bytes, whatever the others hold") {
     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
+    const auto check_bcast = [&](std::size_t length, int root) {
+        const auto mine = comm.rank() == root ? pattern(length, root) : pattern(5, 100);
+        CHECK(comm.bcast(mine, root) == pattern(length, root));
+    };
     for (int root = 0; root < comm.size(); ++root) {
-        for (const std::size_t length :
-             {std::size_t{0}, std::size_t{1}, std::size_t{100'003}, std::size_t{70} << 20}) {
-            const auto mine = comm.rank() == root ? pattern(length, root) : pattern(5, 100);
-            CHECK(comm.bcast(mine, root) == pattern(length, root));
-        }
+        for (const int length : {0, 1, 100'003})
+            check_bcast(static_cast<std::size_t>(length), root);
     }
+    check_bcast(std::size_t{65} << 20, comm.size() - 1);  // ranks agree on the memory first
     CHECK_THROWS_AS(comm.bcast({}, comm.size()), InvalidArgument);
     CHECK_THROWS_AS(comm.bcast({}, -1), InvalidArgument);
     comm.close();
@@ -66,7 +75,8 @@ TEST_CASE("sums, extremes and logic over the ranks") {
     comm.close();
 }
 
-TEST_CASE("a payload for which no rank has memory is an error on all of them") {
+TEST_CASE("a payload for which no rank has memory is an error on all of them" *
+          doctest::skip(allocation_aborts)) {
     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
     // A span of 2^62 bytes is never touched: the lengths are agreed on before a byte moves.
     const std::byte one{};

@@ -99,7 +99,10 @@ TEST_CASE("duplicating leaves the user's error handler in place") {
 
 TEST_CASE("three thousand communicators come and go") {
     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
-    for (int i = 0; i < 3000; ++i) {
+    // MPICH has 2048 context ids: a leak of one each time shows. One or two ranks are enough to
+    // show it.
+    const int rounds = comm.size() <= 2 ? 3000 : 200;
+    for (int i = 0; i < rounds; ++i) {
         Comm next = Comm::duplicate(comm.handle());
         comm.close();
         comm = std::move(next);

@@ -93,8 +93,9 @@ std::vector<std::byte> Comm::recv(int source, int tag, const Deadline& deadline)
     Request request = receive_matched(message, status, incoming(source, tag));
     try {
         request.wait(deadline);
-    } catch (const TimedOut&) {
-        request.abandon();  // the sender stopped in the middle: nobody is left to wait for the rest
+    } catch (...) {
+        request.abandon();  // broken off in the middle of a message: nobody is left to wait for the
+                            // rest
         throw;
     }
     return request.take();

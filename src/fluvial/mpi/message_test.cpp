@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/interrupt.hpp"
 #include "fluvial/mpi/comm.hpp"
 
 using namespace fluvial;
@@ -100,6 +101,19 @@ TEST_CASE("waiting ends at the deadline and can be taken up again") {
     ring.comm.send(message(1, 8), ring.next, 4);
     incoming.wait(Deadline(30));
     CHECK(incoming.take() == message(1, 8));
+}
+
+TEST_CASE("an interrupt breaks off a wait with a deadline") {
+    Ring ring;
+    set_interrupt_check([] { throw Error("Ctrl-C"); });
+    const std::int64_t begin_ns = now_ns();
+    CHECK_THROWS_WITH_AS(ring.comm.recv(ring.previous, 7, Deadline(60)), "Ctrl-C", Error);
+    set_interrupt_check({});
+    CHECK(now_ns() - begin_ns < 30'000'000'000);
+    ring.comm.barrier();
+    Request outgoing = ring.comm.isend(message(4, 9), ring.next, 7);
+    CHECK(ring.comm.recv(ring.previous, 7) == message(4, 9));
+    outgoing.wait();
 }
 
 TEST_CASE("receiving ends at the deadline without losing the message") {

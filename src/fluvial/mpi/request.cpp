@@ -10,6 +10,7 @@
 #include <sched.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/interrupt.hpp"
 #include "fluvial/mpi/check.hpp"
 #include "fluvial/mpi/environment.hpp"
 
@@ -19,6 +20,7 @@ void wait_for(const std::function<bool()>& done, const Deadline& deadline, std::
     constexpr int spins = 100;
     constexpr int yields = 2000;
     constexpr std::int64_t nap_ns = 200'000;
+    constexpr int naps_between_checks = 500;  // about a tenth of a second
     for (int tests = 0; !done(); ++tests) {
         if (deadline.passed()) {
             throw TimedOut(Problem{text("MPI did not ", what, " in time"), "", "",
@@ -30,6 +32,7 @@ void wait_for(const std::function<bool()>& done, const Deadline& deadline, std::
             sched_yield();
             continue;
         }
+        if (tests % naps_between_checks == 0) check_interrupt();
         const timespec nap{0, static_cast<long>(std::min(deadline.left_ns(), nap_ns))};
         nanosleep(&nap, nullptr);
     }

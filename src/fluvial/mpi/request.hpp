@@ -19,7 +19,7 @@ namespace fluvial::mpi {
 
 /// Blocking until `done` returns true: spins briefly, then yields, then sleeps up to 200 us between
 /// calls, so that more ranks than cores do not crawl. At the deadline throws TimedOut, "MPI did not
-/// WHAT in time". Local.
+/// WHAT in time"; what check_interrupt throws ends the wait too. Local.
 void wait_for(const std::function<bool()>& done, const Deadline& deadline, std::string_view what);
 
 /// Move-only. Owns its buffer (`take` hands it out after completion) or pins the caller's. Test or
