@@ -65,7 +65,8 @@ def ask(json: Json = None, png: Png = None, quick: Quick = False, runs: Runs = N
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     try:
         with (
-            _worker(path) as worker,
+            tempfile.TemporaryDirectory(prefix="fluvial-bench-") as folder,
+            _worker(path, Path(folder)) as worker,
             Progress(*columns, console=console, transient=True) as progress,
         ):
             task = progress.add_task("reductions")
@@ -98,14 +99,13 @@ def levels() -> dict[str, int]:
     return {"L2": second // 2, "L3": max(second * 2, third // 4), "memory": max(4 * third, 2**27)}
 
 
-def _worker(variables: dict[str, str]) -> Child:
+def _worker(variables: dict[str, str], folder: Path) -> Child:
     root = str(Path(__file__).resolve().parents[2])
     paths = os.pathsep.join([root, variables["PYTHONPATH"]])
     library = native.build(BUILD / "bench")
-    log = Path(tempfile.gettempdir()) / f"fluvial-bench-kernels-{os.getpid()}.log"
     return Child(
         [sys.executable, "-m", "bench.kernels.worker", str(library)],
         cores=two_sides()[1],
-        log=log,
+        log=folder / "worker.log",
         environment={**os.environ, "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"},
     )
