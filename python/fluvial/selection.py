@@ -20,13 +20,14 @@ def to_hyperslab(selection: Any, shape: tuple[int, ...]) -> tuple[Hyperslab, tup
     Raises InvalidArgument for ints out of range, too many entries, steps below 1 and fancy indexing.
     """
     entries = list(selection) if isinstance(selection, tuple) else [selection]
-    if entries.count(Ellipsis) > 1 or len(entries) - entries.count(Ellipsis) > len(shape):
+    ellipses = [at for at, entry in enumerate(entries) if entry is Ellipsis]  # an array's == is no bool
+    if len(ellipses) > 1 or len(entries) - len(ellipses) > len(shape):
         raise _core.InvalidArgument(
             f"the selection has too many entries: got {selection!r}; allowed: {len(shape)} for shape {shape}"
         )
-    if Ellipsis not in entries:
+    at = ellipses[0] if ellipses else len(entries)
+    if not ellipses:
         entries.append(Ellipsis)
-    at = entries.index(Ellipsis)
     entries[at : at + 1] = [slice(None)] * (len(shape) - len(entries) + 1)
     start, count, stride, dropped = [], [], [], []
     for axis, (entry, extent) in enumerate(zip(entries, shape, strict=True)):
@@ -53,9 +54,11 @@ def to_hyperslab(selection: Any, shape: tuple[int, ...]) -> tuple[Hyperslab, tup
     return (tuple(start), tuple(count), tuple(stride)), tuple(dropped)
 
 
-def to_index(value: Any, what: str) -> int:
-    """An int from anything that acts as one."""
+def to_index(value: Any, what: str, allowed: str = "an int or a slice") -> int:
+    """An int from anything that acts as one, but not a bool, which NumPy takes for a mask."""
     try:
+        if isinstance(value, bool):
+            raise TypeError
         return operator.index(value)
     except TypeError:
-        raise _core.InvalidArgument(f"{what}: got {value!r}; allowed: an int or a slice") from None
+        raise _core.InvalidArgument(f"{what}: got {value!r}; allowed: {allowed}") from None

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
@@ -45,7 +46,7 @@ class WriteStep:
 
     @property
     def accepted(self) -> bool:
-        """False once the queue's policy has discarded the step: puts are then free, and lost."""
+        """False once the queue's policy has discarded the step; puts are then free, and lost."""
         return self._core.accepted
 
     def put(
@@ -58,16 +59,32 @@ class WriteStep:
     ) -> None:
         """Copy this rank's chunk of a dataset into the staging area, from any strides, once.
 
+        Local; blocks while the byte limit is reached and the queue's policy is "block".
+
         Parameters
         ----------
-        name : e.g. "particles/atoms/position/x".
-        array : the chunk; any of Fluvial's dtypes.
-        offset : global coordinates of its first element (default: zeros).
-        shape : of the whole dataset, the same on all ranks (default: the array's).
-        attrs : of the dataset; kept for later steps until they are given anew.
+        name
+            E.g. "particles/atoms/position/x".
+        array
+            The chunk; any of Fluvial's dtypes. It may be changed once this returns.
+        offset
+            Global coordinates of its first element; None: zeros.
+        shape
+            Of the whole dataset, the same on all ranks; None: the array's.
+        attrs
+            Of the dataset; kept for later steps until they are given anew.
 
-        Local; blocks while the byte limit is reached and the queue's policy is "block".
-        Raises InvalidArgument, TimedOut, SystemError (no memory), PeerLost.
+        Raises
+        ------
+        InvalidArgument
+            The chunk is outside of `shape`, another rank gave another dtype or shape, or the step
+            alone exceeds `queue_bytes`.
+        TimedOut
+            There was no room within `step_timeout`.
+        PeerLost
+            Another rank of the writer died or failed.
+        SystemError
+            The host has no memory left.
         """
         if not isinstance(array, np.ndarray):
             array = np.asarray(array)
@@ -82,9 +99,18 @@ class WriteStep:
         shape: Sequence[int] | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> npt.NDArray[Any]:
-        """A writable array inside the staging area for this rank's chunk: no copy at all.
+        """Return a writable array inside the staging area for this rank's chunk: no copy at all.
 
         Fill it before the step ends; its first contents are undefined. Errors as `put`.
+
+        Parameters
+        ----------
+        name, offset, shape, attrs
+            As for `put`; `shape` is `count` unless given.
+        dtype
+            Of the dataset.
+        count
+            Shape of the chunk.
         """
         name_of_dtype = np.dtype(dtype).name
         return self._core.span(name, name_of_dtype, tuple(count), offset, shape, plain(attrs))
@@ -117,12 +143,28 @@ class WriteSeries:
     ) -> WriteStep:
         """Begin the next step; use it in a `with`. Local, but waits as the queue's policy says.
 
-        `time` and `dt`, in units of `timeUnitSI` seconds, become attributes of the step (openPMD 1.1).
-        Raises TimedOut (naming who holds the queue), PeerLost (another rank died or failed).
+        Parameters
+        ----------
+        time, dt
+            Of the step, in units of its attribute `timeUnitSI` seconds (openPMD 1.1); they become
+            attributes too.
+        attrs
+            Further attributes of the step.
+
+        Raises
+        ------
+        TimedOut
+            The queue stayed full for `step_timeout`; names who holds it.
+        PeerLost
+            Another rank of the writer died or failed.
+        InvalidArgument
+            Another step is open, or the series is closed.
         """
-        if self.attrs != self._written_attrs:
-            self._core.set_attributes(plain(self.attrs))
-            self._written_attrs = dict(self.attrs)
+        if self.attrs or self._written_attrs:
+            of_series = plain(self.attrs)
+            if of_series != self._written_attrs:
+                self._core.set_attributes(of_series)
+                self._written_attrs = of_series
         attributes = plain(attrs)
         if time is not None:
             attributes["time"] = float(time)
@@ -132,7 +174,7 @@ class WriteSeries:
 
     @property
     def stats(self) -> dict[str, int | float]:
-        """What has happened so far: steps, bytes, queue, readers, seconds spent waiting and copying."""
+        """Steps, bytes, queue, readers, seconds spent waiting and copying, so far."""
         return self._core.stats
 
     @property
@@ -168,10 +210,12 @@ class Dataset:
 
     @property
     def name(self) -> str:
+        """Name of the dataset in its step."""
         return self._core.name
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """NumPy's dtype of the elements."""
         return np.dtype(self._core.dtype)
 
     @property
@@ -181,27 +225,40 @@ class Dataset:
 
     @property
     def ndim(self) -> int:
+        """Number of dimensions."""
         return len(self._core.shape)
 
     @property
     def attrs(self) -> Attributes:
+        """Attributes of the dataset."""
         return self._core.attributes
 
     @property
     def chunks(self) -> list[Chunk]:
-        """Where the data lies: one entry a put, of all writer ranks."""
+        """Where the data lies, one entry a put, of all writer ranks."""
         host = self._step._series.host
         return [Chunk(offset, extent, rank, host) for offset, extent, rank in self._core.chunks]
 
     def read(self, selection: Any = None) -> npt.NDArray[Any]:
-        """The selected elements, a NumPy array.
+        """Return the selected elements as a NumPy array. Local.
 
-        `selection` is what NumPy's basic indexing takes, with positive steps: `np.s_[10:20, ::2, 3]`.
-        Where one chunk holds all of it, the result is a read-only view of the writer's memory, otherwise a
-        gathered copy. Either stays valid as long as it is referenced, also after the step, the series and the
-        writer are gone; a view keeps its step's memory occupied until then.
+        Where one chunk holds all of them, the result is a read-only view of the writer's memory,
+        otherwise a gathered copy. Either stays valid as long as it is referenced, also after the
+        step, the series and the writer are gone; a view keeps its step's memory occupied until
+        then.
 
-        Local. Raises InvalidArgument (outside the shape, step has ended), Error (elements that nobody wrote).
+        Parameters
+        ----------
+        selection
+            What NumPy's basic indexing takes, with positive steps: ``np.s_[10:20, ::2, 3]``; None:
+            everything.
+
+        Raises
+        ------
+        InvalidArgument
+            The selection is outside the shape, or the step has ended.
+        Error
+            Nobody wrote some of the elements; names the first such region.
         """
         if selection is None:
             return self._core.read(None)
@@ -220,7 +277,7 @@ class Dataset:
         return array.copy() if copy else array
 
     def slab(self, rank: int, size: int) -> tuple[slice, ...]:
-        """The `rank`-th of `size` equal parts along the first axis, as a selection."""
+        """Return the `rank`-th of `size` equal parts along the first axis, as a selection."""
         if not 0 <= rank < size:
             raise _core.InvalidArgument(f"no such part: got rank {rank}; allowed: 0 to {size - 1}")
         if not self.shape:
@@ -240,16 +297,38 @@ class Dataset:
         mask: npt.ArrayLike | None = None,
         local: bool = False,
     ) -> Any:
-        """Reduce over all axes, or those in `over`, where the data lies.
+        """Reduce where the data lies; the result is on all ranks.
+
+        Collective over the series' communicator unless `local`: each rank works on an equal part,
+        and partial results are merged in log2(ranks) messages.
 
         Parameters
         ----------
-        op : a name ("mean"), an operator of `fluvial.ops`, or a list or dict of them (one pass over the data).
-        selection : as `read`; with ints, the axis is kept with length 1.
-        weights, mask : arrays with the extent of the selection.
-        local : reduce everything on this rank alone instead of sharing the work with the ranks of `comm`.
+        op
+            A name ("mean"), an operator of `fluvial.ops`, or a list or dict of them: one pass over
+            the data.
+        over
+            Axis or axes to reduce; None: all. The others are kept.
+        selection
+            As for `read`; an axis selected by an int is kept with length 1.
+        skipna
+            For operators given by name: pass over NaN.
+        weights, mask
+            Arrays with the extent of the selection.
+        local
+            Reduce everything on this rank alone.
 
-        Collective over the series' communicator unless `local`; the result is on all ranks.
+        Returns
+        -------
+        A NumPy scalar, an array of the kept axes' shape, or what the operator says; a list or dict
+        of them for a list or dict of operators.
+
+        Raises
+        ------
+        InvalidArgument
+            An argument is wrong, on any rank; the step has ended.
+        Error
+            Nobody wrote some of the elements.
         """
         return self._step.reduce(
             op, self.name, over, selection, skipna=skipna, weights=weights, mask=mask, local=local
@@ -278,6 +357,7 @@ class ReadStep(Mapping[str, Dataset]):
 
     @property
     def attrs(self) -> Attributes:
+        """Attributes of the step; `time` and `dt` are among them where the writer gave them."""
         return self._core.attributes
 
     @property
@@ -287,10 +367,11 @@ class ReadStep(Mapping[str, Dataset]):
 
     @property
     def dt(self) -> float:
+        """Length of the step, in the same unit; NaN when the writer gave none."""
         return float(self.attrs.get("dt", np.nan))
 
     def names(self) -> list[str]:
-        """The datasets of this step."""
+        """Return the names of the datasets of this step."""
         return self._core.names()
 
     def __getitem__(self, name: str) -> Dataset:
@@ -317,11 +398,19 @@ class ReadStep(Mapping[str, Dataset]):
         mask: npt.ArrayLike | None = None,
         local: bool = False,
     ) -> Any:
-        """Several operators on several datasets of equal shape in one pass.
+        """Reduce several datasets of equal shape with several operators, in one pass.
 
-        `inputs` names the datasets: one for all operators, several for operators of several inputs
-        (a structure factor takes three position components), or a dict by operator name.
+        Collective over the series' communicator unless `local`. Parameters are those of
+        `Dataset.reduce`, and:
 
+        Parameters
+        ----------
+        inputs
+            Names of datasets: one, or as many as the operator has inputs (a structure factor takes
+            three position components), for all operators; or a dict of them by operator name.
+
+        Examples
+        --------
         >>> step.reduce({"sq": sq, "fastest": "max"},                     # doctest: +SKIP
         ...             {"sq": ["pos/x", "pos/y", "pos/z"], "fastest": "speed"})
         """
@@ -355,10 +444,17 @@ class ReadSeries:
             yield step
 
     def next(self) -> ReadStep | None:
-        """End the previous step and wait for the next; None at the end of the stream.
+        """End the previous step and wait for the next; None at the end of the stream. Local.
 
-        Local. Raises TimedOut after `step_timeout`, PeerLost when the writer failed and every complete step
-        has been read, PeerStalled when it gives no heartbeat or this reader was evicted.
+        Raises
+        ------
+        TimedOut
+            No step came within `step_timeout`; call again to go on.
+        PeerLost
+            The writer failed, and every complete step has been read.
+        PeerStalled
+            The writer gives no heartbeat (call again to go on), or this reader was evicted because
+            it gave none.
         """
         core = self._core.next()
         return None if core is None else ReadStep(self, core)
@@ -375,7 +471,7 @@ class ReadSeries:
 
     @property
     def stats(self) -> dict[str, int | float]:
-        """What has happened so far: steps, bytes viewed and copied, queue, lag, seconds spent waiting."""
+        """Steps, bytes viewed and copied, queue, lag, seconds spent waiting, so far."""
         return self._core.stats
 
     def close(self) -> None:
@@ -420,31 +516,60 @@ def open(
 def open(name: str, mode: str = "r", comm: Any = None, **options: Any) -> WriteSeries | ReadSeries:
     """Open the stream `name` for writing ("w") or reading ("r"). Collective over `comm`.
 
-    Writer and reader are different jobs on one host, launched separately, of any sizes. Whichever comes first
-    waits for the other, `rendezvous_timeout` seconds at most.
+    Writer and reader are different jobs on one host, launched separately, of any sizes. Whichever
+    comes first waits for the other.
 
     Parameters
     ----------
-    comm : an mpi4py communicator; None for a serial program. It is duplicated; the caller's is not used again.
-    directory : of the contact file (mode 0600) by which jobs find and trust each other; default FLUVIAL_DIRECTORY,
-        XDG_RUNTIME_DIR or the working directory. The same for both jobs.
-    step_timeout : seconds that a writer waits for room, a reader for a step.
-    stall_timeout : seconds without a heartbeat after which a process counts as stopped.
+    name
+        1 to 128 letters, digits, ".", "_" or "-", the same for both jobs.
+    mode
+        "w" or "r".
+    comm
+        An mpi4py communicator, which is duplicated; None for a serial program.
+    directory
+        Of the contact file (mode 0600) by which jobs find and trust each other; None:
+        FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR or the working directory, the first that is set.
+    rendezvous_timeout
+        Seconds to wait for the other job.
+    step_timeout
+        Seconds that a writer waits for room, a reader for a step.
+    stall_timeout
+        Seconds without a heartbeat after which a process counts as stopped.
+    queue_steps
+        Writer: steps in the queue at most, the one being written included.
+    queue_bytes
+        Writer: bytes in the queue at most, over all ranks, e.g. "2 GiB"; None: a quarter of the
+        host's memory.
+    full
+        Writer: what happens to a step that finds the queue full: the writer waits ("block"), the
+        new step is given up ("discard-newest"), or the oldest that no reader has begun
+        ("discard-oldest").
+    readers
+        Writer: reader jobs to wait for; 0 to start at once.
+    on_stalled_reader
+        Writer: "evict" takes a stopped reader out of the queue, "wait" waits for it.
+    start
+        Reader: begin with the "oldest" step still queued, or with the "next" to be completed.
 
-    For writers
-        queue_steps : steps in the queue at most, the one being written included.
-        queue_bytes : bytes in the queue at most, over all ranks, e.g. "2 GiB" (default: a quarter of the memory).
-        full : what happens to a step that finds the queue full: the writer waits ("block"), the new step is
-            given up ("discard-newest"), or the oldest that no reader has begun ("discard-oldest").
-        readers : reader jobs to wait for; 0 to start at once.
-        on_stalled_reader : "evict" takes a stopped reader out of the queue, "wait" waits for it.
+    Returns
+    -------
+    A `WriteSeries` or a `ReadSeries`, both context managers.
 
-    For readers
-        start : with the "oldest" step still queued or the "next" to be completed.
+    Raises
+    ------
+    InvalidArgument
+        An option is wrong, ranks differ in theirs, or another writer has the name. On every rank,
+        as all others.
+    TimedOut
+        The other job did not come within `rendezvous_timeout`.
+    StaleContact
+        Reader: the writer of the contact file is dead.
+    Refused
+        Reader: wrong key, or another user's stream.
 
-    Raises InvalidArgument, TimedOut, StaleContact (the writer of the contact file is dead), Refused (wrong key
-    or user), on every rank.
-
+    Examples
+    --------
     >>> with fl.open("melt", "w", queue_steps=2) as series:               # doctest: +SKIP
     ...     with series.step(time=0.5) as step:
     ...         step.put("particles/atoms/position/x", x)
@@ -453,29 +578,52 @@ def open(name: str, mode: str = "r", comm: Any = None, **options: Any) -> WriteS
     ...         print(step.time, step["particles/atoms/position/x"].reduce("mean"))
     """
     options["directory"] = os.fspath(options.get("directory") or "")
-    options.setdefault("rendezvous_timeout", 60.0)
-    options.setdefault("step_timeout", 300.0)
-    options.setdefault("stall_timeout", 10.0)
+    for option, default in _TIMES.items():
+        options.setdefault(option, default)
     writes = {"queue_steps": 4, "queue_bytes": None, "full": "block", "readers": 1, "on_stalled_reader": "evict"}
     mine: dict[str, Any] = {"w": writes, "r": {"start": "oldest"}}.get(mode, {})
     if mode not in ("w", "r"):
         raise _core.InvalidArgument(f"unknown mode: got {mode!r}; allowed: 'w', 'r'")
     for option, default in mine.items():
         options.setdefault(option, default)
-    allowed = {"directory", "rendezvous_timeout", "step_timeout", "stall_timeout", *mine}
+    allowed = {"directory", *_TIMES, *mine}
     if unknown := set(options) - allowed:
         raise _core.InvalidArgument(
             f"unknown option for mode {mode!r}: got {', '.join(sorted(unknown))}; "
             f"allowed: {', '.join(sorted(allowed))}"
         )
+    if not isinstance(name, str):
+        raise _core.InvalidArgument(f"the name of the stream cannot be used: got {name!r}; allowed: a str")
+    for option, default in {**mine, **_TIMES}.items():
+        options[option] = _typed(option, options[option], default)
     if mode == "w":
-        options["queue_bytes"] = to_bytes(options["queue_bytes"])
         return WriteSeries(name, comm, **options)
     return ReadSeries(name, comm, **options)
 
 
+_TIMES = {"rendezvous_timeout": 60.0, "step_timeout": 300.0, "stall_timeout": 10.0}
+
+
+def _typed(option: str, value: Any, default: Any) -> Any:
+    """Return the value as the core takes it: seconds, a choice, a number of bytes or a count."""
+    if option == "queue_bytes":
+        value, kind = to_bytes(value), int
+    elif isinstance(default, float):
+        kind = float
+        if isinstance(value, numbers.Real) and not isinstance(value, bool):
+            value = float(value)
+    elif isinstance(default, str):
+        kind = str
+    else:
+        value, kind = to_index(value, option, "an int"), int
+    if not isinstance(value, kind) or (kind is int and not -(2**63) <= value < 2**63):
+        allowed = {float: "a number of seconds", str: "a str", int: "an int of 64 bits"}[kind]
+        raise _core.InvalidArgument(f"{option} has an unusable value: got {value!r}; allowed: {allowed}")
+    return value
+
+
 def to_bytes(size: int | str | None) -> int:
-    """A number of bytes from 1048576, "1 MiB", "2 GB"; None is 0.
+    """Return a number of bytes from 1048576, "1 MiB", "2 GB"; None is 0.
 
     >>> to_bytes("1.5 KiB")
     1536
@@ -491,11 +639,11 @@ def to_bytes(size: int | str | None) -> int:
         unit = size[len(size.rstrip("iBKMGT")) :] or "B"
         try:
             return int(float(number) * units[unit])
-        except (ValueError, KeyError):
+        except (ValueError, KeyError, OverflowError):
             raise _core.InvalidArgument(
                 f"cannot read a number of bytes: got {size!r}; allowed: a number with B, KiB, MiB, GiB, KB, MB …"
             ) from None
-    return to_index(size, "queue_bytes")
+    return to_index(size, "queue_bytes", "an int, or a str like '2 GiB'")
 
 
 def _handle(comm: Any) -> int | None:

@@ -93,6 +93,13 @@ void look_after_reader(const ControlBlock& control, int index) {
     }
 }
 
+void fail_for_missing_rank(const ControlBlock& control, int rank, std::uint64_t step) {
+    fail(control, "PeerLost",
+         text("rank ", rank, " of the writer of '", control.header().name, "' closed the stream after ",
+              control.writer(rank).steps_finished, " steps while other ranks had begun step ", step,
+              ". All ranks must write the same steps"));
+}
+
 }  // namespace
 
 int open_group(const ControlBlock& control, int size, Start start) {
@@ -230,16 +237,25 @@ void close_writer(const ControlBlock& control, int rank) {
         const SlotState state = slot.state.load(relaxed);
         const std::uint64_t step = slot.step.load(relaxed);
         if ((state == SlotState::Filling || state == SlotState::Discarded) && step >= cell.steps_finished) {
-            fail(control, "PeerLost",
-                 text("rank ", rank, " of the writer of '", header.name, "' closed the stream after ",
-                      cell.steps_finished, " steps while other ranks had begun step ", step,
-                      ". All ranks must write the same steps"));
+            fail_for_missing_rank(control, rank, step);
         }
     }
     cell.state = MemberState::Left;
     ++header.writers_closed;
     header.step_bell.ring();
     header.space_bell.ring();
+}
+
+void expect_all_writers(const ControlBlock& control, std::uint64_t step) {
+    if (control.header().writers_closed == 0) {
+        return;
+    }
+    for (int rank = 0; rank < control.writer_ranks(); ++rank) {
+        const WriterCell& cell = control.writer(rank);
+        if (cell.state == MemberState::Left && cell.steps_finished <= step) {
+            fail_for_missing_rank(control, rank, step);
+        }
+    }
 }
 
 int active_groups(const ControlBlock& control) {

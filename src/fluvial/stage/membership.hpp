@@ -44,6 +44,9 @@ void fail(const ControlBlock& control, const std::string& kind, const std::strin
 /// This writer rank is done. Fails the stream when other ranks have begun steps that it will not finish.
 void close_writer(const ControlBlock& control, int rank);
 
+/// Before a rank begins `step`: fails the stream when another has closed without it, since nobody would ever get it.
+void expect_all_writers(const ControlBlock& control, std::uint64_t step);
+
 /// Reader jobs that have all their ranks and have not left.
 int active_groups(const ControlBlock& control);
 

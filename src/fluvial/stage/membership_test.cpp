@@ -224,6 +224,15 @@ TEST_CASE("a rank that closes while others have begun a further step fails the s
     close_writer(s.control, 1);
     CHECK(failure_of(s).find("rank 1 of the writer of 'test' closed the stream after 1 steps while other ranks had begun step 1") == 0);
 
+    Stream later({.queue_steps = 4}, 2);  // the others begin the step only afterwards
+    later.write(0);
+    close_writer(later.control, 1);
+    CHECK(failure_of(later).empty());
+    expect_all_writers(later.control, 0);
+    CHECK(failure_of(later).empty());
+    expect_all_writers(later.control, 1);
+    CHECK(failure_of(later).find("rank 1 of the writer of 'test' closed the stream after 1 steps") == 0);
+
     Stream orderly({.queue_steps = 4}, 2);
     orderly.write(0);
     close_writer(orderly.control, 0);

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/step_queue.hpp"
 #include "fluvial/stage/waiting.hpp"
 #include "fluvial/stage/writer_state.hpp"
@@ -76,6 +77,7 @@ WriteStep Writer::begin_step(const Attributes& attributes) {
     const std::int64_t begin_ns = now_ns();
     const auto admission = await(control, control.header().space_bell, Deadline(w.options.step_timeout_s),
                                  [&]() -> std::optional<Admission> {
+                                     expect_all_writers(control, w.next_step);
                                      w.check_failure();
                                      return admit(control, w.next_step);
                                  });

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Selections against NumPy's own indexing."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fluvial as fl
+from fluvial.selection import to_hyperslab
+
+
+@st.composite
+def shapes_and_selections(draw):
+    shape = tuple(draw(st.lists(st.integers(0, 7), max_size=4)))
+    entries = []
+    for extent in shape[: draw(st.integers(0, len(shape)))]:
+        bound = st.none() | st.integers(-9, 9)
+        slices = st.builds(slice, bound, bound, st.none() | st.integers(1, 4))
+        ints = st.integers(-extent, extent - 1) if extent else slices
+        entries.append(draw(slices | ints))
+    if draw(st.booleans()):
+        entries.insert(draw(st.integers(0, len(entries))), Ellipsis)
+    return shape, tuple(entries)
+
+
+@settings(max_examples=300, deadline=None)
+@given(shapes_and_selections())
+def test_a_hyperslab_selects_what_numpy_selects(case):
+    shape, selection = case
+    # With an Ellipsis in the middle, an int may fall on an axis that is too short: then both refuse.
+    array = np.arange(int(np.prod(shape))).reshape(shape)
+    try:
+        expected = array[selection]
+    except IndexError:
+        with pytest.raises(fl.InvalidArgument):
+            to_hyperslab(selection, shape)
+        return
+    (start, count, stride), dropped = to_hyperslab(selection, shape)
+    assert all(s + (n - 1) * d < extent for s, n, d, extent in zip(start, count, stride, shape) if n)
+    axes = [s + d * np.arange(n) for s, n, d in zip(start, count, stride)]
+    got = array[np.ix_(*axes)][dropped] if shape else array[dropped]
+    np.testing.assert_array_equal(got, expected)
+    assert np.shape(got) == np.shape(expected)
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ((0, 0, 0), "too many entries"),
+        ((..., ...), "too many entries"),
+        (np.s_[::-1], "axis 0: got step -1; allowed: 1 or more"),
+        (np.s_[:, 5], "axis 1: got 5; allowed: -5 to 4"),
+        (np.s_[:, -6], "axis 1: got -6"),
+        (np.array([0, 1]), "axis 0 of the selection"),
+        ((np.array([0, 1]), 0), "axis 0 of the selection"),
+        ([0, 1], "axis 0 of the selection"),
+        (None, "allowed: an int or a slice"),
+        (True, "got True"),
+        (np.array([True, False, True, True]), "axis 0 of the selection"),
+        (1.0, "got 1.0"),
+        ("x", "got 'x'"),
+    ],
+)
+def test_what_is_no_basic_indexing_is_refused_by_name(selection, message):
+    with pytest.raises(fl.InvalidArgument, match=message.replace("(", r"\(")):
+        to_hyperslab(selection, (4, 5))
+
+
+def test_numpy_ints_are_ints():
+    assert to_hyperslab(np.int16(-1), (4,)) == (((3,), (1,), (1,)), (0,))

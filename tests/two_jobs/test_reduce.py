@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions of live steps, where the data lies, against NumPy on the whole arrays."""
+
+import numpy as np
+from harness import scenario
+from two_jobs.random_steps import random_selection
+
+STEPS = 3
+SHAPE = (30, 7, 4)
+
+
+def fields(seed, index):
+    rng = np.random.default_rng([seed, index])
+    x, y = rng.normal(size=SHAPE), rng.normal(size=SHAPE)
+    return {"x": x, "y": y, "f": x.astype("float32"), "n": rng.integers(-50, 50, SHAPE)}
+
+
+def write(comm, fl, where, seed):
+    with fl.open("fields", "w", comm=comm) as series:
+        for index in range(STEPS):
+            with series.step() as step:
+                for name, array in fields(seed, index).items():
+                    for first in range(comm.rank, SHAPE[0], comm.size):  # every size-th row is a chunk
+                        step.put(name, array[first : first + 1], offset=(first, 0, 0), shape=SHAPE)
+
+
+def read(comm, fl, where, seed):
+    class SumOfProducts(fl.ops.Operator):
+        inputs = 2
+
+        def identity(self, shape):
+            return np.zeros(1)
+
+        def absorb(self, partial, arrays, offset):
+            return partial + np.sum(np.asarray(arrays[0], float) * arrays[1])
+
+        def merge(self, a, b):
+            return a + b
+
+        def finish(self, partial):
+            return partial[0]
+
+    with fl.open("fields", comm=comm) as series:
+        for step in series:
+            want = fields(seed, step.index)
+            x, y, n = want["x"], want["y"], want["n"]
+            close = np.testing.assert_allclose
+            for name, function in [("sum", np.sum), ("mean", np.mean), ("min", np.min), ("max", np.max), ("std", np.std)]:
+                close(step["x"].reduce(name), function(x), rtol=1e-12)
+                close(step["x"].reduce(name, over=0), function(x, axis=0), rtol=1e-12)
+                close(step["x"].reduce(name, over=(0, 2)), function(x, axis=(0, 2)), rtol=1e-12)
+                close(step["x"].reduce(name, over=1, local=True), function(x, axis=1), rtol=1e-12)
+            assert step["n"].reduce("sum") == n.sum()
+            close(step["f"].reduce("mean"), want["f"].astype(float).mean(), rtol=1e-12)
+            several = step["x"].reduce({"low": "min", "high": "max", "bins": fl.ops.Histogram(np.linspace(-3, 3, 13))})
+            assert (several["low"], several["high"]) == (x.min(), x.max())
+            rng = np.random.default_rng([seed, step.index, 7])  # the same on all ranks: collective
+            for selection in [np.s_[3:25:3, ::2], np.s_[..., 1], *(random_selection(rng, SHAPE) for _ in range(6))]:
+                part = x[selection]
+                if part.size:
+                    close(step["x"].reduce("sum", selection=selection), part.sum(), rtol=1e-9, atol=1e-12)
+                    assert step["x"].reduce("max", selection=selection) == part.max()
+            thinned = x[3:25:3, 1::2]
+            found = step["x"].reduce("argmax", selection=np.s_[3:25:3, 1::2])
+            at = np.unravel_index(np.argmax(thinned), thinned.shape)
+            assert found.value == thinned.max()
+            assert found.coordinates == (3 + 3 * at[0], 1 + 2 * at[1], at[2])  # of the whole array
+            weights = rng.random(SHAPE)
+            mask = rng.random(SHAPE) < 0.5
+            close(step["x"].reduce("mean", weights=weights), np.average(x, weights=weights), rtol=1e-12)
+            close(step["x"].reduce("sum", mask=mask), x[mask].sum(), rtol=1e-9, atol=1e-12)
+            both = step.reduce(
+                {"dot": SumOfProducts(), "most": "max"}, inputs={"dot": ["x", "y"], "most": "y"}
+            )
+            close(both["dot"], np.sum(x * y), rtol=1e-9)
+            assert both["most"] == y.max()
+            try:
+                step.reduce("sum", inputs="nothing")
+                raise AssertionError("an unknown dataset was reduced")
+            except fl.InvalidArgument:
+                pass
+        return series.stats["steps_read"], series.stats["bytes_copied"]
+
+
+def check(jobs, seed):
+    jobs.start(seed=seed)
+    assert jobs.finish()["reader"] == [(STEPS, 0)] * 3
+
+
+check.__name__ = "test_two_writers_three_readers"
+test_two_writers_three_readers = scenario("writer on 2 ranks, reader on 3 ranks", writer=write, reader=read)(check)

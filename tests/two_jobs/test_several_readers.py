@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reader jobs that come together, late, and at their own speeds."""
+
+import time
+
+import numpy as np
+from harness import scenario, wait_until
+
+STEPS = 60
+
+
+def write(comm, fl, where, readers=2, full="block"):
+    n = 1000
+    with fl.open("shared", "w", comm=comm, queue_steps=3, readers=readers, full=full) as series:
+        for index in range(STEPS):
+            with series.step() as step:
+                step.put("x", np.full(n, index * comm.size + comm.rank), offset=(comm.rank * n,), shape=(n * comm.size,))
+            if index == 9:
+                (where / "ten steps").touch()
+        return series.stats
+
+
+def sums(comm, fl, where, pause=0.0, start="oldest", leave_after=STEPS):
+    out = []
+    with fl.open("shared", comm=comm, start=start) as series:
+        for step in series:
+            out.append((step.index, int(step["x"].read().sum())))
+            time.sleep(pause)
+            if len(out) == leave_after:
+                break
+        return out, series.stats
+
+
+def expected(ranks):
+    return [(i, 1000 * sum(i * ranks + r for r in range(ranks))) for i in range(STEPS)]
+
+
+@scenario("writer on 2 ranks, fast reader on 2 ranks, slow reader on 1 rank", writer=write, reader=sums)
+def test_two_readers_of_different_speed_lose_nothing(jobs):
+    jobs.start("writer", "fast_reader")
+    jobs.start("slow_reader", pause=0.01)
+    results = jobs.finish()
+    for got, stats in results["fast_reader"] + results["slow_reader"]:
+        assert got == expected(2)
+        assert stats["steps_discarded"] == 0
+    assert results["writer"][0]["steps_discarded"] == 0
+
+
+@scenario("writer on 1 rank, quick reader on 1 rank, slow reader on 2 ranks", writer=write, reader=sums)
+def test_a_slow_reader_that_lets_go_of_steps_knows_how_many(jobs):
+    jobs.start("writer", full="discard-oldest")
+    jobs.start("quick_reader")
+    jobs.start("slow_reader", pause=0.005)
+    results = jobs.finish()
+    for got, stats in results["quick_reader"] + results["slow_reader"]:
+        assert [pair for pair in expected(1) if pair in got] == got
+        assert len(got) == stats["steps_read"]
+        assert len(got) + stats["steps_discarded"] == STEPS
+        assert got[-1][0] == STEPS - 1
+    first, second = results["slow_reader"]
+    assert first[0] == second[0]
+    assert results["writer"][0]["steps_discarded"] >= results["slow_reader"][0][1]["steps_discarded"]
+
+
+@scenario("writer on 2 ranks, reader on 1 rank, late reader on 2 ranks", writer=write, reader=sums)
+def test_a_late_reader_joins_a_running_stream_and_another_leaves_it(jobs):
+    jobs.start("writer", readers=1)
+    jobs.start("reader", pause=0.03, leave_after=STEPS - 10)
+    wait_until((jobs.where / "ten steps").exists)
+    jobs.start("late_reader", start="next")
+    results = jobs.finish()
+    assert results["reader"][0][0] == expected(2)[: STEPS - 10]
+    late = results["late_reader"][0][0]
+    assert late == results["late_reader"][1][0]
+    assert late
+    assert late == expected(2)[late[0][0] :]
+    assert late[0][0] > 5
+    assert results["writer"][0]["readers_joined"] == 2
+    assert results["writer"][0]["readers_lost"] == 0
