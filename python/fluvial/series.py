@@ -415,15 +415,15 @@ class ReadStep(Mapping[str, Dataset]):
         ...             {"sq": ["pos/x", "pos/y", "pos/z"], "fastest": "speed"})
         """
         named = name_specs(op)
-        wanted = {name: _names(inputs[name] if isinstance(inputs, Mapping) else inputs) for name in named}
+        by_operator = isinstance(inputs, Mapping)
+        wanted = {name: _names(inputs[name] if by_operator else inputs) for name in named}
         datasets = list(dict.fromkeys(dataset for names in wanted.values() for dataset in names))
         operators = {name: ops.resolve(spec, skipna=skipna) for name, spec in named.items()}
-        shape = self[datasets[0]].shape
         results = self._series._core.reduce(
             self._core,
             datasets,
-            [(name, op, [datasets.index(d) for d in wanted[name]]) for name, op in operators.items()],
-            None if selection is None else to_hyperslab(selection, shape)[0],
+            [(name, o, [datasets.index(d) for d in wanted[name]]) for name, o in operators.items()],
+            None if selection is None else to_hyperslab(selection, self[datasets[0]].shape)[0],
             [] if over is None else [over] if isinstance(over, int) else list(over),
             None if weights is None else np.asarray(weights, dtype=np.float64),
             None if mask is None else np.asarray(mask, dtype=bool),
