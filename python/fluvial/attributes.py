@@ -38,7 +38,10 @@ def _plain_value(name: str, value: Any) -> Any:
 
 
 def _plain_list(name: str, value: Any) -> list[Any]:
-    items = [_plain_value(name, item) for item in (value.ravel() if isinstance(value, np.ndarray) else value)]
+    items = [
+        _plain_value(name, item)
+        for item in (value.ravel() if isinstance(value, np.ndarray) else value)
+    ]
     kinds = {type(item) for item in items}
     if kinds <= {int, bool}:
         return [int(item) for item in items]

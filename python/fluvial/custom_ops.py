@@ -157,9 +157,9 @@ def _parameters(function: Callable[..., Any]) -> int:
         return function.nin
     kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
-        parameters = ()
+        parameters = []
     needed = [p for p in parameters if p.kind in kinds and p.default is inspect.Parameter.empty]
     if not needed:
         raise InvalidArgument(

@@ -16,12 +16,12 @@ they say otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._core import Builtin, InvalidArgument
+from ._core import Builtin, InvalidArgument, operator_names
 from ._core import Operator as _Native
 from .custom_ops import Apply, FromMPI, Operator
 from .distribution_ops import Counts, Counts2D, Histogram, Histogram2D, Quantile, Top, TopK
@@ -66,7 +66,7 @@ def names() -> list[str]:
     >>> "mean" in fl.ops.names()
     True
     """
-    return list(_BY_NAME)
+    return [name for name in operator_names() if name not in _WITH_ARGUMENTS]
 
 
 class Sum(Builtin):
@@ -320,7 +320,7 @@ class Norm(Builtin):
 Spec = str | _Native | Operator
 """One operator as the user may give it."""
 
-_BY_NAME: dict[str, type[Builtin]] = {
+_BY_NAME: dict[str, Callable[..., Builtin]] = {
     "sum": Sum,
     "product": Product,
     "count": Count,
@@ -334,6 +334,7 @@ _BY_NAME: dict[str, type[Builtin]] = {
     "norm": Norm,
     "top_k": TopK,
 }
+_WITH_ARGUMENTS = {"histogram", "histogram2d", "quantile"}
 
 
 def resolve(spec: Spec, *, skipna: bool = False) -> _Native | Operator:
@@ -352,13 +353,15 @@ def resolve(spec: Spec, *, skipna: bool = False) -> _Native | Operator:
         An unknown name, a class instead of an object, or `skipna` beside an operator object.
     """
     if isinstance(spec, str):
-        if spec not in _BY_NAME:
-            known = ", ".join(_BY_NAME)
-            raise InvalidArgument(
-                f"no operator of this name: got {spec!r}; allowed: {known}. Operators that need "
-                "arguments are made by their class in fluvial.ops."
-            )
-        return _BY_NAME[spec](skipna=True) if skipna else _BY_NAME[spec]()
+        options = {"skipna": True} if skipna else {}
+        if spec in _BY_NAME:
+            return _BY_NAME[spec](**options)
+        if spec in names():
+            return Builtin(spec, options)  # of the registry, without a class here
+        raise InvalidArgument(
+            f"no operator of this name: got {spec!r}; allowed: {', '.join(names())}. "
+            "Operators that need arguments are made by their class in fluvial.ops."
+        )
     methods = "identity", "absorb", "merge", "finish"
     if isinstance(spec, type) or not all(hasattr(spec, method) for method in methods):
         hint = "Call the class first." if isinstance(spec, type) else "See fluvial.ops.Operator."

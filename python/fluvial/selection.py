@@ -17,19 +17,23 @@ def to_hyperslab(selection: Any, shape: tuple[int, ...]) -> tuple[Hyperslab, tup
     >>> to_hyperslab((slice(2, 9, 3), -1), (10, 5))
     (((2, 4), (3, 1), (3, 1)), (slice(None, None, None), 0))
 
-    Raises InvalidArgument for ints out of range, too many entries, steps below 1 and fancy indexing.
+    Raises InvalidArgument for ints out of range, too many entries, steps below 1 and fancy
+    indexing.
     """
     entries = list(selection) if isinstance(selection, tuple) else [selection]
-    ellipses = [at for at, entry in enumerate(entries) if entry is Ellipsis]  # an array's == is no bool
+    # Not entries.count: an array's == is no bool.
+    ellipses = [at for at, entry in enumerate(entries) if entry is Ellipsis]
     if len(ellipses) > 1 or len(entries) - len(ellipses) > len(shape):
         raise _core.InvalidArgument(
-            f"the selection has too many entries: got {selection!r}; allowed: {len(shape)} for shape {shape}"
+            f"the selection has too many entries: got {selection!r}; "
+            f"allowed: {len(shape)} for shape {shape}"
         )
     at = ellipses[0] if ellipses else len(entries)
     if not ellipses:
         entries.append(Ellipsis)
     entries[at : at + 1] = [slice(None)] * (len(shape) - len(entries) + 1)
-    start, count, stride, dropped = [], [], [], []
+    start, count, stride = [], [], []
+    dropped: list[slice | int] = []
     for axis, (entry, extent) in enumerate(zip(entries, shape, strict=True)):
         if isinstance(entry, slice):
             if entry.step is not None and entry.step < 1:
@@ -45,7 +49,8 @@ def to_hyperslab(selection: Any, shape: tuple[int, ...]) -> tuple[Hyperslab, tup
             index = to_index(entry, f"axis {axis} of the selection")
             if not -extent <= index < extent:
                 raise _core.InvalidArgument(
-                    f"index out of range along axis {axis}: got {index}; allowed: {-extent} to {extent - 1}"
+                    f"index out of range along axis {axis}: got {index}; "
+                    f"allowed: {-extent} to {extent - 1}"
                 )
             start.append(index % extent)
             count.append(1)
@@ -55,7 +60,7 @@ def to_hyperslab(selection: Any, shape: tuple[int, ...]) -> tuple[Hyperslab, tup
 
 
 def to_index(value: Any, what: str, allowed: str = "an int or a slice") -> int:
-    """An int from anything that acts as one, but not a bool, which NumPy takes for a mask."""
+    """Return an int from what acts as one, but not a bool, which NumPy takes for a mask."""
     try:
         if isinstance(value, bool):
             raise TypeError

@@ -415,8 +415,10 @@ class ReadStep(Mapping[str, Dataset]):
         ...             {"sq": ["pos/x", "pos/y", "pos/z"], "fastest": "speed"})
         """
         named = name_specs(op)
-        by_operator = isinstance(inputs, Mapping)
-        wanted = {name: _names(inputs[name] if by_operator else inputs) for name in named}
+        if isinstance(inputs, Mapping):
+            wanted = {name: _names(inputs[name]) for name in named}
+        else:
+            wanted = dict.fromkeys(named, _names(inputs))
         datasets = list(dict.fromkeys(dataset for names in wanted.values() for dataset in names))
         operators = {name: ops.resolve(spec, skipna=skipna) for name, spec in named.items()}
         results = self._series._core.reduce(
@@ -580,7 +582,13 @@ def open(name: str, mode: str = "r", comm: Any = None, **options: Any) -> WriteS
     options["directory"] = os.fspath(options.get("directory") or "")
     for option, default in _TIMES.items():
         options.setdefault(option, default)
-    writes = {"queue_steps": 4, "queue_bytes": None, "full": "block", "readers": 1, "on_stalled_reader": "evict"}
+    writes: dict[str, Any] = {
+        "queue_steps": 4,
+        "queue_bytes": None,
+        "full": "block",
+        "readers": 1,
+        "on_stalled_reader": "evict",
+    }
     mine: dict[str, Any] = {"w": writes, "r": {"start": "oldest"}}.get(mode, {})
     if mode not in ("w", "r"):
         raise _core.InvalidArgument(f"unknown mode: got {mode!r}; allowed: 'w', 'r'")
@@ -593,7 +601,9 @@ def open(name: str, mode: str = "r", comm: Any = None, **options: Any) -> WriteS
             f"allowed: {', '.join(sorted(allowed))}"
         )
     if not isinstance(name, str):
-        raise _core.InvalidArgument(f"the name of the stream cannot be used: got {name!r}; allowed: a str")
+        raise _core.InvalidArgument(
+            f"the name of the stream cannot be used: got {name!r}; allowed: a str"
+        )
     for option, default in {**mine, **_TIMES}.items():
         options[option] = _typed(option, options[option], default)
     if mode == "w":
@@ -606,6 +616,7 @@ _TIMES = {"rendezvous_timeout": 60.0, "step_timeout": 300.0, "stall_timeout": 10
 
 def _typed(option: str, value: Any, default: Any) -> Any:
     """Return the value as the core takes it: seconds, a choice, a number of bytes or a count."""
+    kind: type[Any]
     if option == "queue_bytes":
         value, kind = to_bytes(value), int
     elif isinstance(default, float):
@@ -618,7 +629,9 @@ def _typed(option: str, value: Any, default: Any) -> Any:
         value, kind = to_index(value, option, "an int"), int
     if not isinstance(value, kind) or (kind is int and not -(2**63) <= value < 2**63):
         allowed = {float: "a number of seconds", str: "a str", int: "an int of 64 bits"}[kind]
-        raise _core.InvalidArgument(f"{option} has an unusable value: got {value!r}; allowed: {allowed}")
+        raise _core.InvalidArgument(
+            f"{option} has an unusable value: got {value!r}; allowed: {allowed}"
+        )
     return value
 
 
@@ -641,7 +654,8 @@ def to_bytes(size: int | str | None) -> int:
             return int(float(number) * units[unit])
         except (ValueError, KeyError, OverflowError):
             raise _core.InvalidArgument(
-                f"cannot read a number of bytes: got {size!r}; allowed: a number with B, KiB, MiB, GiB, KB, MB …"
+                f"cannot read a number of bytes: got {size!r}; "
+                "allowed: a number with B, KiB, MiB, GiB, KB, MB …"
             ) from None
     return to_index(size, "queue_bytes", "an int, or a str like '2 GiB'")
 
@@ -651,7 +665,8 @@ def _handle(comm: Any) -> int | None:
         return None
     if not hasattr(comm, "py2f"):
         raise _core.InvalidArgument(
-            f"not a communicator: got {comm!r}; allowed: an mpi4py communicator, or None for a serial program"
+            f"not a communicator: got {comm!r}; "
+            "allowed: an mpi4py communicator, or None for a serial program"
         )
     return int(comm.py2f())
 

@@ -76,7 +76,7 @@ def test_the_statistics(tmp_path):
 
 def test_every_operator_is_in_the_table():
     table = " ".join(cell for row in rows("operators.md", "Built in") for cell in row[:2])
-    missing = [name for name in fl.ops.names() if f"`{name}`" not in table]
+    missing = [name for name in fl._core.operator_names() if f"`{name}`" not in table]
     classes = {"histogram": "Histogram", "histogram2d": "Histogram2D", "quantile": "Quantile"}
     assert [name for name in missing if f"`{classes.get(name)}(" not in table] == []
 
