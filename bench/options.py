@@ -22,11 +22,11 @@ SITE = BUILD / "mpich" / "prefix" / "site"
 
 Json = Annotated[
     Path | None,
-    typer.Option("--json", help="Append results here [default: .build/bench/NAME.jsonl]."),
+    typer.Option("--json", help="Append results here; default: .build/bench/NAME.jsonl."),
 ]
 Png = Annotated[
     Path | None,
-    typer.Option("--png", help="Draw the picture here [default: beside the JSON file]."),
+    typer.Option("--png", help="Draw the picture here; default: beside the JSON file."),
 ]
 Quick = Annotated[bool, typer.Option("--quick", help="Fewer sizes and runs: under 60 s.")]
 Runs = Annotated[

@@ -51,9 +51,9 @@ class _Pace:
         self.stream_s = 0.08 if quick else 0.3
         self.steps_min = 8 if quick else 16
         self.limit_s = 20.0 if quick else 90.0
-        self.rounds = runs or (10 if quick else 7)
-        self.rounds_min = runs or (2 if quick else 5)
-        self.total_s = 30.0 if quick else 900.0
+        self.rounds = runs or (5 if quick else 7)
+        self.rounds_min = runs or (1 if quick else 5)
+        self.total_s = 40.0 if quick else 900.0
 
     def least(self, bytes_: int) -> int:
         """Return the least number of timed steps: fewer where a single one takes long."""
