@@ -63,14 +63,27 @@ class JobFailedError(RuntimeError):
 
     def __init__(self, failures: list[tuple[str, int, pathlib.Path]]):
         parts = []
-        told = [(name, code, log, tail(log)) for name, code, log in failures]
-        told.sort(
-            key=lambda failure: any("PeerLost" in line for line in failure[3])
-        )  # effects last
-        for name, code, log, lines in told:
-            parts.append(f"the {name} failed with exit code {code}; its log, {log}, ends so:")
-            parts += [f"    {line}" for line in lines] or ["    (it is empty)"]
+        told = [(name, code, log, read_errors(log)) for name, code, log in failures]
+        told.sort(key=lambda failure: all("PeerLost" in line for line in failure[3] or [""]))
+        for name, code, log, errors in told:  # a job that only lost its peer comes last
+            parts.append(f"the {name} failed with exit code {code}")
+            parts += [f"  {error}" for error in errors]
+            parts.append(f"  its log, {log}, ends so:")
+            parts += [f"    {line}" for line in tail(log)] or ["    (it is empty)"]
         super().__init__("\n".join(parts))
+
+
+def read_errors(log: pathlib.Path) -> list[str]:
+    """Return what was raised, from the tracebacks in a log: one line each, none twice."""
+    found: dict[str, None] = {}
+    inside = False
+    for line in log.read_text(errors="replace").splitlines() if log.exists() else ():
+        if line.startswith("Traceback "):
+            inside = True
+        elif inside and line and not line.startswith((" ", "\t")):
+            found[line] = None
+            inside = False
+    return list(found)
 
 
 def tail(log: pathlib.Path, lines: int = TAIL_LINES) -> list[str]:

@@ -66,7 +66,8 @@ class Notebook:
     """
 
     def __init__(self, plan: Plan):
-        self._stars = [plan.crystal.star(reflection) for reflection in REFLECTIONS]
+        self._crystal = plan.crystal
+        self._stars: list[list[int]] = []
         cold = plan.heating.cold_outputs()
         self._cold = range(cold.start + 1, cold.stop + 1)  # by how many outputs there are then
         self._rows: dict[str, list[Any]] = {name: [] for name in _ROWS}
@@ -99,10 +100,10 @@ class Notebook:
         rows["temperature"].append(mass * mean_square / (3 * BOLTZMANN))
         rows["thermostat"].append(attributes["thermostat"])
         rows["energy"].append(attributes["potentialEnergy"] / MILLIELECTRONVOLT)
-        rows["peaks"].append([np.mean([powder.peak(q) for q in star]) for star in self._stars])
+        rows["peaks"].append([powder.s[star].mean() for star in self._stars])
         rows["s"].append(powder.radial(Q_EDGES).s)
         rows["detector"].append(_without_beam(results["detector"].image()))
-        rows["speed_counts"].append(np.asarray(results["speed"]))
+        rows["speed_counts"].append(results["speed"].counts)
         rows["latency"].append(time.time() - attributes["published"])
         if len(rows["step"]) in self._cold:
             self._s_cold += powder.s / len(self._cold)
@@ -126,6 +127,9 @@ class Notebook:
         """Note what is the same for every output: q vectors, bins, units."""
         powder = results["powder"]
         per_angstrom = ANGSTROM / unit_length
+        place = {tuple(hkl): i for i, hkl in enumerate(powder.hkl.tolist())}
+        place |= {tuple(-i for i in hkl): place for hkl, place in place.items()}
+        self._stars = [[place[q] for q in self._crystal.star(r)] for r in REFLECTIONS]
         self._s_cold = np.zeros(len(powder.s))
         self._fixed = {
             "q": powder.radial(Q_EDGES).q * per_angstrom,
