@@ -36,7 +36,10 @@ def test_pip_install(tmp_path):
             *(python, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--no-index"),
             *("--disable-pip-version-check", "--config-settings", f"build-dir={tmp_path}/build", ROOT),
         ],
-        env=env | {"PATH": f"{pathlib.Path(sys.executable).parent}:{env['PATH']}"},
+        # The compilers by the names that CMake finds, so that ccache knows what ./run has built.
+        env={"CC": "cc", "CXX": "c++"}
+        | env
+        | {"PATH": f"{pathlib.Path(sys.executable).parent}:{env['PATH']}"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
