@@ -157,11 +157,11 @@ def _draw_marks(axis: Any, marks: Sequence[tuple[float, str]]) -> None:
         axis.axhline(height, color=_INK, linewidth=0.8, linestyle=(0, (4, 3)))
         axis.annotate(
             label,
-            (1.0, height),
+            (0.0, height),
             xycoords=("axes fraction", "data"),
-            xytext=(-3, 2),
+            xytext=(4, 3),
             textcoords="offset points",
-            ha="right",
+            ha="left",
             fontsize=7.5,
             bbox={"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none"},
         )
