@@ -4,6 +4,7 @@
 namespace fluvial::compute {
 
 // One line an operator; its file beside its siblings in operators/ defines the function.
+// clang-format off
 #define FLUVIAL_OPERATORS(add)  \
     add(sum)                    \
     add(product)                \
@@ -20,6 +21,7 @@ namespace fluvial::compute {
     add(histogram2d)            \
     add(quantile)               \
     add(top_k)
+// clang-format on
 
 #define FLUVIAL_DECLARE(name) Registration register_##name();
 FLUVIAL_OPERATORS(FLUVIAL_DECLARE)
@@ -56,7 +58,8 @@ const Option* OptionReader::take(const std::string& key) {
 }
 
 void OptionReader::wrong_type(const std::string& key, const char* allowed) const {
-    throw InvalidArgument(Problem{text(name_, ": option '", key, "' has the wrong type"), "another type", allowed, ""});
+    throw InvalidArgument(Problem{text(name_, ": option '", key, "' has the wrong type"),
+                                  "another type", allowed, ""});
 }
 
 bool OptionReader::boolean(const std::string& key, bool fallback) {
@@ -98,7 +101,8 @@ double OptionReader::number(const std::string& key, double fallback) {
 std::vector<double> OptionReader::numbers(const std::string& key) {
     const Option* option = take(key);
     if (option == nullptr) {
-        throw InvalidArgument(Problem{text(name_, ": option '", key, "' is missing"), "nothing", "a list of numbers", ""});
+        throw InvalidArgument(Problem{text(name_, ": option '", key, "' is missing"), "nothing",
+                                      "a list of numbers", ""});
     }
     if (const auto* value = std::get_if<std::vector<double>>(option)) {
         return *value;
