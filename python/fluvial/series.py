@@ -627,8 +627,9 @@ def _typed(option: str, value: Any, default: Any) -> Any:
         kind = str
     else:
         value, kind = to_index(value, option, "an int"), int
-    if not isinstance(value, kind) or (kind is int and not -(2**63) <= value < 2**63):
-        allowed = {float: "a number of seconds", str: "a str", int: "an int of 64 bits"}[kind]
+    bits = 63 if option == "queue_bytes" else 31
+    if not isinstance(value, kind) or (kind is int and not -(2**bits) <= value < 2**bits):
+        allowed = {float: "a number of seconds", str: "a str", int: f"an int of {bits + 1} bits"}[kind]
         raise _core.InvalidArgument(
             f"{option} has an unusable value: got {value!r}; allowed: {allowed}"
         )

@@ -77,7 +77,14 @@ def test_sources_with_any_strides(tmp_path):
 
 @pytest.mark.parametrize(
     "array",
-    [np.zeros(2, ">f8"), np.array(["a"]), np.zeros(2, "M8[s]"), np.zeros(2, object), np.zeros(2, "f8,i4"), np.zeros(2, "g")],
+    [
+        np.zeros(2, ">f8"),
+        np.array(["a"]),
+        np.zeros(2, "M8[s]"),
+        np.zeros(2, object),
+        np.zeros(2, "f8,i4"),
+        np.zeros(2, "g"),
+    ],
     ids=lambda array: array.dtype.str,
 )
 def test_what_no_dtype_holds_is_refused_and_the_step_goes_on(tmp_path, array):
@@ -124,7 +131,7 @@ def test_a_selection_over_two_chunks_is_gathered_once(tmp_path):
 
 
 def test_what_is_read_stays_valid_when_everything_else_is_gone(tmp_path):
-    with both_ends(tmp_path, queue_steps=1) as (writer, reader):
+    with both_ends(tmp_path, queue_steps=2) as (writer, reader):
         view = sent(writer, reader, x=np.full(100, 7.0))["x"][10:]
         for value in range(5):
             sent(writer, reader, x=np.full(100, float(value)))
@@ -141,7 +148,9 @@ def test_what_is_read_stays_valid_when_everything_else_is_gone(tmp_path):
 def test_a_span_is_written_in_place(tmp_path):
     with both_ends(tmp_path) as (writer, reader):
         with writer.step() as step:
-            span = step.span("x", "float32", (4, 2), offset=(1, 0), shape=(6, 2), attrs={"unitSI": 2.0})
+            span = step.span(
+                "x", "float32", (4, 2), offset=(1, 0), shape=(6, 2), attrs={"unitSI": 2.0}
+            )
             assert span.flags.writeable
             assert span.shape == (4, 2)
             span[...] = np.arange(8).reshape(4, 2)
@@ -178,7 +187,9 @@ def test_time_steps_and_series_carry_their_words(tmp_path):
 def test_hundreds_of_datasets_and_steps_that_change_shape(tmp_path):
     with both_ends(tmp_path) as (writer, reader):
         for size in (3, 0, 8, 1):
-            arrays = {f"particles/e/field {i}": np.full((size, i % 3), i, "int32") for i in range(400)}
+            arrays = {
+                f"particles/e/field {i}": np.full((size, i % 3), i, "int32") for i in range(400)
+            }
             step = sent(writer, reader, **arrays)
             assert len(step) == 400
             assert set(step) == set(arrays)
@@ -269,7 +280,7 @@ def test_equal_parts_by_rank(tmp_path):
 
 
 def test_a_step_given_up_is_not_seen_and_the_stream_goes_on_or_ends(tmp_path):
-    with both_ends(tmp_path, queue_steps=1, full="discard-oldest") as (writer, reader):
+    with both_ends(tmp_path, queue_steps=2, full="discard-oldest") as (writer, reader):
         sent(writer, reader, x=np.zeros(1))
         with contextlib.suppress(KeyError), writer.step() as step:
             step.put("x", np.ones(1))

@@ -43,7 +43,14 @@ BOTH = [
     *[
         ({name: value}, f"{name}.*got .*{shown}.*allowed")
         for name in ("rendezvous_timeout", "step_timeout", "stall_timeout")
-        for value, shown in [(-1, "-1"), (float("nan"), "nan"), (float("inf"), "inf"), (1e8, "1e"), ("1", "'1'"), (None, "None")]
+        for value, shown in [
+            (-1, "-1"),
+            (float("nan"), "nan"),
+            (float("inf"), "inf"),
+            (1e8, "1e"),
+            ("1", "'1'"),
+            (None, "None"),
+        ]
     ],
     ({"stall_timeout": 0.1}, r"stall_timeout.*got 0\.1 s; allowed: 0\.2 to 1e"),
     ({"timeout": 1}, "unknown option.*got timeout; allowed: .*rendezvous_timeout"),
@@ -75,7 +82,10 @@ def test_an_unknown_mode(tmp_path):
 
 def test_sizes_in_words(tmp_path):
     for size in ("1 MiB", 1 << 20, "1048576", "1048576 B", "1.0MiB"):
-        with fl.open("s", "w", readers=0, directory=tmp_path, queue_bytes=size) as series, series.step() as step:
+        with (
+            fl.open("s", "w", readers=0, directory=tmp_path, queue_bytes=size) as series,
+            series.step() as step,
+        ):
             with pytest.raises(fl.InvalidArgument, match="queue_bytes=1048576"):
                 step.span("x", "u1", ((1 << 20) + 1,))
             step.span("x", "u1", (1 << 20,))
@@ -91,7 +101,9 @@ def test_a_directory_that_is_missing_is_named_by_both_sides(tmp_path):
 
 def test_a_name_in_use_is_refused_with_the_process(tmp_path):
     with fl.open("s", "w", readers=0, directory=tmp_path) as series:
-        with pytest.raises(fl.InvalidArgument, match=f"already being written.*process {os.getpid()} has it"):
+        with pytest.raises(
+            fl.InvalidArgument, match=f"already being written.*process {os.getpid()} has it"
+        ):
             fl.open("s", "w", readers=0, directory=tmp_path)
         with fl.open("other", "w", readers=0, directory=tmp_path):
             pass
@@ -102,17 +114,28 @@ def test_a_name_in_use_is_refused_with_the_process(tmp_path):
 def test_nobody_comes_in_time(tmp_path):
     for timeout in (0, 0.2):
         begin = time.monotonic()
-        with pytest.raises(fl.TimedOut, match=f"too few readers attached to 's' within rendezvous_timeout={timeout} s: got 0 reader jobs; allowed: 2"):
+        with pytest.raises(
+            fl.TimedOut,
+            match=f"too few readers attached to 's' within rendezvous_timeout={timeout} s: got 0 reader jobs; allowed: 2",
+        ):
             fl.open("s", "w", readers=2, directory=tmp_path, rendezvous_timeout=timeout)
         assert not list(tmp_path.iterdir())
-        with pytest.raises(fl.TimedOut, match=f"no writer opened 's' within rendezvous_timeout={timeout} s"):
+        with pytest.raises(
+            fl.TimedOut, match=f"no writer opened 's' within rendezvous_timeout={timeout} s"
+        ):
             fl.open("s", directory=tmp_path, rendezvous_timeout=timeout)
         assert 2 * timeout <= time.monotonic() - begin < 2 * timeout + 2
 
 
 def test_errors_are_what_python_programs_expect():
     assert issubclass(fl.InvalidArgument, (fl.Error, ValueError))
-    for kind, base in [(fl.InvalidArgument, ValueError), (fl.TimedOut, TimeoutError), (fl.PeerLost, ConnectionError), (fl.Refused, PermissionError), (fl.StaleContact, ConnectionError)]:
+    for kind, base in [
+        (fl.InvalidArgument, ValueError),
+        (fl.TimedOut, TimeoutError),
+        (fl.PeerLost, ConnectionError),
+        (fl.Refused, PermissionError),
+        (fl.StaleContact, ConnectionError),
+    ]:
         assert issubclass(kind, base)
         assert issubclass(kind, fl.Error)
         assert issubclass(kind, RuntimeError)

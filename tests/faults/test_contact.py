@@ -55,7 +55,9 @@ def test_what_is_no_contact_file_is_named(tmp_path, content, kind, message):
     with pytest.raises(kind, match=message) as caught:
         fl.open(stream_name(tmp_path), directory=tmp_path, rendezvous_timeout=0.3)
     assert str(path) in str(caught.value)
-    with fl.open(stream_name(tmp_path), "w", readers=0, directory=tmp_path):  # a writer takes it over
+    with fl.open(
+        stream_name(tmp_path), "w", readers=0, directory=tmp_path
+    ):  # a writer takes it over
         assert path.read_text() != content
 
 
@@ -87,10 +89,16 @@ def test_stale_at_once_after_an_exit_without_a_close(tmp_path):
     )
     name = stream_name(tmp_path)
     child = subprocess.run(
-        [sys.executable, "-c", script, name, tmp_path], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", script, name, tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     begin = time.monotonic()
-    with pytest.raises(fl.StaleContact, match=f"of process {child.stdout.strip()}.*[Ss]tart the writer again"):
+    with pytest.raises(
+        fl.StaleContact, match=f"of process {child.stdout.strip()}.*[Ss]tart the writer again"
+    ):
         fl.open(name, directory=tmp_path, rendezvous_timeout=30)
     assert time.monotonic() - begin < 1
     with fl.open(name, "w", readers=0, directory=tmp_path) as series:

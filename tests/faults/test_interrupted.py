@@ -46,7 +46,10 @@ def test_a_reader_that_waits_for_the_writer(tmp_path, name):
 
 
 def test_a_reader_that_waits_for_a_step(tmp_path, name):
-    with fl.open(name, "w", readers=0, directory=tmp_path) as writer, fl.open(name, directory=tmp_path) as reader:
+    with (
+        fl.open(name, "w", readers=0, directory=tmp_path) as writer,
+        fl.open(name, directory=tmp_path) as reader,
+    ):
         with interrupted_in_time():
             reader.next()
         with writer.step() as step:
@@ -55,30 +58,32 @@ def test_a_reader_that_waits_for_a_step(tmp_path, name):
 
 
 def test_a_writer_that_waits_for_room(tmp_path, name):
-    with fl.open(name, "w", readers=0, directory=tmp_path, queue_steps=1, queue_bytes=100) as writer:
-        with fl.open(name, directory=tmp_path) as reader:
-            with writer.step() as step:
-                step.put("x", np.ones(10))
-            with interrupted_in_time():
-                writer.step()
-            held = reader.next()["x"].read()
-            with interrupted_in_time():
-                writer.step()
-            assert held.sum() == 10
+    with fl.open(
+        name, "w", readers=0, directory=tmp_path, queue_steps=1, queue_bytes=100
+    ) as writer, fl.open(name, directory=tmp_path) as reader:
+        with writer.step() as step:
+            step.put("x", np.ones(10))
+        with interrupted_in_time():
+            writer.step()
+        held = reader.next()["x"].read()
+        with interrupted_in_time():
+            writer.step()
+        assert held.sum() == 10
 
 
 def test_a_put_that_waits_for_bytes(tmp_path, name):
-    with fl.open(name, "w", readers=0, directory=tmp_path, queue_steps=4, queue_bytes=100) as writer:
-        with fl.open(name, directory=tmp_path) as reader:
-            with writer.step() as step:
+    with fl.open(
+        name, "w", readers=0, directory=tmp_path, queue_steps=4, queue_bytes=100
+    ) as writer, fl.open(name, directory=tmp_path) as reader:
+        with writer.step() as step:
+            step.put("x", np.ones(10))
+        with writer.step() as step:
+            with interrupted_in_time():
                 step.put("x", np.ones(10))
-            with writer.step() as step:
-                with interrupted_in_time():
-                    step.put("x", np.ones(10))
-                assert reader.next().index == 0
-                reader.close()
-                step.put("x", np.ones(10))
-            assert writer.stats["steps_written"] == 2
+            assert reader.next().index == 0
+            reader.close()
+            step.put("x", np.ones(10))
+        assert writer.stats["steps_written"] == 2
 
 
 def test_a_reader_that_waits_for_an_answer(tmp_path, name):

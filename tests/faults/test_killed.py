@@ -22,7 +22,7 @@ def reached(jobs, step, what="read"):
 def test_a_killed_writer(jobs):
     """Every complete step, then an error with the name of the dead; the contact file is stale at once."""
     name = stream_name(jobs.where)
-    jobs.start("writer", queue_steps=50, pause=0.001)
+    jobs.start("writer", queue_steps=100, pause=0.001)
     jobs.start("reader", pause=0.02)
     reached(jobs, 5)
     wait_until((jobs.where / "step-30").exists, timeout=30)
@@ -63,7 +63,9 @@ def test_one_killed_rank_of_the_writer(jobs):
     assert jobs.outcome("writer").returncode != 0
 
 
-@scenario("writer on 1 process, doomed reader on 2 ranks, reader on 1 process", writer=write, reader=read)
+@scenario(
+    "writer on 1 process, doomed reader on 2 ranks, reader on 1 process", writer=write, reader=read
+)
 def test_one_killed_rank_of_a_reader(jobs):
     """The writer goes on, though its policy is to wait, and so does the other reader."""
     jobs.start("writer", readers=2, queue_steps=2, steps=150, pause=0.005)
@@ -104,7 +106,11 @@ def test_everybody_is_killed_at_once(jobs):
     assert len({pid for pid, _ in shared_memory_of(name)}) == 3
     for job in ("writer", "reader"):
         jobs[job].signal(signal.SIGKILL)
-    assert jobs.outcome("writer").returncode == jobs.outcome("reader").returncode == 128 + signal.SIGKILL
+    assert (
+        jobs.outcome("writer").returncode
+        == jobs.outcome("reader").returncode
+        == 128 + signal.SIGKILL
+    )
     assert shared_memory_of(name) == []
     with pytest.raises(fl.StaleContact):
         fl.open(name, directory=jobs.where)

@@ -11,13 +11,13 @@ from faults.traces import stream_name
 
 import fluvial as fl
 
-CYCLES = 200
-
 
 def held():
     """Descriptors, threads, mappings and resident KiB of this process."""
     gc.collect()
-    status = dict(line.split(":", 1) for line in pathlib.Path("/proc/self/status").read_text().splitlines())
+    status = dict(
+        line.split(":", 1) for line in pathlib.Path("/proc/self/status").read_text().splitlines()
+    )
     maps = pathlib.Path("/proc/self/maps").read_text()
     return {
         "descriptors": len(os.listdir("/proc/self/fd")),
@@ -52,12 +52,12 @@ def failing_opens(name, tmp_path):
             fl.open(**{"name": name, "directory": tmp_path, **arguments})
 
 
-@pytest.mark.parametrize("fault", [None, failing_opens])
-def test_opening_and_closing(tmp_path, fault):
-    for _ in range(20):  # what is made once a process is made
+@pytest.mark.parametrize(("fault", "cycles"), [(None, 200), (failing_opens, 15)])
+def test_opening_and_closing(tmp_path, fault, cycles):
+    for _ in range(5):  # what is made once a process is made
         cycle(tmp_path, fault)
     before = held()
-    for _ in range(CYCLES if fault is None else CYCLES // 4):
+    for _ in range(cycles):
         cycle(tmp_path, fault)
     after = held()
     assert after["descriptors"] == before["descriptors"]

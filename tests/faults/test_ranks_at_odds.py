@@ -8,7 +8,14 @@ from faults.roles import SHORT
 from faults.traces import stream_name
 from harness import scenario
 
-ODDITIES = ["raises", "other dtype", "other shape", "fewer steps", "other options", "other directory"]
+ODDITIES = [
+    "raises",
+    "other dtype",
+    "other shape",
+    "fewer steps",
+    "other options",
+    "other directory",
+]
 
 
 def play(comm, fl, where, role):
@@ -18,7 +25,9 @@ def play(comm, fl, where, role):
         begin = time.monotonic()
         error = None
         try:
-            role(comm, fl, f"{stream_name(where)}-{oddity.replace(' ', '-')}", oddity, comm.rank == 1)
+            role(
+                comm, fl, f"{stream_name(where)}-{oddity.replace(' ', '-')}", oddity, comm.rank == 1
+            )
         except (fl.Error, ValueError) as caught:
             error = ([kind.__name__ for kind in type(caught).__mro__], str(caught))
         brought.append((error, time.monotonic() - begin))
@@ -46,8 +55,7 @@ def write_oddly(comm, fl, name, oddity, odd):
                 dtype = "f4" if odd and oddity == "other dtype" and index == 1 else "f8"
                 rows = 21 if odd and oddity == "other shape" and index == 1 else 20
                 step.put("x", np.zeros(10, dtype), offset=(10 * comm.rank,), shape=(rows,))
-            if not odd:
-                time.sleep(0.05)
+            time.sleep(0.1)  # or the odd rank may have closed before the others come that far
 
 
 def read(comm, fl, where):

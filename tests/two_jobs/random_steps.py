@@ -52,7 +52,9 @@ def random_step(seed: int, step: int, ranks: int) -> list[RandomDataset]:
             whole = (whole * (1 + 2j)).astype(dtype)
         boxes = [((0,) * len(shape), shape)]
         for _ in range(int(rng.integers(0, 2 * ranks + 1))):
-            boxes = [half for box in boxes for half in _halves(rng, *box)] if len(boxes) < 12 else boxes
+            boxes = (
+                [half for box in boxes for half in _halves(rng, *box)] if len(boxes) < 12 else boxes
+            )
         puts = [Put(int(rng.integers(ranks)), offset, extent) for offset, extent in boxes]
         datasets.append(RandomDataset(f"meshes/{dtype}/{number % 3}", np.asarray(whole), puts))
     return datasets

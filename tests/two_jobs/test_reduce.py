@@ -20,7 +20,9 @@ def write(comm, fl, where, seed):
         for index in range(STEPS):
             with series.step() as step:
                 for name, array in fields(seed, index).items():
-                    for first in range(comm.rank, SHAPE[0], comm.size):  # every size-th row is a chunk
+                    for first in range(
+                        comm.rank, SHAPE[0], comm.size
+                    ):  # every size-th row is a chunk
                         step.put(name, array[first : first + 1], offset=(first, 0, 0), shape=SHAPE)
 
 
@@ -45,20 +47,37 @@ def read(comm, fl, where, seed):
             want = fields(seed, step.index)
             x, y, n = want["x"], want["y"], want["n"]
             close = np.testing.assert_allclose
-            for name, function in [("sum", np.sum), ("mean", np.mean), ("min", np.min), ("max", np.max), ("std", np.std)]:
+            for name, function in [
+                ("sum", np.sum),
+                ("mean", np.mean),
+                ("min", np.min),
+                ("max", np.max),
+                ("std", np.std),
+            ]:
                 close(step["x"].reduce(name), function(x), rtol=1e-12)
                 close(step["x"].reduce(name, over=0), function(x, axis=0), rtol=1e-12)
                 close(step["x"].reduce(name, over=(0, 2)), function(x, axis=(0, 2)), rtol=1e-12)
                 close(step["x"].reduce(name, over=1, local=True), function(x, axis=1), rtol=1e-12)
             assert step["n"].reduce("sum") == n.sum()
             close(step["f"].reduce("mean"), want["f"].astype(float).mean(), rtol=1e-12)
-            several = step["x"].reduce({"low": "min", "high": "max", "bins": fl.ops.Histogram(np.linspace(-3, 3, 13))})
+            several = step["x"].reduce(
+                {"low": "min", "high": "max", "bins": fl.ops.Histogram(np.linspace(-3, 3, 13))}
+            )
             assert (several["low"], several["high"]) == (x.min(), x.max())
             rng = np.random.default_rng([seed, step.index, 7])  # the same on all ranks: collective
-            for selection in [np.s_[3:25:3, ::2], np.s_[..., 1], *(random_selection(rng, SHAPE) for _ in range(6))]:
+            for selection in [
+                np.s_[3:25:3, ::2],
+                np.s_[..., 1],
+                *(random_selection(rng, SHAPE) for _ in range(6)),
+            ]:
                 part = x[selection]
                 if part.size:
-                    close(step["x"].reduce("sum", selection=selection), part.sum(), rtol=1e-9, atol=1e-12)
+                    close(
+                        step["x"].reduce("sum", selection=selection),
+                        part.sum(),
+                        rtol=1e-9,
+                        atol=1e-12,
+                    )
                     assert step["x"].reduce("max", selection=selection) == part.max()
             thinned = x[3:25:3, 1::2]
             found = step["x"].reduce("argmax", selection=np.s_[3:25:3, 1::2])
@@ -67,7 +86,11 @@ def read(comm, fl, where, seed):
             assert found.coordinates == (3 + 3 * at[0], 1 + 2 * at[1], at[2])  # of the whole array
             weights = rng.random(SHAPE)
             mask = rng.random(SHAPE) < 0.5
-            close(step["x"].reduce("mean", weights=weights), np.average(x, weights=weights), rtol=1e-12)
+            close(
+                step["x"].reduce("mean", weights=weights),
+                np.average(x, weights=weights),
+                rtol=1e-12,
+            )
             close(step["x"].reduce("sum", mask=mask), x[mask].sum(), rtol=1e-9, atol=1e-12)
             both = step.reduce(
                 {"dot": SumOfProducts(), "most": "max"}, inputs={"dot": ["x", "y"], "most": "y"}
@@ -88,4 +111,6 @@ def check(jobs, seed):
 
 
 check.__name__ = "test_two_writers_three_readers"
-test_two_writers_three_readers = scenario("writer on 2 ranks, reader on 3 ranks", writer=write, reader=read)(check)
+test_two_writers_three_readers = scenario(
+    "writer on 2 ranks, reader on 3 ranks", writer=write, reader=read
+)(check)

@@ -14,7 +14,12 @@ def write(comm, fl, where, readers=2, full="block"):
     with fl.open("shared", "w", comm=comm, queue_steps=3, readers=readers, full=full) as series:
         for index in range(STEPS):
             with series.step() as step:
-                step.put("x", np.full(n, index * comm.size + comm.rank), offset=(comm.rank * n,), shape=(n * comm.size,))
+                step.put(
+                    "x",
+                    np.full(n, index * comm.size + comm.rank),
+                    offset=(comm.rank * n,),
+                    shape=(n * comm.size,),
+                )
             if index == 9:
                 (where / "ten steps").touch()
         return series.stats
@@ -35,7 +40,9 @@ def expected(ranks):
     return [(i, 1000 * sum(i * ranks + r for r in range(ranks))) for i in range(STEPS)]
 
 
-@scenario("writer on 2 ranks, fast reader on 2 ranks, slow reader on 1 rank", writer=write, reader=sums)
+@scenario(
+    "writer on 2 ranks, fast reader on 2 ranks, slow reader on 1 rank", writer=write, reader=sums
+)
 def test_two_readers_of_different_speed_lose_nothing(jobs):
     jobs.start("writer", "fast_reader")
     jobs.start("slow_reader", pause=0.01)
@@ -46,7 +53,9 @@ def test_two_readers_of_different_speed_lose_nothing(jobs):
     assert results["writer"][0]["steps_discarded"] == 0
 
 
-@scenario("writer on 1 rank, quick reader on 1 rank, slow reader on 2 ranks", writer=write, reader=sums)
+@scenario(
+    "writer on 1 rank, quick reader on 1 rank, slow reader on 2 ranks", writer=write, reader=sums
+)
 def test_a_slow_reader_that_lets_go_of_steps_knows_how_many(jobs):
     jobs.start("writer", full="discard-oldest")
     jobs.start("quick_reader")
@@ -59,7 +68,9 @@ def test_a_slow_reader_that_lets_go_of_steps_knows_how_many(jobs):
         assert got[-1][0] == STEPS - 1
     first, second = results["slow_reader"]
     assert first[0] == second[0]
-    assert results["writer"][0]["steps_discarded"] >= results["slow_reader"][0][1]["steps_discarded"]
+    assert (
+        results["writer"][0]["steps_discarded"] >= results["slow_reader"][0][1]["steps_discarded"]
+    )
 
 
 @scenario("writer on 2 ranks, reader on 1 rank, late reader on 2 ranks", writer=write, reader=sums)

@@ -190,4 +190,8 @@ std::optional<LocalSocket> LocalListener::accept(int timeout_ms) {
     return LocalSocket(Descriptor(fd));
 }
 
+void LocalListener::stop() {
+    ::shutdown(descriptor_.get(), SHUT_RD);
+}
+
 }  // namespace fluvial::move

@@ -42,6 +42,8 @@ public:
     explicit LocalListener(const std::string& address);
     /// Waits at most `timeout_ms` for a connection.
     std::optional<LocalSocket> accept(int timeout_ms);
+    /// Ends an accept that waits in another thread; no later one waits.
+    void stop();
 
 private:
     Descriptor descriptor_;

@@ -131,6 +131,18 @@ TEST_CASE("a listener without a client returns after its time") {
     CHECK_FALSE(listener.accept(20).has_value());
 }
 
+TEST_CASE("a listener is stopped from another thread at once") {
+    LocalListener listener(fresh_address());
+    std::thread other([&] {
+        ::usleep(20'000);
+        listener.stop();
+    });
+    const std::int64_t begin_ns = now_ns();
+    CHECK_FALSE(listener.accept(20'000).has_value());
+    CHECK(now_ns() - begin_ns < 10'000'000'000);
+    other.join();
+}
+
 TEST_CASE("a signal does not break a receive off") {
     struct sigaction action {};
     action.sa_handler = [](int) {};

@@ -27,6 +27,7 @@ HostService::HostService(const Contact& contact, const ControlBlock& control, co
 
 HostService::~HostService() {
     stop_ = true;
+    listener_.stop();
     thread_.join();
 }
 

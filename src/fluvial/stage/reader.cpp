@@ -34,11 +34,14 @@ std::optional<int> reason_to_stop(const Reader::State& r) {
         throw PeerLost(Problem{text("this reader cannot go on with '", r.name, "'"), group.departed, "",
                                "All ranks of a reader take the same steps; restart the reading job"});
     }
+    const std::string stalled = header.failure.set != 0 ? "" : stalled_writer(control, r.options.stall_timeout_s);
+    if (!stalled.empty()) {
+        reap(control);  // what looks stopped may be dead, and nobody may have noticed yet
+    }
     if (header.failure.set != 0) {
         throw_error(header.failure.kind, text(header.failure.message, "; all ", header.counters.steps_completed,
                                               " complete steps were available before"));
     }
-    const std::string stalled = stalled_writer(control, r.options.stall_timeout_s);
     if (!stalled.empty()) {
         throw PeerStalled(Problem{stalled, "", "", text("It is stopped or its host is overloaded (stall_timeout=",
                                                         r.options.stall_timeout_s, " s); try again once it runs")});

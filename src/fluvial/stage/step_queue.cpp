@@ -206,13 +206,18 @@ std::optional<Admission> admit(const ControlBlock& control, std::uint64_t step) 
     return Admission{slot, room};
 }
 
+bool can_fit(const ControlBlock& control, int slot, std::uint64_t bytes) {
+    const Slot& mine = control.slots()[slot];
+    return state_of(mine) == SlotState::Discarded || mine.bytes + bytes <= control.header().queue_bytes;
+}
+
 Grant grant_bytes(const ControlBlock& control, int slot, std::uint64_t bytes) {
     Slot& mine = control.slots()[slot];
     if (state_of(mine) == SlotState::Discarded) {
         return Grant::Discarded;
     }
     const std::uint64_t limit = control.header().queue_bytes;
-    if (mine.bytes + bytes > limit) {
+    if (!can_fit(control, slot, bytes)) {
         return Grant::NeverFits;
     }
     const auto used_by_others = [&] {

@@ -28,6 +28,9 @@ enum class Grant { Given, Wait, Discarded, NeverFits };
 /// unfinished steps, so that memory can reach twice queue_bytes, and never more.
 Grant grant_bytes(const ControlBlock& control, int slot, std::uint64_t bytes);
 
+/// False when a chunk of `bytes` would be NeverFits.
+bool can_fit(const ControlBlock& control, int slot, std::uint64_t bytes);
+
 /// Compares the dataset with what other ranks said of it in this step. Throws InvalidArgument when they differ.
 void check_signature(const ControlBlock& control, int slot, int rank, const std::string& name, DType dtype,
                      const Coordinates& shape);

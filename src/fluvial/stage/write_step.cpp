@@ -59,6 +59,9 @@ std::optional<std::uint64_t> WriteStep::State::place_chunk(const std::string& na
                              [&]() -> std::optional<Grant> {
                                  w.check_failure();
                                  if (!described) {
+                                     if (!can_fit(control, slot, bytes)) {
+                                         return Grant::NeverFits;  // before others are told of it
+                                     }
                                      check_signature(control, slot, w.rank, name, dtype, shape);
                                      described = true;
                                  }
