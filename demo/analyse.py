@@ -51,7 +51,7 @@ class StreamOutput:
 class StreamSource(AbstractContextManager["StreamSource"]):
     """The steps of the stream of a plan, until the simulation closes it."""
 
-    def __init__(self, plan: Plan, comm: MPI.Comm):
+    def __init__(self, plan: Plan, comm: MPI.Intracomm):
         self._every = plan.heating.every
         self._series = fl.open(plan.stream, comm=comm, start="oldest", directory=plan.contact)
 
@@ -85,7 +85,7 @@ def main(arguments: list[str]) -> None:
 
     notebook = Notebook(plan)
     box: tuple[float, ...] = ()
-    seconds = {"waiting": 0.0, "reading": 0.0, "analysing": 0.0}
+    seconds = {"waiting": 0.0, "analysing": 0.0}
     lag = {"lag": 0, "lag_most": 0}
     with source:
         mark = time.perf_counter()
@@ -98,7 +98,8 @@ def main(arguments: list[str]) -> None:
             units = output.unit_si(POSITION[0]), output.unit_si(VELOCITY[0])
             ended = time.perf_counter()
             seconds["waiting"] += began - mark
-            seconds["reading"] += output.seconds_reading
+            if through_files:
+                seconds["reading"] = seconds.get("reading", 0.0) + output.seconds_reading
             seconds["analysing"] += ended - began - output.seconds_reading
             if comm.rank == 0:
                 time_unit = output.attrs["timeUnitSI"]

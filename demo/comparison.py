@@ -46,6 +46,10 @@ class Comparison:
         Bytes of atoms that the simulation handed over, in each of the two.
     lag_most
         Steps by which the reader of the stream was behind at most.
+    bytes_viewed, bytes_copied
+        Of the stream, what the analysis saw where it lay, and what it had to gather.
+    staging_rate
+        Bytes a second at which one rank copied its atoms into the staging area.
     figures
         Per pipeline and job, seconds spent on what.
     versions
@@ -58,6 +62,7 @@ class Comparison:
     lag_most: int
     bytes_viewed: int
     bytes_copied: int
+    staging_rate: float
     figures: dict[str, dict[str, float]]
     versions: dict[str, str]
 
@@ -65,7 +70,7 @@ class Comparison:
     def of(cls, plan: Plan, stream: dict[str, Outcome], files: dict[str, Outcome]) -> Comparison:
         """Make it from what became of the jobs."""
         writer, reader = stream["simulation"].figures, stream["analysis"].figures
-        figures = {}
+        figures: dict[str, dict[str, float]] = {}
         for pipeline, outcomes in (("stream", stream), ("files", files)):
             for job, outcome in outcomes.items():
                 figures[f"{pipeline} {job}"] = {
@@ -80,6 +85,7 @@ class Comparison:
             lag_most=reader["lag_most"],
             bytes_viewed=reader["viewed"],
             bytes_copied=reader["copied"],
+            staging_rate=writer["copied_here"] / max(1e-9, writer["copying"]),
             figures=figures,
             versions={"LAMMPS": writer["version"], "MPI": writer["mpi"]},
         )

@@ -127,8 +127,7 @@ def run_together(
             running[program.name] = job
             listener = threading.Thread(target=_listen, args=(program.name, job, log, said))
             listener.start()
-            # Left first: killing the job ends its output, and with it the listener.
-            stack.callback(lambda job=job, listener=listener: (job.kill(), listener.join()))
+            stack.callback(_stop, job, listener)
             listeners.append(listener)
         _attend(running, listeners, outcomes, said, view, logs)
     return outcomes
@@ -142,6 +141,12 @@ def _start(program: Program, launcher: Launcher, log: IO[str]) -> Job:
         stdout=subprocess.PIPE,
         stderr=log,
     )
+
+
+def _stop(job: Job, listener: threading.Thread) -> None:
+    """Kill a job, which ends its output, and with it the listener."""
+    job.kill()
+    listener.join()
 
 
 def _listen(name: str, job: Job, log: IO[str], said: queue.Queue[tuple[str, float, Event]]) -> None:

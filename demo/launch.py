@@ -71,7 +71,8 @@ def main(
         writers, analysts = parse_ranks(ranks, readers)
         heating = heating_of(steps or (STEPS_SHORT if short else STEPS), short)
         crystal = Crystal.with_atoms(atoms)
-    except ValueError as error:
+        (out / "logs").mkdir(parents=True, exist_ok=True)
+    except (ValueError, OSError) as error:
         raise typer.BadParameter(str(error)) from None
     console = Console()
     if not console.is_terminal:
@@ -136,7 +137,6 @@ def run(
 ) -> int:
     """Run both pipelines, judge, and write the report; returns the exit code."""
     logs = out / "logs"
-    logs.mkdir(parents=True, exist_ok=True)
     launcher = Launcher.detect()
     with (
         tempfile.TemporaryDirectory(prefix="fluvial-demo-") as contact,

@@ -4,7 +4,11 @@
 from __future__ import annotations
 
 import math
+import sys
+import termios
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
 from rich.console import Console, ConsoleRenderable, Group, RenderableType
@@ -73,6 +77,22 @@ class PlainView:
             self._console.print("  ".join(figures), highlight=False)
 
 
+@contextmanager
+def _silent_ctrl_c() -> Iterator[None]:
+    """Keep the terminal from printing ``^C`` into the panel, which would spoil its redrawing."""
+    if not sys.stdin.isatty():
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin)
+    silent = termios.tcgetattr(sys.stdin)
+    silent[3] &= ~termios.ECHOCTL
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, silent)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+
+
 class LiveView:
     """Redraws a panel with both jobs' progress, the stream's state and S(|q|) as it is now."""
 
@@ -83,11 +103,13 @@ class LiveView:
         self.phase("starting", [])
 
     def __enter__(self) -> LiveView:
-        self._live.start()
+        self._stack = ExitStack()
+        self._stack.enter_context(_silent_ctrl_c())
+        self._stack.enter_context(self._live)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._live.stop()
+        self._stack.close()
 
     def phase(self, title: str, jobs: list[str]) -> None:
         """Begin a new picture."""
@@ -186,8 +208,9 @@ class LiveView:
         seconds = max(1e-3, time.monotonic() - self._first_output)
 
         def figure(name: str, value: Any, shape: str, unit: str = "") -> list[Any]:
-            known = f"{value:{shape}}{unit}" if value is not None else "–"
-            return [f"{name} ", (known, "bold"), "   "]
+            return (
+                [f"{name} ", (f"{value:{shape}}{unit}", "bold"), "   "] if value is not None else []
+            )
 
         megabytes = writer["bytes"] / 1e6 if "bytes" in writer else None
         rate = megabytes / seconds if megabytes is not None else None

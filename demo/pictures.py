@@ -32,7 +32,7 @@ INTENSITY = LogNorm(0.02, 1e3)
 POINT_SPREAD = 0.8
 """Of the drawn detector, in pixels (standard deviation); a Bragg spot would be a single pixel."""
 
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "font.size": 10.5,
     "font.family": "sans-serif",
     "axes.spines.top": False,

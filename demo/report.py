@@ -148,7 +148,11 @@ def _tiles(plan: Plan, record: Record, comparison: Comparison) -> str:
     tiles = [
         (f"{fall(peak, plan.heating):,.0f}×", f"fall of (111); below 1/10 {moment}"),
         (f"{comparison.bytes_moved / 1e6:,.0f} MB", "of atoms that never touched the disk"),
-        (f"{comparison.throughput / 1e6:.1f} MB/s", "through the stream, at the simulation's pace"),
+        (
+            f"{comparison.throughput / 1e6:.1f} MB/s",
+            "through the stream at the simulation's pace; "
+            f"staged at {comparison.staging_rate / 1e9:.1f} GB/s a rank",
+        ),
         (
             f"{np.median(latencies):.0f} ms",
             f"from output to result (median; {np.max(latencies):.0f} ms at most); "
@@ -189,8 +193,8 @@ def _times_table(comparison: Comparison) -> str:
         f"<table><thead><tr><th>through</th><th>job</th>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table>"
         "<p>Seconds on rank 0. Through the stream, a writer's writing holds its waiting for the "
-        "analysis too, when the queue is full; a reader's reading is part of analysing: it sees "
-        "the data where they lie.</p>"
+        "analysis too, when the queue is full; reading is part of analysing: the data are seen "
+        "where they lie.</p>"
     )
 
 

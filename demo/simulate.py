@@ -111,7 +111,7 @@ class MeltingCrystal:
         Communicator of all its ranks.
     """
 
-    def __init__(self, crystal: Crystal, heating: Heating, comm: MPI.Comm):
+    def __init__(self, crystal: Crystal, heating: Heating, comm: MPI.Intracomm):
         self._heating = heating
         self._comm = comm
         self._total = crystal.atoms
@@ -155,7 +155,7 @@ class MeltingCrystal:
 class StreamSink(AbstractContextManager["StreamSink"]):
     """Hands snapshots to the stream of a plan; opening waits for the analysis."""
 
-    def __init__(self, plan: Plan, comm: MPI.Comm):
+    def __init__(self, plan: Plan, comm: MPI.Intracomm):
         self._plan = plan
         self._series = fl.open(
             plan.stream,
@@ -195,15 +195,20 @@ class StreamSink(AbstractContextManager["StreamSink"]):
                     )
 
     def figures(self) -> dict[str, Any]:
-        """Return the bytes staged and the queue's depth in steps."""
+        """Return bytes staged by all ranks, the queue's depth in steps, and this rank's copying."""
         stats = self._series.stats
-        return {"bytes": stats["bytes_staged"], "queue": stats["queue_depth"]}
+        return {
+            "bytes": stats["bytes_staged"],
+            "queue": stats["queue_depth"],
+            "copied_here": stats["bytes_copied"],
+            "copying": stats["copy_s"],
+        }
 
 
 def main(arguments: list[str]) -> None:
     """Run the job; collective over COMM_WORLD."""
     plan = Plan.read(arguments[0])
-    comm = MPI.COMM_WORLD.Split(0, MPI.COMM_WORLD.rank)
+    comm = MPI.COMM_WORLD.Dup()
     simulation = MeltingCrystal(plan.crystal, plan.heating, comm)
     if comm.rank == 0:
         emit("ready", version=simulation.version, mpi=MPI.Get_library_version().split("\n")[0])

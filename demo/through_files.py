@@ -34,7 +34,7 @@ _DIMENSION_NAMES = tuple(io.Unit_Dimension.__members__.values())
 class FileSink:
     """Writes snapshots as openPMD HDF5 files, one an output, from rank 0."""
 
-    def __init__(self, plan: Plan, comm: MPI.Comm):
+    def __init__(self, plan: Plan, comm: MPI.Intracomm):
         self._plan, self._comm = plan, comm
         self._bytes = 0
         self._series: Any = None
@@ -117,7 +117,7 @@ def _unit_dimension(record: str) -> dict[Any, float]:
 class FileOutput:
     """One output read from its file: what the analysis asks of a step, from the old pipeline."""
 
-    def __init__(self, iteration: Any, number: int, series: Any, comm: MPI.Comm):
+    def __init__(self, iteration: Any, number: int, series: Any, comm: MPI.Intracomm):
         self._iteration, self._series, self._comm = iteration, series, comm
         self.step = number
         self.time = float(iteration.time)
@@ -156,7 +156,7 @@ class FileOutput:
 class FileSource:
     """All outputs of the files of a plan, in order."""
 
-    def __init__(self, plan: Plan, comm: MPI.Comm):
+    def __init__(self, plan: Plan, comm: MPI.Intracomm):
         self._plan, self._comm = plan, comm
         self.stats: dict[str, Any] = {}
 

@@ -144,3 +144,10 @@ def test_options_that_cannot_work_are_refused_before_anything_starts(start, opti
     assert code == 2
     assert options[1].lstrip("-") in demo.printed
     assert not demo.out.exists()
+
+
+def test_an_output_folder_that_cannot_be_made_is_refused(start, tmp_path):
+    (tmp_path / "out").write_text("a file")
+    demo = start(*SMALL)
+    code, _ = demo.finish(60)
+    assert code == 2 and "out" in demo.printed

@@ -75,6 +75,7 @@ def comparison():
         lag_most=3,
         bytes_viewed=150_000_000,
         bytes_copied=10_000_000,
+        staging_rate=3.21e9,
         figures={"stream simulation": {"simulating": 7.5, "writing": 0.5}},
         versions={"LAMMPS": "20250722", "MPI": "MPICH <5>"},
     )

@@ -62,7 +62,7 @@ def test_every_picture_is_a_png_in_the_page_and_beside_it(page, tmp_path):
 def test_the_page_states_the_figures(page):
     assert "the physics is right" in page
     assert "1,000×" in page
-    assert "160 MB" in page
+    assert "160 MB" in page and "3.2 GB/s" in page
     assert "10.0 s" in page and "15.0 s" in page
     assert "2,304 atoms" in page and "on 2 ranks" in page and "on 3 ranks" in page
     assert "MPICH &lt;5&gt;" in page, "text is escaped"
