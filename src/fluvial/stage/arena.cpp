@@ -13,6 +13,10 @@ constexpr std::uint64_t touch_granule = std::uint64_t{2} << 20;  // a huge page
 constexpr std::uint64_t whole_pages_from = 65536;  // larger blocks are rounded to pages, so that they fit again
 constexpr std::uint64_t page = 4096;
 
+constexpr std::uint64_t rotated_from = 16 << 10;
+constexpr std::uint64_t rotated_to = 2 << 20;
+constexpr std::uint64_t window_bytes = 8 << 20;
+
 std::uint64_t rounded(std::uint64_t bytes, std::uint64_t to) {
     return (bytes + to - 1) / to * to;
 }
@@ -58,19 +62,50 @@ void Arena::touch(std::uint64_t end) {
     touched_end_ = target;
 }
 
-std::uint64_t Arena::allocate(std::uint64_t bytes) {
-    bytes = rounded(std::max<std::uint64_t>(bytes, 1), bytes >= whole_pages_from ? page : alignment);
+std::pair<Arena::FreeBlocks::iterator, std::uint64_t> Arena::best_fit(std::uint64_t bytes) {
     const auto fit = free_by_size_.lower_bound(bytes);
     if (fit == free_by_size_.end()) {
-        throw SystemError(Problem{"the staging area of this rank is exhausted", text(used_bytes_, " bytes are in use"),
+        return {free_.end(), 0};
+    }
+    return {free_.find(fit->second), fit->second};
+}
+
+std::pair<Arena::FreeBlocks::iterator, std::uint64_t> Arena::next_in_window(std::uint64_t bytes) {
+    const std::uint64_t window_end = page + std::min(window_bytes, warm_bytes_max_);
+    for (const std::uint64_t from : {rotation_, page}) {
+        auto block = free_.upper_bound(from);
+        block = block == free_.begin() ? block : std::prev(block);
+        for (; block != free_.end() && block->first < window_end; ++block) {
+            const std::uint64_t offset = std::max(block->first, from);
+            const std::uint64_t end = std::min(block->first + block->second, window_end);
+            if (offset + bytes <= end) {
+                rotation_ = offset + bytes;
+                return {block, offset};
+            }
+        }
+    }
+    return best_fit(bytes);
+}
+
+std::uint64_t Arena::allocate(std::uint64_t bytes) {
+    bytes = rounded(std::max<std::uint64_t>(bytes, 1), bytes >= whole_pages_from ? page : alignment);
+    auto [block, offset] = bytes >= rotated_from && bytes <= rotated_to
+                               ? next_in_window(bytes)
+                               : best_fit(bytes);
+    if (block == free_.end()) {
+        throw SystemError(Problem{"the staging area of this rank is exhausted",
+                                  text(used_bytes_, " bytes are in use"),
                                   text(file_.size(), " bytes, also for steps that readers still view"),
                                   "Let readers drop their views earlier, or raise queue_bytes"});
     }
-    const auto [size, offset] = *fit;
     touch(offset + bytes);
-    erase_free(free_.find(offset));
-    if (size > bytes) {
-        insert_free(offset + bytes, size - bytes);
+    const auto [begin, size] = *block;
+    erase_free(block);
+    if (offset > begin) {
+        insert_free(begin, offset - begin);
+    }
+    if (begin + size > offset + bytes) {
+        insert_free(offset + bytes, begin + size - offset - bytes);
     }
     allocated_.emplace(offset, bytes);
     used_bytes_ += bytes;

@@ -11,7 +11,8 @@
 namespace fluvial::stage {
 
 /// A best-fit allocator with coalescing whose blocks are offsets, valid in every process that maps the file. Freed
-/// memory stays warm for the next step; beyond `warm_bytes_max` of touched memory, free pages go back to the system.
+/// memory stays warm for the next step; middle-sized blocks rotate through a window that fits a shared cache, because
+/// the block freed last still lies in the cache of the core that read it and would have to be fetched back. Beyond `warm_bytes_max` of touched memory, free pages go back to the system.
 class Arena {
 public:
     static constexpr std::uint64_t alignment = 64;
@@ -29,8 +30,12 @@ public:
     std::uint64_t touched_bytes() const { return touched_end_; }
 
 private:
+    using FreeBlocks = std::map<std::uint64_t, std::uint64_t>;
+    /// Where a block of `bytes` should lie inside which free one; end() when none is large enough.
+    std::pair<FreeBlocks::iterator, std::uint64_t> best_fit(std::uint64_t bytes);
+    std::pair<FreeBlocks::iterator, std::uint64_t> next_in_window(std::uint64_t bytes);
     void insert_free(std::uint64_t offset, std::uint64_t bytes);
-    void erase_free(std::map<std::uint64_t, std::uint64_t>::iterator block);
+    void erase_free(FreeBlocks::iterator block);
     void touch(std::uint64_t end);
 
     move::MemoryFile file_;
@@ -38,8 +43,9 @@ private:
     std::uint64_t warm_bytes_max_;
     std::uint64_t used_bytes_ = 0;
     std::uint64_t touched_end_ = 0;
+    std::uint64_t rotation_ = 0;  ///< end of the block that was placed last in the window
     std::map<std::uint64_t, std::uint64_t> allocated_;          ///< offset → bytes
-    std::map<std::uint64_t, std::uint64_t> free_;               ///< offset → bytes
+    FreeBlocks free_;                                           ///< offset → bytes
     std::multimap<std::uint64_t, std::uint64_t> free_by_size_;  ///< bytes → offset
 };
 

@@ -30,10 +30,6 @@ std::optional<int> reason_to_stop(const Reader::State& r) {
         throw PeerStalled(Problem{text("this reader lost its place in '", r.name, "'"), group.departed, "",
                                   "Attach again to go on with later steps; what was read stays valid"});
     }
-    if (group.state != GroupState::Active) {
-        throw PeerLost(Problem{text("this reader cannot go on with '", r.name, "'"), group.departed, "",
-                               "All ranks of a reader take the same steps; restart the reading job"});
-    }
     const std::string stalled = header.failure.set != 0 ? "" : stalled_writer(control, r.options.stall_timeout_s);
     if (!stalled.empty()) {
         reap(control);  // what looks stopped may be dead, and nobody may have noticed yet
@@ -41,6 +37,11 @@ std::optional<int> reason_to_stop(const Reader::State& r) {
     if (header.failure.set != 0) {
         throw_error(header.failure.kind, text(header.failure.message, "; all ", header.counters.steps_completed,
                                               " complete steps were available before"));
+    }
+    // After the failure: it may be why the other rank has left.
+    if (group.state != GroupState::Active) {
+        throw PeerLost(Problem{text("this reader cannot go on with '", r.name, "'"), group.departed, "",
+                               "All ranks of a reader take the same steps; restart the reading job"});
     }
     if (!stalled.empty()) {
         throw PeerStalled(Problem{stalled, "", "", text("It is stopped or its host is overloaded (stall_timeout=",

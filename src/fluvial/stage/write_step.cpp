@@ -98,7 +98,7 @@ void WriteStep::put(const std::string& name, const ArrayView& data, const Coordi
         const std::int64_t begin_ns = now_ns();
         const MutableArrayView to{w.arena->at(*place), data.dtype, data.extent,
                                   contiguous_strides(data.extent, size_of(data.dtype))};
-        copy(data, to);
+        w.copy(data, to);
         w.copy_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
         w.bytes_copied += static_cast<std::uint64_t>(data.size()) * size_of(data.dtype);
     }

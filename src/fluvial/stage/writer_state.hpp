@@ -13,6 +13,7 @@
 #include "fluvial/stage/control_block.hpp"
 #include "fluvial/stage/heartbeat.hpp"
 #include "fluvial/stage/host_service.hpp"
+#include "fluvial/stage/staging_copy.hpp"
 #include "fluvial/stage/step_record.hpp"
 #include "fluvial/stage/writer.hpp"
 
@@ -33,6 +34,7 @@ struct Writer::State {
     std::unique_ptr<PublishedContact> published;
 
     std::unique_ptr<RecordWriter> records;
+    StagingCopy copy;
     /// Blocks of each step that is still in memory, by slot: they return to the arena when the slot leaves the step.
     struct StagedStep {
         int slot;
