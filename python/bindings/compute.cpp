@@ -47,37 +47,42 @@ Options to_options(const nb::dict& dict) {
 
 /// A built-in by name; what the classes of fluvial.ops derive from.
 class Builtin final : public Operator {
-public:
-    Builtin(const std::string& name, const nb::dict& options) : op_(compute::make_operator(name, to_options(options))) {}
+  public:
+    Builtin(const std::string& name, const nb::dict& options)
+        : op_(compute::make_operator(name, to_options(options))) {}
     explicit Builtin(OperatorPtr op) : op_(std::move(op)) {}
     std::string name() const override { return op_->name(); }
     int inputs() const override { return op_->inputs(); }
-    std::unique_ptr<Partial> identity(const Domain& domain) const override { return op_->identity(domain); }
+    std::unique_ptr<Partial> identity(const Domain& domain) const override {
+        return op_->identity(domain);
+    }
 
-private:
+  private:
     OperatorPtr op_;
 };
 
 /// One call's arrays, pinned, as a piece.
 class BorrowedPiece {
-public:
+  public:
     BorrowedPiece(nb::handle arrays, nb::handle offset, nb::handle weights, nb::handle mask) {
         for (const nb::handle array : arrays) {
             arrays_.emplace_back(array);
             views_.push_back(arrays_.back().view());
         }
         if (views_.empty()) {
-            throw InvalidArgument(Problem{"no input arrays", "an empty list", "one array an input", ""});
+            throw InvalidArgument(
+                Problem{"no input arrays", "an empty list", "one array an input", ""});
         }
         piece_.inputs = views_;
         const Coordinates& extent = views_.front().extent;
-        piece_.where = {offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset), extent};
+        piece_.where = {offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset),
+                        extent};
         piece_.weights = companion(weights, weights_);
         piece_.mask = companion(mask, mask_);
     }
     const Piece& piece() const { return piece_; }
 
-private:
+  private:
     static const ArrayView* companion(nb::handle object, std::optional<BorrowedArray>& held) {
         if (object.is_none()) {
             return nullptr;
@@ -99,7 +104,8 @@ Domain to_domain(const nb::handle shape, const std::vector<std::string>& dtypes,
     for (const std::string& name : dtypes) {
         types.push_back(dtype_from_name(name));
     }
-    const Region selection{offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset), extent};
+    const Region selection{
+        offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset), extent};
     return compute::make_domain(selection, over.value_or(std::vector<int>{}), std::move(types));
 }
 
@@ -112,10 +118,12 @@ std::span<const std::byte> to_span(const nb::bytes& bytes) {
 }
 
 void bind_partial(nb::module_& m) {
-    nb::class_<Partial>(m, "Partial", "The state of a reduction: what absorbs chunks, merges and travels.")
+    nb::class_<Partial>(m, "Partial",
+                        "The state of a reduction: what absorbs chunks, merges and travels.")
         .def(
             "absorb",
-            [](Partial& self, nb::handle arrays, nb::handle offset, nb::handle weights, nb::handle mask) {
+            [](Partial& self, nb::handle arrays, nb::handle offset, nb::handle weights,
+               nb::handle mask) {
                 const BorrowedPiece borrowed(arrays, offset, weights, mask);
                 const nb::gil_scoped_release release;
                 self.absorb(borrowed.piece());
@@ -126,7 +134,8 @@ void bind_partial(nb::module_& m) {
             "merge", [](Partial& self, const Partial& other) { self.merge(other); }, "other"_a)
         .def("encode", [](const Partial& self) { return to_bytes(self.encode()); })
         .def(
-            "decode", [](Partial& self, const nb::bytes& bytes) { self.decode(to_span(bytes)); }, "encoded"_a)
+            "decode", [](Partial& self, const nb::bytes& bytes) { self.decode(to_span(bytes)); },
+            "encoded"_a)
         .def("finish", [](const Partial& self) { return to_numpy(self.finish()); });
 }
 
@@ -137,27 +146,29 @@ void bind_operator(nb::module_& m) {
         .def(
             "identity",
             [](const Operator& self, nb::handle shape, const std::vector<std::string>& dtypes,
-               const std::optional<std::vector<int>>& over, nb::handle offset) {
-                return self.identity(to_domain(shape, dtypes, over, offset));
-            },
+               const std::optional<std::vector<int>>& over,
+               nb::handle offset) { return self.identity(to_domain(shape, dtypes, over, offset)); },
             "shape"_a, "dtypes"_a = std::vector<std::string>{"float64"}, "over"_a = nb::none(),
-            "offset"_a = nb::none(), "The state that has seen nothing, of a reduction over a region of this shape.")
+            "offset"_a = nb::none(),
+            "The state that has seen nothing, of a reduction over a region of this shape.")
         .def(
             "absorb",
-            [](const Operator&, Partial& partial, nb::handle arrays, nb::handle offset, nb::handle weights,
-               nb::handle mask) {
+            [](const Operator&, Partial& partial, nb::handle arrays, nb::handle offset,
+               nb::handle weights, nb::handle mask) {
                 const BorrowedPiece borrowed(arrays, offset, weights, mask);
                 const nb::gil_scoped_release release;
                 partial.absorb(borrowed.piece());
             },
-            "partial"_a, "arrays"_a, "offset"_a = nb::none(), "weights"_a = nb::none(), "mask"_a = nb::none(),
-            "Absorb one chunk into `partial`.")
+            "partial"_a, "arrays"_a, "offset"_a = nb::none(), "weights"_a = nb::none(),
+            "mask"_a = nb::none(), "Absorb one chunk into `partial`.")
         .def(
-            "merge", [](const Operator&, Partial& a, const Partial& b) { a.merge(b); }, "a"_a, "b"_a,
-            "Merge `b` into `a`.")
+            "merge", [](const Operator&, Partial& a, const Partial& b) { a.merge(b); }, "a"_a,
+            "b"_a, "Merge `b` into `a`.")
         .def(
             "finish",
-            [](nb::handle self, const Partial& partial) { return wrap_result(self, partial.finish()); },
+            [](nb::handle self, const Partial& partial) {
+                return wrap_result(self, partial.finish());
+            },
             "partial"_a, "The result, as `reduce` gives it.")
         .def(
             "wrap",
@@ -168,19 +179,23 @@ void bind_operator(nb::module_& m) {
                 return arrays;
             },
             "arrays"_a, "Turn the named arrays of a finished reduction into what the user gets.");
-    nb::class_<Builtin, Operator>(m, "Builtin", "An operator of the registry, or made of functions.")
+    nb::class_<Builtin, Operator>(m, "Builtin",
+                                  "An operator of the registry, or made of functions.")
         .def(nb::init<const std::string&, const nb::dict&>(), "name"_a, "options"_a)
         .def(
             "__init__",
             [](Builtin* self, nb::object function, nb::handle op, int inputs, nb::object dtype) {
-                new (self) Builtin(python_apply(std::move(function), to_operator(op), inputs, std::move(dtype)));
+                new (self) Builtin(
+                    python_apply(std::move(function), to_operator(op), inputs, std::move(dtype)));
             },
             nb::kw_only(), "function"_a, "op"_a, "inputs"_a, "dtype"_a.none())
         .def(
             "__init__",
-            [](Builtin* self, std::uintptr_t address, const std::string& dtype, std::uintptr_t datatype) {
+            [](Builtin* self, std::uintptr_t address, const std::string& dtype,
+               std::uintptr_t datatype) {
                 const auto function = reinterpret_cast<compute::MPIUserFunction>(address);
-                new (self) Builtin(compute::make_mpi_operator(function, dtype_from_name(dtype), datatype));
+                new (self)
+                    Builtin(compute::make_mpi_operator(function, dtype_from_name(dtype), datatype));
             },
             nb::kw_only(), "address"_a, "dtype"_a, "datatype"_a);
 }
@@ -189,8 +204,9 @@ void bind_reduction(nb::module_& m) {
     nb::class_<Reduction>(m, "Reduction", "Several operators over the same arrays in one pass.")
         .def(
             "__init__",
-            [](Reduction* self, nb::handle entries, nb::handle shape, const std::vector<std::string>& dtypes,
-               const std::optional<std::vector<int>>& over, nb::handle offset) {
+            [](Reduction* self, nb::handle entries, nb::handle shape,
+               const std::vector<std::string>& dtypes, const std::optional<std::vector<int>>& over,
+               nb::handle offset) {
                 std::vector<Reduction::Entry> list;
                 for (const nb::handle entry : entries) {
                     list.push_back({nb::cast<std::string>(entry[0]), to_operator(entry[1]),
@@ -202,7 +218,8 @@ void bind_reduction(nb::module_& m) {
             "`entries`: (name, operator, list of input numbers).")
         .def(
             "absorb",
-            [](Reduction& self, nb::handle arrays, nb::handle offset, nb::handle weights, nb::handle mask) {
+            [](Reduction& self, nb::handle arrays, nb::handle offset, nb::handle weights,
+               nb::handle mask) {
                 const BorrowedPiece borrowed(arrays, offset, weights, mask);
                 const nb::gil_scoped_release release;
                 self.absorb(borrowed.piece());
@@ -211,7 +228,8 @@ void bind_reduction(nb::module_& m) {
         .def("encode", [](const Reduction& self) { return to_bytes(self.encode()); })
         .def(
             "merge_encoded",
-            [](Reduction& self, const nb::bytes& bytes) { self.merge_encoded(to_span(bytes)); }, "encoded"_a)
+            [](Reduction& self, const nb::bytes& bytes) { self.merge_encoded(to_span(bytes)); },
+            "encoded"_a)
         .def("finish", [](const Reduction& self) {
             nb::dict out;
             for (const auto& [name, result] : self.finish()) {
@@ -232,10 +250,11 @@ OperatorPtr to_operator(nb::handle object) {
     }
     for (const char* method : {"identity", "absorb", "merge", "finish"}) {
         if (!nb::hasattr(object, method)) {
-            throw InvalidArgument(Problem{"not an operator", nb::cast<std::string>(nb::repr(object)),
-                                          "a name such as 'mean', an operator of fluvial.ops, or an object with "
-                                          "identity, absorb, merge and finish",
-                                          nb::isinstance<nb::type_object>(object) ? "Call the class first: Mean()" : ""});
+            throw InvalidArgument(Problem{
+                "not an operator", nb::cast<std::string>(nb::repr(object)),
+                "a name such as 'mean', an operator of fluvial.ops, or an object with "
+                "identity, absorb, merge and finish",
+                nb::isinstance<nb::type_object>(object) ? "Call the class first: Mean()" : ""});
         }
     }
     return python_operator(nb::borrow(object));
@@ -267,8 +286,11 @@ void bind_compute(nanobind::module_& m) {
         },
         "Names in the registry, those that need options included.");
     m.def(
-        "dtype_name", [](nb::handle array) { return std::string(name_of(BorrowedArray(array).view().dtype)); },
-        "array"_a, "Fluvial's name of an array's dtype. Throws InvalidArgument for one that it does not have.");
+        "dtype_name",
+        [](nb::handle array) { return std::string(name_of(BorrowedArray(array).view().dtype)); },
+        "array"_a,
+        "Fluvial's name of an array's dtype. Throws InvalidArgument for one that it does not "
+        "have.");
     m.def(
         "kernel_isa", [] { return std::string(fluvial::compute::kernels().isa); },
         "The instruction set of the kernels in use: 'portable', 'avx2' or 'avx512'.");

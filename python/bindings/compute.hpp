@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What other bindings need from the operators': NumPy arrays as views, results as NumPy arrays, operators by whatever
-/// name or object the user gave.
+/// What other bindings need from the operators': NumPy arrays as views, results as NumPy arrays,
+/// operators by whatever name or object the user gave.
 #pragma once
-
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
 
 #include <optional>
 #include <vector>
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 
 #include "fluvial/compute/reduction.hpp"
 
@@ -15,18 +15,18 @@ namespace fluvial::python {
 
 namespace nb = nanobind;
 
-/// Any object with the buffer protocol as a view, without a copy: any strides, any of the 13 dtypes in native byte
-/// order (bool counts as uint8). Pins the buffer; the GIL is held to construct and to destroy. Throws InvalidArgument
-/// for other dtypes.
+/// Any object with the buffer protocol as a view, without a copy: any strides, any of the 13 dtypes
+/// in native byte order (bool counts as uint8). Pins the buffer; the GIL is held to construct and
+/// to destroy. Throws InvalidArgument for other dtypes.
 class BorrowedArray {
-public:
+  public:
     explicit BorrowedArray(nb::handle object);
     ~BorrowedArray();
     BorrowedArray(BorrowedArray&& other) noexcept;
     BorrowedArray& operator=(BorrowedArray&&) = delete;
     const ArrayView& view() const { return view_; }
 
-private:
+  private:
     Py_buffer buffer_{};
     bool held_ = false;
     ArrayView view_;
@@ -38,12 +38,14 @@ nb::dlpack::dtype dlpack_dtype(DType dtype);
 nb::object to_numpy(const compute::Array& array);
 /// {name: array}
 nb::dict to_numpy(const compute::Result& result);
-/// A read-only NumPy array that shares the memory of the view; the caller sees to it that it does not outlive it.
+/// A read-only NumPy array that shares the memory of the view; the caller sees to it that it does
+/// not outlive it.
 nb::object lend_to_numpy(const ArrayView& view);
 /// The inverse of to_numpy: a copy of an array-like.
 compute::Array from_numpy(nb::handle object);
 
-/// From a name ("mean"), an operator of fluvial.ops, or an object with identity, absorb, merge and finish.
+/// From a name ("mean"), an operator of fluvial.ops, or an object with identity, absorb, merge and
+/// finish.
 compute::OperatorPtr to_operator(nb::handle object);
 /// What the user gets: op.wrap(arrays) of the operator that `object` names.
 nb::object wrap_result(nb::handle object, const compute::Result& result);
@@ -54,6 +56,7 @@ nb::tuple to_tuple(const Coordinates& coordinates);
 /// An operator whose methods are Python's. See fluvial.ops.Operator.
 compute::OperatorPtr python_operator(nb::object object);
 /// fluvial.ops.Apply: `function` takes NumPy arrays and returns one; dtype None asks the function.
-compute::OperatorPtr python_apply(nb::object function, compute::OperatorPtr op, int inputs, nb::object dtype);
+compute::OperatorPtr python_apply(nb::object function, compute::OperatorPtr op, int inputs,
+                                  nb::object dtype);
 
 }  // namespace fluvial::python

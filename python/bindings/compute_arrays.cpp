@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // NumPy arrays as views and back.
-#include "compute.hpp"
+#include <cstring>
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
-#include <cstring>
+#include "compute.hpp"
 
 namespace fluvial::python {
 namespace {
 
-/// The dtype of a buffer-protocol format, e.g. "d", "<f", "Zd"; none when Fluvial has no such dtype.
+/// The dtype of a buffer-protocol format, e.g. "d", "<f", "Zd"; none when Fluvial has no such
+/// dtype.
 std::optional<DType> dtype_of_format(const char* format, Py_ssize_t bytes) {
     if (format == nullptr) {
         return DType::UInt8;
@@ -25,26 +26,37 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t bytes) {
         return std::nullopt;
     }
     if (complex) {
-        return *format == 'f' ? std::optional(DType::Complex64)
-                              : *format == 'd' ? std::optional(DType::Complex128) : std::nullopt;
+        return *format == 'f'   ? std::optional(DType::Complex64)
+               : *format == 'd' ? std::optional(DType::Complex128)
+                                : std::nullopt;
     }
     switch (*format) {
-        case 'e': return DType::Float16;
-        case 'f': return DType::Float32;
-        case 'd': return DType::Float64;
-        case '?': return DType::UInt8;
-        default: break;
+        case 'e':
+            return DType::Float16;
+        case 'f':
+            return DType::Float32;
+        case 'd':
+            return DType::Float64;
+        case '?':
+            return DType::UInt8;
+        default:
+            break;
     }
     const bool is_signed = std::strchr("bhilq", *format) != nullptr;
     if (!is_signed && std::strchr("BHILQ", *format) == nullptr) {
         return std::nullopt;
     }
     switch (bytes) {
-        case 1: return is_signed ? DType::Int8 : DType::UInt8;
-        case 2: return is_signed ? DType::Int16 : DType::UInt16;
-        case 4: return is_signed ? DType::Int32 : DType::UInt32;
-        case 8: return is_signed ? DType::Int64 : DType::UInt64;
-        default: return std::nullopt;
+        case 1:
+            return is_signed ? DType::Int8 : DType::UInt8;
+        case 2:
+            return is_signed ? DType::Int16 : DType::UInt16;
+        case 4:
+            return is_signed ? DType::Int32 : DType::UInt32;
+        case 8:
+            return is_signed ? DType::Int64 : DType::UInt64;
+        default:
+            return std::nullopt;
     }
 }
 
@@ -52,8 +64,8 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t bytes) {
 
 nb::dlpack::dtype dlpack_dtype(DType dtype) {
     const auto bits = static_cast<std::uint8_t>(size_of(dtype) * 8);
-    const auto code = is_complex(dtype) ? nb::dlpack::dtype_code::Complex
-                      : is_floating(dtype) ? nb::dlpack::dtype_code::Float
+    const auto code = is_complex(dtype)          ? nb::dlpack::dtype_code::Complex
+                      : is_floating(dtype)       ? nb::dlpack::dtype_code::Float
                       : is_signed_integer(dtype) ? nb::dlpack::dtype_code::Int
                                                  : nb::dlpack::dtype_code::UInt;
     return {static_cast<std::uint8_t>(code), bits, 1};
@@ -66,12 +78,15 @@ BorrowedArray::BorrowedArray(nb::handle object) {
     held_ = true;
     const auto dtype = dtype_of_format(buffer_.format, buffer_.itemsize);
     if (!dtype || buffer_.ndim > ndim_max) {
-        const std::string seen = text("format '", buffer_.format == nullptr ? "" : buffer_.format, "', ", buffer_.ndim, " dimensions");
+        const std::string seen = text("format '", buffer_.format == nullptr ? "" : buffer_.format,
+                                      "', ", buffer_.ndim, " dimensions");
         PyBuffer_Release(&buffer_);
-        throw InvalidArgument(Problem{"unsupported array", seen,
-                                      text("int8 to int64, uint8 to uint64, bool, float16, float32, float64, complex64, "
-                                           "complex128 in native byte order, up to ", ndim_max, " dimensions"),
-                                      "Convert it with array.astype(...)"});
+        throw InvalidArgument(Problem{
+            "unsupported array", seen,
+            text("int8 to int64, uint8 to uint64, bool, float16, float32, float64, complex64, "
+                 "complex128 in native byte order, up to ",
+                 ndim_max, " dimensions"),
+            "Convert it with array.astype(...)"});
     }
     Coordinates extent(buffer_.ndim, 0), strides(buffer_.ndim, 0);
     for (int axis = 0; axis < buffer_.ndim; ++axis) {
@@ -92,9 +107,11 @@ BorrowedArray::BorrowedArray(BorrowedArray&& other) noexcept
 
 nb::object to_numpy(const compute::Array& array) {
     const auto numpy = nb::module_::import_("numpy");
-    const nb::object bytes = nb::steal(PyByteArray_FromStringAndSize(reinterpret_cast<const char*>(array.bytes.data()),
-                                                                     static_cast<Py_ssize_t>(array.bytes.size())));
-    return numpy.attr("frombuffer")(bytes, std::string(name_of(array.dtype))).attr("reshape")(to_tuple(array.shape));
+    const nb::object bytes =
+        nb::steal(PyByteArray_FromStringAndSize(reinterpret_cast<const char*>(array.bytes.data()),
+                                                static_cast<Py_ssize_t>(array.bytes.size())));
+    return numpy.attr("frombuffer")(bytes, std::string(name_of(array.dtype)))
+        .attr("reshape")(to_tuple(array.shape));
 }
 
 nb::dict to_numpy(const compute::Result& result) {
@@ -116,13 +133,15 @@ nb::object lend_to_numpy(const ArrayView& view) {
         whole_strides = whole_strides && view.strides[axis] % item == 0;
     }
     const nb::capsule owner(view.data, [](void*) noexcept {});
-    if (!whole_strides) {  // fields of packed records: NumPy counts strides in elements when it takes foreign memory
+    if (!whole_strides) {  // fields of packed records: NumPy counts strides in elements when it
+                           // takes foreign memory
         compute::Array dense(view.dtype, view.extent);
-        copy(view, {dense.bytes.data(), view.dtype, view.extent, contiguous_strides(view.extent, size_of(view.dtype))});
+        copy(view, {dense.bytes.data(), view.dtype, view.extent,
+                    contiguous_strides(view.extent, size_of(view.dtype))});
         return to_numpy(dense);
     }
-    return nb::cast(nb::ndarray<nb::numpy, nb::ro>(view.data, static_cast<std::size_t>(view.ndim()), shape, owner,
-                                                   strides, dlpack_dtype(view.dtype)),
+    return nb::cast(nb::ndarray<nb::numpy, nb::ro>(view.data, static_cast<std::size_t>(view.ndim()),
+                                                   shape, owner, strides, dlpack_dtype(view.dtype)),
                     nb::rv_policy::reference);
 }
 
@@ -131,7 +150,8 @@ compute::Array from_numpy(nb::handle object) {
     const BorrowedArray borrowed(array);
     const ArrayView& view = borrowed.view();
     compute::Array out(view.dtype, view.extent);
-    copy(view, {out.bytes.data(), view.dtype, view.extent, contiguous_strides(view.extent, size_of(view.dtype))});
+    copy(view, {out.bytes.data(), view.dtype, view.extent,
+                contiguous_strides(view.extent, size_of(view.dtype))});
     return out;
 }
 

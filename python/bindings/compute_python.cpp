@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators whose functions are written in Python: they take the GIL, the rest of a reduction runs without.
-#include "compute.hpp"
-
+// Operators whose functions are written in Python: they take the GIL, the rest of a reduction runs
+// without.
 #include <nanobind/stl/string.h>
 
+#include "compute.hpp"
 #include "fluvial/compute/apply.hpp"
 #include "fluvial/compute/per_cell.hpp"
 
@@ -25,7 +25,7 @@ std::shared_ptr<nb::object> share(nb::object object) {
 
 /// Arrays that end with the call they are lent to.
 class Lent {
-public:
+  public:
     explicit Lent(std::span<const ArrayView> views) {
         for (const ArrayView& view : views) {
             list_.append(lend_to_numpy(view));
@@ -39,18 +39,19 @@ public:
             kept = kept || Py_REFCNT(PyList_GET_ITEM(list_.ptr(), static_cast<Py_ssize_t>(i))) > 1;
         }
         if (kept) {
-            throw InvalidArgument(Problem{name + " kept a reference to an array that was only lent to it",
-                                          "an array or a view of it that outlives the call", "copies",
-                                          "Keep array.copy() instead"});
+            throw InvalidArgument(
+                Problem{name + " kept a reference to an array that was only lent to it",
+                        "an array or a view of it that outlives the call", "copies",
+                        "Keep array.copy() instead"});
         }
     }
 
-private:
+  private:
     nb::list list_;
 };
 
 class PythonPartial final : public Partial {
-public:
+  public:
     PythonPartial(std::shared_ptr<nb::object> op, const Domain& domain, std::string name)
         : op_(std::move(op)), domain_(domain), name_(std::move(name)) {
         const nb::gil_scoped_acquire gil;
@@ -63,13 +64,15 @@ public:
             return;
         }
         if (piece.weights != nullptr || piece.mask != nullptr) {
-            throw InvalidArgument(Problem{name_ + " is written in Python and does not know weights and masks",
-                                          piece.weights != nullptr ? "weights" : "a mask", "neither",
-                                          "Take them as further inputs of the operator"});
+            throw InvalidArgument(
+                Problem{name_ + " is written in Python and does not know weights and masks",
+                        piece.weights != nullptr ? "weights" : "a mask", "neither",
+                        "Take them as further inputs of the operator"});
         }
         const nb::gil_scoped_acquire gil;
         Lent arrays(piece.inputs);
-        nb::object state = op_->attr("absorb")(*state_, arrays.list(), to_tuple(piece.where.offset));
+        nb::object state =
+            op_->attr("absorb")(*state_, arrays.list(), to_tuple(piece.where.offset));
         arrays.check_returned(name_);
         replace(std::move(state));
     }
@@ -81,14 +84,16 @@ public:
 
     std::vector<std::byte> encode() const override {
         const nb::gil_scoped_acquire gil;
-        const auto bytes = nb::cast<nb::bytes>(nb::module_::import_("pickle").attr("dumps")(*state_, 5));
+        const auto bytes =
+            nb::cast<nb::bytes>(nb::module_::import_("pickle").attr("dumps")(*state_, 5));
         const auto* first = reinterpret_cast<const std::byte*>(bytes.c_str());
         return {first, first + bytes.size()};
     }
 
     void decode(std::span<const std::byte> bytes) override {
         const nb::gil_scoped_acquire gil;
-        state_ = share(nb::module_::import_("pickle").attr("loads")(nb::bytes(bytes.data(), bytes.size())));
+        state_ = share(
+            nb::module_::import_("pickle").attr("loads")(nb::bytes(bytes.data(), bytes.size())));
     }
 
     Result finish() const override {
@@ -105,7 +110,7 @@ public:
         return result;
     }
 
-private:
+  private:
     /// None means that the method changed the state in place.
     void replace(nb::object state) {
         if (!state.is_none()) {
@@ -120,10 +125,11 @@ private:
 };
 
 class PythonOperator final : public compute::Operator {
-public:
+  public:
     explicit PythonOperator(nb::object op)
         : name_(nb::cast<std::string>(op.type().attr("__name__"))),
-          inputs_(nb::hasattr(op, "inputs") ? nb::cast<int>(op.attr("inputs")) : 1), op_(share(std::move(op))) {}
+          inputs_(nb::hasattr(op, "inputs") ? nb::cast<int>(op.attr("inputs")) : 1),
+          op_(share(std::move(op))) {}
 
     std::string name() const override { return name_; }
     int inputs() const override { return inputs_; }
@@ -135,7 +141,7 @@ public:
         return std::make_unique<PythonPartial>(op_, domain, name_);
     }
 
-private:
+  private:
     std::string name_;
     int inputs_;
     std::shared_ptr<nb::object> op_;
@@ -157,7 +163,8 @@ compute::OperatorPtr python_operator(nb::object object) {
     return std::make_shared<PythonOperator>(std::move(object));
 }
 
-compute::OperatorPtr python_apply(nb::object function, compute::OperatorPtr op, int inputs, nb::object dtype) {
+compute::OperatorPtr python_apply(nb::object function, compute::OperatorPtr op, int inputs,
+                                  nb::object dtype) {
     const auto shared = share(std::move(function));
     const auto evaluate = [shared](std::span<const ArrayView> views, const MutableArrayView& out) {
         const nb::gil_scoped_acquire gil;
@@ -174,7 +181,8 @@ compute::OperatorPtr python_apply(nb::object function, compute::OperatorPtr op, 
     };
     std::optional<DType> fixed;
     if (!dtype.is_none()) {
-        fixed = dtype_from_name(nb::cast<std::string>(nb::module_::import_("numpy").attr("dtype")(dtype).attr("name")));
+        fixed = dtype_from_name(
+            nb::cast<std::string>(nb::module_::import_("numpy").attr("dtype")(dtype).attr("name")));
     }
     const auto rule = [shared, fixed](std::span<const DType> dtypes) {
         if (fixed) {
@@ -183,7 +191,8 @@ compute::OperatorPtr python_apply(nb::object function, compute::OperatorPtr op, 
         const nb::gil_scoped_acquire gil;
         return probe(*shared, dtypes);
     };
-    constexpr Index block_elements = 65536;  // a NumPy call costs about as much as a thousand elements
+    constexpr Index block_elements =
+        65536;  // a NumPy call costs about as much as a thousand elements
     return std::make_shared<compute::Apply>(evaluate, rule, inputs, std::move(op), block_elements);
 }
 

@@ -8,11 +8,15 @@ namespace fluvial::compute {
 namespace {
 
 class ApplyPartial final : public Partial {
-public:
+  public:
     ApplyPartial(std::string name, const Domain& domain, Apply::Function function, DType dtype,
                  std::unique_ptr<Partial> inner, Index block_elements)
-        : name_(std::move(name)), domain_(domain), function_(std::move(function)), dtype_(dtype),
-          inner_(std::move(inner)), block_elements_(block_elements) {}
+        : name_(std::move(name)),
+          domain_(domain),
+          function_(std::move(function)),
+          dtype_(dtype),
+          inner_(std::move(inner)),
+          block_elements_(block_elements) {}
 
     void absorb(const Piece& piece) override {
         check_piece(piece, domain_, name_);
@@ -44,12 +48,14 @@ public:
             inner_->absorb(part);
         });
     }
-    void merge(const Partial& other) override { inner_->merge(*static_cast<const ApplyPartial&>(other).inner_); }
+    void merge(const Partial& other) override {
+        inner_->merge(*static_cast<const ApplyPartial&>(other).inner_);
+    }
     Result finish() const override { return inner_->finish(); }
     std::vector<std::byte> encode() const override { return inner_->encode(); }
     void decode(std::span<const std::byte> bytes) override { inner_->decode(bytes); }
 
-private:
+  private:
     std::string name_;
     Domain domain_;
     Apply::Function function_;
@@ -58,7 +64,8 @@ private:
     Index block_elements_;
 };
 
-void gather_axis(const std::byte* data, const ArrayView& view, int axis, Gather gather, double*& out) {
+void gather_axis(const std::byte* data, const ArrayView& view, int axis, Gather gather,
+                 double*& out) {
     if (axis == view.ndim() - 1) {
         gather(data, view.strides[axis], view.extent[axis], out);
         out += view.extent[axis];
@@ -84,7 +91,8 @@ std::unique_ptr<Partial> Apply::identity(const Domain& domain) const {
     check_inputs(*this, domain);
     const DType dtype = rule_(domain.dtypes);
     auto inner = op_->identity({domain.selection, domain.over, {dtype}});
-    return std::make_unique<ApplyPartial>(name(), domain, function_, dtype, std::move(inner), block_elements_);
+    return std::make_unique<ApplyPartial>(name(), domain, function_, dtype, std::move(inner),
+                                          block_elements_);
 }
 
 }  // namespace fluvial::compute

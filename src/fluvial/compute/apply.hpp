@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Derived expressions: a function of several datasets, element by element, and an operator on what it gives.
+/// Derived expressions: a function of several datasets, element by element, and an operator on what
+/// it gives.
 ///
-///     auto speed = make_apply<double, 2>([](double x, double y) { return std::hypot(x, y); }, make_operator("max"));
+///     auto speed = make_apply<double, 2>([](double x, double y) { return std::hypot(x, y); },
+///     make_operator("max"));
 #pragma once
 
 #include <functional>
@@ -13,24 +15,31 @@
 
 namespace fluvial::compute {
 
-/// Evaluates `function` on blocks of at most `block_elements` and feeds them to `op`, so the derived array never exists
-/// as a whole. Result, kept axes, weights and mask are those of `op`, which has one input.
+/// Evaluates `function` on blocks of at most `block_elements` and feeds them to `op`, so the
+/// derived array never exists as a whole. Result, kept axes, weights and mask are those of `op`,
+/// which has one input.
 class Apply final : public Operator {
-public:
+  public:
     /// All views have equal extents; `out` is contiguous.
-    using Function = std::function<void(std::span<const ArrayView> inputs, const MutableArrayView& out)>;
-    /// The dtype of the result for inputs of these dtypes. Throws InvalidArgument when it cannot work on them.
+    using Function =
+        std::function<void(std::span<const ArrayView> inputs, const MutableArrayView& out)>;
+    /// The dtype of the result for inputs of these dtypes. Throws InvalidArgument when it cannot
+    /// work on them.
     using DTypeRule = std::function<DType(std::span<const DType>)>;
 
-    Apply(Function function, DTypeRule rule, int inputs, OperatorPtr op, Index block_elements = 16384)
-        : function_(std::move(function)), rule_(std::move(rule)), inputs_(inputs), op_(std::move(op)),
+    Apply(Function function, DTypeRule rule, int inputs, OperatorPtr op,
+          Index block_elements = 16384)
+        : function_(std::move(function)),
+          rule_(std::move(rule)),
+          inputs_(inputs),
+          op_(std::move(op)),
           block_elements_(block_elements) {}
 
     std::string name() const override { return "apply(" + op_->name() + ")"; }
     int inputs() const override { return inputs_; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override;
 
-private:
+  private:
     Function function_;
     DTypeRule rule_;
     int inputs_;
@@ -41,8 +50,8 @@ private:
 /// A view's elements as float64 in row-major order, whatever its (real) dtype and strides.
 void gather_doubles(const ArrayView& view, double* out);
 
-/// An Apply of a C++ function that takes `Inputs` doubles and returns T (a type that has a dtype); the datasets may be
-/// of any real dtype.
+/// An Apply of a C++ function that takes `Inputs` doubles and returns T (a type that has a dtype);
+/// the datasets may be of any real dtype.
 template <class T, int Inputs, class F>
 OperatorPtr make_apply(F function, OperatorPtr op) {
     auto block = [function](std::span<const ArrayView> inputs, const MutableArrayView& out) {
@@ -59,8 +68,9 @@ OperatorPtr make_apply(F function, OperatorPtr op) {
             result[e] = at(e, std::make_index_sequence<Inputs>{});
         }
     };
-    return std::make_shared<Apply>(std::move(block), [](std::span<const DType>) { return dtype_of<T>(); }, Inputs,
-                                   std::move(op));
+    return std::make_shared<Apply>(
+        std::move(block), [](std::span<const DType>) { return dtype_of<T>(); }, Inputs,
+        std::move(op));
 }
 
 }  // namespace fluvial::compute

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What every operator must pass: any split of the data into pieces, merged along any tree, with any partial encoded and
-/// decoded on the way, gives the result of absorbing it whole. The registry's operators are run through it by
-/// conformance_test.cpp; use it for your own operators too (needs doctest).
+/// What every operator must pass: any split of the data into pieces, merged along any tree, with
+/// any partial encoded and decoded on the way, gives the result of absorbing it whole. The
+/// registry's operators are run through it by conformance_test.cpp; use it for your own operators
+/// too (needs doctest).
 #pragma once
-
-#include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -13,20 +12,22 @@
 #include <limits>
 #include <random>
 
+#include <doctest/doctest.h>
+
 #include "fluvial/compute/operator.hpp"
 
 namespace fluvial::compute {
 
 struct ConformanceOptions {
-    std::vector<DType> dtypes;   ///< of the inputs to try; each trial takes one for all inputs
-    int trials = 60;             ///< for each dtype
-    double tolerance = 1e-12;    ///< relative; 0: bitwise
-    bool weights = true;         ///< try with weights too
+    std::vector<DType> dtypes;  ///< of the inputs to try; each trial takes one for all inputs
+    int trials = 60;            ///< for each dtype
+    double tolerance = 1e-12;   ///< relative; 0: bitwise
+    bool weights = true;        ///< try with weights too
     bool masks = true;
 };
 
 class Conformance {
-public:
+  public:
     Conformance(const Operator& op, std::uint32_t seed) : op_(op), random_(seed) {}
 
     void run(const ConformanceOptions& options) {
@@ -46,7 +47,7 @@ public:
         }
     }
 
-private:
+  private:
     int below(int n) { return std::uniform_int_distribution<int>(0, n - 1)(random_); }
     bool chance(double p) { return std::bernoulli_distribution(p)(random_); }
 
@@ -99,16 +100,19 @@ private:
         dispatch(view.dtype, [&]<class T>() {
             std::uniform_real_distribution<double> value(-20, 20);
             for_elements(view, [&](std::byte* p) {
-                const double x = chance(nan_share) ? std::numeric_limits<double>::quiet_NaN() : value(random_);
+                const double x =
+                    chance(nan_share) ? std::numeric_limits<double>::quiet_NaN() : value(random_);
                 T element;
                 if constexpr (std::is_same_v<T, Half>) {
                     element = Half(static_cast<float>(chance(0.5) ? std::round(x) : x));
                 } else if constexpr (std::is_integral_v<T>) {
                     element = static_cast<T>(std::is_signed_v<T> ? x : std::abs(x));
                 } else if constexpr (std::is_floating_point_v<T>) {
-                    element = static_cast<T>(chance(0.3) ? std::round(x) : x);  // ties, zeros of both signs
+                    element = static_cast<T>(chance(0.3) ? std::round(x)
+                                                         : x);  // ties, zeros of both signs
                 } else {
-                    element = T(static_cast<typename T::value_type>(x), static_cast<typename T::value_type>(value(random_)));
+                    element = T(static_cast<typename T::value_type>(x),
+                                static_cast<typename T::value_type>(value(random_)));
                 }
                 std::memcpy(p, &element, sizeof element);
             });
@@ -120,7 +124,10 @@ private:
         region_ = Region{Coordinates(ndim, 0), Coordinates(ndim, 0)};
         for (int axis = 0; axis < ndim; ++axis) {
             region_.offset[axis] = below(100);
-            region_.extent[axis] = chance(0.03) ? 0 : 1 + below(ndim == 1 ? 150 : ndim == 2 ? 13 : 6);
+            region_.extent[axis] = chance(0.03) ? 0
+                                                : 1 + below(ndim == 1   ? 150
+                                                            : ndim == 2 ? 13
+                                                                        : 6);
         }
         std::vector<int> over;
         for (int axis = 0; axis < ndim; ++axis) {
@@ -144,7 +151,9 @@ private:
             std::memcpy(p, &w, sizeof w);
         });
         mask_ = make_array(DType::UInt8, region_.extent);
-        for_elements(mask_.view, [&](std::byte* p) { *p = static_cast<std::byte>(chance(0.8) ? 1 + below(255) : 0); });
+        for_elements(mask_.view, [&](std::byte* p) {
+            *p = static_cast<std::byte>(chance(0.8) ? 1 + below(255) : 0);
+        });
     }
 
     /// `where` of the data as a piece; its views live until the next call.
@@ -159,14 +168,16 @@ private:
         }
         weights_view_ = subview(weights_.view, inside);
         mask_view_ = subview(mask_.view, inside);
-        return {views_, where, has_weights_ ? &weights_view_ : nullptr, has_mask_ ? &mask_view_ : nullptr};
+        return {views_, where, has_weights_ ? &weights_view_ : nullptr,
+                has_mask_ ? &mask_view_ : nullptr};
     }
 
     /// Random boxes cut out one after the other until nothing is left.
     std::vector<Region> split_randomly() {
         std::vector<Region> rest = {region_}, out;
         for (int cuts = 1 + below(6); cuts > 0 && !rest.empty(); --cuts) {
-            std::swap(rest[static_cast<std::size_t>(below(static_cast<int>(rest.size())))], rest.back());
+            std::swap(rest[static_cast<std::size_t>(below(static_cast<int>(rest.size())))],
+                      rest.back());
             const Region from = rest.back();
             rest.pop_back();
             if (from.empty() || from.ndim() == 0) {
@@ -195,7 +206,8 @@ private:
             partials.push_back(op_.identity(domain_));  // some stay empty: ranks without data
         }
         for (const Region& where : split_randomly()) {
-            partials[static_cast<std::size_t>(below(static_cast<int>(partials.size())))]->absorb(piece(where));
+            partials[static_cast<std::size_t>(below(static_cast<int>(partials.size())))]->absorb(
+                piece(where));
         }
         while (partials.size() > 1) {
             std::shuffle(partials.begin(), partials.end(), random_);
@@ -238,13 +250,17 @@ private:
             if (array.bytes == other.bytes) {
                 continue;
             }
-            REQUIRE_MESSAGE((tolerance > 0 && array.dtype >= DType::Float32), "must be equal to the bit");
+            REQUIRE_MESSAGE((tolerance > 0 && array.dtype >= DType::Float32),
+                            "must be equal to the bit");
             dispatch(array.dtype, [&]<class T>() {
                 if constexpr (!std::is_same_v<T, Half> && !std::is_integral_v<T>) {
                     for (Index i = 0; i < volume_of(array.shape); ++i) {
                         const T a = array.as<T>()[i], b = other.as<T>()[i];
                         const bool both_nan = a != a && b != b;
-                        const bool close = a == b || both_nan || std::abs(a - b) <= tolerance * std::max(1.0, static_cast<double>(std::abs(a)));
+                        const bool close =
+                            a == b || both_nan ||
+                            std::abs(a - b) <=
+                                tolerance * std::max(1.0, static_cast<double>(std::abs(a)));
                         REQUIRE_MESSAGE(close, a, " and ", b);
                     }
                 }

@@ -13,20 +13,23 @@ namespace {
 
 std::uint32_t seed() {
     const char* given = std::getenv("FLUVIAL_TEST_SEED");
-    static const std::uint32_t value = given != nullptr ? static_cast<std::uint32_t>(std::atol(given)) : std::random_device{}();
+    static const std::uint32_t value =
+        given != nullptr ? static_cast<std::uint32_t>(std::atol(given)) : std::random_device{}();
     return value;
 }
 
 /// Every operator whose result is the same to the bit for floating-point data too.
-const std::set<std::string> exact = {"min",    "max",       "argmin",      "argmax",  "count",
-                                     "top_k",  "histogram", "histogram2d", "quantile"};
+const std::set<std::string> exact = {"min",   "max",       "argmin",      "argmax",  "count",
+                                     "top_k", "histogram", "histogram2d", "quantile"};
 
 bool accepts(const Operator& op, DType dtype) {
     try {
-        op.identity(make_domain(whole({2}), {}, std::vector<DType>(static_cast<std::size_t>(op.inputs()), dtype)));
+        op.identity(make_domain(whole({2}), {},
+                                std::vector<DType>(static_cast<std::size_t>(op.inputs()), dtype)));
         return true;
     } catch (const InvalidArgument& error) {
-        CHECK(std::string(error.what()).find(name_of(dtype)) != std::string::npos);  // says what it got
+        CHECK(std::string(error.what()).find(name_of(dtype)) !=
+              std::string::npos);  // says what it got
         return false;
     }
 }
@@ -43,8 +46,10 @@ void conform(const Registration& entry, Options options) {
         trial.dtypes = {dtype};
         trial.weights = entry.name != "product";
         // Integers: bitwise, unless the operator works in floating point by definition.
-        const bool floating = entry.name == "variance" || entry.name == "std" || entry.name == "norm";
-        trial.tolerance = exact.count(std::string(entry.name)) || (is_integer(dtype) && !floating) ? 0 : 1e-12;
+        const bool floating =
+            entry.name == "variance" || entry.name == "std" || entry.name == "norm";
+        trial.tolerance =
+            exact.count(std::string(entry.name)) || (is_integer(dtype) && !floating) ? 0 : 1e-12;
         Conformance(*op, seed() + static_cast<std::uint32_t>(number)).run(trial);
     }
 }
@@ -53,7 +58,9 @@ void conform(const Registration& entry, Options options) {
 
 TEST_CASE("any split and any merge tree give the same result") {
     for (const Registration& entry : registrations()) {
-        SUBCASE(std::string(entry.name).c_str()) { conform(entry, entry.example); }
+        SUBCASE(std::string(entry.name).c_str()) {
+            conform(entry, entry.example);
+        }
     }
 }
 

@@ -50,7 +50,8 @@ void gather(const std::byte* from, Index stride, Index count, void* to) {
 }
 
 template <class T>
-constexpr bool complex_type = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+constexpr bool complex_type =
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
 }  // namespace
 
@@ -71,15 +72,17 @@ Gather gather_function(DType from, DType to) {
             if (to == DType::Complex128) {
                 return [](const std::byte* in, Index stride, Index count, void* out) {
                     for (Index i = 0; i < count; ++i) {
-                        static_cast<std::complex<double>*>(out)[i] = convert<From, double>(load<From>(in + i * stride));
+                        static_cast<std::complex<double>*>(out)[i] =
+                            convert<From, double>(load<From>(in + i * stride));
                     }
                 };
             }
         } else if (to == DType::Complex128) {
             return gather<From, std::complex<double>>;
         }
-        throw InvalidArgument(Problem{"no conversion between dtypes", text(name_of(from), " to ", name_of(to)),
-                                      "the same dtype, float64 for real ones, complex128 for all", ""});
+        throw InvalidArgument(
+            Problem{"no conversion between dtypes", text(name_of(from), " to ", name_of(to)),
+                    "the same dtype, float64 for real ones, complex128 for all", ""});
     });
 }
 

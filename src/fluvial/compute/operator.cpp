@@ -6,7 +6,9 @@
 namespace fluvial::compute {
 
 Array::Array(DType type, const Coordinates& extent)
-    : dtype(type), shape(extent), bytes(static_cast<std::size_t>(volume_of(extent)) * size_of(type)) {}
+    : dtype(type),
+      shape(extent),
+      bytes(static_cast<std::size_t>(volume_of(extent)) * size_of(type)) {}
 
 Coordinates Domain::kept_shape() const {
     Coordinates shape;
@@ -27,37 +29,43 @@ Domain make_domain(const Region& selection, std::vector<int> over, std::vector<D
     }
     for (int& axis : over) {
         if (axis < -ndim || axis >= ndim) {
-            throw InvalidArgument(Problem{"axis to reduce over is out of range", text(axis),
-                                          text(-ndim, " to ", ndim - 1, " for ", ndim, " dimensions"), ""});
+            throw InvalidArgument(
+                Problem{"axis to reduce over is out of range", text(axis),
+                        text(-ndim, " to ", ndim - 1, " for ", ndim, " dimensions"), ""});
         }
         axis += axis < 0 ? ndim : 0;
     }
     std::sort(over.begin(), over.end());
     const auto repeated = std::adjacent_find(over.begin(), over.end());
     if (repeated != over.end()) {
-        throw InvalidArgument(Problem{"axis to reduce over is given twice", text(*repeated), "each axis once", ""});
+        throw InvalidArgument(
+            Problem{"axis to reduce over is given twice", text(*repeated), "each axis once", ""});
     }
     return {selection, std::move(over), std::move(dtypes)};
 }
 
 void check_piece(const Piece& piece, const Domain& domain, const std::string& name) {
     if (piece.inputs.size() != domain.dtypes.size()) {
-        throw InvalidArgument(Problem{name + ": wrong number of input arrays", text(piece.inputs.size()),
-                                      text(domain.dtypes.size()), "Pass one array an input"});
+        throw InvalidArgument(Problem{name + ": wrong number of input arrays",
+                                      text(piece.inputs.size()), text(domain.dtypes.size()),
+                                      "Pass one array an input"});
     }
     if (piece.where.ndim() != domain.selection.ndim() || !contains(domain.selection, piece.where)) {
         throw InvalidArgument(Problem{name + ": a piece lies outside the domain", text(piece.where),
-                                      text("inside ", domain.selection), "Cut the piece to the selection first"});
+                                      text("inside ", domain.selection),
+                                      "Cut the piece to the selection first"});
     }
     for (std::size_t i = 0; i < piece.inputs.size(); ++i) {
         if (piece.inputs[i].dtype != domain.dtypes[i]) {
             throw InvalidArgument(Problem{text(name, ": dtype of input ", i, " changed"),
                                           std::string(name_of(piece.inputs[i].dtype)),
-                                          std::string(name_of(domain.dtypes[i])), "Convert the array first"});
+                                          std::string(name_of(domain.dtypes[i])),
+                                          "Convert the array first"});
         }
         if (!(piece.inputs[i].extent == piece.where.extent)) {
-            throw InvalidArgument(Problem{text(name, ": shape of input ", i, " does not fit its region"),
-                                          text(piece.inputs[i].extent), text(piece.where.extent), ""});
+            throw InvalidArgument(
+                Problem{text(name, ": shape of input ", i, " does not fit its region"),
+                        text(piece.inputs[i].extent), text(piece.where.extent), ""});
         }
     }
     const auto check_companion = [&](const ArrayView* view, DType dtype, const char* what) {
@@ -74,8 +82,9 @@ void check_piece(const Piece& piece, const Domain& domain, const std::string& na
 
 void check_inputs(const Operator& op, const Domain& domain) {
     if (static_cast<int>(domain.dtypes.size()) != op.inputs()) {
-        throw InvalidArgument(Problem{op.name() + ": wrong number of inputs", text(domain.dtypes.size()),
-                                      text(op.inputs()), "Name as many datasets as the operator takes"});
+        throw InvalidArgument(Problem{op.name() + ": wrong number of inputs",
+                                      text(domain.dtypes.size()), text(op.inputs()),
+                                      "Name as many datasets as the operator takes"});
     }
 }
 

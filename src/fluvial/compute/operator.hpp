@@ -6,9 +6,10 @@
 ///     partial.merge(other)                               associative; commutative up to rounding
 ///     partial.finish() -> Result                         named arrays
 ///
-/// MPIStream's intermediate and terminal function (paper: "A Data Streaming Model in MPI", section 3) and collective
-/// computing's map and reduce are this one thing. For any split of the data into pieces and any merge tree the result
-/// is the same: bitwise for integers, min and max, to a tolerance stated by the operator otherwise.
+/// MPIStream's intermediate and terminal function (paper: "A Data Streaming Model in MPI", section
+/// 3) and collective computing's map and reduce are this one thing. For any split of the data into
+/// pieces and any merge tree the result is the same: bitwise for integers, min and max, to a
+/// tolerance stated by the operator otherwise.
 #pragma once
 
 #include <cstddef>
@@ -33,12 +34,17 @@ struct Array {
     Array(DType type, const Coordinates& extent);  ///< zero-filled
     ArrayView view() const { return {bytes.data(), dtype, shape}; }
     template <class T>
-    T* as() { return reinterpret_cast<T*>(bytes.data()); }
+    T* as() {
+        return reinterpret_cast<T*>(bytes.data());
+    }
     template <class T>
-    const T* as() const { return reinterpret_cast<const T*>(bytes.data()); }
+    const T* as() const {
+        return reinterpret_cast<const T*>(bytes.data());
+    }
 };
 
-/// Named arrays, e.g. {"value": …} for a sum, {"value": …, "coordinates": …} for argmax. The main one is "value".
+/// Named arrays, e.g. {"value": …} for a sum, {"value": …, "coordinates": …} for argmax. The main
+/// one is "value".
 using Result = std::map<std::string, Array>;
 
 /// What the whole reduction covers, known before the first chunk arrives.
@@ -51,40 +57,43 @@ struct Domain {
     Coordinates kept_shape() const;
 };
 
-/// A domain over all axes (`over` empty means all). Throws InvalidArgument for axes out of range or repeated;
-/// negative axes count from the end.
+/// A domain over all axes (`over` empty means all). Throws InvalidArgument for axes out of range or
+/// repeated; negative axes count from the end.
 Domain make_domain(const Region& selection, std::vector<int> over, std::vector<DType> dtypes);
 
 /// One chunk as an operator sees it. All views have the extent of `where`.
 struct Piece {
     std::span<const ArrayView> inputs;
-    Region where;                      ///< global coordinates, inside Domain::selection
+    Region where;                        ///< global coordinates, inside Domain::selection
     const ArrayView* weights = nullptr;  ///< float64; none means 1 everywhere
-    const ArrayView* mask = nullptr;     ///< uint8; elements where it is 0 are passed over; none means all
+    const ArrayView* mask =
+        nullptr;  ///< uint8; elements where it is 0 are passed over; none means all
 };
 
-/// Throws InvalidArgument unless the piece fits the domain: number, dtypes and shapes of its arrays, and its place.
-/// `name` opens the message. Every absorb calls this first.
+/// Throws InvalidArgument unless the piece fits the domain: number, dtypes and shapes of its
+/// arrays, and its place. `name` opens the message. Every absorb calls this first.
 void check_piece(const Piece& piece, const Domain& domain, const std::string& name);
 
 /// The state of a reduction. One thread at a time; distinct partials are independent.
 class Partial {
-public:
+  public:
     virtual ~Partial() = default;
     virtual void absorb(const Piece& piece) = 0;
     /// `other` comes from the same operator and domain; it is left unchanged.
     virtual void merge(const Partial& other) = 0;
     virtual Result finish() const = 0;
-    /// The state as bytes that decode() of an identity partial takes back: this is what travels between ranks.
+    /// The state as bytes that decode() of an identity partial takes back: this is what travels
+    /// between ranks.
     virtual std::vector<std::byte> encode() const = 0;
     virtual void decode(std::span<const std::byte> bytes) = 0;
-    /// Whether absorbing a piece block by block costs nothing extra, so that a Reduction may cut it to fit the cache.
+    /// Whether absorbing a piece block by block costs nothing extra, so that a Reduction may cut it
+    /// to fit the cache.
     virtual bool takes_blocks() const { return false; }
 };
 
 /// Describes a reduction and makes its partials. Immutable, shareable between threads.
 class Operator {
-public:
+  public:
     virtual ~Operator() = default;
     virtual std::string name() const = 0;
     /// Number of input arrays (1 for most, 3 position components for the structure factor).

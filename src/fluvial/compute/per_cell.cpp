@@ -29,9 +29,11 @@ Coordinates kept(const Coordinates& all, const Domain& domain) {
 }
 
 class PerCell final : public Partial {
-public:
-    PerCell(const Operator& op, const Domain& domain) : name_(op.name()), domain_(domain), shape_(domain.kept_shape()) {
-        const Region region{reduced(domain.selection.offset, domain), reduced(domain.selection.extent, domain)};
+  public:
+    PerCell(const Operator& op, const Domain& domain)
+        : name_(op.name()), domain_(domain), shape_(domain.kept_shape()) {
+        const Region region{reduced(domain.selection.offset, domain),
+                            reduced(domain.selection.extent, domain)};
         const Domain inner = make_domain(region, {}, domain.dtypes);
         const Index cells = volume_of(shape_);
         for (Index cell = 0; cell < cells; ++cell) {
@@ -45,10 +47,11 @@ public:
         const Coordinates offset = kept(piece.where.offset, domain_);
         const Coordinates origin = kept(domain_.selection.offset, domain_);
         const Index positions = volume_of(extent);
-        const Region where{reduced(piece.where.offset, domain_), reduced(piece.where.extent, domain_)};
+        const Region where{reduced(piece.where.offset, domain_),
+                           reduced(piece.where.extent, domain_)};
         for (Index i = 0; i < positions; ++i) {
             Coordinates inside = coordinates_of(i, extent);  // within the piece
-            Coordinates global = inside;                      // within the selection
+            Coordinates global = inside;                     // within the selection
             for (int axis = 0; axis < inside.size(); ++axis) {
                 global[axis] += offset[axis] - origin[axis];
             }
@@ -91,8 +94,8 @@ public:
         ByteReader in(bytes);
         const auto count = in.get<std::uint64_t>();
         if (count != cells_.size()) {
-            throw InvalidArgument(Problem{name_ + ": this state belongs to another reduction", text(count, " cells"),
-                                          text(cells_.size()), ""});
+            throw InvalidArgument(Problem{name_ + ": this state belongs to another reduction",
+                                          text(count, " cells"), text(cells_.size()), ""});
         }
         for (const auto& cell : cells_) {
             cell->decode(in.get_block());
@@ -112,21 +115,25 @@ public:
                     found = stacked.emplace(key, Array(one.dtype, shape)).first;
                 }
                 Array& all = found->second;
-                if (all.dtype != one.dtype || all.bytes.size() != one.bytes.size() * cells_.size()) {
-                    throw InvalidArgument(Problem{text(name_, ": '", key, "' differs between kept positions"),
-                                                  text(name_of(one.dtype), one.shape), "one dtype and shape for all",
-                                                  "Reduce over all axes, or pad the result"});
+                if (all.dtype != one.dtype ||
+                    all.bytes.size() != one.bytes.size() * cells_.size()) {
+                    throw InvalidArgument(
+                        Problem{text(name_, ": '", key, "' differs between kept positions"),
+                                text(name_of(one.dtype), one.shape), "one dtype and shape for all",
+                                "Reduce over all axes, or pad the result"});
                 }
-                std::memcpy(all.bytes.data() + i * one.bytes.size(), one.bytes.data(), one.bytes.size());
+                std::memcpy(all.bytes.data() + i * one.bytes.size(), one.bytes.data(),
+                            one.bytes.size());
             }
         }
         return stacked;
     }
 
-private:
+  private:
     /// The reduced axes of `view` at one kept position.
     ArrayView slice(const ArrayView& view, const Coordinates& position) const {
-        ArrayView out{view.data, view.dtype, reduced(view.extent, domain_), reduced(view.strides, domain_)};
+        ArrayView out{view.data, view.dtype, reduced(view.extent, domain_),
+                      reduced(view.strides, domain_)};
         const Coordinates strides = kept(view.strides, domain_);
         for (int axis = 0; axis < position.size(); ++axis) {
             out.data += position[axis] * strides[axis];

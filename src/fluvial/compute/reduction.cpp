@@ -11,14 +11,15 @@
 namespace fluvial::compute {
 namespace {
 
-constexpr Index stripe_max = 4096;  ///< elements of a kept axis whose cells are updated together
+constexpr Index stripe_max = 1024;  ///< elements of a kept axis whose cells are updated together
 
 Domain domain_of(const Domain& all, const Reduction::Entry& entry) {
     Domain domain{all.selection, all.over, {}};
     for (const int input : entry.inputs) {
         if (input < 0 || input >= static_cast<int>(all.dtypes.size())) {
-            throw InvalidArgument(Problem{text("'", entry.name, "' reads a dataset that is not there"), text(input),
-                                          text("0 to ", static_cast<int>(all.dtypes.size()) - 1), ""});
+            throw InvalidArgument(
+                Problem{text("'", entry.name, "' reads a dataset that is not there"), text(input),
+                        text("0 to ", static_cast<int>(all.dtypes.size()) - 1), ""});
         }
         domain.dtypes.push_back(all.dtypes[static_cast<std::size_t>(input)]);
     }
@@ -32,7 +33,8 @@ Reduction::Reduction(std::vector<Entry> entries, Domain domain)
     std::set<std::string> names;
     for (Entry& entry : entries_) {
         if (!names.insert(entry.name).second) {
-            throw InvalidArgument(Problem{"two results of the same name", "'" + entry.name + "'", "unique names", ""});
+            throw InvalidArgument(Problem{"two results of the same name", "'" + entry.name + "'",
+                                          "unique names", ""});
         }
         if (entry.inputs.empty()) {
             entry.inputs.resize(static_cast<std::size_t>(entry.op->inputs()));
@@ -48,7 +50,8 @@ void Reduction::group() {
         Partial* const partial = partials_[i].get();
         auto* const by_run = dynamic_cast<RunPartial*>(partial);
         const auto fits = [&](const Group& group) {
-            return by_run != nullptr && !group.by_run.empty() && group.inputs == entries_[i].inputs &&
+            return by_run != nullptr && !group.by_run.empty() &&
+                   group.inputs == entries_[i].inputs &&
                    group.by_run.front()->needs() == by_run->needs();
         };
         auto found = std::find_if(groups_.begin(), groups_.end(), fits);
@@ -84,7 +87,8 @@ void Reduction::absorb(const Piece& piece) {
     if (piece.where.empty()) {
         return;
     }
-    const auto blocked = std::count_if(groups_.begin(), groups_.end(), [](const Group& g) { return g.takes_blocks; });
+    const auto blocked = std::count_if(groups_.begin(), groups_.end(),
+                                       [](const Group& g) { return g.takes_blocks; });
     const bool keeps_axes = static_cast<int>(domain_.over.size()) < domain_.selection.ndim();
     const bool cut = blocked > 1 || (blocked == 1 && keeps_axes);
     for (const Group& group : groups_) {
@@ -99,31 +103,32 @@ void Reduction::absorb(const Piece& piece) {
     for (const DType dtype : domain_.dtypes) {
         element += static_cast<Index>(size_of(dtype));
     }
-    for_blocks(piece.inputs[0], domain_, std::max<Index>(block_bytes_max / element, 1), [&](const Region& block) {
-        std::vector<ArrayView> views;
-        views.reserve(piece.inputs.size());
-        for (const ArrayView& input : piece.inputs) {
-            views.push_back(subview(input, block));
-        }
-        Piece part{views, block, nullptr, nullptr};
-        for (int axis = 0; axis < block.ndim(); ++axis) {
-            part.where.offset[axis] += piece.where.offset[axis];
-        }
-        ArrayView weights, mask;
-        if (piece.weights != nullptr) {
-            weights = subview(*piece.weights, block);
-            part.weights = &weights;
-        }
-        if (piece.mask != nullptr) {
-            mask = subview(*piece.mask, block);
-            part.mask = &mask;
-        }
-        for (const Group& group : groups_) {
-            if (group.takes_blocks) {
-                feed(group, part);
-            }
-        }
-    });
+    for_blocks(piece.inputs[0], domain_, std::max<Index>(block_bytes_max / element, 1),
+               [&](const Region& block) {
+                   std::vector<ArrayView> views;
+                   views.reserve(piece.inputs.size());
+                   for (const ArrayView& input : piece.inputs) {
+                       views.push_back(subview(input, block));
+                   }
+                   Piece part{views, block, nullptr, nullptr};
+                   for (int axis = 0; axis < block.ndim(); ++axis) {
+                       part.where.offset[axis] += piece.where.offset[axis];
+                   }
+                   ArrayView weights, mask;
+                   if (piece.weights != nullptr) {
+                       weights = subview(*piece.weights, block);
+                       part.weights = &weights;
+                   }
+                   if (piece.mask != nullptr) {
+                       mask = subview(*piece.mask, block);
+                       part.mask = &mask;
+                   }
+                   for (const Group& group : groups_) {
+                       if (group.takes_blocks) {
+                           feed(group, part);
+                       }
+                   }
+               });
 }
 
 void Reduction::merge(const Reduction& other) {
@@ -146,8 +151,9 @@ void Reduction::merge_encoded(std::span<const std::byte> bytes) {
     ByteReader in(bytes);
     const auto count = in.get<std::uint64_t>();
     if (count != partials_.size()) {
-        throw InvalidArgument(Problem{"this state belongs to another reduction", text(count, " operators"),
-                                      text(partials_.size()), "Use equal reductions on all ranks"});
+        throw InvalidArgument(Problem{"this state belongs to another reduction",
+                                      text(count, " operators"), text(partials_.size()),
+                                      "Use equal reductions on all ranks"});
     }
     for (std::size_t i = 0; i < partials_.size(); ++i) {
         const auto other = entries_[i].op->identity(domain_of(domain_, entries_[i]));
@@ -169,15 +175,17 @@ void for_blocks(const ArrayView& view, const Domain& domain, Index elements_max,
     const int ndim = view.ndim();
     std::vector<int> order(static_cast<std::size_t>(ndim));  // slowest in memory first
     std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return std::abs(view.strides[a]) > std::abs(view.strides[b]); });
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+        return std::abs(view.strides[a]) > std::abs(view.strides[b]);
+    });
     Coordinates step = view.extent;
     Index volume = view.size();
     if (volume == 0) {
         return;
     }
     const int fastest = ndim > 0 ? order.back() : -1;
-    const bool stripes = ndim > 0 && !std::binary_search(domain.over.begin(), domain.over.end(), fastest) &&
+    const bool stripes = ndim > 0 &&
+                         !std::binary_search(domain.over.begin(), domain.over.end(), fastest) &&
                          !domain.over.empty() && view.extent[fastest] > stripe_max;
     if (stripes) {
         volume = volume / step[fastest] * stripe_max;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Several operators over the same region in one pass: data comes from memory once, whatever their number.
+/// Several operators over the same region in one pass: data comes from memory once, whatever their
+/// number.
 ///
-///     Reduction reduction({{"mean", make_operator("mean"), {0}}, {"fastest", make_operator("max"), {1}}}, domain);
-///     for (each piece) reduction.absorb(piece);          // piece.inputs: all datasets of the domain
-///     reduction.merge_encoded(bytes_of_another_rank);    // one message for all operators
-///     reduction.finish().at("mean").at("value")
+///     Reduction reduction({{"mean", make_operator("mean"), {0}}, {"fastest", make_operator("max"),
+///     {1}}}, domain); for (each piece) reduction.absorb(piece);          // piece.inputs: all
+///     datasets of the domain reduction.merge_encoded(bytes_of_another_rank);    // one message for
+///     all operators reduction.finish().at("mean").at("value")
 ///
-/// Operators with the same inputs and needs are fed by one walk and share one summary a run; when there are several
-/// groups, pieces are cut into blocks that stay in the second-level cache. Memory: the sum of the partials.
+/// Operators with the same inputs and needs are fed by one walk and share one summary a run; when
+/// there are several groups, pieces are cut into blocks that stay in the second-level cache.
+/// Memory: the sum of the partials.
 #pragma once
 
 #include <functional>
@@ -23,19 +25,21 @@ namespace fluvial::compute {
 inline constexpr Index block_bytes_max = 256 * 1024;
 
 class Reduction {
-public:
+  public:
     struct Entry {
-        std::string name;         ///< of the result; unique
+        std::string name;  ///< of the result; unique
         OperatorPtr op;
         std::vector<int> inputs;  ///< which datasets of the domain; empty: the first ones
     };
 
-    /// Throws InvalidArgument for repeated names, datasets that do not exist, and what the operators refuse.
+    /// Throws InvalidArgument for repeated names, datasets that do not exist, and what the
+    /// operators refuse.
     Reduction(std::vector<Entry> entries, Domain domain);
     Reduction(Reduction&&) = default;
     Reduction& operator=(Reduction&&) = default;
 
-    /// `piece.inputs` has one view for each dataset of the domain. Local. Throws InvalidArgument when it does not fit.
+    /// `piece.inputs` has one view for each dataset of the domain. Local. Throws InvalidArgument
+    /// when it does not fit.
     void absorb(const Piece& piece);
     /// `other` has equal entries and domain. Local.
     void merge(const Reduction& other);
@@ -49,12 +53,13 @@ public:
     const Domain& domain() const { return domain_; }
     const std::vector<Entry>& entries() const { return entries_; }
 
-private:
+  private:
     /// Partials that are fed together.
     struct Group {
         std::vector<int> inputs;
         std::vector<Partial*> partials;
-        std::vector<RunPartial*> by_run;  ///< the same partials when they work run by run, else empty
+        std::vector<RunPartial*>
+            by_run;  ///< the same partials when they work run by run, else empty
         bool takes_blocks = false;
     };
 
@@ -67,9 +72,10 @@ private:
     std::vector<Group> groups_;
 };
 
-/// Cuts a region into blocks of at most `elements_max` elements (at least 1) that follow the memory order of `view`;
-/// calls visit(block, in the view's own coordinates) for each. Kept axes that are contiguous in memory are cut to
-/// stripes first, so that the cells which a stripe updates stay in the cache too.
+/// Cuts a region into blocks of at most `elements_max` elements (at least 1) that follow the memory
+/// order of `view`; calls visit(block, in the view's own coordinates) for each. Kept axes that are
+/// contiguous in memory are cut to stripes first, so that the cells which a stripe updates stay in
+/// the cache too.
 void for_blocks(const ArrayView& view, const Domain& domain, Index elements_max,
                 const std::function<void(const Region&)>& visit);
 

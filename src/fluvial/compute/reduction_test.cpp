@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/compute/reduction.hpp"
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <numeric>
+
+#include <doctest/doctest.h>
 
 #include "fluvial/compute/apply.hpp"
 #include "fluvial/compute/conformance.hpp"
@@ -27,15 +27,16 @@ std::vector<double> ramp(Index n) {
     return x;
 }
 
-/// A user's operator: the largest step between neighbours along the last axis... of whole chunks would depend on the
-/// split, so this one takes the range, max - min, which does not.
+/// A user's operator: the largest step between neighbours along the last axis... of whole chunks
+/// would depend on the split, so this one takes the range, max - min, which does not.
 class Range final : public Operator {
-public:
+  public:
     std::string name() const override { return "range"; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         check_inputs(*this, domain);
         if (domain.dtypes[0] != DType::Float64) {
-            throw InvalidArgument(Problem{"range does not work on this dtype", std::string(name_of(domain.dtypes[0])), "float64", ""});
+            throw InvalidArgument(Problem{"range does not work on this dtype",
+                                          std::string(name_of(domain.dtypes[0])), "float64", ""});
         }
         if (static_cast<int>(domain.over.size()) < domain.selection.ndim()) {
             return per_cell_identity(*this, domain);
@@ -43,7 +44,7 @@ public:
         return std::make_unique<State>(domain);
     }
 
-private:
+  private:
     struct State final : Partial {
         explicit State(Domain d) : domain(std::move(d)) {}
         void absorb(const Piece& piece) override {
@@ -96,13 +97,17 @@ TEST_CASE("several operators, each with its inputs, in one pass over blocks") {
     for (float& v : y) {
         v = -v;
     }
-    Reduction reduction({{"sum", make_operator("sum"), {0}},
-                         {"mean", make_operator("mean"), {0}},
-                         {"lowest", make_operator("min"), {1}},
-                         {"where", make_operator("argmin"), {1}},
-                         {"sq", make_apply<double, 2>([](double a, double b) { return a + b; }, make_operator("norm")), {0, 1}}},
-                        make_domain(whole({rows, columns}), {}, {DType::Float64, DType::Float32}));
-    const ArrayView views[] = {{x.data(), DType::Float64, {rows, columns}}, {y.data(), DType::Float32, {rows, columns}}};
+    Reduction reduction(
+        {{"sum", make_operator("sum"), {0}},
+         {"mean", make_operator("mean"), {0}},
+         {"lowest", make_operator("min"), {1}},
+         {"where", make_operator("argmin"), {1}},
+         {"sq",
+          make_apply<double, 2>([](double a, double b) { return a + b; }, make_operator("norm")),
+          {0, 1}}},
+        make_domain(whole({rows, columns}), {}, {DType::Float64, DType::Float32}));
+    const ArrayView views[] = {{x.data(), DType::Float64, {rows, columns}},
+                               {y.data(), DType::Float32, {rows, columns}}};
     reduction.absorb({views, whole({rows, columns})});
     const auto results = reduction.finish();
     const double n = rows * columns;
@@ -132,22 +137,24 @@ TEST_CASE("kept axes of long rows: stripes give the same as a plain loop") {
 }
 
 TEST_CASE("blocks cover a view once and stay below their limit") {
-    for (const Coordinates& extent : {Coordinates{100}, Coordinates{3, 9000}, Coordinates{9000, 3}, Coordinates{4, 5, 6}}) {
+    for (const Coordinates& extent :
+         {Coordinates{100}, Coordinates{3, 9000}, Coordinates{9000, 3}, Coordinates{4, 5, 6}}) {
         for (const Index limit : {1, 7, 64, 5000, 1000000}) {
             for (const std::vector<int>& over : {std::vector<int>{}, std::vector<int>{0}}) {
                 const Domain domain = make_domain(whole(extent), over, {DType::UInt8});
                 std::vector<int> seen(static_cast<std::size_t>(volume_of(extent)));
                 bool small = true;
-                for_blocks(ArrayView(nullptr, DType::UInt8, extent), domain, limit, [&](const Region& block) {
-                    small = small && block.volume() <= limit;
-                    for (Index i = 0; i < block.volume(); ++i) {
-                        Coordinates at = coordinates_of(i, block.extent);
-                        for (int axis = 0; axis < at.size(); ++axis) {
-                            at[axis] += block.offset[axis];
-                        }
-                        ++seen[static_cast<std::size_t>(linear_index(at, extent))];
-                    }
-                });
+                for_blocks(ArrayView(nullptr, DType::UInt8, extent), domain, limit,
+                           [&](const Region& block) {
+                               small = small && block.volume() <= limit;
+                               for (Index i = 0; i < block.volume(); ++i) {
+                                   Coordinates at = coordinates_of(i, block.extent);
+                                   for (int axis = 0; axis < at.size(); ++axis) {
+                                       at[axis] += block.offset[axis];
+                                   }
+                                   ++seen[static_cast<std::size_t>(linear_index(at, extent))];
+                               }
+                           });
                 CHECK(small);
                 CHECK(std::count(seen.begin(), seen.end(), 1) == volume_of(extent));
             }
@@ -159,10 +166,13 @@ TEST_CASE("the states of all operators travel as one message") {
     const auto x = ramp(1000);
     const Domain domain = make_domain(whole({1000}), {}, {DType::Float64});
     const auto make = [&] {
-        return Reduction({{"m", make_operator("mean"), {}}, {"q", make_operator("quantile", {{"q", std::vector<double>{0.5}}}), {}}}, domain);
+        return Reduction({{"m", make_operator("mean"), {}},
+                          {"q", make_operator("quantile", {{"q", std::vector<double>{0.5}}}), {}}},
+                         domain);
     };
     Reduction left = make(), right = make(), unequal({{"m", make_operator("mean"), {}}}, domain);
-    const ArrayView low(x.data(), DType::Float64, {400}), high(x.data() + 400, DType::Float64, {600});
+    const ArrayView low(x.data(), DType::Float64, {400}),
+        high(x.data() + 400, DType::Float64, {600});
     left.absorb({{&low, 1}, {{0}, {400}}});
     right.absorb({{&high, 1}, {{400}, {600}}});
     left.merge_encoded(right.encode());
@@ -178,7 +188,8 @@ TEST_CASE("the mean of 1e9 equal float32 values is exact to 1 ulp") {
     const std::vector<float> chunk(1 << 16, 0.1f);
     constexpr Index chunks = 15259;  // 1,000,013,824 elements
     const Index n = static_cast<Index>(chunk.size());
-    const auto partial = make_operator("mean")->identity(make_domain(whole({n * chunks}), {}, {DType::Float32}));
+    const auto partial =
+        make_operator("mean")->identity(make_domain(whole({n * chunks}), {}, {DType::Float32}));
     const ArrayView view(chunk.data(), DType::Float32, {n});
     for (Index i = 0; i < chunks; ++i) {
         partial->absorb({{&view, 1}, {{i * n}, {n}}});
@@ -186,7 +197,8 @@ TEST_CASE("the mean of 1e9 equal float32 values is exact to 1 ulp") {
     const double mean = *partial->finish().at("value").as<double>();
     const double exact = static_cast<double>(0.1f);
     CHECK(static_cast<float>(mean) == 0.1f);
-    CHECK(std::abs(mean - exact) <= std::nextafter(exact, 1.0) - exact);  // even to 1 ulp of float64
+    CHECK(std::abs(mean - exact) <=
+          std::nextafter(exact, 1.0) - exact);  // even to 1 ulp of float64
 }
 
 TEST_CASE("a variance does not suffer from a large mean") {
@@ -195,7 +207,8 @@ TEST_CASE("a variance does not suffer from a large mean") {
         x.push_back(1e9 + (i % 2));
     }
     const Index n = static_cast<Index>(x.size());
-    const auto partial = make_operator("variance")->identity(make_domain(whole({n}), {}, {DType::Float64}));
+    const auto partial =
+        make_operator("variance")->identity(make_domain(whole({n}), {}, {DType::Float64}));
     const ArrayView view(x.data(), DType::Float64, {n});
     partial->absorb({{&view, 1}, whole({n})});
     CHECK(*partial->finish().at("value").as<double>() == doctest::Approx(0.25).epsilon(1e-12));
@@ -230,7 +243,8 @@ TEST_CASE("an MPI_User_function is an operator") {
 
 TEST_CASE("a derived expression is reduced as if it were an array") {
     const OperatorPtr speed = make_apply<float, 3>(
-        [](double x, double y, double z) { return std::sqrt(x * x + y * y + z * z); }, make_operator("max"));
+        [](double x, double y, double z) { return std::sqrt(x * x + y * y + z * z); },
+        make_operator("max"));
     CHECK(speed->inputs() == 3);
     ConformanceOptions options;
     options.dtypes = {DType::Float32, DType::Int16};
@@ -241,25 +255,34 @@ TEST_CASE("a derived expression is reduced as if it were an array") {
 TEST_CASE("mistakes are named") {
     const Domain domain = make_domain(whole({4, 5}), {}, {DType::Float64});
     CHECK_THROWS_WITH_AS(make_operator("median"), doctest::Contains("quantile"), InvalidArgument);
-    CHECK_THROWS_WITH_AS(make_operator("mean", {{"skip", true}}), doctest::Contains("skipna"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(make_operator("mean", {{"skip", true}}), doctest::Contains("skipna"),
+                         InvalidArgument);
     CHECK_THROWS_AS(make_operator("mean", {{"skipna", 1.0}}), InvalidArgument);
     CHECK_THROWS_AS(make_operator("histogram"), InvalidArgument);
-    CHECK_THROWS_AS(make_operator("histogram", {{"edges", std::vector<double>{1, 1, 2}}}), InvalidArgument);
+    CHECK_THROWS_AS(make_operator("histogram", {{"edges", std::vector<double>{1, 1, 2}}}),
+                    InvalidArgument);
     CHECK_THROWS_AS(make_operator("norm", {{"p", -1.0}}), InvalidArgument);
     CHECK_THROWS_AS(make_operator("top_k", {{"k", std::int64_t{0}}}), InvalidArgument);
     CHECK_THROWS_AS(make_operator("quantile", {{"q", std::vector<double>{1.5}}}), InvalidArgument);
-    CHECK_THROWS_WITH_AS(make_operator("max")->identity(make_domain(whole({2}), {}, {DType::Complex64})),
-                         doctest::Contains("complex64"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(
+        make_operator("max")->identity(make_domain(whole({2}), {}, {DType::Complex64})),
+        doctest::Contains("complex64"), InvalidArgument);
     CHECK_THROWS_AS(make_domain(whole({4, 5}), {2}, {DType::Float64}), InvalidArgument);
     CHECK_THROWS_AS(make_domain(whole({4, 5}), {0, -2}, {DType::Float64}), InvalidArgument);
-    CHECK_THROWS_AS(Reduction({{"a", make_operator("sum"), {}}, {"a", make_operator("max"), {}}}, domain), InvalidArgument);
+    CHECK_THROWS_AS(
+        Reduction({{"a", make_operator("sum"), {}}, {"a", make_operator("max"), {}}}, domain),
+        InvalidArgument);
     CHECK_THROWS_AS(Reduction({{"a", make_operator("sum"), {1}}}, domain), InvalidArgument);
     const auto partial = make_operator("sum")->identity(domain);
     const std::vector<double> x(20);
     const ArrayView view(x.data(), DType::Float64, {4, 5}), wrong(x.data(), DType::Int64, {4, 5});
-    CHECK_THROWS_AS(partial->absorb({{&view, 1}, {{1, 0}, {4, 5}}}), InvalidArgument);  // sticks out
+    CHECK_THROWS_AS(partial->absorb({{&view, 1}, {{1, 0}, {4, 5}}}),
+                    InvalidArgument);  // sticks out
     CHECK_THROWS_AS(partial->absorb({{&view, 1}, {{0, 0}, {4, 4}}}), InvalidArgument);
     CHECK_THROWS_AS(partial->absorb({{&wrong, 1}, whole({4, 5})}), InvalidArgument);
-    CHECK_THROWS_AS(partial->decode(make_operator("max")->identity(domain)->encode()), InvalidArgument);
-    CHECK_THROWS_AS(make_operator("product")->identity(domain)->absorb({{&view, 1}, whole({4, 5}), &view}), InvalidArgument);
+    CHECK_THROWS_AS(partial->decode(make_operator("max")->identity(domain)->encode()),
+                    InvalidArgument);
+    CHECK_THROWS_AS(
+        make_operator("product")->identity(domain)->absorb({{&view, 1}, whole({4, 5}), &view}),
+        InvalidArgument);
 }

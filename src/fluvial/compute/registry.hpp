@@ -15,9 +15,10 @@ namespace fluvial::compute {
 using Option = std::variant<bool, std::int64_t, double, std::string, std::vector<double>>;
 using Options = std::map<std::string, Option>;
 
-/// Takes options out by name and type; what is missing has a default, what is left over is an error.
+/// Takes options out by name and type; what is missing has a default, what is left over is an
+/// error.
 class OptionReader {
-public:
+  public:
     OptionReader(const Options& options, std::string operator_name)
         : left_(options), name_(std::move(operator_name)) {}
 
@@ -29,7 +30,7 @@ public:
     /// Throws InvalidArgument that names options which nobody took.
     void done() const;
 
-private:
+  private:
     const Option* take(const std::string& key);
     [[noreturn]] void wrong_type(const std::string& key, const char* allowed) const;
 
@@ -44,13 +45,14 @@ struct Registration {
     std::string_view name;
     std::string_view summary;  ///< one line
     OperatorPtr (*make)(const Options&);
-    Options example;           ///< options that the conformance test uses
+    Options example;  ///< options that the conformance test uses
 };
 
 const std::vector<Registration>& registrations();
 
-/// E.g. make_operator("histogram", {{"edges", std::vector<double>{0, 1, 2}}}). Throws InvalidArgument for an unknown
-/// name (listing what exists), an unknown option, or an option of another type.
+/// E.g. make_operator("histogram", {{"edges", std::vector<double>{0, 1, 2}}}). Throws
+/// InvalidArgument for an unknown name (listing what exists), an unknown option, or an option of
+/// another type.
 OperatorPtr make_operator(std::string_view name, const Options& options = {});
 
 }  // namespace fluvial::compute

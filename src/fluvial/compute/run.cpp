@@ -8,100 +8,15 @@
 
 #include "fluvial/compute/gather.hpp"
 #include "fluvial/compute/kernels/kernels.hpp"
+#include "fluvial/compute/nest.hpp"
 
 namespace fluvial::compute {
 namespace {
 
 constexpr Index gathered_max = 2048;  ///< elements gathered in one go: 32 KiB of complex128
-constexpr Index short_axis = 32;      ///< kept axes shorter than this are not worth being innermost
-
-/// One loop, with the stride of everything that moves along: bytes for inputs, weights and mask; cells; positions.
-struct Loop {
-    Index count = 1;
-    Index input[run_inputs_max] = {};
-    Index weights = 0, mask = 0, cell = 0, position = 0;
-};
-
-bool fuses(const Loop& outer, const Loop& inner, int inputs) {
-    bool fits = outer.weights == inner.weights * inner.count && outer.mask == inner.mask * inner.count &&
-                outer.cell == inner.cell * inner.count && outer.position == inner.position * inner.count;
-    for (int i = 0; i < inputs; ++i) {
-        fits = fits && outer.input[i] == inner.input[i] * inner.count;
-    }
-    return fits;
-}
-
-/// Loops over the piece, outermost first.
-struct Nest {
-    Loop loops[ndim_max + 1];
-    int depth = 0;
-    Index cell = 0, position = 0;  ///< of the piece's first element
-};
-
-/// Strides of kept cells and of positions, and where the piece begins.
-void place(const Piece& piece, const Domain& domain, bool positions, Loop* axes, Nest& nest) {
-    Index cell_stride = 1, position_stride = 1;
-    auto reduced = domain.over.rbegin();
-    for (int axis = piece.where.ndim() - 1; axis >= 0; --axis) {
-        const Index inside = piece.where.offset[axis] - domain.selection.offset[axis];
-        if (reduced != domain.over.rend() && *reduced == axis) {
-            ++reduced;
-        } else {
-            axes[axis].cell = cell_stride;
-            nest.cell += inside * cell_stride;
-            cell_stride *= domain.selection.extent[axis];
-        }
-        if (positions) {
-            axes[axis].position = position_stride;
-            nest.position += inside * position_stride;
-        }
-        position_stride *= domain.selection.extent[axis];
-    }
-}
-
-Nest make_nest(const Piece& piece, const Domain& domain, const RunNeeds& needs) {
-    Nest nest;
-    Loop axes[ndim_max];
-    place(piece, domain, needs.positions, axes, nest);
-    int count = 0;
-    for (int axis = 0; axis < piece.where.ndim(); ++axis) {
-        Loop loop = axes[axis];
-        loop.count = piece.where.extent[axis];
-        for (int i = 0; i < needs.inputs; ++i) {
-            loop.input[i] = piece.inputs[i].strides[axis];
-        }
-        loop.weights = piece.weights != nullptr ? piece.weights->strides[axis] : 0;
-        loop.mask = piece.mask != nullptr ? piece.mask->strides[axis] : 0;
-        if (loop.count != 1) {
-            axes[count++] = loop;
-        }
-    }
-    // Innermost is what lies closest in memory, whatever the order of the axes.
-    std::stable_sort(axes, axes + count,
-                     [](const Loop& a, const Loop& b) { return std::abs(a.input[0]) > std::abs(b.input[0]); });
-    for (int i = 0; i < count; ++i) {
-        if (nest.depth > 0 && fuses(nest.loops[nest.depth - 1], axes[i], needs.inputs)) {
-            const Index outer = nest.loops[nest.depth - 1].count;
-            nest.loops[nest.depth - 1] = axes[i];
-            nest.loops[nest.depth - 1].count *= outer;
-        } else {
-            nest.loops[nest.depth++] = axes[i];
-        }
-    }
-    if (nest.depth == 0) {
-        nest.depth = 1;  // one element
-    }
-    // A short kept axis innermost (positions of shape (n, 3)) makes short runs; go along the longest reduced one.
-    Loop* const last = nest.loops + nest.depth - 1;
-    if (last->cell != 0 && last->count < short_axis) {
-        Loop* longest = last;
-        for (Loop* loop = nest.loops; loop < last; ++loop) {
-            longest = loop->cell == 0 && loop->count > longest->count ? loop : longest;
-        }
-        std::rotate(longest, longest + 1, last + 1);
-    }
-    return nest;
-}
+constexpr Index tile_columns = 1024;  ///< their sums and bounds stay in the first-level cache
+constexpr Index tile_rows =
+    32;  ///< 256 KiB of float64 stay in the second-level cache for other operators
 
 /// Whether element i is NaN.
 template <class T>
@@ -119,9 +34,11 @@ void exclude_nan(const T* x, Index count, std::uint8_t* included) {
 
 /// Turns the elements of one line into runs and hands them to the partials.
 class Feeder {
-public:
+  public:
     Feeder(const Piece& piece, std::span<RunPartial* const> partials)
-        : needs_(partials.front()->needs()), partials_(partials), masked_(piece.mask != nullptr),
+        : needs_(partials.front()->needs()),
+          partials_(partials),
+          masked_(piece.mask != nullptr),
           weighted_(piece.weights != nullptr) {
         skipna_ = needs_.skipna && !is_integer(needs_.dtype);
         item_ = static_cast<Index>(size_of(needs_.dtype));
@@ -135,8 +52,8 @@ public:
         run_.dtype = needs_.dtype;
     }
 
-    void line(const std::byte* const* inputs, const std::byte* weights, const std::byte* mask, const Loop& loop,
-              Index cell, Index position) {
+    void line(const std::byte* const* inputs, const std::byte* weights, const std::byte* mask,
+              const Loop& loop, Index cell, Index position) {
         const bool gathers = masked_ || weighted_ || skipna_ || needs_gather(inputs, loop);
         const Index step = gathers ? gathered_max : run_count_max;
         for (Index begin = 0; begin < loop.count; begin += step) {
@@ -149,7 +66,9 @@ public:
             run_.cell_step = loop.cell;
             run_.position = position + begin * loop.position;
             run_.position_step = loop.position;
-            run_.weights = weighted_ ? fetch_weights(weights + begin * loop.weights, loop.weights, count) : nullptr;
+            run_.weights = weighted_
+                               ? fetch_weights(weights + begin * loop.weights, loop.weights, count)
+                               : nullptr;
             run_.included = nullptr;
             if (masked_ || skipna_) {
                 select(mask == nullptr ? nullptr : mask + begin * loop.mask, loop.mask);
@@ -158,8 +77,60 @@ public:
         }
     }
 
-private:
-    bool aligned(const std::byte* data) const { return reinterpret_cast<std::uintptr_t>(data) % std::min<Index>(item_, 8) == 0; }
+    /// Whether rows of this loop, one after the other along `rows`, can be fed as tiles.
+    bool takes_tiles(const std::byte* const* inputs, const Loop& rows, const Loop& columns) const {
+        const bool real = needs_.dtype == DType::Float32 || needs_.dtype == DType::Float64;
+        return real && needs_.inputs == 1 && !needs_.positions && !masked_ && !weighted_ &&
+               !skipna_ && rows.cell == 0 && columns.cell == 1 && rows.input[0] % item_ == 0 &&
+               !needs_gather(inputs, columns) &&
+               std::any_of(partials_.begin(), partials_.end(),
+                           [](auto* p) { return p->takes_columns(); });
+    }
+
+    void tiles(const std::byte* data, const Loop& rows, const Loop& columns, Index cell) {
+        for (Index column = 0; column < columns.count; column += tile_columns) {
+            for (Index row = 0; row < rows.count; row += tile_rows) {
+                run_.values[0] = data + row * rows.input[0] + column * item_;
+                run_.count = std::min(tile_columns, columns.count - column);
+                run_.cell = cell + column;
+                run_.cell_step = 1;
+                feed_tile(std::min(tile_rows, rows.count - row), rows.input[0]);
+            }
+        }
+    }
+
+  private:
+    void feed_tile(Index rows, Index stride) {
+        const std::byte* const data = run_.as<std::byte>();
+        const bool nan = needs_.dtype == DType::Float32
+                             ? summarise_tile<float>(kernels().columns_float, rows, stride)
+                             : summarise_tile<double>(kernels().columns_double, rows, stride);
+        for (RunPartial* partial : partials_) {
+            // Bounds of columns do not tell which of them has a NaN: such a tile goes row by row.
+            const bool whole =
+                partial->takes_columns() && !(nan && (partial->summary_parts() & summary_bounds));
+            run_.columns = whole ? &columns_ : nullptr;
+            for (Index row = 0; row < (whole ? 1 : rows); ++row) {
+                run_.values[0] = data + row * stride;
+                partial->absorb_run(run_);
+            }
+        }
+        run_.columns = nullptr;
+    }
+
+    template <class T, class Kernel>
+    bool summarise_tile(Kernel kernel, Index rows, Index stride) {
+        values_[0].resize(3 * tile_columns);
+        double* const sum = values_[0].data();
+        T* const low = reinterpret_cast<T*>(sum + tile_columns);
+        T* const high = reinterpret_cast<T*>(sum + 2 * tile_columns);
+        columns_ = {rows, sum, low, high};
+        return kernel(run_.as<T>(), stride / item_, rows, run_.count, parts_, sum, low, high);
+    }
+
+    bool aligned(const std::byte* data) const {
+        return reinterpret_cast<std::uintptr_t>(data) % std::min<Index>(item_, 8) == 0;
+    }
 
     bool needs_gather(const std::byte* const* inputs, const Loop& loop) const {
         bool needed = convert_;
@@ -180,7 +151,8 @@ private:
     }
 
     const double* fetch_weights(const std::byte* data, Index stride, Index count) {
-        if (stride == sizeof(double) && reinterpret_cast<std::uintptr_t>(data) % alignof(double) == 0) {
+        if (stride == sizeof(double) &&
+            reinterpret_cast<std::uintptr_t>(data) % alignof(double) == 0) {
             return reinterpret_cast<const double*>(data);
         }
         weights_.resize(gathered_max);
@@ -192,15 +164,17 @@ private:
         for (int i = 0; i < needs_.inputs; ++i) {
             const Index reals = is_complex(needs_.dtype) ? 2 * run_.count : run_.count;
             const bool single = needs_.dtype == DType::Float32 || needs_.dtype == DType::Complex64;
-            if (single ? kernels().has_nan_float(static_cast<const float*>(run_.values[i]), reals)
-                       : kernels().has_nan_double(static_cast<const double*>(run_.values[i]), reals)) {
+            if (single
+                    ? kernels().has_nan_float(static_cast<const float*>(run_.values[i]), reals)
+                    : kernels().has_nan_double(static_cast<const double*>(run_.values[i]), reals)) {
                 return true;
             }
         }
         return false;
     }
 
-    /// Applies mask and skipna to the run: marks what does not count, or squeezes it out where cells allow.
+    /// Applies mask and skipna to the run: marks what does not count, or squeezes it out where
+    /// cells allow.
     void select(const std::byte* mask, Index mask_stride) {
         const bool drop_nan = skipna_ && has_nan();
         if (!masked_ && !drop_nan) {
@@ -214,10 +188,17 @@ private:
         }
         for (int i = 0; drop_nan && i < needs_.inputs; ++i) {
             switch (needs_.dtype) {
-                case DType::Float32: exclude_nan(run_.as<float>(i), run_.count, included_.data()); break;
-                case DType::Float64: exclude_nan(run_.as<double>(i), run_.count, included_.data()); break;
-                case DType::Complex64: exclude_nan(run_.as<std::complex<float>>(i), run_.count, included_.data()); break;
-                default: exclude_nan(run_.as<std::complex<double>>(i), run_.count, included_.data());
+                case DType::Float32:
+                    exclude_nan(run_.as<float>(i), run_.count, included_.data());
+                    break;
+                case DType::Float64:
+                    exclude_nan(run_.as<double>(i), run_.count, included_.data());
+                    break;
+                case DType::Complex64:
+                    exclude_nan(run_.as<std::complex<float>>(i), run_.count, included_.data());
+                    break;
+                default:
+                    exclude_nan(run_.as<std::complex<double>>(i), run_.count, included_.data());
             }
         }
         run_.included = included_.data();
@@ -239,17 +220,28 @@ private:
     }
 
     void squeeze() {
-        struct Pair { double a, b; };
+        struct Pair {
+            double a, b;
+        };
         Index n = 0;
         for (int i = 0; i < needs_.inputs; ++i) {
             values_[i].resize(static_cast<std::size_t>(gathered_max * item_ / 8 + 1));
             void* out = values_[i].data();
             switch (item_) {
-                case 1: n = squeeze_into<std::uint8_t>(run_.values[i], out); break;
-                case 2: n = squeeze_into<std::uint16_t>(run_.values[i], out); break;
-                case 4: n = squeeze_into<float>(run_.values[i], out); break;
-                case 8: n = squeeze_into<double>(run_.values[i], out); break;
-                default: n = squeeze_into<Pair>(run_.values[i], out);
+                case 1:
+                    n = squeeze_into<std::uint8_t>(run_.values[i], out);
+                    break;
+                case 2:
+                    n = squeeze_into<std::uint16_t>(run_.values[i], out);
+                    break;
+                case 4:
+                    n = squeeze_into<float>(run_.values[i], out);
+                    break;
+                case 8:
+                    n = squeeze_into<double>(run_.values[i], out);
+                    break;
+                default:
+                    n = squeeze_into<Pair>(run_.values[i], out);
             }
             run_.values[i] = out;
         }
@@ -268,7 +260,8 @@ private:
         }
         run_.summary = nullptr;
         if (parts_ != 0 && run_.cell_step == 0 && run_.included == nullptr) {
-            kernels().summary[static_cast<int>(run_.dtype)](run_.values[0], run_.count, parts_, summary_);
+            kernels().summary[static_cast<int>(run_.dtype)](run_.values[0], run_.count, parts_,
+                                                            summary_);
             run_.summary = &summary_;
         }
         for (RunPartial* partial : partials_) {
@@ -285,6 +278,7 @@ private:
     Gather gather_[run_inputs_max] = {};
     Run run_;
     Summary summary_;
+    Columns columns_;
     std::vector<double> values_[run_inputs_max];
     std::vector<double> weights_;
     std::vector<std::uint8_t> included_;
@@ -305,7 +299,10 @@ Coordinates global_coordinates(Index position, const Region& selection) {
 }
 
 RunPartial::RunPartial(std::string name, Domain domain, const RunNeeds& needs)
-    : name_(std::move(name)), domain_(std::move(domain)), needs_(needs), kept_shape_(domain_.kept_shape()),
+    : name_(std::move(name)),
+      domain_(std::move(domain)),
+      needs_(needs),
+      kept_shape_(domain_.kept_shape()),
       cells_(volume_of(kept_shape_)) {}
 
 void RunPartial::absorb(const Piece& piece) {
@@ -321,7 +318,7 @@ void walk(const Piece& piece, std::span<RunPartial* const> partials) {
     const RunNeeds& needs = partials.front()->needs();
     const Nest nest = make_nest(piece, partials.front()->domain(), needs);
     Feeder feeder(piece, partials);
-    const int outer_depth = nest.depth - 1;
+    int outer_depth = nest.depth - 1;
     const std::byte* inputs[run_inputs_max] = {};
     for (int i = 0; i < needs.inputs; ++i) {
         inputs[i] = piece.inputs[i].data;
@@ -329,6 +326,10 @@ void walk(const Piece& piece, std::span<RunPartial* const> partials) {
     const std::byte* weights = piece.weights != nullptr ? piece.weights->data : nullptr;
     const std::byte* mask = piece.mask != nullptr ? piece.mask->data : nullptr;
     Index cell = nest.cell, position = nest.position;
+    const Loop& innermost = nest.loops[outer_depth];
+    const bool tiles =
+        outer_depth > 0 && feeder.takes_tiles(inputs, nest.loops[outer_depth - 1], innermost);
+    outer_depth -= tiles;
     Index at[ndim_max + 1] = {};
     const auto move = [&](const Loop& loop, Index steps) {
         for (int i = 0; i < needs.inputs; ++i) {
@@ -340,7 +341,11 @@ void walk(const Piece& piece, std::span<RunPartial* const> partials) {
         position += steps * loop.position;
     };
     for (;;) {
-        feeder.line(inputs, weights, mask, nest.loops[outer_depth], cell, position);
+        if (tiles) {
+            feeder.tiles(inputs[0], nest.loops[outer_depth], innermost, cell);
+        } else {
+            feeder.line(inputs, weights, mask, innermost, cell, position);
+        }
         int level = outer_depth - 1;
         for (; level >= 0; --level) {
             move(nest.loops[level], 1);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A run: values that an operator takes in one go, contiguous and of one type, however the piece lay in memory.
+/// A run: values that an operator takes in one go, contiguous and of one type, however the piece
+/// lay in memory.
 ///
-/// walk() turns a piece into runs for all partials that need the same preparation: it fuses axes, gathers strided
-/// values, widens float16 to float32, applies mask and skipna, and lets one summary serve all who asked for it.
+/// walk() turns a piece into runs for all partials that need the same preparation: it fuses axes,
+/// gathers strided values, widens float16 to float32, applies mask and skipna, and lets one summary
+/// serve all who asked for it.
 #pragma once
 
 #include <span>
@@ -13,29 +15,46 @@
 namespace fluvial::compute {
 
 inline constexpr int run_inputs_max = 4;
-/// Elements of a run: 128 KiB of float64 stay in the second-level cache while several operators read them.
+/// Elements of a run: 128 KiB of float64 stay in the second-level cache while several operators
+/// read them.
 inline constexpr Index run_count_max = 16384;
+
+/// Several rows of kept cells at once, reduced along the rows: entry i belongs to kept position
+/// cell + i.
+struct Columns {
+    Index rows = 0;
+    const double* sum = nullptr;
+    const void* low = nullptr;  ///< in the dtype of the run
+    const void* high = nullptr;
+};
 
 struct Run {
     DType dtype = DType::Float64;  ///< of all values; float16 arrives as float32
     Index count = 0;
     const void* values[run_inputs_max] = {};
-    const double* weights = nullptr;         ///< null: 1 everywhere
-    const std::uint8_t* included = nullptr;  ///< null: all; else elements where it is 0 do not count
-    Index cell = 0, cell_step = 0;           ///< element i belongs to kept position cell + i * cell_step
-    Index position = 0, position_step = 0;   ///< row-major position in the selection, when asked for
-    const Summary* summary = nullptr;        ///< of the first input; null unless asked for, cell_step == 0, all included
+    const double* weights = nullptr;  ///< null: 1 everywhere
+    const std::uint8_t* included =
+        nullptr;                    ///< null: all; else elements where it is 0 do not count
+    Index cell = 0, cell_step = 0;  ///< element i belongs to kept position cell + i * cell_step
+    Index position = 0, position_step = 0;  ///< row-major position in the selection, when asked for
+    const Columns* columns = nullptr;       ///< instead of values, to partials that take_columns()
+    const Summary* summary =
+        nullptr;  ///< of the first input; null unless asked for, cell_step == 0, all included
 
     template <class T>
-    const T* as(int input = 0) const { return static_cast<const T*>(values[input]); }
+    const T* as(int input = 0) const {
+        return static_cast<const T*>(values[input]);
+    }
 };
 
-/// What has to be done to a piece before a kernel sees it. Partials with equal needs share the work.
+/// What has to be done to a piece before a kernel sees it. Partials with equal needs share the
+/// work.
 struct RunNeeds {
     DType dtype = DType::Float64;  ///< that the values are converted to
     int inputs = 1;
-    bool skipna = false;      ///< pass over elements where any input is NaN
-    bool positions = false;   ///< positions are kept: what mask and skipna exclude is marked, not squeezed out
+    bool skipna = false;  ///< pass over elements where any input is NaN
+    bool positions =
+        false;  ///< positions are kept: what mask and skipna exclude is marked, not squeezed out
     friend bool operator==(const RunNeeds&, const RunNeeds&) = default;
 };
 
@@ -44,7 +63,7 @@ DType kernel_dtype(DType dtype);
 
 /// A partial that works run by run.
 class RunPartial : public Partial {
-public:
+  public:
     /// Throws InvalidArgument when `domain` has another number of inputs than `needs`.
     RunPartial(std::string name, Domain domain, const RunNeeds& needs);
     void absorb(const Piece& piece) final;
@@ -52,15 +71,18 @@ public:
     virtual void absorb_run(const Run& run) = 0;
     /// SummaryPart bits that absorb_run makes use of where a summary is possible.
     virtual unsigned summary_parts() const { return 0; }
+    /// Whether absorb_run makes do with run.columns, of float32 and float64, instead of one run a
+    /// row.
+    virtual bool takes_columns() const { return false; }
     const RunNeeds& needs() const { return needs_; }
     const Domain& domain() const { return domain_; }
     const std::string& name() const { return name_; }
 
-protected:
+  protected:
     Index cells() const { return cells_; }
     const Coordinates& kept_shape() const { return kept_shape_; }
 
-private:
+  private:
     std::string name_;
     Domain domain_;
     RunNeeds needs_;
@@ -68,7 +90,8 @@ private:
     Index cells_;
 };
 
-/// Feeds `piece` to all partials, which have equal needs and domains. The piece must have passed check_piece.
+/// Feeds `piece` to all partials, which have equal needs and domains. The piece must have passed
+/// check_piece.
 void walk(const Piece& piece, std::span<RunPartial* const> partials);
 
 /// Global coordinates of a row-major position in the selection.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the operators beside share: partials whose state is a list of vectors, and loops over runs by type.
+/// What the operators beside share: partials whose state is a list of vectors, and loops over runs
+/// by type.
 #pragma once
 
 #include <cmath>
@@ -12,10 +13,11 @@
 
 namespace fluvial::compute {
 
-/// Derived has `fields(visit)`, which calls visit(vector) for each vector of its state; encode and decode follow.
+/// Derived has `fields(visit)`, which calls visit(vector) for each vector of its state; encode and
+/// decode follow.
 template <class Derived>
 class StatePartial : public RunPartial {
-public:
+  public:
     using RunPartial::RunPartial;
 
     std::vector<std::byte> encode() const final {
@@ -23,7 +25,9 @@ public:
         out.put_string(name());
         out.put(cells());
         // fields() visits without changing; it is not const only because decode writes through it.
-        const_cast<Derived*>(static_cast<const Derived*>(this))->fields([&](auto& field) { out.put_vector(field); });
+        const_cast<Derived*>(static_cast<const Derived*>(this))->fields([&](auto& field) {
+            out.put_vector(field);
+        });
         return out.take();
     }
 
@@ -32,7 +36,8 @@ public:
         const std::string from = in.get_string();
         const auto count = in.get<Index>();
         if (from != name() || count != cells()) {
-            throw InvalidArgument(Problem{"this state belongs to another reduction", text(from, " over ", count, " cells"),
+            throw InvalidArgument(Problem{"this state belongs to another reduction",
+                                          text(from, " over ", count, " cells"),
                                           text(name(), " over ", cells(), " cells"),
                                           "Decode with the operator and domain that encoded it"});
         }
@@ -41,7 +46,7 @@ public:
         });
     }
 
-protected:
+  protected:
     static const Derived& same(const Partial& other) { return static_cast<const Derived&>(other); }
     Array result(DType dtype) const { return Array(dtype, kept_shape()); }
     static std::size_t at(Index cell) { return static_cast<std::size_t>(cell); }
@@ -65,10 +70,12 @@ void each(const Run& run, F&& f) {
 }
 
 template <class T>
-constexpr bool is_complex_type = std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+constexpr bool is_complex_type =
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
 
-/// Compensated sums, one a cell (two-sum; Knuth, TAOCP 2, 4.2.2): high + low carries about 106 bits, so that the
-/// result hardly depends on the order of the pieces. No memory until something is added.
+/// Compensated sums, one a cell (two-sum; Knuth, TAOCP 2, 4.2.2): high + low carries about 106
+/// bits, so that the result hardly depends on the order of the pieces. No memory until something is
+/// added.
 struct Totals {
     std::vector<double> high, low;
 
@@ -105,19 +112,27 @@ struct Totals {
     }
 };
 
-/// Throws InvalidArgument naming the dtype of the first input and what `op` works on, unless `allowed`.
-inline void require_dtype(const Operator& op, const Domain& domain, bool (*allowed)(DType), const char* allowed_text) {
+/// Throws InvalidArgument naming the dtype of the first input and what `op` works on, unless
+/// `allowed`.
+inline void require_dtype(const Operator& op, const Domain& domain, bool (*allowed)(DType),
+                          const char* allowed_text) {
     check_inputs(op, domain);
     for (const DType dtype : domain.dtypes) {
         if (!allowed(dtype)) {
-            throw InvalidArgument(Problem{op.name() + " does not work on this dtype", std::string(name_of(dtype)),
-                                          allowed_text, "Convert the data, e.g. take its absolute value with Apply"});
+            throw InvalidArgument(
+                Problem{op.name() + " does not work on this dtype", std::string(name_of(dtype)),
+                        allowed_text, "Convert the data, e.g. take its absolute value with Apply"});
         }
     }
 }
 
-inline bool any_dtype(DType) { return true; }
-inline bool real_dtype(DType dtype) { return !is_complex(dtype); }
-inline constexpr const char* real_dtypes = "int8 to int64, uint8 to uint64, float16, float32, float64";
+inline bool any_dtype(DType) {
+    return true;
+}
+inline bool real_dtype(DType dtype) {
+    return !is_complex(dtype);
+}
+inline constexpr const char* real_dtypes =
+    "int8 to int64, uint8 to uint64, float16, float32, float64";
 
 }  // namespace fluvial::compute

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What one pass over a run of values finds out for all operators that need any of it: sum, minimum, maximum, NaN.
+/// What one pass over a run of values finds out for all operators that need any of it: sum,
+/// minimum, maximum, NaN.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +34,11 @@ union Widest {
 enum SummaryPart : unsigned { summary_sum = 1, summary_bounds = 2 };
 
 struct Summary {
-    double sum = 0;     ///< real types, and the real part of complex ones
-    double imag = 0;    ///< imaginary part of complex types
-    Int128 exact = 0;   ///< integer types; never wraps for a run of up to 2^31 elements
+    double sum = 0;       ///< real types, and the real part of complex ones
+    double imag = 0;      ///< imaginary part of complex types
+    Int128 exact = 0;     ///< integer types; never wraps for a run of up to 2^31 elements
     Widest min{}, max{};  ///< bounds of the values that are not NaN; meaningless for an empty run
-    bool nan = false;   ///< a NaN is present; only known when bounds were asked for
+    bool nan = false;     ///< a NaN is present; only known when bounds were asked for
 };
 
 }  // namespace fluvial::compute

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Σx or Σw·x of every kept position, whatever the dtype: integers exactly, the rest compensated in float64.
+/// Σx or Σw·x of every kept position, whatever the dtype: integers exactly, the rest compensated in
+/// float64.
 #pragma once
 
 #include "fluvial/compute/kernels/kernels.hpp"
@@ -27,7 +28,7 @@ inline const double* as_doubles(const Run& run, std::vector<double>& buffer, int
 /// Integer: std::uint64_t wraps modulo 2^64, as NumPy's sum does; Int128 never wraps.
 template <class Integer>
 class Sums {
-public:
+  public:
     Sums(DType dtype, Index cells) : dtype_(dtype), cells_(cells) {}
 
     void absorb(const Run& run) {
@@ -37,7 +38,10 @@ public:
             return;
         }
         real_.reserve(cells_);
-        if (is_complex(dtype_)) {
+        if (run.columns != nullptr) {
+            kernels().add_across_double(run.columns->sum, nullptr, run.count,
+                                        real_.high.data() + run.cell, real_.low.data() + run.cell);
+        } else if (is_complex(dtype_)) {
             imag_.reserve(cells_);
             absorb_complex(run);
         } else {
@@ -67,7 +71,7 @@ public:
     double real(std::size_t cell) const { return real_.value(cell); }
     double imag(std::size_t cell) const { return imag_.value(cell); }
 
-private:
+  private:
     void absorb_integers(const Run& run) {
         if (run.cell_step == 0) {
             exact_[static_cast<std::size_t>(run.cell)] += static_cast<Integer>(run.summary->exact);
@@ -75,8 +79,8 @@ private:
         }
         if constexpr (std::is_same_v<Integer, std::uint64_t>) {
             if (run.cell_step == 1) {
-                kernels().add_across_integer[static_cast<int>(dtype_)](run.values[0], run.included, run.count,
-                                                                       exact_.data() + run.cell);
+                kernels().add_across_integer[static_cast<int>(dtype_)](
+                    run.values[0], run.included, run.count, exact_.data() + run.cell);
                 return;
             }
         }
@@ -92,9 +96,11 @@ private:
     void absorb_reals(const Run& run) {
         if (run.cell_step == 0) {
             real_.add(static_cast<std::size_t>(run.cell),
-                      run.weights == nullptr
-                          ? run.summary->sum
-                          : kernels().centred_weighted(as_doubles(run, buffer_), run.weights, run.count, 0).first);
+                      run.weights == nullptr ? run.summary->sum
+                                             : kernels()
+                                                   .centred_weighted(as_doubles(run, buffer_),
+                                                                     run.weights, run.count, 0)
+                                                   .first);
         } else if (run.cell_step == 1 && run.weights == nullptr) {
             double* const high = real_.high.data() + run.cell;
             double* const low = real_.low.data() + run.cell;
@@ -139,7 +145,7 @@ private:
 
 /// How many elements, or how much weight, every kept position has seen.
 class Counts {
-public:
+  public:
     explicit Counts(Index cells) : cells_(cells), count_(static_cast<std::size_t>(cells)) {}
 
     void absorb(const Run& run) {
@@ -147,7 +153,8 @@ public:
             weight_.reserve(cells_);
             for (Index i = 0; i < run.count; ++i) {
                 if (run.included == nullptr || run.included[i] != 0) {
-                    weight_.add(static_cast<std::size_t>(run.cell + i * run.cell_step), run.weights[i]);
+                    weight_.add(static_cast<std::size_t>(run.cell + i * run.cell_step),
+                                run.weights[i]);
                 }
             }
         } else {
@@ -160,8 +167,17 @@ public:
             count_[static_cast<std::size_t>(run.cell)] += run.count;
             return;
         }
+        if (run.cell_step == 1 && run.included == nullptr) {
+            Index* const cells = count_.data() + run.cell;
+            const Index rows = run.columns != nullptr ? run.columns->rows : 1;
+            for (Index i = 0; i < run.count; ++i) {
+                cells[i] += rows;
+            }
+            return;
+        }
         for (Index i = 0; i < run.count; ++i) {
-            count_[static_cast<std::size_t>(run.cell + i * run.cell_step)] += run.included == nullptr || run.included[i] != 0;
+            count_[static_cast<std::size_t>(run.cell + i * run.cell_step)] +=
+                run.included == nullptr || run.included[i] != 0;
         }
     }
     void merge(const Counts& other) {
@@ -176,9 +192,11 @@ public:
         weight_.fields(visit);
     }
     Index elements(std::size_t cell) const { return count_[cell]; }
-    double total(std::size_t cell) const { return static_cast<double>(count_[cell]) + weight_.value(cell); }
+    double total(std::size_t cell) const {
+        return static_cast<double>(count_[cell]) + weight_.value(cell);
+    }
 
-private:
+  private:
     Index cells_;
     std::vector<Index> count_;
     Totals weight_;

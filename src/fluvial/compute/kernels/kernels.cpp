@@ -20,7 +20,8 @@ extern const Kernels table;
 std::vector<const Kernels*> runnable_kernels() {
     std::vector<const Kernels*> all = {&portable::table};
 #ifdef FLUVIAL_KERNELS_X86
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c")) {
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("f16c")) {
         all.push_back(&avx2::table);
         if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
@@ -45,8 +46,8 @@ const Kernels& kernels() {
             }
             names += (names.empty() ? "" : ", ") + std::string(k->isa);
         }
-        throw InvalidArgument(Problem{"FLUVIAL_ISA names no instruction set of this CPU", wanted, names,
-                                      "Unset it to take the best one"});
+        throw InvalidArgument(Problem{"FLUVIAL_ISA names no instruction set of this CPU", wanted,
+                                      names, "Unset it to take the best one"});
     }();
     return chosen;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/compute/kernels/kernels.hpp"
 
-#include <doctest/doctest.h>
-
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
+
+#include <doctest/doctest.h>
 
 using namespace fluvial;
 using namespace fluvial::compute;
@@ -76,7 +76,8 @@ TEST_CASE("a summary agrees with a plain loop") {
                     if ((parts & summary_sum) && std::is_integral_v<T>) {
                         CHECK((s.exact == exact));
                     } else if (parts & summary_sum) {
-                        CHECK(std::abs(static_cast<double>(s.sum - sum)) <= 1e-14 * static_cast<double>(magnitude));
+                        CHECK(std::abs(static_cast<double>(s.sum - sum)) <=
+                              1e-14 * static_cast<double>(magnitude));
                     }
                     if ((parts & summary_bounds) && n > 0) {
                         CHECK(s.min.as<T>() == least);
@@ -89,7 +90,8 @@ TEST_CASE("a summary agrees with a plain loop") {
     });
 }
 
-TEST_CASE_TEMPLATE("a NaN is found wherever it is, and infinities are not taken for one", T, float, double) {
+TEST_CASE_TEMPLATE("a NaN is found wherever it is, and infinities are not taken for one", T, float,
+                   double) {
     const int number = static_cast<int>(dtype_of<T>());
     const T infinity = std::numeric_limits<T>::infinity();
     for (const Kernels* k : runnable_kernels()) {
@@ -140,7 +142,8 @@ TEST_CASE("all instruction sets give the same bits") {
             reference.summary[static_cast<int>(DType::Complex64)](x.data(), n / 2, summary_sum, b);
             CHECK(same_bits(a.sum, b.sum));
             CHECK(same_bits(a.imag, b.imag));
-            CHECK(same_bits(k->centred_float(x.data(), n, 0.3).second, reference.centred_float(x.data(), n, 0.3).second));
+            CHECK(same_bits(k->centred_float(x.data(), n, 0.3).second,
+                            reference.centred_float(x.data(), n, 0.3).second));
             CHECK(same_bits(k->centred_weighted(y.data(), w.data(), n, 2.5).second,
                             reference.centred_weighted(y.data(), w.data(), n, 2.5).second));
         }
@@ -160,7 +163,8 @@ TEST_CASE("float16 widens as the reference conversion does, for all 65536 values
             Half half;
             half.bits = all[i];
             const float expected = static_cast<float>(half);
-            wrong += std::isnan(expected) ? !std::isnan(wide[i]) : std::memcmp(&expected, &wide[i], 4) != 0;
+            wrong += std::isnan(expected) ? !std::isnan(wide[i])
+                                          : std::memcmp(&expected, &wide[i], 4) != 0;
         }
         CHECK(wrong == 0);
     }
@@ -174,13 +178,15 @@ TEST_CASE("bins follow NumPy's convention at and next to every edge") {
     for (const auto& edges : {even, uneven}) {
         const auto count = static_cast<std::int32_t>(edges.size() - 1);
         const bool uniform = &edges != &uneven && edges.size() > 10;
-        const BinSearch search{edges.data(), count, uniform, count / (edges.back() - edges.front())};
+        const BinSearch search{edges.data(), count, uniform,
+                               count / (edges.back() - edges.front())};
         std::vector<double> x = {-1e300, 1e300, std::nan("")};
         std::vector<std::int32_t> expected = {-1, count, count + 1};
         for (std::int32_t i = 0; i <= count; ++i) {
             const double edge = edges[static_cast<std::size_t>(i)];
             x.insert(x.end(), {edge, std::nextafter(edge, -1e9), std::nextafter(edge, 1e9)});
-            expected.insert(expected.end(), {i == count ? count - 1 : i, i - 1, i == count ? count : i});
+            expected.insert(expected.end(),
+                            {i == count ? count - 1 : i, i - 1, i == count ? count : i});
         }
         for (const Kernels* k : runnable_kernels()) {
             std::vector<std::int32_t> bin(x.size());

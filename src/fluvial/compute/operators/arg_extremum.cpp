@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// argmin and argmax: "value", the extremum in the dtype of the data, and "coordinates", where it is in the dataset
-/// (int64, one a dimension). Of equal elements the first in row-major order wins, and a NaN wins over everything, as in
-/// NumPy, so the result is bitwise reproducible. Real types. Of nothing: NaN at coordinates -1 for floating types,
-/// InvalidArgument for integers. Weights do not matter.
+/// argmin and argmax: "value", the extremum in the dtype of the data, and "coordinates", where it
+/// is in the dataset (int64, one a dimension). Of equal elements the first in row-major order wins,
+/// and a NaN wins over everything, as in NumPy, so the result is bitwise reproducible. Real types.
+/// Of nothing: NaN at coordinates -1 for floating types, InvalidArgument for integers. Weights do
+/// not matter.
 #include <limits>
 
 #include "fluvial/compute/registry.hpp"
@@ -15,23 +16,27 @@ template <class T, bool Least>
 class ArgExtremumPartial final : public StatePartial<ArgExtremumPartial<T, Least>> {
     using Base = StatePartial<ArgExtremumPartial<T, Least>>;
 
-public:
+  public:
     ArgExtremumPartial(const Domain& domain, const RunNeeds& needs)
-        : Base(Least ? "argmin" : "argmax", domain, needs), best_(Base::at(this->cells())),
+        : Base(Least ? "argmin" : "argmax", domain, needs),
+          best_(Base::at(this->cells())),
           position_(Base::at(this->cells()), -1) {}
 
     unsigned summary_parts() const override { return summary_bounds; }
 
     void absorb_run(const Run& run) override {
         if (run.summary == nullptr) {
-            each<T>(run, [&](Index cell, T x, double, Index i) { keep(Base::at(cell), x, run.position + i * run.position_step); });
+            each<T>(run, [&](Index cell, T x, double, Index i) {
+                keep(Base::at(cell), x, run.position + i * run.position_step);
+            });
             return;
         }
         // The bound of the run says whether it is worth a search.
         const T bound = (Least ? run.summary->min : run.summary->max).as<T>();
         const std::size_t cell = Base::at(run.cell);
         const bool nan = run.summary->nan;
-        if (position_[cell] >= 0 && !nan && !(Least ? bound <= best_[cell] : bound >= best_[cell])) {
+        if (position_[cell] >= 0 && !nan &&
+            !(Least ? bound <= best_[cell] : bound >= best_[cell])) {
             return;
         }
         const T* x = run.as<T>();
@@ -70,19 +75,22 @@ public:
             } else {
                 value.as<T>()[cell] = x;
             }
-            const Coordinates point = position_[cell] < 0 ? Coordinates(selection.ndim(), -1)
-                                                          : global_coordinates(position_[cell], selection);
-            std::copy(point.begin(), point.end(), coordinates.as<Index>() + cell * static_cast<std::size_t>(point.size()));
+            const Coordinates point = position_[cell] < 0
+                                          ? Coordinates(selection.ndim(), -1)
+                                          : global_coordinates(position_[cell], selection);
+            std::copy(point.begin(), point.end(),
+                      coordinates.as<Index>() + cell * static_cast<std::size_t>(point.size()));
         }
         return {{"value", std::move(value)}, {"coordinates", std::move(coordinates)}};
     }
 
-private:
+  private:
     void keep(std::size_t cell, T x, Index position) {
         const bool first = position_[cell] < 0;
         const bool nan = x != x, best_nan = best_[cell] != best_[cell];
         const bool ties = nan ? best_nan : x == best_[cell];
-        const bool better = nan ? !best_nan : !best_nan && (Least ? x < best_[cell] : x > best_[cell]);
+        const bool better =
+            nan ? !best_nan : !best_nan && (Least ? x < best_[cell] : x > best_[cell]);
         if (first || better || (ties && position < position_[cell])) {
             best_[cell] = x;
             position_[cell] = position;
@@ -95,7 +103,8 @@ private:
             if (std::is_integral_v<T>) {
                 throw InvalidArgument(Problem{text(this->name(), " of no elements has no value"),
                                               text("no element included for kept position ", cell),
-                                              "at least one element a kept position", "Widen the selection or the mask"});
+                                              "at least one element a kept position",
+                                              "Widen the selection or the mask"});
             }
             return nan;
         }
@@ -108,7 +117,7 @@ private:
 
 template <bool Least>
 class ArgExtremum final : public Operator {
-public:
+  public:
     explicit ArgExtremum(bool skipna) : skipna_(skipna) {}
     std::string name() const override { return Least ? "argmin" : "argmax"; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
@@ -123,7 +132,7 @@ public:
         });
     }
 
-private:
+  private:
     bool skipna_;
 };
 

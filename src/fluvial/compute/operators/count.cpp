@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// count: elements that the mask includes, without NaN when skipna; int64, exact. Weights do not matter.
+/// count: elements that the mask includes, without NaN when skipna; int64, exact. Weights do not
+/// matter.
 #include "fluvial/compute/registry.hpp"
 #include "fluvial/compute/sums.hpp"
 
@@ -7,10 +8,11 @@ namespace fluvial::compute {
 namespace {
 
 class CountPartial final : public StatePartial<CountPartial> {
-public:
+  public:
     CountPartial(const Domain& domain, const RunNeeds& needs)
         : StatePartial("count", domain, needs), counts_(cells()) {}
 
+    bool takes_columns() const override { return true; }
     void absorb_run(const Run& run) override { counts_.count(run); }
     void merge(const Partial& other) override { counts_.merge(same(other).counts_); }
     template <class Visit>
@@ -25,20 +27,21 @@ public:
         return {{"value", std::move(out)}};
     }
 
-private:
+  private:
     Counts counts_;
 };
 
 class Count final : public Operator {
-public:
+  public:
     explicit Count(bool skipna) : skipna_(skipna) {}
     std::string name() const override { return "count"; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         check_inputs(*this, domain);
-        return std::make_unique<CountPartial>(domain, RunNeeds{kernel_dtype(domain.dtypes[0]), 1, skipna_, false});
+        return std::make_unique<CountPartial>(
+            domain, RunNeeds{kernel_dtype(domain.dtypes[0]), 1, skipna_, false});
     }
 
-private:
+  private:
     bool skipna_;
 };
 

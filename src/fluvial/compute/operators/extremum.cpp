@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// min and max: of real types, in the dtype of the data, bitwise reproducible (a zero is reported as +0, a NaN as the
-/// quiet NaN). Weights do not matter. Of nothing (a kept position without elements included): NaN for floating types,
-/// as xarray has it; InvalidArgument for integers, which have no such value, as in NumPy.
+/// min and max: of real types, in the dtype of the data, bitwise reproducible (a zero is reported
+/// as +0, a NaN as the quiet NaN). Weights do not matter. Of nothing (a kept position without
+/// elements included): NaN for floating types, as xarray has it; InvalidArgument for integers,
+/// which have no such value, as in NumPy.
 #include <cstring>
 #include <limits>
 
@@ -16,12 +17,14 @@ template <class T, bool Least>
 class ExtremumPartial final : public StatePartial<ExtremumPartial<T, Least>> {
     using Base = StatePartial<ExtremumPartial<T, Least>>;
 
-public:
+  public:
     ExtremumPartial(const Domain& domain, const RunNeeds& needs)
-        : Base(Least ? "min" : "max", domain, needs), best_(Base::at(this->cells()), worst()),
+        : Base(Least ? "min" : "max", domain, needs),
+          best_(Base::at(this->cells()), worst()),
           seen_(Base::at(this->cells())) {}
 
     unsigned summary_parts() const override { return summary_bounds; }
+    bool takes_columns() const override { return true; }
 
     void absorb_run(const Run& run) override {
         if (run.summary != nullptr) {
@@ -29,9 +32,17 @@ public:
             keep(Base::at(run.cell), run.summary->nan ? nan() : value);
         } else if (run.cell_step == 1) {
             const auto across = Least ? kernels().min_across : kernels().max_across;
-            across[static_cast<int>(run.dtype)](run.values[0], run.included, run.count, best_.data() + run.cell);
+            const void* bounds = run.columns == nullptr ? run.values[0]
+                                 : Least                ? run.columns->low
+                                                        : run.columns->high;
+            across[static_cast<int>(run.dtype)](bounds, run.included, run.count,
+                                                best_.data() + run.cell);
+            if (run.included == nullptr) {
+                std::memset(seen_.data() + run.cell, 1, Base::at(run.count));
+                return;
+            }
             for (Index i = 0; i < run.count; ++i) {
-                seen_[Base::at(run.cell + i)] |= run.included == nullptr || run.included[i] != 0;
+                seen_[Base::at(run.cell + i)] |= run.included[i] != 0;
             }
         } else {
             each<T>(run, [&](Index cell, T x, double, Index) { keep(Base::at(cell), x); });
@@ -67,7 +78,7 @@ public:
         return {{"value", std::move(out)}};
     }
 
-private:
+  private:
     static constexpr T nan() {
         return std::is_floating_point_v<T> ? std::numeric_limits<T>::quiet_NaN() : T{};
     }
@@ -91,10 +102,11 @@ private:
     T value_of(std::size_t cell) const {
         if (seen_[cell] == 0) {
             if constexpr (std::is_integral_v<T>) {
-                throw InvalidArgument(Problem{text(this->name(), " of no elements has no value"),
-                                              text("no element included for kept position ", cell),
-                                              "at least one element a kept position",
-                                              "Widen the selection or the mask, or convert to float (gives NaN)"});
+                throw InvalidArgument(
+                    Problem{text(this->name(), " of no elements has no value"),
+                            text("no element included for kept position ", cell),
+                            "at least one element a kept position",
+                            "Widen the selection or the mask, or convert to float (gives NaN)"});
             }
             return nan();
         }
@@ -108,7 +120,7 @@ private:
 
 template <bool Least>
 class Extremum final : public Operator {
-public:
+  public:
     explicit Extremum(bool skipna) : skipna_(skipna) {}
     std::string name() const override { return Least ? "min" : "max"; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
@@ -123,7 +135,7 @@ public:
         });
     }
 
-private:
+  private:
     bool skipna_;
 };
 

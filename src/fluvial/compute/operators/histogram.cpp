@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// histogram and histogram2d over fixed edges, in NumPy's convention: bins are half-open, the last one closed. Real
-/// types, compared as float64. What lies outside is counted apart: "underflow" and "overflow" (1-D), "outside" (2-D),
-/// and "nan". Counts are int64 (exact, bitwise reproducible), float64 when weighted. "value" has the kept shape, then
-/// one entry a bin; "edges" (1-D), "edges_x" and "edges_y" (2-D) are what was given.
+/// histogram and histogram2d over fixed edges, in NumPy's convention: bins are half-open, the last
+/// one closed. Real types, compared as float64. What lies outside is counted apart: "underflow" and
+/// "overflow" (1-D), "outside" (2-D), and "nan". Counts are int64 (exact, bitwise reproducible),
+/// float64 when weighted. "value" has the kept shape, then one entry a bin; "edges" (1-D),
+/// "edges_x" and "edges_y" (2-D) are what was given.
 #include <algorithm>
 
 #include "fluvial/compute/registry.hpp"
@@ -13,11 +14,12 @@ namespace {
 
 /// Edges that are found fast when they are evenly spaced.
 class Edges {
-public:
+  public:
     Edges(std::vector<double> edges, const std::string& name) : edges_(std::move(edges)) {
         constexpr std::size_t count_max = 1 << 28;
         const bool ascending = std::is_sorted(edges_.begin(), edges_.end(), std::less_equal<>());
-        const bool ordered = std::none_of(edges_.begin(), edges_.end(), [](double e) { return std::isnan(e); });
+        const bool ordered =
+            std::none_of(edges_.begin(), edges_.end(), [](double e) { return std::isnan(e); });
         if (edges_.size() < 2 || edges_.size() > count_max || !ordered || !ascending) {
             throw InvalidArgument(Problem{name + ": unusable edges", text(edges_.size(), " edges"),
                                           "2 or more numbers, each larger than the one before",
@@ -47,7 +49,7 @@ public:
         return out;
     }
 
-private:
+  private:
     std::vector<double> edges_;
     BinSearch search_;
 };
@@ -56,8 +58,9 @@ using SharedEdges = std::shared_ptr<const Edges>;
 
 /// One row of counts a cell; counts are whole numbers below 2^53 until a weight is seen.
 class Rows {
-public:
-    Rows(Index cells, Index width) : width_(width), count_(static_cast<std::size_t>(cells * width)), weighted_(1) {}
+  public:
+    Rows(Index cells, Index width)
+        : width_(width), count_(static_cast<std::size_t>(cells * width)), weighted_(1) {}
 
     void note_weights(const Run& run) { weighted_[0] |= run.weights != nullptr; }
     double* row(Index cell) { return count_.data() + cell * width_; }
@@ -94,7 +97,7 @@ public:
         return out;
     }
 
-private:
+  private:
     Index width_;
     std::vector<double> count_;
     std::vector<std::uint8_t> weighted_;
@@ -102,9 +105,11 @@ private:
 
 /// A row is: below, the bins, above, NaN.
 class HistogramPartial final : public StatePartial<HistogramPartial> {
-public:
+  public:
     HistogramPartial(const Domain& domain, const RunNeeds& needs, SharedEdges edges)
-        : StatePartial("histogram", domain, needs), edges_(std::move(edges)), rows_(cells(), edges_->bins() + 3) {}
+        : StatePartial("histogram", domain, needs),
+          edges_(std::move(edges)),
+          rows_(cells(), edges_->bins() + 3) {}
 
     void absorb_run(const Run& run) override {
         rows_.note_weights(run);
@@ -116,7 +121,8 @@ public:
         }
         for (Index i = 0; i < run.count; ++i) {
             if (run.included == nullptr || run.included[i] != 0) {
-                rows_.row(run.cell + i * run.cell_step)[bin_[at(i)] + 1] += run.weights == nullptr ? 1.0 : run.weights[i];
+                rows_.row(run.cell + i * run.cell_step)[bin_[at(i)] + 1] +=
+                    run.weights == nullptr ? 1.0 : run.weights[i];
             }
         }
     }
@@ -134,14 +140,15 @@ public:
                 {"edges", edges_->array()}};
     }
 
-private:
+  private:
     static constexpr Index few_bins = 2048;
 
     /// Four counters a bin in turn: equal neighbours do not wait for each other's increment.
     void count_few(const Run& run) {
         const std::size_t width = at(edges_->bins() + 3);
         few_.assign(4 * width, 0);
-        std::uint32_t* const counters[4] = {few_.data() + 1, few_.data() + width + 1, few_.data() + 2 * width + 1,
+        std::uint32_t* const counters[4] = {few_.data() + 1, few_.data() + width + 1,
+                                            few_.data() + 2 * width + 1,
                                             few_.data() + 3 * width + 1};
         Index i = 0;
         for (; i + 4 <= run.count; i += 4) {
@@ -166,9 +173,12 @@ private:
 
 /// A row is: the bins (x slowest), outside, NaN.
 class Histogram2DPartial final : public StatePartial<Histogram2DPartial> {
-public:
+  public:
     Histogram2DPartial(const Domain& domain, const RunNeeds& needs, SharedEdges x, SharedEdges y)
-        : StatePartial("histogram2d", domain, needs), x_(std::move(x)), y_(std::move(y)), bins_(x_->bins() * y_->bins()),
+        : StatePartial("histogram2d", domain, needs),
+          x_(std::move(x)),
+          y_(std::move(y)),
+          bins_(x_->bins() * y_->bins()),
           rows_(cells(), bins_ + 2) {}
 
     void absorb_run(const Run& run) override {
@@ -197,7 +207,7 @@ public:
                 {"edges_y", y_->array()}};
     }
 
-private:
+  private:
     Index column(std::int32_t x, std::int32_t y) const {
         if (x > x_->bins() || y > y_->bins()) {
             return bins_ + 1;
@@ -213,30 +223,33 @@ private:
 };
 
 class Histogram final : public Operator {
-public:
+  public:
     Histogram(bool skipna, SharedEdges edges) : skipna_(skipna), edges_(std::move(edges)) {}
     std::string name() const override { return "histogram"; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         require_dtype(*this, domain, real_dtype, real_dtypes);
-        return std::make_unique<HistogramPartial>(domain, RunNeeds{DType::Float64, 1, skipna_, false}, edges_);
+        return std::make_unique<HistogramPartial>(
+            domain, RunNeeds{DType::Float64, 1, skipna_, false}, edges_);
     }
 
-private:
+  private:
     bool skipna_;
     SharedEdges edges_;
 };
 
 class Histogram2D final : public Operator {
-public:
-    Histogram2D(bool skipna, SharedEdges x, SharedEdges y) : skipna_(skipna), x_(std::move(x)), y_(std::move(y)) {}
+  public:
+    Histogram2D(bool skipna, SharedEdges x, SharedEdges y)
+        : skipna_(skipna), x_(std::move(x)), y_(std::move(y)) {}
     std::string name() const override { return "histogram2d"; }
     int inputs() const override { return 2; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         require_dtype(*this, domain, real_dtype, real_dtypes);
-        return std::make_unique<Histogram2DPartial>(domain, RunNeeds{DType::Float64, 2, skipna_, false}, x_, y_);
+        return std::make_unique<Histogram2DPartial>(
+            domain, RunNeeds{DType::Float64, 2, skipna_, false}, x_, y_);
     }
 
-private:
+  private:
     bool skipna_;
     SharedEdges x_, y_;
 };
@@ -261,13 +274,17 @@ OperatorPtr make2d(const Options& options) {
 }  // namespace
 
 Registration register_histogram() {
-    return {"histogram", "counts between fixed edges; option edges", make, {{"edges", std::vector<double>{-20, -3, 0, 1, 40}}}};
+    return {"histogram",
+            "counts between fixed edges; option edges",
+            make,
+            {{"edges", std::vector<double>{-20, -3, 0, 1, 40}}}};
 }
 Registration register_histogram2d() {
     return {"histogram2d",
             "counts of pairs between fixed edges; options edges_x, edges_y",
             make2d,
-            {{"edges_x", std::vector<double>{-30, -10, 10, 30}}, {"edges_y", std::vector<double>{-20, -1, 0, 50}}}};
+            {{"edges_x", std::vector<double>{-30, -10, 10, 30}},
+             {"edges_y", std::vector<double>{-20, -1, 0, 50}}}};
 }
 
 }  // namespace fluvial::compute

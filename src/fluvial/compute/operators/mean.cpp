@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// mean: Σx / n, or Σw·x / Σw. Real types give float64, complex ones complex128. Integers without weights are added
-/// exactly in 128 bits, so the result is bitwise reproducible; others are compensated (see Totals). The mean of nothing
-/// is NaN.
+/// mean: Σx / n, or Σw·x / Σw. Real types give float64, complex ones complex128. Integers without
+/// weights are added exactly in 128 bits, so the result is bitwise reproducible; others are
+/// compensated (see Totals). The mean of nothing is NaN.
 #include "fluvial/compute/registry.hpp"
 #include "fluvial/compute/sums.hpp"
 
@@ -9,11 +9,12 @@ namespace fluvial::compute {
 namespace {
 
 class MeanPartial final : public StatePartial<MeanPartial> {
-public:
+  public:
     MeanPartial(const Domain& domain, const RunNeeds& needs)
         : StatePartial("mean", domain, needs), sums_(needs.dtype, cells()), counts_(cells()) {}
 
     unsigned summary_parts() const override { return summary_sum; }
+    bool takes_columns() const override { return true; }
     void absorb_run(const Run& run) override {
         sums_.absorb(run);
         counts_.absorb(run);
@@ -33,7 +34,8 @@ public:
         Array out = result(complex ? DType::Complex128 : DType::Float64);
         for (Index cell = 0; cell < cells(); ++cell) {
             const double total = counts_.total(at(cell));
-            const double real = (sums_.real(at(cell)) + static_cast<double>(sums_.exact(at(cell)))) / total;
+            const double real =
+                (sums_.real(at(cell)) + static_cast<double>(sums_.exact(at(cell)))) / total;
             if (complex) {
                 out.as<std::complex<double>>()[cell] = {real, sums_.imag(at(cell)) / total};
             } else {
@@ -43,21 +45,22 @@ public:
         return {{"value", std::move(out)}};
     }
 
-private:
+  private:
     Sums<Int128> sums_;
     Counts counts_;
 };
 
 class Mean final : public Operator {
-public:
+  public:
     explicit Mean(bool skipna) : skipna_(skipna) {}
     std::string name() const override { return "mean"; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         check_inputs(*this, domain);
-        return std::make_unique<MeanPartial>(domain, RunNeeds{kernel_dtype(domain.dtypes[0]), 1, skipna_, false});
+        return std::make_unique<MeanPartial>(
+            domain, RunNeeds{kernel_dtype(domain.dtypes[0]), 1, skipna_, false});
     }
 
-private:
+  private:
     bool skipna_;
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// variance and std: Σw|x - mean|² / (Σw - ddof), float64. Two passes over each run while it is in the cache (the mean,
-/// then the squares about it), runs and partials merged by Chan, Golub and LeVeque's formula
-/// (doi:10.1080/00031305.1983.10483115), kept axes by Welford's update (doi:10.1080/00401706.1962.10490022): relative
-/// error about 1e-15 (1 + |mean| / std). NaN where Σw <= ddof. Complex: real and imaginary parts add up.
+/// variance and std: Σw|x - mean|² / (Σw - ddof), float64. Two passes over each run while it is in
+/// the cache (the mean, then the squares about it), runs and partials merged by Chan, Golub and
+/// LeVeque's formula (doi:10.1080/00031305.1983.10483115), kept axes by Welford's update
+/// (doi:10.1080/00401706.1962.10490022): relative error about 1e-15 (1 + |mean| / std). NaN where
+/// Σw <= ddof. Complex: real and imaginary parts add up.
 #include <limits>
 
 #include "fluvial/compute/registry.hpp"
@@ -18,7 +19,8 @@ struct Moments {
     explicit Moments(Index cells)
         : weight(static_cast<std::size_t>(cells)), mean(weight.size()), second(weight.size()) {}
 
-    /// `w` of 0 changes nothing, but that NaN and infinities spoil the result as they spoil a weighted sum.
+    /// `w` of 0 changes nothing, but that NaN and infinities spoil the result as they spoil a
+    /// weighted sum.
     void add(std::size_t cell, double w, double m, double s) {
         second[cell] += 0 * m;  // NaN when m is not finite
         if (w == 0) {
@@ -58,13 +60,15 @@ struct Moments {
     }
     void absorb_across(const Run& run, const double* x) {
         if (run.cell_step == 1) {
-            kernels().moments_across(x, run.weights, run.included, run.count, weight.data() + run.cell,
-                                     mean.data() + run.cell, second.data() + run.cell);
+            kernels().moments_across(x, run.weights, run.included, run.count,
+                                     weight.data() + run.cell, mean.data() + run.cell,
+                                     second.data() + run.cell);
             return;
         }
         for (Index i = 0; i < run.count; ++i) {
             if (run.included == nullptr || run.included[i] != 0) {
-                add(static_cast<std::size_t>(run.cell + i * run.cell_step), run.weights == nullptr ? 1.0 : run.weights[i], x[i], 0);
+                add(static_cast<std::size_t>(run.cell + i * run.cell_step),
+                    run.weights == nullptr ? 1.0 : run.weights[i], x[i], 0);
             }
         }
     }
@@ -80,9 +84,11 @@ template <bool Root>
 class MomentsPartial final : public StatePartial<MomentsPartial<Root>> {
     using Base = StatePartial<MomentsPartial<Root>>;
 
-public:
+  public:
     MomentsPartial(const Domain& domain, const RunNeeds& needs, double ddof)
-        : Base(Root ? "std" : "variance", domain, needs), ddof_(ddof), real_(this->cells()),
+        : Base(Root ? "std" : "variance", domain, needs),
+          ddof_(ddof),
+          real_(this->cells()),
           imag_(is_complex(needs.dtype) ? this->cells() : 0) {}
 
     unsigned summary_parts() const override { return summary_sum; }
@@ -94,12 +100,16 @@ public:
         } else if (run.cell_step != 0) {
             real_.absorb_across(run, as_doubles(run, buffer_));
         } else {
-            const double sum = is_integer(dtype) ? static_cast<double>(run.summary->exact) : run.summary->sum;
+            const double sum =
+                is_integer(dtype) ? static_cast<double>(run.summary->exact) : run.summary->sum;
             const double centre = sum / static_cast<double>(run.count);
             if (dtype == DType::Float32 && run.weights == nullptr) {
-                real_.add_centred(Base::at(run.cell), kernels().centred_float(run.as<float>(), run.count, centre), centre);
+                real_.add_centred(Base::at(run.cell),
+                                  kernels().centred_float(run.as<float>(), run.count, centre),
+                                  centre);
             } else {
-                real_.absorb_dense(Base::at(run.cell), as_doubles(run, buffer_), run.weights, run.count, centre);
+                real_.absorb_dense(Base::at(run.cell), as_doubles(run, buffer_), run.weights,
+                                   run.count, centre);
             }
         }
     }
@@ -117,16 +127,18 @@ public:
     Result finish() const override {
         Array out = this->result(DType::Float64);
         for (std::size_t cell = 0; cell < real_.weight.size(); ++cell) {
-            const double all = real_.second[cell] + (imag_.second.empty() ? 0.0 : imag_.second[cell]);
+            const double all =
+                real_.second[cell] + (imag_.second.empty() ? 0.0 : imag_.second[cell]);
             const double squares = all < 0 ? 0 : all;  // rounding; NaN stays
             const double freedom = real_.weight[cell] - ddof_;
-            const double variance = freedom > 0 ? squares / freedom : std::numeric_limits<double>::quiet_NaN();
+            const double variance =
+                freedom > 0 ? squares / freedom : std::numeric_limits<double>::quiet_NaN();
             out.as<double>()[cell] = Root ? std::sqrt(variance) : variance;
         }
         return {{"value", std::move(out)}};
     }
 
-private:
+  private:
     void absorb_complex(const Run& run) {
         buffer_.resize(Base::at(run.count));
         imag_buffer_.resize(Base::at(run.count));
@@ -144,8 +156,10 @@ private:
             return;
         }
         const auto n = static_cast<double>(run.count);
-        real_.absorb_dense(Base::at(run.cell), buffer_.data(), run.weights, run.count, run.summary->sum / n);
-        imag_.absorb_dense(Base::at(run.cell), imag_buffer_.data(), run.weights, run.count, run.summary->imag / n);
+        real_.absorb_dense(Base::at(run.cell), buffer_.data(), run.weights, run.count,
+                           run.summary->sum / n);
+        imag_.absorb_dense(Base::at(run.cell), imag_buffer_.data(), run.weights, run.count,
+                           run.summary->imag / n);
     }
 
     double ddof_;
@@ -155,7 +169,7 @@ private:
 
 template <bool Root>
 class MomentsOperator final : public Operator {
-public:
+  public:
     MomentsOperator(bool skipna, double ddof) : skipna_(skipna), ddof_(ddof) {}
     std::string name() const override { return Root ? "std" : "variance"; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
@@ -164,7 +178,7 @@ public:
         return std::make_unique<MomentsPartial<Root>>(domain, needs, ddof_);
     }
 
-private:
+  private:
     bool skipna_;
     double ddof_;
 };
@@ -184,7 +198,10 @@ Registration register_variance() {
     return {"variance", "mean square deviation from the mean; option ddof", make<false>, {}};
 }
 Registration register_std() {
-    return {"std", "standard deviation, the root of the variance; option ddof", make<true>, {{"ddof", 1.0}}};
+    return {"std",
+            "standard deviation, the root of the variance; option ddof",
+            make<true>,
+            {{"ddof", 1.0}}};
 }
 
 }  // namespace fluvial::compute

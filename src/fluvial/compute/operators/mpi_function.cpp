@@ -9,15 +9,20 @@ namespace fluvial::compute {
 namespace {
 
 class MPIPartial final : public StatePartial<MPIPartial> {
-public:
-    MPIPartial(const Domain& domain, const RunNeeds& needs, MPIUserFunction function, std::uintptr_t datatype)
-        : StatePartial("mpi_function", domain, needs), function_(function), datatype_(datatype),
-          item_(size_of(needs.dtype)), value_(at(cells()) * item_), seen_(at(cells())) {}
+  public:
+    MPIPartial(const Domain& domain, const RunNeeds& needs, MPIUserFunction function,
+               std::uintptr_t datatype)
+        : StatePartial("mpi_function", domain, needs),
+          function_(function),
+          datatype_(datatype),
+          item_(size_of(needs.dtype)),
+          value_(at(cells()) * item_),
+          seen_(at(cells())) {}
 
     void absorb_run(const Run& run) override {
         if (run.weights != nullptr) {
-            throw InvalidArgument(Problem{"an MPI_User_function knows no weights", "weights", "none",
-                                          "Multiply by the weights with Apply"});
+            throw InvalidArgument(Problem{"an MPI_User_function knows no weights", "weights",
+                                          "none", "Multiply by the weights with Apply"});
         }
         const auto* x = run.as<std::byte>();
         if (run.cell_step == 0 && run.included == nullptr) {
@@ -49,7 +54,8 @@ public:
             if (!seen_[cell]) {
                 throw InvalidArgument(Problem{"an MPI_User_function of no elements has no value",
                                               text("no element for kept position ", cell),
-                                              "at least one element a kept position", "Widen the selection or the mask"});
+                                              "at least one element a kept position",
+                                              "Widen the selection or the mask"});
             }
         }
         Array out = result(needs().dtype);
@@ -57,7 +63,7 @@ public:
         return {{"value", std::move(out)}};
     }
 
-private:
+  private:
     void call(const std::byte* in, std::byte* inout, Index count) {
         int length = static_cast<int>(count);  // at most run_count_max
         std::uintptr_t datatype = datatype_;
@@ -93,21 +99,23 @@ private:
 };
 
 class MPIOperator final : public Operator {
-public:
+  public:
     MPIOperator(MPIUserFunction function, DType dtype, std::uintptr_t datatype)
         : function_(function), dtype_(dtype), datatype_(datatype) {}
     std::string name() const override { return "mpi_function"; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         check_inputs(*this, domain);
         if (domain.dtypes[0] != dtype_) {
-            throw InvalidArgument(Problem{"this MPI_User_function is for another dtype",
-                                          std::string(name_of(domain.dtypes[0])), std::string(name_of(dtype_)),
-                                          "Convert the data, or pass the dtype that the function is written for"});
+            throw InvalidArgument(
+                Problem{"this MPI_User_function is for another dtype",
+                        std::string(name_of(domain.dtypes[0])), std::string(name_of(dtype_)),
+                        "Convert the data, or pass the dtype that the function is written for"});
         }
-        return std::make_unique<MPIPartial>(domain, RunNeeds{dtype_, 1, false, false}, function_, datatype_);
+        return std::make_unique<MPIPartial>(domain, RunNeeds{dtype_, 1, false, false}, function_,
+                                            datatype_);
     }
 
-private:
+  private:
     MPIUserFunction function_;
     DType dtype_;
     std::uintptr_t datatype_;
@@ -117,7 +125,8 @@ private:
 
 OperatorPtr make_mpi_operator(MPIUserFunction function, DType dtype, std::uintptr_t datatype) {
     if (function == nullptr) {
-        throw InvalidArgument(Problem{"no function", "a null pointer", "the address of an MPI_User_function",
+        throw InvalidArgument(Problem{"no function", "a null pointer",
+                                      "the address of an MPI_User_function",
                                       "With numba: function.address of a @cfunc"});
     }
     return std::make_shared<MPIOperator>(function, dtype, datatype);

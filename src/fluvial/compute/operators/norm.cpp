@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// norm: (Σw|x|^p)^(1/p), float64; p = 2 unless given, p = infinity is max|x| (weights do not matter), p = 0 counts (or
-/// weighs) what is not zero. Sums are compensated: relative error about 1e-15. As with NumPy's, |x|^p must stay in the
-/// range of float64. The norm of nothing is 0.
+/// norm: (Σw|x|^p)^(1/p), float64; p = 2 unless given, p = infinity is max|x| (weights do not
+/// matter), p = 0 counts (or weighs) what is not zero. Sums are compensated: relative error about
+/// 1e-15. As with NumPy's, |x|^p must stay in the range of float64. The norm of nothing is 0.
 #include <limits>
 
 #include "fluvial/compute/registry.hpp"
@@ -11,7 +11,7 @@ namespace fluvial::compute {
 namespace {
 
 class NormPartial final : public StatePartial<NormPartial> {
-public:
+  public:
     NormPartial(const Domain& domain, const RunNeeds& needs, double p)
         : StatePartial("norm", domain, needs), p_(p), largest_(std::isinf(p) ? at(cells()) : 0) {}
 
@@ -23,13 +23,15 @@ public:
             // A complex number's |x|² is that of its two parts.
             const Index reals = is_complex(run.dtype) ? 2 * run.count : run.count;
             const bool single = run.dtype == DType::Float32 || run.dtype == DType::Complex64;
-            powers_.add(at(run.cell), single ? kernels().centred_float(run.as<float>(), reals, 0).second
-                                             : kernels().centred_double(run.as<double>(), reals, 0).second);
+            powers_.add(at(run.cell),
+                        single ? kernels().centred_float(run.as<float>(), reals, 0).second
+                               : kernels().centred_double(run.as<double>(), reals, 0).second);
             return;
         }
         dispatch_run(run.dtype, [&]<class T>() {
             if constexpr (!std::is_same_v<T, Half>) {
-                each<T>(run, [&](Index cell, T x, double w, Index) { add(at(cell), magnitude(x), w); });
+                each<T>(run,
+                        [&](Index cell, T x, double w, Index) { add(at(cell), magnitude(x), w); });
             }
         });
     }
@@ -60,7 +62,7 @@ public:
         return {{"value", std::move(out)}};
     }
 
-private:
+  private:
     template <class T>
     static double magnitude(T x) {
         if constexpr (is_complex_type<T>) {
@@ -73,7 +75,10 @@ private:
         if (!largest_.empty()) {
             keep_larger(cell, x);
         } else {
-            powers_.add(cell, w * (p_ == 2 ? x * x : p_ == 1 ? x : p_ == 0 ? (x != 0 ? 1.0 : 0.0) : std::pow(x, p_)));
+            powers_.add(cell, w * (p_ == 2   ? x * x
+                                   : p_ == 1 ? x
+                                   : p_ == 0 ? (x != 0 ? 1.0 : 0.0)
+                                             : std::pow(x, p_)));
         }
     }
     void keep_larger(std::size_t cell, double x) {
@@ -88,7 +93,7 @@ private:
 };
 
 class Norm final : public Operator {
-public:
+  public:
     Norm(bool skipna, double p) : skipna_(skipna), p_(p) {}
     std::string name() const override { return "norm"; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
@@ -97,7 +102,7 @@ public:
         return std::make_unique<NormPartial>(domain, needs, p_);
     }
 
-private:
+  private:
     bool skipna_;
     double p_;
 };
@@ -108,7 +113,8 @@ OperatorPtr make(const Options& options) {
     const double p = reader.number("p", 2);
     reader.done();
     if (!(p >= 0)) {
-        throw InvalidArgument(Problem{"norm: p is out of range", text(p), "0 or more, infinity included", ""});
+        throw InvalidArgument(
+            Problem{"norm: p is out of range", text(p), "0 or more, infinity included", ""});
     }
     return std::make_shared<Norm>(skipna, p);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// product: integers give int64 or uint64 that wrap modulo 2^64 as in NumPy (bitwise reproducible); real types give
-/// float64, complex ones complex128, to a relative error of 1e-16 a factor unless an intermediate product leaves the
-/// range of float64. The product of nothing is 1. Weights are refused: a weighted product has no agreed meaning.
+/// product: integers give int64 or uint64 that wrap modulo 2^64 as in NumPy (bitwise reproducible);
+/// real types give float64, complex ones complex128, to a relative error of 1e-16 a factor unless
+/// an intermediate product leaves the range of float64. The product of nothing is 1. Weights are
+/// refused: a weighted product has no agreed meaning.
 #include "fluvial/compute/registry.hpp"
 #include "fluvial/compute/state.hpp"
 
@@ -13,7 +14,7 @@ template <class T>
 class ProductPartial final : public StatePartial<ProductPartial<T>> {
     using Base = StatePartial<ProductPartial<T>>;
 
-public:
+  public:
     ProductPartial(const Domain& domain, const RunNeeds& needs)
         : Base("product", domain, needs), value_(Base::at(this->cells()), T{1}) {}
 
@@ -27,7 +28,9 @@ public:
                 if (run.cell_step == 0 && run.included == nullptr) {
                     value_[Base::at(run.cell)] *= dense(run.as<Value>(), run.count);
                 } else {
-                    each<Value>(run, [&](Index cell, Value x, double, Index) { value_[Base::at(cell)] *= static_cast<T>(x); });
+                    each<Value>(run, [&](Index cell, Value x, double, Index) {
+                        value_[Base::at(cell)] *= static_cast<T>(x);
+                    });
                 }
             }
         });
@@ -53,7 +56,7 @@ public:
         return {{"value", std::move(out)}};
     }
 
-private:
+  private:
     /// Eight products side by side, for the latency of a multiplication.
     template <class Value>
     static T dense(const Value* x, Index n) {
@@ -67,14 +70,15 @@ private:
         for (; i < n; ++i) {
             lanes[0] *= static_cast<T>(x[i]);
         }
-        return ((lanes[0] * lanes[1]) * (lanes[2] * lanes[3])) * ((lanes[4] * lanes[5]) * (lanes[6] * lanes[7]));
+        return ((lanes[0] * lanes[1]) * (lanes[2] * lanes[3])) *
+               ((lanes[4] * lanes[5]) * (lanes[6] * lanes[7]));
     }
 
     std::vector<T> value_;
 };
 
 class Product final : public Operator {
-public:
+  public:
     explicit Product(bool skipna) : skipna_(skipna) {}
     std::string name() const override { return "product"; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
@@ -89,7 +93,7 @@ public:
         return std::make_unique<ProductPartial<double>>(domain, needs);
     }
 
-private:
+  private:
     bool skipna_;
 };
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quantile: by DDSketch (Masson, Rim, Lee, doi:10.14778/3352063.3352135), which merges without loss, so that the result
-/// does not depend on the split. Each quantile is within `accuracy` (relative, default 0.01) of the element of rank
-/// floor(q (n - 1)), NumPy's method "lower"; magnitudes below 2.3e-308 count as 0; q = 0 and 1 are exact. With weights:
-/// of the first element at which the weight so far reaches q Σw. float64, the kept shape, then one entry a q. NaN when
+/// quantile: by DDSketch (Masson, Rim, Lee, doi:10.14778/3352063.3352135), which merges without
+/// loss, so that the result does not depend on the split. Each quantile is within `accuracy`
+/// (relative, default 0.01) of the element of rank floor(q (n - 1)), NumPy's method "lower";
+/// magnitudes below 2.3e-308 count as 0; q = 0 and 1 are exact. With weights: of the first element
+/// at which the weight so far reaches q Σw. float64, the kept shape, then one entry a q. NaN when
 /// any element is NaN (unless skipna) and of nothing. Real types, as float64.
 ///
-/// Buckets are those of the linear interpolation of log2 (exponent + fraction), so a bucket is found by shifting bits;
-/// never more than 1.5e3 / accuracy of 8 bytes a sign and cell, and as many as the data spans in practice.
+/// Buckets are those of the linear interpolation of log2 (exponent + fraction), so a bucket is
+/// found by shifting bits; never more than 1.5e3 / accuracy of 8 bytes a sign and cell, and as many
+/// as the data spans in practice.
 #include <algorithm>
 #include <bit>
 #include <limits>
@@ -17,15 +19,17 @@
 namespace fluvial::compute {
 namespace {
 
-/// Bucket of a positive number and back. Bucket widths in log2(x)'s linear interpolation are ln(gamma), so that the
-/// bounds of a bucket never differ by more than gamma = (1 + accuracy) / (1 - accuracy).
+/// Bucket of a positive number and back. Bucket widths in log2(x)'s linear interpolation are
+/// ln(gamma), so that the bounds of a bucket never differ by more than gamma = (1 + accuracy) / (1
+/// - accuracy).
 struct Mapping {
     double per_unit;
 
     explicit Mapping(double accuracy) : per_unit(1 / std::log((1 + accuracy) / (1 - accuracy))) {}
     std::int32_t bucket(double x) const {
         constexpr std::int64_t bias = std::int64_t{1023} << 52;
-        const auto interpolated = static_cast<double>(std::bit_cast<std::int64_t>(x) - bias) * 0x1p-52;
+        const auto interpolated =
+            static_cast<double>(std::bit_cast<std::int64_t>(x) - bias) * 0x1p-52;
         return static_cast<std::int32_t>(std::floor(interpolated * per_unit));
     }
     double lower(std::int32_t bucket) const {
@@ -140,9 +144,12 @@ struct Sketch {
 };
 
 class QuantilePartial final : public RunPartial {
-public:
-    QuantilePartial(const Domain& domain, const RunNeeds& needs, std::vector<double> q, double accuracy)
-        : RunPartial("quantile", domain, needs), q_(std::move(q)), mapping_(accuracy),
+  public:
+    QuantilePartial(const Domain& domain, const RunNeeds& needs, std::vector<double> q,
+                    double accuracy)
+        : RunPartial("quantile", domain, needs),
+          q_(std::move(q)),
+          mapping_(accuracy),
           sketches_(static_cast<std::size_t>(cells())) {}
 
     void absorb_run(const Run& run) override {
@@ -150,7 +157,8 @@ public:
             if (run.included == nullptr || run.included[i] != 0) {
                 Sketch& sketch = sketches_[static_cast<std::size_t>(run.cell + i * run.cell_step)];
                 sketch.weighted = sketch.weighted || run.weights != nullptr;
-                sketch.add(run.as<double>()[i], run.weights == nullptr ? 1.0 : run.weights[i], mapping_);
+                sketch.add(run.as<double>()[i], run.weights == nullptr ? 1.0 : run.weights[i],
+                           mapping_);
             }
         }
     }
@@ -198,7 +206,8 @@ public:
         const auto count = in.get<Index>();
         const auto mapping = in.get<double>();
         if (count != cells() || mapping != mapping_.per_unit) {
-            throw InvalidArgument(Problem{"this state belongs to another quantile", text(count, " cells"),
+            throw InvalidArgument(Problem{"this state belongs to another quantile",
+                                          text(count, " cells"),
                                           text(cells(), " cells of the same accuracy"), ""});
         }
         for (Sketch& s : sketches_) {
@@ -214,23 +223,24 @@ public:
         }
     }
 
-private:
+  private:
     std::vector<double> q_;
     Mapping mapping_;
     std::vector<Sketch> sketches_;
 };
 
 class Quantile final : public Operator {
-public:
+  public:
     Quantile(bool skipna, std::vector<double> q, double accuracy)
         : skipna_(skipna), q_(std::move(q)), accuracy_(accuracy) {}
     std::string name() const override { return "quantile"; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         require_dtype(*this, domain, real_dtype, real_dtypes);
-        return std::make_unique<QuantilePartial>(domain, RunNeeds{DType::Float64, 1, skipna_, false}, q_, accuracy_);
+        return std::make_unique<QuantilePartial>(
+            domain, RunNeeds{DType::Float64, 1, skipna_, false}, q_, accuracy_);
     }
 
-private:
+  private:
     bool skipna_;
     std::vector<double> q_;
     double accuracy_;
@@ -243,10 +253,12 @@ OperatorPtr make(const Options& options) {
     const double accuracy = reader.number("accuracy", 0.01);
     reader.done();
     if (q.empty() || !std::all_of(q.begin(), q.end(), [](double x) { return x >= 0 && x <= 1; })) {
-        throw InvalidArgument(Problem{"quantile: q is out of range", text(q.size(), " numbers"), "one or more from 0 to 1", ""});
+        throw InvalidArgument(Problem{"quantile: q is out of range", text(q.size(), " numbers"),
+                                      "one or more from 0 to 1", ""});
     }
     if (!(accuracy >= 1e-6 && accuracy <= 0.5)) {
-        throw InvalidArgument(Problem{"quantile: accuracy is out of range", text(accuracy), "1e-6 to 0.5",
+        throw InvalidArgument(Problem{"quantile: accuracy is out of range", text(accuracy),
+                                      "1e-6 to 0.5",
                                       "Buckets need memory in proportion to 1 / accuracy"});
     }
     return std::make_shared<Quantile>(skipna, std::move(q), accuracy);
@@ -255,7 +267,9 @@ OperatorPtr make(const Options& options) {
 }  // namespace
 
 Registration register_quantile() {
-    return {"quantile", "quantiles to a relative accuracy; options q, accuracy", make,
+    return {"quantile",
+            "quantiles to a relative accuracy; options q, accuracy",
+            make,
             {{"q", std::vector<double>{0, 0.25, 0.5, 1}}, {"accuracy", 0.02}}};
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// sum: Σx, or Σw·x. Integers give int64 or uint64 that wrap modulo 2^64 as in NumPy (bitwise reproducible), float64 when
-/// weighted; real types give float64 and complex ones complex128, compensated: relative error below 1e-15 · Σ|x| / |Σx|
-/// for runs of any length. The sum of nothing is 0.
+/// sum: Σx, or Σw·x. Integers give int64 or uint64 that wrap modulo 2^64 as in NumPy (bitwise
+/// reproducible), float64 when weighted; real types give float64 and complex ones complex128,
+/// compensated: relative error below 1e-15 · Σ|x| / |Σx| for runs of any length. The sum of nothing
+/// is 0.
 #include "fluvial/compute/registry.hpp"
 #include "fluvial/compute/sums.hpp"
 
@@ -9,11 +10,12 @@ namespace fluvial::compute {
 namespace {
 
 class SumPartial final : public StatePartial<SumPartial> {
-public:
+  public:
     SumPartial(const Domain& domain, const RunNeeds& needs)
         : StatePartial("sum", domain, needs), sums_(needs.dtype, cells()) {}
 
     unsigned summary_parts() const override { return summary_sum; }
+    bool takes_columns() const override { return true; }
     void absorb_run(const Run& run) override { sums_.absorb(run); }
     void merge(const Partial& other) override { sums_.merge(same(other).sums_); }
     template <class Visit>
@@ -32,7 +34,8 @@ public:
         } else if (is_floating(dtype) || sums_.has_real()) {
             out = result(DType::Float64);
             for (Index cell = 0; cell < cells(); ++cell) {
-                out.as<double>()[cell] = sums_.real(at(cell)) + static_cast<double>(as_signed(at(cell)));
+                out.as<double>()[cell] =
+                    sums_.real(at(cell)) + static_cast<double>(as_signed(at(cell)));
             }
         } else {
             out = result(is_signed_integer(dtype) ? DType::Int64 : DType::UInt64);
@@ -43,27 +46,29 @@ public:
         return {{"value", std::move(out)}};
     }
 
-private:
+  private:
     /// Unweighted integers beside weighted ones: their sum with its sign.
     double as_signed(std::size_t cell) const {
         const std::uint64_t bits = sums_.exact(cell);
-        return is_signed_integer(needs().dtype) ? static_cast<double>(static_cast<std::int64_t>(bits))
-                                                : static_cast<double>(bits);
+        return is_signed_integer(needs().dtype)
+                   ? static_cast<double>(static_cast<std::int64_t>(bits))
+                   : static_cast<double>(bits);
     }
 
     Sums<std::uint64_t> sums_;
 };
 
 class Sum final : public Operator {
-public:
+  public:
     explicit Sum(bool skipna) : skipna_(skipna) {}
     std::string name() const override { return "sum"; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         check_inputs(*this, domain);
-        return std::make_unique<SumPartial>(domain, RunNeeds{kernel_dtype(domain.dtypes[0]), 1, skipna_, false});
+        return std::make_unique<SumPartial>(
+            domain, RunNeeds{kernel_dtype(domain.dtypes[0]), 1, skipna_, false});
     }
 
-private:
+  private:
     bool skipna_;
 };
 

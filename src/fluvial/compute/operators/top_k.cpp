@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// top_k: the k largest elements (or smallest, largest = false) and where they are: "value" in the dtype of the data,
-/// best first, "coordinates" in the dataset (int64), both with the kept shape, then k; "count" says how many there
-/// are when fewer than k elements were included (the rest is 0 at coordinates -1). Of equal elements the first in
-/// row-major order wins and a NaN wins over everything, so the result is bitwise reproducible. Real types; weights do
-/// not matter. Memory: 16 k bytes a cell.
+/// top_k: the k largest elements (or smallest, largest = false) and where they are: "value" in the
+/// dtype of the data, best first, "coordinates" in the dataset (int64), both with the kept shape,
+/// then k; "count" says how many there are when fewer than k elements were included (the rest is 0
+/// at coordinates -1). Of equal elements the first in row-major order wins and a NaN wins over
+/// everything, so the result is bitwise reproducible. Real types; weights do not matter. Memory: 16
+/// k bytes a cell.
 #include <algorithm>
 #include <limits>
 
@@ -24,21 +25,27 @@ class TopKPartial final : public StatePartial<TopKPartial<T>> {
     using Base = StatePartial<TopKPartial<T>>;
     using Entry = Ranked<T>;
 
-public:
+  public:
     TopKPartial(const Domain& domain, const RunNeeds& needs, Index k, bool largest)
-        : Base("top_k", domain, needs), k_(k), largest_(largest), entries_(Base::at(this->cells() * k)),
+        : Base("top_k", domain, needs),
+          k_(k),
+          largest_(largest),
+          entries_(Base::at(this->cells() * k)),
           count_(Base::at(this->cells())) {}
 
     unsigned summary_parts() const override { return summary_bounds; }
 
     void absorb_run(const Run& run) override {
         if (run.summary != nullptr && full(run.cell) && !run.summary->nan) {
-            const Entry bound{(largest_ ? run.summary->max : run.summary->min).template as<T>(), -1};
+            const Entry bound{(largest_ ? run.summary->max : run.summary->min).template as<T>(),
+                              -1};
             if (!better(bound, worst(run.cell))) {
                 return;
             }
         }
-        each<T>(run, [&](Index cell, T x, double, Index i) { offer(cell, {x, run.position + i * run.position_step}); });
+        each<T>(run, [&](Index cell, T x, double, Index i) {
+            offer(cell, {x, run.position + i * run.position_step});
+        });
     }
 
     void merge(const Partial& other) override {
@@ -69,20 +76,24 @@ public:
             const Index n = count_[Base::at(cell)];
             count.as<Index>()[cell] = n;
             std::vector<Entry> best(entries_.begin() + cell * k_, entries_.begin() + cell * k_ + n);
-            std::sort(best.begin(), best.end(), [&](const Entry& a, const Entry& b) { return better(a, b); });
+            std::sort(best.begin(), best.end(),
+                      [&](const Entry& a, const Entry& b) { return better(a, b); });
             for (Index i = 0; i < k_; ++i) {
                 if (i < n) {
                     put(value, cell * k_ + i, best[Base::at(i)].value);
                 }
-                const Coordinates at = i < n ? global_coordinates(best[Base::at(i)].position, selection)
-                                             : Coordinates(selection.ndim(), -1);
+                const Coordinates at =
+                    i < n ? global_coordinates(best[Base::at(i)].position, selection)
+                          : Coordinates(selection.ndim(), -1);
                 point = std::copy(at.begin(), at.end(), point);
             }
         }
-        return {{"value", std::move(value)}, {"coordinates", std::move(coordinates)}, {"count", std::move(count)}};
+        return {{"value", std::move(value)},
+                {"coordinates", std::move(coordinates)},
+                {"count", std::move(count)}};
     }
 
-private:
+  private:
     /// A total order: no two elements have the same position.
     bool better(const Entry& a, const Entry& b) const {
         const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
@@ -128,7 +139,7 @@ private:
 };
 
 class TopK final : public Operator {
-public:
+  public:
     TopK(bool skipna, Index k, bool largest) : skipna_(skipna), k_(k), largest_(largest) {}
     std::string name() const override { return "top_k"; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
@@ -143,7 +154,7 @@ public:
         });
     }
 
-private:
+  private:
     bool skipna_;
     Index k_;
     bool largest_;
@@ -164,7 +175,9 @@ OperatorPtr make(const Options& options) {
 }  // namespace
 
 Registration register_top_k() {
-    return {"top_k", "the k largest or smallest elements and where they are; options k, largest", make,
+    return {"top_k",
+            "the k largest or smallest elements and where they are; options k, largest",
+            make,
             {{"k", std::int64_t{3}}}};
 }
 
