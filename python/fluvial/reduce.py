@@ -15,6 +15,7 @@ from ._core import InvalidArgument, Reduction, dtype_name
 Specs = ops.Spec | Sequence[ops.Spec] | Mapping[str, ops.Spec]
 
 _TAG = 1
+_ONE = (str, ops.Builtin)
 
 
 def reduce(
@@ -101,9 +102,12 @@ class _Call(NamedTuple):
 
 def name_specs(specs: Specs) -> dict[str, ops.Spec]:
     """Return the operators of a call by name; those of a list, or a lone one, are numbered."""
+    # The common cases first: asking an abstract class costs more than a small reduction.
+    if isinstance(specs, _ONE):
+        return {"0": specs}
     if isinstance(specs, Mapping):
         return {str(name): spec for name, spec in specs.items()}
-    if isinstance(specs, Sequence) and not isinstance(specs, str):
+    if isinstance(specs, Sequence):
         return {str(i): spec for i, spec in enumerate(specs)}
     return {"0": specs}
 
@@ -112,6 +116,8 @@ def wrap_results(
     specs: Specs, operators: Mapping[str, Any], results: Mapping[str, Mapping[str, np.ndarray]]
 ) -> Any:
     """Return results in the form in which `specs` was given: one, a list or a dict."""
+    if isinstance(specs, _ONE):
+        return ops.wrap(operators["0"], results["0"])
     wrapped = {name: ops.wrap(op, results[name]) for name, op in operators.items()}
     if isinstance(specs, Mapping):
         return wrapped

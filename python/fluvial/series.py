@@ -415,10 +415,10 @@ class ReadStep(Mapping[str, Dataset]):
         ...             {"sq": ["pos/x", "pos/y", "pos/z"], "fastest": "speed"})
         """
         named = name_specs(op)
-        if isinstance(inputs, Mapping):
-            wanted = {name: _names(inputs[name]) for name in named}
-        else:
+        if isinstance(inputs, (str, list, tuple)) or not isinstance(inputs, Mapping):
             wanted = dict.fromkeys(named, _names(inputs))
+        else:
+            wanted = {name: _names(inputs[name]) for name in named}
         datasets = list(dict.fromkeys(dataset for names in wanted.values() for dataset in names))
         operators = {name: ops.resolve(spec, skipna=skipna) for name, spec in named.items()}
         results = self._series._core.reduce(
