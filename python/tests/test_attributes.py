@@ -5,9 +5,9 @@ import math
 
 import numpy as np
 import pytest
+from fluvial.attributes import plain
 
 import fluvial as fl
-from fluvial.attributes import plain
 
 VALUES = {
     "bool": True,
@@ -69,7 +69,19 @@ def test_numpy_values_become_plain_ones(tmp_path):
 
 @pytest.mark.parametrize(
     "value",
-    [None, 2**63, -(2**63) - 1, 1j, b"bytes", {"a": 1}, [1, "a"], [[1], [2]], [None], np.uint64(2**63), object()],
+    [
+        None,
+        2**63,
+        -(2**63) - 1,
+        1j,
+        b"bytes",
+        {"a": 1},
+        [1, "a"],
+        [[1], [2]],
+        [None],
+        np.uint64(2**63),
+        object(),
+    ],
 )
 def test_what_no_attribute_can_hold_is_refused_by_its_name(value):
     with pytest.raises(fl.InvalidArgument, match="attribute 'odd'.*allowed"):

@@ -3,11 +3,11 @@
 
 import numpy as np
 import pytest
+from fluvial.selection import to_hyperslab
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fluvial as fl
-from fluvial.selection import to_hyperslab
 
 
 @st.composite
@@ -37,7 +37,9 @@ def test_a_hyperslab_selects_what_numpy_selects(case):
             to_hyperslab(selection, shape)
         return
     (start, count, stride), dropped = to_hyperslab(selection, shape)
-    assert all(s + (n - 1) * d < extent for s, n, d, extent in zip(start, count, stride, shape) if n)
+    assert all(
+        s + (n - 1) * d < extent for s, n, d, extent in zip(start, count, stride, shape) if n
+    )
     axes = [s + d * np.arange(n) for s, n, d in zip(start, count, stride)]
     got = array[np.ix_(*axes)][dropped] if shape else array[dropped]
     np.testing.assert_array_equal(got, expected)
