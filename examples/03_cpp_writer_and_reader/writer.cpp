@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writer: each rank fills its rows of a temperature field in place, inside the staging area, so that
-// nothing is copied.
+// Writer: each rank fills its rows of a temperature field in place, inside the staging area, so
+// that nothing is copied.
+#include "fluvial/stage/writer.hpp"
+
 #include <mpi.h>
 
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/mpi/environment.hpp"
-#include "fluvial/stage/writer.hpp"
 
 using namespace fluvial;
 
@@ -22,7 +23,8 @@ int main(int argc, char** argv) {
         auto* t = reinterpret_cast<double*>(rows.data);
         for (Index row = 0; row < mine.extent[0]; ++row) {
             for (Index column = 0; column < mine.extent[1]; ++column) {
-                t[row * mine.extent[1] + column] = 300.0 + i + static_cast<double>(mine.offset[0] + row);
+                t[row * mine.extent[1] + column] =
+                    300.0 + i + static_cast<double>(mine.offset[0] + row);
             }
         }
         step.end();
