@@ -18,8 +18,10 @@ from ._core import (
     TimedOut,
     __version__,
 )
+from .reading import Chunk, Dataset, ReadSeries, ReadStep
 from .reduce import reduce
-from .series import Chunk, Dataset, ReadSeries, ReadStep, WriteSeries, WriteStep, open
+from .series import open
+from .writing import WriteSeries, WriteStep
 
 __all__ = [
     "Chunk",

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reading end of a series: steps, datasets, and what is computed on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core, ops
+from .attributes import Attributes
+from .communicator import handle_of
+from .reduce import name_specs, wrap_results
+from .selection import to_hyperslab
+
+
+class Chunk(NamedTuple):
+    """Where a part of a dataset lies."""
+
+    offset: tuple[int, ...]
+    """Global coordinates of its first element."""
+    extent: tuple[int, ...]
+    """Number of elements along each axis."""
+    rank: int
+    """Of the writer that put it."""
+    host: str
+    """That it lies on."""
+
+
+class Dataset:
+    """An n-d array of a step, spread over chunks. Usable until the step ends."""
+
+    def __init__(self, step: ReadStep, core: _core.StagedDataset) -> None:
+        self._step = step
+        self._core = core
+
+    @property
+    def name(self) -> str:
+        """Name of the dataset in its step."""
+        return self._core.name
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's dtype of the elements."""
+        return np.dtype(self._core.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Global shape."""
+        return self._core.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self._core.shape)
+
+    @property
+    def attrs(self) -> Attributes:
+        """Attributes of the dataset."""
+        return self._core.attributes
+
+    @property
+    def chunks(self) -> list[Chunk]:
+        """Where the data lies, one entry a put, of all writer ranks."""
+        host = self._step._series.host
+        return [Chunk(offset, extent, rank, host) for offset, extent, rank in self._core.chunks]
+
+    def read(self, selection: Any = None) -> npt.NDArray[Any]:
+        """Return the selected elements as a NumPy array. Local.
+
+        Where one chunk holds all of them, the result is a read-only view of the writer's memory,
+        otherwise a gathered copy. Either stays valid as long as it is referenced, also after the
+        step, the series and the writer are gone; a view keeps its step's memory occupied until
+        then.
+
+        Parameters
+        ----------
+        selection
+            What NumPy's basic indexing takes, with positive steps: ``np.s_[10:20, ::2, 3]``; None:
+            everything.
+
+        Raises
+        ------
+        InvalidArgument
+            The selection is outside the shape, or the step has ended.
+        Error
+            Nobody wrote some of the elements; names the first such region.
+        """
+        if selection is None:
+            return self._core.read(None)
+        hyperslab, dropped = to_hyperslab(selection, self.shape)
+        return self._core.read(hyperslab)[dropped]
+
+    def __getitem__(self, selection: Any) -> npt.NDArray[Any]:
+        return self.read(selection)
+
+    def __array__(
+        self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
+    ) -> npt.NDArray[Any]:
+        array = self.read()
+        if dtype is not None and np.dtype(dtype) != array.dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def slab(self, rank: int, size: int) -> tuple[slice, ...]:
+        """Return the `rank`-th of `size` equal parts along the first axis, as a selection."""
+        if not 0 <= rank < size:
+            raise _core.InvalidArgument(f"no such part: got rank {rank}; allowed: 0 to {size - 1}")
+        if not self.shape:
+            return ()
+        base, larger = divmod(self.shape[0], size)
+        begin = rank * base + min(rank, larger)
+        return (slice(begin, begin + base + (rank < larger)), *[slice(None)] * (self.ndim - 1))
+
+    def reduce(
+        self,
+        op: Any,
+        over: int | Sequence[int] | None = None,
+        selection: Any = None,
+        *,
+        skipna: bool = False,
+        weights: npt.ArrayLike | None = None,
+        mask: npt.ArrayLike | None = None,
+        local: bool = False,
+    ) -> Any:
+        """Reduce where the data lies; the result is on all ranks.
+
+        Collective over the series' communicator unless `local`: each rank works on an equal part,
+        and partial results are merged in log2(ranks) messages.
+
+        Parameters
+        ----------
+        op
+            A name ("mean"), an operator of `fluvial.ops`, or a list or dict of them: one pass over
+            the data.
+        over
+            Axis or axes to reduce; None: all. The others are kept.
+        selection
+            As for `read`; an axis selected by an int is kept with length 1.
+        skipna
+            For operators given by name: pass over NaN.
+        weights, mask
+            Arrays with the extent of the selection.
+        local
+            Reduce everything on this rank alone.
+
+        Returns
+        -------
+        A NumPy scalar, an array of the kept axes' shape, or what the operator says; a list or dict
+        of them for a list or dict of operators.
+
+        Raises
+        ------
+        InvalidArgument
+            An argument is wrong, on any rank; the step has ended.
+        Error
+            Nobody wrote some of the elements.
+        """
+        return self._step.reduce(
+            op, self.name, over, selection, skipna=skipna, weights=weights, mask=mask, local=local
+        )
+
+    def __repr__(self) -> str:
+        return f"<fluvial.Dataset '{self.name}' {self.dtype}{list(self.shape)}>"
+
+
+class ReadStep(Mapping[str, Dataset]):
+    """A step being read: a mapping of names to datasets. Ends when the series goes on."""
+
+    def __init__(self, series: ReadSeries, core: _core.ReadStep) -> None:
+        self._series = series
+        self._core = core
+
+    @property
+    def index(self) -> int:
+        """Number of the step, as the writer counts."""
+        return self._core.index
+
+    @property
+    def skipped(self) -> int:
+        """Steps between the previous one that this reader got and this one."""
+        return self._core.skipped
+
+    @property
+    def attrs(self) -> Attributes:
+        """Attributes of the step; `time` and `dt` are among them where the writer gave them."""
+        return self._core.attributes
+
+    @property
+    def time(self) -> float:
+        """In units of the attribute `timeUnitSI`; NaN when the writer gave none."""
+        return float(self.attrs.get("time", np.nan))
+
+    @property
+    def dt(self) -> float:
+        """Length of the step, in the same unit; NaN when the writer gave none."""
+        return float(self.attrs.get("dt", np.nan))
+
+    def names(self) -> list[str]:
+        """Return the names of the datasets of this step."""
+        return self._core.names()
+
+    def __getitem__(self, name: str) -> Dataset:
+        return Dataset(self, self._core.dataset(name))
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._core.has(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __len__(self) -> int:
+        return len(self.names())
+
+    def reduce(
+        self,
+        op: Any,
+        inputs: str | Sequence[str] | Mapping[str, str | Sequence[str]],
+        over: int | Sequence[int] | None = None,
+        selection: Any = None,
+        *,
+        skipna: bool = False,
+        weights: npt.ArrayLike | None = None,
+        mask: npt.ArrayLike | None = None,
+        local: bool = False,
+    ) -> Any:
+        """Reduce several datasets of equal shape with several operators, in one pass.
+
+        Collective over the series' communicator unless `local`. Parameters are those of
+        `Dataset.reduce`, and:
+
+        Parameters
+        ----------
+        inputs
+            Names of datasets: one, or as many as the operator has inputs (a structure factor takes
+            three position components), for all operators; or a dict of them by operator name.
+
+        Examples
+        --------
+        >>> step.reduce({"sq": sq, "fastest": "max"},                     # doctest: +SKIP
+        ...             {"sq": ["pos/x", "pos/y", "pos/z"], "fastest": "speed"})
+        """
+        named = name_specs(op)
+        if isinstance(inputs, (str, list, tuple)) or not isinstance(inputs, Mapping):
+            wanted = dict.fromkeys(named, _names(inputs))
+        else:
+            wanted = {name: _names(inputs[name]) for name in named}
+        datasets = list(dict.fromkeys(dataset for names in wanted.values() for dataset in names))
+        operators = {name: ops.resolve(spec, skipna=skipna) for name, spec in named.items()}
+        results = self._series._core.reduce(
+            self._core,
+            datasets,
+            [(name, o, [datasets.index(d) for d in wanted[name]]) for name, o in operators.items()],
+            None if selection is None else to_hyperslab(selection, self[datasets[0]].shape)[0],
+            [] if over is None else [over] if isinstance(over, int) else list(over),
+            None if weights is None else np.asarray(weights, dtype=np.float64),
+            None if mask is None else np.asarray(mask, dtype=bool),
+            local,
+        )
+        return wrap_results(op, operators, results)
+
+
+class ReadSeries:
+    """The reading end; a context manager and an iterator over steps. See `fluvial.open`."""
+
+    def __init__(self, name: str, comm: Any, **options: Any) -> None:
+        self.name = name
+        self._core = _core.Reader(name=name, comm=handle_of(comm), **options)
+
+    def __iter__(self) -> Iterator[ReadStep]:
+        while (step := self.next()) is not None:
+            yield step
+
+    def next(self) -> ReadStep | None:
+        """End the previous step and wait for the next; None at the end of the stream. Local.
+
+        Raises
+        ------
+        TimedOut
+            No step came within `step_timeout`; call again to go on.
+        PeerLost
+            The writer failed, and every complete step has been read.
+        PeerStalled
+            The writer gives no heartbeat (call again to go on), or this reader was evicted because
+            it gave none.
+        """
+        core = self._core.next()
+        return None if core is None else ReadStep(self, core)
+
+    @property
+    def attrs(self) -> Attributes:
+        """Attributes of the series, as known with the latest step."""
+        return self._core.attributes
+
+    @property
+    def host(self) -> str:
+        """Of the writer."""
+        return self._core.host
+
+    @property
+    def stats(self) -> dict[str, int | float]:
+        """Steps, bytes viewed and copied, queue, lag, seconds spent waiting, so far."""
+        return self._core.stats
+
+    def close(self) -> None:
+        """Leave the stream. The writer goes on, and what was read stays valid."""
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _names(inputs: str | Sequence[str]) -> list[str]:
+    return [inputs] if isinstance(inputs, str) else list(inputs)
