@@ -9,6 +9,7 @@ from . import _core
 
 
 def handle_of(comm: Any) -> int | None:
+    """Return the Fortran handle of an mpi4py communicator; None stands for a serial program."""
     if comm is None:
         return None
     if not hasattr(comm, "py2f"):
