@@ -84,33 +84,37 @@ def test_numpy_values_become_plain_ones(tmp_path):
     ],
 )
 def test_what_no_attribute_can_hold_is_refused_by_its_name(value):
-    with pytest.raises(fl.InvalidArgument, match="attribute 'odd'.*allowed"):
+    with pytest.raises(fl.InvalidArgument, match=r"attribute 'odd'.*allowed"):
         plain({"odd": value})
 
 
 def test_series_attributes_may_be_set_anew_between_steps(tmp_path):
-    with fl.open("attrs", "w", readers=0, directory=tmp_path) as writer:
-        with fl.open("attrs", directory=tmp_path) as reader:
-            seen = []
-            for cell in (np.zeros(3), np.zeros(3), np.ones(3)):
-                writer.attrs["cell"] = cell
-                with writer.step():
-                    pass
-                reader.next()
-                seen.append(reader.attrs["cell"])
-            writer.attrs["cell"][:] = 2  # in place
+    with (
+        fl.open("attrs", "w", readers=0, directory=tmp_path) as writer,
+        fl.open("attrs", directory=tmp_path) as reader,
+    ):
+        seen = []
+        for cell in (np.zeros(3), np.zeros(3), np.ones(3)):
+            writer.attrs["cell"] = cell
             with writer.step():
                 pass
             reader.next()
-            assert [*seen, reader.attrs["cell"]] == [[0] * 3, [0] * 3, [1] * 3, [2] * 3]
+            seen.append(reader.attrs["cell"])
+        writer.attrs["cell"][:] = 2  # in place
+        with writer.step():
+            pass
+        reader.next()
+        assert [*seen, reader.attrs["cell"]] == [[0] * 3, [0] * 3, [1] * 3, [2] * 3]
 
 
 def test_dataset_attributes_stay_until_given_anew(tmp_path):
-    with fl.open("attrs", "w", readers=0, directory=tmp_path) as writer:
-        with fl.open("attrs", directory=tmp_path) as reader:
-            seen = []
-            for attrs in ({"unitSI": 2.0}, None, {"unitSI": 3.0, "axis": "x"}, {}):
-                with writer.step() as step:
-                    step.put("x", np.zeros(1), attrs=attrs)
-                seen.append(reader.next()["x"].attrs)
+    with (
+        fl.open("attrs", "w", readers=0, directory=tmp_path) as writer,
+        fl.open("attrs", directory=tmp_path) as reader,
+    ):
+        seen = []
+        for attrs in ({"unitSI": 2.0}, None, {"unitSI": 3.0, "axis": "x"}, {}):
+            with writer.step() as step:
+                step.put("x", np.zeros(1), attrs=attrs)
+            seen.append(reader.next()["x"].attrs)
     assert seen == [{"unitSI": 2.0}, {"unitSI": 2.0}, *[{"unitSI": 3.0, "axis": "x"}] * 2]

@@ -28,7 +28,7 @@ def shapes_and_selections(draw):
 @given(shapes_and_selections())
 def test_a_hyperslab_selects_what_numpy_selects(case):
     shape, selection = case
-    # With an Ellipsis in the middle, an int may fall on an axis that is too short: then both refuse.
+    # With an Ellipsis, an int may fall on an axis that is too short: then both refuse.
     array = np.arange(int(np.prod(shape))).reshape(shape)
     try:
         expected = array[selection]
@@ -38,9 +38,11 @@ def test_a_hyperslab_selects_what_numpy_selects(case):
         return
     (start, count, stride), dropped = to_hyperslab(selection, shape)
     assert all(
-        s + (n - 1) * d < extent for s, n, d, extent in zip(start, count, stride, shape) if n
+        s + (n - 1) * d < extent
+        for s, n, d, extent in zip(start, count, stride, shape, strict=True)
+        if n
     )
-    axes = [s + d * np.arange(n) for s, n, d in zip(start, count, stride)]
+    axes = [s + d * np.arange(n) for s, n, d in zip(start, count, stride, strict=True)]
     got = array[np.ix_(*axes)][dropped] if shape else array[dropped]
     np.testing.assert_array_equal(got, expected)
     assert np.shape(got) == np.shape(expected)

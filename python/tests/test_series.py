@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both ends of a stream in one process: what is put is read, without a copy where none is needed."""
+"""Both ends of a stream in one process: what is put is read, without needless copies."""
 
 import contextlib
 import gc
@@ -19,9 +19,11 @@ DTYPES = [
 
 @contextlib.contextmanager
 def both_ends(tmp_path, **options):
-    with fl.open("s", "w", readers=0, directory=tmp_path, **options) as writer:
-        with fl.open("s", directory=tmp_path, step_timeout=10) as reader:
-            yield writer, reader
+    with (
+        fl.open("s", "w", readers=0, directory=tmp_path, **options) as writer,
+        fl.open("s", directory=tmp_path, step_timeout=10) as reader,
+    ):
+        yield writer, reader
 
 
 def sent(writer, reader, **arrays):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every option that cannot work is refused at open, with its name, its value and what is allowed."""
+"""What cannot work is refused at open: the option, its value and what is allowed are named."""
 
 import os
 import stat
@@ -30,7 +30,7 @@ WRITER = [
     ({"on_stalled_reader": "kill"}, "on_stalled_reader: got 'kill'; allowed: 'evict', 'wait'"),
     (
         {"on_stalled_reader": "wait", "step_timeout": 1, "stall_timeout": 2},
-        "cannot work together.*step_timeout=1 s, stall_timeout=2 s; allowed: step_timeout above stall_timeout",
+        "cannot work together.*step_timeout=1 s, stall_timeout=2 s; allowed: step_timeout above",
     ),
     ({"start": "next"}, "unknown option for mode 'w': got start; allowed: .*queue_steps"),
 ]
@@ -116,7 +116,7 @@ def test_nobody_comes_in_time(tmp_path):
         begin = time.monotonic()
         with pytest.raises(
             fl.TimedOut,
-            match=f"too few readers attached to 's' within rendezvous_timeout={timeout} s: got 0 reader jobs; allowed: 2",
+            match=f"too few readers .* rendezvous_timeout={timeout} s: got 0 .*allowed: 2",
         ):
             fl.open("s", "w", readers=2, directory=tmp_path, rendezvous_timeout=timeout)
         assert not list(tmp_path.iterdir())

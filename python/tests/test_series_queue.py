@@ -128,21 +128,23 @@ def test_late_readers_start_with_the_oldest_or_the_next(tmp_path):
 
 def test_bytes_limit_the_queue_too(tmp_path):
     kib = 1024
-    with writer_in(tmp_path, queue_steps=100, queue_bytes="64 KiB", step_timeout=0.2) as writer:
-        with reader_in(tmp_path) as reader:
-            write(writer, 4, size=2 * kib)  # of 16 KiB
-            with pytest.raises(fl.TimedOut, match=r"no room for 16384 bytes of 'x'.*limit 65536"):
-                write(writer, 1, size=2 * kib)
-            assert writer.stats["bytes_in_use"] == 64 * kib
-            held = reader.next()["x"].read()
-            reader.next()
-            with pytest.raises(fl.TimedOut, match="views of them"):
-                write(writer, 1, size=2 * kib)
-            del held
-            gc.collect()
-            assert write(writer, 1, size=2 * kib) == [True]
-            reader.next()
-            assert writer.stats["bytes_in_use"] <= 64 * kib
+    with (
+        writer_in(tmp_path, queue_steps=100, queue_bytes="64 KiB", step_timeout=0.2) as writer,
+        reader_in(tmp_path) as reader,
+    ):
+        write(writer, 4, size=2 * kib)  # of 16 KiB
+        with pytest.raises(fl.TimedOut, match=r"no room for 16384 bytes of 'x'.*limit 65536"):
+            write(writer, 1, size=2 * kib)
+        assert writer.stats["bytes_in_use"] == 64 * kib
+        held = reader.next()["x"].read()
+        reader.next()
+        with pytest.raises(fl.TimedOut, match="views of them"):
+            write(writer, 1, size=2 * kib)
+        del held
+        gc.collect()
+        assert write(writer, 1, size=2 * kib) == [True]
+        reader.next()
+        assert writer.stats["bytes_in_use"] <= 64 * kib
 
 
 def test_a_step_larger_than_the_queue_is_refused_at_once_with_the_numbers(tmp_path):
@@ -151,7 +153,7 @@ def test_a_step_larger_than_the_queue_is_refused_at_once_with_the_numbers(tmp_pa
         step.put("x", np.zeros(100))
         with pytest.raises(
             fl.InvalidArgument,
-            match="with 'y': got 800 bytes beside 800.*queue_bytes=1000.*Raise queue_bytes",
+            match=r"with 'y': got 800 bytes beside 800.*queue_bytes=1000.*Raise queue_bytes",
         ):
             step.put("y", np.zeros(100))
         with pytest.raises(fl.InvalidArgument, match="queue_bytes=1000"):
@@ -196,17 +198,19 @@ def test_spans_of_a_discarded_step_are_writable_and_lost(tmp_path):
 
 
 def test_views_of_every_step_do_not_make_a_discarding_writer_wait(tmp_path):
-    with writer_in(tmp_path, queue_steps=1, full="discard-newest", step_timeout=1) as writer:
-        with reader_in(tmp_path, step_timeout=0) as reader:
-            views = []
-            for _ in range(150):
-                write(writer, 1)
-                with contextlib.suppress(fl.TimedOut):
-                    views.append(reader.next()["x"].read())
-            assert len(views) + reader.stats["steps_discarded"] == 150
-            values = [int(view[0]) for view in views]
-            assert values == sorted(set(values))
-            assert len(values) > 20
+    with (
+        writer_in(tmp_path, queue_steps=1, full="discard-newest", step_timeout=1) as writer,
+        reader_in(tmp_path, step_timeout=0) as reader,
+    ):
+        views = []
+        for _ in range(150):
+            write(writer, 1)
+            with contextlib.suppress(fl.TimedOut):
+                views.append(reader.next()["x"].read())
+        assert len(views) + reader.stats["steps_discarded"] == 150
+        values = [int(view[0]) for view in views]
+        assert values == sorted(set(values))
+        assert len(values) > 20
 
 
 def test_steps_that_no_reader_took_are_told(tmp_path):
@@ -226,16 +230,19 @@ def test_what_is_queued_is_read_after_the_writer_has_closed(tmp_path):
 
 
 def test_two_readers_at_their_own_pace(tmp_path):
-    with writer_in(tmp_path, queue_steps=2, full="discard-oldest") as writer:
-        with reader_in(tmp_path) as fast, reader_in(tmp_path) as slow:
-            for index in range(6):
-                write(writer, 1)
-                assert fast.next().index == index
-            assert slow.next().index == 4
-            assert fast.stats["steps_discarded"] == 0
-            assert slow.stats["steps_discarded"] == 4
-            assert writer.stats["steps_discarded"] == 4
-            assert writer.stats["readers"] == 2
+    with (
+        writer_in(tmp_path, queue_steps=2, full="discard-oldest") as writer,
+        reader_in(tmp_path) as fast,
+        reader_in(tmp_path) as slow,
+    ):
+        for index in range(6):
+            write(writer, 1)
+            assert fast.next().index == index
+        assert slow.next().index == 4
+        assert fast.stats["steps_discarded"] == 0
+        assert slow.stats["steps_discarded"] == 4
+        assert writer.stats["steps_discarded"] == 4
+        assert writer.stats["readers"] == 2
 
 
 def test_lag_and_depth_are_told(tmp_path):

@@ -101,11 +101,13 @@ def test_stale_at_once_after_an_exit_without_a_close(tmp_path):
     ):
         fl.open(name, directory=tmp_path, rendezvous_timeout=30)
     assert time.monotonic() - begin < 1
-    with fl.open(name, "w", readers=0, directory=tmp_path) as series:
-        with fl.open(name, directory=tmp_path) as reader:
-            with series.step() as step:
-                step.put("x", np.ones(2))
-            assert reader.next()["x"].read().tolist() == [1, 1]
+    with (
+        fl.open(name, "w", readers=0, directory=tmp_path) as series,
+        fl.open(name, directory=tmp_path) as reader,
+    ):
+        with series.step() as step:
+            step.put("x", np.ones(2))
+        assert reader.next()["x"].read().tolist() == [1, 1]
 
 
 def test_a_series_that_is_dropped_without_close_ends_with_an_error(tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C in each call that blocks is a KeyboardInterrupt within a second, and nothing is broken by it."""
+"""Ctrl-C in each call that blocks: a KeyboardInterrupt within a second, and nothing broken."""
 
 import contextlib
 import os
@@ -58,9 +58,10 @@ def test_a_reader_that_waits_for_a_step(tmp_path, name):
 
 
 def test_a_writer_that_waits_for_room(tmp_path, name):
-    with fl.open(
-        name, "w", readers=0, directory=tmp_path, queue_steps=1, queue_bytes=100
-    ) as writer, fl.open(name, directory=tmp_path) as reader:
+    with (
+        fl.open(name, "w", readers=0, directory=tmp_path, queue_steps=1, queue_bytes=100) as writer,
+        fl.open(name, directory=tmp_path) as reader,
+    ):
         with writer.step() as step:
             step.put("x", np.ones(10))
         with interrupted_in_time():
@@ -72,9 +73,10 @@ def test_a_writer_that_waits_for_room(tmp_path, name):
 
 
 def test_a_put_that_waits_for_bytes(tmp_path, name):
-    with fl.open(
-        name, "w", readers=0, directory=tmp_path, queue_steps=4, queue_bytes=100
-    ) as writer, fl.open(name, directory=tmp_path) as reader:
+    with (
+        fl.open(name, "w", readers=0, directory=tmp_path, queue_steps=4, queue_bytes=100) as writer,
+        fl.open(name, directory=tmp_path) as reader,
+    ):
         with writer.step() as step:
             step.put("x", np.ones(10))
         with writer.step() as step:

@@ -20,7 +20,7 @@ def reached(jobs, step, what="read"):
 
 @scenario("writer on 1 process, reader on 1 process", writer=write, reader=read)
 def test_a_killed_writer(jobs):
-    """Every complete step, then an error with the name of the dead; the contact file is stale at once."""
+    """Every complete step, then an error that names the dead; the contact is stale at once."""
     name = stream_name(jobs.where)
     jobs.start("writer", queue_steps=100, pause=0.001)
     jobs.start("reader", pause=0.02)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hundreds of streams opened and closed in one process leave no descriptor, thread, mapping or memory."""
+"""Hundreds of streams in one process leave no descriptor, thread, mapping or memory."""
 
 import gc
 import os
@@ -29,16 +29,18 @@ def held():
 
 def cycle(tmp_path, fault=None):
     name = stream_name(tmp_path)
-    with fl.open(name, "w", readers=0, directory=tmp_path, queue_bytes="16 MiB") as writer:
-        with fl.open(name, directory=tmp_path) as reader:
-            for _ in range(3):
-                with writer.step(time=1.0) as step:
-                    step.put("x", np.ones(50_000), attrs={"unitSI": 1.0})
-                    step.span("y", "f4", (1000,))[...] = 1
-                view = reader.next()["x"][10:]
-            if fault:
-                fault(name, tmp_path)
-            assert view.sum() == 49_990
+    with (
+        fl.open(name, "w", readers=0, directory=tmp_path, queue_bytes="16 MiB") as writer,
+        fl.open(name, directory=tmp_path) as reader,
+    ):
+        for _ in range(3):
+            with writer.step(time=1.0) as step:
+                step.put("x", np.ones(50_000), attrs={"unitSI": 1.0})
+                step.span("y", "f4", (1000,))[...] = 1
+            view = reader.next()["x"][10:]
+        if fault:
+            fault(name, tmp_path)
+        assert view.sum() == 49_990
 
 
 def failing_opens(name, tmp_path):
@@ -69,12 +71,14 @@ def test_opening_and_closing(tmp_path, fault, cycles):
 
 def test_steps_leave_no_memory(tmp_path):
     name = stream_name(tmp_path)
-    with fl.open(name, "w", readers=0, directory=tmp_path, queue_steps=2) as writer:
-        with fl.open(name, directory=tmp_path) as reader:
-            for index in range(3000):
-                if index == 500:
-                    before = held()
-                with writer.step(time=float(index), attrs={"number": index}) as step:
-                    step.put("x", np.ones(100), attrs={"unitSI": 1.0, "number": index})
-                reader.next()["x"].read()
-            assert held()["rss"] < before["rss"] + 3000
+    with (
+        fl.open(name, "w", readers=0, directory=tmp_path, queue_steps=2) as writer,
+        fl.open(name, directory=tmp_path) as reader,
+    ):
+        for index in range(3000):
+            if index == 500:
+                before = held()
+            with writer.step(time=float(index), attrs={"number": index}) as step:
+                step.put("x", np.ones(100), attrs={"unitSI": 1.0, "number": index})
+            reader.next()["x"].read()
+        assert held()["rss"] < before["rss"] + 3000

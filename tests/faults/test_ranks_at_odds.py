@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks of one job that do not do the same: an error on every rank and on the other side, in time."""
+"""Ranks of one job that do not do the same: an error on every rank of both jobs, in time."""
 
 import time
 
@@ -19,7 +19,7 @@ ODDITIES = [
 
 
 def play(comm, fl, where, role):
-    """Go through the oddities together; return what each brought: classes and text of the error, and seconds."""
+    """Go through the oddities together; return error (classes, text) and seconds of each."""
     brought = []
     for oddity in ODDITIES:
         begin = time.monotonic()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""M writers, N readers: any selection of any dataset, whoever wrote its chunks, is what NumPy selects."""
+"""M writers, N readers: any selection, whoever wrote its chunks, is what NumPy selects."""
 
 import numpy as np
 from harness import scenario
@@ -68,7 +68,7 @@ def _pattern(writers, readers):
         assert sum(s["bytes_copied"] + s["bytes_in_place"] for s in results["writer"]) == whole
 
     check.__name__ = f"test_{writers}_to_{readers}"
-    sentence = f"writer on {writers} rank{'s'[: writers > 1]}, reader on {readers} rank{'s'[: readers > 1]}"
+    sentence = f"writer on {writers} ranks, reader on {readers} ranks"
     return scenario(sentence, writer=write, reader=read)(check)
 
 
