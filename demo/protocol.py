@@ -57,7 +57,7 @@ class Heating:
     @property
     def heating_ends(self) -> int:
         """The step at which the hot hold begins."""
-        return round(0.60 * self.steps / self.every) * self.every
+        return round(0.50 * self.steps / self.every) * self.every
 
     def temperature(self, step: int) -> float:
         """Return the thermostat's temperature at a step, in epsilon/k_B."""
