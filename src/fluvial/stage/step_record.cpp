@@ -112,9 +112,10 @@ RecordPlace RecordWriter::finish() {
 }
 
 std::span<const std::byte> RecordReader::block(std::uint64_t offset, std::uint64_t bytes) const {
-    if (offset > bytes_ || bytes > bytes_ - offset) {
+    if (offset > bytes_ || bytes > bytes_ - offset || offset % Arena::alignment != 0) {
         throw Error(Problem{text("the record of writer rank ", rank_, " points outside its memory"),
-                            text("offset ", offset, ", ", bytes, " bytes"), text("within ", bytes_, " bytes"),
+                            text("offset ", offset, ", ", bytes, " bytes"),
+                            text("within ", bytes_, " bytes, at a multiple of ", Arena::alignment),
                             "The writer's memory is corrupt; restart both jobs"});
     }
     return {arena_ + offset, bytes};
@@ -128,7 +129,8 @@ void RecordReader::follow_definitions(std::uint64_t first_definition) {
     }
     while (offset != 0) {
         const auto* head = reinterpret_cast<const DefinitionHead*>(block(offset, sizeof(DefinitionHead)).data());
-        ByteReader in(block(offset + sizeof(DefinitionHead), head->bytes));
+        const std::uint64_t bytes = sizeof(DefinitionHead) + std::min<std::uint64_t>(head->bytes, bytes_);
+        ByteReader in(block(offset, bytes).subspan(sizeof(DefinitionHead)));
         if (in.get<DefinitionKind>() == DefinitionKind::Series) {
             series_attributes_ = decode_attributes(in);
         } else {
