@@ -27,6 +27,9 @@ To convert(From value) {
 
 template <class From, class To>
 void gather(const std::byte* from, Index stride, Index count, void* to) {
+    if (count == 0) {
+        return;
+    }
     To* out = static_cast<To*>(to);
     if constexpr (std::is_same_v<From, Half> && std::is_same_v<To, float>) {
         if (stride == sizeof(Half)) {
