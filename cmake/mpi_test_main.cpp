@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// main() of the C++ tests that run under mpiexec: rank 0 prints doctest's report, the other ranks only
-// their failures, each line marked with the rank. The run fails on every rank if it failed on any.
+// main() of the C++ tests that run under mpiexec: rank 0 prints doctest's report, the other ranks
+// only their failures, each line marked with the rank. The run fails on every rank if it failed on
+// any.
 #define DOCTEST_CONFIG_IMPLEMENT
-#include <doctest/doctest.h>
-#include <mpi.h>
-
 #include <iostream>
 #include <ostream>
 #include <streambuf>
 #include <string>
 
+#include <doctest/doctest.h>
+#include <mpi.h>
+
 namespace {
 
-/// Hands each finished line to std::cout at once, marked with the rank: what a rank has to say must not
-/// be lost when the others wait for it until the time limit.
+/// Hands each finished line to std::cout at once, marked with the rank: what a rank has to say must
+/// not be lost when the others wait for it until the time limit.
 class RankLines : public std::streambuf {
   public:
     explicit RankLines(int rank) : mark_("[rank " + std::to_string(rank) + "] ") {}
@@ -40,8 +41,8 @@ int main(int argc, char** argv) {
     int provided = MPI_THREAD_SINGLE;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
     if (provided < MPI_THREAD_MULTIPLE) {
-        std::cerr << "this MPI offers thread level " << provided << "; the tests need MPI_THREAD_MULTIPLE ("
-                  << MPI_THREAD_MULTIPLE << ")\n";
+        std::cerr << "this MPI offers thread level " << provided
+                  << "; the tests need MPI_THREAD_MULTIPLE (" << MPI_THREAD_MULTIPLE << ")\n";
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     int rank = 0;

@@ -8,7 +8,6 @@ import pathlib
 import random
 
 import pytest
-
 from fluvial.launcher import Launcher
 
 
@@ -33,7 +32,7 @@ def prefix() -> pathlib.Path:
 
 @pytest.fixture
 def seed() -> int:
-    """Return a seed for random input: FLUVIAL_TEST_SEED, or a new one; shown when the test fails."""
+    """Return a seed for random input (FLUVIAL_TEST_SEED or a new one), shown on failure."""
     value = int(os.environ.get("FLUVIAL_TEST_SEED", random.randrange(2**32)))
     print(f"FLUVIAL_TEST_SEED={value}")
     return value

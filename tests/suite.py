@@ -80,7 +80,13 @@ def run(runner: str, command: list[str], report: pathlib.Path, env: dict[str, st
 
 def ctest(flavour: str, options: argparse.Namespace) -> Tally:
     report = BUILD / flavour / "ctest.xml"
-    command = ["ctest", "--test-dir", str(BUILD / flavour), "--output-on-failure", "--no-tests=ignore"]
+    command = [
+        "ctest",
+        "--test-dir",
+        str(BUILD / flavour),
+        "--output-on-failure",
+        "--no-tests=ignore",
+    ]
     command += ["--output-junit", str(report), "-j", str(os.cpu_count() or 1)]
     if options.k:
         command += ["-R", options.k]
@@ -96,7 +102,9 @@ def pytest(flavour: str, options: argparse.Namespace) -> Tally:
     if marks:
         command += ["-m", " and ".join(f"({m})" for m in marks)]
     command += options.pytest
-    return run(f"Python {flavour}", command, report, environment(flavour), bool(options.k or options.m))
+    return run(
+        f"Python {flavour}", command, report, environment(flavour), bool(options.k or options.m)
+    )
 
 
 def environment(flavour: str) -> dict[str, str]:

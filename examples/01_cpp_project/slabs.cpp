@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rank takes its slab of a 1000 x 8 dataset and counts the elements; the sum must be the whole.
+// Each rank takes its slab of a 1000 x 8 dataset and counts the elements; the sum must be the
+// whole.
 #include <cstdlib>
 #include <iostream>
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start MPI jobs side by side on one machine, and leave no process behind.
+r"""Start MPI jobs side by side on one machine, and leave no process behind.
 
 ::
 
-    launcher = Launcher.detect()                         # the mpiexec beside this Python, or on PATH
-    with launcher.start(2, [sys.executable, "w.py"], timeout=60) as writer, \\
+    launcher = Launcher.detect()                        # the mpiexec beside this Python, or on PATH
+    with launcher.start(2, [sys.executable, "w.py"], timeout=60) as writer, \
          launcher.start(3, [sys.executable, "r.py"], timeout=60) as reader:
         os.kill(reader.pid(1), signal.SIGSTOP)           # one rank of a job
         returncodes = writer.wait(), reader.wait()
@@ -20,7 +20,7 @@ by its defaults and 10 us with ``MPIR_CVAR_CH4_PROGRESS_THROTTLE=1`` and its ``N
 
 As a script it is an mpiexec with a time limit::
 
-    python launcher.py [--mpiexec PATH] [--singly] [--timeout SECONDS] -n RANKS -- PROGRAM ARGUMENT …
+    python launcher.py [--mpiexec PATH] [--singly] [--timeout SECONDS] -n RANKS -- PROGRAM …
 
 Its exit code is mpiexec's, or 124 when the time limit has passed.
 """
@@ -78,8 +78,8 @@ class Launcher:
     def detect(cls, mpiexec: str | None = None) -> Launcher:
         """Find the mpiexec to use and tell which MPI it belongs to.
 
-        Looked for in this order: `mpiexec`, the environment variable ``FLUVIAL_MPIEXEC``, beside the
-        running Python (where PyPI's mpich wheel puts it), ``PATH``.
+        Looked for in this order: `mpiexec`, the environment variable ``FLUVIAL_MPIEXEC``, beside
+        the running Python (where PyPI's mpich wheel puts it), ``PATH``.
 
         Raises
         ------
@@ -119,7 +119,11 @@ class Launcher:
             *(sys.executable, "-I", "-S", supervisor),
             *(["--timeout", str(timeout)] if timeout is not None else []),
             *(["--watch-fd", str(watch_fd)] if watch_fd is not None else []),
-            *(["--singly", str(ranks), "--", *argv] if singly else ["--", *self.command(ranks, argv)]),
+            *(
+                ["--singly", str(ranks), "--", *argv]
+                if singly
+                else ["--", *self.command(ranks, argv)]
+            ),
         ]
 
     def environment(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -140,9 +144,7 @@ class Launcher:
             env.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
         package_root = str(pathlib.Path(__file__).resolve().parent.parent)
         if any(pathlib.Path(__file__).parent.glob("_core*.so")):  # not from the source tree
-            env["PYTHONPATH"] = os.pathsep.join(
-                filter(None, [package_root, env.get("PYTHONPATH")])
-            )
+            env["PYTHONPATH"] = os.pathsep.join(filter(None, [package_root, env.get("PYTHONPATH")]))
         env.update(extra or {})
         return env
 

@@ -81,7 +81,9 @@ class Supervisor:
         """Run the job to its end, leave no process, and return the exit code."""
         libc = ctypes.CDLL(None, use_errno=True)
         libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        if self.options.watch_fd is None:  # the pipe tells more surely, but not every parent has one
+        if (
+            self.options.watch_fd is None
+        ):  # the pipe tells more surely, but not every parent has one
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
         wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
@@ -135,7 +137,8 @@ class Supervisor:
     def _report_hang(self, limit: float) -> None:
         ranks = ranks_beneath(os.getpid())
         print(
-            f"launcher: timed out after {limit:g} s: {' '.join(self.options.command)}; still running: "
+            f"launcher: timed out after {limit:g} s: {' '.join(self.options.command)}; "
+            + "still running: "
             + ", ".join(f"rank {rank} (process {pid})" for rank, pid in sorted(ranks.items())),
             file=sys.stderr,
             flush=True,

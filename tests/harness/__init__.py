@@ -15,7 +15,7 @@
                 return [step["x"].read().sum() for step in series]
 
         def check(jobs):                       # in the test's own process; may be left out
-            results = jobs.finish()            # {"writer": [None, None], "reader": [...3 values...]}
+            results = jobs.finish()            # {"writer": [None, None], "reader": [… 3 values]}
             assert results["reader"][0] == results["reader"][1] == results["reader"][2]
 
 Each rank of each job imports the test's module and calls the function of its role with its

@@ -14,13 +14,14 @@ from typing import Any
 
 from fluvial.launcher import Job, Launcher
 from fluvial.supervisor import TIMED_OUT
+
 from harness.sentence import Cast
 
 _RANK_MAIN = pathlib.Path(__file__).with_name("rank_main.py")
 _LOG_TAIL_LINES = 100
 
 
-class ScenarioFailed(AssertionError):
+class ScenarioFailed(AssertionError):  # noqa: N818
     """A job of the scenario failed; the message has every rank's traceback and the job's output."""
 
 
@@ -74,14 +75,17 @@ class Outcome:
             if error:
                 lines += [f"-- {self.name} rank {rank}:", error.traceback.rstrip()]
         if self.log.strip():
-            lines += [f"-- {self.name} printed:", *self.log.rstrip().splitlines()[-_LOG_TAIL_LINES:]]
+            lines += [
+                f"-- {self.name} printed:",
+                *self.log.rstrip().splitlines()[-_LOG_TAIL_LINES:],
+            ]
         if self.stacks:
             lines += [f"-- {self.name} was here:", self.stacks.rstrip()]
         return "\n".join(lines)
 
 
 class Jobs:
-    """Starts, signals and ends the jobs of one scenario; a context manager that leaves none behind."""
+    """Starts, signals and ends the jobs of one scenario; as a context manager leaves none."""
 
     def __init__(
         self, casts: Sequence[Cast], *, module: str, test: str, where: pathlib.Path, timeout: float
@@ -185,7 +189,7 @@ class Jobs:
 
 
 def wait_until(condition: Callable[[], Any], timeout: float = 20.0, what: str = "") -> Any:
-    """Poll `condition` every 10 ms and return its first true value; AssertionError after `timeout` s."""
+    """Poll `condition` every 10 ms for its first true value; AssertionError after `timeout` s."""
     deadline = time.monotonic() + timeout
     while not (value := condition()):
         if time.monotonic() > deadline:

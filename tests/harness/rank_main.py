@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of one job of a scenario: imports the test's module, plays the role, records what came of it.
+"""One rank of one job of a scenario: imports the test's module, plays the role, keeps a record.
 
 usage: rank_main.py MODULE TEST NAME RANKS RECORDS
 """

@@ -42,8 +42,8 @@ def scenario(
             role = functions.get(cast.name) or functions.get(cast.name.rpartition("_")[2])
             if role is None:
                 raise TypeError(
-                    f"{subject.__name__}: the scenario names {cast.name!r}, but there is no function "
-                    f"{cast.name}(comm, fl, where)"
+                    f"{subject.__name__}: the scenario names {cast.name!r}, but there is no "
+                    f"function {cast.name}(comm, fl, where)"
                 )
             played[cast.name] = role
 
@@ -57,7 +57,10 @@ def scenario(
             ) as jobs:
                 check(jobs, **others)
 
-        own = [inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in ("request", "tmp_path")]
+        own = [
+            inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            for n in ("request", "tmp_path")
+        ]
         test.__signature__ = inspect.Signature(  # what pytest reads fixtures and parameters from
             own + list(inspect.signature(check).parameters.values())[1:]
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The line that opens a scenario: "writer on 2 ranks, late reader on 1 rank and monitor on 3 processes"."""
+"""The line that opens a scenario: "writer on 2 ranks and monitor on 3 processes"."""
 
 from __future__ import annotations
 

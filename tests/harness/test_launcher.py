@@ -6,7 +6,6 @@ import sys
 import time
 
 import pytest
-
 from fluvial.launcher import Launcher
 from fluvial.supervisor import TIMED_OUT
 
@@ -51,7 +50,10 @@ def test_a_time_limit_ends_the_job(launcher):
 
 @pytest.mark.any_mpi
 def test_terminate_gives_ranks_time_to_end(launcher, tmp_path):
-    script = f"trap 'echo ended > {tmp_path}/$$; exit 0' TERM; touch {tmp_path}/up-$$; while :; do sleep 0.05; done"
+    script = (
+        f"trap 'echo ended > {tmp_path}/$$; exit 0' TERM; touch {tmp_path}/up-$$;"
+        "while :; do sleep 0.05; done"
+    )
     with launcher.start(2, ["sh", "-c", script]) as job:
         deadline = time.monotonic() + 20
         while len(list(tmp_path.glob("up-*"))) < 2 and time.monotonic() < deadline:
@@ -95,7 +97,7 @@ def test_ranks_of_no_job():
 
 @pytest.mark.any_mpi
 def test_more_ranks_than_cores_yield_to_each_other(launcher, tmp_path):
-    """Counted, not timed: on a busy machine all is slow, with the launcher's options and without."""
+    """Counted, not timed: on a busy machine all is slow, with the launcher's options or not."""
     (tmp_path / "count.c").write_text(COUNT_YIELDS)
     shim = tmp_path / "count.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, tmp_path / "count.c"], check=True)
@@ -107,8 +109,6 @@ def test_more_ranks_than_cores_yield_to_each_other(launcher, tmp_path):
         with launcher.start(ranks, command, env=env, stdout=subprocess.PIPE, timeout=60) as job:
             return int(job.process.communicate(timeout=90)[0])
 
-    spinning = yields(
-        {"MPIR_CVAR_CH4_PROGRESS_THROTTLE": "0", "OMPI_MCA_mpi_yield_when_idle": "0"}
-    )
+    spinning = yields({"MPIR_CVAR_CH4_PROGRESS_THROTTLE": "0", "OMPI_MCA_mpi_yield_when_idle": "0"})
     yielding = yields({})
     assert yielding > 2 * spinning + 1000, f"{yielding} yields; {spinning} without the options"

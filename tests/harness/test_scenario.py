@@ -8,6 +8,7 @@ import sys
 import time
 
 import pytest
+
 from harness import ScenarioFailed, scenario, wait_until
 
 
@@ -56,7 +57,9 @@ class test_an_error_on_one_rank_is_reported_with_its_rank:
         comm.Barrier()
 
     def check(jobs):
-        with pytest.raises(ScenarioFailed, match=r"writer rank 1:\n(.*\n)*.*LookupError: no such dataset"):
+        with pytest.raises(
+            ScenarioFailed, match=r"writer rank 1:\n(.*\n)*.*LookupError: no such dataset"
+        ):
             jobs.finish()
         outcome = jobs.outcome("writer")
         assert outcome.returncode != 0
@@ -148,9 +151,11 @@ def test_nothing_outlives_the_process_that_started_a_job(tmp_path):
     process = subprocess.Popen([sys.executable, "-c", starter])
     try:
         pids = wait_until(
-            lambda: (tmp_path / "pids").exists()
-            and len(lines := (tmp_path / "pids").read_text().split()) == 2
-            and lines
+            lambda: (
+                (tmp_path / "pids").exists()
+                and len(lines := (tmp_path / "pids").read_text().split()) == 2
+                and lines
+            )
         )
     finally:
         process.kill()

@@ -36,8 +36,7 @@ def test_find_package(prefix, launcher, tmp_path):
     run("cmake", "-G", "Ninja", "-S", EXAMPLE, "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", tmp_path)
     assert (
-        outputs_on_ranks(launcher, tmp_path / "slabs", 3)
-        == "3 ranks hold 8000 of 8000 elements\n"
+        outputs_on_ranks(launcher, tmp_path / "slabs", 3) == "3 ranks hold 8000 of 8000 elements\n"
     )
 
 
@@ -47,7 +46,16 @@ def test_another_minor_version_is_refused(prefix, tmp_path):
         "find_package(Fluvial 0.2 REQUIRED)\n"
     )
     result = subprocess.run(
-        ["cmake", "-G", "Ninja", "-S", tmp_path, "-B", tmp_path / "b", f"-DCMAKE_PREFIX_PATH={prefix}"],
+        [
+            "cmake",
+            "-G",
+            "Ninja",
+            "-S",
+            tmp_path,
+            "-B",
+            tmp_path / "b",
+            f"-DCMAKE_PREFIX_PATH={prefix}",
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -62,7 +70,6 @@ def test_pkg_config(prefix, launcher, tmp_path):
     compiler = os.environ.get("CXX", "c++")
     run(compiler, "-std=c++20", EXAMPLE / "slabs.cpp", "-o", tmp_path / "slabs", *flags)
     assert (
-        outputs_on_ranks(launcher, tmp_path / "slabs", 2)
-        == "2 ranks hold 8000 of 8000 elements\n"
+        outputs_on_ranks(launcher, tmp_path / "slabs", 2) == "2 ranks hold 8000 of 8000 elements\n"
     )
     assert run("pkg-config", "--modversion", "fluvial", env=env) == "0.1.0\n"

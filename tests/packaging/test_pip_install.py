@@ -34,7 +34,12 @@ def test_pip_install(tmp_path):
     installed = subprocess.run(
         [
             *(python, "-m", "pip", "install", "--no-deps", "--no-build-isolation", "--no-index"),
-            *("--disable-pip-version-check", "--config-settings", f"build-dir={tmp_path}/build", ROOT),
+            *(
+                "--disable-pip-version-check",
+                "--config-settings",
+                f"build-dir={tmp_path}/build",
+                ROOT,
+            ),
         ],
         # The compilers by the names that CMake finds, so that ccache knows what ./run has built.
         env={"CC": "cc", "CXX": "c++"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`./run lint`: format, lint, types and the rules of this code base; with --fix, format in place."""
+"""`./run lint`: format, lint, types and the rules of this code base."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ class Lint:
     def __init__(self) -> None:
         self.found: list[str] = []
 
-    def run(self, name: str, command: list[str | pathlib.Path], shown_as: dict[str, str] | None = None) -> None:
+    def run(
+        self, name: str, command: list[str | pathlib.Path], shown_as: dict[str, str] | None = None
+    ) -> None:
         """Run one linter; `shown_as` replaces paths in what it prints."""
         print(f"=== {name}", flush=True)
         result = subprocess.run(
@@ -37,16 +39,26 @@ class Lint:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./run lint", description=__doc__)
-    parser.add_argument("--fix", action="store_true", help="format in place and apply ruff's safe fixes")
+    parser.add_argument(
+        "--fix", action="store_true", help="format in place and apply ruff's safe fixes"
+    )
     parser.add_argument("--tidy", action="store_true", help="clang-tidy as well (minutes)")
     options = parser.parse_args()
 
     files = rules.sources(ROOT)
     cpp = [path for path in files if path.suffix in (".cpp", ".hpp")]
     lint = Lint()
-    lint.run("clang-format", [BIN / "clang-format", *(["-i"] if options.fix else ["--dry-run", "-Werror"]), *cpp])
-    lint.run("ruff check", [BIN / "ruff", "check", "--quiet", *(["--fix"] if options.fix else []), "."])
-    lint.run("ruff format", [BIN / "ruff", "format", "--quiet", *([] if options.fix else ["--diff"]), "."])
+    lint.run(
+        "clang-format",
+        [BIN / "clang-format", *(["-i"] if options.fix else ["--dry-run", "-Werror"]), *cpp],
+    )
+    lint.run(
+        "ruff check", [BIN / "ruff", "check", "--quiet", *(["--fix"] if options.fix else []), "."]
+    )
+    lint.run(
+        "ruff format",
+        [BIN / "ruff", "format", "--quiet", *([] if options.fix else ["--diff"]), "."],
+    )
     # Types are checked where the extension's stubs are: in the installed package.
     site = ROOT / ".build" / os.environ["FLUVIAL_FLAVOUR"] / "prefix" / "site"
     lint.run("mypy", [BIN / "mypy", site / "fluvial"], {f"{site.relative_to(ROOT)}/": "python/"})

@@ -23,7 +23,13 @@ BENEATH = {
 }
 # <mpi.h> belongs to src/fluvial/mpi; outside of src these need it: mains of MPI programs, and the
 # place where communicators cross from Python.
-MPI_ALLOWED = ("src/fluvial/mpi/", "cmake/mpi_test_main.cpp", "examples/", "bench/", "python/bindings/mpi.cpp")
+MPI_ALLOWED = (
+    "src/fluvial/mpi/",
+    "cmake/mpi_test_main.cpp",
+    "examples/",
+    "bench/",
+    "python/bindings/mpi.cpp",
+)
 
 _FORBIDDEN_STEMS = {"util", "utils", "helper", "helpers", "common", "misc", "internal"}
 _SNAKE_CASE = re.compile(r"_*[a-z][a-z0-9_]*")
@@ -45,8 +51,10 @@ def _is_code(path: pathlib.Path) -> bool:
 
 def license_named(path: pathlib.Path, text: str) -> Iterator[str]:
     """Each source file opens with its licence."""
-    if _is_code(path) and text.strip() and not any(
-        "SPDX-License-Identifier: Apache-2.0" in line for line in text.splitlines()[:2]
+    if (
+        _is_code(path)
+        and text.strip()
+        and not any("SPDX-License-Identifier: Apache-2.0" in line for line in text.splitlines()[:2])
     ):
         yield f"{path}:1: the first line is not 'SPDX-License-Identifier: Apache-2.0'"
 
@@ -105,7 +113,10 @@ def function_short(path: pathlib.Path, text: str) -> Iterator[str]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             if lines > FUNCTION_LINES_MAX:
-                yield f"{path}:{node.lineno}: {node.name} has {lines} lines (more than {FUNCTION_LINES_MAX})"
+                yield (
+                    f"{path}:{node.lineno}: {node.name} has {lines} lines "
+                    f"(more than {FUNCTION_LINES_MAX})"
+                )
 
 
 Rule = Callable[[pathlib.Path, str], Iterable[str]]
