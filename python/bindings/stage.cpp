@@ -17,14 +17,16 @@ using namespace nanobind::literals;
 namespace fluvial::python {
 namespace {
 
-using stage::ReadStep;
 using stage::Reader;
+using stage::ReadStep;
 using stage::StagedDataset;
 using stage::Writer;
 using stage::WriteStep;
 
-/// A NumPy array on memory that `owner` keeps alive; the strides of `view` are multiples of the element.
-nb::object share_with_numpy(const ArrayView& view, std::shared_ptr<const void> owner, bool writable) {
+/// A NumPy array on memory that `owner` keeps alive; the strides of `view` are multiples of the
+/// element.
+nb::object share_with_numpy(const ArrayView& view, std::shared_ptr<const void> owner,
+                            bool writable) {
     const Index item = static_cast<Index>(size_of(view.dtype));
     std::size_t shape[ndim_max];
     std::int64_t strides[ndim_max];
@@ -33,13 +35,16 @@ nb::object share_with_numpy(const ArrayView& view, std::shared_ptr<const void> o
         strides[axis] = view.strides[axis] / item;
     }
     auto* held = new std::shared_ptr<const void>(std::move(owner));
-    const nb::capsule capsule(held, [](void* p) noexcept { delete static_cast<std::shared_ptr<const void>*>(p); });
+    const nb::capsule capsule(
+        held, [](void* p) noexcept { delete static_cast<std::shared_ptr<const void>*>(p); });
     const auto ndim = static_cast<std::size_t>(view.ndim());
     void* data = const_cast<std::byte*>(view.data);
     if (writable) {
-        return nb::cast(nb::ndarray<nb::numpy>(data, ndim, shape, capsule, strides, dlpack_dtype(view.dtype)));
+        return nb::cast(
+            nb::ndarray<nb::numpy>(data, ndim, shape, capsule, strides, dlpack_dtype(view.dtype)));
     }
-    return nb::cast(nb::ndarray<nb::numpy, nb::ro>(data, ndim, shape, capsule, strides, dlpack_dtype(view.dtype)));
+    return nb::cast(nb::ndarray<nb::numpy, nb::ro>(data, ndim, shape, capsule, strides,
+                                                   dlpack_dtype(view.dtype)));
 }
 
 /// Start, count and stride, three tuples, from Python.
@@ -47,18 +52,21 @@ std::optional<Selection> to_selection(nb::handle selection) {
     if (selection.is_none()) {
         return std::nullopt;
     }
-    return Selection{to_coordinates(selection[0]), to_coordinates(selection[1]), to_coordinates(selection[2])};
+    return Selection{to_coordinates(selection[0]), to_coordinates(selection[1]),
+                     to_coordinates(selection[2])};
 }
 
-/// The user's communicator by its Fortran handle; none: serial. Duplicated for one open, or for a reader's life.
+/// The user's communicator by its Fortran handle; none: serial. Duplicated for one open, or for a
+/// reader's life.
 mpi::Comm to_comm(std::optional<long> handle) {
     return handle ? mpi::Comm::from_fortran(*handle) : mpi::Comm();
 }
 
 /// A reader with the communicator over which its reductions run.
 class CommReader {
-public:
-    CommReader(const std::string& name, std::optional<long> handle, const stage::ReaderOptions& options)
+  public:
+    CommReader(const std::string& name, std::optional<long> handle,
+               const stage::ReaderOptions& options)
         : comm_(to_comm(handle)), reader_([&] {
               try {
                   return Reader(name, comm_, options);
@@ -82,7 +90,7 @@ public:
         return comm_;
     }
 
-private:
+  private:
     mpi::Comm comm_;
     bool closed_ = false;
     Reader reader_;
@@ -122,13 +130,15 @@ nb::dict stats_of(const stage::ReaderStats& s) {
     return d;
 }
 
-nb::dict reduce(CommReader& reader, const ReadStep& step, std::vector<std::string> datasets, nb::handle entries,
-                nb::handle selection, std::vector<int> over, nb::handle weights, nb::handle mask, bool local) {
+nb::dict reduce(CommReader& reader, const ReadStep& step, std::vector<std::string> datasets,
+                nb::handle entries, nb::handle selection, std::vector<int> over, nb::handle weights,
+                nb::handle mask, bool local) {
     std::optional<BorrowedArray> weights_array, mask_array;
-    stage::ReduceRequest request{std::move(datasets), {}, to_selection(selection), std::move(over), {}, {}};
+    stage::ReduceRequest request{std::move(datasets), {}, to_selection(selection),
+                                 std::move(over),     {}, {}};
     for (const nb::handle entry : entries) {
-        request.entries.push_back(
-            {nb::cast<std::string>(entry[0]), to_operator(entry[1]), nb::cast<std::vector<int>>(entry[2])});
+        request.entries.push_back({nb::cast<std::string>(entry[0]), to_operator(entry[1]),
+                                   nb::cast<std::vector<int>>(entry[2])});
     }
     if (!weights.is_none()) {
         request.weights = weights_array.emplace(weights).view();
@@ -156,11 +166,12 @@ void bind_writer(nb::module_& m) {
         .def_prop_ro("accepted", &WriteStep::accepted)
         .def(
             "put",
-            [](WriteStep& step, const std::string& name, nb::handle array, nb::handle offset, nb::handle shape,
-               const Attributes& attributes) {
+            [](WriteStep& step, const std::string& name, nb::handle array, nb::handle offset,
+               nb::handle shape, const Attributes& attributes) {
                 const BorrowedArray data(array);
                 const Coordinates& extent = data.view().extent;
-                const Coordinates at = offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset);
+                const Coordinates at =
+                    offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset);
                 const Coordinates global = shape.is_none() ? extent : to_coordinates(shape);
                 const nb::gil_scoped_release release;
                 step.put(name, data.view(), at, global, attributes);
@@ -168,10 +179,12 @@ void bind_writer(nb::module_& m) {
             "name"_a, "array"_a, "offset"_a.none(), "shape"_a.none(), "attributes"_a)
         .def(
             "span",
-            [](WriteStep& step, const std::string& name, const std::string& dtype, nb::handle count, nb::handle offset,
-               nb::handle shape, const Attributes& attributes) {
+            [](WriteStep& step, const std::string& name, const std::string& dtype, nb::handle count,
+               nb::handle offset, nb::handle shape, const Attributes& attributes) {
                 const Coordinates extent = to_coordinates(count);
-                const Region region{offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset), extent};
+                const Region region{
+                    offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset),
+                    extent};
                 const Coordinates global = shape.is_none() ? extent : to_coordinates(shape);
                 MutableArrayView view;
                 {
@@ -187,12 +200,20 @@ void bind_writer(nb::module_& m) {
     nb::class_<Writer>(m, "Writer")
         .def(
             "__init__",
-            [](Writer* self, const std::string& name, std::optional<long> handle, std::int64_t queue_steps,
-               std::int64_t queue_bytes, const std::string& full, const std::string& on_stalled_reader, int readers,
-               const std::string& directory, double rendezvous_timeout, double step_timeout, double stall_timeout) {
-                const stage::WriterOptions options{queue_steps, queue_bytes, stage::full_policy_from_name(full),
-                                                   stage::stalled_policy_from_name(on_stalled_reader), readers,
-                                                   directory, rendezvous_timeout, step_timeout, stall_timeout};
+            [](Writer* self, const std::string& name, std::optional<long> handle,
+               std::int64_t queue_steps, std::int64_t queue_bytes, const std::string& full,
+               const std::string& on_stalled_reader, int readers, const std::string& directory,
+               double rendezvous_timeout, double step_timeout, double stall_timeout) {
+                const stage::WriterOptions options{
+                    queue_steps,
+                    queue_bytes,
+                    stage::full_policy_from_name(full),
+                    stage::stalled_policy_from_name(on_stalled_reader),
+                    readers,
+                    directory,
+                    rendezvous_timeout,
+                    step_timeout,
+                    stall_timeout};
                 const nb::gil_scoped_release release;
                 mpi::Comm comm = to_comm(handle);
                 try {
@@ -203,10 +224,12 @@ void bind_writer(nb::module_& m) {
                 }
                 comm.close();
             },
-            nb::kw_only(), "name"_a, "comm"_a.none(), "queue_steps"_a, "queue_bytes"_a, "full"_a, "on_stalled_reader"_a,
-            "readers"_a, "directory"_a, "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a)
+            nb::kw_only(), "name"_a, "comm"_a.none(), "queue_steps"_a, "queue_bytes"_a, "full"_a,
+            "on_stalled_reader"_a, "readers"_a, "directory"_a, "rendezvous_timeout"_a,
+            "step_timeout"_a, "stall_timeout"_a)
         .def("set_attributes", &Writer::set_attributes)
-        .def("begin_step", &Writer::begin_step, "attributes"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def("begin_step", &Writer::begin_step, "attributes"_a,
+             nb::call_guard<nb::gil_scoped_release>())
         .def("close", &Writer::close, nb::call_guard<nb::gil_scoped_release>())
         .def("abort", &Writer::abort, "why"_a, nb::call_guard<nb::gil_scoped_release>())
         .def_prop_ro("stats", [](const Writer& writer) { return stats_of(writer.stats()); })
@@ -216,15 +239,16 @@ void bind_writer(nb::module_& m) {
 void bind_reader(nb::module_& m) {
     nb::class_<StagedDataset>(m, "StagedDataset")
         .def_prop_ro("name", &StagedDataset::name)
-        .def_prop_ro("dtype", [](const StagedDataset& d) { return std::string(name_of(d.dtype())); })
+        .def_prop_ro("dtype",
+                     [](const StagedDataset& d) { return std::string(name_of(d.dtype())); })
         .def_prop_ro("shape", [](const StagedDataset& d) { return to_tuple(d.shape()); })
         .def_prop_ro("attributes", &StagedDataset::attributes)
         .def_prop_ro("chunks",
                      [](const StagedDataset& d) {
                          nb::list out;
                          for (const stage::Chunk& chunk : d.chunks()) {
-                             out.append(nb::make_tuple(to_tuple(chunk.region.offset), to_tuple(chunk.region.extent),
-                                                       chunk.rank));
+                             out.append(nb::make_tuple(to_tuple(chunk.region.offset),
+                                                       to_tuple(chunk.region.extent), chunk.rank));
                          }
                          return out;
                      })
@@ -253,20 +277,22 @@ void bind_reader(nb::module_& m) {
     nb::class_<CommReader>(m, "Reader")
         .def(
             "__init__",
-            [](CommReader* self, const std::string& name, std::optional<long> handle, const std::string& start,
-               const std::string& directory, double rendezvous_timeout, double step_timeout, double stall_timeout) {
-                const stage::ReaderOptions options{stage::start_from_name(start), directory, rendezvous_timeout,
-                                                   step_timeout, stall_timeout};
+            [](CommReader* self, const std::string& name, std::optional<long> handle,
+               const std::string& start, const std::string& directory, double rendezvous_timeout,
+               double step_timeout, double stall_timeout) {
+                const stage::ReaderOptions options{stage::start_from_name(start), directory,
+                                                   rendezvous_timeout, step_timeout, stall_timeout};
                 const nb::gil_scoped_release release;
                 new (self) CommReader(name, handle, options);
             },
-            nb::kw_only(), "name"_a, "comm"_a.none(), "start"_a, "directory"_a, "rendezvous_timeout"_a,
-            "step_timeout"_a, "stall_timeout"_a)
+            nb::kw_only(), "name"_a, "comm"_a.none(), "start"_a, "directory"_a,
+            "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a)
         .def(
-            "next", [](CommReader& r) { return r.reader().next(); }, nb::call_guard<nb::gil_scoped_release>())
+            "next", [](CommReader& r) { return r.reader().next(); },
+            nb::call_guard<nb::gil_scoped_release>())
         .def("close", &CommReader::close, nb::call_guard<nb::gil_scoped_release>())
-        .def("reduce", &reduce, "step"_a, "datasets"_a, "entries"_a, "selection"_a.none(), "over"_a, "weights"_a.none(),
-             "mask"_a.none(), "local"_a)
+        .def("reduce", &reduce, "step"_a, "datasets"_a, "entries"_a, "selection"_a.none(), "over"_a,
+             "weights"_a.none(), "mask"_a.none(), "local"_a)
         .def_prop_ro("attributes", [](CommReader& r) { return r.reader().attributes(); })
         .def_prop_ro("host", [](CommReader& r) { return r.reader().host(); })
         .def_prop_ro("stats", [](CommReader& r) { return stats_of(r.reader().stats()); });

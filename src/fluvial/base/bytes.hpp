@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Little binary messages: appended on one side, taken off with bounds checks on the other. Host byte order: both
-/// sides are on one host, or have agreed on it before.
+/// Little binary messages: appended on one side, taken off with bounds checks on the other. Host
+/// byte order: both sides are on one host, or have agreed on it before.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace fluvial {
 using Bytes = std::vector<std::byte>;
 
 class ByteWriter {
-public:
+  public:
     template <class T>
         requires std::is_trivially_copyable_v<T>
     void put(const T& value) {
@@ -44,12 +44,12 @@ public:
     Bytes take() { return std::move(bytes_); }
     void clear() { bytes_.clear(); }
 
-private:
+  private:
     Bytes bytes_;
 };
 
 class ByteReader {
-public:
+  public:
     explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}
 
     template <class T>
@@ -82,7 +82,7 @@ public:
     }
     bool done() const { return rest_.empty(); }
 
-private:
+  private:
     const std::byte* need(std::uint64_t bytes) {
         if (bytes > rest_.size()) {
             truncated(bytes);
@@ -92,8 +92,9 @@ private:
         return at;
     }
     [[noreturn]] void truncated(std::uint64_t wanted) const {
-        throw Error(Problem{"a message is truncated or corrupt", text(rest_.size(), " bytes left, ", wanted, " needed"),
-                            "", "Check that both jobs use the same version of Fluvial"});
+        throw Error(Problem{"a message is truncated or corrupt",
+                            text(rest_.size(), " bytes left, ", wanted, " needed"), "",
+                            "Check that both jobs use the same version of Fluvial"});
     }
 
     std::span<const std::byte> rest_;

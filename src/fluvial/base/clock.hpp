@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Monotonic time in nanoseconds, comparable between the processes of one host (CLOCK_MONOTONIC), and deadlines.
+/// Monotonic time in nanoseconds, comparable between the processes of one host (CLOCK_MONOTONIC),
+/// and deadlines.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +17,13 @@ inline std::int64_t now_ns() {
 
 /// A point in time after which a blocking call gives up.
 class Deadline {
-public:
+  public:
     explicit Deadline(double timeout_s)
         : end_ns_(now_ns() + static_cast<std::int64_t>(std::min(timeout_s, 1e9) * 1e9)) {}
     std::int64_t left_ns() const { return std::max<std::int64_t>(0, end_ns_ - now_ns()); }
     bool passed() const { return left_ns() == 0; }
 
-private:
+  private:
     std::int64_t end_ns_;
 };
 

@@ -45,7 +45,8 @@ void throw_error(std::string_view kind, const std::string& message) {
 }
 
 void throw_errno(const std::string& what, int error_number, const std::string& remedy) {
-    throw SystemError(Problem{what, text(std::strerror(error_number), " (errno ", error_number, ")"), "", remedy});
+    throw SystemError(Problem{
+        what, text(std::strerror(error_number), " (errno ", error_number, ")"), "", remedy});
 }
 
 }  // namespace fluvial

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Errors that the world or the caller caused: each says what went wrong, the value seen, what is allowed and what
-/// to try next. Our own bugs are assertions (base/assert.hpp), not exceptions.
+/// Errors that the world or the caller caused: each says what went wrong, the value seen, what is
+/// allowed and what to try next. Our own bugs are assertions (base/assert.hpp), not exceptions.
 #pragma once
 
 #include <sstream>
@@ -22,18 +22,18 @@ struct Problem {
 std::string describe_problem(const Problem& problem);
 
 class Error : public std::runtime_error {
-public:
+  public:
     explicit Error(const Problem& problem) : std::runtime_error(describe_problem(problem)) {}
     explicit Error(const std::string& message) : std::runtime_error(message) {}
     /// Name of the class, which lets an error cross ranks and be rethrown there as the same type.
     virtual const char* kind() const noexcept { return "Error"; }
 };
 
-#define FLUVIAL_ERROR(Name, Base)                                       \
-    class Name : public Base {                                          \
-    public:                                                             \
-        using Base::Base;                                               \
-        const char* kind() const noexcept override { return #Name; }    \
+#define FLUVIAL_ERROR(Name, Base)                                    \
+    class Name : public Base {                                       \
+      public:                                                        \
+        using Base::Base;                                            \
+        const char* kind() const noexcept override { return #Name; } \
     }
 
 FLUVIAL_ERROR(InvalidArgument, Error);  ///< a value that the call cannot accept
@@ -46,11 +46,13 @@ FLUVIAL_ERROR(SystemError, Error);      ///< the operating system or MPI refused
 
 #undef FLUVIAL_ERROR
 
-/// Throws the class that `kind` names (as Error::kind gives it) with `message`; Error for an unknown name.
+/// Throws the class that `kind` names (as Error::kind gives it) with `message`; Error for an
+/// unknown name.
 [[noreturn]] void throw_error(std::string_view kind, const std::string& message);
 
 /// SystemError with `what`, errno's text and number, and a remedy.
-[[noreturn]] void throw_errno(const std::string& what, int error_number, const std::string& remedy = "");
+[[noreturn]] void throw_errno(const std::string& what, int error_number,
+                              const std::string& remedy = "");
 
 /// Concatenates anything that can be streamed.
 template <class... Parts>

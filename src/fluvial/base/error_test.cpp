@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/base/error.hpp"
 
-#include <doctest/doctest.h>
-
 #include <cerrno>
+
+#include <doctest/doctest.h>
 
 using namespace fluvial;
 
 TEST_CASE("a problem names value, allowed range and remedy") {
-    const InvalidArgument error(Problem{"queue_steps is out of range", "0", "1 to 1024", "Pass queue_steps=4"});
-    CHECK(std::string(error.what()) == "queue_steps is out of range: got 0; allowed: 1 to 1024. Pass queue_steps=4");
+    const InvalidArgument error(
+        Problem{"queue_steps is out of range", "0", "1 to 1024", "Pass queue_steps=4"});
+    CHECK(std::string(error.what()) ==
+          "queue_steps is out of range: got 0; allowed: 1 to 1024. Pass queue_steps=4");
 }
 
 TEST_CASE("an error keeps its class when it is rethrown from its kind") {
@@ -32,7 +34,9 @@ TEST_CASE("an error keeps its class when it is rethrown from its kind") {
 }
 
 TEST_CASE("errno becomes a readable message") {
-    CHECK_THROWS_WITH_AS(throw_errno("cannot open the contact file", ENOENT, "Start the writer first"),
-                         "cannot open the contact file: got No such file or directory (errno 2). Start the writer first",
-                         SystemError);
+    CHECK_THROWS_WITH_AS(
+        throw_errno("cannot open the contact file", ENOENT, "Start the writer first"),
+        "cannot open the contact file: got No such file or directory (errno 2). Start the writer "
+        "first",
+        SystemError);
 }

@@ -6,8 +6,8 @@
 
 namespace fluvial {
 
-/// `check` is called about ten times a second by every call that blocks; what it throws ends the wait. Set once, at
-/// load time, before any thread waits.
+/// `check` is called about ten times a second by every call that blocks; what it throws ends the
+/// wait. Set once, at load time, before any thread waits.
 void set_interrupt_check(std::function<void()> check);
 void check_interrupt();
 

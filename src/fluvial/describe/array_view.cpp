@@ -8,7 +8,8 @@
 namespace fluvial {
 namespace {
 
-/// One axis of a copy, after neighbouring axes that are contiguous with each other on both sides were fused.
+/// One axis of a copy, after neighbouring axes that are contiguous with each other on both sides
+/// were fused.
 struct Loop {
     Index count;
     Index from_stride;
@@ -25,19 +26,26 @@ void copy_line(const std::byte* from, std::byte* to, const Loop& line) {
 /// The innermost axis, `element` bytes a piece.
 void copy_innermost(const std::byte* from, std::byte* to, const Loop& line, Index element) {
     switch (element) {
-        case 1: return copy_line<1>(from, to, line);
-        case 2: return copy_line<2>(from, to, line);
-        case 4: return copy_line<4>(from, to, line);
-        case 8: return copy_line<8>(from, to, line);
-        case 16: return copy_line<16>(from, to, line);
+        case 1:
+            return copy_line<1>(from, to, line);
+        case 2:
+            return copy_line<2>(from, to, line);
+        case 4:
+            return copy_line<4>(from, to, line);
+        case 8:
+            return copy_line<8>(from, to, line);
+        case 16:
+            return copy_line<16>(from, to, line);
         default:
             for (Index i = 0; i < line.count; ++i) {
-                std::memcpy(to + i * line.to_stride, from + i * line.from_stride, static_cast<std::size_t>(element));
+                std::memcpy(to + i * line.to_stride, from + i * line.from_stride,
+                            static_cast<std::size_t>(element));
             }
     }
 }
 
-/// Fused loops, innermost first; `element` grows while the innermost axes are contiguous on both sides.
+/// Fused loops, innermost first; `element` grows while the innermost axes are contiguous on both
+/// sides.
 int fuse(const ArrayView& from, const MutableArrayView& to, Loop* loops, Index& element) {
     int depth = 0;
     for (int axis = from.ndim() - 1; axis >= 0; --axis) {
@@ -47,7 +55,8 @@ int fuse(const ArrayView& from, const MutableArrayView& to, Loop* loops, Index& 
         }
         if (depth == 0 && next.from_stride == element && next.to_stride == element) {
             element *= next.count;
-        } else if (depth > 0 && next.from_stride == loops[depth - 1].from_stride * loops[depth - 1].count &&
+        } else if (depth > 0 &&
+                   next.from_stride == loops[depth - 1].from_stride * loops[depth - 1].count &&
                    next.to_stride == loops[depth - 1].to_stride * loops[depth - 1].count) {
             loops[depth - 1].count *= next.count;
         } else {
@@ -57,7 +66,8 @@ int fuse(const ArrayView& from, const MutableArrayView& to, Loop* loops, Index& 
     return depth;
 }
 
-void copy_nested(const std::byte* from, std::byte* to, const Loop* loops, int depth, Index element) {
+void copy_nested(const std::byte* from, std::byte* to, const Loop* loops, int depth,
+                 Index element) {
     if (depth == 0) {
         std::memcpy(to, from, static_cast<std::size_t>(element));
     } else if (depth == 1) {
@@ -65,7 +75,8 @@ void copy_nested(const std::byte* from, std::byte* to, const Loop* loops, int de
     } else {
         const Loop& outer = loops[depth - 1];
         for (Index i = 0; i < outer.count; ++i) {
-            copy_nested(from + i * outer.from_stride, to + i * outer.to_stride, loops, depth - 1, element);
+            copy_nested(from + i * outer.from_stride, to + i * outer.to_stride, loops, depth - 1,
+                        element);
         }
     }
 }
@@ -127,9 +138,10 @@ ArrayView every(const ArrayView& view, const Coordinates& step) {
 
 void copy(const ArrayView& from, const MutableArrayView& to) {
     if (from.dtype != to.dtype || !(from.extent == to.extent)) {
-        throw InvalidArgument(Problem{"cannot copy between these arrays",
-                                      text(name_of(from.dtype), from.extent, " into ", name_of(to.dtype), to.extent),
-                                      "equal dtypes and extents", "Convert or slice one of them"});
+        throw InvalidArgument(
+            Problem{"cannot copy between these arrays",
+                    text(name_of(from.dtype), from.extent, " into ", name_of(to.dtype), to.extent),
+                    "equal dtypes and extents", "Convert or slice one of them"});
     }
     if (from.size() == 0) {
         return;

@@ -27,8 +27,12 @@ struct ArrayView {
           dtype(type),
           extent(shape),
           strides(contiguous_strides(shape, size_of(type))) {}
-    ArrayView(const void* bytes, DType type, const Coordinates& shape, const Coordinates& byte_strides)
-        : data(static_cast<const std::byte*>(bytes)), dtype(type), extent(shape), strides(byte_strides) {}
+    ArrayView(const void* bytes, DType type, const Coordinates& shape,
+              const Coordinates& byte_strides)
+        : data(static_cast<const std::byte*>(bytes)),
+          dtype(type),
+          extent(shape),
+          strides(byte_strides) {}
 
     int ndim() const { return extent.size(); }
     Index size() const { return volume_of(extent); }
@@ -51,8 +55,8 @@ MutableArrayView subview(const MutableArrayView& view, const Region& inside);
 /// Every step[axis]-th element along each axis, starting with the first; steps are positive.
 ArrayView every(const ArrayView& view, const Coordinates& step);
 
-/// Copies element by element; extents and dtypes must be equal. Runs that are contiguous on both sides are moved by
-/// one memcpy, whatever the number of axes they span. The two must not overlap.
+/// Copies element by element; extents and dtypes must be equal. Runs that are contiguous on both
+/// sides are moved by one memcpy, whatever the number of axes they span. The two must not overlap.
 void copy(const ArrayView& from, const MutableArrayView& to);
 
 }  // namespace fluvial

@@ -23,12 +23,18 @@ void encode_value(ByteWriter& out, const T& value) {
 Attribute decode_value(ByteReader& in) {
     const auto alternative = in.get<std::uint8_t>();
     switch (alternative) {
-        case 0: return in.get<std::uint8_t>() != 0;
-        case 1: return in.get<std::int64_t>();
-        case 2: return in.get<double>();
-        case 3: return in.get_string();
-        case 4: return in.get_vector<std::int64_t>();
-        case 5: return in.get_vector<double>();
+        case 0:
+            return in.get<std::uint8_t>() != 0;
+        case 1:
+            return in.get<std::int64_t>();
+        case 2:
+            return in.get<double>();
+        case 3:
+            return in.get_string();
+        case 4:
+            return in.get_vector<std::int64_t>();
+        case 5:
+            return in.get_vector<double>();
         case 6: {
             std::vector<std::string> strings;
             for (auto left = in.get<std::uint64_t>(); left > 0; --left) {
@@ -37,8 +43,8 @@ Attribute decode_value(ByteReader& in) {
             return strings;
         }
         default:
-            throw Error(Problem{"an attribute has an unknown type", text(int{alternative}), "0 to 6",
-                                "Check that both jobs use the same version of Fluvial"});
+            throw Error(Problem{"an attribute has an unknown type", text(int{alternative}),
+                                "0 to 6", "Check that both jobs use the same version of Fluvial"});
     }
 }
 

@@ -13,8 +13,8 @@
 namespace fluvial {
 
 /// The order of the alternatives is part of the staging format: append only.
-using Attribute = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<double>,
-                               std::vector<std::string>>;
+using Attribute = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
+                               std::vector<double>, std::vector<std::string>>;
 using Attributes = std::map<std::string, Attribute>;
 
 void encode(ByteWriter& out, const Attributes& attributes);

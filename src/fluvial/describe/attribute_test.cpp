@@ -54,8 +54,12 @@ TEST_CASE("NaN stays NaN") {
 }
 
 TEST_CASE("the numbers of the types are part of the format") {
-    const std::vector<Attribute> kinds = {false, std::int64_t{}, 0.0, std::string(),
-                                          std::vector<std::int64_t>{}, std::vector<double>{},
+    const std::vector<Attribute> kinds = {false,
+                                          std::int64_t{},
+                                          0.0,
+                                          std::string(),
+                                          std::vector<std::int64_t>{},
+                                          std::vector<double>{},
                                           std::vector<std::string>{}};
     for (std::size_t number = 0; number < kinds.size(); ++number) {
         // count (4 bytes), name length (8), name "a" (1), number
@@ -67,7 +71,8 @@ TEST_CASE("an unknown type is named") {
     Bytes bytes = encoded({{"a", true}});
     bytes[13] = std::byte{7};
     ByteReader in(bytes);
-    CHECK_THROWS_WITH_AS(decode_attributes(in), doctest::Contains("unknown type: got 7; allowed: 0 to 6"), Error);
+    CHECK_THROWS_WITH_AS(decode_attributes(in),
+                         doctest::Contains("unknown type: got 7; allowed: 0 to 6"), Error);
 }
 
 TEST_CASE("corrupt attributes are an error or other attributes, never a crash") {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A short vector of 64-bit integers with its storage inside: offsets, extents, strides and coordinates of n-d data.
+/// A short vector of 64-bit integers with its storage inside: offsets, extents, strides and
+/// coordinates of n-d data.
 #pragma once
 
 #include <algorithm>
@@ -19,16 +20,19 @@ using Index = std::int64_t;
 inline constexpr int ndim_max = 16;
 
 class Coordinates {
-public:
+  public:
     Coordinates() = default;
-    Coordinates(std::initializer_list<Index> values) : Coordinates(std::span(values.begin(), values.size())) {}
-    explicit Coordinates(std::span<const Index> values) : Coordinates(static_cast<int>(values.size()), 0) {
+    Coordinates(std::initializer_list<Index> values)
+        : Coordinates(std::span(values.begin(), values.size())) {}
+    explicit Coordinates(std::span<const Index> values)
+        : Coordinates(static_cast<int>(values.size()), 0) {
         std::copy(values.begin(), values.end(), values_);
     }
     /// `ndim` entries of `value`. Throws InvalidArgument above ndim_max.
     Coordinates(int ndim, Index value) : size_(ndim) {
         if (ndim < 0 || ndim > ndim_max) {
-            throw InvalidArgument(Problem{"too many dimensions", text(ndim), text("0 to ", ndim_max),
+            throw InvalidArgument(Problem{"too many dimensions", text(ndim),
+                                          text("0 to ", ndim_max),
                                           "Reshape the array to fewer dimensions"});
         }
         std::fill_n(values_, ndim, value);
@@ -62,13 +66,13 @@ public:
         return out << (c.size() == 1 ? ",)" : ")");
     }
 
-private:
+  private:
     int size_ = 0;
     Index values_[ndim_max] = {};
 };
 
-/// Product of the entries (1 for none): the number of elements of an extent. Throws InvalidArgument when negative
-/// entries are present or the product does not fit in 63 bits.
+/// Product of the entries (1 for none): the number of elements of an extent. Throws InvalidArgument
+/// when negative entries are present or the product does not fit in 63 bits.
 Index volume_of(const Coordinates& extent);
 
 }  // namespace fluvial

@@ -28,12 +28,14 @@ DType dtype_from_name(std::string_view name) {
         }
         allowed += (i == 0 ? "" : ", ") + std::string(names[i]);
     }
-    throw InvalidArgument(Problem{"unsupported dtype", text("'", name, "'"), allowed, "Convert the array first"});
+    throw InvalidArgument(
+        Problem{"unsupported dtype", text("'", name, "'"), allowed, "Convert the array first"});
 }
 
 DType dtype_from_number(int number) {
     if (number < 0 || number >= dtype_count) {
-        throw InvalidArgument(Problem{"unknown dtype number", text(number), text("0 to ", dtype_count - 1), ""});
+        throw InvalidArgument(
+            Problem{"unknown dtype number", text(number), text("0 to ", dtype_count - 1), ""});
     }
     return static_cast<DType>(number);
 }

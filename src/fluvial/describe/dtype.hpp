@@ -17,10 +17,19 @@ namespace fluvial {
 
 /// The order is part of the staging format: append only.
 enum class DType : std::uint8_t {
-    Int8, Int16, Int32, Int64,
-    UInt8, UInt16, UInt32, UInt64,
-    Float16, Float32, Float64,
-    Complex64, Complex128,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    UInt8,
+    UInt16,
+    UInt32,
+    UInt64,
+    Float16,
+    Float32,
+    Float64,
+    Complex64,
+    Complex128,
 };
 
 inline constexpr int dtype_count = 13;
@@ -34,10 +43,18 @@ DType dtype_from_name(std::string_view name);
 /// The dtype with this number in the staging format. Throws InvalidArgument when there is none.
 DType dtype_from_number(int number);
 
-constexpr bool is_signed_integer(DType d) { return d <= DType::Int64; }
-constexpr bool is_integer(DType d) { return d <= DType::UInt64; }
-constexpr bool is_floating(DType d) { return d >= DType::Float16 && d <= DType::Float64; }
-constexpr bool is_complex(DType d) { return d >= DType::Complex64; }
+constexpr bool is_signed_integer(DType d) {
+    return d <= DType::Int64;
+}
+constexpr bool is_integer(DType d) {
+    return d <= DType::UInt64;
+}
+constexpr bool is_floating(DType d) {
+    return d >= DType::Float16 && d <= DType::Float64;
+}
+constexpr bool is_complex(DType d) {
+    return d >= DType::Complex64;
+}
 
 template <class T>
 constexpr DType dtype_of() {
@@ -61,21 +78,35 @@ constexpr DType dtype_of() {
 template <class F>
 decltype(auto) dispatch(DType dtype, F&& f) {
     switch (dtype) {
-        case DType::Int8: return f.template operator()<std::int8_t>();
-        case DType::Int16: return f.template operator()<std::int16_t>();
-        case DType::Int32: return f.template operator()<std::int32_t>();
-        case DType::Int64: return f.template operator()<std::int64_t>();
-        case DType::UInt8: return f.template operator()<std::uint8_t>();
-        case DType::UInt16: return f.template operator()<std::uint16_t>();
-        case DType::UInt32: return f.template operator()<std::uint32_t>();
-        case DType::UInt64: return f.template operator()<std::uint64_t>();
-        case DType::Float16: return f.template operator()<Half>();
-        case DType::Float32: return f.template operator()<float>();
-        case DType::Float64: return f.template operator()<double>();
-        case DType::Complex64: return f.template operator()<std::complex<float>>();
-        case DType::Complex128: return f.template operator()<std::complex<double>>();
+        case DType::Int8:
+            return f.template operator()<std::int8_t>();
+        case DType::Int16:
+            return f.template operator()<std::int16_t>();
+        case DType::Int32:
+            return f.template operator()<std::int32_t>();
+        case DType::Int64:
+            return f.template operator()<std::int64_t>();
+        case DType::UInt8:
+            return f.template operator()<std::uint8_t>();
+        case DType::UInt16:
+            return f.template operator()<std::uint16_t>();
+        case DType::UInt32:
+            return f.template operator()<std::uint32_t>();
+        case DType::UInt64:
+            return f.template operator()<std::uint64_t>();
+        case DType::Float16:
+            return f.template operator()<Half>();
+        case DType::Float32:
+            return f.template operator()<float>();
+        case DType::Float64:
+            return f.template operator()<double>();
+        case DType::Complex64:
+            return f.template operator()<std::complex<float>>();
+        case DType::Complex128:
+            return f.template operator()<std::complex<double>>();
     }
-    throw InvalidArgument(Problem{"unknown dtype", text(static_cast<int>(dtype)), text("0 to ", dtype_count - 1), ""});
+    throw InvalidArgument(Problem{"unknown dtype", text(static_cast<int>(dtype)),
+                                  text("0 to ", dtype_count - 1), ""});
 }
 
 }  // namespace fluvial

@@ -16,7 +16,7 @@ struct Half {
     explicit operator double() const { return to_float(bits); }
     friend bool operator==(Half a, Half b) { return float(a) == float(b); }
 
-private:
+  private:
     static float to_float(std::uint16_t h) {
         const std::uint32_t sign = (h & 0x8000u) << 16;
         const std::uint32_t exponent = (h >> 10) & 0x1fu;
@@ -44,7 +44,8 @@ private:
         }
         if (magnitude < 0x38800000u) {  // subnormal half: let float addition do the rounding
             const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
-            return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
+            return static_cast<std::uint16_t>(
+                sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
         }
         const std::uint32_t odd = (magnitude >> 13) & 1u;
         return static_cast<std::uint16_t>(sign | ((magnitude + 0xc8000fffu + odd) >> 13));

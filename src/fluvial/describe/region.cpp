@@ -13,7 +13,8 @@ Index volume_of(const Coordinates& extent) {
     bool empty = false;
     for (const Index n : extent) {
         if (n < 0) {
-            throw InvalidArgument(Problem{"an extent is negative", text(extent), "0 or more along every axis", ""});
+            throw InvalidArgument(
+                Problem{"an extent is negative", text(extent), "0 or more along every axis", ""});
         }
         empty = empty || n == 0;
         overflow = __builtin_mul_overflow(volume, n, &volume) || overflow;
@@ -22,7 +23,8 @@ Index volume_of(const Coordinates& extent) {
         return 0;
     }
     if (overflow) {
-        throw InvalidArgument(Problem{"more elements than 64 bits can count", text(extent), "fewer than 2^63", ""});
+        throw InvalidArgument(
+            Problem{"more elements than 64 bits can count", text(extent), "fewer than 2^63", ""});
     }
     return volume;
 }
@@ -37,16 +39,17 @@ Region whole(const Coordinates& shape) {
 
 void check_inside(const Region& region, const Coordinates& shape, const std::string& what) {
     if (region.offset.size() != shape.size() || region.extent.size() != shape.size()) {
-        throw InvalidArgument(Problem{what + ": dimensions do not match the dataset's", text(region),
-                                      text(shape.size(), " dimensions, for the global shape ", shape),
-                                      "Give offset and extent one entry an axis"});
+        throw InvalidArgument(
+            Problem{what + ": dimensions do not match the dataset's", text(region),
+                    text(shape.size(), " dimensions, for the global shape ", shape),
+                    "Give offset and extent one entry an axis"});
     }
     for (int axis = 0; axis < shape.size(); ++axis) {
         const Index offset = region.offset[axis];
         const Index extent = region.extent[axis];
         if (offset < 0 || extent < 0 || offset > shape[axis] || extent > shape[axis] - offset) {
-            throw InvalidArgument(Problem{text(what, ": outside the dataset along axis ", axis), text(region),
-                                          text("within the global shape ", shape),
+            throw InvalidArgument(Problem{text(what, ": outside the dataset along axis ", axis),
+                                          text(region), text("within the global shape ", shape),
                                           "Check the offset, or enlarge the shape"});
         }
     }
@@ -74,7 +77,8 @@ std::optional<Region> intersect(const Region& a, const Region& b) {
     Region common = a;
     for (int axis = 0; axis < a.ndim(); ++axis) {
         const Index begin = std::max(a.offset[axis], b.offset[axis]);
-        const Index end = std::min(a.offset[axis] + a.extent[axis], b.offset[axis] + b.extent[axis]);
+        const Index end =
+            std::min(a.offset[axis] + a.extent[axis], b.offset[axis] + b.extent[axis]);
         if (begin >= end) {
             return std::nullopt;
         }
@@ -93,7 +97,8 @@ std::vector<Region> subtract(const Region& from, const Region& hole) {
         }
         return pieces;
     }
-    // Peel the slabs before and after the hole axis by axis; what is left shrinks to the hole itself.
+    // Peel the slabs before and after the hole axis by axis; what is left shrinks to the hole
+    // itself.
     Region rest = from;
     for (int axis = 0; axis < from.ndim(); ++axis) {
         const Index before = common->offset[axis] - rest.offset[axis];
@@ -102,7 +107,8 @@ std::vector<Region> subtract(const Region& from, const Region& hole) {
             slab.extent[axis] = before;
             pieces.push_back(slab);
         }
-        const Index after = rest.offset[axis] + rest.extent[axis] - common->offset[axis] - common->extent[axis];
+        const Index after =
+            rest.offset[axis] + rest.extent[axis] - common->offset[axis] - common->extent[axis];
         if (after > 0) {
             Region slab = rest;
             slab.offset[axis] = common->offset[axis] + common->extent[axis];
@@ -117,9 +123,11 @@ std::vector<Region> subtract(const Region& from, const Region& hole) {
 
 std::vector<Region> split(const Region& region, int parts, int axis) {
     if (parts < 1) {
-        throw InvalidArgument(Problem{"cannot split a region", text(parts, " parts"), "1 or more", ""});
+        throw InvalidArgument(
+            Problem{"cannot split a region", text(parts, " parts"), "1 or more", ""});
     }
-    if (region.ndim() == 0) {  // a scalar belongs to the first part; nothing can express an empty scalar region
+    if (region.ndim() ==
+        0) {  // a scalar belongs to the first part; nothing can express an empty scalar region
         return {region};
     }
     if (axis < 0 || axis >= region.ndim()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Axis-parallel boxes in the index space of a dataset (hyperslabs without stride) and their algebra.
+/// Axis-parallel boxes in the index space of a dataset (hyperslabs without stride) and their
+/// algebra.
 #pragma once
 
 #include <optional>
@@ -25,8 +26,8 @@ std::ostream& operator<<(std::ostream& out, const Region& region);
 /// The region that covers a dataset of this shape.
 Region whole(const Coordinates& shape);
 
-/// Throws InvalidArgument unless offset and extent have equal lengths, no entry is negative and the region lies in
-/// `shape`; `what` opens the message, e.g. "chunk of 'atoms/position/x'".
+/// Throws InvalidArgument unless offset and extent have equal lengths, no entry is negative and the
+/// region lies in `shape`; `what` opens the message, e.g. "chunk of 'atoms/position/x'".
 void check_inside(const Region& region, const Coordinates& shape, const std::string& what);
 
 bool contains(const Region& outer, const Region& inner);
@@ -38,8 +39,8 @@ std::optional<Region> intersect(const Region& a, const Region& b);
 /// `from` without `hole`, as at most 2 * ndim disjoint non-empty regions.
 std::vector<Region> subtract(const Region& from, const Region& hole);
 
-/// Cuts `region` along `axis` into `parts` regions whose extents differ by at most one, larger ones first. Parts
-/// beyond the extent are empty, so part i always belongs to rank i.
+/// Cuts `region` along `axis` into `parts` regions whose extents differ by at most one, larger ones
+/// first. Parts beyond the extent are empty, so part i always belongs to rank i.
 std::vector<Region> split(const Region& region, int parts, int axis = 0);
 
 /// Position of `point` in row-major (C) order over `shape`; inverse of coordinates_of.

@@ -16,16 +16,19 @@ Selection select(const Region& region) {
 }
 
 void check_inside(const Selection& selection, const Coordinates& shape, const std::string& what) {
-    if (selection.start.size() != selection.count.size() || selection.stride.size() != selection.count.size()) {
-        throw InvalidArgument(Problem{what + ": start, count and stride differ in length",
-                                      text(selection.start, ", ", selection.count, ", ", selection.stride),
-                                      "one entry an axis each", ""});
+    if (selection.start.size() != selection.count.size() ||
+        selection.stride.size() != selection.count.size()) {
+        throw InvalidArgument(
+            Problem{what + ": start, count and stride differ in length",
+                    text(selection.start, ", ", selection.count, ", ", selection.stride),
+                    "one entry an axis each", ""});
     }
     for (int axis = 0; axis < selection.ndim(); ++axis) {
         if (selection.stride[axis] < 1 || selection.count[axis] < 0) {
-            throw InvalidArgument(Problem{text(what, ": cannot select along axis ", axis),
-                                          text("count ", selection.count[axis], ", stride ", selection.stride[axis]),
-                                          "a count of 0 or more, a stride of 1 or more", ""});
+            throw InvalidArgument(
+                Problem{text(what, ": cannot select along axis ", axis),
+                        text("count ", selection.count[axis], ", stride ", selection.stride[axis]),
+                        "a count of 0 or more, a stride of 1 or more", ""});
         }
     }
     check_inside(selection.bounds(), shape, what);
@@ -38,7 +41,8 @@ std::optional<Region> selected_within(const Selection& selection, const Region& 
         const Index before = std::max<Index>(0, region.offset[axis] - selection.start[axis]);
         const Index behind = region.offset[axis] + region.extent[axis] - selection.start[axis];
         const Index first = (before + stride - 1) / stride;
-        const Index end = std::min(selection.count[axis], behind <= 0 ? 0 : (behind + stride - 1) / stride);
+        const Index end =
+            std::min(selection.count[axis], behind <= 0 ? 0 : (behind + stride - 1) / stride);
         if (first >= end) {
             return std::nullopt;
         }

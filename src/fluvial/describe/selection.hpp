@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a reader asks for: start, count and stride along each axis, as in HDF5 and netCDF hyperslabs.
+/// What a reader asks for: start, count and stride along each axis, as in HDF5 and netCDF
+/// hyperslabs.
 #pragma once
 
 #include <optional>
@@ -16,7 +17,9 @@ struct Selection {
     Coordinates stride;
 
     int ndim() const { return count.size(); }
-    bool is_dense() const { return std::all_of(stride.begin(), stride.end(), [](Index s) { return s == 1; }); }
+    bool is_dense() const {
+        return std::all_of(stride.begin(), stride.end(), [](Index s) { return s == 1; });
+    }
     /// The smallest region that holds all selected elements.
     Region bounds() const;
 };
@@ -27,8 +30,9 @@ Selection select(const Region& region);
 /// Throws InvalidArgument unless the selection lies in `shape` and its strides are positive.
 void check_inside(const Selection& selection, const Coordinates& shape, const std::string& what);
 
-/// The part of the selection inside `region`, in the selection's own index space (0 is its first element): element i
-/// of the result is element result.offset + i of the selection. None when nothing of it is inside.
+/// The part of the selection inside `region`, in the selection's own index space (0 is its first
+/// element): element i of the result is element result.offset + i of the selection. None when
+/// nothing of it is inside.
 std::optional<Region> selected_within(const Selection& selection, const Region& region);
 
 }  // namespace fluvial

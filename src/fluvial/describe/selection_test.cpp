@@ -78,7 +78,8 @@ TEST_CASE("what is selected within a region is what counting finds there") {
             expected.emplace_back();
             const auto all = positions(s, axis);
             for (std::size_t i = 0; i < all.size(); ++i) {
-                if (all[i] >= region.offset[axis] && all[i] < region.offset[axis] + region.extent[axis]) {
+                if (all[i] >= region.offset[axis] &&
+                    all[i] < region.offset[axis] + region.extent[axis]) {
                     expected.back().push_back(static_cast<Index>(i));
                 }
             }
@@ -122,14 +123,17 @@ TEST_CASE("a selection is inside a shape when each of its elements is") {
 TEST_CASE("what cannot be selected is named with the axis") {
     const Coordinates shape{4, 6};
     CHECK_THROWS_WITH_AS(check_inside(Selection{{0, 0}, {1, 1}, {1, 0}}, shape, "selection of 'x'"),
-                         doctest::Contains("selection of 'x': cannot select along axis 1"), InvalidArgument);
-    CHECK_THROWS_WITH_AS(check_inside(Selection{{0, 0}, {-1, 1}, {1, 1}}, shape, "selection of 'x'"),
-                         doctest::Contains("axis 0: got count -1"), InvalidArgument);
+                         doctest::Contains("selection of 'x': cannot select along axis 1"),
+                         InvalidArgument);
+    CHECK_THROWS_WITH_AS(
+        check_inside(Selection{{0, 0}, {-1, 1}, {1, 1}}, shape, "selection of 'x'"),
+        doctest::Contains("axis 0: got count -1"), InvalidArgument);
     CHECK_THROWS_AS(check_inside(Selection{{0}, {1}, {1, 1}}, shape, "s"), InvalidArgument);
     CHECK_THROWS_AS(check_inside(Selection{{0}, {1}, {1}}, shape, "s"), InvalidArgument);
     CHECK_THROWS_AS(check_inside(Selection{{-1, 0}, {1, 1}, {1, 1}}, shape, "s"), InvalidArgument);
     // The distance to the last element does not fit in 64 bits.
-    CHECK_THROWS_AS(check_inside(Selection{{0, 0}, {Index{1} << 62, 1}, {4, 1}}, shape, "s"), InvalidArgument);
+    CHECK_THROWS_AS(check_inside(Selection{{0, 0}, {Index{1} << 62, 1}, {4, 1}}, shape, "s"),
+                    InvalidArgument);
 }
 
 TEST_CASE("every element of a region, and of no dimension at all") {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/move/alive_lock.hpp"
 
-#include <fcntl.h>
-
 #include <cerrno>
 #include <string>
+
+#include <fcntl.h>
 
 #include "fluvial/base/error.hpp"
 
@@ -12,7 +12,7 @@ namespace fluvial::move {
 namespace {
 
 struct flock one_byte(std::int64_t byte) {
-    struct flock lock {};
+    struct flock lock{};
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
     lock.l_start = byte;
@@ -23,11 +23,13 @@ struct flock one_byte(std::int64_t byte) {
 }  // namespace
 
 AliveLock::AliveLock(const MemoryFile& file, std::int64_t byte) {
-    // A descriptor that was sent to us shares its open file description, and thereby its locks, with the sender.
+    // A descriptor that was sent to us shares its open file description, and thereby its locks,
+    // with the sender.
     const std::string path = text("/proc/self/fd/", file.descriptor());
     description_ = Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
     if (!description_.valid()) {
-        throw_errno("cannot reopen shared memory through " + path, errno, "Mount /proc in this container");
+        throw_errno("cannot reopen shared memory through " + path, errno,
+                    "Mount /proc in this container");
     }
     struct flock lock = one_byte(byte);
     if (::fcntl(description_.get(), F_OFD_SETLK, &lock) != 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Who is alive, as the kernel knows it: each participant locks one byte of a shared memory file; the lock goes with
-/// the last process that inherited it, whatever killed it. Unlike process ids this is exact across pid namespaces and
-/// cannot be confused by a recycled pid.
+/// Who is alive, as the kernel knows it: each participant locks one byte of a shared memory file;
+/// the lock goes with the last process that inherited it, whatever killed it. Unlike process ids
+/// this is exact across pid namespaces and cannot be confused by a recycled pid.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,16 @@
 namespace fluvial::move {
 
 class AliveLock {
-public:
+  public:
     AliveLock() = default;
-    /// Locks `byte` of the file (an open-file-description lock on a description of our own). Throws SystemError when
-    /// somebody else holds it.
+    /// Locks `byte` of the file (an open-file-description lock on a description of our own). Throws
+    /// SystemError when somebody else holds it.
     AliveLock(const MemoryFile& file, std::int64_t byte);
-    /// True while the participant that owns `byte` lives. Asked through a description that holds no lock on it.
+    /// True while the participant that owns `byte` lives. Asked through a description that holds no
+    /// lock on it.
     static bool held(const MemoryFile& file, std::int64_t byte);
 
-private:
+  private:
     Descriptor description_;
 };
 

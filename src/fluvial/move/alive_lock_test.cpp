@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/move/alive_lock.hpp"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <csignal>
 #include <optional>
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fluvial/base/error.hpp"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/move/local_socket.hpp"
 
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "fluvial/base/interrupt.hpp"
 
@@ -22,16 +22,19 @@ std::pair<sockaddr_un, socklen_t> abstract_address(const std::string& name) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     if (name.size() + 1 > sizeof address.sun_path) {
-        throw Error(Problem{"a socket name is too long", name, text(sizeof address.sun_path - 1, " bytes"), ""});
+        throw Error(Problem{"a socket name is too long", name,
+                            text(sizeof address.sun_path - 1, " bytes"), ""});
     }
-    std::memcpy(address.sun_path + 1, name.data(), name.size());  // the leading zero byte makes it abstract
+    std::memcpy(address.sun_path + 1, name.data(),
+                name.size());  // the leading zero byte makes it abstract
     return {address, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())};
 }
 
 Descriptor new_socket() {
     Descriptor descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     if (!descriptor.valid()) {
-        throw_errno("cannot create a local socket", errno, "Raise the limit on open files (ulimit -n)");
+        throw_errno("cannot create a local socket", errno,
+                    "Raise the limit on open files (ulimit -n)");
     }
     return descriptor;
 }
@@ -83,7 +86,8 @@ Bytes receive_packet(int fd, std::vector<Descriptor>& descriptors) {
     header.msg_controllen = sizeof control;
     const ssize_t got = uninterrupted([&] { return ::recvmsg(fd, &header, MSG_CMSG_CLOEXEC); });
     if (got <= 0) {
-        throw PeerLost(Problem{"the peer closed the connection", got < 0 ? std::strerror(errno) : "end of file", "", ""});
+        throw PeerLost(Problem{"the peer closed the connection",
+                               got < 0 ? std::strerror(errno) : "end of file", "", ""});
     }
     for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
         if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
@@ -96,8 +100,8 @@ Bytes receive_packet(int fd, std::vector<Descriptor>& descriptors) {
         }
     }
     if ((header.msg_flags & MSG_CTRUNC) != 0) {
-        throw SystemError(Problem{"descriptors of the peer did not arrive", "too many open files", "",
-                                  "Raise the limit on open files (ulimit -n)"});
+        throw SystemError(Problem{"descriptors of the peer did not arrive", "too many open files",
+                                  "", "Raise the limit on open files (ulimit -n)"});
     }
     bytes.resize(static_cast<std::size_t>(got));
     return bytes;
@@ -117,14 +121,15 @@ std::optional<LocalSocket> LocalSocket::connect(const std::string& address) {
     return LocalSocket(std::move(descriptor));
 }
 
-// On the wire: a packet with the number of descriptors in the message, then packets of at most descriptors_max of
-// them, each carrying one byte, and the payload in the first.
+// On the wire: a packet with the number of descriptors in the message, then packets of at most
+// descriptors_max of them, each carrying one byte, and the payload in the first.
 void LocalSocket::send(std::span<const std::byte> bytes, const std::vector<int>& descriptors) {
     ByteWriter first;
     first.put<std::uint32_t>(static_cast<std::uint32_t>(descriptors.size()));
     first.append(bytes.data(), bytes.size());
     if (first.size() > message_bytes_max) {
-        throw Error(Problem{"a control message is too long", text(bytes.size()), text(message_bytes_max), ""});
+        throw Error(Problem{"a control message is too long", text(bytes.size()),
+                            text(message_bytes_max), ""});
     }
     send_packet(descriptor_.get(), first.view(), {});
     const std::byte filler{};
@@ -137,8 +142,9 @@ void LocalSocket::send(std::span<const std::byte> bytes, const std::vector<int>&
 Message LocalSocket::receive(const Deadline& deadline) {
     const auto wait = [&] {
         constexpr std::int64_t look_ms = 100;
-        while (!wait_for_input(descriptor_.get(),
-                               static_cast<int>(std::min(deadline.left_ns() / 1'000'000 + 1, look_ms)))) {
+        while (!wait_for_input(
+            descriptor_.get(),
+            static_cast<int>(std::min(deadline.left_ns() / 1'000'000 + 1, look_ms)))) {
             if (deadline.passed()) {
                 throw TimedOut("the peer accepted the connection but did not answer in time");
             }
@@ -155,8 +161,10 @@ Message LocalSocket::receive(const Deadline& deadline) {
         wait();
         const std::size_t before = message.descriptors.size();
         receive_packet(descriptor_.get(), message.descriptors);
-        if (message.descriptors.size() == before) {  // else a hostile peer could keep us here for ever
-            throw Error(Problem{"a peer promised more descriptors than it sends", text(before), text(expected), ""});
+        if (message.descriptors.size() ==
+            before) {  // else a hostile peer could keep us here for ever
+            throw Error(Problem{"a peer promised more descriptors than it sends", text(before),
+                                text(expected), ""});
         }
     }
     return message;
@@ -185,7 +193,8 @@ std::optional<LocalSocket> LocalListener::accept(int timeout_ms) {
     }
     const int fd = ::accept4(descriptor_.get(), nullptr, nullptr, SOCK_CLOEXEC);
     if (fd < 0) {
-        return std::nullopt;  // the peer went away again, or no descriptor is free: it will see a time-out and say so
+        return std::nullopt;  // the peer went away again, or no descriptor is free: it will see a
+                              // time-out and say so
     }
     return LocalSocket(Descriptor(fd));
 }

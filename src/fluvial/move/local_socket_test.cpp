@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/move/local_socket.hpp"
 
-#include <pthread.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <csignal>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include <doctest/doctest.h>
+#include <pthread.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "fluvial/base/error.hpp"
 
@@ -30,7 +29,9 @@ std::string fresh_address() {
 struct Pair {
     Pair() : Pair(fresh_address()) {}
     explicit Pair(const std::string& address)
-        : listener(address), client(std::move(*LocalSocket::connect(address))), server(std::move(*listener.accept(5000))) {}
+        : listener(address),
+          client(std::move(*LocalSocket::connect(address))),
+          server(std::move(*listener.accept(5000))) {}
     LocalListener listener;
     LocalSocket client;
     LocalSocket server;
@@ -75,8 +76,9 @@ TEST_CASE("more descriptors than a packet holds arrive in order") {
     CHECK(string_of(message.bytes) == "files");
     REQUIRE(message.descriptors.size() == count);
     for (int i = 0; i < count; ++i) {
-        CHECK(MemoryFile::adopt(std::move(message.descriptors[static_cast<std::size_t>(i)])).size() ==
-              static_cast<std::size_t>(i + 1));
+        CHECK(
+            MemoryFile::adopt(std::move(message.descriptors[static_cast<std::size_t>(i)])).size() ==
+            static_cast<std::size_t>(i + 1));
     }
 }
 
@@ -86,7 +88,9 @@ TEST_CASE("descriptors that nobody takes off the message are closed with it") {
     REQUIRE(::pipe(ends) == 0);
     pair.client.send({}, {ends[1]});
     ::close(ends[1]);
-    { const move::Message message = pair.server.receive(Deadline(5)); }
+    {
+        const move::Message message = pair.server.receive(Deadline(5));
+    }
     char byte = 0;
     CHECK(::read(ends[0], &byte, 1) == 0);  // no writing end is open any more
     ::close(ends[0]);
@@ -95,7 +99,9 @@ TEST_CASE("descriptors that nobody takes off the message are closed with it") {
 TEST_CASE("nobody at the address") {
     CHECK_FALSE(LocalSocket::connect(fresh_address()).has_value());
     const std::string address = fresh_address();
-    { const LocalListener listener(address); }
+    {
+        const LocalListener listener(address);
+    }
     CHECK_FALSE(LocalSocket::connect(address).has_value());
 }
 
@@ -103,17 +109,19 @@ TEST_CASE("an address is taken once, and no file is left for it") {
     const std::string address = fresh_address();
     const LocalListener listener(address);
     CHECK_THROWS_AS(LocalListener{address}, SystemError);
-    struct stat status {};
+    struct stat status{};
     CHECK(::stat(address.c_str(), &status) != 0);
 }
 
 TEST_CASE("an address too long is named") {
-    CHECK_THROWS_WITH_AS(LocalSocket::connect(std::string(200, 'a')), doctest::Contains("too long"), Error);
+    CHECK_THROWS_WITH_AS(LocalSocket::connect(std::string(200, 'a')), doctest::Contains("too long"),
+                         Error);
 }
 
 TEST_CASE("a message too long is refused on the sending side") {
     Pair pair;
-    CHECK_THROWS_WITH_AS(pair.client.send(bytes_of(std::string(70000, 'x'))), doctest::Contains("65536"), Error);
+    CHECK_THROWS_WITH_AS(pair.client.send(bytes_of(std::string(70000, 'x'))),
+                         doctest::Contains("65536"), Error);
 }
 
 TEST_CASE("a silent peer is a time-out, a closed one is lost") {
@@ -121,7 +129,9 @@ TEST_CASE("a silent peer is a time-out, a closed one is lost") {
     const std::int64_t begin_ns = now_ns();
     CHECK_THROWS_AS(pair.server.receive(Deadline(0.1)), TimedOut);
     CHECK(now_ns() - begin_ns >= 90'000'000);
-    { const LocalSocket gone = std::move(pair.client); }
+    {
+        const LocalSocket gone = std::move(pair.client);
+    }
     CHECK_THROWS_AS(pair.server.receive(Deadline(5)), PeerLost);
     CHECK_THROWS_AS(pair.server.send(bytes_of("x")), PeerLost);
 }
@@ -144,7 +154,7 @@ TEST_CASE("a listener is stopped from another thread at once") {
 }
 
 TEST_CASE("a signal does not break a receive off") {
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = [](int) {};
     ::sigaction(SIGUSR1, &action, nullptr);
     Pair pair;
@@ -175,7 +185,9 @@ TEST_CASE("a peer that promises descriptors and sends packets without any is ref
     const std::int64_t begin_ns = now_ns();
     CHECK_THROWS_AS(receiver.receive(Deadline(1)), Error);
     CHECK(now_ns() - begin_ns < 5'000'000'000);
-    { const LocalSocket gone = std::move(receiver); }
+    {
+        const LocalSocket gone = std::move(receiver);
+    }
     chatty.join();
     ::close(ends[1]);
 }

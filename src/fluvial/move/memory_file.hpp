@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Shared memory without a name: a memfd lives as long as some process has it open or mapped, and not longer, whatever
-/// killed the processes. Nothing appears under /dev/shm.
+/// Shared memory without a name: a memfd lives as long as some process has it open or mapped, and
+/// not longer, whatever killed the processes. Nothing appears under /dev/shm.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace fluvial::move {
 
 /// Owns a file descriptor.
 class Descriptor {
-public:
+  public:
     Descriptor() = default;
     explicit Descriptor(int fd) : fd_(fd) {}
     Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
@@ -24,7 +24,7 @@ public:
     int get() const { return fd_; }
     bool valid() const { return fd_ >= 0; }
 
-private:
+  private:
     int fd_ = -1;
 };
 
@@ -32,7 +32,7 @@ enum class Access { ReadOnly, ReadWrite };
 
 /// A mapping of a whole memory file; unmapped on destruction.
 class Mapping {
-public:
+  public:
     Mapping() = default;
     Mapping(Mapping&& other) noexcept : memory_(std::exchange(other.memory_, {})) {}
     Mapping& operator=(Mapping&& other) noexcept {
@@ -42,20 +42,21 @@ public:
     ~Mapping();
     std::byte* data() const { return memory_.data(); }
     std::size_t size() const { return memory_.size(); }
-    /// Takes memory for [offset, offset + bytes) of a writable mapping now: a lack of it becomes `false` here instead
-    /// of a fault later, and the first copy does not pay for page faults.
+    /// Takes memory for [offset, offset + bytes) of a writable mapping now: a lack of it becomes
+    /// `false` here instead of a fault later, and the first copy does not pay for page faults.
     bool populate(std::size_t offset, std::size_t bytes) const;
 
-private:
+  private:
     friend class MemoryFile;
     explicit Mapping(std::span<std::byte> memory) : memory_(memory) {}
     std::span<std::byte> memory_;
 };
 
-/// A memfd of fixed size, sealed against resizing, so that no peer can make another fault by truncating it. Pages are
-/// taken from the system only when they are touched: a large `bytes` costs address space, not memory.
+/// A memfd of fixed size, sealed against resizing, so that no peer can make another fault by
+/// truncating it. Pages are taken from the system only when they are touched: a large `bytes` costs
+/// address space, not memory.
 class MemoryFile {
-public:
+  public:
     MemoryFile() = default;
     /// Throws SystemError when the system refuses.
     static MemoryFile create(const std::string& label, std::size_t bytes);
@@ -68,7 +69,7 @@ public:
     int descriptor() const { return descriptor_.get(); }
     std::size_t size() const { return bytes_; }
 
-private:
+  private:
     Descriptor descriptor_;
     std::size_t bytes_ = 0;
 };

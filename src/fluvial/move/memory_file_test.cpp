@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/move/memory_file.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -15,6 +9,11 @@
 #include <string>
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fluvial/base/error.hpp"
 
@@ -32,7 +31,7 @@ bool mapped_here(const std::string& label) {
 }
 
 std::size_t resident_bytes(const MemoryFile& file) {
-    struct stat status {};
+    struct stat status{};
     REQUIRE(::fstat(file.descriptor(), &status) == 0);
     return static_cast<std::size_t>(status.st_blocks) * 512;
 }
@@ -45,13 +44,15 @@ TEST_CASE("a memory file cannot change its size") {
     CHECK(::ftruncate(file.descriptor(), 4096) != 0);
     CHECK(::ftruncate(file.descriptor(), 1 << 21) != 0);
     const int seals = ::fcntl(file.descriptor(), F_GET_SEALS);
-    CHECK((seals & (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) == (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
+    CHECK((seals & (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)) ==
+          (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL));
 }
 
 TEST_CASE("memory that a peer could shrink is not adopted") {
     Descriptor unsealed(::memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     REQUIRE(::ftruncate(unsealed.get(), 4096) == 0);
-    CHECK_THROWS_WITH_AS(MemoryFile::adopt(std::move(unsealed)), doctest::Contains("could shrink"), Error);
+    CHECK_THROWS_WITH_AS(MemoryFile::adopt(std::move(unsealed)), doctest::Contains("could shrink"),
+                         Error);
     int ends[2];
     REQUIRE(::pipe(ends) == 0);
     Descriptor other(ends[1]);
@@ -107,6 +108,6 @@ TEST_CASE("memory is taken when it is touched, and given back by pages") {
 }
 
 TEST_CASE("a size that the system refuses is an error with the number") {
-    CHECK_THROWS_WITH_AS(MemoryFile::create("huge", std::size_t{1} << 63), doctest::Contains("9223372036854775808"),
-                         SystemError);
+    CHECK_THROWS_WITH_AS(MemoryFile::create("huge", std::size_t{1} << 63),
+                         doctest::Contains("9223372036854775808"), SystemError);
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/move/shared_lock.hpp"
 
+#include <cerrno>
+#include <climits>
+#include <ctime>
+
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <climits>
-#include <ctime>
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
@@ -35,9 +35,10 @@ void SharedMutex::lock(double timeout_s) {
         error = pthread_mutex_clocklock(&mutex_, CLOCK_MONOTONIC, &until);
     }
     if (error == ETIMEDOUT) {
-        throw PeerStalled(Problem{"a process of this stream was stopped while it changed their common state",
-                                  text("thread ", mutex_.__data.__owner, ", for more than ", timeout_s, " s"), "",
-                                  "Let it go on (SIGCONT) or kill it, then try again"});
+        throw PeerStalled(
+            Problem{"a process of this stream was stopped while it changed their common state",
+                    text("thread ", mutex_.__data.__owner, ", for more than ", timeout_s, " s"), "",
+                    "Let it go on (SIGCONT) or kill it, then try again"});
     }
     if (error == EOWNERDEAD) {
         pthread_mutex_consistent(&mutex_);
@@ -76,7 +77,8 @@ void Doorbell::wait(std::uint32_t ticket, std::int64_t timeout_ns, std::int64_t 
         return;
     }
     const timespec time{left / 1'000'000'000, left % 1'000'000'000};
-    // A sleeper that is killed leaves the count high: rings then cost a needless system call, nothing worse.
+    // A sleeper that is killed leaves the count high: rings then cost a needless system call,
+    // nothing worse.
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     if (rings_.load(std::memory_order_seq_cst) == ticket) {
         ::syscall(SYS_futex, &rings_, FUTEX_WAIT, ticket, &time, nullptr, 0);

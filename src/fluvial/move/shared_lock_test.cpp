@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/move/shared_lock.hpp"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <csignal>
 #include <new>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
@@ -138,7 +137,8 @@ TEST_CASE("an owner that is stopped inside its critical section is an error in t
     });
     wait_for_phase(shared, 1);
     const std::int64_t begin_ns = now_ns();
-    CHECK_THROWS_WITH_AS(shared->mutex.lock(0.2), doctest::Contains(text("thread ", child).c_str()), PeerStalled);
+    CHECK_THROWS_WITH_AS(shared->mutex.lock(0.2), doctest::Contains(text("thread ", child).c_str()),
+                         PeerStalled);
     const double waited_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
     CHECK(waited_s >= 0.2);
     CHECK(waited_s < 2);

@@ -16,8 +16,7 @@ TEST_CASE("agreeing on success costs nothing but a message") {
     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
     int ran = 0;
     agree(comm, [&] { ++ran; });
-    agree(
-        comm, [&] { ++ran; }, Deadline(30));
+    agree(comm, [&] { ++ran; }, Deadline(30));
     CHECK(ran == 2);
     comm.close();
 }
@@ -80,9 +79,7 @@ TEST_CASE("a rank that does not come to agree is a time-out for the others") {
     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
     Comm signal = Comm::duplicate(MPI_COMM_WORLD);
     if (comm.size() > 1 && comm.rank() != 0)
-        CHECK_THROWS_AS(agree(
-                            comm, [] {}, Deadline(0.05)),
-                        TimedOut);
+        CHECK_THROWS_AS(agree(comm, [] {}, Deadline(0.05)), TimedOut);
     signal.barrier();
     comm.barrier();
     signal.close();

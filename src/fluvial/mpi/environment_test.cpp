@@ -93,7 +93,9 @@ TEST_CASE("an environment initialises once, and the outermost one finalises") {
     std::optional<Environment> outer(std::in_place, ThreadLevel::Multiple);
     CHECK(running());
     CHECK(thread_level() == ThreadLevel::Multiple);
-    { const Environment inner; }
+    {
+        const Environment inner;
+    }
     CHECK(running());
 
     Comm comm = Comm::duplicate(MPI_COMM_SELF);

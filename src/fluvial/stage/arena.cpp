@@ -10,7 +10,8 @@ namespace fluvial::stage {
 namespace {
 
 constexpr std::uint64_t touch_granule = std::uint64_t{2} << 20;  // a huge page
-constexpr std::uint64_t whole_pages_from = 65536;  // larger blocks are rounded to pages, so that they fit again
+constexpr std::uint64_t whole_pages_from =
+    65536;  // larger blocks are rounded to pages, so that they fit again
 constexpr std::uint64_t page = 4096;
 
 constexpr std::uint64_t rotated_from = 16 << 10;
@@ -38,7 +39,8 @@ void Arena::insert_free(std::uint64_t offset, std::uint64_t bytes) {
 
 void Arena::erase_free(std::map<std::uint64_t, std::uint64_t>::iterator block) {
     const auto [first, last] = free_by_size_.equal_range(block->second);
-    free_by_size_.erase(std::find_if(first, last, [&](const auto& entry) { return entry.second == block->first; }));
+    free_by_size_.erase(
+        std::find_if(first, last, [&](const auto& entry) { return entry.second == block->first; }));
     free_.erase(block);
 }
 
@@ -55,9 +57,10 @@ void Arena::touch(std::uint64_t end) {
     }
     const std::uint64_t target = std::min<std::uint64_t>(rounded(end, touch_granule), file_.size());
     if (!mapping_.populate(touched_end_, target - touched_end_)) {
-        throw SystemError(Problem{"the host has no memory left for the staging area",
-                                  text(target - touched_end_, " more bytes"), "",
-                                  "Lower queue_steps or queue_bytes, or discard steps by full='discard-oldest'"});
+        throw SystemError(
+            Problem{"the host has no memory left for the staging area",
+                    text(target - touched_end_, " more bytes"), "",
+                    "Lower queue_steps or queue_bytes, or discard steps by full='discard-oldest'"});
     }
     touched_end_ = target;
 }
@@ -88,15 +91,15 @@ std::pair<Arena::FreeBlocks::iterator, std::uint64_t> Arena::next_in_window(std:
 }
 
 std::uint64_t Arena::allocate(std::uint64_t bytes) {
-    bytes = rounded(std::max<std::uint64_t>(bytes, 1), bytes >= whole_pages_from ? page : alignment);
-    auto [block, offset] = bytes >= rotated_from && bytes <= rotated_to
-                               ? next_in_window(bytes)
-                               : best_fit(bytes);
+    bytes =
+        rounded(std::max<std::uint64_t>(bytes, 1), bytes >= whole_pages_from ? page : alignment);
+    auto [block, offset] =
+        bytes >= rotated_from && bytes <= rotated_to ? next_in_window(bytes) : best_fit(bytes);
     if (block == free_.end()) {
-        throw SystemError(Problem{"the staging area of this rank is exhausted",
-                                  text(used_bytes_, " bytes are in use"),
-                                  text(file_.size(), " bytes, also for steps that readers still view"),
-                                  "Let readers drop their views earlier, or raise queue_bytes"});
+        throw SystemError(Problem{
+            "the staging area of this rank is exhausted", text(used_bytes_, " bytes are in use"),
+            text(file_.size(), " bytes, also for steps that readers still view"),
+            "Let readers drop their views earlier, or raise queue_bytes"});
     }
     touch(offset + bytes);
     const auto [begin, size] = *block;

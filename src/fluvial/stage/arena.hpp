@@ -10,17 +10,20 @@
 
 namespace fluvial::stage {
 
-/// A best-fit allocator with coalescing whose blocks are offsets, valid in every process that maps the file. Freed
-/// memory stays warm for the next step; middle-sized blocks rotate through a window that fits a shared cache, because
-/// the block freed last still lies in the cache of the core that read it and would have to be fetched back. Beyond `warm_bytes_max` of touched memory, free pages go back to the system.
+/// A best-fit allocator with coalescing whose blocks are offsets, valid in every process that maps
+/// the file. Freed memory stays warm for the next step; middle-sized blocks rotate through a window
+/// that fits a shared cache, because the block freed last still lies in the cache of the core that
+/// read it and would have to be fetched back. Beyond `warm_bytes_max` of touched memory, free pages
+/// go back to the system.
 class Arena {
-public:
+  public:
     static constexpr std::uint64_t alignment = 64;
 
     /// `capacity` bytes of address space; memory is taken as it is needed.
     Arena(const std::string& label, std::uint64_t capacity, std::uint64_t warm_bytes_max);
 
-    /// Offset of `bytes` (at least 1) of memory. Throws SystemError when the host or the arena has none left.
+    /// Offset of `bytes` (at least 1) of memory. Throws SystemError when the host or the arena has
+    /// none left.
     std::uint64_t allocate(std::uint64_t bytes);
     void free(std::uint64_t offset);
     std::byte* at(std::uint64_t offset) const { return mapping_.data() + offset; }
@@ -29,7 +32,7 @@ public:
     std::uint64_t used_bytes() const { return used_bytes_; }
     std::uint64_t touched_bytes() const { return touched_end_; }
 
-private:
+  private:
     using FreeBlocks = std::map<std::uint64_t, std::uint64_t>;
     /// Where a block of `bytes` should lie inside which free one; end() when none is large enough.
     std::pair<FreeBlocks::iterator, std::uint64_t> best_fit(std::uint64_t bytes);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/arena.hpp"
 
-#include <sys/stat.h>
-
 #include <cstring>
 #include <iterator>
 #include <map>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include "fluvial/base/error.hpp"
 
@@ -22,14 +21,16 @@ constexpr unsigned seed = 7331;
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
 std::uint64_t resident_bytes(const Arena& arena) {
-    struct stat status {};
+    struct stat status{};
     REQUIRE(::fstat(arena.file().descriptor(), &status) == 0);
     return static_cast<std::uint64_t>(status.st_blocks) * 512;
 }
 
 }  // namespace
 
-TEST_CASE("blocks are aligned, disjoint, inside, keep their content, and all memory comes together again") {
+TEST_CASE(
+    "blocks are aligned, disjoint, inside, keep their content, and all memory comes together "
+    "again") {
     MESSAGE("seed ", seed);
     std::mt19937 random(seed);
     Arena arena("test", 8 * mib, 2 * mib);
@@ -55,7 +56,8 @@ TEST_CASE("blocks are aligned, disjoint, inside, keep their content, and all mem
             REQUIRE(offset + bytes <= arena.file().size());
             const auto after = model.lower_bound(offset);
             REQUIRE((after == model.end() || offset + bytes <= after->first));
-            REQUIRE((after == model.begin() || std::prev(after)->first + std::prev(after)->second.bytes <= offset));
+            REQUIRE((after == model.begin() ||
+                     std::prev(after)->first + std::prev(after)->second.bytes <= offset));
             const auto mark = static_cast<std::byte>(random());
             std::memset(arena.at(offset), static_cast<int>(mark), bytes);
             model[offset] = {bytes, mark};
@@ -93,8 +95,10 @@ TEST_CASE("an exhausted arena says what is in use, what there is and what to do"
     Arena arena("test", 2 * mib, 2 * mib);
     arena.allocate(mib);
     CHECK_THROWS_WITH_AS(arena.allocate(2 * mib),
-                         doctest::Contains("1048576 bytes are in use; allowed: 2097152 bytes"), SystemError);
-    CHECK_THROWS_WITH_AS(arena.allocate(2 * mib), doctest::Contains("raise queue_bytes"), SystemError);
+                         doctest::Contains("1048576 bytes are in use; allowed: 2097152 bytes"),
+                         SystemError);
+    CHECK_THROWS_WITH_AS(arena.allocate(2 * mib), doctest::Contains("raise queue_bytes"),
+                         SystemError);
     CHECK_NOTHROW(arena.allocate(mib / 2));  // and it is still usable
 }
 

@@ -5,7 +5,8 @@
 
 namespace fluvial::stage {
 
-std::vector<Part> assemble(const std::string& name, const std::vector<Chunk>& chunks, const Region& region) {
+std::vector<Part> assemble(const std::string& name, const std::vector<Chunk>& chunks,
+                           const Region& region) {
     std::vector<Part> parts;
     if (region.empty()) {
         return parts;
@@ -28,8 +29,9 @@ std::vector<Part> assemble(const std::string& name, const std::vector<Chunk>& ch
         missing = std::move(still_missing);
     }
     if (!missing.empty()) {
-        throw Error(Problem{text("part of '", name, "' was not written in this step"), text(missing.front()), "",
-                            "Select what the chunk list covers, or let the writer put the whole dataset"});
+        throw Error(Problem{
+            text("part of '", name, "' was not written in this step"), text(missing.front()), "",
+            "Select what the chunk list covers, or let the writer put the whole dataset"});
     }
     return parts;
 }

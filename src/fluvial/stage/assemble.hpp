@@ -14,9 +14,11 @@ struct Part {
     Region region;  ///< global coordinates, inside the chunk
 };
 
-/// Disjoint parts that together are `region`; where chunks overlap, the one that was put later (by the higher rank)
-/// supplies the elements. Throws Error that names an uncovered region: data that nobody wrote is never made up.
-std::vector<Part> assemble(const std::string& name, const std::vector<Chunk>& chunks, const Region& region);
+/// Disjoint parts that together are `region`; where chunks overlap, the one that was put later (by
+/// the higher rank) supplies the elements. Throws Error that names an uncovered region: data that
+/// nobody wrote is never made up.
+std::vector<Part> assemble(const std::string& name, const std::vector<Chunk>& chunks,
+                           const Region& region);
 
 /// The elements of `part`, in place.
 ArrayView view_of(const Part& part, DType dtype);

@@ -23,7 +23,8 @@ struct Board {
     std::vector<Chunk> chunks;
 
     void add(const Region& region) {
-        memory.emplace_back(static_cast<std::size_t>(region.volume()), static_cast<std::int32_t>(chunks.size()));
+        memory.emplace_back(static_cast<std::size_t>(region.volume()),
+                            static_cast<std::int32_t>(chunks.size()));
         chunks.push_back({region, 0, reinterpret_cast<const std::byte*>(memory.back().data())});
     }
 };
@@ -33,7 +34,9 @@ struct Board {
 TEST_CASE("every element comes from the last chunk that holds it, once; or the hole is named") {
     MESSAGE("seed ", seed);
     std::mt19937 random(seed);
-    const auto below = [&](Index n) { return static_cast<Index>(random() % static_cast<unsigned>(n)); };
+    const auto below = [&](Index n) {
+        return static_cast<Index>(random() % static_cast<unsigned>(n));
+    };
     int holes = 0;
     for (int round = 0; round < 500; ++round) {
         const int ndim = 1 + static_cast<int>(below(3));
@@ -57,15 +60,17 @@ TEST_CASE("every element comes from the last chunk that holds it, once; or the h
         for (Index i = 0; i < volume_of(shape); ++i) {
             for (const Chunk& chunk : board.chunks) {
                 if (contains(chunk.region, coordinates_of(i, shape))) {
-                    model[static_cast<std::size_t>(i)] = static_cast<std::int32_t>(&chunk - board.chunks.data());
+                    model[static_cast<std::size_t>(i)] =
+                        static_cast<std::int32_t>(&chunk - board.chunks.data());
                 }
             }
-            covered = covered && (model[static_cast<std::size_t>(i)] >= 0 || !contains(wanted, coordinates_of(i, shape)));
+            covered = covered && (model[static_cast<std::size_t>(i)] >= 0 ||
+                                  !contains(wanted, coordinates_of(i, shape)));
         }
         if (!covered) {
             ++holes;
-            CHECK_THROWS_WITH_AS(assemble("field", board.chunks, wanted), doctest::Contains("part of 'field' was not written"),
-                                 Error);
+            CHECK_THROWS_WITH_AS(assemble("field", board.chunks, wanted),
+                                 doctest::Contains("part of 'field' was not written"), Error);
             continue;
         }
         Index elements = 0;
@@ -94,7 +99,8 @@ TEST_CASE("the hole is told by its place") {
     Board board;
     board.add({{0}, {4}});
     board.add({{6}, {4}});
-    CHECK_THROWS_WITH_AS(assemble("x", board.chunks, {{2}, {6}}), doctest::Contains(text(Region{{4}, {2}}).c_str()), Error);
+    CHECK_THROWS_WITH_AS(assemble("x", board.chunks, {{2}, {6}}),
+                         doctest::Contains(text(Region{{4}, {2}}).c_str()), Error);
     CHECK_THROWS_AS(assemble("x", {}, {{0}, {1}}), Error);
 }
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/contact.hpp"
 
-#include <fcntl.h>
-#include <sodium.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
 #include <map>
 #include <sstream>
+
+#include <fcntl.h>
+#include <sodium.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "fluvial/base/error.hpp"
 
@@ -48,8 +48,9 @@ std::string random_hex(std::size_t bytes) {
 }
 
 std::string format(const Contact& contact) {
-    return text(first_line, "\nhost=", contact.host, "\nboot_id=", contact.boot_id, "\npid=", contact.pid,
-                "\nsocket=", contact.socket, "\nkey=", hex(contact.key.data(), contact.key.size()), "\nend\n");
+    return text(first_line, "\nhost=", contact.host, "\nboot_id=", contact.boot_id,
+                "\npid=", contact.pid, "\nsocket=", contact.socket,
+                "\nkey=", hex(contact.key.data(), contact.key.size()), "\nend\n");
 }
 
 /// None while the file is not complete.
@@ -61,8 +62,8 @@ std::optional<Contact> parse(const std::string& path, const std::string& content
         return std::nullopt;
     }
     if (line != first_line) {
-        throw Error(Problem{"this is not a contact file of this version of Fluvial", path, first_line,
-                            "Remove it, or install the same version for both jobs"});
+        throw Error(Problem{"this is not a contact file of this version of Fluvial", path,
+                            first_line, "Remove it, or install the same version for both jobs"});
     }
     bool complete = false;
     while (!complete && std::getline(in, line)) {
@@ -82,9 +83,11 @@ std::optional<Contact> parse(const std::string& path, const std::string& content
     contact.socket = fields["socket"];
     std::size_t bytes = 0;
     const std::string& key = fields["key"];
-    if (sodium_hex2bin(contact.key.data(), key_bytes, key.data(), key.size(), nullptr, &bytes, nullptr) != 0 ||
+    if (sodium_hex2bin(contact.key.data(), key_bytes, key.data(), key.size(), nullptr, &bytes,
+                       nullptr) != 0 ||
         bytes != key_bytes) {
-        throw Refused(Problem{"the contact file holds no usable key", path, text(2 * key_bytes, " hexadecimal digits"),
+        throw Refused(Problem{"the contact file holds no usable key", path,
+                              text(2 * key_bytes, " hexadecimal digits"),
                               "Ask the writer's owner for the original file"});
     }
     return contact;
@@ -93,7 +96,8 @@ std::optional<Contact> parse(const std::string& path, const std::string& content
 std::string read_all(int fd) {
     std::string content;
     char block[1024];
-    for (ssize_t got = 0; (got = ::pread(fd, block, sizeof block, static_cast<off_t>(content.size()))) > 0;) {
+    for (ssize_t got = 0;
+         (got = ::pread(fd, block, sizeof block, static_cast<off_t>(content.size()))) > 0;) {
         content.append(block, static_cast<std::size_t>(got));
         if (content.size() > 65536) {
             break;  // no contact file is that long
@@ -103,10 +107,10 @@ std::string read_all(int fd) {
 }
 
 bool same_file(int fd, const std::string& path) {
-    struct stat opened {};
-    struct stat named {};
-    return ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
-           opened.st_dev == named.st_dev;
+    struct stat opened{};
+    struct stat named{};
+    return ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
+           opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
 /// Readers test the lock for an instant; a writer that collides with one tries again.
@@ -152,22 +156,27 @@ Contact new_contact() {
 }
 
 PublishedContact::PublishedContact(const std::string& path, const Contact& contact) : path_(path) {
-    do {  // the file may be removed by a writer that just ends, between our opening and our locking it
-        lock_ = move::Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    do {  // the file may be removed by a writer that just ends, between our opening and our locking
+          // it
+        lock_ =
+            move::Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
         if (!lock_.valid()) {
-            throw_errno("cannot create the contact file " + path, errno,
-                        "Choose a folder that exists and that you may write to as the option directory");
+            throw_errno(
+                "cannot create the contact file " + path, errno,
+                "Choose a folder that exists and that you may write to as the option directory");
         }
         if (!lock_for_writing(lock_.get())) {
             const auto owner = parse(path, read_all(lock_.get()));
-            throw InvalidArgument(Problem{"this stream is already being written", path,
-                                          text("one writer a name; process ", owner ? owner->pid : 0, " has it"),
-                                          "Choose another name or directory, or end the other writer"});
+            throw InvalidArgument(
+                Problem{"this stream is already being written", path,
+                        text("one writer a name; process ", owner ? owner->pid : 0, " has it"),
+                        "Choose another name or directory, or end the other writer"});
         }
     } while (!same_file(lock_.get(), path));
     const std::string content = format(contact);
     if (::fchmod(lock_.get(), 0600) != 0 || ::ftruncate(lock_.get(), 0) != 0 ||
-        ::pwrite(lock_.get(), content.data(), content.size(), 0) != static_cast<ssize_t>(content.size())) {
+        ::pwrite(lock_.get(), content.data(), content.size(), 0) !=
+            static_cast<ssize_t>(content.size())) {
         throw_errno("cannot write the contact file " + path, errno);
     }
 }
@@ -186,8 +195,8 @@ std::optional<Contact> read_contact(const std::string& path) {
             return std::nullopt;
         }
         if (errno == EACCES) {
-            throw Refused(Problem{"the contact file may not be read by this user", path, "its owner",
-                                  "Run both jobs as the same user"});
+            throw Refused(Problem{"the contact file may not be read by this user", path,
+                                  "its owner", "Run both jobs as the same user"});
         }
         throw_errno("cannot read the contact file " + path, errno);
     }
@@ -197,15 +206,17 @@ std::optional<Contact> read_contact(const std::string& path) {
     }
     if (contact->boot_id != boot_id() && contact->host != hostname()) {
         throw Error(Problem{"the writer runs on another host", contact->host, hostname(),
-                            "Start the reader on the writer's host: this version stages through shared memory only"});
+                            "Start the reader on the writer's host: this version stages through "
+                            "shared memory only"});
     }
     if (contact->boot_id != boot_id() || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0) {
         if (!same_file(file.get(), path)) {
             return std::nullopt;  // an orderly end removed it just now
         }
-        throw StaleContact(Problem{"the contact file was left behind by a writer that is dead",
-                                   text(path, " of process ", contact->pid), "",
-                                   "Start the writer again (it takes the file over), or remove the file"});
+        throw StaleContact(
+            Problem{"the contact file was left behind by a writer that is dead",
+                    text(path, " of process ", contact->pid), "",
+                    "Start the writer again (it takes the file over), or remove the file"});
     }
     return contact;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The contact file: how a reader finds a stream by its name, and the key without which nobody can attach. Mode 0600.
+/// The contact file: how a reader finds a stream by its name, and the key without which nobody can
+/// attach. Mode 0600.
 ///
-/// The writer holds a lock on the file as long as it lives, so a file that is not locked is stale, whatever killed its
-/// writer: no time-out is needed to know it.
+/// The writer holds a lock on the file as long as it lives, so a file that is not locked is stale,
+/// whatever killed its writer: no time-out is needed to know it.
 #pragma once
 
 #include <array>
@@ -21,32 +22,34 @@ struct Contact {
     std::string host;
     std::string boot_id;  ///< of the host's kernel: tells two hosts of one name, or a reboot, apart
     int pid = 0;
-    std::string socket;   ///< address of the writer's abstract socket
+    std::string socket;  ///< address of the writer's abstract socket
     Key key{};
 };
 
-/// "DIRECTORY/NAME.fluvial"; `directory` empty: FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR or ".", the first that is set.
+/// "DIRECTORY/NAME.fluvial"; `directory` empty: FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR or ".", the
+/// first that is set.
 std::string contact_path(const std::string& directory, const std::string& name);
 
 /// A fresh contact with random socket address and key for this process on this host.
 Contact new_contact();
 
-/// The published file; removed on destruction. A file of a dead writer is taken over; one of a living writer is an
-/// InvalidArgument that names the process.
+/// The published file; removed on destruction. A file of a dead writer is taken over; one of a
+/// living writer is an InvalidArgument that names the process.
 class PublishedContact {
-public:
+  public:
     PublishedContact(const std::string& path, const Contact& contact);
     ~PublishedContact();
     PublishedContact(const PublishedContact&) = delete;
     PublishedContact& operator=(const PublishedContact&) = delete;
 
-private:
+  private:
     std::string path_;
     move::Descriptor lock_;
 };
 
-/// The contact of a living writer; none when there is no file yet (or a writer is just writing it). Throws
-/// StaleContact when the file's writer is dead, Refused when it may not be read, Error when it is on another host.
+/// The contact of a living writer; none when there is no file yet (or a writer is just writing it).
+/// Throws StaleContact when the file's writer is dead, Refused when it may not be read, Error when
+/// it is on another host.
 std::optional<Contact> read_contact(const std::string& path);
 
 }  // namespace fluvial::stage

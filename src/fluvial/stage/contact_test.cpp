@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/contact.hpp"
 
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +9,9 @@
 #include <optional>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
@@ -74,7 +73,7 @@ TEST_CASE("the file is for its owner only, says all, and goes with the writer") 
     ::chmod(folder.file().c_str(), 0666);
     {
         const PublishedContact published(folder.file(), contact);
-        struct stat status {};
+        struct stat status{};
         REQUIRE(::stat(folder.file().c_str(), &status) == 0);
         CHECK((status.st_mode & 07777) == 0600);
         const auto read = read_contact(folder.file());
@@ -101,7 +100,8 @@ TEST_CASE("the file of a killed writer is stale at once, and the next writer tak
     kill_and_wait(child);
     REQUIRE(std::filesystem::exists(folder.file()));
     const std::int64_t begin_ns = now_ns();
-    CHECK_THROWS_WITH_AS(read_contact(folder.file()), doctest::Contains(text("process ", child).c_str()), StaleContact);
+    CHECK_THROWS_WITH_AS(read_contact(folder.file()),
+                         doctest::Contains(text("process ", child).c_str()), StaleContact);
     CHECK(now_ns() - begin_ns < 1'000'000'000);
     const PublishedContact published(folder.file(), new_contact());
     CHECK(read_contact(folder.file())->pid == ::getpid());
@@ -111,7 +111,8 @@ TEST_CASE("a name in use is refused with the process that uses it") {
     const Folder folder;
     const pid_t child = publishing_child(folder.file());
     CHECK_THROWS_WITH_AS(PublishedContact(folder.file(), new_contact()),
-                         doctest::Contains(text("process ", child, " has it").c_str()), InvalidArgument);
+                         doctest::Contains(text("process ", child, " has it").c_str()),
+                         InvalidArgument);
     CHECK(read_contact(folder.file())->pid == child);  // and the file is as it was
     kill_and_wait(child);
 }
@@ -143,13 +144,17 @@ TEST_CASE("a file that is not complete yet is no contact yet") {
 
 TEST_CASE("garbage and files of other versions are named") {
     const Folder folder;
-    for (const char* content : {"garbage\n", "fluvial-contact 2\nhost=a\nend\n", "\n", "\x7f""ELF\x01\x02\n"}) {
+    for (const char* content : {"garbage\n", "fluvial-contact 2\nhost=a\nend\n", "\n",
+                                "\x7f"
+                                "ELF\x01\x02\n"}) {
         overwrite(folder.file(), content);
-        CHECK_THROWS_WITH_AS(read_contact(folder.file()), doctest::Contains(folder.file().c_str()), Error);
+        CHECK_THROWS_WITH_AS(read_contact(folder.file()), doctest::Contains(folder.file().c_str()),
+                             Error);
     }
     overwrite(folder.file(), std::string(200000, 'x'));
     CHECK_THROWS_AS(read_contact(folder.file()), Error);
-    CHECK_NOTHROW(PublishedContact(folder.file(), new_contact()));  // nobody holds it: the writer takes it over
+    CHECK_NOTHROW(PublishedContact(folder.file(),
+                                   new_contact()));  // nobody holds it: the writer takes it over
 }
 
 TEST_CASE("a key that is none is refused") {
@@ -157,9 +162,11 @@ TEST_CASE("a key that is none is refused") {
     const PublishedContact published(folder.file(), new_contact());
     const std::string content = content_of(folder.file());
     const auto key = content.find("key=") + 4;
-    for (const std::string& bad : {std::string("12ab"), std::string(64, 'z'), std::string(66, 'a'), std::string()}) {
+    for (const std::string& bad :
+         {std::string("12ab"), std::string(64, 'z'), std::string(66, 'a'), std::string()}) {
         std::ofstream(folder.file(), std::ios::trunc) << content.substr(0, key) << bad << "\nend\n";
-        CHECK_THROWS_WITH_AS(read_contact(folder.file()), doctest::Contains("64 hexadecimal digits"), Refused);
+        CHECK_THROWS_WITH_AS(read_contact(folder.file()),
+                             doctest::Contains("64 hexadecimal digits"), Refused);
     }
 }
 
@@ -169,7 +176,8 @@ TEST_CASE("a writer on another host is told apart from a dead one") {
     contact.host = "elsewhere";
     contact.boot_id = "0000";
     const PublishedContact published(folder.file(), contact);
-    CHECK_THROWS_WITH_AS(read_contact(folder.file()), doctest::Contains("another host: got elsewhere"), Error);
+    CHECK_THROWS_WITH_AS(read_contact(folder.file()),
+                         doctest::Contains("another host: got elsewhere"), Error);
 }
 
 TEST_CASE("a file from before the reboot is stale, although nobody can be asked") {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/control_block.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <new>
+
+#include <unistd.h>
 
 #include "fluvial/base/error.hpp"
 
@@ -36,11 +36,13 @@ void store(char (&to)[Size], const std::string& from) {
 ControlBlock::Layout ControlBlock::layout_of(int writer_ranks, int slots) {
     Layout layout{};
     layout.writers = aligned(sizeof(ControlHeader));
-    layout.readers = layout.writers + aligned(sizeof(WriterCell) * static_cast<std::size_t>(writer_ranks));
+    layout.readers =
+        layout.writers + aligned(sizeof(WriterCell) * static_cast<std::size_t>(writer_ranks));
     layout.groups = layout.readers + sizeof(ReaderCell) * readers_max;
     layout.slots = layout.groups + sizeof(GroupCell) * groups_max;
     layout.signatures = layout.slots + sizeof(Slot) * static_cast<std::size_t>(slots);
-    layout.records = layout.signatures + sizeof(Signature) * signatures_max * static_cast<std::size_t>(slots);
+    layout.records =
+        layout.signatures + sizeof(Signature) * signatures_max * static_cast<std::size_t>(slots);
     layout.bytes = layout.records + sizeof(RecordPlace) * static_cast<std::size_t>(slots) *
                                         static_cast<std::size_t>(writer_ranks);
     return layout;
@@ -49,8 +51,8 @@ ControlBlock::Layout ControlBlock::layout_of(int writer_ranks, int slots) {
 ControlBlock::ControlBlock(move::MemoryFile file, const Layout& layout)
     : file_(std::move(file)), mapping_(file_.map(move::Access::ReadWrite)), layout_(layout) {}
 
-ControlBlock ControlBlock::create(const std::string& name, const std::string& host, int writer_ranks,
-                                  const WriterOptions& options) {
+ControlBlock ControlBlock::create(const std::string& name, const std::string& host,
+                                  int writer_ranks, const WriterOptions& options) {
     const int slots = slots_for(options.queue_steps);
     const Layout layout = layout_of(writer_ranks, slots);
     ControlBlock control(move::MemoryFile::create("control-" + name, layout.bytes), layout);
@@ -78,10 +80,12 @@ ControlBlock ControlBlock::adopt(move::MemoryFile file) {
     const move::Mapping probe = file.map(move::Access::ReadOnly);
     const auto& header = *reinterpret_cast<const ControlHeader*>(probe.data());
     if (std::memcmp(header.magic, magic, sizeof magic) != 0 || header.version != version) {
-        throw Error(Problem{"the two jobs use different versions of Fluvial", text("staging format ", header.version),
+        throw Error(Problem{"the two jobs use different versions of Fluvial",
+                            text("staging format ", header.version),
                             text("staging format ", version), "Install the same version for both"});
     }
-    const Layout layout = layout_of(static_cast<int>(header.writer_ranks), static_cast<int>(header.slots));
+    const Layout layout =
+        layout_of(static_cast<int>(header.writer_ranks), static_cast<int>(header.slots));
     if (file.size() < layout.bytes) {
         throw Error("the control block of the stream is shorter than its header says");
     }

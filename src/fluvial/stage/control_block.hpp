@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The shared state of one stream on one host: who takes part, which steps are queued, who still needs them. Every
-/// process of the stream maps it; the mutex guards all of it except the fields marked atomic.
+/// The shared state of one stream on one host: who takes part, which steps are queued, who still
+/// needs them. Every process of the stream maps it; the mutex guards all of it except the fields
+/// marked atomic.
 ///
-/// A process may be killed between any two stores. The rules that make this harmless: a lease bit is set before a
-/// reader touches a step's memory and cleared after; memory of a step is reused only when no lease bit is set and no
-/// group needs the step; bits and needs of dead processes are dropped by whoever notices the death (membership.hpp).
+/// A process may be killed between any two stores. The rules that make this harmless: a lease bit
+/// is set before a reader touches a step's memory and cleared after; memory of a step is reused
+/// only when no lease bit is set and no group needs the step; bits and needs of dead processes are
+/// dropped by whoever notices the death (membership.hpp).
 #pragma once
 
 #include <algorithm>
@@ -21,10 +23,11 @@
 
 namespace fluvial::stage {
 
-inline constexpr int groups_max = 32;             ///< reader jobs at a time
-inline constexpr int readers_max = 1024;          ///< reader ranks at a time, over all jobs
-inline constexpr int slots_max = 1024;            ///< steps in memory: queued, or only viewed
-inline constexpr int signatures_max = 256;        ///< datasets of a step whose shapes are compared across ranks
+inline constexpr int groups_max = 32;     ///< reader jobs at a time
+inline constexpr int readers_max = 1024;  ///< reader ranks at a time, over all jobs
+inline constexpr int slots_max = 1024;    ///< steps in memory: queued, or only viewed
+inline constexpr int signatures_max =
+    256;  ///< datasets of a step whose shapes are compared across ranks
 
 enum class MemberState : std::uint32_t { Free, Joining, Active, Left };
 enum class GroupState : std::uint32_t { Free, Joining, Active, Leaving, Broken, Evicted };
@@ -50,7 +53,8 @@ struct alignas(64) ReaderCell {
     std::atomic<std::int64_t> beat_ns;
     std::uint64_t steps_taken;
     std::uint64_t steps_finished;
-    std::uint64_t leases[slots_max / 64];  ///< bit s: this process may be looking at the memory of slot s
+    std::uint64_t
+        leases[slots_max / 64];  ///< bit s: this process may be looking at the memory of slot s
 };
 
 /// One reading job; all its ranks are given the same steps.
@@ -58,11 +62,12 @@ struct alignas(64) GroupCell {
     GroupState state;
     std::uint32_t size;
     std::uint32_t joined;
-    std::uint64_t next_step;              ///< the group wants steps from here on
-    std::uint64_t steps_taken;            ///< by the foremost rank
-    std::uint64_t steps_discarded;        ///< that it would have got
-    std::uint64_t taken[slots_max];       ///< the n-th step given to the group, at n modulo the number of slots
-    char departed[160];                   ///< why it is Leaving, Broken or Evicted
+    std::uint64_t next_step;        ///< the group wants steps from here on
+    std::uint64_t steps_taken;      ///< by the foremost rank
+    std::uint64_t steps_discarded;  ///< that it would have got
+    std::uint64_t
+        taken[slots_max];  ///< the n-th step given to the group, at n modulo the number of slots
+    char departed[160];    ///< why it is Leaving, Broken or Evicted
 };
 
 /// What the first rank to put a dataset said of it; the others must agree.
@@ -78,11 +83,11 @@ struct Signature {
 struct alignas(64) Slot {
     std::atomic<SlotState> state;
     std::atomic<std::uint64_t> step;
-    std::uint32_t arrived;             ///< writer ranks that have finished it
-    std::uint32_t spoiled;             ///< some rank gave it up
-    std::uint32_t viewed_once;         ///< some group has taken it
-    std::uint64_t bytes;               ///< of chunks reserved so far, over all ranks
-    std::uint32_t need[groups_max];    ///< ranks of each group that have not finished with it
+    std::uint32_t arrived;           ///< writer ranks that have finished it
+    std::uint32_t spoiled;           ///< some rank gave it up
+    std::uint32_t viewed_once;       ///< some group has taken it
+    std::uint64_t bytes;             ///< of chunks reserved so far, over all ranks
+    std::uint32_t need[groups_max];  ///< ranks of each group that have not finished with it
 };
 
 /// Where a writer rank's record of a step lies in its arena.
@@ -96,7 +101,8 @@ struct Counters {
     std::uint64_t steps_completed;  ///< made available to readers
     std::uint64_t complete_end;     ///< one past the highest complete step
     std::uint64_t steps_discarded;  ///< by policy
-    std::uint64_t steps_unread;     ///< completed, but dropped or left behind without any reader having begun them
+    std::uint64_t steps_unread;     ///< completed, but dropped or left behind without any reader
+                                    ///< having begun them
     std::uint64_t steps_spoiled;    ///< given up by a rank
     std::uint64_t bytes_staged;
     std::uint64_t groups_joined;
@@ -133,7 +139,7 @@ struct ControlHeader {
 
 /// A mapping of the control memory, with the places of its arrays.
 class ControlBlock {
-public:
+  public:
     static ControlBlock create(const std::string& name, const std::string& host, int writer_ranks,
                                const WriterOptions& options);
     /// Maps what a peer sent. Throws Error when it is not a control block of this version.
@@ -145,7 +151,8 @@ public:
     GroupCell& group(int index) const { return at<GroupCell>(layout_.groups)[index]; }
     std::span<Slot> slots() const { return {at<Slot>(layout_.slots), header().slots}; }
     RecordPlace& record(int slot, int rank) const {
-        return at<RecordPlace>(layout_.records)[static_cast<std::int64_t>(slot) * writer_ranks() + rank];
+        return at<RecordPlace>(
+            layout_.records)[static_cast<std::int64_t>(slot) * writer_ranks() + rank];
     }
     /// Of the step in `slot`, hashed by name: signatures_max entries.
     Signature* signatures(int slot) const {
@@ -155,13 +162,15 @@ public:
 
     /// The bytes of the file whose locks say who is alive.
     std::int64_t writer_lock(int rank) const { return rank; }
-    std::int64_t reader_lock(int cell) const { return static_cast<std::int64_t>(writer_ranks()) + cell; }
+    std::int64_t reader_lock(int cell) const {
+        return static_cast<std::int64_t>(writer_ranks()) + cell;
+    }
     const move::MemoryFile& file() const { return file_; }
 
     /// How long a waiting process should spin: nothing is gained by it once processes share cores.
     std::int64_t spin_ns() const;
 
-private:
+  private:
     struct Layout {
         std::size_t writers, readers, groups, slots, signatures, records, bytes;
     };
@@ -178,9 +187,10 @@ private:
     Layout layout_{};
 };
 
-/// Holds the mutex of a control block. Throws PeerStalled when another process was stopped while it held it.
+/// Holds the mutex of a control block. Throws PeerStalled when another process was stopped while it
+/// held it.
 class ControlLock {
-public:
+  public:
     explicit ControlLock(const ControlBlock& control) : mutex_(control.header().mutex) {
         mutex_.lock(std::max(control.header().stall_timeout_s, 1.0));
     }
@@ -188,7 +198,7 @@ public:
     ControlLock(const ControlLock&) = delete;
     ControlLock& operator=(const ControlLock&) = delete;
 
-private:
+  private:
     move::SharedMutex& mutex_;
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/handshake.hpp"
 
-#include <sodium.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include <sodium.h>
 
 #include "fluvial/base/error.hpp"
 
@@ -48,9 +48,10 @@ const Problem wrong_key{"the key of the contact file is not the writer's", "a wr
 
 }  // namespace
 
-// Messages: client nonce → ← server nonce, server's proof → client's proof, request (descriptors) → ← ok, reply.
-Attachment attach(const Contact& contact, const AttachRequest& request, const std::vector<int>& descriptors,
-                  const Deadline& deadline) {
+// Messages: client nonce → ← server nonce, server's proof → client's proof, request (descriptors) →
+// ← ok, reply.
+Attachment attach(const Contact& contact, const AttachRequest& request,
+                  const std::vector<int>& descriptors, const Deadline& deadline) {
     auto socket = move::LocalSocket::connect(contact.socket);
     if (!socket) {
         throw StaleContact(Problem{"nobody answers at the address of the contact file",
@@ -89,11 +90,13 @@ Attachment attach(const Contact& contact, const AttachRequest& request, const st
     return {out.get<AttachReply>(), std::move(reply.descriptors)};
 }
 
-TrustedRequest receive_request(move::LocalSocket& socket, const Key& key, const Deadline& deadline) {
+TrustedRequest receive_request(move::LocalSocket& socket, const Key& key,
+                               const Deadline& deadline) {
     const move::Message hello = socket.receive(deadline);
     ByteReader in(hello.bytes);
     if (in.get<std::uint32_t>() != protocol) {
-        throw Error("the two jobs use different versions of Fluvial; install the same one for both");
+        throw Error(
+            "the two jobs use different versions of Fluvial; install the same one for both");
     }
     const auto client = in.get<Nonce>();
     const Nonce server = new_nonce();
@@ -112,7 +115,8 @@ TrustedRequest receive_request(move::LocalSocket& socket, const Key& key, const 
     return {rest.get<AttachRequest>(), std::move(answer.descriptors)};
 }
 
-void send_reply(move::LocalSocket& socket, const AttachReply& reply, const std::vector<int>& descriptors) {
+void send_reply(move::LocalSocket& socket, const AttachReply& reply,
+                const std::vector<int>& descriptors) {
     ByteWriter out;
     out.put<std::uint8_t>(1);
     out.put(reply);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/handshake.hpp"
 
-#include <unistd.h>
-
 #include <functional>
 #include <thread>
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/stage/control_block.hpp"
@@ -21,11 +20,14 @@ namespace {
 class Impostor {
   public:
     explicit Impostor(std::function<void(LocalSocket&)> behave)
-        : contact(new_contact()), listener_(contact.socket), thread_([this, behave = std::move(behave)] {
+        : contact(new_contact()),
+          listener_(contact.socket),
+          thread_([this, behave = std::move(behave)] {
               if (auto socket = listener_.accept(10'000)) {
                   try {
                       behave(*socket);
-                  } catch (const Error&) {  // the client has left: what it thought of us is what is tested
+                  } catch (const Error&) {  // the client has left: what it thought of us is what is
+                                            // tested
                   }
               }
           }) {}
@@ -75,7 +77,8 @@ TEST_CASE("a server that hangs up, answers nonsense or nothing is an error in ti
         CHECK_THROWS_AS(attach_to(impostor.contact), PeerLost);
     }
     {
-        const Impostor impostor([](LocalSocket& socket) { socket.send(std::as_bytes(std::span("\x01nonsense", 9))); });
+        const Impostor impostor(
+            [](LocalSocket& socket) { socket.send(std::as_bytes(std::span("\x01nonsense", 9))); });
         CHECK_THROWS_AS(attach_to(impostor.contact), Error);
     }
     {
@@ -90,7 +93,8 @@ TEST_CASE("a server that hangs up, answers nonsense or nothing is an error in ti
 }
 
 TEST_CASE("nobody at the address") {
-    CHECK_THROWS_WITH_AS(attach_to(new_contact()), doctest::Contains(text("process ", ::getpid()).c_str()), StaleContact);
+    CHECK_THROWS_WITH_AS(attach_to(new_contact()),
+                         doctest::Contains(text("process ", ::getpid()).c_str()), StaleContact);
 }
 
 TEST_CASE("an error of the writer arrives as what it was") {
@@ -111,7 +115,8 @@ TEST_CASE("request, descriptors and reply arrive") {
         trusted = receive_request(socket, contact.key, Deadline(10));
         send_reply(socket, {7, 3}, {file.descriptor(), file.descriptor()});
     });
-    const Attachment got = attach(contact, {Role::WriterRank, 2, 5, 1, Start::Next, 99}, {file.descriptor()}, Deadline(10));
+    const Attachment got = attach(contact, {Role::WriterRank, 2, 5, 1, Start::Next, 99},
+                                  {file.descriptor()}, Deadline(10));
     server.join();
     CHECK(trusted->request.role == Role::WriterRank);
     CHECK(trusted->request.rank == 2);
@@ -133,8 +138,10 @@ TEST_CASE("memory that is no control block is not taken for one") {
     {  // one whose header claims more than the file holds
         const ControlBlock good = ControlBlock::create("test", "here", 1, {.queue_steps = 1});
         const auto file = move::MemoryFile::create("short", sizeof(ControlHeader));
-        std::memcpy(file.map(move::Access::ReadWrite).data(), &good.header(), sizeof(ControlHeader));
-        CHECK_THROWS_WITH_AS(ControlBlock::adopt(move::MemoryFile::adopt(move::Descriptor(::dup(file.descriptor())))),
+        std::memcpy(file.map(move::Access::ReadWrite).data(), &good.header(),
+                    sizeof(ControlHeader));
+        CHECK_THROWS_WITH_AS(ControlBlock::adopt(move::MemoryFile::adopt(
+                                 move::Descriptor(::dup(file.descriptor())))),
                              doctest::Contains("shorter than its header says"), Error);
     }
 }

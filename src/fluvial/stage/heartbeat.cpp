@@ -8,7 +8,8 @@
 
 namespace fluvial::stage {
 
-Heartbeat::Heartbeat(std::atomic<std::int64_t>& beat_ns, double interval_s, std::function<void()> also)
+Heartbeat::Heartbeat(std::atomic<std::int64_t>& beat_ns, double interval_s,
+                     std::function<void()> also)
     : thread_([this, &beat_ns, interval_s, also = std::move(also)] {
           std::unique_lock lock(mutex_);
           while (!stop_) {
@@ -18,7 +19,8 @@ Heartbeat::Heartbeat(std::atomic<std::int64_t>& beat_ns, double interval_s, std:
                   also();
                   lock.lock();
               }
-              wake_.wait_for(lock, std::chrono::duration<double>(interval_s), [this] { return stop_; });
+              wake_.wait_for(lock, std::chrono::duration<double>(interval_s),
+                             [this] { return stop_; });
           }
       }) {}
 

@@ -10,13 +10,15 @@ namespace fluvial::stage {
 namespace {
 
 constexpr int accept_ms = 50;
-/// One client is served at a time: one that connects and says nothing must not keep the others waiting for long.
+/// One client is served at a time: one that connects and says nothing must not keep the others
+/// waiting for long.
 constexpr double client_timeout_s = 2;
 constexpr std::int64_t look_ns = 250'000'000;
 
 }  // namespace
 
-HostService::HostService(const Contact& contact, const ControlBlock& control, const move::MemoryFile& own_arena)
+HostService::HostService(const Contact& contact, const ControlBlock& control,
+                         const move::MemoryFile& own_arena)
     : key_(contact.key),
       control_(control),
       listener_(contact.socket),
@@ -41,7 +43,8 @@ void HostService::run() {
             try {
                 const ControlLock lock(control_);
                 reap(control_);
-            } catch (const PeerStalled&) {  // a peer is stopped inside its critical section: look again later
+            } catch (const PeerStalled&) {  // a peer is stopped inside its critical section: look
+                                            // again later
             }
             looked_ns = now_ns();
         }
@@ -77,8 +80,9 @@ AttachReply HostService::admit_writer(const TrustedRequest& trusted) {
     const int rank = trusted.request.rank;
     if (rank < 1 || rank >= control_.writer_ranks() || trusted.descriptors.size() != 1 ||
         arenas_[static_cast<std::size_t>(rank)] >= 0) {
-        throw Error(Problem{"a writer rank cannot attach", text("rank ", rank),
-                            text("each of 1 to ", control_.writer_ranks() - 1, " once, with its arena"), ""});
+        throw Error(Problem{
+            "a writer rank cannot attach", text("rank ", rank),
+            text("each of 1 to ", control_.writer_ranks() - 1, " once, with its arena"), ""});
     }
     arenas_[static_cast<std::size_t>(rank)] = trusted.descriptors.front().get();
     return {};
@@ -88,14 +92,18 @@ AttachReply HostService::admit_reader(const AttachRequest& request) {
     if (std::count(arenas_.begin(), arenas_.end(), -1) != 0) {
         throw Error("the writer is not complete yet; read the contact file again");
     }
-    if (request.size < 1 || request.rank < 0 || request.rank >= request.size || request.group >= groups_max) {
-        throw InvalidArgument(Problem{"a reader rank cannot attach", text("rank ", request.rank, " of ", request.size),
+    if (request.size < 1 || request.rank < 0 || request.rank >= request.size ||
+        request.group >= groups_max) {
+        throw InvalidArgument(Problem{"a reader rank cannot attach",
+                                      text("rank ", request.rank, " of ", request.size),
                                       "a rank below the size of its job", ""});
     }
     const ControlLock lock(control_);
-    const int group = request.group >= 0 ? request.group : open_group(control_, request.size, request.start);
+    const int group =
+        request.group >= 0 ? request.group : open_group(control_, request.size, request.start);
     if (control_.group(group).state != GroupState::Joining) {
-        throw PeerLost("the reader job that this rank belongs to is not joining the stream any more");
+        throw PeerLost(
+            "the reader job that this rank belongs to is not joining the stream any more");
     }
     try {
         return {open_reader(control_, group, request.rank, request.pid), group};

@@ -13,14 +13,16 @@
 namespace fluvial::stage {
 
 class HostService {
-public:
-    /// Listens at the contact's address. `control` must outlive this object; `own_arena` is rank 0's.
-    HostService(const Contact& contact, const ControlBlock& control, const move::MemoryFile& own_arena);
+  public:
+    /// Listens at the contact's address. `control` must outlive this object; `own_arena` is rank
+    /// 0's.
+    HostService(const Contact& contact, const ControlBlock& control,
+                const move::MemoryFile& own_arena);
     ~HostService();
     HostService(const HostService&) = delete;
     HostService& operator=(const HostService&) = delete;
 
-private:
+  private:
     void run();
     void serve(move::LocalSocket& socket);
     AttachReply admit_writer(const TrustedRequest& trusted);
@@ -29,8 +31,8 @@ private:
     Key key_;
     const ControlBlock& control_;
     move::LocalListener listener_;
-    std::vector<int> arenas_;                   ///< by writer rank; -1 until it has attached
-    std::vector<move::Descriptor> received_;    ///< keeps the other ranks' arenas open
+    std::vector<int> arenas_;                 ///< by writer rank; -1 until it has attached
+    std::vector<move::Descriptor> received_;  ///< keeps the other ranks' arenas open
     std::atomic<bool> stop_{false};
     std::thread thread_;
 };

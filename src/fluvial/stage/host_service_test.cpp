@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/host_service.hpp"
 
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <memory>
 #include <random>
 #include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/stage/arena.hpp"
@@ -34,8 +33,10 @@ struct Host {
           contact(new_contact()),
           service(std::make_unique<HostService>(contact, stream.control, arena.file())) {}
 
-    Attachment attach_reader(const Contact& with, int rank = 0, int size = 1, int group = -1) const {
-        return attach(with, {Role::ReaderRank, rank, size, group, Start::Oldest, 42}, {}, Deadline(10));
+    Attachment attach_reader(const Contact& with, int rank = 0, int size = 1,
+                             int group = -1) const {
+        return attach(with, {Role::ReaderRank, rank, size, group, Start::Oldest, 42}, {},
+                      Deadline(10));
     }
     bool nobody_attached() const {
         const ControlLock lock(stream.control);
@@ -74,17 +75,20 @@ TEST_CASE("who holds the contact attaches and is sent the control block and the 
     CHECK(got.reply.cell == 0);
     CHECK(got.reply.group == 0);
     REQUIRE(got.descriptors.size() == 2);
-    const ControlBlock control = ControlBlock::adopt(move::MemoryFile::adopt(std::move(got.descriptors[0])));
+    const ControlBlock control =
+        ControlBlock::adopt(move::MemoryFile::adopt(std::move(got.descriptors[0])));
     CHECK(std::string(control.header().name) == "test");
     CHECK(control.reader(0).pid == 42);
-    CHECK(move::MemoryFile::adopt(std::move(got.descriptors[1])).size() == host.arena.file().size());
+    CHECK(move::MemoryFile::adopt(std::move(got.descriptors[1])).size() ==
+          host.arena.file().size());
 }
 
 TEST_CASE("a reader with another key notices it before it says anything of itself") {
     const Host host;
     Contact forged = host.contact;
     forged.key[7] ^= 1;
-    CHECK_THROWS_WITH_AS(host.attach_reader(forged), doctest::Contains("the key of the contact file is not the writer's"),
+    CHECK_THROWS_WITH_AS(host.attach_reader(forged),
+                         doctest::Contains("the key of the contact file is not the writer's"),
                          Refused);
     CHECK(host.nobody_attached());
     CHECK_NOTHROW(host.attach_reader(host.contact));
@@ -121,7 +125,9 @@ TEST_CASE("the service's own proof played back to it proves nothing") {
     CHECK(host.nobody_attached());
 }
 
-TEST_CASE("garbage of any length is answered by an error or a closed connection, and the service goes on") {
+TEST_CASE(
+    "garbage of any length is answered by an error or a closed connection, and the service goes "
+    "on") {
     MESSAGE("seed ", seed);
     std::mt19937 random(seed);
     const Host host;
@@ -166,22 +172,26 @@ TEST_CASE("requests that make no sense are refused by those who could prove them
     CHECK_THROWS_AS(host.attach_reader(host.contact, -1, 2), InvalidArgument);
     CHECK_THROWS_AS(host.attach_reader(host.contact, 0, 0), InvalidArgument);
     CHECK_THROWS_AS(host.attach_reader(host.contact, 0, 1, groups_max), InvalidArgument);
-    CHECK_THROWS_AS(host.attach_reader(host.contact, 1, 2, 3), PeerLost);  // nobody opened that group
+    CHECK_THROWS_AS(host.attach_reader(host.contact, 1, 2, 3),
+                    PeerLost);  // nobody opened that group
     CHECK(host.nobody_attached());
 }
 
 TEST_CASE("each writer rank attaches once, with its arena, before any reader") {
     const Host host(2);
-    CHECK_THROWS_WITH_AS(host.attach_reader(host.contact), doctest::Contains("not complete yet"), Error);
+    CHECK_THROWS_WITH_AS(host.attach_reader(host.contact), doctest::Contains("not complete yet"),
+                         Error);
     const Arena arena("other", 1 << 21, 1 << 20);
     const auto attach_writer = [&](int rank, const std::vector<int>& descriptors) {
-        return attach(host.contact, {Role::WriterRank, rank, 2, -1, Start::Oldest, 1}, descriptors, Deadline(10));
+        return attach(host.contact, {Role::WriterRank, rank, 2, -1, Start::Oldest, 1}, descriptors,
+                      Deadline(10));
     };
     CHECK_THROWS_AS(attach_writer(1, {}), Error);
     CHECK_THROWS_AS(attach_writer(0, {arena.file().descriptor()}), Error);
     CHECK_THROWS_AS(attach_writer(2, {arena.file().descriptor()}), Error);
     CHECK(attach_writer(1, {arena.file().descriptor()}).descriptors.size() == 1);
-    CHECK_THROWS_WITH_AS(attach_writer(1, {arena.file().descriptor()}), doctest::Contains("rank 1"), Error);
+    CHECK_THROWS_WITH_AS(attach_writer(1, {arena.file().descriptor()}), doctest::Contains("rank 1"),
+                         Error);
     Attachment got = host.attach_reader(host.contact);
     REQUIRE(got.descriptors.size() == 3);
     CHECK(move::MemoryFile::adopt(std::move(got.descriptors[2])).size() == arena.file().size());
@@ -190,7 +200,8 @@ TEST_CASE("each writer rank attaches once, with its arena, before any reader") {
 TEST_CASE("a reader job for which there is no rank cell leaves no place occupied") {
     const Host host;
     for (int i = 0; i < readers_max; ++i) host.stream.control.reader(i).state = MemberState::Active;
-    CHECK_THROWS_WITH_AS(host.attach_reader(host.contact), doctest::Contains("1024 at a time"), Error);
+    CHECK_THROWS_WITH_AS(host.attach_reader(host.contact), doctest::Contains("1024 at a time"),
+                         Error);
     const ControlLock lock(host.stream.control);
     CHECK(host.stream.control.group(0).state == GroupState::Free);
     for (int i = 0; i < readers_max; ++i) host.stream.control.reader(i).state = MemberState::Free;

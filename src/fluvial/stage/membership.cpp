@@ -47,7 +47,8 @@ void free_group_if_empty(const ControlBlock& control, int group) {
 
 void end_group(const ControlBlock& control, int index, GroupState state, const std::string& why) {
     GroupCell& group = control.group(index);
-    if (group.state == GroupState::Active || group.state == GroupState::Joining || group.state == GroupState::Leaving) {
+    if (group.state == GroupState::Active || group.state == GroupState::Joining ||
+        group.state == GroupState::Leaving) {
         store(group.departed, why);
         group.state = state;
         unsubscribe(control, index);
@@ -86,8 +87,8 @@ void look_after_reader(const ControlBlock& control, int index) {
         header.on_stalled_reader == StalledPolicy::Evict &&
         control.group(static_cast<int>(cell.group)).state == GroupState::Active) {
         end_group(control, static_cast<int>(cell.group), GroupState::Evicted,
-                  text("rank ", cell.rank, " (process ", cell.pid, ") gave no heartbeat for ", silent,
-                       " s, more than stall_timeout=", header.stall_timeout_s, " s"));
+                  text("rank ", cell.rank, " (process ", cell.pid, ") gave no heartbeat for ",
+                       silent, " s, more than stall_timeout=", header.stall_timeout_s, " s"));
         ++control.header().counters.groups_evicted;
         control.header().space_bell.ring();
     }
@@ -95,8 +96,9 @@ void look_after_reader(const ControlBlock& control, int index) {
 
 void fail_for_missing_rank(const ControlBlock& control, int rank, std::uint64_t step) {
     fail(control, "PeerLost",
-         text("rank ", rank, " of the writer of '", control.header().name, "' closed the stream after ",
-              control.writer(rank).steps_finished, " steps while other ranks had begun step ", step,
+         text("rank ", rank, " of the writer of '", control.header().name,
+              "' closed the stream after ", control.writer(rank).steps_finished,
+              " steps while other ranks had begun step ", step,
               ". All ranks must write the same steps"));
 }
 
@@ -113,13 +115,15 @@ int open_group(const ControlBlock& control, int size, Start start) {
             group.steps_discarded = 0;
             group.departed[0] = '\0';
             group.state = GroupState::Joining;
-            // From here on no step that it asked for can slip away while its ranks come in one by one.
+            // From here on no step that it asked for can slip away while its ranks come in one by
+            // one.
             subscribe(control, i, start);
             return i;
         }
     }
-    throw Error(Problem{"the stream has no place for another reader job", text(groups_max, " are attached"),
-                        text(groups_max, " at a time"), "Close one of them first"});
+    throw Error(Problem{"the stream has no place for another reader job",
+                        text(groups_max, " are attached"), text(groups_max, " at a time"),
+                        "Close one of them first"});
 }
 
 void close_group(const ControlBlock& control, int group) {
@@ -145,7 +149,8 @@ int open_reader(const ControlBlock& control, int group, int rank, std::uint32_t 
             return i;
         }
     }
-    throw Error(Problem{"the stream has no place for another reader rank", text(readers_max, " are attached"),
+    throw Error(Problem{"the stream has no place for another reader rank",
+                        text(readers_max, " are attached"),
                         text(readers_max, " at a time on one host"), "Use fewer ranks"});
 }
 
@@ -165,12 +170,14 @@ void leave(const ControlBlock& control, int index) {
     const int g = static_cast<int>(cell.group);
     GroupCell& group = control.group(g);
     cell.state = MemberState::Left;
-    if (group.state == GroupState::Active || group.state == GroupState::Joining || group.state == GroupState::Leaving) {
+    if (group.state == GroupState::Active || group.state == GroupState::Joining ||
+        group.state == GroupState::Leaving) {
         if (group.state != GroupState::Leaving) {
             store(group.departed, text("rank ", cell.rank, " of this reader has left the stream"));
         }
         group.state = GroupState::Leaving;
-        // Steps that no rank has begun are not wanted any more; of those begun, this rank gives up its own part.
+        // Steps that no rank has begun are not wanted any more; of those begun, this rank gives up
+        // its own part.
         const std::uint64_t unfinished = cell.steps_finished < group.steps_taken
                                              ? group.taken[cell.steps_finished % slots_max]
                                              : group.next_step;
@@ -201,8 +208,9 @@ void reap(const ControlBlock& control) {
         if (cell.state == MemberState::Active &&
             !move::AliveLock::held(control.file(), control.writer_lock(rank))) {
             fail(control, "PeerLost",
-                 text("rank ", rank, " of ", control.writer_ranks(), " of the writer of '", control.header().name,
-                      "' (process ", cell.pid, ") died after finishing ", cell.steps_finished, " steps"));
+                 text("rank ", rank, " of ", control.writer_ranks(), " of the writer of '",
+                      control.header().name, "' (process ", cell.pid, ") died after finishing ",
+                      cell.steps_finished, " steps"));
         }
     }
 }
@@ -212,8 +220,8 @@ std::string stalled_writer(const ControlBlock& control, double stall_timeout_s) 
         const WriterCell& cell = control.writer(rank);
         const double silent = silent_s(cell.beat_ns);
         if (cell.state == MemberState::Active && silent > stall_timeout_s) {
-            return text("rank ", rank, " of the writer of '", control.header().name, "' (process ", cell.pid,
-                        ") has given no heartbeat for ", silent, " s");
+            return text("rank ", rank, " of the writer of '", control.header().name, "' (process ",
+                        cell.pid, ") has given no heartbeat for ", silent, " s");
         }
     }
     return {};
@@ -236,7 +244,8 @@ void close_writer(const ControlBlock& control, int rank) {
     for (const Slot& slot : control.slots()) {
         const SlotState state = slot.state.load(relaxed);
         const std::uint64_t step = slot.step.load(relaxed);
-        if ((state == SlotState::Filling || state == SlotState::Discarded) && step >= cell.steps_finished) {
+        if ((state == SlotState::Filling || state == SlotState::Discarded) &&
+            step >= cell.steps_finished) {
             fail_for_missing_rank(control, rank, step);
         }
     }

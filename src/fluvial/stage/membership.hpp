@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Who takes part in a stream, and what is done about those who die, stop or leave. Each function is one transition
-/// under the control lock, which the caller holds.
+/// Who takes part in a stream, and what is done about those who die, stop or leave. Each function
+/// is one transition under the control lock, which the caller holds.
 #pragma once
 
 #include <string>
@@ -9,42 +9,46 @@
 
 namespace fluvial::stage {
 
-/// A place for a reading job of `size` ranks; steps are kept for it from now on. Throws Error when all
-/// places are taken.
+/// A place for a reading job of `size` ranks; steps are kept for it from now on. Throws Error when
+/// all places are taken.
 int open_group(const ControlBlock& control, int size, Start start);
 
 /// Takes back open_group for a group that no rank has a cell of.
 void close_group(const ControlBlock& control, int group);
 
-/// A cell for one rank of a group, which it must then take with activate_reader. Throws Error when none is free.
+/// A cell for one rank of a group, which it must then take with activate_reader. Throws Error when
+/// none is free.
 int open_reader(const ControlBlock& control, int group, int rank, std::uint32_t pid);
 
 /// The last rank of a group to come makes it active.
 void activate_reader(const ControlBlock& control, int cell);
 
-/// The rank takes no further steps. Steps that its group has taken and it has not read are given up.
+/// The rank takes no further steps. Steps that its group has taken and it has not read are given
+/// up.
 void leave(const ControlBlock& control, int cell);
 
-/// Frees the cell of a rank that has left and holds no lease any more. The caller gives its alive lock up in the same
-/// critical section, before another process can be given the cell.
+/// Frees the cell of a rank that has left and holds no lease any more. The caller gives its alive
+/// lock up in the same critical section, before another process can be given the cell.
 void vacate(const ControlBlock& control, int cell);
 
-/// Looks for participants that are dead (their alive lock is gone) or give no heartbeat: dead readers lose their
-/// leases and their group is broken; stalled readers are evicted if the policy says so; a dead writer fails the
-/// stream. Costs one system call a participant.
+/// Looks for participants that are dead (their alive lock is gone) or give no heartbeat: dead
+/// readers lose their leases and their group is broken; stalled readers are evicted if the policy
+/// says so; a dead writer fails the stream. Costs one system call a participant.
 void reap(const ControlBlock& control);
 
-/// Why a writer rank cannot be expected to finish its steps soon: "writer rank 2 (process 123) has given no heartbeat
-/// for 12.1 s"; empty when all are well.
+/// Why a writer rank cannot be expected to finish its steps soon: "writer rank 2 (process 123) has
+/// given no heartbeat for 12.1 s"; empty when all are well.
 std::string stalled_writer(const ControlBlock& control, double stall_timeout_s);
 
 /// Marks the stream as failed for both sides; the first failure is kept.
 void fail(const ControlBlock& control, const std::string& kind, const std::string& message);
 
-/// This writer rank is done. Fails the stream when other ranks have begun steps that it will not finish.
+/// This writer rank is done. Fails the stream when other ranks have begun steps that it will not
+/// finish.
 void close_writer(const ControlBlock& control, int rank);
 
-/// Before a rank begins `step`: fails the stream when another has closed without it, since nobody would ever get it.
+/// Before a rank begins `step`: fails the stream when another has closed without it, since nobody
+/// would ever get it.
 void expect_all_writers(const ControlBlock& control, std::uint64_t step);
 
 /// Reader jobs that have all their ranks and have not left.

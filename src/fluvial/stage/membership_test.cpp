@@ -57,7 +57,9 @@ TEST_CASE("a reader that leaves gives its steps up; the others keep theirs") {
     CHECK(s.counters().groups_lost == 0);
 }
 
-TEST_CASE("ranks of one reader leave one after the other: what the first has begun, the second may finish") {
+TEST_CASE(
+    "ranks of one reader leave one after the other: what the first has begun, the second may "
+    "finish") {
     Stream s({.queue_steps = 8});
     const auto ranks = s.join(2);
     for (std::uint64_t step = 0; step < 4; ++step) s.write(step);
@@ -68,7 +70,8 @@ TEST_CASE("ranks of one reader leave one after the other: what the first has beg
     CHECK(s.read(ranks[1]) == 0u);
     CHECK(s.read(ranks[1]) == 1u);
     CHECK(s.read(ranks[1]) == std::nullopt);  // no rank had begun 2
-    CHECK(std::string(s.group_of(ranks[1]).departed) == "rank 0 of this reader has left the stream");
+    CHECK(std::string(s.group_of(ranks[1]).departed) ==
+          "rank 0 of this reader has left the stream");
     CHECK(queue_depth(s.control) == 2);  // 2 and 3 wait for a late reader
     s.write(4);
     CHECK(s.read(ranks[1]) == std::nullopt);
@@ -82,7 +85,8 @@ TEST_CASE("the slow rank leaves first: the steps that it did not read do not sta
     const int open = take(s.control, ranks[0]);
     leave(s.control, ranks[1]);
     vacate(s.control, ranks[1]);
-    CHECK(queue_depth(s.control) == 3);  // 1, that rank 0 is reading; 2 and 3 wait for a late reader
+    CHECK(queue_depth(s.control) ==
+          3);  // 1, that rank 0 is reading; 2 and 3 wait for a late reader
     finish_reading(s.control, ranks[0], open);
     release_lease(s.control, ranks[0], open);
     CHECK(queue_depth(s.control) == 2);
@@ -124,8 +128,10 @@ TEST_CASE("a dead reader loses its leases, its group is broken, and the writer g
     CHECK(active_groups(s.control) == 0);
     CHECK(s.counters().groups_lost == 1);
     CHECK(s.control.reader(ranks[1]).state == MemberState::Free);
-    CHECK(std::string(s.group_of(ranks[0]).departed) == "rank 1 of this reader (process 1001) died");
-    CHECK(queue_depth(s.control) == 1);  // 1 waits for a late reader, and makes room when the writer needs it
+    CHECK(std::string(s.group_of(ranks[0]).departed) ==
+          "rank 1 of this reader (process 1001) died");
+    CHECK(queue_depth(s.control) ==
+          1);  // 1 waits for a late reader, and makes room when the writer needs it
     CHECK(s.control.slots()[held].state.load() == SlotState::Complete);  // the survivor's view
     CHECK(s.read(ranks[0]) == std::nullopt);
     CHECK(s.write(2));
@@ -150,7 +156,8 @@ TEST_CASE("one that dies while it joins is noticed after a while, and its place 
     CHECK(s.write(2));
 }
 
-TEST_CASE("a silent reader is evicted after the stall time; what it views is set aside, not waited for") {
+TEST_CASE(
+    "a silent reader is evicted after the stall time; what it views is set aside, not waited for") {
     Stream s({.queue_steps = 2, .queue_bytes = 100, .stall_timeout_s = 1});
     const int reader = s.join()[0];
     const Alive lock = alive(s, reader);
@@ -167,7 +174,8 @@ TEST_CASE("a silent reader is evicted after the stall time; what it views is set
     const std::string why = s.group_of(reader).departed;
     CHECK(why.find("rank 0 (process 1000) gave no heartbeat for 1.5") != std::string::npos);
     CHECK(why.find("stall_timeout=1 s") != std::string::npos);
-    CHECK(queue_depth(s.control) == 1);  // 1 waits for a late reader, and makes room when the writer needs it
+    CHECK(queue_depth(s.control) ==
+          1);  // 1 waits for a late reader, and makes room when the writer needs it
     CHECK(bytes_in_use(s.control) == 10);
     CHECK(s.write(2, 90));  // its memory stands beside the limit
     CHECK(s.control.slots()[held].state.load() == SlotState::Complete);
@@ -199,7 +207,8 @@ TEST_CASE("a dead writer rank fails the stream, with its number and what it had 
     CHECK(failure_of(s).empty());
     locks[1].reset();
     reap(s.control);
-    CHECK(failure_of(s) == "rank 1 of 3 of the writer of 'test' (process 77) died after finishing 1 steps");
+    CHECK(failure_of(s) ==
+          "rank 1 of 3 of the writer of 'test' (process 77) died after finishing 1 steps");
     locks[2].reset();
     reap(s.control);
     CHECK(failure_of(s).find("rank 1") == 0);  // the first failure is kept
@@ -211,7 +220,9 @@ TEST_CASE("a stopped writer rank is named with the time of its silence") {
     const Alive locks[] = {writer_alive(s, 0), writer_alive(s, 1)};
     CHECK(stalled_writer(s.control, 1).empty());
     s.control.writer(1).beat_ns.store(now_ns() - 3'000'000'000);
-    CHECK(stalled_writer(s.control, 1).find("rank 1 of the writer of 'test' (process 77) has given no heartbeat for 3") == 0);
+    CHECK(stalled_writer(s.control, 1)
+              .find("rank 1 of the writer of 'test' (process 77) has given no heartbeat for 3") ==
+          0);
     CHECK(stalled_writer(s.control, 10).empty());
     s.control.writer(1).state = MemberState::Left;
     CHECK(stalled_writer(s.control, 1).empty());
@@ -222,7 +233,8 @@ TEST_CASE("a rank that closes while others have begun a further step fails the s
     s.write(0);
     admit(s.control, 1);
     close_writer(s.control, 1);
-    CHECK(failure_of(s).find("rank 1 of the writer of 'test' closed the stream after 1 steps while other ranks had begun step 1") == 0);
+    CHECK(failure_of(s).find("rank 1 of the writer of 'test' closed the stream after 1 steps while "
+                             "other ranks had begun step 1") == 0);
 
     Stream later({.queue_steps = 4}, 2);  // the others begin the step only afterwards
     later.write(0);
@@ -231,7 +243,8 @@ TEST_CASE("a rank that closes while others have begun a further step fails the s
     expect_all_writers(later.control, 0);
     CHECK(failure_of(later).empty());
     expect_all_writers(later.control, 1);
-    CHECK(failure_of(later).find("rank 1 of the writer of 'test' closed the stream after 1 steps") == 0);
+    CHECK(failure_of(later).find(
+              "rank 1 of the writer of 'test' closed the stream after 1 steps") == 0);
 
     Stream orderly({.queue_steps = 4}, 2);
     orderly.write(0);
@@ -245,7 +258,8 @@ TEST_CASE("more readers than there are places are refused, and places come back"
     Stream s({.queue_steps = 4});
     std::vector<int> cells;
     for (int i = 0; i < groups_max; ++i) cells.push_back(s.join()[0]);
-    CHECK_THROWS_WITH_AS(open_group(s.control, 1, Start::Oldest), doctest::Contains("32 at a time"), Error);
+    CHECK_THROWS_WITH_AS(open_group(s.control, 1, Start::Oldest), doctest::Contains("32 at a time"),
+                         Error);
     leave(s.control, cells[5]);
     vacate(s.control, cells[5]);
     CHECK(s.join()[0] == cells[5]);

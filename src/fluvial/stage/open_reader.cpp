@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <time.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
+
+#include <time.h>
+#include <unistd.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/interrupt.hpp"
@@ -45,10 +45,11 @@ std::shared_ptr<Seat> take_seat(Attachment attached) {
     for (std::size_t i = 1; i < attached.descriptors.size(); ++i) {
         arenas.push_back(move::MemoryFile::adopt(std::move(attached.descriptors[i])));
     }
-    ControlBlock control = ControlBlock::adopt(move::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
+    ControlBlock control =
+        ControlBlock::adopt(move::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
     if (static_cast<int>(arenas.size()) != control.writer_ranks()) {
-        throw Error(Problem{"the writer sent another number of arenas than it has ranks", text(arenas.size()),
-                            text(control.writer_ranks()), ""});
+        throw Error(Problem{"the writer sent another number of arenas than it has ranks",
+                            text(arenas.size()), text(control.writer_ranks()), ""});
     }
     return std::make_shared<Seat>(std::move(control), std::move(arenas), attached.reply.cell);
 }
@@ -57,25 +58,30 @@ std::shared_ptr<Seat> take_seat(Attachment attached) {
 void wait_for_group(const Seat& seat, const ReaderOptions& options) {
     const ControlBlock& control = seat.control;
     const GroupCell& group = control.group(static_cast<int>(control.reader(seat.cell).group));
-    const auto complete = await(control, control.header().space_bell, Deadline(options.rendezvous_timeout_s),
-                                [&]() -> std::optional<bool> {
-                                    return group.state == GroupState::Joining ? std::nullopt : std::optional(true);
-                                });
+    const auto complete =
+        await(control, control.header().space_bell, Deadline(options.rendezvous_timeout_s),
+              [&]() -> std::optional<bool> {
+                  return group.state == GroupState::Joining ? std::nullopt : std::optional(true);
+              });
     if (!complete) {
-        throw TimedOut(Problem{"the reader's ranks did not all attach in time", text(group.joined, " of ", group.size),
-                               "", "Raise rendezvous_timeout"});
+        throw TimedOut(Problem{"the reader's ranks did not all attach in time",
+                               text(group.joined, " of ", group.size), "",
+                               "Raise rendezvous_timeout"});
     }
 }
 
 }  // namespace
 
 Seat::Seat(ControlBlock block, std::vector<move::MemoryFile> arena_files, int cell_index)
-    : control(std::move(block)), cell(cell_index), alive(control.file(), control.reader_lock(cell_index)) {
+    : control(std::move(block)),
+      cell(cell_index),
+      alive(control.file(), control.reader_lock(cell_index)) {
     for (const move::MemoryFile& file : arena_files) {
         arenas.push_back(file.map(move::Access::ReadOnly));
     }
     ReaderCell& mine = control.reader(cell);
-    heartbeat = std::make_unique<Heartbeat>(mine.beat_ns, beat_interval_s(control.header().stall_timeout_s));
+    heartbeat = std::make_unique<Heartbeat>(mine.beat_ns,
+                                            beat_interval_s(control.header().stall_timeout_s));
     const ControlLock lock(control);
     activate_reader(control, cell);
 }
@@ -90,7 +96,8 @@ Seat::~Seat() {
         alive = {};
         vacate(control, cell);
     } catch (const Error&) {
-        // A peer is stopped inside its critical section. Our alive lock goes now, and the others clear up after us.
+        // A peer is stopped inside its critical section. Our alive lock goes now, and the others
+        // clear up after us.
     }
 }
 
@@ -102,10 +109,12 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
     Contact contact;
     int group = -1;
     const auto attach_rank = [&] {
-        const AttachRequest request{Role::ReaderRank, comm.rank(), comm.size(), group, options.start,
-                                    static_cast<std::uint32_t>(::getpid())};
+        const AttachRequest request{Role::ReaderRank, comm.rank(),
+                                    comm.size(),      group,
+                                    options.start,    static_cast<std::uint32_t>(::getpid())};
         Attachment attached =
-            attach(contact, request, {}, Deadline(std::clamp(options.rendezvous_timeout_s, 2.5, attach_timeout_s)));
+            attach(contact, request, {},
+                   Deadline(std::clamp(options.rendezvous_timeout_s, 2.5, attach_timeout_s)));
         group = attached.reply.group;
         state->seat = take_seat(std::move(attached));
     };

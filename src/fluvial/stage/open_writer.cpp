@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <utility>
+
+#include <unistd.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/agree.hpp"
@@ -19,7 +19,8 @@ constexpr std::uint64_t arena_extra_bytes = std::uint64_t{64} << 20;
 
 std::string fingerprint(const std::string& name, const WriterOptions& o) {
     return text(name, "|", o.queue_steps, "|", o.queue_bytes, "|", static_cast<int>(o.full), "|",
-                static_cast<int>(o.on_stalled_reader), "|", o.readers, "|", o.step_timeout_s, "|", o.stall_timeout_s);
+                static_cast<int>(o.on_stalled_reader), "|", o.readers, "|", o.step_timeout_s, "|",
+                o.stall_timeout_s);
 }
 
 Bytes encode_contact(const Contact& contact) {
@@ -52,11 +53,13 @@ void check_together(const std::string& name, const mpi::Comm& comm, const Writer
     mpi::agree(comm, [&] {
         validate(name, options);
         if (mine != expected) {
-            throw InvalidArgument(Problem{"the ranks opened the stream with different options", mine,
-                                          expected + ", as on rank 0", "Give every rank the same name and options"});
+            throw InvalidArgument(Problem{"the ranks opened the stream with different options",
+                                          mine, expected + ", as on rank 0",
+                                          "Give every rank the same name and options"});
         }
         if (here != comm.size()) {
-            throw Error(Problem{"the writer's ranks are on several hosts", text(here, " of ", comm.size(), " on this one"),
+            throw Error(Problem{"the writer's ranks are on several hosts",
+                                text(here, " of ", comm.size(), " on this one"),
                                 "one host: this version stages through shared memory only",
                                 "Run the writer within one host, or open one stream a host"});
         }
@@ -67,7 +70,8 @@ void join(Writer::State& state, WriterCell& cell) {
     state.alive.emplace(state.control->file(), state.control->writer_lock(state.rank));
     cell.pid = static_cast<std::uint32_t>(::getpid());
     cell.beat_ns.store(now_ns());
-    state.heartbeat = std::make_unique<Heartbeat>(cell.beat_ns, beat_interval_s(state.options.stall_timeout_s));
+    state.heartbeat =
+        std::make_unique<Heartbeat>(cell.beat_ns, beat_interval_s(state.options.stall_timeout_s));
     state.records = std::make_unique<RecordWriter>(*state.arena, cell);
     const ControlLock lock(*state.control);
     cell.state = MemberState::Active;
@@ -76,25 +80,28 @@ void join(Writer::State& state, WriterCell& cell) {
 void wait_for_readers(const Writer::State& state) {
     const ControlBlock& control = *state.control;
     const auto wanted = static_cast<std::uint64_t>(state.options.readers);
-    const auto joined = await(control, control.header().space_bell, Deadline(state.options.rendezvous_timeout_s),
-                              [&]() -> std::optional<bool> {
-                                  state.check_failure();
-                                  const bool all_here = control.header().counters.groups_joined >= wanted;
-                                  return all_here ? std::optional(true) : std::nullopt;
-                              });
+    const auto joined =
+        await(control, control.header().space_bell, Deadline(state.options.rendezvous_timeout_s),
+              [&]() -> std::optional<bool> {
+                  state.check_failure();
+                  const bool all_here = control.header().counters.groups_joined >= wanted;
+                  return all_here ? std::optional(true) : std::nullopt;
+              });
     if (!joined) {
-        throw TimedOut(Problem{text("too few readers attached to '", state.name, "' within rendezvous_timeout=",
-                                    state.options.rendezvous_timeout_s, " s"),
-                               text(control.header().counters.groups_joined, " reader jobs"),
-                               text(wanted, " (option readers)"),
-                               text("Start the reader with this contact file: ", state.path,
-                                    "; or pass readers=0 to write without waiting")});
+        throw TimedOut(
+            Problem{text("too few readers attached to '", state.name,
+                         "' within rendezvous_timeout=", state.options.rendezvous_timeout_s, " s"),
+                    text(control.header().counters.groups_joined, " reader jobs"),
+                    text(wanted, " (option readers)"),
+                    text("Start the reader with this contact file: ", state.path,
+                         "; or pass readers=0 to write without waiting")});
     }
 }
 
 }  // namespace
 
-std::shared_ptr<Writer::State> open_writer(const std::string& name, const mpi::Comm& comm, const WriterOptions& options) {
+std::shared_ptr<Writer::State> open_writer(const std::string& name, const mpi::Comm& comm,
+                                           const WriterOptions& options) {
     check_together(name, comm, options);
     auto state = std::make_shared<Writer::State>();
     state->name = name;
@@ -104,21 +111,25 @@ std::shared_ptr<Writer::State> open_writer(const std::string& name, const mpi::C
     const auto queue_bytes = static_cast<std::uint64_t>(effective_queue_bytes(options));
     Contact contact;
     mpi::agree(comm, [&] {
-        state->arena = std::make_shared<Arena>(text("arena-", name, "-", comm.rank()),
-                                               arena_queues * queue_bytes + arena_extra_bytes, queue_bytes);
+        state->arena =
+            std::make_shared<Arena>(text("arena-", name, "-", comm.rank()),
+                                    arena_queues * queue_bytes + arena_extra_bytes, queue_bytes);
         contact = new_contact();
         if (comm.rank() == 0) {
             state->control = ControlBlock::create(name, contact.host, comm.size(), options);
-            state->service = std::make_unique<HostService>(contact, *state->control, state->arena->file());
+            state->service =
+                std::make_unique<HostService>(contact, *state->control, state->arena->file());
         }
     });
     contact = decode_contact(comm.bcast(encode_contact(contact), 0));
     mpi::agree(comm, [&] {
         if (comm.rank() != 0) {
-            const AttachRequest request{Role::WriterRank, comm.rank(), comm.size(), -1, Start::Oldest, 0};
-            Attachment attached =
-                attach(contact, request, {state->arena->file().descriptor()}, Deadline(attach_timeout_s));
-            state->control = ControlBlock::adopt(move::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
+            const AttachRequest request{
+                Role::WriterRank, comm.rank(), comm.size(), -1, Start::Oldest, 0};
+            Attachment attached = attach(contact, request, {state->arena->file().descriptor()},
+                                         Deadline(attach_timeout_s));
+            state->control =
+                ControlBlock::adopt(move::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
         }
         join(*state, state->control->writer(comm.rank()));
     });

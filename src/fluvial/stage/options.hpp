@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a user may choose when a stream is opened; every combination that cannot work is refused there.
+/// What a user may choose when a stream is opened; every combination that cannot work is refused
+/// there.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ enum class FullPolicy : std::uint32_t {
 
 /// What happens to a reader that is alive but gives no heartbeat (stopped, swapped out).
 enum class StalledPolicy : std::uint32_t {
-    Evict,  ///< it loses its place in the queue; memory that it still views is set aside until it lets go
+    Evict,  ///< it loses its place in the queue; memory that it still views is set aside until it
+            ///< lets go
     Wait,   ///< the queue waits for it, up to the step time-out
 };
 
@@ -34,7 +36,8 @@ struct WriterOptions {
     StalledPolicy on_stalled_reader = StalledPolicy::Evict;
     /// Reader jobs that open() waits for.
     int readers = 1;
-    std::string directory{};  ///< of the contact file; empty: FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR or "."
+    std::string
+        directory{};  ///< of the contact file; empty: FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR or "."
     double rendezvous_timeout_s = 60;
     double step_timeout_s = 300;
     double stall_timeout_s = 10;

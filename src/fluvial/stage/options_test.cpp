@@ -15,13 +15,14 @@ using namespace fluvial::stage;
 
 namespace {
 
-void check_refused(const std::function<void(WriterOptions&)>& change, const std::string& option, const std::string& value,
-                   const std::string& allowed) {
+void check_refused(const std::function<void(WriterOptions&)>& change, const std::string& option,
+                   const std::string& value, const std::string& allowed) {
     CAPTURE(option);
     WriterOptions options;
     change(options);
     for (const std::string& part : {option, value, allowed}) {
-        CHECK_THROWS_WITH_AS(validate("melt", options), doctest::Contains(part.c_str()), InvalidArgument);
+        CHECK_THROWS_WITH_AS(validate("melt", options), doctest::Contains(part.c_str()),
+                             InvalidArgument);
     }
 }
 
@@ -37,34 +38,44 @@ TEST_CASE("the defaults can work") {
 TEST_CASE("a value out of range is named with its option and what is allowed") {
     check_refused([](auto& o) { o.queue_steps = 0; }, "queue_steps", "got 0", "1 to 512");
     check_refused([](auto& o) { o.queue_steps = 513; }, "queue_steps", "got 513", "1 to 512");
-    check_refused([](auto& o) { o.queue_bytes = -1; }, "queue_bytes", "got -1", "1 to 8796093022208");
-    check_refused([](auto& o) { o.queue_bytes = std::numeric_limits<std::int64_t>::max(); }, "queue_bytes",
-                  "got 9223372036854775807", "1 to 8796093022208");
+    check_refused([](auto& o) { o.queue_bytes = -1; }, "queue_bytes", "got -1",
+                  "1 to 8796093022208");
+    check_refused([](auto& o) { o.queue_bytes = std::numeric_limits<std::int64_t>::max(); },
+                  "queue_bytes", "got 9223372036854775807", "1 to 8796093022208");
     check_refused([](auto& o) { o.readers = -1; }, "readers", "got -1", "0 to 32");
     check_refused([](auto& o) { o.readers = 33; }, "readers", "got 33", "0 to 32");
-    check_refused([](auto& o) { o.rendezvous_timeout_s = -1; }, "rendezvous_timeout", "got -1 s", "0 to 1e7 s");
-    check_refused([](auto& o) { o.step_timeout_s = std::nan(""); }, "step_timeout", "nan", "0 to 1e7 s");
-    check_refused([](auto& o) { o.step_timeout_s = HUGE_VAL; }, "step_timeout", "inf", "0 to 1e7 s");
-    check_refused([](auto& o) { o.stall_timeout_s = 0.1; }, "stall_timeout", "got 0.1 s", "0.2 to 1e7 s");
+    check_refused([](auto& o) { o.rendezvous_timeout_s = -1; }, "rendezvous_timeout", "got -1 s",
+                  "0 to 1e7 s");
+    check_refused([](auto& o) { o.step_timeout_s = std::nan(""); }, "step_timeout", "nan",
+                  "0 to 1e7 s");
+    check_refused([](auto& o) { o.step_timeout_s = HUGE_VAL; }, "step_timeout", "inf",
+                  "0 to 1e7 s");
+    check_refused([](auto& o) { o.stall_timeout_s = 0.1; }, "stall_timeout", "got 0.1 s",
+                  "0.2 to 1e7 s");
 }
 
 TEST_CASE("a reader's options are checked likewise") {
     CHECK_THROWS_AS(validate("melt", ReaderOptions{.rendezvous_timeout_s = -1}), InvalidArgument);
-    CHECK_THROWS_AS(validate("melt", ReaderOptions{.step_timeout_s = std::nan("")}), InvalidArgument);
+    CHECK_THROWS_AS(validate("melt", ReaderOptions{.step_timeout_s = std::nan("")}),
+                    InvalidArgument);
     CHECK_THROWS_AS(validate("melt", ReaderOptions{.stall_timeout_s = 0}), InvalidArgument);
 }
 
 TEST_CASE("combinations that cannot work are refused with a remedy") {
-    WriterOptions options{.on_stalled_reader = StalledPolicy::Wait, .step_timeout_s = 5, .stall_timeout_s = 10};
-    CHECK_THROWS_WITH_AS(validate("melt", options), doctest::Contains("raise step_timeout"), InvalidArgument);
+    WriterOptions options{
+        .on_stalled_reader = StalledPolicy::Wait, .step_timeout_s = 5, .stall_timeout_s = 10};
+    CHECK_THROWS_WITH_AS(validate("melt", options), doctest::Contains("raise step_timeout"),
+                         InvalidArgument);
     options.full = FullPolicy::DiscardOldest;
     CHECK_NOTHROW(validate("melt", options));
 }
 
 TEST_CASE("a name is one file's name") {
-    for (const std::string& name : {std::string(), std::string("a/b"), std::string(".hidden"), std::string(".."),
-                                    std::string(129, 'a'), std::string("a b"), std::string("a\n"), std::string("Å")}) {
-        CHECK_THROWS_WITH_AS(validate(name, WriterOptions{}), doctest::Contains("1 to 128 letters"), InvalidArgument);
+    for (const std::string& name :
+         {std::string(), std::string("a/b"), std::string(".hidden"), std::string(".."),
+          std::string(129, 'a'), std::string("a b"), std::string("a\n"), std::string("Å")}) {
+        CHECK_THROWS_WITH_AS(validate(name, WriterOptions{}), doctest::Contains("1 to 128 letters"),
+                             InvalidArgument);
         CHECK_THROWS_AS(validate(name, ReaderOptions{}), InvalidArgument);
     }
     CHECK_NOTHROW(validate(std::string(128, 'a'), WriterOptions{}));
@@ -79,9 +90,12 @@ TEST_CASE("choices by name") {
     CHECK(stalled_policy_from_name("wait") == StalledPolicy::Wait);
     CHECK(start_from_name("oldest") == Start::Oldest);
     CHECK(start_from_name("next") == Start::Next);
-    CHECK_THROWS_WITH_AS(full_policy_from_name("drop"),
-                         doctest::Contains("full: got 'drop'; allowed: 'block', 'discard-newest', 'discard-oldest'"),
+    CHECK_THROWS_WITH_AS(
+        full_policy_from_name("drop"),
+        doctest::Contains("full: got 'drop'; allowed: 'block', 'discard-newest', 'discard-oldest'"),
+        InvalidArgument);
+    CHECK_THROWS_WITH_AS(stalled_policy_from_name(""), doctest::Contains("'evict', 'wait'"),
                          InvalidArgument);
-    CHECK_THROWS_WITH_AS(stalled_policy_from_name(""), doctest::Contains("'evict', 'wait'"), InvalidArgument);
-    CHECK_THROWS_WITH_AS(start_from_name("first"), doctest::Contains("'oldest', 'next'"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(start_from_name("first"), doctest::Contains("'oldest', 'next'"),
+                         InvalidArgument);
 }

@@ -14,38 +14,46 @@ namespace {
 
 constexpr int end_of_stream = -2;
 
-/// Why there will be no further step, thrown as the error that it is; or end_of_stream. None: keep waiting.
+/// Why there will be no further step, thrown as the error that it is; or end_of_stream. None: keep
+/// waiting.
 std::optional<int> reason_to_stop(const Reader::State& r) {
     const ControlBlock& control = r.seat->control;
     const ControlHeader& header = control.header();
     const GroupCell& group = control.group(static_cast<int>(control.reader(r.seat->cell).group));
-    // An active group has been given every step that is left for it (take came first): the highest complete ones may
-    // have been discarded. One that a rank has left is at the end only if it has seen them all.
-    const bool at_end = group.state == GroupState::Active || (group.state == GroupState::Leaving &&
-                                                              group.next_step >= header.counters.complete_end);
+    // An active group has been given every step that is left for it (take came first): the highest
+    // complete ones may have been discarded. One that a rank has left is at the end only if it has
+    // seen them all.
+    const bool at_end =
+        group.state == GroupState::Active ||
+        (group.state == GroupState::Leaving && group.next_step >= header.counters.complete_end);
     if (at_end && header.failure.set == 0 && header.writers_closed == header.writer_ranks) {
         return end_of_stream;
     }
     if (group.state == GroupState::Evicted) {
-        throw PeerStalled(Problem{text("this reader lost its place in '", r.name, "'"), group.departed, "",
-                                  "Attach again to go on with later steps; what was read stays valid"});
+        throw PeerStalled(
+            Problem{text("this reader lost its place in '", r.name, "'"), group.departed, "",
+                    "Attach again to go on with later steps; what was read stays valid"});
     }
-    const std::string stalled = header.failure.set != 0 ? "" : stalled_writer(control, r.options.stall_timeout_s);
+    const std::string stalled =
+        header.failure.set != 0 ? "" : stalled_writer(control, r.options.stall_timeout_s);
     if (!stalled.empty()) {
         reap(control);  // what looks stopped may be dead, and nobody may have noticed yet
     }
     if (header.failure.set != 0) {
-        throw_error(header.failure.kind, text(header.failure.message, "; all ", header.counters.steps_completed,
-                                              " complete steps were available before"));
+        throw_error(header.failure.kind,
+                    text(header.failure.message, "; all ", header.counters.steps_completed,
+                         " complete steps were available before"));
     }
     // After the failure: it may be why the other rank has left.
     if (group.state != GroupState::Active) {
-        throw PeerLost(Problem{text("this reader cannot go on with '", r.name, "'"), group.departed, "",
-                               "All ranks of a reader take the same steps; restart the reading job"});
+        throw PeerLost(
+            Problem{text("this reader cannot go on with '", r.name, "'"), group.departed, "",
+                    "All ranks of a reader take the same steps; restart the reading job"});
     }
     if (!stalled.empty()) {
-        throw PeerStalled(Problem{stalled, "", "", text("It is stopped or its host is overloaded (stall_timeout=",
-                                                        r.options.stall_timeout_s, " s); try again once it runs")});
+        throw PeerStalled(Problem{stalled, "", "",
+                                  text("It is stopped or its host is overloaded (stall_timeout=",
+                                       r.options.stall_timeout_s, " s); try again once it runs")});
     }
     return std::nullopt;
 }
@@ -91,7 +99,8 @@ StagedDataset ReadStep::dataset(const std::string& name) const {
         for (const auto& other : names()) {
             allowed += (allowed.empty() ? "" : ", ") + other;
         }
-        throw InvalidArgument(Problem{text("step ", index(), " has no such dataset"), "'" + name + "'", allowed, ""});
+        throw InvalidArgument(
+            Problem{text("step ", index(), " has no such dataset"), "'" + name + "'", allowed, ""});
     }
     return {name, found->second, source_};
 }
@@ -128,7 +137,8 @@ Reader::~Reader() {
 std::optional<ReadStep> Reader::next() {
     State& r = *state_;
     if (r.closed) {
-        throw InvalidArgument(Problem{"there is no next step", "the stream is closed", "an open stream", ""});
+        throw InvalidArgument(
+            Problem{"there is no next step", "the stream is closed", "an open stream", ""});
     }
     if (r.current) {
         r.current->finish();
@@ -143,8 +153,10 @@ std::optional<ReadStep> Reader::next() {
                             });
     r.wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
     if (!slot) {
-        throw TimedOut(Problem{text("no step of '", r.name, "' came within step_timeout=", r.options.step_timeout_s, " s"),
-                               "", "", "The writer is alive but slow: raise step_timeout, or call again"});
+        throw TimedOut(Problem{text("no step of '", r.name,
+                                    "' came within step_timeout=", r.options.step_timeout_s, " s"),
+                               "", "",
+                               "The writer is alive but slow: raise step_timeout, or call again"});
     }
     if (*slot == end_of_stream) {
         return std::nullopt;
@@ -155,9 +167,9 @@ std::optional<ReadStep> Reader::next() {
     source->index = control.slots()[*slot].step.load(std::memory_order_acquire);
     r.current = source;
     for (int rank = 0; rank < control.writer_ranks(); ++rank) {
-        r.records[static_cast<std::size_t>(rank)].read(control.record(*slot, rank),
-                                                       control.writer(rank).definitions.load(std::memory_order_acquire),
-                                                       source->record);
+        r.records[static_cast<std::size_t>(rank)].read(
+            control.record(*slot, rank),
+            control.writer(rank).definitions.load(std::memory_order_acquire), source->record);
     }
     source->skipped = r.any_read ? source->index - r.next_index : 0;
     r.next_index = source->index + 1;
@@ -173,7 +185,8 @@ Attributes Reader::attributes() const {
     Attributes all;
     for (int rank = 0; rank < r.seat->control.writer_ranks(); ++rank) {
         RecordReader& record = r.records[static_cast<std::size_t>(rank)];
-        record.follow_definitions(r.seat->control.writer(rank).definitions.load(std::memory_order_acquire));
+        record.follow_definitions(
+            r.seat->control.writer(rank).definitions.load(std::memory_order_acquire));
         Attributes more = record.series_attributes();
         all.merge(more);
     }

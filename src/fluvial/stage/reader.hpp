@@ -3,7 +3,8 @@
 ///
 ///     stage::Reader reader("melt", comm);
 ///     while (auto step = reader.next()) {
-///         stage::Data x = step->dataset("particles/atoms/position/x").read();   // a view where no copy is needed
+///         stage::Data x = step->dataset("particles/atoms/position/x").read();   // a view where no
+///         copy is needed
 ///     }
 ///     reader.close();
 #pragma once
@@ -28,13 +29,14 @@ struct ReaderStats {
     std::uint64_t bytes_viewed;     ///< handed out without a copy
     std::uint64_t bytes_copied;     ///< gathered from several chunks
     int queue_depth;
-    std::uint64_t lag_steps;        ///< complete steps that this rank has not begun
-    double wait_s;                  ///< time that this rank spent waiting for steps
+    std::uint64_t lag_steps;  ///< complete steps that this rank has not begun
+    double wait_s;            ///< time that this rank spent waiting for steps
     double copy_s;
 };
 
-/// Elements that were read; valid as long as this object (or a copy of `owner`) lives, also after the step, the
-/// reader and the writer are gone. A view keeps the memory of its step in the writer's queue.
+/// Elements that were read; valid as long as this object (or a copy of `owner`) lives, also after
+/// the step, the reader and the writer are gone. A view keeps the memory of its step in the
+/// writer's queue.
 struct Data {
     ArrayView view;
     std::shared_ptr<const void> owner;
@@ -45,7 +47,7 @@ class ReadStep;
 
 /// A dataset of a step. Usable until the step ends.
 class StagedDataset {
-public:
+  public:
     const std::string& name() const { return name_; }
     DType dtype() const { return record_->dtype; }
     const Coordinates& shape() const { return record_->shape; }
@@ -53,15 +55,15 @@ public:
     /// Where the data lies: one entry a put, of all writer ranks.
     const std::vector<Chunk>& chunks() const { return record_->chunks; }
 
-    /// The selected elements: a view into the writer's memory when one chunk holds them all, otherwise gathered by
-    /// one copy. Local. Throws InvalidArgument (outside the shape; the step has ended), Error (elements that no chunk
-    /// covers: names the first such region).
+    /// The selected elements: a view into the writer's memory when one chunk holds them all,
+    /// otherwise gathered by one copy. Local. Throws InvalidArgument (outside the shape; the step
+    /// has ended), Error (elements that no chunk covers: names the first such region).
     Data read(const Selection& selection) const;
     Data read() const { return read(select(whole(shape()))); }
 
     struct Source;  ///< reader_state.hpp
 
-private:
+  private:
     friend class ReadStep;
     StagedDataset(std::string name, const DatasetRecord& record, std::shared_ptr<Source> source);
     std::string name_;
@@ -71,7 +73,7 @@ private:
 
 /// A step being read by this rank.
 class ReadStep {
-public:
+  public:
     std::uint64_t index() const;
     const Attributes& attributes() const;
     /// Steps between the previous one that this reader got and this one.
@@ -80,29 +82,31 @@ public:
     /// Throws InvalidArgument that lists the names when there is no such dataset.
     StagedDataset dataset(const std::string& name) const;
     bool has(const std::string& name) const;
-    /// Gives the place in the queue back; called by the reader's next() and close(). Data that was read stays valid.
+    /// Gives the place in the queue back; called by the reader's next() and close(). Data that was
+    /// read stays valid.
     void finish();
 
-private:
+  private:
     friend class Reader;
     explicit ReadStep(std::shared_ptr<StagedDataset::Source> source) : source_(std::move(source)) {}
     std::shared_ptr<StagedDataset::Source> source_;
 };
 
 class Reader {
-public:
-    /// Attaches to the stream `name`. Collective over `comm`, which is used here only and not kept: all ranks of it
-    /// are one reader and get the same steps. Waits until the writer has opened the stream.
-    /// Throws on every rank: InvalidArgument, TimedOut (no writer came), StaleContact (the writer is dead), Refused
-    /// (wrong key or user).
+  public:
+    /// Attaches to the stream `name`. Collective over `comm`, which is used here only and not kept:
+    /// all ranks of it are one reader and get the same steps. Waits until the writer has opened the
+    /// stream. Throws on every rank: InvalidArgument, TimedOut (no writer came), StaleContact (the
+    /// writer is dead), Refused (wrong key or user).
     Reader(const std::string& name, const mpi::Comm& comm, const ReaderOptions& options = {});
     Reader(Reader&&) noexcept;
     Reader& operator=(Reader&&) = delete;
     ~Reader();
 
-    /// Ends the previous step and waits for the next one; none at the end of the stream. Local. Throws TimedOut after
-    /// step_timeout, PeerLost when the writer failed and every complete step has been read, PeerStalled when the
-    /// writer gives no heartbeat, or when this reader was evicted because it gave none.
+    /// Ends the previous step and waits for the next one; none at the end of the stream. Local.
+    /// Throws TimedOut after step_timeout, PeerLost when the writer failed and every complete step
+    /// has been read, PeerStalled when the writer gives no heartbeat, or when this reader was
+    /// evicted because it gave none.
     std::optional<ReadStep> next();
 
     /// Attributes of the whole series, as known with the latest step.
@@ -114,7 +118,7 @@ public:
 
     struct State;  ///< reader_state.hpp
 
-private:
+  private:
     std::shared_ptr<State> state_;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a reader rank, its steps and the data read from them share; of concern to the reader's own files only.
+/// What a reader rank, its steps and the data read from them share; of concern to the reader's own
+/// files only.
 #pragma once
 
 #include <atomic>
@@ -14,8 +15,8 @@
 
 namespace fluvial::stage {
 
-/// This process's place in the stream. Lives as long as the reader or anything that was read through it, so that views
-/// outlive the reader: the cell is given up with the last of them.
+/// This process's place in the stream. Lives as long as the reader or anything that was read
+/// through it, so that views outlive the reader: the cell is given up with the last of them.
 struct Seat {
     Seat(ControlBlock block, std::vector<move::MemoryFile> arena_files, int cell_index);
     ~Seat();
@@ -27,7 +28,8 @@ struct Seat {
     std::unique_ptr<Heartbeat> heartbeat;
 };
 
-/// The right to look at the memory of a step; shared by the step while it is open and by every view.
+/// The right to look at the memory of a step; shared by the step while it is open and by every
+/// view.
 struct Lease {
     Lease(std::shared_ptr<Seat> from, int of_slot) : seat(std::move(from)), slot(of_slot) {}
     Lease(const Lease&) = delete;

@@ -11,9 +11,11 @@
 namespace fluvial::stage {
 namespace {
 
-std::vector<StagedDataset> open_datasets(const ReadStep& step, const std::vector<std::string>& names) {
+std::vector<StagedDataset> open_datasets(const ReadStep& step,
+                                         const std::vector<std::string>& names) {
     if (names.empty()) {
-        throw InvalidArgument(Problem{"a reduction needs input", "no dataset", "at least one name", ""});
+        throw InvalidArgument(
+            Problem{"a reduction needs input", "no dataset", "at least one name", ""});
     }
     std::vector<StagedDataset> datasets;
     for (const std::string& name : names) {
@@ -21,7 +23,8 @@ std::vector<StagedDataset> open_datasets(const ReadStep& step, const std::vector
         if (!(datasets.back().shape() == datasets.front().shape())) {
             throw InvalidArgument(Problem{"the inputs of one reduction differ in shape",
                                           text("'", name, "' ", datasets.back().shape()),
-                                          text("'", names.front(), "' ", datasets.front().shape()), ""});
+                                          text("'", names.front(), "' ", datasets.front().shape()),
+                                          ""});
         }
     }
     return datasets;
@@ -32,20 +35,24 @@ Region part_of(const Region& region, const mpi::Comm& comm) {
         return comm.rank() == 0 ? region : Region{{0}, {0}};
     }
     const auto longest = std::max_element(region.extent.begin(), region.extent.end());
-    return split(region, comm.size(), static_cast<int>(longest - region.extent.begin()))[static_cast<std::size_t>(comm.rank())];
+    return split(
+        region, comm.size(),
+        static_cast<int>(longest - region.extent.begin()))[static_cast<std::size_t>(comm.rank())];
 }
 
-ArrayView part_of(const ArrayView& extra, const char* what, const Selection& selection, const Region& inside) {
+ArrayView part_of(const ArrayView& extra, const char* what, const Selection& selection,
+                  const Region& inside) {
     if (!(extra.extent == selection.count)) {
-        throw InvalidArgument(Problem{text(what, " do not fit the selection"), text(extra.extent), text(selection.count), ""});
+        throw InvalidArgument(Problem{text(what, " do not fit the selection"), text(extra.extent),
+                                      text(selection.count), ""});
     }
     return subview(extra, inside);
 }
 
-/// The state of one reduction on one rank. With strides the operators work in the selection's own index space, and
-/// the coordinates that they find are translated at the end.
+/// The state of one reduction on one rank. With strides the operators work in the selection's own
+/// index space, and the coordinates that they find are translated at the end.
 class Run {
-public:
+  public:
     Run(const ReadStep& step, const ReduceRequest& request)
         : request_(request),
           datasets_(open_datasets(step, request.datasets)),
@@ -57,7 +64,8 @@ public:
         if (selection_.ndim() != mine.ndim() || mine.empty()) {
             return;
         }
-        for (const Part& part : assemble(datasets_.front().name(), datasets_.front().chunks(), mine)) {
+        for (const Part& part :
+             assemble(datasets_.front().name(), datasets_.front().chunks(), mine)) {
             if (const auto inside = selected_within(selection_, part.region)) {
                 absorb(*inside);
             }
@@ -67,12 +75,13 @@ public:
         if (comm.size() == 1) {
             return;
         }
-        const Bytes all = mpi::tree_merge(comm, reduction_.encode(), [&](Bytes a, std::span<const std::byte> b) {
-            compute::Reduction sum(request_.entries, reduction_.domain());
-            sum.merge_encoded(a);
-            sum.merge_encoded(b);
-            return sum.encode();
-        });
+        const Bytes all =
+            mpi::tree_merge(comm, reduction_.encode(), [&](Bytes a, std::span<const std::byte> b) {
+                compute::Reduction sum(request_.entries, reduction_.domain());
+                sum.merge_encoded(a);
+                sum.merge_encoded(b);
+                return sum.encode();
+            });
         reduction_ = compute::Reduction(request_.entries, compute::Domain(reduction_.domain()));
         reduction_.merge_encoded(all);
     }
@@ -89,18 +98,20 @@ public:
         return results;
     }
 
-private:
+  private:
     compute::Domain domain() const {
         check_inside(selection_, datasets_.front().shape(), "selection of a reduction");
         std::vector<DType> dtypes;
         for (const StagedDataset& dataset : datasets_) {
             dtypes.push_back(dataset.dtype());
         }
-        const Region covered = selection_.is_dense() ? selection_.bounds() : whole(selection_.count);
+        const Region covered =
+            selection_.is_dense() ? selection_.bounds() : whole(selection_.count);
         return compute::make_domain(covered, request_.over, std::move(dtypes));
     }
 
-    /// The elements `inside` (in the selection's own index space), which one chunk of the first dataset holds.
+    /// The elements `inside` (in the selection's own index space), which one chunk of the first
+    /// dataset holds.
     void absorb(const Region& inside) {
         Selection here = selection_;
         for (int axis = 0; axis < here.ndim(); ++axis) {
@@ -115,7 +126,8 @@ private:
         }
         ArrayView weights;
         ArrayView mask;
-        compute::Piece piece{views, selection_.is_dense() ? here.bounds() : inside, nullptr, nullptr};
+        compute::Piece piece{views, selection_.is_dense() ? here.bounds() : inside, nullptr,
+                             nullptr};
         if (request_.weights) {
             weights = part_of(*request_.weights, "weights", selection_, inside);
             piece.weights = &weights;
@@ -148,7 +160,8 @@ private:
 
 }  // namespace
 
-std::map<std::string, compute::Result> reduce(const ReadStep& step, const ReduceRequest& request, const mpi::Comm& comm) {
+std::map<std::string, compute::Result> reduce(const ReadStep& step, const ReduceRequest& request,
+                                              const mpi::Comm& comm) {
     std::optional<Run> run;
     mpi::agree(comm, [&] {
         run.emplace(step, request);

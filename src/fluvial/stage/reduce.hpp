@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Operators on the datasets of a live step, where the data lies: chunks are absorbed in the writer's memory.
+/// Operators on the datasets of a live step, where the data lies: chunks are absorbed in the
+/// writer's memory.
 #pragma once
 
 #include <map>
@@ -22,10 +23,11 @@ struct ReduceRequest {
     std::optional<ArrayView> mask;       ///< uint8, likewise
 };
 
-/// Reduces in one pass: each rank of `comm` absorbs its equal part (cut along the longest axis of the selection), the
-/// partial results are merged along a binomial tree and the result is on all ranks. Collective over `comm`; an error
-/// on one rank is thrown on all. Moves no element: only partials travel, log2(ranks) messages deep.
-/// Coordinates in results are global. Throws what StagedDataset::read and the operators throw.
+/// Reduces in one pass: each rank of `comm` absorbs its equal part (cut along the longest axis of
+/// the selection), the partial results are merged along a binomial tree and the result is on all
+/// ranks. Collective over `comm`; an error on one rank is thrown on all. Moves no element: only
+/// partials travel, log2(ranks) messages deep. Coordinates in results are global. Throws what
+/// StagedDataset::read and the operators throw.
 std::map<std::string, compute::Result> reduce(const ReadStep& step, const ReduceRequest& request,
                                               const mpi::Comm& comm);
 

@@ -13,7 +13,8 @@ namespace {
 
 std::shared_ptr<std::byte> allocate(std::size_t bytes) {
     constexpr std::align_val_t alignment{64};
-    auto* memory = static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), alignment));
+    auto* memory =
+        static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), alignment));
     return {memory, [](std::byte* p) { ::operator delete(p, alignment); }};
 }
 
@@ -35,7 +36,8 @@ const Chunk* only_source(const std::vector<Chunk>& chunks, const Region& region)
     return nullptr;
 }
 
-/// Copies the part of the selection that lies in `part` to its place in `to`, which has the selection's extent.
+/// Copies the part of the selection that lies in `part` to its place in `to`, which has the
+/// selection's extent.
 void gather(const Part& part, const Selection& selection, DType dtype, const MutableArrayView& to) {
     const auto mine = selected_within(selection, part.region);
     if (!mine) {
@@ -47,7 +49,8 @@ void gather(const Part& part, const Selection& selection, DType dtype, const Mut
         sparse.count[axis] = mine->extent[axis];
     }
     const ArrayView chunk(part.chunk->data, dtype, part.chunk->region.extent);
-    copy(every(subview(chunk, in_chunk(sparse.bounds(), *part.chunk)), selection.stride), subview(to, *mine));
+    copy(every(subview(chunk, in_chunk(sparse.bounds(), *part.chunk)), selection.stride),
+         subview(to, *mine));
 }
 
 }  // namespace
@@ -61,13 +64,16 @@ Lease::~Lease() {
     }
 }
 
-StagedDataset::StagedDataset(std::string name, const DatasetRecord& record, std::shared_ptr<Source> source)
+StagedDataset::StagedDataset(std::string name, const DatasetRecord& record,
+                             std::shared_ptr<Source> source)
     : name_(std::move(name)), record_(&record), source_(std::move(source)) {}
 
 Data StagedDataset::read(const Selection& selection) const {
     if (!source_->lease) {
-        throw InvalidArgument(Problem{text("'", name_, "' cannot be read any more"), text("step ", source_->index, " has ended"),
-                                      "a step that is open", "Read before the next step begins; what was read stays valid"});
+        throw InvalidArgument(
+            Problem{text("'", name_, "' cannot be read any more"),
+                    text("step ", source_->index, " has ended"), "a step that is open",
+                    "Read before the next step begins; what was read stays valid"});
     }
     check_inside(selection, shape(), text("selection of '", name_, "'"));
     const Region bounds = selection.bounds();
@@ -75,12 +81,14 @@ Data StagedDataset::read(const Selection& selection) const {
     if (const Chunk* chunk = bounds.empty() ? nullptr : only_source(chunks(), bounds)) {
         const ArrayView all(chunk->data, dtype(), chunk->region.extent);
         source_->counters->bytes_viewed += bytes;
-        return {every(subview(all, in_chunk(bounds, *chunk)), selection.stride), source_->lease, false};
+        return {every(subview(all, in_chunk(bounds, *chunk)), selection.stride), source_->lease,
+                false};
     }
     const auto parts = assemble(name_, chunks(), bounds);
     const std::int64_t begin_ns = now_ns();
     auto memory = allocate(bytes);
-    const MutableArrayView to{memory.get(), dtype(), selection.count, contiguous_strides(selection.count, size_of(dtype()))};
+    const MutableArrayView to{memory.get(), dtype(), selection.count,
+                              contiguous_strides(selection.count, size_of(dtype()))};
     for (const Part& part : parts) {
         gather(part, selection, dtype(), to);
     }

@@ -16,7 +16,8 @@ namespace fluvial::stage {
 void copy_streaming(std::byte* to, const std::byte* from, std::size_t bytes) {
 #if defined(__SSE2__)
     constexpr std::size_t line = 64;
-    const std::size_t head = std::min(bytes, (line - reinterpret_cast<std::uintptr_t>(to) % line) % line);
+    const std::size_t head =
+        std::min(bytes, (line - reinterpret_cast<std::uintptr_t>(to) % line) % line);
     std::memcpy(to, from, head);
     std::size_t done = head;
     for (; done + line <= bytes; done += line) {

@@ -22,7 +22,8 @@ SlotState state_of(const Slot& slot) {
 }
 
 bool needed(const Slot& slot) {
-    return std::any_of(std::begin(slot.need), std::end(slot.need), [](std::uint32_t ranks) { return ranks != 0; });
+    return std::any_of(std::begin(slot.need), std::end(slot.need),
+                       [](std::uint32_t ranks) { return ranks != 0; });
 }
 
 bool leased(const ControlBlock& control, int slot) {
@@ -34,7 +35,8 @@ bool leased(const ControlBlock& control, int slot) {
     return false;
 }
 
-/// Leased, but only by readers whose group has lost its place: their memory is set aside, not waited for.
+/// Leased, but only by readers whose group has lost its place: their memory is set aside, not
+/// waited for.
 bool set_aside(const ControlBlock& control, int slot) {
     bool any = false;
     for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
@@ -49,7 +51,8 @@ bool set_aside(const ControlBlock& control, int slot) {
     return any && !needed(control.slots()[slot]);
 }
 
-/// Occupies a place of the queue. A complete step that nobody has wanted yet waits for a late reader.
+/// Occupies a place of the queue. A complete step that nobody has wanted yet waits for a late
+/// reader.
 bool queued(const Slot& slot) {
     return state_of(slot) == SlotState::Filling ||
            (state_of(slot) == SlotState::Complete && (needed(slot) || slot.viewed_once == 0));
@@ -75,7 +78,8 @@ bool untouched(const ControlBlock& control, int index) {
     return true;
 }
 
-/// The oldest complete step that may be dropped; only those that no group needs unless `also_needed`.
+/// The oldest complete step that may be dropped; only those that no group needs unless
+/// `also_needed`.
 int oldest_droppable(const ControlBlock& control, bool also_needed) {
     int oldest = -1;
     const auto slots = control.slots();
@@ -103,7 +107,8 @@ void drop(const ControlBlock& control, int index) {
     make_free(control, slot);
 }
 
-/// Room by dropping one step: always one that no reader wants, one that readers want by policy only.
+/// Room by dropping one step: always one that no reader wants, one that readers want by policy
+/// only.
 bool make_room(const ControlBlock& control) {
     int victim = oldest_droppable(control, false);
     if (victim < 0 && control.header().full == FullPolicy::DiscardOldest) {
@@ -116,16 +121,17 @@ bool make_room(const ControlBlock& control) {
     return true;
 }
 
-/// Slots that only discarded steps may take, while their ranks pass by: so a writer that would rather discard than
-/// wait need not wait for readers that hold views of all the others.
+/// Slots that only discarded steps may take, while their ranks pass by: so a writer that would
+/// rather discard than wait need not wait for readers that hold views of all the others.
 int slots_reserved(const ControlBlock& control) {
     return control.header().full == FullPolicy::Block ? 0 : slot_count(control) / 4;
 }
 
 int free_slots(const ControlBlock& control) {
     const auto slots = control.slots();
-    return static_cast<int>(std::count_if(slots.begin(), slots.end(),
-                                          [](const Slot& slot) { return state_of(slot) == SlotState::Free; }));
+    return static_cast<int>(std::count_if(slots.begin(), slots.end(), [](const Slot& slot) {
+        return state_of(slot) == SlotState::Free;
+    }));
 }
 
 /// A fresh slot for `step`, or -1 when all are held.
@@ -140,7 +146,8 @@ int open_slot(const ControlBlock& control, std::uint64_t step, SlotState state) 
             std::fill(std::begin(slot.need), std::end(slot.need), 0u);
             slot.step.store(step, std::memory_order_release);
             slot.state.store(state, std::memory_order_release);
-            control.header().counters.steps_begun = std::max(control.header().counters.steps_begun, step + 1);
+            control.header().counters.steps_begun =
+                std::max(control.header().counters.steps_begun, step + 1);
             return i;
         }
     }
@@ -208,7 +215,8 @@ std::optional<Admission> admit(const ControlBlock& control, std::uint64_t step) 
 
 bool can_fit(const ControlBlock& control, int slot, std::uint64_t bytes) {
     const Slot& mine = control.slots()[slot];
-    return state_of(mine) == SlotState::Discarded || mine.bytes + bytes <= control.header().queue_bytes;
+    return state_of(mine) == SlotState::Discarded ||
+           mine.bytes + bytes <= control.header().queue_bytes;
 }
 
 Grant grant_bytes(const ControlBlock& control, int slot, std::uint64_t bytes) {
@@ -225,7 +233,8 @@ Grant grant_bytes(const ControlBlock& control, int slot, std::uint64_t bytes) {
         bool oldest = true;
         for (const Slot& slot_ : control.slots()) {
             if (state_of(slot_) == SlotState::Filling && &slot_ != &mine) {
-                (slot_.step.load(relaxed) > mine.step.load(relaxed)) ? void(younger += slot_.bytes) : void(oldest = false);
+                (slot_.step.load(relaxed) > mine.step.load(relaxed)) ? void(younger += slot_.bytes)
+                                                                     : void(oldest = false);
             }
         }
         return bytes_in_use(control) - (oldest ? younger : 0);
@@ -245,8 +254,8 @@ Grant grant_bytes(const ControlBlock& control, int slot, std::uint64_t bytes) {
     return Grant::Given;
 }
 
-void check_signature(const ControlBlock& control, int slot, int rank, const std::string& name, DType dtype,
-                     const Coordinates& shape) {
+void check_signature(const ControlBlock& control, int slot, int rank, const std::string& name,
+                     DType dtype, const Coordinates& shape) {
     const std::uint64_t hash = std::hash<std::string>{}(name);
     const std::uint64_t used_by = control.slots()[slot].step.load(relaxed) + 1;
     Signature* signatures = control.signatures(slot);
@@ -274,7 +283,8 @@ void check_signature(const ControlBlock& control, int slot, int rank, const std:
     // More datasets than the table has room for: readers compare the rest when they take the step.
 }
 
-bool finish_writing(const ControlBlock& control, int slot, int rank, const RecordPlace& record, bool spoiled) {
+bool finish_writing(const ControlBlock& control, int slot, int rank, const RecordPlace& record,
+                    bool spoiled) {
     Slot& mine = control.slots()[slot];
     Counters& counters = control.header().counters;
     control.record(slot, rank) = record;
@@ -398,12 +408,14 @@ void unsubscribe(const ControlBlock& control, int index) {
 }
 
 std::string describe_holders(const ControlBlock& control) {
-    std::string out = text(queue_depth(control), " steps queued (limit ", control.header().queue_steps, "), ",
-                           bytes_in_use(control), " bytes in use (limit ", control.header().queue_bytes, ")");
+    std::string out =
+        text(queue_depth(control), " steps queued (limit ", control.header().queue_steps, "), ",
+             bytes_in_use(control), " bytes in use (limit ", control.header().queue_bytes, ")");
     for (int g = 0; g < groups_max; ++g) {
         const GroupCell& group = control.group(g);
         if (group.state == GroupState::Active) {
-            out += text("; reader ", g, " (", group.size, " ranks) waits for step ", group.next_step);
+            out +=
+                text("; reader ", g, " (", group.size, " ranks) waits for step ", group.next_step);
         }
     }
     for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
@@ -413,8 +425,8 @@ std::string describe_holders(const ControlBlock& control) {
             leases += __builtin_popcountll(word);
         }
         if (leases != 0) {
-            out += text("; process ", cell.pid, " (reader ", cell.group, ", rank ", cell.rank, ") holds ", leases,
-                        " steps or views of them");
+            out += text("; process ", cell.pid, " (reader ", cell.group, ", rank ", cell.rank,
+                        ") holds ", leases, " steps or views of them");
         }
     }
     return out;

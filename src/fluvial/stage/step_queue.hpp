@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The life of a step in the queue. Each function is one transition under the control lock, which the caller holds;
-/// none waits. A step goes Filling → Complete → Free, or Filling → Discarded → Free.
+/// The life of a step in the queue. Each function is one transition under the control lock, which
+/// the caller holds; none waits. A step goes Filling → Complete → Free, or Filling → Discarded →
+/// Free.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +18,30 @@ struct Admission {
     bool accepted = false;  ///< false: discarded by policy; nothing of it is kept
 };
 
-/// Begins `step` on one writer rank; the first rank to come decides for all by the queue's policy. None: the queue is
-/// full and the policy says to wait.
+/// Begins `step` on one writer rank; the first rank to come decides for all by the queue's policy.
+/// None: the queue is full and the policy says to wait.
 std::optional<Admission> admit(const ControlBlock& control, std::uint64_t step);
 
 enum class Grant { Given, Wait, Discarded, NeverFits };
 
-/// Asks for `bytes` of the byte limit for a chunk of the step in `slot`. Discarded: the policy gave up the step.
-/// Ranks that run ahead do not block the oldest unfinished step: its chunks are granted without regard to younger
-/// unfinished steps, so that memory can reach twice queue_bytes, and never more.
+/// Asks for `bytes` of the byte limit for a chunk of the step in `slot`. Discarded: the policy gave
+/// up the step. Ranks that run ahead do not block the oldest unfinished step: its chunks are
+/// granted without regard to younger unfinished steps, so that memory can reach twice queue_bytes,
+/// and never more.
 Grant grant_bytes(const ControlBlock& control, int slot, std::uint64_t bytes);
 
 /// False when a chunk of `bytes` would be NeverFits.
 bool can_fit(const ControlBlock& control, int slot, std::uint64_t bytes);
 
-/// Compares the dataset with what other ranks said of it in this step. Throws InvalidArgument when they differ.
-void check_signature(const ControlBlock& control, int slot, int rank, const std::string& name, DType dtype,
-                     const Coordinates& shape);
+/// Compares the dataset with what other ranks said of it in this step. Throws InvalidArgument when
+/// they differ.
+void check_signature(const ControlBlock& control, int slot, int rank, const std::string& name,
+                     DType dtype, const Coordinates& shape);
 
-/// One writer rank has finished the step; the last one publishes it, or frees it when it was given up.
-/// Returns true when the step became available to readers.
-bool finish_writing(const ControlBlock& control, int slot, int rank, const RecordPlace& record, bool spoiled);
+/// One writer rank has finished the step; the last one publishes it, or frees it when it was given
+/// up. Returns true when the step became available to readers.
+bool finish_writing(const ControlBlock& control, int slot, int rank, const RecordPlace& record,
+                    bool spoiled);
 
 /// The next step of this reader rank, or -1 when there is none yet. Takes a lease on it.
 int take(const ControlBlock& control, int cell);
@@ -51,7 +55,8 @@ void release_lease(const ControlBlock& control, int cell, int slot);
 /// Frees the slot if nobody needs or views it.
 void free_if_done(const ControlBlock& control, int slot);
 
-/// Steps that occupy the queue: being written, or complete and not yet finished by all that want them.
+/// Steps that occupy the queue: being written, or complete and not yet finished by all that want
+/// them.
 int queue_depth(const ControlBlock& control);
 
 /// Bytes that count towards the limit: all but those of steps that only evicted readers still view.
@@ -60,7 +65,8 @@ std::uint64_t bytes_in_use(const ControlBlock& control);
 /// Who holds the queue up, for the message of a time-out.
 std::string describe_holders(const ControlBlock& control);
 
-/// The complete step that a joining group begins with; marks the steps from there on as needed by it.
+/// The complete step that a joining group begins with; marks the steps from there on as needed by
+/// it.
 void subscribe(const ControlBlock& control, int group, Start start);
 
 /// The group wants no further steps.

@@ -14,13 +14,16 @@ using namespace fluvial::stage;
 
 namespace {
 
-/// Plays random moves of several writer ranks and reader jobs on one control block and keeps its own books of what
-/// each reader must get: all steps that completed since it joined, in order, but for those that were discarded.
+/// Plays random moves of several writer ranks and reader jobs on one control block and keeps its
+/// own books of what each reader must get: all steps that completed since it joined, in order, but
+/// for those that were discarded.
 class Game {
   public:
     Game(unsigned seed, FullPolicy full)
         : random_(seed),
-          stream_({.queue_steps = 1 + static_cast<std::int64_t>(random_() % 4), .queue_bytes = 1000, .full = full},
+          stream_({.queue_steps = 1 + static_cast<std::int64_t>(random_() % 4),
+                   .queue_bytes = 1000,
+                   .full = full},
                   1 + static_cast<int>(random_() % 3)),
           writers_(static_cast<std::size_t>(stream_.control.writer_ranks())) {}
 
@@ -58,7 +61,8 @@ class Game {
     void write(std::size_t rank) {
         Writer& writer = writers_[rank];
         if (writer.slot < 0) {
-            if (const auto admission = admit(stream_.control, writer.step)) writer.slot = admission->slot;
+            if (const auto admission = admit(stream_.control, writer.step))
+                writer.slot = admission->slot;
             return;
         }
         const auto bytes = random_() % 200;
@@ -67,7 +71,8 @@ class Game {
             if (grant == Grant::Wait) REQUIRE(stream_.control.header().full == FullPolicy::Block);
             if (random_() % 2 == 0) return;
         }
-        if (finish_writing(stream_.control, writer.slot, static_cast<int>(rank), {}, random_() % 20 == 0)) {
+        if (finish_writing(stream_.control, writer.slot, static_cast<int>(rank), {},
+                           random_() % 20 == 0)) {
             REQUIRE((complete_.empty() || complete_.back() < writer.step));
             complete_.push_back(writer.step);
         }
@@ -77,7 +82,8 @@ class Game {
     void join() {
         const Start start = random_() % 2 == 0 ? Start::Oldest : Start::Next;
         Job job;
-        for (const int cell : stream_.join(1 + static_cast<int>(random_() % 3), start)) job.ranks.push_back({cell, -1, {}, {}});
+        for (const int cell : stream_.join(1 + static_cast<int>(random_() % 3), start))
+            job.ranks.push_back({cell, -1, {}, {}});
         job.from = stream_.group_of(job.ranks[0].cell).next_step;
         jobs_.push_back(job);
     }
@@ -99,29 +105,34 @@ class Game {
         }
         for (const Rank& other : job.ranks) {  // all ranks get the same steps
             const std::size_t both = std::min(rank.seen.size(), other.seen.size());
-            REQUIRE(std::equal(rank.seen.begin(), rank.seen.begin() + static_cast<long>(both), other.seen.begin()));
+            REQUIRE(std::equal(rank.seen.begin(), rank.seen.begin() + static_cast<long>(both),
+                               other.seen.begin()));
         }
-        for (const int slot : rank.views) REQUIRE(stream_.control.slots()[slot].state.load() == SlotState::Complete);
+        for (const int slot : rank.views)
+            REQUIRE(stream_.control.slots()[slot].state.load() == SlotState::Complete);
     }
 
     void check_bounds() {
-        REQUIRE(queue_depth(stream_.control) <= static_cast<int>(stream_.control.header().queue_steps));
+        REQUIRE(queue_depth(stream_.control) <=
+                static_cast<int>(stream_.control.header().queue_steps));
         REQUIRE(bytes_in_use(stream_.control) <= 2 * stream_.control.header().queue_bytes);
     }
 
     /// Every complete step was seen, is waiting, or is counted as discarded.
     void check_books(const Job& job) {
         const GroupCell& group = stream_.group_of(job.ranks[0].cell);
-        const auto most = std::max_element(job.ranks.begin(), job.ranks.end(), [](const Rank& a, const Rank& b) {
-            return a.seen.size() < b.seen.size();
-        });
+        const auto most = std::max_element(
+            job.ranks.begin(), job.ranks.end(),
+            [](const Rank& a, const Rank& b) { return a.seen.size() < b.seen.size(); });
         std::uint64_t waiting = 0;
         const int g = static_cast<int>(stream_.control.reader(job.ranks[0].cell).group);
         for (const Slot& slot : stream_.control.slots()) {
-            waiting += slot.state.load() == SlotState::Complete && slot.need[g] != 0 && slot.step.load() >= group.next_step;
+            waiting += slot.state.load() == SlotState::Complete && slot.need[g] != 0 &&
+                       slot.step.load() >= group.next_step;
         }
         const auto wanted = static_cast<std::uint64_t>(
-            std::count_if(complete_.begin(), complete_.end(), [&](std::uint64_t step) { return step >= job.from; }));
+            std::count_if(complete_.begin(), complete_.end(),
+                          [&](std::uint64_t step) { return step >= job.from; }));
         REQUIRE(most->seen.size() + waiting <= wanted);
         // Steps that were discarded before they completed are in the count, too.
         REQUIRE(wanted <= most->seen.size() + waiting + group.steps_discarded);
@@ -140,8 +151,10 @@ class Game {
 
 }  // namespace
 
-TEST_CASE("whatever writers and readers do, each reader gets its steps in order and the books agree") {
-    for (const auto full : {FullPolicy::Block, FullPolicy::DiscardNewest, FullPolicy::DiscardOldest}) {
+TEST_CASE(
+    "whatever writers and readers do, each reader gets its steps in order and the books agree") {
+    for (const auto full :
+         {FullPolicy::Block, FullPolicy::DiscardNewest, FullPolicy::DiscardOldest}) {
         for (unsigned seed = 1; seed <= 40; ++seed) {
             CAPTURE(seed);
             CAPTURE(static_cast<int>(full));

@@ -68,7 +68,9 @@ TEST_CASE("block: a full queue admits nothing until the slowest reader has finis
     CHECK(s.counters().steps_discarded == 0);
 }
 
-TEST_CASE("discard-newest: the step that does not fit is not accepted, by any rank, and both sides know") {
+TEST_CASE(
+    "discard-newest: the step that does not fit is not accepted, by any rank, and both sides "
+    "know") {
     Stream s({.queue_steps = 2, .full = FullPolicy::DiscardNewest}, 2);
     const int reader = s.join()[0];
     CHECK(s.write(0));
@@ -83,7 +85,8 @@ TEST_CASE("discard-newest: the step that does not fit is not accepted, by any ra
     CHECK(s.group_of(reader).steps_discarded == 2);
 }
 
-TEST_CASE("discard-newest: a rank that comes when there is room again is told what the first was told") {
+TEST_CASE(
+    "discard-newest: a rank that comes when there is room again is told what the first was told") {
     Stream s({.queue_steps = 1, .full = FullPolicy::DiscardNewest}, 2);
     const int reader = s.join()[0];
     s.write(0);
@@ -124,7 +127,8 @@ TEST_CASE("discard-oldest: when every step is being read, the new one is given u
     CHECK(s.group_of(reader).steps_discarded == 1);
 }
 
-TEST_CASE("discard-oldest: a step that one rank of a reader has begun is kept for its other ranks") {
+TEST_CASE(
+    "discard-oldest: a step that one rank of a reader has begun is kept for its other ranks") {
     Stream s({.queue_steps = 2, .full = FullPolicy::DiscardOldest});
     const auto ranks = s.join(2);
     s.write(0);
@@ -137,8 +141,10 @@ TEST_CASE("discard-oldest: a step that one rank of a reader has begun is kept fo
     CHECK(s.read(ranks[1]) == 3u);
 }
 
-TEST_CASE("without readers the queue keeps the newest steps for one that comes, under each policy") {
-    for (const auto full : {FullPolicy::Block, FullPolicy::DiscardNewest, FullPolicy::DiscardOldest}) {
+TEST_CASE(
+    "without readers the queue keeps the newest steps for one that comes, under each policy") {
+    for (const auto full :
+         {FullPolicy::Block, FullPolicy::DiscardNewest, FullPolicy::DiscardOldest}) {
         CAPTURE(static_cast<int>(full));
         Stream s({.queue_steps = 3, .full = full});
         for (std::uint64_t step = 0; step < 10; ++step) CHECK(s.write(step));
@@ -156,7 +162,9 @@ TEST_CASE("without readers the queue keeps the newest steps for one that comes, 
     }
 }
 
-TEST_CASE("next is the first step that completes after the joining, also when its ranks come one by one") {
+TEST_CASE(
+    "next is the first step that completes after the joining, also when its ranks come one by "
+    "one") {
     Stream s({.queue_steps = 8});
     s.write(0);
     const auto begun = admit(s.control, 1);
@@ -202,7 +210,8 @@ TEST_CASE("views that hold every slot make a blocking writer wait, and are named
         ++step;
     }
     CHECK(held.size() == s.control.slots().size());
-    CHECK(describe_holders(s.control).find(text("holds ", held.size(), " steps or views")) != std::string::npos);
+    CHECK(describe_holders(s.control).find(text("holds ", held.size(), " steps or views")) !=
+          std::string::npos);
     release_lease(s.control, reader, held.front());
     CHECK(admit(s.control, step).has_value());
 }
@@ -261,7 +270,8 @@ TEST_CASE("bytes: a policy that discards never waits, and both sides are told") 
     CHECK(oldest.group_of(b).steps_discarded == 2);
 }
 
-TEST_CASE("bytes: ranks that run ahead do not keep the oldest unfinished step from being finished") {
+TEST_CASE(
+    "bytes: ranks that run ahead do not keep the oldest unfinished step from being finished") {
     Stream s({.queue_steps = 4, .queue_bytes = 100}, 2);
     const int reader = s.join()[0];
     const int first = admit(s.control, 0)->slot;
@@ -270,7 +280,8 @@ TEST_CASE("bytes: ranks that run ahead do not keep the oldest unfinished step fr
     const int second = admit(s.control, 1)->slot;
     CHECK(grant_bytes(s.control, second, 80) == Grant::Given);  // rank 0 runs ahead
     CHECK(grant_bytes(s.control, second, 20) == Grant::Wait);
-    CHECK(grant_bytes(s.control, first, 90) == Grant::Given);   // rank 1 must be able to finish step 0
+    CHECK(grant_bytes(s.control, first, 90) ==
+          Grant::Given);  // rank 1 must be able to finish step 0
     CHECK(bytes_in_use(s.control) <= 200);
     finish_writing(s.control, first, 1, {}, false);
     CHECK(s.read(reader) == 0u);
@@ -284,7 +295,8 @@ TEST_CASE("ranks that disagree about a dataset are told who said what") {
     CHECK_NOTHROW(check_signature(s.control, slot, 1, "x", DType::Float64, {10, 3}));
     CHECK_NOTHROW(check_signature(s.control, slot, 1, "y", DType::Int8, {7}));
     CHECK_THROWS_WITH_AS(check_signature(s.control, slot, 1, "x", DType::Float32, {10, 3}),
-                         doctest::Contains("disagree about the dataset 'x': got float32"), InvalidArgument);
+                         doctest::Contains("disagree about the dataset 'x': got float32"),
+                         InvalidArgument);
     CHECK_THROWS_WITH_AS(check_signature(s.control, slot, 1, "x", DType::Float64, {10, 4}),
                          doctest::Contains("(10, 3), as on rank 0"), InvalidArgument);
     // The next step may have another shape, in the same slot or in another.

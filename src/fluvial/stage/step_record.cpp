@@ -9,8 +9,8 @@
 namespace fluvial::stage {
 namespace {
 
-/// Head of a definition in the arena; the payload follows. `next` is stored last, so a reader that follows it finds a
-/// complete definition.
+/// Head of a definition in the arena; the payload follows. `next` is stored last, so a reader that
+/// follows it finds a complete definition.
 struct DefinitionHead {
     std::atomic<std::uint64_t> next;
     std::uint64_t bytes;
@@ -38,7 +38,8 @@ void RecordWriter::append_definition(const ByteWriter& payload) {
     if (last_definition_ == 0) {
         cell_.definitions.store(offset, std::memory_order_release);
     } else {
-        reinterpret_cast<DefinitionHead*>(arena_.at(last_definition_))->next.store(offset, std::memory_order_release);
+        reinterpret_cast<DefinitionHead*>(arena_.at(last_definition_))
+            ->next.store(offset, std::memory_order_release);
     }
     last_definition_ = offset;
 }
@@ -50,7 +51,8 @@ void RecordWriter::define_series(const Attributes& attributes) {
     append_definition(payload);
 }
 
-RecordWriter::Definition& RecordWriter::define(const std::string& name, DType dtype, const Attributes& attributes) {
+RecordWriter::Definition& RecordWriter::define(const std::string& name, DType dtype,
+                                               const Attributes& attributes) {
     const auto known = definitions_.find(name);
     if (known != definitions_.end() && known->second.dtype == dtype) {
         for (const auto& [key, value] : attributes) {
@@ -74,8 +76,9 @@ void RecordWriter::begin(const Attributes& step_attributes) {
     entries_.clear();
 }
 
-void RecordWriter::add(const std::string& name, DType dtype, const Coordinates& shape, const Attributes& attributes,
-                       const Region& region, std::uint64_t arena_offset) {
+void RecordWriter::add(const std::string& name, DType dtype, const Coordinates& shape,
+                       const Attributes& attributes, const Region& region,
+                       std::uint64_t arena_offset) {
     const Definition& definition = define(name, dtype, attributes);
     Entry* entry = nullptr;
     for (Entry& candidate : entries_) {
@@ -125,11 +128,14 @@ void RecordReader::follow_definitions(std::uint64_t first_definition) {
     std::uint64_t offset = first_definition;
     if (last_definition_ != 0) {
         const auto head = block(last_definition_, sizeof(DefinitionHead));
-        offset = reinterpret_cast<const DefinitionHead*>(head.data())->next.load(std::memory_order_acquire);
+        offset = reinterpret_cast<const DefinitionHead*>(head.data())
+                     ->next.load(std::memory_order_acquire);
     }
     while (offset != 0) {
-        const auto* head = reinterpret_cast<const DefinitionHead*>(block(offset, sizeof(DefinitionHead)).data());
-        const std::uint64_t bytes = sizeof(DefinitionHead) + std::min<std::uint64_t>(head->bytes, bytes_);
+        const auto* head =
+            reinterpret_cast<const DefinitionHead*>(block(offset, sizeof(DefinitionHead)).data());
+        const std::uint64_t bytes =
+            sizeof(DefinitionHead) + std::min<std::uint64_t>(head->bytes, bytes_);
         ByteReader in(block(offset, bytes).subspan(sizeof(DefinitionHead)));
         if (in.get<DefinitionKind>() == DefinitionKind::Series) {
             series_attributes_ = decode_attributes(in);
@@ -141,7 +147,8 @@ void RecordReader::follow_definitions(std::uint64_t first_definition) {
             definitions_.push_back(std::move(definition));
         }
         if (!seen_.insert(offset).second) {
-            throw Error(text("the definitions of writer rank ", rank_, " go round in a circle; its memory is corrupt"));
+            throw Error(text("the definitions of writer rank ", rank_,
+                             " go round in a circle; its memory is corrupt"));
         }
         last_definition_ = offset;
         offset = head->next.load(std::memory_order_acquire);
@@ -151,7 +158,8 @@ void RecordReader::follow_definitions(std::uint64_t first_definition) {
 void RecordReader::read_dataset(ByteReader& in, StepRecord& step) {
     const auto number = in.get<std::uint32_t>();
     if (number >= definitions_.size()) {
-        throw Error(text("the record of writer rank ", rank_, " refers to the unknown dataset ", number));
+        throw Error(
+            text("the record of writer rank ", rank_, " refers to the unknown dataset ", number));
     }
     const Definition& definition = definitions_[number];
     const int ndim = in.get<std::uint8_t>();
@@ -162,12 +170,14 @@ void RecordReader::read_dataset(ByteReader& in, StepRecord& step) {
         dataset.dtype = definition.dtype;
         dataset.shape = shape;
     } else if (dataset.dtype != definition.dtype || !(dataset.shape == shape)) {
-        throw Error(Problem{text("the writer's ranks disagree about the dataset '", definition.name, "'"),
-                            text(name_of(definition.dtype), shape, " on rank ", rank_),
-                            text(name_of(dataset.dtype), dataset.shape, ", as on lower ranks"),
-                            "Give every rank of the writer the same dtype and global shape"});
+        throw Error(
+            Problem{text("the writer's ranks disagree about the dataset '", definition.name, "'"),
+                    text(name_of(definition.dtype), shape, " on rank ", rank_),
+                    text(name_of(dataset.dtype), dataset.shape, ", as on lower ranks"),
+                    "Give every rank of the writer the same dtype and global shape"});
     }
-    const Attributes attributes = in.get<std::uint8_t>() != 0 ? decode_attributes(in) : definition.attributes;
+    const Attributes attributes =
+        in.get<std::uint8_t>() != 0 ? decode_attributes(in) : definition.attributes;
     dataset.attributes.insert(attributes.begin(), attributes.end());
     for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
         Chunk chunk;
@@ -179,12 +189,14 @@ void RecordReader::read_dataset(ByteReader& in, StepRecord& step) {
         const auto elements = static_cast<std::uint64_t>(chunk.region.volume());
         const std::uint64_t elements_max = bytes_ / size_of(dataset.dtype);
         // One more than fits is enough to be refused, and cannot wrap round.
-        chunk.data = block(offset, std::min(elements, elements_max + 1) * size_of(dataset.dtype)).data();
+        chunk.data =
+            block(offset, std::min(elements, elements_max + 1) * size_of(dataset.dtype)).data();
         dataset.chunks.push_back(chunk);
     }
 }
 
-void RecordReader::read(const RecordPlace& place, std::uint64_t first_definition, StepRecord& step) {
+void RecordReader::read(const RecordPlace& place, std::uint64_t first_definition,
+                        StepRecord& step) {
     follow_definitions(first_definition);
     ByteReader in(block(place.offset, place.bytes));
     Attributes attributes = decode_attributes(in);

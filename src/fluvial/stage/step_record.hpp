@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What one writer rank says about one step: its datasets, their attributes, and where its chunks lie in its arena.
+/// What one writer rank says about one step: its datasets, their attributes, and where its chunks
+/// lie in its arena.
 ///
-/// Names, dtypes and attributes are written once, as definitions that stay in the arena, linked from the first; the
-/// record of a step refers to them by number. So the cost of a step depends on its chunks, not on the number of steps
-/// before it, and a reader that joins late finds every definition. No rank reads another's records except readers.
+/// Names, dtypes and attributes are written once, as definitions that stay in the arena, linked
+/// from the first; the record of a step refers to them by number. So the cost of a step depends on
+/// its chunks, not on the number of steps before it, and a reader that joins late finds every
+/// definition. No rank reads another's records except readers.
 #pragma once
 
 #include <functional>
@@ -41,19 +43,19 @@ struct StepRecord {
 
 /// The writing side: collects a rank's chunks of a step and encodes them.
 class RecordWriter {
-public:
+  public:
     RecordWriter(Arena& arena, WriterCell& cell) : arena_(arena), cell_(cell) {}
 
     /// Series attributes; a later call replaces them for the steps that follow.
     void define_series(const Attributes& attributes);
     void begin(const Attributes& step_attributes);
     /// A chunk at `arena_offset`. Attributes are merged into those that the dataset has so far.
-    void add(const std::string& name, DType dtype, const Coordinates& shape, const Attributes& attributes,
-             const Region& region, std::uint64_t arena_offset);
+    void add(const std::string& name, DType dtype, const Coordinates& shape,
+             const Attributes& attributes, const Region& region, std::uint64_t arena_offset);
     /// The encoded record of the step, in a block of the arena that the caller frees with the step.
     RecordPlace finish();
 
-private:
+  private:
     struct Definition {
         std::uint32_t number;
         DType dtype;
@@ -80,18 +82,19 @@ private:
 
 /// The reading side, for one writer rank; remembers the definitions it has seen.
 class RecordReader {
-public:
+  public:
     /// `arena` is that rank's memory, `bytes` long.
-    RecordReader(int rank, const std::byte* arena, std::size_t bytes) : rank_(rank), arena_(arena), bytes_(bytes) {}
+    RecordReader(int rank, const std::byte* arena, std::size_t bytes)
+        : rank_(rank), arena_(arena), bytes_(bytes) {}
 
-    /// Adds what this rank says of the step to `step`. Throws Error for a corrupt record and for a dataset that ranks
-    /// describe differently.
+    /// Adds what this rank says of the step to `step`. Throws Error for a corrupt record and for a
+    /// dataset that ranks describe differently.
     void read(const RecordPlace& place, std::uint64_t first_definition, StepRecord& step);
     const Attributes& series_attributes() const { return series_attributes_; }
     /// Takes in definitions that have appeared since.
     void follow_definitions(std::uint64_t first_definition);
 
-private:
+  private:
     struct Definition {
         std::string name;
         DType dtype;

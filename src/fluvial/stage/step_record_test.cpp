@@ -24,8 +24,8 @@ struct Rank {
     RecordWriter writer{arena, cell};
 
     RecordReader reader(int rank = 0) const { return {rank, arena.at(0), arena.file().size()}; }
-    std::uint64_t put(const std::string& name, DType dtype, const Coordinates& shape, const Region& region,
-                      const Attributes& attributes = {}) {
+    std::uint64_t put(const std::string& name, DType dtype, const Coordinates& shape,
+                      const Region& region, const Attributes& attributes = {}) {
         const auto bytes = static_cast<std::uint64_t>(region.volume()) * size_of(dtype);
         const std::uint64_t offset = arena.allocate(bytes);
         writer.add(name, dtype, shape, attributes, region, offset);
@@ -46,7 +46,8 @@ TEST_CASE("what was put is read back: names, dtypes, shapes, chunks, attributes"
     rank.writer.define_series({{"openPMD", std::string("1.1.0")}});
     rank.writer.begin({{"time", 0.5}});
     const auto first = rank.put("x", DType::Float64, {10, 3}, {{0, 0}, {4, 3}}, {{"unitSI", 2.0}});
-    const auto second = rank.put("x", DType::Float64, {10, 3}, {{6, 0}, {4, 3}}, {{"axis", std::string("i")}});
+    const auto second =
+        rank.put("x", DType::Float64, {10, 3}, {{6, 0}, {4, 3}}, {{"axis", std::string("i")}});
     rank.put("scalar", DType::Int8, {}, {});
     rank.put("nothing", DType::Complex64, {0, 5}, {{0, 0}, {0, 5}});
     const StepRecord step = rank.read_back(reader);
@@ -104,7 +105,8 @@ TEST_CASE("a reader that comes late finds every definition") {
     Rank rank;
     for (int i = 0; i < 20; ++i) {
         rank.writer.begin({});
-        rank.put(text("dataset ", i), DType::Int16, {i + 1}, {{0}, {i + 1}}, {{"number", std::int64_t{i}}});
+        rank.put(text("dataset ", i), DType::Int16, {i + 1}, {{0}, {i + 1}},
+                 {{"number", std::int64_t{i}}});
         rank.writer.finish();
     }
     RecordReader late = rank.reader();
@@ -142,8 +144,9 @@ TEST_CASE("the chunks of several ranks make one dataset; ranks that disagree are
     third.writer.begin({});
     third.put("x", DType::Float32, {9}, {{8}, {1}});
     RecordReader reader = third.reader(2);
-    CHECK_THROWS_WITH_AS(reader.read(third.writer.finish(), third.cell.definitions.load(), step),
-                         doctest::Contains("disagree about the dataset 'x': got float32(9,) on rank 2"), Error);
+    CHECK_THROWS_WITH_AS(
+        reader.read(third.writer.finish(), third.cell.definitions.load(), step),
+        doctest::Contains("disagree about the dataset 'x': got float32(9,) on rank 2"), Error);
 }
 
 TEST_CASE("definitions that form a circle are an error, not an endless walk") {
@@ -166,12 +169,14 @@ TEST_CASE("corrupt memory gives an error or a record inside the memory, never a 
     Rank rank;
     rank.writer.define_series({{"author", std::string("somebody")}});
     rank.writer.begin({{"time", 0.5}, {"words", std::vector<std::string>{"a", "b"}}});
-    rank.put("x", DType::Float64, {10, 3}, {{0, 0}, {4, 3}}, {{"unitDimension", std::vector<double>(7, 0.0)}});
+    rank.put("x", DType::Float64, {10, 3}, {{0, 0}, {4, 3}},
+             {{"unitDimension", std::vector<double>(7, 0.0)}});
     rank.put("y", DType::Int8, {100}, {{50}, {50}});
     rank.put("scalar", DType::Complex128, {}, {});
     const RecordPlace place = rank.writer.finish();
     const std::uint64_t first = rank.cell.definitions.load();
-    // Everything that was allocated, and the end of the memory that the reader believes in right behind it.
+    // Everything that was allocated, and the end of the memory that the reader believes in right
+    // behind it.
     const std::size_t used = place.offset + place.bytes;
     const std::size_t believed = (used + 63) / 64 * 64;
     int refused = 0;
@@ -182,8 +187,9 @@ TEST_CASE("corrupt memory gives an error or a record inside the memory, never a 
         std::uint64_t start = first;
         for (unsigned flips = 1 + random() % 3; flips > 0; --flips) {
             const std::size_t at = first + random() % (used - first);
-            memory[at] = random() % 2 == 0 ? static_cast<std::byte>(random())
-                                           : memory[at] ^ static_cast<std::byte>(1u << (random() % 8));
+            memory[at] = random() % 2 == 0
+                             ? static_cast<std::byte>(random())
+                             : memory[at] ^ static_cast<std::byte>(1u << (random() % 8));
         }
         if (random() % 8 == 0) where.bytes = random() % (where.bytes + 200);
         if (random() % 20 == 0) where.offset ^= std::uint64_t{1} << (random() % 64);
@@ -194,7 +200,8 @@ TEST_CASE("corrupt memory gives an error or a record inside the memory, never a 
             reader.read(where, start, step);
             for (const auto& [name, dataset] : step.datasets) {
                 for (const Chunk& chunk : dataset.chunks) {
-                    const auto bytes = static_cast<std::size_t>(chunk.region.volume()) * size_of(dataset.dtype);
+                    const auto bytes =
+                        static_cast<std::size_t>(chunk.region.volume()) * size_of(dataset.dtype);
                     REQUIRE(chunk.data >= memory);
                     REQUIRE(bytes <= believed);
                     REQUIRE(chunk.data + bytes <= memory + believed);

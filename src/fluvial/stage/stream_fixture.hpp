@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A control block without any process behind it, and one writer rank's and one reader rank's moves on it: what the
-/// tests of the queue and of the membership play with.
+/// A control block without any process behind it, and one writer rank's and one reader rank's moves
+/// on it: what the tests of the queue and of the membership play with.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,8 @@ struct Stream {
         const int group = open_group(control, size, start);
         std::vector<int> cells;
         for (int rank = 0; rank < size; ++rank) {
-            cells.push_back(open_reader(control, group, rank, static_cast<std::uint32_t>(1000 + rank)));
+            cells.push_back(
+                open_reader(control, group, rank, static_cast<std::uint32_t>(1000 + rank)));
             activate_reader(control, cells.back());
         }
         return cells;
@@ -61,7 +62,9 @@ struct Stream {
     }
 
     const Counters& counters() const { return control.header().counters; }
-    const GroupCell& group_of(int cell) const { return control.group(static_cast<int>(control.reader(cell).group)); }
+    const GroupCell& group_of(int cell) const {
+        return control.group(static_cast<int>(control.reader(cell).group));
+    }
 
     ControlBlock control;
 };

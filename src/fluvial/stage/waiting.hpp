@@ -12,12 +12,12 @@
 
 namespace fluvial::stage {
 
-/// Calls `attempt` under the control lock until it returns a value, each time `bell` rings; none at the deadline.
-/// Meanwhile looks after dead and stalled participants ten times a second. What `attempt` or a check_interrupt throws
-/// ends the wait.
+/// Calls `attempt` under the control lock until it returns a value, each time `bell` rings; none at
+/// the deadline. Meanwhile looks after dead and stalled participants ten times a second. What
+/// `attempt` or a check_interrupt throws ends the wait.
 template <class Attempt>
-auto await(const ControlBlock& control, move::Doorbell& bell, const Deadline& deadline, Attempt attempt)
-    -> decltype(attempt()) {
+auto await(const ControlBlock& control, move::Doorbell& bell, const Deadline& deadline,
+           Attempt attempt) -> decltype(attempt()) {
     constexpr std::int64_t look_ns = 100'000'000;
     std::int64_t looked_ns = 0;
     while (true) {

@@ -10,12 +10,14 @@
 namespace fluvial::stage {
 namespace {
 
-[[noreturn]] void never_fits(const Writer::State& writer, const std::string& name, std::uint64_t bytes, int slot) {
+[[noreturn]] void never_fits(const Writer::State& writer, const std::string& name,
+                             std::uint64_t bytes, int slot) {
     const ControlBlock& control = *writer.control;
-    throw InvalidArgument(Problem{
-        text("the step does not fit into the queue with '", name, "'"),
-        text(bytes, " bytes beside ", control.slots()[slot].bytes, " of the same step"),
-        text("queue_bytes=", control.header().queue_bytes, " for all ranks together"), "Raise queue_bytes"});
+    throw InvalidArgument(
+        Problem{text("the step does not fit into the queue with '", name, "'"),
+                text(bytes, " bytes beside ", control.slots()[slot].bytes, " of the same step"),
+                text("queue_bytes=", control.header().queue_bytes, " for all ranks together"),
+                "Raise queue_bytes"});
 }
 
 }  // namespace
@@ -40,14 +42,18 @@ bool WriteStep::accepted() const {
     return state_->accepted;
 }
 
-std::optional<std::uint64_t> WriteStep::State::place_chunk(const std::string& name, DType dtype, const Region& region,
-                                                           const Coordinates& shape, const Attributes& attributes) {
+std::optional<std::uint64_t> WriteStep::State::place_chunk(const std::string& name, DType dtype,
+                                                           const Region& region,
+                                                           const Coordinates& shape,
+                                                           const Attributes& attributes) {
     if (ended || writer->closed) {
-        throw InvalidArgument(Problem{"the step has ended", text("step ", step), "a step between begin and end",
+        throw InvalidArgument(Problem{"the step has ended", text("step ", step),
+                                      "a step between begin and end",
                                       "Put everything before end()"});
     }
     if (name.empty() || name.size() > 4096) {
-        throw InvalidArgument(Problem{"the name of a dataset cannot be used", text("'", name, "'"), "1 to 4096 bytes", ""});
+        throw InvalidArgument(Problem{"the name of a dataset cannot be used", text("'", name, "'"),
+                                      "1 to 4096 bytes", ""});
     }
     check_inside(region, shape, text("chunk of '", name, "'"));
     const auto bytes = static_cast<std::uint64_t>(region.volume()) * size_of(dtype);
@@ -55,26 +61,28 @@ std::optional<std::uint64_t> WriteStep::State::place_chunk(const std::string& na
     const ControlBlock& control = *w.control;
     const std::int64_t begin_ns = now_ns();
     bool described = false;
-    const auto grant = await(control, control.header().space_bell, Deadline(w.options.step_timeout_s),
-                             [&]() -> std::optional<Grant> {
-                                 w.check_failure();
-                                 if (!described) {
-                                     if (!can_fit(control, slot, bytes)) {
-                                         return Grant::NeverFits;  // before others are told of it
-                                     }
-                                     check_signature(control, slot, w.rank, name, dtype, shape);
-                                     described = true;
-                                 }
-                                 const Grant answer = grant_bytes(control, slot, bytes);
-                                 return answer == Grant::Wait ? std::nullopt : std::optional(answer);
-                             });
+    const auto grant =
+        await(control, control.header().space_bell, Deadline(w.options.step_timeout_s),
+              [&]() -> std::optional<Grant> {
+                  w.check_failure();
+                  if (!described) {
+                      if (!can_fit(control, slot, bytes)) {
+                          return Grant::NeverFits;  // before others are told of it
+                      }
+                      check_signature(control, slot, w.rank, name, dtype, shape);
+                      described = true;
+                  }
+                  const Grant answer = grant_bytes(control, slot, bytes);
+                  return answer == Grant::Wait ? std::nullopt : std::optional(answer);
+              });
     w.wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
     if (!grant) {
         const ControlLock lock(control);
-        throw TimedOut(Problem{text("no room for ", bytes, " bytes of '", name, "' within step_timeout=",
-                                    w.options.step_timeout_s, " s"),
+        throw TimedOut(Problem{text("no room for ", bytes, " bytes of '", name,
+                                    "' within step_timeout=", w.options.step_timeout_s, " s"),
                                describe_holders(control), "",
-                               "Let readers drop their arrays earlier, raise queue_bytes, or choose full='discard-oldest'"});
+                               "Let readers drop their arrays earlier, raise queue_bytes, or "
+                               "choose full='discard-oldest'"});
     }
     if (*grant == Grant::NeverFits) {
         never_fits(w, name, bytes, slot);
@@ -90,8 +98,8 @@ std::optional<std::uint64_t> WriteStep::State::place_chunk(const std::string& na
     return offset;
 }
 
-void WriteStep::put(const std::string& name, const ArrayView& data, const Coordinates& offset, const Coordinates& shape,
-                    const Attributes& attributes) {
+void WriteStep::put(const std::string& name, const ArrayView& data, const Coordinates& offset,
+                    const Coordinates& shape, const Attributes& attributes) {
     const Region region{offset, data.extent};
     if (const auto place = state_->place_chunk(name, data.dtype, region, shape, attributes)) {
         Writer::State& w = *state_->writer;
@@ -104,11 +112,12 @@ void WriteStep::put(const std::string& name, const ArrayView& data, const Coordi
     }
 }
 
-MutableArrayView WriteStep::span(const std::string& name, DType dtype, const Region& region, const Coordinates& shape,
-                                 const Attributes& attributes) {
+MutableArrayView WriteStep::span(const std::string& name, DType dtype, const Region& region,
+                                 const Coordinates& shape, const Attributes& attributes) {
     const auto place = state_->place_chunk(name, dtype, region, shape, attributes);
     const auto bytes = static_cast<std::size_t>(region.volume()) * size_of(dtype);
-    MutableArrayView view{nullptr, dtype, region.extent, contiguous_strides(region.extent, size_of(dtype))};
+    MutableArrayView view{nullptr, dtype, region.extent,
+                          contiguous_strides(region.extent, size_of(dtype))};
     if (place) {
         state_->writer->bytes_in_place += bytes;
         view.data = state_->writer->arena->at(*place);
@@ -120,12 +129,14 @@ MutableArrayView WriteStep::span(const std::string& name, DType dtype, const Reg
 }
 
 std::shared_ptr<const void> WriteStep::keep_spans() const {
-    return std::make_shared<std::pair<std::shared_ptr<Arena>, std::shared_ptr<State>>>(state_->writer->arena, state_);
+    return std::make_shared<std::pair<std::shared_ptr<Arena>, std::shared_ptr<State>>>(
+        state_->writer->arena, state_);
 }
 
 void WriteStep::State::finish(bool spoiled) {
     if (ended) {
-        throw InvalidArgument(Problem{"the step has ended already", text("step ", step), "one end() a step", ""});
+        throw InvalidArgument(
+            Problem{"the step has ended already", text("step ", step), "one end() a step", ""});
     }
     ended = true;
     Writer::State& w = *writer;

@@ -69,26 +69,30 @@ void Writer::set_attributes(const Attributes& attributes) {
 WriteStep Writer::begin_step(const Attributes& attributes) {
     State& w = *state_;
     if (w.closed || w.step_open) {
-        throw InvalidArgument(Problem{"a step cannot begin", w.closed ? "the stream is closed" : "another step is open",
-                                      "one step at a time on an open stream", "End the step first"});
+        throw InvalidArgument(Problem{
+            "a step cannot begin", w.closed ? "the stream is closed" : "another step is open",
+            "one step at a time on an open stream", "End the step first"});
     }
     w.collect();
     const ControlBlock& control = *w.control;
     const std::int64_t begin_ns = now_ns();
-    const auto admission = await(control, control.header().space_bell, Deadline(w.options.step_timeout_s),
-                                 [&]() -> std::optional<Admission> {
-                                     expect_all_writers(control, w.next_step);
-                                     w.check_failure();
-                                     return admit(control, w.next_step);
-                                 });
+    const auto admission =
+        await(control, control.header().space_bell, Deadline(w.options.step_timeout_s),
+              [&]() -> std::optional<Admission> {
+                  expect_all_writers(control, w.next_step);
+                  w.check_failure();
+                  return admit(control, w.next_step);
+              });
     w.wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
     if (!admission) {
         const ControlLock lock(control);
         const std::string stalled = stalled_writer(control, w.options.stall_timeout_s);
-        throw TimedOut(Problem{text("the queue of '", w.name, "' stayed full for step_timeout=", w.options.step_timeout_s,
-                                    " s"),
-                               describe_holders(control) + (stalled.empty() ? "" : "; " + stalled), "",
-                               "Speed the readers up, raise queue_steps or step_timeout, or choose full='discard-oldest'"});
+        throw TimedOut(
+            Problem{text("the queue of '", w.name,
+                         "' stayed full for step_timeout=", w.options.step_timeout_s, " s"),
+                    describe_holders(control) + (stalled.empty() ? "" : "; " + stalled), "",
+                    "Speed the readers up, raise queue_steps or step_timeout, or choose "
+                    "full='discard-oldest'"});
     }
     auto step = std::make_shared<WriteStep::State>();
     step->writer = state_;
@@ -106,7 +110,8 @@ void Writer::close() {
         return;
     }
     if (w.step_open) {
-        throw InvalidArgument(Problem{"the stream cannot be closed", "a step is open", "no open step", "End it first"});
+        throw InvalidArgument(Problem{"the stream cannot be closed", "a step is open",
+                                      "no open step", "End it first"});
     }
     w.final_stats = stats();
     w.closed = true;
@@ -133,7 +138,8 @@ void Writer::abort(const std::string& why) {
     w.closed = true;
     {
         const ControlLock lock(*w.control);
-        fail(*w.control, "PeerLost", text("rank ", w.rank, " of the writer of '", w.name, "' failed: ", why));
+        fail(*w.control, "PeerLost",
+             text("rank ", w.rank, " of the writer of '", w.name, "' failed: ", why));
         w.control->writer(w.rank).state = MemberState::Left;
     }
     w.depart();

@@ -4,8 +4,8 @@
 ///     stage::Writer writer("melt", comm, {.queue_steps = 4});
 ///     for (…) {
 ///         stage::WriteStep step = writer.begin_step({{"time", t}});
-///         step.put("particles/atoms/position/x", ArrayView(x, DType::Float64, {n}), {offset}, {n_total});
-///         step.end();
+///         step.put("particles/atoms/position/x", ArrayView(x, DType::Float64, {n}), {offset},
+///         {n_total}); step.end();
 ///     }
 ///     writer.close();
 #pragma once
@@ -22,50 +22,52 @@
 namespace fluvial::stage {
 
 struct WriterStats {
-    std::uint64_t steps_written;     ///< completed by all ranks and offered to readers
-    std::uint64_t steps_discarded;   ///< by the queue's policy
-    std::uint64_t steps_unread;      ///< offered, but not begun by any reader so far
-    std::uint64_t steps_spoiled;     ///< given up by an error inside the step
-    std::uint64_t bytes_staged;      ///< over all ranks
-    std::uint64_t bytes_copied;      ///< by this rank, into the staging area
-    std::uint64_t bytes_in_place;    ///< written by this rank through spans
-    std::uint64_t bytes_in_use;      ///< of the queue's limit, now
-    std::uint64_t arena_bytes;       ///< memory that this rank's staging area occupies
+    std::uint64_t steps_written;    ///< completed by all ranks and offered to readers
+    std::uint64_t steps_discarded;  ///< by the queue's policy
+    std::uint64_t steps_unread;     ///< offered, but not begun by any reader so far
+    std::uint64_t steps_spoiled;    ///< given up by an error inside the step
+    std::uint64_t bytes_staged;     ///< over all ranks
+    std::uint64_t bytes_copied;     ///< by this rank, into the staging area
+    std::uint64_t bytes_in_place;   ///< written by this rank through spans
+    std::uint64_t bytes_in_use;     ///< of the queue's limit, now
+    std::uint64_t arena_bytes;      ///< memory that this rank's staging area occupies
     int queue_depth;
-    int readers;                     ///< reader jobs attached now
+    int readers;  ///< reader jobs attached now
     std::uint64_t readers_joined;
-    std::uint64_t readers_lost;      ///< died
-    std::uint64_t readers_evicted;   ///< stalled
-    double wait_s;                   ///< time that this rank spent waiting for room
+    std::uint64_t readers_lost;     ///< died
+    std::uint64_t readers_evicted;  ///< stalled
+    double wait_s;                  ///< time that this rank spent waiting for room
     double copy_s;
 };
 
 class Writer;
 
-/// A step being written by this rank. Ends by end(); going out of scope without it gives the step up on all ranks.
+/// A step being written by this rank. Ends by end(); going out of scope without it gives the step
+/// up on all ranks.
 class WriteStep {
-public:
+  public:
     WriteStep(WriteStep&&) noexcept = default;
     WriteStep& operator=(WriteStep&&) = delete;
     ~WriteStep();
 
     std::uint64_t index() const;
-    /// False when the queue's policy discarded the step: puts are then free of cost and effect. May become false in
-    /// the middle of the step, when its bytes do not fit.
+    /// False when the queue's policy discarded the step: puts are then free of cost and effect. May
+    /// become false in the middle of the step, when its bytes do not fit.
     bool accepted() const;
 
-    /// Copies this rank's chunk at `offset` of the dataset with global `shape` into the staging area: one copy, from
-    /// any strides. Blocks while the byte limit is reached and the policy says so. Local.
-    /// Throws InvalidArgument (outside the shape; other dtype or shape than on another rank; larger than the limit),
-    /// TimedOut, SystemError (no memory).
-    void put(const std::string& name, const ArrayView& data, const Coordinates& offset, const Coordinates& shape,
-             const Attributes& attributes = {});
+    /// Copies this rank's chunk at `offset` of the dataset with global `shape` into the staging
+    /// area: one copy, from any strides. Blocks while the byte limit is reached and the policy says
+    /// so. Local. Throws InvalidArgument (outside the shape; other dtype or shape than on another
+    /// rank; larger than the limit), TimedOut, SystemError (no memory).
+    void put(const std::string& name, const ArrayView& data, const Coordinates& offset,
+             const Coordinates& shape, const Attributes& attributes = {});
 
-    /// Memory of the staging area for this rank's chunk, to be filled before end(): no copy at all. Errors as put.
-    MutableArrayView span(const std::string& name, DType dtype, const Region& region, const Coordinates& shape,
-                          const Attributes& attributes = {});
-    /// Keeps the memory of spans mapped, for bindings whose users may hold on to them beyond end(). Writing to one
-    /// then is a mistake, but not a crash.
+    /// Memory of the staging area for this rank's chunk, to be filled before end(): no copy at all.
+    /// Errors as put.
+    MutableArrayView span(const std::string& name, DType dtype, const Region& region,
+                          const Coordinates& shape, const Attributes& attributes = {});
+    /// Keeps the memory of spans mapped, for bindings whose users may hold on to them beyond end().
+    /// Writing to one then is a mistake, but not a crash.
     std::shared_ptr<const void> keep_spans() const;
 
     /// Offers the step to readers once all ranks have ended it. Local; waits for nobody.
@@ -73,7 +75,7 @@ public:
     /// Gives the step up: no reader will see it, on whichever rank this is called.
     void abandon();
 
-private:
+  private:
     friend class Writer;
     struct State;
     explicit WriteStep(std::shared_ptr<State> state);
@@ -81,10 +83,10 @@ private:
 };
 
 class Writer {
-public:
-    /// Opens the stream `name` for writing. Collective over `comm`, which is used here only and not kept.
-    /// All ranks must be on one host. Waits for `options.readers` reader jobs.
-    /// Throws on every rank: InvalidArgument (options, name in use), TimedOut (no reader came), SystemError.
+  public:
+    /// Opens the stream `name` for writing. Collective over `comm`, which is used here only and not
+    /// kept. All ranks must be on one host. Waits for `options.readers` reader jobs. Throws on
+    /// every rank: InvalidArgument (options, name in use), TimedOut (no reader came), SystemError.
     Writer(const std::string& name, const mpi::Comm& comm, const WriterOptions& options = {});
     Writer(Writer&&) noexcept;
     Writer& operator=(Writer&&) = delete;
@@ -94,13 +96,14 @@ public:
     /// Attributes of the whole series; set them before the first step.
     void set_attributes(const Attributes& attributes);
 
-    /// Begins the next step on this rank. Local, but waits as the queue's policy says. The first rank to come decides
-    /// for all whether the step is accepted. Throws TimedOut after step_timeout (naming who holds the queue),
-    /// PeerLost when another rank died or failed, InvalidArgument while another step is open.
+    /// Begins the next step on this rank. Local, but waits as the queue's policy says. The first
+    /// rank to come decides for all whether the step is accepted. Throws TimedOut after
+    /// step_timeout (naming who holds the queue), PeerLost when another rank died or failed,
+    /// InvalidArgument while another step is open.
     WriteStep begin_step(const Attributes& attributes = {});
 
-    /// Ends the stream on this rank; readers get what is queued. Local; waits for nobody: the queue lives on in its
-    /// readers. Throws what another rank failed with, if any did.
+    /// Ends the stream on this rank; readers get what is queued. Local; waits for nobody: the queue
+    /// lives on in its readers. Throws what another rank failed with, if any did.
     void close();
     /// Ends the stream with an error, on all ranks and for the readers.
     void abort(const std::string& why);
@@ -110,7 +113,7 @@ public:
 
     struct State;  ///< writer_state.hpp
 
-private:
+  private:
     std::shared_ptr<State> state_;
 };
 

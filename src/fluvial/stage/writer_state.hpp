@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a writer rank and its open step share; of concern to writer.cpp, write_step.cpp and open_writer.cpp only.
+/// What a writer rank and its open step share; of concern to writer.cpp, write_step.cpp and
+/// open_writer.cpp only.
 #pragma once
 
 #include <map>
@@ -35,7 +36,8 @@ struct Writer::State {
 
     std::unique_ptr<RecordWriter> records;
     StagingCopy copy;
-    /// Blocks of each step that is still in memory, by slot: they return to the arena when the slot leaves the step.
+    /// Blocks of each step that is still in memory, by slot: they return to the arena when the slot
+    /// leaves the step.
     struct StagedStep {
         int slot;
         std::uint64_t step;
@@ -71,12 +73,14 @@ struct WriteStep::State {
     std::vector<std::unique_ptr<std::byte[]>> scratch;
 
     /// The arena offset of a new chunk; none when the step was discarded.
-    std::optional<std::uint64_t> place_chunk(const std::string& name, DType dtype, const Region& region,
-                                             const Coordinates& shape, const Attributes& attributes);
+    std::optional<std::uint64_t> place_chunk(const std::string& name, DType dtype,
+                                             const Region& region, const Coordinates& shape,
+                                             const Attributes& attributes);
     void finish(bool spoiled);
 };
 
 /// Opens the stream on all ranks (open_writer.cpp).
-std::shared_ptr<Writer::State> open_writer(const std::string& name, const mpi::Comm& comm, const WriterOptions& options);
+std::shared_ptr<Writer::State> open_writer(const std::string& name, const mpi::Comm& comm,
+                                           const WriterOptions& options);
 
 }  // namespace fluvial::stage

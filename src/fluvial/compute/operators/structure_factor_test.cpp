@@ -332,19 +332,13 @@ TEST_CASE("unusable arguments are refused with value, allowed range and remedy")
     CHECK(says(message_of([] { StructureFactor::detector({1, 1, 1}, {9, 9}, {1, 1}); }), "(1, 1)"));
     CHECK(says(message_of([] { StructureFactor::detector({1, 1, 1}, {9, 9}, {0, 3}); }), "(0, 3)"));
     CHECK(says(message_of([] { StructureFactor::detector({1, 1, 1}, {1, 1}); }), "no q vector"));
-    CHECK(says(message_of([] {
-                   StructureFactor::plane({0, 0, 0}, {1, 0, 0}, {2, 2});
-               }),
+    CHECK(says(message_of([] { StructureFactor::plane({0, 0, 0}, {1, 0, 0}, {2, 2}); }),
                "(0, 0, 0)"));
-    CHECK(says(message_of([] {
-                   StructureFactor::plane({1, 0, 0}, {0, 1, 0}, {-1, 2});
-               }),
-               "(-1, 2)"));
+    CHECK(
+        says(message_of([] { StructureFactor::plane({1, 0, 0}, {0, 1, 0}, {-1, 2}); }), "(-1, 2)"));
     CHECK(says(message_of([] { StructureFactor::at({}); }), "empty"));
     CHECK(says(message_of([&] { StructureFactor::at({{0, nan, 0}}); }), "finite"));
-    CHECK(says(message_of([] {
-                   StructureFactor::sphere(box, 3, {1, 1, 1}, with("mmx"));
-               }),
+    CHECK(says(message_of([] { StructureFactor::sphere(box, 3, {1, 1, 1}, with("mmx")); }),
                "portable"));
 }
 
