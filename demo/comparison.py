@@ -9,7 +9,6 @@ import numpy as np
 
 from demo.jobs import Outcome
 from demo.physics import Check
-from demo.protocol import Plan
 from demo.record import Record
 
 SAME = 1e-6
@@ -23,13 +22,15 @@ class Span:
     ----------
     job
         ``simulation`` or ``analysis``.
-    launched, ready, finished, ended
-        When mpiexec started, the program was set up, its work was done, the job was gone.
+    launched, ready, first_output, finished, ended
+        When mpiexec started, the program was set up, its first output was there, its work was done,
+        the job was gone.
     """
 
     job: str
     launched: float
     ready: float
+    first_output: float
     finished: float
     ended: float
 
@@ -52,6 +53,9 @@ class Comparison:
         Bytes a second at which one rank copied its atoms into the staging area.
     figures
         Per pipeline and job, seconds spent on what.
+    syncing
+        Seconds that it took to force the files onto the disk when all was done; not counted in the
+        pipeline's time.
     versions
         Programs and their versions.
     """
@@ -64,10 +68,13 @@ class Comparison:
     bytes_copied: int
     staging_rate: float
     figures: dict[str, dict[str, float]]
+    syncing: float
     versions: dict[str, str]
 
     @classmethod
-    def of(cls, plan: Plan, stream: dict[str, Outcome], files: dict[str, Outcome]) -> Comparison:
+    def of(
+        cls, stream: dict[str, Outcome], files: dict[str, Outcome], syncing: float
+    ) -> Comparison:
         """Make it from what became of the jobs."""
         writer, reader = stream["simulation"].figures, stream["analysis"].figures
         figures: dict[str, dict[str, float]] = {}
@@ -87,6 +94,7 @@ class Comparison:
             bytes_copied=reader["copied"],
             staging_rate=writer["copied_here"] / max(1e-9, writer["copying"]),
             figures=figures,
+            syncing=syncing,
             versions={"LAMMPS": writer["version"], "MPI": writer["mpi"]},
         )
 
@@ -101,6 +109,15 @@ class Comparison:
         return max(span.ended for span in self.files)
 
     @property
+    def first_results(self) -> tuple[float, float]:
+        """Seconds until the analysis had its first result, through the stream and through files."""
+        stream, files = (
+            next(span.first_output for span in spans if span.job == "analysis")
+            for spans in (self.stream, self.files)
+        )
+        return stream, files
+
+    @property
     def throughput(self) -> float:
         """Bytes a second that went through the stream, from first work to last."""
         began = max(span.ready for span in self.stream)
@@ -108,9 +125,11 @@ class Comparison:
 
     def summary(self) -> str:
         """Return both times and what was moved, in one line."""
+        first_stream, first_files = self.first_results
         return (
             f"stream {self.stream_seconds:.1f} s, files {self.files_seconds:.1f} s "
-            f"({self.files_seconds / self.stream_seconds:.2f}×); "
+            f"({self.files_seconds / self.stream_seconds:.2f}×); first result after "
+            f"{first_stream:.1f} s and {first_files:.1f} s; "
             f"{self.bytes_moved / 1e6:,.0f} MB never touched the disk, "
             f"{self.throughput / 1e6:.1f} MB/s, reader's lag at most {self.lag_most} steps"
         )
@@ -119,7 +138,7 @@ class Comparison:
 def _spans(outcomes: dict[str, Outcome]) -> tuple[Span, ...]:
     began = min(outcome.launched for outcome in outcomes.values())
     return tuple(
-        Span(job, *(t - began for t in (o.launched, o.ready, o.finished, o.ended)))
+        Span(job, *(t - began for t in (o.launched, o.ready, o.first_output, o.finished, o.ended)))
         for job, o in outcomes.items()
     )
 

@@ -38,15 +38,16 @@ class Outcome:
 
     Attributes
     ----------
-    launched, ready, finished, ended
-        Seconds on the monotonic clock: mpiexec started, the program set up, its work done, the last
-        process gone.
+    launched, ready, first_output, finished, ended
+        Seconds on the monotonic clock: mpiexec started, the program set up, its first output, its
+        work done, the last process gone.
     figures
         Its ``ready`` and ``finished`` events, together.
     """
 
     launched: float
     ready: float = 0.0
+    first_output: float = 0.0
     finished: float = 0.0
     ended: float = 0.0
     figures: Event = field(default_factory=dict)
@@ -56,6 +57,8 @@ class Outcome:
         if event["event"] in ("ready", "finished"):
             setattr(self, event["event"], now)
             self.figures.update(event)
+        elif event["event"] == "output":
+            self.first_output = self.first_output or now
 
 
 class JobFailedError(RuntimeError):

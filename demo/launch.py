@@ -8,10 +8,12 @@ which reads each output from the stream where it lies in memory. Then the same g
 from __future__ import annotations
 
 import contextlib
+import os
 import pathlib
 import signal
 import sys
 import tempfile
+import time
 from typing import Annotated
 
 import typer
@@ -150,8 +152,9 @@ def run(
         )
         with view:
             stream, through_files = run_pipelines(plan, launcher, logs, view)
+        syncing = sync_files(pathlib.Path(files))
     console.print("drawing the report …")
-    return conclude(plan, Comparison.of(plan, stream, through_files), out, console)
+    return conclude(plan, Comparison.of(stream, through_files, syncing), out, console)
 
 
 def run_pipelines(
@@ -181,6 +184,15 @@ def run_pipelines(
             [program(name, "--through-files")], launcher, logs / "files", view
         )
     return stream, through_files
+
+
+def sync_files(folder: pathlib.Path) -> float:
+    """Force all files of a folder onto the disk; returns the seconds that it took."""
+    began = time.monotonic()
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    return time.monotonic() - began
 
 
 def conclude(plan: Plan, comparison: Comparison, out: pathlib.Path, console: Console) -> int:

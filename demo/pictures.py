@@ -313,6 +313,8 @@ def draw_times(comparison: Comparison) -> Picture:
             color = colors[span.job]
             axes.barh(row, span.ended - span.launched, left=span.launched, color=color, alpha=0.25)
             axes.barh(row, span.finished - span.ready, left=span.ready, color=color)
+            if span.job == "analysis":
+                axes.plot(span.first_output, row, "D", color="white", markeredgecolor="black")
         axes.set_yticks(range(len(rows)), [f"{name}: {span.job}" for name, span in rows])
         axes.invert_yaxis()
         ends = (comparison.stream_seconds, comparison.files_seconds)

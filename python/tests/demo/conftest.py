@@ -69,13 +69,20 @@ def record(crystal, heating):
 @pytest.fixture
 def comparison():
     return Comparison(
-        stream=(Span("simulation", 0.0, 1.0, 9.0, 9.5), Span("analysis", 0.1, 1.1, 9.9, 10.0)),
-        files=(Span("simulation", 0.0, 1.0, 8.0, 8.5), Span("analysis", 8.6, 9.6, 14.5, 15.0)),
+        stream=(
+            Span("simulation", 0.0, 1.0, 1.1, 9.0, 9.5),
+            Span("analysis", 0.1, 1.1, 1.25, 9.9, 10.0),
+        ),
+        files=(
+            Span("simulation", 0.0, 1.0, 1.1, 8.0, 8.5),
+            Span("analysis", 8.6, 9.6, 9.75, 14.5, 15.0),
+        ),
         bytes_moved=160_000_000,
         lag_most=3,
         bytes_viewed=150_000_000,
         bytes_copied=10_000_000,
         staging_rate=3.21e9,
         figures={"stream simulation": {"simulating": 7.5, "writing": 0.5}},
+        syncing=0.42,
         versions={"LAMMPS": "20250722", "MPI": "MPICH <5>"},
     )

@@ -57,7 +57,7 @@ def test_events_reach_the_view_and_the_rest_the_log(run, tmp_path):
         assert [event for job, event in heard if job == name] == ["ready", "output", "finished"]
         outcome = outcomes[name]
         assert outcome.figures["version"] == "1" and outcome.figures["bytes"] == 5
-        assert outcome.launched < outcome.ready <= outcome.finished <= outcome.ended
+        assert outcome.launched < outcome.ready <= outcome.first_output <= outcome.finished
         assert (tmp_path / f"{name}.log").read_text() == "something else\n"
 
 

@@ -63,7 +63,7 @@ def test_the_page_states_the_figures(page):
     assert "the physics is right" in page
     assert "1,000×" in page
     assert "160 MB" in page and "3.2 GB/s" in page
-    assert "10.0 s" in page and "15.0 s" in page
+    assert "10.0 s" in page and "15.0 s" in page and "0.42 s" in page
     assert "2,304 atoms" in page and "on 2 ranks" in page and "on 3 ranks" in page
     assert "MPICH &lt;5&gt;" in page, "text is escaped"
 
@@ -81,4 +81,5 @@ def test_the_comparison_counts_from_first_launch_to_last_end(comparison):
     assert comparison.stream_seconds == 10.0
     assert comparison.files_seconds == 15.0
     assert comparison.throughput == pytest.approx(160e6 / (9.9 - 1.1))
+    assert comparison.first_results == (1.25, 9.75)
     assert "1.50×" in comparison.summary()
