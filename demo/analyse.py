@@ -25,7 +25,7 @@ if not __package__:
 from demo.measurements import INPUTS, Notebook, operators
 from demo.openpmd_names import POSITION, VELOCITY
 from demo.progress import emit
-from demo.protocol import STALL_SECONDS, Plan
+from demo.protocol import Plan
 
 
 class StreamOutput:
@@ -53,13 +53,7 @@ class StreamSource(AbstractContextManager["StreamSource"]):
 
     def __init__(self, plan: Plan, comm: MPI.Intracomm):
         self._every = plan.heating.every
-        self._series = fl.open(
-            plan.stream,
-            comm=comm,
-            start="oldest",
-            directory=plan.contact,
-            stall_timeout=STALL_SECONDS,
-        )
+        self._series = fl.open(plan.stream, comm=comm, start="oldest", directory=plan.contact)
 
     def __exit__(self, *exception: Any) -> None:
         self._series.__exit__(*exception)

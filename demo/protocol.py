@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from demo.crystal import Argon, Crystal
 
 FEWEST_OUTPUTS = 30
-STALL_SECONDS = 60.0
-"""How long a peer may show no sign of life. The launcher watches all processes itself, so a virtual
-machine that its host suspends for a while shall not end the demo."""
 
 
 @dataclass(frozen=True)

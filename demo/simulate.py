@@ -37,7 +37,7 @@ from demo.openpmd_names import (
     step_attributes,
 )
 from demo.progress import emit
-from demo.protocol import STALL_SECONDS, Heating, Plan
+from demo.protocol import Heating, Plan
 
 QUEUE_STEPS = 4
 
@@ -165,7 +165,6 @@ class StreamSink(AbstractContextManager["StreamSink"]):
             full="block",
             readers=1,
             directory=plan.contact,
-            stall_timeout=STALL_SECONDS,
         )
         for name, value in series_attributes().items():
             self._series.attrs[name] = value
