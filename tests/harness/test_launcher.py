@@ -9,26 +9,20 @@ import pytest
 from fluvial.launcher import Launcher
 from fluvial.supervisor import TIMED_OUT
 
-COUNT_YIELDS = """
-#include <sys/syscall.h>
-#include <unistd.h>
-static long count;
-long yields_so_far(void) { return count; }
-int sched_yield(void) { ++count; return syscall(SYS_sched_yield); }
-"""
-YIELDS_IN_A_SECOND_OF_ROUNDS = """
-import ctypes, time
+ROUNDS_IN_HALF_A_SECOND_ON_ONE_CORE = """
+import os, time
 import mpi4py
 mpi4py.rc.threads = False  # with threads MPICH yields by itself, between its locks
 from mpi4py import MPI
 comm = MPI.COMM_WORLD
+os.sched_setaffinity(0, {comm.bcast(min(os.sched_getaffinity(0)))})
 comm.Barrier()
 start = time.perf_counter()
-while comm.allreduce(time.perf_counter() - start) < comm.size:
-    pass
-yields = comm.gather(ctypes.CDLL(None).yields_so_far())
+rounds = 0
+while comm.allreduce(time.perf_counter() - start) < comm.size / 2:
+    rounds += 1
 if comm.rank == 0:
-    print(min(yields))
+    print(rounds)
 """
 
 
@@ -96,19 +90,20 @@ def test_ranks_of_no_job():
 
 
 @pytest.mark.any_mpi
-def test_more_ranks_than_cores_yield_to_each_other(launcher, tmp_path):
-    """Counted, not timed: on a busy machine all is slow, with the launcher's options or not."""
-    (tmp_path / "count.c").write_text(COUNT_YIELDS)
-    shim = tmp_path / "count.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", shim, tmp_path / "count.c"], check=True)
-    ranks = min(2 * (os.cpu_count() or 1), 16)
+def test_more_ranks_than_cores_yield_to_each_other(launcher):
+    """Two ranks share a core: a spinning one keeps it for a time slice, a yielding one for a poll.
 
-    def yields(env):
-        command = [sys.executable, "-c", YIELDS_IN_A_SECOND_OF_ROUNDS]
-        env = env | {"LD_PRELOAD": str(shim)}
-        with launcher.start(ranks, command, env=env, stdout=subprocess.PIPE, timeout=60) as job:
+    Work beside the test slows both (a rank yields to that too), so the best of three tries counts.
+    """
+
+    def rounds(env):
+        command = [sys.executable, "-c", ROUNDS_IN_HALF_A_SECOND_ON_ONE_CORE]
+        with launcher.start(2, command, env=env, stdout=subprocess.PIPE, timeout=60) as job:
             return int(job.process.communicate(timeout=90)[0])
 
-    spinning = yields({"MPIR_CVAR_CH4_PROGRESS_THROTTLE": "0", "OMPI_MCA_mpi_yield_when_idle": "0"})
-    yielding = yields({})
-    assert yielding > 2 * spinning + 1000, f"{yielding} yields; {spinning} without the options"
+    spin = {"MPIR_CVAR_CH4_PROGRESS_THROTTLE": "0", "OMPI_MCA_mpi_yield_when_idle": "0"}
+    tries = []
+    while not tries or (len(tries) < 3 and tries[-1][1] <= 5 * tries[-1][0]):
+        tries.append((rounds(spin), rounds({})))
+    spinning, yielding = tries[-1]
+    assert yielding > 5 * spinning, f"rounds (spinning, yielding) of each try: {tries}"
