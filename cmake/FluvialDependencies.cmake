@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the library links: MPI 3.1 or later, libsodium, threads; Python and nanobind when asked for.
+# What the library links: MPI 3.1 or later, libsodium, HDF5, libdeflate, zstd, threads; Python and nanobind when asked for.
 
 if(FLUVIAL_PYTHON)
     find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
@@ -38,3 +38,8 @@ set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium>=1.0.12)
+pkg_check_modules(deflate REQUIRED IMPORTED_TARGET libdeflate)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+# The serial library is enough: it reads metadata, and every rank reads its own bytes.
+set(HDF5_PREFER_PARALLEL OFF)
+find_package(HDF5 1.10.5 REQUIRED COMPONENTS C)

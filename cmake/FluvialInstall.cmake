@@ -27,6 +27,7 @@ list(TRANSFORM MPI_C_INCLUDE_DIRS PREPEND "-I" OUTPUT_VARIABLE fluvial_pc_mpi_cf
 list(JOIN fluvial_pc_mpi_cflags " " fluvial_pc_mpi_cflags)
 list(JOIN MPI_C_LIBRARIES " " fluvial_pc_mpi_libs)
 set(fluvial_pc_mpi_libs "${MPI_C_LINK_FLAGS} ${fluvial_pc_mpi_libs}")
+list(JOIN HDF5_C_LIBRARIES " " fluvial_pc_hdf5_libs)
 configure_file(cmake/fluvial.pc.in fluvial.pc @ONLY)
 install(
     FILES "${CMAKE_CURRENT_BINARY_DIR}/fluvial.pc"

@@ -60,6 +60,8 @@ void bind_base(nb::module_& m) {
     add_class(m, "Refused", "Authentication failed.", {error, PyExc_PermissionError});
     add_class(m, "StaleContact", "A contact file whose writer is dead.",
               {error, PyExc_ConnectionError});
+    add_class(m, "DamagedFile", "A file whose bytes are not what its format says.",
+              {error, PyExc_OSError});
     add_class(m, "SystemError", "The operating system or MPI refused a call.", {error});
     nb::register_exception_translator(raise_in_python);
     fluvial::set_interrupt_check([] {

@@ -8,6 +8,7 @@
 
 from . import ops
 from ._core import (
+    DamagedFile,
     Error,
     InvalidArgument,
     PeerLost,
@@ -25,6 +26,7 @@ from .writing import WriteSeries, WriteStep
 
 __all__ = [
     "Chunk",
+    "DamagedFile",
     "Dataset",
     "Error",
     "InvalidArgument",

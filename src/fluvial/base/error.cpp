@@ -38,6 +38,9 @@ void throw_error(std::string_view kind, const std::string& message) {
     if (kind == "StaleContact") {
         throw StaleContact(message);
     }
+    if (kind == "DamagedFile") {
+        throw DamagedFile(message);
+    }
     if (kind == "SystemError") {
         throw SystemError(message);
     }

@@ -42,6 +42,7 @@ FLUVIAL_ERROR(PeerLost, Error);         ///< a process of the other (or the own)
 FLUVIAL_ERROR(PeerStalled, PeerLost);   ///< alive but without a heartbeat, e.g. stopped by a signal
 FLUVIAL_ERROR(Refused, Error);          ///< authentication failed
 FLUVIAL_ERROR(StaleContact, Error);     ///< a contact file whose writer is gone
+FLUVIAL_ERROR(DamagedFile, Error);      ///< a file whose bytes are not what its format says
 FLUVIAL_ERROR(SystemError, Error);      ///< the operating system or MPI refused a call
 
 #undef FLUVIAL_ERROR

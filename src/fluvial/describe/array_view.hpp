@@ -19,6 +19,9 @@ struct ArrayView {
     DType dtype = DType::UInt8;
     Coordinates extent;
     Coordinates strides;
+    /// The bytes of each element (of each part, if complex) are in the order that is not this
+    /// machine's, as in a big-endian file. compute::Reduction takes such views; nothing else does.
+    bool swapped = false;
 
     ArrayView() = default;
     /// Contiguous in row-major order.

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a scan is to do: which data, which part of it, which operators, over which axes.
+///
+/// This is the object of collective computing (paper "Collective Computing for Scientific Big Data
+/// Analysis", Figure 6): everything is said before the first byte is read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fluvial/compute/reduction.hpp"
+#include "fluvial/describe/selection.hpp"
+#include "fluvial/scan/decoding.hpp"
+#include "fluvial/store/file.hpp"
+
+namespace fluvial::scan {
+
+using DatasetPtr = std::shared_ptr<const store::Dataset>;
+
+/// A dataset, or several joined along their first axis (a variable that is spread over files). All
+/// parts have one dtype and equal shapes but for the first axis.
+struct Input {
+    std::vector<DatasetPtr> parts;
+    Decoding decoding;  ///< how stored values become the numbers that operators see
+};
+
+/// A factor for each selected index of one axis; factors of several axes multiply.
+struct AxisWeights {
+    int axis = 0;
+    std::vector<double> factor;  ///< as many as the selection has along the axis
+};
+
+/// Sets mask[i] to 0 for elements that shall not count; it comes filled with 1, row-major over
+/// `where`. Inputs are decoded. Called by several threads at once.
+using Predicate = std::function<void(std::span<const ArrayView> inputs, const Region& where,
+                                     std::span<std::uint8_t> mask)>;
+
+/// input < bound, and so on. NaN compares false.
+enum class Comparison : std::uint8_t { Less, LessEqual, Greater, GreaterEqual, Equal, NotEqual };
+Predicate compare(int input, Comparison comparison, double bound);
+
+/// Indices of one axis put into groups, each of which has a result of its own. The axis must be
+/// reduced.
+struct Grouping {
+    int axis = 0;
+    std::vector<int> group;  ///< of each selected index of the axis; -1: in none
+    int count = 0;
+};
+
+struct Request {
+    std::vector<Input> inputs;           ///< of equal shapes; Entry::inputs counts in this list
+    std::optional<Selection> selection;  ///< none: everything
+    std::vector<compute::Reduction::Entry> entries;
+    std::vector<int> over;  ///< axes to reduce; empty: all. Negative ones count from the end
+    std::vector<AxisWeights> weights;
+    std::vector<Predicate> where;  ///< an element counts when all agree
+    std::optional<Grouping> groups;
+};
+
+}  // namespace fluvial::scan

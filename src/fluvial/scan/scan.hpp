@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Computing while reading: operators absorb each piece of a file where and when it arrives; only
+/// small partial results travel between ranks.
+///
+///     Scan scan(request, options, comm);       // collective: validates, agrees, plans
+///     scan.start();                            // reads and computes on threads of its own
+///     while (!scan.test()) { … }               // the application's own work
+///     Outcome outcome = scan.wait();           // collective: merges partials
+///
+/// Every byte of the selection is read once in the job, in file order, by large reads.
+/// Source: "Collective Computing for Scientific Big Data Analysis", sections III and IV.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fluvial/mpi/comm.hpp"
+#include "fluvial/scan/request.hpp"
+
+namespace fluvial::scan {
+
+struct Options {
+    /// Collective: all ranks together read the union of their selections once, and aggregators
+    /// compute for everybody. Independent: each rank reads and computes its own, without messages;
+    /// its results are its own.
+    enum class Mode : std::uint8_t { Collective, Independent };
+    /// ToOne: the ranks' selections are parts of one reduction (equal requests are one and the
+    /// same), its result is on all ranks. ToAll: each rank has the result of its own selection.
+    enum class Shuffle : std::uint8_t { ToOne, ToAll };
+
+    Mode mode = Mode::Collective;
+    Shuffle shuffle = Shuffle::ToOne;
+    int threads = 0;                ///< of this rank; 0: the cores it may use, shared between ranks
+    int aggregators = 0;            ///< ranks that read (MPI-IO's cb_nodes); 0: chosen
+    std::int64_t buffer_bytes = 0;  ///< of a read (cb_buffer_size), a thread; 0: chosen
+    std::int64_t read_ahead_bytes = 16 << 20;  ///< asked of the system before they are needed
+};
+
+/// What a scan did, on this rank.
+struct Stats {
+    std::int64_t bytes_read = 0, reads = 0, elements = 0, chunks_decoded = 0;
+    std::int64_t bytes_sent = 0;      ///< partial results
+    std::int64_t metadata_bytes = 0;  ///< of the logical map: selections and plans exchanged
+    double read_s = 0, compute_s = 0, merge_s = 0;  ///< summed over threads, but merge_s
+    double total_s = 0;
+};
+
+struct Outcome {
+    /// By group (one without Grouping), then by entry name. Coordinates in results are global.
+    std::vector<std::map<std::string, compute::Result>> groups;
+    Stats stats;
+};
+
+/// Move-only. One thread at a time.
+class Scan {
+  public:
+    /// Collective over `comm`; a serial Comm for one process. Keeps its own duplicate. Throws
+    /// InvalidArgument on every rank when a request makes no sense on any.
+    Scan(Request request, Options options, const mpi::Comm& comm);
+    Scan(Scan&&) noexcept;
+    ~Scan();  ///< stops the threads; the rest of the scan is abandoned
+
+    /// Local; returns at once.
+    void start();
+    /// Whether all ranks have read and computed everything, so that wait() has only partial results
+    /// to exchange. Local; does not block.
+    bool test();
+    /// The share of its own work that this rank has done, 0 to 1. Local.
+    double progress() const;
+    /// Collective, blocking. Throws on every rank what was thrown while reading or computing on
+    /// any.
+    Outcome wait();
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Scan, start and wait in one. Collective, blocking.
+Outcome run(Request request, const Options& options, const mpi::Comm& comm);
+
+}  // namespace fluvial::scan

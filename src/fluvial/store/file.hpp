@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Files of n-d datasets, whatever their format: what is in them, and where its bytes lie.
+///
+///     std::shared_ptr<const File> file = open_file("t.nc");
+///     std::shared_ptr<const Dataset> t = file->dataset("temperature");
+///     t->shape(), t->attributes(), t->layout()
+///     t->read(region, view);                                  // any region, native byte order
+///
+/// A format is one file beside this one and one line in formats.cpp. All must agree with their own
+/// library, for the whole and for any part (format_conformance.hpp). Objects are immutable: any
+/// number of threads may use them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fluvial/describe/array_view.hpp"
+#include "fluvial/describe/attribute.hpp"
+#include "fluvial/store/layout.hpp"
+
+namespace fluvial::store {
+
+struct Dimension {
+    std::string name;
+    Index length = 0;
+    bool unlimited = false;
+    friend bool operator==(const Dimension&, const Dimension&) = default;
+};
+
+/// What a file says of a dataset.
+struct Description {
+    std::string name;  ///< path in the file, without a leading slash: "data/0/meshes/E/x"
+    DType dtype = DType::Float64;
+    Coordinates shape;                    ///< empty for a scalar
+    std::vector<std::string> dimensions;  ///< a name an axis; empty strings where there is none
+    /// Numbers of one element are scalars, others vectors. Unsigned 64-bit numbers above
+    /// int64's range keep their bits.
+    Attributes attributes;
+};
+
+class Dataset {
+  public:
+    Dataset(Description description, Layout layout)
+        : description_(std::move(description)), layout_(std::move(layout)) {}
+    Dataset(const Dataset&) = delete;
+    Dataset& operator=(const Dataset&) = delete;
+    virtual ~Dataset() = default;
+
+    const std::string& name() const { return description_.name; }
+    DType dtype() const { return description_.dtype; }
+    const Coordinates& shape() const { return description_.shape; }
+    const std::vector<std::string>& dimensions() const { return description_.dimensions; }
+    const Attributes& attributes() const { return description_.attributes; }
+    const Layout& layout() const { return layout_; }
+
+    /// Where the bytes are; offsets of the layout count in this file.
+    virtual const InputFile& bytes() const = 0;
+    /// Of a Chunked layout: where a chunk lies, by its index in the grid of chunks along each axis.
+    /// Local. Throws DamagedFile when the file's index makes no sense.
+    virtual ChunkPlace locate(const Coordinates& chunk) const;
+    /// The elements of `region` in native byte order; `to` has its extent and this dtype. Works for
+    /// every layout, one element or chunk after the other: scans read by layout instead, and come
+    /// here for ByLibrary alone. Throws InvalidArgument for a region outside the shape,
+    /// DamagedFile.
+    virtual void read(const Region& region, const MutableArrayView& to) const;
+
+  private:
+    Description description_;
+    Layout layout_;
+};
+
+class File {
+  public:
+    File() = default;
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    virtual ~File() = default;
+
+    virtual const std::string& path() const = 0;
+    /// "netCDF classic (CDF-5)", "netCDF-4", "HDF5", "raw".
+    virtual std::string format() const = 0;
+    virtual const Attributes& attributes() const = 0;
+    virtual const std::vector<Dimension>& dimensions() const = 0;
+    /// Paths of all datasets with a dtype that Fluvial has, in the file's order.
+    virtual const std::vector<std::string>& names() const = 0;
+    /// Throws InvalidArgument that lists the names when there is none of this name, or says why the
+    /// dataset cannot be used (a compound or string type).
+    virtual std::shared_ptr<const Dataset> dataset(const std::string& name) const = 0;
+};
+
+/// Opens a file by its first bytes. Local. Throws SystemError when it cannot be opened,
+/// InvalidArgument for a format that is none of ours (listing them), DamagedFile.
+std::shared_ptr<const File> open_file(const std::string& path);
+
+}  // namespace fluvial::store

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/store/input_file.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fluvial/base/error.hpp"
+
+namespace fluvial::store {
+
+InputFile::InputFile(std::string path) : path_(std::move(path)) {
+    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat facts{};
+    if (descriptor_ < 0 || ::fstat(descriptor_, &facts) != 0) {
+        const int error = errno;
+        if (descriptor_ >= 0) {
+            ::close(descriptor_);
+        }
+        throw_errno("cannot open the file '" + path_ + "'", error,
+                    "Check the path and its permissions");
+    }
+    if (!S_ISREG(facts.st_mode) && !S_ISBLK(facts.st_mode)) {
+        ::close(descriptor_);
+        throw InvalidArgument(Problem{"cannot read '" + path_ + "'",
+                                      S_ISDIR(facts.st_mode) ? "a directory" : "no regular file",
+                                      "a regular file", ""});
+    }
+    size_ = static_cast<std::uint64_t>(facts.st_size);
+    device_ = static_cast<std::uint64_t>(facts.st_dev);
+    inode_ = static_cast<std::uint64_t>(facts.st_ino);
+}
+
+InputFile::InputFile(InputFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      size_(other.size_),
+      device_(other.device_),
+      inode_(other.inode_) {}
+
+InputFile::~InputFile() {
+    if (descriptor_ >= 0) {
+        ::close(descriptor_);
+    }
+}
+
+void InputFile::read(std::uint64_t offset, std::span<std::byte> to) const {
+    std::size_t done = 0;
+    while (done < to.size()) {
+        const ssize_t got = ::pread(descriptor_, to.data() + done, to.size() - done,
+                                    static_cast<off_t>(offset + done));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            throw_errno("cannot read '" + path_ + "'", errno);
+        }
+        if (got == 0) {
+            throw DamagedFile(Problem{
+                "'" + path_ + "' is truncated", text("its end at byte ", offset + done),
+                text("data up to byte ", offset + to.size()), "Copy or write the file again"});
+        }
+        done += static_cast<std::size_t>(got);
+    }
+}
+
+void InputFile::will_need(std::uint64_t offset, std::uint64_t bytes) const {
+    // Advice only: what fails here shows when the bytes are read.
+    static_cast<void>(::posix_fadvise(descriptor_, static_cast<off_t>(offset),
+                                      static_cast<off_t>(bytes), POSIX_FADV_WILLNEED));
+}
+
+}  // namespace fluvial::store

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A file open for reading at any place, by any number of threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace fluvial::store {
+
+/// Move-only; closes the file.
+class InputFile {
+  public:
+    /// Throws SystemError with a remedy when the file cannot be opened.
+    explicit InputFile(std::string path);
+    InputFile(InputFile&& other) noexcept;
+    InputFile& operator=(InputFile&&) = delete;
+    ~InputFile();
+
+    const std::string& path() const { return path_; }
+    /// Bytes, when it was opened.
+    std::uint64_t size() const { return size_; }
+    /// Fills `to` from `offset` on. Local, blocking. Throws DamagedFile when the file ends before
+    /// that, SystemError.
+    void read(std::uint64_t offset, std::span<std::byte> to) const;
+    /// Asks the system to have these bytes in memory soon. Local, does not wait.
+    void will_need(std::uint64_t offset, std::uint64_t bytes) const;
+    /// Identity, for "the same file under two names".
+    std::uint64_t device() const { return device_; }
+    std::uint64_t inode() const { return inode_; }
+
+  private:
+    std::string path_;
+    int descriptor_ = -1;
+    std::uint64_t size_ = 0, device_ = 0, inode_ = 0;
+};
+
+}  // namespace fluvial::store
