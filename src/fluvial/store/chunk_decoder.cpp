@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/store/chunk_decoder.hpp"
+
+#include <new>
+
+#include <libdeflate.h>
+#include <zstd.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/store/fletcher32.hpp"
+#include "fluvial/store/unshuffle.hpp"
+
+namespace fluvial::store {
+
+struct ChunkDecoder::Tools {
+    struct Scratch {
+        std::unique_ptr<std::byte[]> memory;
+        std::size_t bytes = 0;
+    };
+    Scratch scratch[2];
+    std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> inflater{
+        nullptr, &libdeflate_free_decompressor};
+    std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> expander{nullptr, &ZSTD_freeDCtx};
+};
+
+namespace {
+
+constexpr std::size_t checksum_bytes = 4;
+
+[[noreturn]] void damaged(const std::string& what, Filter::Kind filter, const std::string& seen,
+                          const std::string& wanted) {
+    throw DamagedFile(Problem{text(what, " is damaged (filter ", name_of(filter), ")"), seen,
+                              wanted, "Copy or write the file again"});
+}
+
+bool left_out(std::uint32_t filters_left_out, std::size_t filter) {
+    return filter < 32 && (filters_left_out >> filter & 1) != 0;
+}
+
+std::span<const std::byte> checked(std::span<const std::byte> in, const std::string& what) {
+    if (in.size() < checksum_bytes) {
+        damaged(what, Filter::Kind::Fletcher32, text(in.size(), " bytes"),
+                "a checksum of 4 bytes behind the data");
+    }
+    const auto data = in.first(in.size() - checksum_bytes);
+    std::uint32_t stored = 0;
+    for (std::size_t i = 0; i < checksum_bytes; ++i) {
+        stored |= std::to_integer<std::uint32_t>(in[data.size() + i]) << (8 * i);
+    }
+    const std::uint32_t sum = fletcher32(data);
+    // HDF5 up to 1.6.2 swapped the bytes of both halves on little-endian machines, and newer
+    // versions accept that.
+    const std::uint32_t old_sum = (sum & 0x00ff00ffU) << 8 | (sum >> 8 & 0x00ff00ffU);
+    if (stored != sum && stored != old_sum) {
+        damaged(what, Filter::Kind::Fletcher32, text("checksum ", stored, " in the file"),
+                text(sum, " as its data have it"));
+    }
+    return data;
+}
+
+}  // namespace
+
+const char* name_of(Filter::Kind kind) {
+    switch (kind) {
+        case Filter::Kind::Deflate:
+            return "deflate";
+        case Filter::Kind::Shuffle:
+            return "shuffle";
+        case Filter::Kind::Fletcher32:
+            return "fletcher32";
+        case Filter::Kind::Zstd:
+            return "zstd";
+    }
+    return "unknown";
+}
+
+ChunkDecoder::ChunkDecoder(const Chunked& layout, DType dtype)
+    : filters_(layout.filters),
+      chunk_bytes_(static_cast<std::size_t>(volume_of(layout.chunk)) * size_of(dtype)),
+      tools_(std::make_unique<Tools>()) {}
+
+ChunkDecoder::ChunkDecoder(ChunkDecoder&&) noexcept = default;
+ChunkDecoder& ChunkDecoder::operator=(ChunkDecoder&&) noexcept = default;
+ChunkDecoder::~ChunkDecoder() = default;
+
+std::span<const std::byte> ChunkDecoder::decode(std::span<const std::byte> stored,
+                                                std::uint32_t filters_left_out,
+                                                const std::string& what) {
+    // Lengths before each filter, as the writer had them.
+    std::vector<Length> before;
+    before.reserve(filters_.size());
+    Length length{chunk_bytes_, true};
+    for (std::size_t i = 0; i < filters_.size(); ++i) {
+        before.push_back(length);
+        const Filter::Kind kind = filters_[i].kind;
+        if (left_out(filters_left_out, i) || kind == Filter::Kind::Shuffle) {
+            continue;
+        }
+        length = kind == Filter::Kind::Fletcher32
+                     ? Length{length.bytes + checksum_bytes, length.exact}
+                     : Length{length.bytes + length.bytes / 256 + 1024, false};
+    }
+    std::span<const std::byte> now = stored;
+    for (std::size_t i = filters_.size(); i-- > 0;) {
+        if (left_out(filters_left_out, i)) {
+            continue;
+        }
+        switch (filters_[i].kind) {
+            case Filter::Kind::Deflate:
+                now = inflate(now, before[i], what);
+                break;
+            case Filter::Kind::Zstd:
+                now = expand(now, before[i], what);
+                break;
+            case Filter::Kind::Fletcher32:
+                now = checked(now, what);
+                break;
+            case Filter::Kind::Shuffle:
+                if (now.size() > before[i].bytes) {
+                    damaged(what, Filter::Kind::Shuffle, text(now.size(), " bytes"),
+                            text(before[i].bytes));
+                }
+                const auto out = other_scratch(now, now.size());
+                unshuffle(now, filters_[i].element_bytes, out);
+                now = out;
+                break;
+        }
+    }
+    if (now.size() != chunk_bytes_) {
+        throw DamagedFile(Problem{what + " is damaged", text(now.size(), " bytes"),
+                                  text(chunk_bytes_, " bytes, a whole chunk"),
+                                  "Copy or write the file again"});
+    }
+    return now;
+}
+
+std::span<const std::byte> ChunkDecoder::inflate(std::span<const std::byte> in, Length out,
+                                                 const std::string& what) {
+    if (tools_->inflater == nullptr) {
+        tools_->inflater.reset(libdeflate_alloc_decompressor());
+        if (tools_->inflater == nullptr) {
+            throw std::bad_alloc();
+        }
+    }
+    const auto to = other_scratch(in, out.bytes);
+    std::size_t got = to.size();
+    const libdeflate_result result =
+        libdeflate_zlib_decompress(tools_->inflater.get(), in.data(), in.size(), to.data(),
+                                   to.size(), out.exact ? nullptr : &got);
+    if (result != LIBDEFLATE_SUCCESS) {
+        damaged(what, Filter::Kind::Deflate,
+                result == LIBDEFLATE_BAD_DATA       ? "bytes that are no zlib stream"
+                : result == LIBDEFLATE_SHORT_OUTPUT ? "a stream of fewer bytes"
+                                                    : "a stream of more bytes",
+                text("a zlib stream of ", out.bytes, " bytes"));
+    }
+    return to.first(got);
+}
+
+std::span<const std::byte> ChunkDecoder::expand(std::span<const std::byte> in, Length out,
+                                                const std::string& what) {
+    if (tools_->expander == nullptr) {
+        tools_->expander.reset(ZSTD_createDCtx());
+        if (tools_->expander == nullptr) {
+            throw std::bad_alloc();
+        }
+    }
+    const auto to = other_scratch(in, out.bytes);
+    const std::size_t got =
+        ZSTD_decompressDCtx(tools_->expander.get(), to.data(), to.size(), in.data(), in.size());
+    if (ZSTD_isError(got) != 0 || (out.exact && got != out.bytes)) {
+        damaged(what, Filter::Kind::Zstd,
+                ZSTD_isError(got) != 0 ? ZSTD_getErrorName(got) : text(got, " bytes").c_str(),
+                text("a zstd frame of ", out.bytes, " bytes"));
+    }
+    return to.first(got);
+}
+
+std::span<std::byte> ChunkDecoder::other_scratch(std::span<const std::byte> than,
+                                                 std::size_t bytes) {
+    const std::byte* first = tools_->scratch[0].memory.get();
+    const bool in_first = first != nullptr && than.data() == first;
+    Tools::Scratch& scratch = tools_->scratch[in_first ? 1 : 0];
+    if (scratch.bytes < bytes || scratch.memory == nullptr) {
+        scratch.memory.reset();
+        scratch.memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+        scratch.bytes = bytes;
+    }
+    return {scratch.memory.get(), bytes};
+}
+
+}  // namespace fluvial::store

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/// From the bytes of a chunk as they are stored to its elements: the filters of HDF5, undone from
+/// the last to the first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fluvial/describe/dtype.hpp"
+#include "fluvial/store/layout.hpp"
+
+namespace fluvial::store {
+
+/// Move-only; one a thread. Owns its memory: two chunks at most, none without filters.
+class ChunkDecoder {
+  public:
+    ChunkDecoder(const Chunked& layout, DType dtype);
+    ChunkDecoder(ChunkDecoder&&) noexcept;
+    ChunkDecoder& operator=(ChunkDecoder&&) noexcept;
+    ~ChunkDecoder();
+
+    /// The chunk's elements, still in the layout's byte order; valid until the next call and as
+    /// long as `stored` is. Bit i of `filters_left_out`: filter i was not applied. Throws
+    /// DamagedFile that begins with `what` (e.g. "chunk (0, 3) of 'T' in 't.nc'") and names the
+    /// filter, when the bytes are not what the filters made of a whole chunk.
+    std::span<const std::byte> decode(std::span<const std::byte> stored,
+                                      std::uint32_t filters_left_out, const std::string& what);
+    /// Of a decoded chunk.
+    std::size_t chunk_bytes() const { return chunk_bytes_; }
+
+  private:
+    /// Length of the data between two filters; what a compressor made of it has only a bound.
+    struct Length {
+        std::size_t bytes;
+        bool exact;
+    };
+    struct Tools;
+
+    std::span<const std::byte> inflate(std::span<const std::byte> in, Length out,
+                                       const std::string& what);
+    std::span<const std::byte> expand(std::span<const std::byte> in, Length out,
+                                      const std::string& what);
+    std::span<std::byte> other_scratch(std::span<const std::byte> than, std::size_t bytes);
+
+    std::vector<Filter> filters_;
+    std::size_t chunk_bytes_;
+    std::unique_ptr<Tools> tools_;
+};
+
+/// "deflate", "shuffle", "fletcher32", "zstd".
+const char* name_of(Filter::Kind kind);
+
+}  // namespace fluvial::store
