@@ -45,6 +45,17 @@ Domain make_domain(const Region& selection, std::vector<int> over, std::vector<D
 }
 
 void check_piece(const Piece& piece, const Domain& domain, const std::string& name) {
+    for (const ArrayView& input : piece.inputs) {
+        if (input.swapped) {
+            throw InvalidArgument(Problem{name + ": the bytes of a piece are in the other order",
+                                          "swapped", "native byte order",
+                                          "Absorb it through a Reduction, which takes both"});
+        }
+    }
+    check_stored_piece(piece, domain, name);
+}
+
+void check_stored_piece(const Piece& piece, const Domain& domain, const std::string& name) {
     if (piece.inputs.size() != domain.dtypes.size()) {
         throw InvalidArgument(Problem{name + ": wrong number of input arrays",
                                       text(piece.inputs.size()), text(domain.dtypes.size()),
@@ -69,9 +80,11 @@ void check_piece(const Piece& piece, const Domain& domain, const std::string& na
         }
     }
     const auto check_companion = [&](const ArrayView* view, DType dtype, const char* what) {
-        if (view != nullptr && (view->dtype != dtype || !(view->extent == piece.where.extent))) {
+        if (view != nullptr &&
+            (view->dtype != dtype || view->swapped || !(view->extent == piece.where.extent))) {
             throw InvalidArgument(Problem{text(name, ": ", what, " do not fit the data"),
-                                          text(name_of(view->dtype), view->extent),
+                                          text(name_of(view->dtype), view->extent,
+                                               view->swapped ? " in the other byte order" : ""),
                                           text(name_of(dtype), piece.where.extent),
                                           text("Broadcast and convert the ", what, " first")});
         }

@@ -71,8 +71,11 @@ struct Piece {
 };
 
 /// Throws InvalidArgument unless the piece fits the domain: number, dtypes and shapes of its
-/// arrays, and its place. `name` opens the message. Every absorb calls this first.
+/// arrays, its place, and that no bytes are swapped. `name` opens the message. Every absorb calls
+/// this first.
 void check_piece(const Piece& piece, const Domain& domain, const std::string& name);
+/// The same, but the inputs (never weights and mask) may be swapped: what a Reduction takes.
+void check_stored_piece(const Piece& piece, const Domain& domain, const std::string& name);
 
 /// The state of a reduction. One thread at a time; distinct partials are independent.
 class Partial {

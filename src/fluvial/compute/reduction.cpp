@@ -7,10 +7,12 @@
 #include <set>
 
 #include "fluvial/base/bytes.hpp"
+#include "fluvial/compute/gather.hpp"
 
 namespace fluvial::compute {
 namespace {
 
+constexpr Index swapped_bytes_max = 4 << 20;  ///< of all inputs, put into native order in one go
 constexpr Index stripe_max = 1024;  ///< elements of a kept axis whose cells are updated together
 
 Domain domain_of(const Domain& all, const Reduction::Entry& entry) {
@@ -24,6 +26,76 @@ Domain domain_of(const Domain& all, const Reduction::Entry& entry) {
         domain.dtypes.push_back(all.dtypes[static_cast<std::size_t>(input)]);
     }
     return domain;
+}
+
+Index element_bytes(std::span<const ArrayView> inputs) {
+    Index bytes = 0;
+    for (const ArrayView& input : inputs) {
+        bytes += static_cast<Index>(size_of(input.dtype));
+    }
+    return bytes;
+}
+
+/// Calls f with the part of `piece` inside `block`, given in the piece's own coordinates.
+template <class F>
+void for_part(const Piece& piece, const Region& block, F&& f) {
+    std::vector<ArrayView> views;
+    views.reserve(piece.inputs.size());
+    for (const ArrayView& input : piece.inputs) {
+        views.push_back(subview(input, block));
+    }
+    Piece part{views, block, nullptr, nullptr};
+    for (int axis = 0; axis < block.ndim(); ++axis) {
+        part.where.offset[axis] += piece.where.offset[axis];
+    }
+    ArrayView weights, mask;
+    if (piece.weights != nullptr) {
+        weights = subview(*piece.weights, block);
+        part.weights = &weights;
+    }
+    if (piece.mask != nullptr) {
+        mask = subview(*piece.mask, block);
+        part.mask = &mask;
+    }
+    f(part);
+}
+
+/// A swapped view in native order, in `buffer`. Axes stay in the order that they have in memory, so
+/// that operators meet the elements in the same order.
+ArrayView native(const ArrayView& view, std::vector<std::byte>& buffer) {
+    const Index item = static_cast<Index>(size_of(view.dtype));
+    std::vector<int> order(static_cast<std::size_t>(view.ndim()));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+        return std::abs(view.strides[a]) < std::abs(view.strides[b]);
+    });
+    ArrayView out = view;
+    out.swapped = false;
+    Index stride = item;
+    for (const int axis : order) {  // closest in memory first
+        out.strides[axis] = stride;
+        stride *= view.extent[axis];
+    }
+    buffer.resize(static_cast<std::size_t>(stride));
+    out.data = buffer.data();
+    const Gather put_right = gather_function(view.dtype, view.dtype, true);
+    const Index line = order.empty() ? 1 : view.extent[order[0]];
+    const Index step = order.empty() ? item : view.strides[order[0]];
+    Coordinates at(view.ndim(), 0);
+    const std::byte* from = view.data;
+    for (std::byte* to = buffer.data(); to < buffer.data() + stride; to += line * item) {
+        put_right(from, step, line, to);
+        for (std::size_t level = 1; level < order.size(); ++level) {
+            const int axis = order[level];
+            from += view.strides[axis];
+            if (++at[axis] < view.extent[axis]) {
+                break;
+            }
+            from -= view.strides[axis] * at[axis];
+            at[axis] = 0;
+        }
+    }
+    return out;
 }
 
 }  // namespace
@@ -69,12 +141,16 @@ void Reduction::group() {
 void Reduction::feed(const Group& group, const Piece& piece) const {
     std::vector<ArrayView> inputs;
     inputs.reserve(group.inputs.size());
+    bool swapped = false;
     for (const int input : group.inputs) {
         inputs.push_back(piece.inputs[static_cast<std::size_t>(input)]);
+        swapped = swapped || inputs.back().swapped;
     }
     const Piece part{inputs, piece.where, piece.weights, piece.mask};
     if (!group.by_run.empty()) {
         walk(part, group.by_run);
+    } else if (swapped) {
+        feed_native(group, part);
     } else {
         for (Partial* partial : group.partials) {
             partial->absorb(part);
@@ -82,8 +158,27 @@ void Reduction::feed(const Group& group, const Piece& piece) const {
     }
 }
 
+void Reduction::feed_native(const Group& group, const Piece& piece) const {
+    const Index elements_max = std::max<Index>(swapped_bytes_max / element_bytes(piece.inputs), 1);
+    std::vector<std::vector<std::byte>> buffers(piece.inputs.size());
+    for_blocks(piece.inputs[0], domain_, elements_max, [&](const Region& block) {
+        for_part(piece, block, [&](const Piece& part) {
+            std::vector<ArrayView> inputs(part.inputs.begin(), part.inputs.end());
+            for (std::size_t i = 0; i < inputs.size(); ++i) {
+                if (inputs[i].swapped) {
+                    inputs[i] = native(inputs[i], buffers[i]);
+                }
+            }
+            const Piece native_part{inputs, part.where, part.weights, part.mask};
+            for (Partial* partial : group.partials) {
+                partial->absorb(native_part);
+            }
+        });
+    });
+}
+
 void Reduction::absorb(const Piece& piece) {
-    check_piece(piece, domain_, "reduction");
+    check_stored_piece(piece, domain_, "reduction");
     if (piece.where.empty()) {
         return;
     }
@@ -99,36 +194,16 @@ void Reduction::absorb(const Piece& piece) {
     if (!cut) {
         return;
     }
-    Index element = 0;
-    for (const DType dtype : domain_.dtypes) {
-        element += static_cast<Index>(size_of(dtype));
-    }
-    for_blocks(piece.inputs[0], domain_, std::max<Index>(block_bytes_max / element, 1),
-               [&](const Region& block) {
-                   std::vector<ArrayView> views;
-                   views.reserve(piece.inputs.size());
-                   for (const ArrayView& input : piece.inputs) {
-                       views.push_back(subview(input, block));
-                   }
-                   Piece part{views, block, nullptr, nullptr};
-                   for (int axis = 0; axis < block.ndim(); ++axis) {
-                       part.where.offset[axis] += piece.where.offset[axis];
-                   }
-                   ArrayView weights, mask;
-                   if (piece.weights != nullptr) {
-                       weights = subview(*piece.weights, block);
-                       part.weights = &weights;
-                   }
-                   if (piece.mask != nullptr) {
-                       mask = subview(*piece.mask, block);
-                       part.mask = &mask;
-                   }
-                   for (const Group& group : groups_) {
-                       if (group.takes_blocks) {
-                           feed(group, part);
-                       }
-                   }
-               });
+    const Index elements_max = std::max<Index>(block_bytes_max / element_bytes(piece.inputs), 1);
+    for_blocks(piece.inputs[0], domain_, elements_max, [&](const Region& block) {
+        for_part(piece, block, [&](const Piece& part) {
+            for (const Group& group : groups_) {
+                if (group.takes_blocks) {
+                    feed(group, part);
+                }
+            }
+        });
+    });
 }
 
 void Reduction::merge(const Reduction& other) {

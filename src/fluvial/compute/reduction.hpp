@@ -38,8 +38,9 @@ class Reduction {
     Reduction(Reduction&&) = default;
     Reduction& operator=(Reduction&&) = default;
 
-    /// `piece.inputs` has one view for each dataset of the domain. Local. Throws InvalidArgument
-    /// when it does not fit.
+    /// `piece.inputs` has one view for each dataset of the domain; each may be swapped, and gives
+    /// the same result to the bit as in native order. Local. Throws InvalidArgument when it does
+    /// not fit.
     void absorb(const Piece& piece);
     /// `other` has equal entries and domain. Local.
     void merge(const Reduction& other);
@@ -65,6 +66,8 @@ class Reduction {
 
     void group();
     void feed(const Group& group, const Piece& piece) const;
+    /// Puts swapped inputs into native order, block by block.
+    void feed_native(const Group& group, const Piece& piece) const;
 
     std::vector<Entry> entries_;
     Domain domain_;

@@ -43,11 +43,14 @@ class Feeder {
         skipna_ = needs_.skipna && !is_integer(needs_.dtype);
         item_ = static_cast<Index>(size_of(needs_.dtype));
         for (int i = 0; i < needs_.inputs; ++i) {
-            gather_[i] = gather_function(piece.inputs[i].dtype, needs_.dtype);
-            convert_ = convert_ || piece.inputs[i].dtype != needs_.dtype;
+            const ArrayView& input = piece.inputs[i];
+            swapped_[i] = input.swapped && size_of(input.dtype) > 1;
+            gather_[i] = gather_function(input.dtype, needs_.dtype, swapped_[i]);
+            convert_ = convert_ || input.dtype != needs_.dtype;
         }
         for (const RunPartial* partial : partials) {
             parts_ |= partial->summary_parts();
+            summary_alone_ = summary_alone_ && partial->takes_summary_alone();
         }
         run_.dtype = needs_.dtype;
     }
@@ -55,12 +58,16 @@ class Feeder {
     void line(const std::byte* const* inputs, const std::byte* weights, const std::byte* mask,
               const Loop& loop, Index cell, Index position) {
         const bool gathers = masked_ || weighted_ || skipna_ || needs_gather(inputs, loop);
+        // The same runs whatever the byte order, so that sums are the same to the bit.
         const Index step = gathers ? gathered_max : run_count_max;
+        const bool raw = summary_alone_ && !gathers && loop.cell == 0 && !needs_.positions;
         for (Index begin = 0; begin < loop.count; begin += step) {
             const Index count = std::min(step, loop.count - begin);
             for (int i = 0; i < needs_.inputs; ++i) {
-                run_.values[i] = fetch(i, inputs[i] + begin * loop.input[i], loop.input[i], count);
+                const std::byte* const data = inputs[i] + begin * loop.input[i];
+                run_.values[i] = raw ? data : fetch(i, data, loop.input[i], count);
             }
+            swapped_run_ = raw && swapped_[0];
             run_.count = count;
             run_.cell = cell + begin * loop.cell;
             run_.cell_step = loop.cell;
@@ -102,20 +109,32 @@ class Feeder {
   private:
     void feed_tile(Index rows, Index stride) {
         const std::byte* const data = run_.as<std::byte>();
-        const bool nan = needs_.dtype == DType::Float32
-                             ? summarise_tile<float>(kernels().columns_float, rows, stride)
-                             : summarise_tile<double>(kernels().columns_double, rows, stride);
+        const bool nan =
+            needs_.dtype == DType::Float32
+                ? summarise_tile<float>(kernels().columns_float[swapped_[0]], rows, stride)
+                : summarise_tile<double>(kernels().columns_double[swapped_[0]], rows, stride);
         for (RunPartial* partial : partials_) {
             // Bounds of columns do not tell which of them has a NaN: such a tile goes row by row.
             const bool whole =
                 partial->takes_columns() && !(nan && (partial->summary_parts() & summary_bounds));
             run_.columns = whole ? &columns_ : nullptr;
             for (Index row = 0; row < (whole ? 1 : rows); ++row) {
-                run_.values[0] = data + row * stride;
+                // Of a whole tile the values are not looked at.
+                const std::byte* const here = data + row * stride;
+                run_.values[0] = whole ? here : fetch_row(here);
                 partial->absorb_run(run_);
             }
         }
         run_.columns = nullptr;
+    }
+
+    const void* fetch_row(const std::byte* data) {
+        if (!swapped_[0]) {
+            return data;
+        }
+        row_.resize(tile_columns);
+        gather_[0](data, item_, run_.count, row_.data());
+        return row_.data();
     }
 
     template <class T, class Kernel>
@@ -141,12 +160,23 @@ class Feeder {
     }
 
     const void* fetch(int input, const std::byte* data, Index stride, Index count) {
-        const bool direct = !convert_ && (stride == item_ || count == 1) && aligned(data);
+        const bool direct =
+            !convert_ && !swapped_[input] && (stride == item_ || count == 1) && aligned(data);
         if (direct) {
             return data;
         }
-        values_[input].resize(static_cast<std::size_t>(gathered_max * item_ / 8 + 1));
-        gather_[input](data, stride, count, values_[input].data());
+        void* const out = buffer(input, count);
+        gather_[input](data, stride, count, out);
+        return out;
+    }
+
+    /// Room for that many values of an input; never moves what a run already points to, because no
+    /// later step of the run asks for more.
+    void* buffer(int input, Index count) {
+        const auto needed = static_cast<std::size_t>(count * item_ / 8 + 1);
+        if (values_[input].size() < needed) {
+            values_[input].resize(needed);
+        }
         return values_[input].data();
     }
 
@@ -164,9 +194,10 @@ class Feeder {
         for (int i = 0; i < needs_.inputs; ++i) {
             const Index reals = is_complex(needs_.dtype) ? 2 * run_.count : run_.count;
             const bool single = needs_.dtype == DType::Float32 || needs_.dtype == DType::Complex64;
-            if (single
-                    ? kernels().has_nan_float(static_cast<const float*>(run_.values[i]), reals)
-                    : kernels().has_nan_double(static_cast<const double*>(run_.values[i]), reals)) {
+            if (single ? kernels().has_nan_float[false](static_cast<const float*>(run_.values[i]),
+                                                        reals)
+                       : kernels().has_nan_double[false](static_cast<const double*>(run_.values[i]),
+                                                         reals)) {
                 return true;
             }
         }
@@ -225,8 +256,7 @@ class Feeder {
         };
         Index n = 0;
         for (int i = 0; i < needs_.inputs; ++i) {
-            values_[i].resize(static_cast<std::size_t>(gathered_max * item_ / 8 + 1));
-            void* out = values_[i].data();
+            void* const out = buffer(i, run_.count);
             switch (item_) {
                 case 1:
                     n = squeeze_into<std::uint8_t>(run_.values[i], out);
@@ -260,8 +290,8 @@ class Feeder {
         }
         run_.summary = nullptr;
         if (parts_ != 0 && run_.cell_step == 0 && run_.included == nullptr) {
-            kernels().summary[static_cast<int>(run_.dtype)](run_.values[0], run_.count, parts_,
-                                                            summary_);
+            kernels().summary[swapped_run_][static_cast<int>(run_.dtype)](
+                run_.values[0], run_.count, parts_, summary_);
             run_.summary = &summary_;
         }
         for (RunPartial* partial : partials_) {
@@ -273,6 +303,9 @@ class Feeder {
     std::span<RunPartial* const> partials_;
     const bool masked_, weighted_;
     bool skipna_ = false, convert_ = false;
+    bool swapped_[run_inputs_max] = {};
+    bool summary_alone_ = true;  ///< no partial needs values where there is a summary
+    bool swapped_run_ = false;   ///< the run's values are as they came
     Index item_ = 0;
     unsigned parts_ = 0;
     Gather gather_[run_inputs_max] = {};
@@ -281,6 +314,7 @@ class Feeder {
     Columns columns_;
     std::vector<double> values_[run_inputs_max];
     std::vector<double> weights_;
+    std::vector<double> row_;
     std::vector<std::uint8_t> included_;
 };
 

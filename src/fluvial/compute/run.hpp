@@ -3,8 +3,8 @@
 /// lay in memory.
 ///
 /// walk() turns a piece into runs for all partials that need the same preparation: it fuses axes,
-/// gathers strided values, widens float16 to float32, applies mask and skipna, and lets one summary
-/// serve all who asked for it.
+/// gathers strided values, swaps bytes, widens float16 to float32, applies mask and skipna, and
+/// lets one summary serve all who asked for it.
 #pragma once
 
 #include <span>
@@ -74,6 +74,8 @@ class RunPartial : public Partial {
     /// Whether absorb_run makes do with run.columns, of float32 and float64, instead of one run a
     /// row.
     virtual bool takes_columns() const { return false; }
+    /// Whether absorb_run looks at no value of a run that has a summary and no weights.
+    virtual bool takes_summary_alone() const { return false; }
     const RunNeeds& needs() const { return needs_; }
     const Domain& domain() const { return domain_; }
     const std::string& name() const { return name_; }
@@ -91,7 +93,7 @@ class RunPartial : public Partial {
 };
 
 /// Feeds `piece` to all partials, which have equal needs and domains. The piece must have passed
-/// check_piece.
+/// check_piece, or check_stored_piece: swapped inputs are put right run by run.
 void walk(const Piece& piece, std::span<RunPartial* const> partials);
 
 /// Global coordinates of a row-major position in the selection.

@@ -26,21 +26,33 @@ struct BinSearch {
     double scale = 0;  ///< bins per unit when uniform
 };
 
+/// Which stored values mean "no value". All pointers are to values of the kernel's own type in
+/// native order.
+struct MissingTest {
+    const void* values = nullptr;  ///< `count` of them, none a NaN
+    Index count = 0;
+    bool nan = false;             ///< every NaN means it too
+    const void* least = nullptr;  ///< one value: what is smaller is missing
+    const void* most = nullptr;   ///< one value: what is larger is missing
+};
+
 /// All arrays are contiguous. "across" kernels update one cell an element; `included` may be null
-/// (all).
+/// (all). Kernels with an index [2] have a second copy whose x has its bytes in the other order
+/// (each part of a complex number apart) and may lie at any address; results are the same to the
+/// bit.
 struct Kernels {
     std::string_view isa;
     /// By dtype (float16 excepted; complex: sum only). `parts`: SummaryPart bits.
-    void (*summary[dtype_count])(const void* x, Index n, unsigned parts, Summary& out);
+    void (*summary[2][dtype_count])(const void* x, Index n, unsigned parts, Summary& out);
     /// Sum, minimum and maximum (as `parts` asks) of every column of a tile; `stride` in elements
     /// from row to row. Returns whether a NaN was among the elements (told only when bounds were
     /// asked for; they ignore it).
-    bool (*columns_float)(const float* x, Index stride, Index rows, Index columns, unsigned parts,
-                          double* sum, float* low, float* high);
-    bool (*columns_double)(const double* x, Index stride, Index rows, Index columns, unsigned parts,
-                           double* sum, double* low, double* high);
-    bool (*has_nan_float)(const float* x, Index n);
-    bool (*has_nan_double)(const double* x, Index n);
+    bool (*columns_float[2])(const float* x, Index stride, Index rows, Index columns,
+                             unsigned parts, double* sum, float* low, float* high);
+    bool (*columns_double[2])(const double* x, Index stride, Index rows, Index columns,
+                              unsigned parts, double* sum, double* low, double* high);
+    bool (*has_nan_float[2])(const float* x, Index n);
+    bool (*has_nan_double[2])(const double* x, Index n);
     CentredSums (*centred_float)(const float* x, Index n, double centre);
     CentredSums (*centred_double)(const double* x, Index n, double centre);
     CentredSums (*centred_weighted)(const double* x, const double* w, Index n, double centre);
@@ -64,7 +76,19 @@ struct Kernels {
     /// count above, count + 1 NaN.
     void (*histogram_bins)(const double* x, Index n, const BinSearch& search, std::int32_t* bin);
     void (*widen_half)(const std::uint16_t* x, Index n, float* out);
-    void (*widen_float)(const float* x, Index n, double* out);
+    /// By real dtype (float16 excepted): to float64. x may lie at any address.
+    void (*widen[2][dtype_count])(const void* x, Index n, double* out);
+    /// By log2 of the element's bytes (1 to 3): reverses the bytes of each. At any address.
+    void (*swap_bytes[4])(const void* x, Index n, void* out);
+    /// By real dtype (float16 excepted), x at any address: whether any element is missing; whether
+    /// each is there (1) or missing (0); x * scale + offset in float64, rounded once.
+    bool (*any_missing[2][dtype_count])(const void* x, Index n, const MissingTest& test);
+    void (*mark_present[2][dtype_count])(const void* x, Index n, const MissingTest& test,
+                                         std::uint8_t* included);
+    void (*unpack_float[2][dtype_count])(const void* x, Index n, double scale, double offset,
+                                         float* out);
+    void (*unpack_double[2][dtype_count])(const void* x, Index n, double scale, double offset,
+                                          double* out);
 };
 
 /// The copy for this CPU. The environment variable FLUVIAL_ISA (portable, avx2, avx512) forces a

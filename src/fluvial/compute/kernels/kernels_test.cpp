@@ -72,7 +72,7 @@ TEST_CASE("a summary agrees with a plain loop") {
                 }
                 for (const unsigned parts : {1u, 2u, 3u}) {
                     Summary s;
-                    k->summary[number](x.data(), n, parts, s);
+                    k->summary[false][number](x.data(), n, parts, s);
                     if ((parts & summary_sum) && std::is_integral_v<T>) {
                         CHECK((s.exact == exact));
                     } else if (parts & summary_sum) {
@@ -102,7 +102,7 @@ TEST_CASE_TEMPLATE("a NaN is found wherever it is, and infinities are not taken 
                 x[static_cast<std::size_t>(where)] = std::numeric_limits<T>::quiet_NaN();
                 for (const unsigned parts : {2u, 3u}) {
                     Summary s;
-                    k->summary[number](x.data(), n, parts, s);
+                    k->summary[false][number](x.data(), n, parts, s);
                     CHECK(s.nan);
                 }
             }
@@ -112,7 +112,7 @@ TEST_CASE_TEMPLATE("a NaN is found wherever it is, and infinities are not taken 
         x[90] = -infinity;
         for (const unsigned parts : {2u, 3u}) {
             Summary s;
-            k->summary[number](x.data(), 100, parts, s);
+            k->summary[false][number](x.data(), 100, parts, s);
             CHECK(!s.nan);
             CHECK(s.max.as<T>() == infinity);
             CHECK(s.min.as<T>() == -infinity);
@@ -130,16 +130,17 @@ TEST_CASE("all instruction sets give the same bits") {
             const auto y = random_values<double>(n), w = random_values<double>(n + 1);
             for (const unsigned parts : {1u, 3u}) {
                 Summary a, b;
-                k->summary[static_cast<int>(DType::Float32)](x.data(), n, parts, a);
-                reference.summary[static_cast<int>(DType::Float32)](x.data(), n, parts, b);
+                k->summary[false][static_cast<int>(DType::Float32)](x.data(), n, parts, a);
+                reference.summary[false][static_cast<int>(DType::Float32)](x.data(), n, parts, b);
                 CHECK(same_bits(a.sum, b.sum));
-                k->summary[static_cast<int>(DType::Float64)](y.data(), n, parts, a);
-                reference.summary[static_cast<int>(DType::Float64)](y.data(), n, parts, b);
+                k->summary[false][static_cast<int>(DType::Float64)](y.data(), n, parts, a);
+                reference.summary[false][static_cast<int>(DType::Float64)](y.data(), n, parts, b);
                 CHECK(same_bits(a.sum, b.sum));
             }
             Summary a, b;
-            k->summary[static_cast<int>(DType::Complex64)](x.data(), n / 2, summary_sum, a);
-            reference.summary[static_cast<int>(DType::Complex64)](x.data(), n / 2, summary_sum, b);
+            k->summary[false][static_cast<int>(DType::Complex64)](x.data(), n / 2, summary_sum, a);
+            reference.summary[false][static_cast<int>(DType::Complex64)](x.data(), n / 2,
+                                                                         summary_sum, b);
             CHECK(same_bits(a.sum, b.sum));
             CHECK(same_bits(a.imag, b.imag));
             CHECK(same_bits(k->centred_float(x.data(), n, 0.3).second,

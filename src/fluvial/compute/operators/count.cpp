@@ -13,6 +13,7 @@ class CountPartial final : public StatePartial<CountPartial> {
         : StatePartial("count", domain, needs), counts_(cells()) {}
 
     bool takes_columns() const override { return true; }
+    bool takes_summary_alone() const override { return true; }
     void absorb_run(const Run& run) override { counts_.count(run); }
     void merge(const Partial& other) override { counts_.merge(same(other).counts_); }
     template <class Visit>

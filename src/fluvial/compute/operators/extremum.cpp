@@ -25,6 +25,7 @@ class ExtremumPartial final : public StatePartial<ExtremumPartial<T, Least>> {
 
     unsigned summary_parts() const override { return summary_bounds; }
     bool takes_columns() const override { return true; }
+    bool takes_summary_alone() const override { return true; }
 
     void absorb_run(const Run& run) override {
         if (run.summary != nullptr) {

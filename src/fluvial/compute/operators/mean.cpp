@@ -15,6 +15,7 @@ class MeanPartial final : public StatePartial<MeanPartial> {
 
     unsigned summary_parts() const override { return summary_sum; }
     bool takes_columns() const override { return true; }
+    bool takes_summary_alone() const override { return true; }
     void absorb_run(const Run& run) override {
         sums_.absorb(run);
         counts_.absorb(run);

@@ -16,6 +16,7 @@ class SumPartial final : public StatePartial<SumPartial> {
 
     unsigned summary_parts() const override { return summary_sum; }
     bool takes_columns() const override { return true; }
+    bool takes_summary_alone() const override { return true; }
     void absorb_run(const Run& run) override { sums_.absorb(run); }
     void merge(const Partial& other) override { sums_.merge(same(other).sums_); }
     template <class Visit>
