@@ -18,8 +18,10 @@ BENEATH = {
     "describe": {"base"},
     "mpi": {"base", "describe"},
     "compute": {"base", "describe"},
+    "store": {"base", "describe"},
     "move": {"base", "describe", "mpi"},
     "stage": {"base", "describe", "mpi", "compute", "move"},
+    "scan": {"base", "describe", "mpi", "compute", "store"},
 }
 # <mpi.h> belongs to src/fluvial/mpi; outside of src these need it: mains of MPI programs, and the
 # place where communicators cross from Python.

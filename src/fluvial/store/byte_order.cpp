@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/store/byte_order.hpp"
+
+#include <cstring>
+
+namespace fluvial::store {
+namespace {
+
+std::uint16_t reversed(std::uint16_t word) {
+    return __builtin_bswap16(word);
+}
+std::uint32_t reversed(std::uint32_t word) {
+    return __builtin_bswap32(word);
+}
+std::uint64_t reversed(std::uint64_t word) {
+    return __builtin_bswap64(word);
+}
+
+template <class Word>
+void swap_word(std::byte* at) {
+    Word word;
+    std::memcpy(&word, at, sizeof word);
+    word = reversed(word);
+    std::memcpy(at, &word, sizeof word);
+}
+
+/// `count` elements of `Parts` words each, `stride` bytes apart.
+template <class Word, int Parts>
+void swap_line(std::byte* at, Index count, Index stride) {
+    if (stride == static_cast<Index>(Parts * sizeof(Word))) {  // vectorised
+        for (Index i = 0; i < count * Parts; ++i) {
+            swap_word<Word>(at + i * static_cast<Index>(sizeof(Word)));
+        }
+        return;
+    }
+    for (Index i = 0; i < count; ++i) {
+        for (int part = 0; part < Parts; ++part) {
+            swap_word<Word>(at + i * stride + part * static_cast<int>(sizeof(Word)));
+        }
+    }
+}
+
+template <class Word, int Parts>
+void swap_axes(std::byte* at, const MutableArrayView& view, int axis) {
+    const int left = view.extent.size() - axis;
+    if (left <= 1) {
+        swap_line<Word, Parts>(at, left == 0 ? 1 : view.extent[axis],
+                               left == 0 ? 0 : view.strides[axis]);
+        return;
+    }
+    for (Index i = 0; i < view.extent[axis]; ++i) {
+        swap_axes<Word, Parts>(at + i * view.strides[axis], view, axis + 1);
+    }
+}
+
+}  // namespace
+
+void swap_bytes(const MutableArrayView& view) {
+    if (volume_of(view.extent) == 0) {
+        return;
+    }
+    const bool parts = is_complex(view.dtype);
+    switch (size_of(view.dtype) / (parts ? 2 : 1)) {
+        case 2:
+            return swap_axes<std::uint16_t, 1>(view.data, view, 0);
+        case 4:
+            return parts ? swap_axes<std::uint32_t, 2>(view.data, view, 0)
+                         : swap_axes<std::uint32_t, 1>(view.data, view, 0);
+        case 8:
+            return parts ? swap_axes<std::uint64_t, 2>(view.data, view, 0)
+                         : swap_axes<std::uint64_t, 1>(view.data, view, 0);
+        default:
+            return;  // single bytes have no order
+    }
+}
+
+}  // namespace fluvial::store

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/store/formats.hpp"
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/store/netcdf_classic.hpp"
+
+namespace fluvial::store {
+namespace {
+
+constexpr Format table[] = {
+    {"netCDF classic (CDF-1, CDF-2, CDF-5)", is_netcdf_classic, open_netcdf_classic},
+};
+
+}  // namespace
+
+std::span<const Format> formats() {
+    return table;
+}
+
+std::shared_ptr<const File> open_file(const std::string& path) {
+    std::string names;
+    {
+        const InputFile file(path);
+        for (const Format& format : formats()) {
+            if (format.recognises(file)) {
+                return format.open(path);
+            }
+            names += (names.empty() ? "" : ", ") + std::string(format.name);
+        }
+        if (file.size() == 0) {
+            throw InvalidArgument(Problem{"cannot open '" + path + "'", "an empty file", names,
+                                          "Let its writer finish"});
+        }
+    }
+    throw InvalidArgument(Problem{"the format of '" + path + "' is unknown",
+                                  "first bytes of no format that is known here", names,
+                                  "Raw binary needs its layout stated: open_raw()"});
+}
+
+}  // namespace fluvial::store

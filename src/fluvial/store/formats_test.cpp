@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/store/formats.hpp"
+
+#include <string_view>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/store/memory_file.hpp"
+#include "fluvial/store/netcdf_classic_fixture.hpp"
+
+using namespace fluvial;
+using namespace fluvial::store;
+
+namespace {
+
+std::shared_ptr<const File> open(std::string_view bytes) {
+    const MemoryFile file(std::as_bytes(std::span(bytes)));
+    return open_file(file.path());
+}
+
+}  // namespace
+
+TEST_CASE("a file is opened by its first bytes") {
+    for (const int version : {1, 2, 5}) {
+        const MemoryFile file(ClassicFixture{version, 0}.build());
+        CHECK(open_file(file.path())->format() == text("netCDF classic (CDF-", version, ")"));
+    }
+}
+
+TEST_CASE("what is none of the formats is refused, listing them") {
+    using namespace std::string_view_literals;
+    for (const std::string_view bytes :
+         {"GRIB\0\0\0\2"sv, "CDF\3\0\0\0\0"sv, "CDF"sv, "C"sv, "\x89HDX\r\n\x1a\n"sv}) {
+        for (const Format& format : formats()) {
+            CHECK_THROWS_WITH_AS(open(bytes), doctest::Contains(std::string(format.name).c_str()),
+                                 InvalidArgument);
+        }
+    }
+    CHECK_THROWS_WITH_AS(open(""), doctest::Contains("an empty file"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(open_file("/proc"), doctest::Contains("a directory"), InvalidArgument);
+    CHECK_THROWS_AS(open_file("/nowhere/t.nc"), SystemError);
+}
