@@ -14,7 +14,7 @@
 
 #include <doctest/doctest.h>
 
-#include "fluvial/compute/operator.hpp"
+#include "fluvial/compute/reduction.hpp"
 
 namespace fluvial::compute {
 
@@ -43,6 +43,34 @@ class Conformance {
                 }
                 const auto pieces = merged_pieces();
                 compare(*whole, *pieces, options.tolerance);
+            }
+        }
+    }
+
+    /// A Reduction gives the same bits for pieces whose bytes are in the other order.
+    void run_swapped(const ConformanceOptions& options) {
+        for (const DType dtype : options.dtypes) {
+            for (int trial = 0; trial < options.trials; ++trial) {
+                CAPTURE(op_.name());
+                CAPTURE(name_of(dtype));
+                CAPTURE(trial);
+                make_data(dtype, options);
+                // Not owned: op_ outlives both.
+                const OperatorPtr op(OperatorPtr(), &op_);
+                Reduction native({{"", op, {}}}, domain_), swapped({{"", op, {}}}, domain_);
+                const std::vector<Region> pieces = split_randomly();
+                for (const Region& where : pieces) {
+                    native.absorb(piece(where));
+                }
+                for (Owned& array : data_) {
+                    if (chance(0.8)) {
+                        swap(array.view);
+                    }
+                }
+                for (const Region& where : pieces) {
+                    swapped.absorb(piece(where));
+                }
+                compare_results(results(native), results(swapped), 0);
             }
         }
     }
@@ -117,6 +145,16 @@ class Conformance {
                 std::memcpy(p, &element, sizeof element);
             });
         });
+    }
+
+    static void swap(ArrayView& view) {
+        const std::size_t part = size_of(view.dtype) / (is_complex(view.dtype) ? 2 : 1);
+        for_elements(view, [&](std::byte* p) {
+            for (std::size_t at = 0; at < size_of(view.dtype); at += part) {
+                std::reverse(p + at, p + at + part);
+            }
+        });
+        view.swapped = true;
     }
 
     void make_data(DType dtype, const ConformanceOptions& options) {
@@ -236,9 +274,22 @@ class Conformance {
         }
     }
 
+    static std::pair<Result, std::string> results(const Reduction& reduction) {
+        try {
+            return {reduction.finish().at(""), ""};
+        } catch (const InvalidArgument& error) {
+            return {{}, error.what()};
+        }
+    }
+
     static void compare(const Partial& whole, const Partial& pieces, double tolerance) {
-        const auto [expected, expected_error] = finish(whole);
-        const auto [found, error] = finish(pieces);
+        compare_results(finish(whole), finish(pieces), tolerance);
+    }
+
+    static void compare_results(const std::pair<Result, std::string>& one,
+                                const std::pair<Result, std::string>& two, double tolerance) {
+        const auto& [expected, expected_error] = one;
+        const auto& [found, error] = two;
         REQUIRE(error == expected_error);
         REQUIRE(found.size() == expected.size());
         for (const auto& [name, array] : expected) {

@@ -2,6 +2,7 @@
 #include "fluvial/compute/kernels/kernels.hpp"
 
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -46,6 +47,50 @@ void for_real_types(F&& f) {
 
 bool same_bits(double a, double b) {
     return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+/// The values with the bytes of each reversed, one byte off any alignment.
+template <class T>
+struct Swapped {
+    std::vector<std::byte> bytes;
+    explicit Swapped(const std::vector<T>& x) : bytes(x.size() * sizeof(T) + 1) {
+        const auto* from = reinterpret_cast<const std::byte*>(x.data());
+        for (std::size_t i = 0; i < x.size() * sizeof(T); ++i) {
+            bytes[1 + i] = from[i ^ (sizeof(T) - 1)];
+        }
+    }
+    const T* data() const { return reinterpret_cast<const T*>(bytes.data() + 1); }
+};
+
+template <class T>
+void check_columns(bool (*kernel)(const T*, Index, Index, Index, unsigned, double*, T*, T*),
+                   bool (*reference)(const T*, Index, Index, Index, unsigned, double*, T*, T*),
+                   const T* x, const T* native, Index columns) {
+    struct Found {
+        std::vector<double> sum;
+        std::vector<T> low, high;
+        bool nan;
+    };
+    const auto run = [&](auto* columns_of, const T* values, unsigned parts) {
+        const auto n = static_cast<std::size_t>(columns);
+        Found f{std::vector<double>(n), std::vector<T>(n), std::vector<T>(n), false};
+        f.nan =
+            columns_of(values, 70, 11, columns, parts, f.sum.data(), f.low.data(), f.high.data());
+        return f;
+    };
+    for (const unsigned parts : {1u, 2u, 3u}) {
+        const Found a = run(kernel, x, parts), b = run(reference, native, parts);
+        for (std::size_t i = 0; i < a.sum.size(); ++i) {
+            if (parts & summary_sum) {
+                CHECK(same_bits(a.sum[i], b.sum[i]));
+            }
+            if (parts & summary_bounds) {
+                CHECK(a.low[i] == b.low[i]);
+                CHECK(a.high[i] == b.high[i]);
+            }
+        }
+        CHECK(((parts & summary_bounds) == 0 || a.nan == b.nan));
+    }
 }
 
 }  // namespace
@@ -147,6 +192,74 @@ TEST_CASE("all instruction sets give the same bits") {
                             reference.centred_float(x.data(), n, 0.3).second));
             CHECK(same_bits(k->centred_weighted(y.data(), w.data(), n, 2.5).second,
                             reference.centred_weighted(y.data(), w.data(), n, 2.5).second));
+        }
+    }
+}
+
+TEST_CASE("swapped bytes give the same bits with every instruction set") {
+    const Kernels& reference = *runnable_kernels().front();
+    for_real_types([&]<class T>(int number) {
+        for (const Kernels* k : runnable_kernels()) {
+            CAPTURE(k->isa);
+            CAPTURE(number);
+            for (const Index n : sizes) {
+                CAPTURE(n);
+                const auto x = random_values<T>(n);
+                const Swapped<T> swapped(x);
+                for (const unsigned parts : {1u, 2u, 3u}) {
+                    Summary a, b;
+                    k->summary[true][number](swapped.data(), n, parts, a);
+                    reference.summary[false][number](x.data(), n, parts, b);
+                    CHECK(same_bits(a.sum, b.sum));
+                    CHECK((a.exact == b.exact));
+                    CHECK((n == 0 || a.min.as<T>() == b.min.as<T>()));
+                    CHECK((n == 0 || a.max.as<T>() == b.max.as<T>()));
+                }
+                std::vector<T> back(x.size());
+                if (sizeof(T) > 1) {
+                    const int log2 = sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+                    k->swap_bytes[log2](swapped.data(), n, back.data());
+                    CHECK(back == x);
+                }
+                std::vector<double> wide(x.size()), plain(x.begin(), x.end());
+                k->widen[true][number](swapped.data(), n, wide.data());
+                CHECK(wide == plain);
+                k->widen[false][number](x.data(), n, wide.data());
+                CHECK(wide == plain);
+                std::vector<float> single(x.size()), expected(x.size());
+                k->unpack_float[true][number](swapped.data(), n, 0.1, 3, single.data());
+                reference.unpack_float[false][number](x.data(), n, 0.1, 3, expected.data());
+                CHECK(single == expected);
+            }
+        }
+    });
+}
+
+TEST_CASE_TEMPLATE("swapped columns and complex numbers give the same bits too", T, float, double) {
+    const Kernels& reference = *runnable_kernels().front();
+    const int number = static_cast<int>(dtype_of<std::complex<T>>());
+    for (const bool nan : {false, true}) {
+        auto x = random_values<T>(770);
+        x[333] = nan ? std::numeric_limits<T>::quiet_NaN() : x[333];
+        const Swapped<T> swapped(x);
+        for (const Kernels* k : runnable_kernels()) {
+            CAPTURE(k->isa);
+            for (const Index columns : {1, 4, 15, 16, 17, 63, 70}) {
+                if constexpr (std::is_same_v<T, float>) {
+                    check_columns(k->columns_float[true], reference.columns_float[false],
+                                  swapped.data(), x.data(), columns);
+                    CHECK(k->has_nan_float[true](swapped.data(), 770) == nan);
+                } else {
+                    check_columns(k->columns_double[true], reference.columns_double[false],
+                                  swapped.data(), x.data(), columns);
+                    CHECK(k->has_nan_double[true](swapped.data(), 770) == nan);
+                }
+                Summary a, b;
+                k->summary[true][number](swapped.data(), columns, summary_sum, a);
+                reference.summary[false][number](x.data(), columns, summary_sum, b);
+                CHECK(same_bits(a.sum, b.sum));
+                CHECK(same_bits(a.imag, b.imag));
+            }
         }
     }
 }

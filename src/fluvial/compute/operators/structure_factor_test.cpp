@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <cstring>
 #include <limits>
 #include <numbers>
 #include <random>
 #include <set>
 
 #include <doctest/doctest.h>
+
+#include "fluvial/compute/reduction.hpp"
 
 using namespace fluvial;
 using namespace fluvial::compute;
@@ -316,6 +319,31 @@ TEST_CASE("no atoms give NaN, and a position that is not finite is not hidden") 
         atoms.r[1][3] = bad;
         CHECK(std::isnan(reduce(op, atoms).at("value").as<double>()[op.size() - 1]));
     }
+}
+
+TEST_CASE("swapped positions give the same bits") {
+    const auto op = std::make_shared<StructureFactor>(StructureFactor::sphere(box, 3.0));
+    const Atoms atoms = random_atoms(301);
+    std::vector<double> swapped[3];
+    ArrayView inputs[3];
+    for (std::size_t a = 0; a < 3; ++a) {
+        for (const double r : atoms.r[a]) {
+            std::uint64_t word;
+            std::memcpy(&word, &r, sizeof word);
+            word = __builtin_bswap64(word);
+            double there;
+            std::memcpy(&there, &word, sizeof there);
+            swapped[a].push_back(there);
+        }
+        inputs[a] = ArrayView(swapped[a].data(), DType::Float64, {atoms.size()});
+        inputs[a].swapped = true;
+    }
+    Reduction reduction(
+        {{"f", op, {}}},
+        make_domain({{0}, {atoms.size()}}, {}, {DType::Float64, DType::Float64, DType::Float64}));
+    reduction.absorb({inputs, {{0}, {atoms.size()}}});
+    CHECK(reduction.finish().at("f").at("amplitude").bytes ==
+          reduce(*op, atoms).at("amplitude").bytes);
 }
 
 TEST_CASE("unusable arguments are refused with value, allowed range and remedy") {
