@@ -3,6 +3,7 @@
 /// operators by whatever name or object the user gave.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include <nanobind/ndarray.h>
 
 #include "fluvial/compute/reduction.hpp"
+#include "fluvial/describe/selection.hpp"
 
 namespace fluvial::python {
 
@@ -52,7 +54,11 @@ nb::object wrap_result(nb::handle object, const compute::Result& result);
 
 Coordinates to_coordinates(nb::handle tuple);
 nb::tuple to_tuple(const Coordinates& coordinates);
+/// From start, count and stride, three tuples; None is none.
+std::optional<Selection> to_selection(nb::handle selection);
 
+/// A Python object that may be copied and destroyed without the GIL.
+std::shared_ptr<nb::object> share(nb::object object);
 /// An operator whose methods are Python's. See fluvial.ops.Operator.
 compute::OperatorPtr python_operator(nb::object object);
 /// fluvial.ops.Apply: `function` takes NumPy arrays and returns one; dtype None asks the function.

@@ -171,4 +171,12 @@ nb::tuple to_tuple(const Coordinates& coordinates) {
     return nb::tuple(out);
 }
 
+std::optional<Selection> to_selection(nb::handle selection) {
+    if (selection.is_none()) {
+        return std::nullopt;
+    }
+    return Selection{to_coordinates(selection[0]), to_coordinates(selection[1]),
+                     to_coordinates(selection[2])};
+}
+
 }  // namespace fluvial::python

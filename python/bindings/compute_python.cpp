@@ -6,6 +6,7 @@
 #include "compute.hpp"
 #include "fluvial/compute/apply.hpp"
 #include "fluvial/compute/per_cell.hpp"
+#include "lent_arrays.hpp"
 
 namespace fluvial::python {
 namespace {
@@ -14,41 +15,6 @@ using compute::Domain;
 using compute::Partial;
 using compute::Piece;
 using compute::Result;
-
-/// A Python object that may be copied and destroyed without the GIL.
-std::shared_ptr<nb::object> share(nb::object object) {
-    return {new nb::object(std::move(object)), [](nb::object* held) {
-                const nb::gil_scoped_acquire gil;
-                delete held;
-            }};
-}
-
-/// Arrays that end with the call they are lent to.
-class Lent {
-  public:
-    explicit Lent(std::span<const ArrayView> views) {
-        for (const ArrayView& view : views) {
-            list_.append(lend_to_numpy(view));
-        }
-    }
-    nb::list list() const { return list_; }
-    /// Throws InvalidArgument when the callee kept an array, whose memory is about to be reused.
-    void check_returned(const std::string& name) {
-        bool kept = Py_REFCNT(list_.ptr()) > 1;
-        for (std::size_t i = 0; i < nb::len(list_); ++i) {
-            kept = kept || Py_REFCNT(PyList_GET_ITEM(list_.ptr(), static_cast<Py_ssize_t>(i))) > 1;
-        }
-        if (kept) {
-            throw InvalidArgument(
-                Problem{name + " kept a reference to an array that was only lent to it",
-                        "an array or a view of it that outlives the call", "copies",
-                        "Keep array.copy() instead"});
-        }
-    }
-
-  private:
-    nb::list list_;
-};
 
 class PythonPartial final : public Partial {
   public:
@@ -70,7 +36,7 @@ class PythonPartial final : public Partial {
                         "Take them as further inputs of the operator"});
         }
         const nb::gil_scoped_acquire gil;
-        Lent arrays(piece.inputs);
+        LentArrays arrays(piece.inputs);
         nb::object state =
             op_->attr("absorb")(*state_, arrays.list(), to_tuple(piece.where.offset));
         arrays.check_returned(name_);
@@ -159,6 +125,13 @@ DType probe(const nb::object& function, std::span<const DType> dtypes) {
 
 }  // namespace
 
+std::shared_ptr<nb::object> share(nb::object object) {
+    return {new nb::object(std::move(object)), [](nb::object* held) {
+                const nb::gil_scoped_acquire gil;
+                delete held;
+            }};
+}
+
 compute::OperatorPtr python_operator(nb::object object) {
     return std::make_shared<PythonOperator>(std::move(object));
 }
@@ -168,7 +141,7 @@ compute::OperatorPtr python_apply(nb::object function, compute::OperatorPtr op, 
     const auto shared = share(std::move(function));
     const auto evaluate = [shared](std::span<const ArrayView> views, const MutableArrayView& out) {
         const nb::gil_scoped_acquire gil;
-        Lent arrays(views);
+        LentArrays arrays(views);
         {
             const auto numpy = nb::module_::import_("numpy");
             const nb::object value = (*shared)(*nb::tuple(arrays.list()));

@@ -8,6 +8,7 @@ void bind_base(nb::module_& m);
 void bind_compute(nb::module_& m);
 void bind_structure_factor(nb::module_& m);
 void bind_stage(nb::module_& m);
+void bind_store(nb::module_& m);
 
 NB_MODULE(_core, m) {
     m.attr("__version__") = FLUVIAL_VERSION;
@@ -15,4 +16,5 @@ NB_MODULE(_core, m) {
     bind_compute(m);
     bind_structure_factor(m);
     bind_stage(m);
+    bind_store(m);
 }

@@ -7,6 +7,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include "communicator.hpp"
 #include "compute.hpp"
 #include "fluvial/stage/reader.hpp"
 #include "fluvial/stage/reduce.hpp"
@@ -45,21 +46,6 @@ nb::object share_with_numpy(const ArrayView& view, std::shared_ptr<const void> o
     }
     return nb::cast(nb::ndarray<nb::numpy, nb::ro>(data, ndim, shape, capsule, strides,
                                                    dlpack_dtype(view.dtype)));
-}
-
-/// Start, count and stride, three tuples, from Python.
-std::optional<Selection> to_selection(nb::handle selection) {
-    if (selection.is_none()) {
-        return std::nullopt;
-    }
-    return Selection{to_coordinates(selection[0]), to_coordinates(selection[1]),
-                     to_coordinates(selection[2])};
-}
-
-/// The user's communicator by its Fortran handle; none: serial. Duplicated for one open, or for a
-/// reader's life.
-mpi::Comm to_comm(std::optional<long> handle) {
-    return handle ? mpi::Comm::from_fortran(*handle) : mpi::Comm();
 }
 
 /// A reader with the communicator over which its reductions run.

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include "compute.hpp"
+#include "fluvial/store/file.hpp"
+
+using namespace nanobind::literals;
+
+namespace fluvial::python {
+namespace {
+
+using store::Dataset;
+using store::File;
+
+/// nanobind holds objects without const; files and datasets have const methods only.
+template <class T>
+std::shared_ptr<T> shared(std::shared_ptr<const T> object) {
+    return std::const_pointer_cast<T>(std::move(object));
+}
+
+const char* name_of_kind(store::Filter::Kind kind) {
+    switch (kind) {
+        case store::Filter::Kind::Deflate:
+            return "deflate";
+        case store::Filter::Kind::Shuffle:
+            return "shuffle";
+        case store::Filter::Kind::Fletcher32:
+            return "fletcher32";
+        case store::Filter::Kind::Zstd:
+            return "zstd";
+    }
+    return "unknown";
+}
+
+nb::dict to_dict(const store::Affine& layout) {
+    nb::dict out;
+    out["kind"] = "affine";
+    out["offset"] = layout.offset;
+    out["strides"] = to_tuple(layout.strides);
+    out["swapped"] = layout.swapped;
+    return out;
+}
+
+nb::dict to_dict(const store::Chunked& layout) {
+    nb::list filters;
+    for (const store::Filter& filter : layout.filters) {
+        filters.append(name_of_kind(filter.kind));
+    }
+    nb::dict out;
+    out["kind"] = "chunked";
+    out["chunk"] = to_tuple(layout.chunk);
+    out["filters"] = nb::tuple(filters);
+    out["swapped"] = layout.swapped;
+    return out;
+}
+
+nb::dict to_dict(const store::ByLibrary& layout) {
+    nb::dict out;
+    out["kind"] = "by library";
+    out["why"] = layout.why;
+    out["granule"] = to_tuple(layout.granule);
+    return out;
+}
+
+nb::object read(const Dataset& dataset, nb::handle start, nb::handle count) {
+    const Region region{to_coordinates(start), to_coordinates(count)};
+    check_inside(region, dataset.shape(), text("region of '", dataset.name(), "'"));
+    auto values = std::make_unique<compute::Array>();
+    {
+        const nb::gil_scoped_release release;
+        *values = compute::Array(dataset.dtype(), region.extent);
+        dataset.read(region, {values->bytes.data(), values->dtype, values->shape,
+                              contiguous_strides(values->shape, size_of(values->dtype))});
+    }
+    std::size_t shape[ndim_max];
+    std::copy(values->shape.begin(), values->shape.end(), shape);
+    void* const data = values->bytes.data();
+    const auto ndim = static_cast<std::size_t>(values->shape.size());
+    const nb::capsule owner(values.release(),
+                            [](void* p) noexcept { delete static_cast<compute::Array*>(p); });
+    return nb::cast(
+        nb::ndarray<nb::numpy>(data, ndim, shape, owner, nullptr, dlpack_dtype(dataset.dtype())));
+}
+
+void bind_dataset(nb::module_& m) {
+    nb::class_<Dataset>(m, "FileDataset", "A dataset of one file.")
+        .def_prop_ro("name", &Dataset::name)
+        .def_prop_ro("path", [](const Dataset& d) { return d.bytes().path(); })
+        .def_prop_ro("dtype", [](const Dataset& d) { return std::string(name_of(d.dtype())); })
+        .def_prop_ro("shape", [](const Dataset& d) { return to_tuple(d.shape()); })
+        .def_prop_ro("dimensions", &Dataset::dimensions,
+                     "A name an axis, empty where there is none.")
+        .def_prop_ro("attributes", &Dataset::attributes)
+        .def_prop_ro(
+            "layout",
+            [](const Dataset& d) {
+                return std::visit([](const auto& layout) { return to_dict(layout); }, d.layout());
+            },
+            "Where its bytes lie and how they are encoded: a dict whose 'kind' is 'affine' "
+            "(offset, "
+            "strides, swapped), 'chunked' (chunk, filters, swapped) or 'by library' (why, "
+            "granule).")
+        .def("read", &read, "start"_a, "count"_a,
+             "The elements of a region in native byte order. Local.");
+}
+
+void bind_file(nb::module_& m) {
+    nb::class_<File>(m, "File", "A file and what is in it.")
+        .def_prop_ro("path", &File::path)
+        .def_prop_ro("format", &File::format)
+        .def_prop_ro("attributes", &File::attributes)
+        .def_prop_ro(
+            "dimensions",
+            [](const File& f) {
+                nb::list out;
+                for (const store::Dimension& dimension : f.dimensions()) {
+                    out.append(
+                        nb::make_tuple(dimension.name, dimension.length, dimension.unlimited));
+                }
+                return out;
+            },
+            "(name, length, unlimited) of each.")
+        .def_prop_ro("names", &File::names)
+        .def(
+            "dataset",
+            [](const File& f, const std::string& name) { return shared(f.dataset(name)); },
+            "name"_a);
+    m.def(
+        "open_file",
+        [](const std::string& path) {
+            const nb::gil_scoped_release release;
+            return shared(store::open_file(path));
+        },
+        "path"_a, "Opens a file by its first bytes. Local.");
+}
+
+}  // namespace
+}  // namespace fluvial::python
+
+void bind_store(nanobind::module_& m) {
+    fluvial::python::bind_dataset(m);
+    fluvial::python::bind_file(m);
+}
