@@ -18,23 +18,26 @@ struct StoredValue {
 };
 
 struct Decoding {
+    bool as_unsigned = false;          ///< stored integers are unsigned whatever their dtype says
     std::vector<StoredValue> missing;  ///< stored values that mean "no value"; NaN matches NaN
     std::optional<StoredValue> valid_min, valid_max;  ///< stored values outside mean "no value"
-    bool packed = false;                              ///< value = stored * scale + offset
+    bool packed = false;                              ///< value = stored * scale + offset, float64
     double scale = 1, offset = 0;
-    DType unpacked = DType::Float64;  ///< of packed data: float32 or float64
 
     bool drops_values() const {
         return !missing.empty() || valid_min.has_value() || valid_max.has_value();
     }
+    /// Of the stored elements, with as_unsigned taken into account.
+    DType stored(DType dtype) const;
     /// That operators see.
-    DType dtype(DType stored) const { return packed ? unpacked : stored; }
+    DType decoded(DType dtype) const { return packed ? DType::Float64 : stored(dtype); }
 };
 
 /// What `attributes` (_FillValue, missing_value, valid_min, valid_max, valid_range, scale_factor,
-/// add_offset, _Unsigned) say of a dataset of this dtype. A value that the dtype cannot hold is
-/// ignored, with a line in `warnings`. Packed integers of 8 and 16 bits with float32 scale_factor
-/// become float32, others float64. Local.
+/// add_offset, _Unsigned) say of a dataset of this dtype. Missing values and bounds are compared
+/// with what is stored; bounds of packed integers that are given as floating-point numbers are
+/// unpacked ones (NetCDF User Guide, attribute conventions). What the dtype cannot hold, or makes
+/// no sense, is ignored, with a line in `warnings`. Local.
 Decoding cf_decoding(const Attributes& attributes, DType dtype, const std::string& dataset,
                      std::vector<std::string>& warnings);
 

@@ -26,12 +26,15 @@ struct Options {
     /// compute for everybody. Independent: each rank reads and computes its own, without messages;
     /// its results are its own.
     enum class Mode : std::uint8_t { Collective, Independent };
-    /// ToOne: the ranks' selections are parts of one reduction (equal requests are one and the
-    /// same), its result is on all ranks. ToAll: each rank has the result of its own selection.
-    enum class Shuffle : std::uint8_t { ToOne, ToAll };
+    /// Of a collective scan. Common: all ranks make the same request and have its one result.
+    /// ToOne: each rank has a selection of its own (without stride); all of them are parts of one
+    /// reduction over the smallest region that holds them, where elements that several ranks
+    /// selected count several times, and its result is on all ranks. ToAll: each rank has the
+    /// result of its own selection. Operators, inputs and predicates are those of all ranks alike.
+    enum class Shuffle : std::uint8_t { Common, ToOne, ToAll };
 
     Mode mode = Mode::Collective;
-    Shuffle shuffle = Shuffle::ToOne;
+    Shuffle shuffle = Shuffle::Common;
     int threads = 0;                ///< of this rank; 0: the cores it may use, shared between ranks
     int aggregators = 0;            ///< ranks that read (MPI-IO's cb_nodes); 0: chosen
     std::int64_t buffer_bytes = 0;  ///< of a read (cb_buffer_size), a thread; 0: chosen

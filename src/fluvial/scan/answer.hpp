@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What is known so far of the answer to a question: a reduction for each group and set of
+/// operators, made when the first piece for it arrives.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fluvial/scan/question.hpp"
+
+namespace fluvial::scan {
+
+/// One thread at a time. The sets must outlive it.
+class Answer {
+  public:
+    /// `covered` in global coordinates; with a stride, results are in the index space of the only
+    /// question, until finish() translates coordinates.
+    Answer(const std::vector<OperatorSet>& sets, const Selection& covered, std::vector<int> over,
+           int groups);
+
+    /// `views` (of all inputs) and `masks` (one a set; null: none) hold the elements of `inside`,
+    /// in the question's own index space.
+    void absorb(const Question& question, const Region& inside, std::span<const ArrayView> views,
+                std::span<const ArrayView* const> masks);
+    void merge(const Answer& other);
+    Bytes encode() const;
+    void merge_encoded(std::span<const std::byte> bytes);
+    /// By group, then entry name.
+    std::vector<std::map<std::string, compute::Result>> finish();
+
+  private:
+    compute::Reduction& reduction(std::size_t group, std::size_t set);
+    void absorb_group(const Question& question, const Region& inside, std::size_t group,
+                      std::span<const ArrayView> views, std::span<const ArrayView* const> masks);
+    ArrayView weights_of(const Question& question, const Region& inside);
+    void translate(compute::Array& coordinates) const;
+
+    const std::vector<OperatorSet>* sets_;
+    Selection covered_;
+    std::vector<int> over_;
+    std::vector<std::optional<compute::Reduction>> reductions_;  ///< groups · sets
+    std::vector<double> weights_;
+    std::vector<ArrayView> inputs_;  ///< of the piece at hand; kept for its memory
+};
+
+}  // namespace fluvial::scan

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/scan/chunk_fetch.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace fluvial::scan {
+
+const store::Chunked& ChunkFetch::layout(int part) const {
+    return std::get<store::Chunked>(input_.parts[static_cast<std::size_t>(part)]->layout());
+}
+
+store::ChunkPlace ChunkFetch::locate(int part, const Coordinates& cell) {
+    if (next_ < expected_.size() && expected_[next_].part == part &&
+        expected_[next_].cell == cell) {
+        return expected_[next_++].place;
+    }
+    return input_.parts[static_cast<std::size_t>(part)]->locate(cell);
+}
+
+void ChunkFetch::expect(std::vector<Unit>& units) {
+    std::vector<std::pair<Expected, Unit>> found;
+    found.reserve(units.size());
+    for (Unit& unit : units) {
+        const auto& dataset = *input_.parts[static_cast<std::size_t>(unit.part)];
+        found.push_back({{unit.part, unit.cell, dataset.locate(unit.cell)}, std::move(unit)});
+    }
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
+        const auto& [x, unit_x] = a;
+        const auto& [y, unit_y] = b;
+        return std::pair(x.part, x.place.offset) < std::pair(y.part, y.place.offset);
+    });
+    expected_.clear();
+    units.clear();
+    next_ = 0;
+    for (auto& [expected, unit] : found) {
+        expected_.push_back(std::move(expected));
+        units.push_back(std::move(unit));
+    }
+}
+
+std::span<const std::byte> ChunkFetch::stored_bytes(int part, const store::ChunkPlace& place) {
+    const std::uint64_t end = place.offset + place.bytes;
+    if (raw_part_ != part || place.offset < raw_begin_ || end > raw_end_) {
+        const store::Dataset& dataset = *input_.parts[static_cast<std::size_t>(part)];
+        const store::InputFile& file = dataset.bytes();
+        if (place.bytes > file.size() || place.offset > file.size() - place.bytes) {
+            throw DamagedFile(Problem{
+                text("a chunk of '", dataset.name(), "' lies outside of '", file.path(), "'"),
+                text(place.bytes, " bytes at ", place.offset), text("up to ", file.size()),
+                "The file is truncated or damaged; copy or write it again"});
+        }
+        std::uint64_t until = end;
+        for (std::size_t i = next_; i < expected_.size(); ++i) {
+            const store::ChunkPlace& next = expected_[i].place;
+            const std::uint64_t next_end = next.offset + next.bytes;
+            const auto limit = place.offset + static_cast<std::uint64_t>(buffer_bytes_);
+            if (expected_[i].part != part || !next.stored || next.offset < until ||
+                next.offset - until > static_cast<std::uint64_t>(gap_bytes_max) ||
+                next_end > limit || next_end > file.size()) {
+                break;
+            }
+            until = next_end;
+        }
+        raw_part_ = -1;
+        if (raw_.size() < until - place.offset) {
+            raw_.resize(until - place.offset);
+        }
+        reader_.read(file, place.offset, {raw_.data(), until - place.offset});
+        raw_part_ = part;
+        raw_begin_ = place.offset;
+        raw_end_ = until;
+    }
+    return {raw_.data() + (place.offset - raw_begin_), place.bytes};
+}
+
+ArrayView ChunkFetch::fill_view(int part, const Coordinates& extent) const {
+    static constexpr std::byte zeros[16] = {};
+    const store::Chunked& layout = this->layout(part);
+    const DType dtype = input_.parts[static_cast<std::size_t>(part)]->dtype();
+    const bool has_fill = layout.fill.size() == size_of(dtype);
+    return {has_fill ? layout.fill.data() : zeros, dtype, extent, Coordinates(extent.size(), 0)};
+}
+
+ArrayView ChunkFetch::chunk(int part, const Coordinates& cell) {
+    if (part == cached_part_ && cell == cached_cell_) {
+        return cached_;
+    }
+    const store::Dataset& dataset = *input_.parts[static_cast<std::size_t>(part)];
+    const store::Chunked& layout = this->layout(part);
+    const store::ChunkPlace place = locate(part, cell);
+    if (!place.stored) {
+        return fill_view(part, layout.chunk);
+    }
+    auto decoder = decoders_.find(part);
+    if (decoder == decoders_.end()) {
+        decoder = decoders_.try_emplace(part, layout, dataset.dtype()).first;
+    }
+    cached_part_ = -1;
+    const auto elements =
+        decoder->second.decode(stored_bytes(part, place), place.filters_left_out,
+                               text("chunk ", cell, " of '", dataset.name(), "'"));
+    ++stats_.chunks_decoded;
+    cached_ = ArrayView(elements.data(), dataset.dtype(), layout.chunk);
+    cached_.swapped = layout.swapped;
+    cached_part_ = part;
+    cached_cell_ = cell;
+    return cached_;
+}
+
+ArrayView ChunkFetch::fetch(int part, const Region& inside, const Coordinates& stride) {
+    const Coordinates& extent = layout(part).chunk;
+    Coordinates first = inside.offset, last = inside.offset;
+    Region in_chunk = inside;
+    for (int axis = 0; axis < inside.ndim(); ++axis) {
+        first[axis] = inside.offset[axis] / extent[axis];
+        last[axis] = (inside.offset[axis] + inside.extent[axis] - 1) / extent[axis];
+        in_chunk.offset[axis] -= first[axis] * extent[axis];
+    }
+    const bool one = first == last;
+    const ArrayView all =
+        one ? subview(chunk(part, first), in_chunk) : gather(part, inside, first, last);
+    return every(all, stride);
+}
+
+ArrayView ChunkFetch::gather(int part, const Region& inside, const Coordinates& first,
+                             const Coordinates& last) {
+    const store::Chunked& layout = this->layout(part);
+    const DType dtype = input_.parts[static_cast<std::size_t>(part)]->dtype();
+    gathered_.resize(static_cast<std::size_t>(inside.volume()) * size_of(dtype));
+    const MutableArrayView to{gathered_.data(), dtype, inside.extent,
+                              contiguous_strides(inside.extent, size_of(dtype))};
+    Coordinates cell = first;
+    for (;;) {
+        Region of_chunk{cell, layout.chunk};
+        for (int axis = 0; axis < cell.size(); ++axis) {
+            of_chunk.offset[axis] *= layout.chunk[axis];
+        }
+        const Region common = *intersect(of_chunk, inside);
+        Region from = common, into = common;
+        for (int axis = 0; axis < cell.size(); ++axis) {
+            from.offset[axis] -= of_chunk.offset[axis];
+            into.offset[axis] -= inside.offset[axis];
+        }
+        ArrayView source = subview(chunk(part, cell), from);
+        std::byte turned[16];
+        if (!source.swapped && layout.swapped) {  // the fill value, among swapped neighbours
+            const std::size_t bytes = size_of(dtype), half = is_complex(dtype) ? bytes / 2 : bytes;
+            std::reverse_copy(source.data, source.data + half, turned);
+            std::reverse_copy(source.data + half, source.data + bytes, turned + half);
+            source.data = turned;
+        }
+        copy(source, subview(to, into));
+        int axis = cell.size() - 1;
+        for (; axis >= 0 && ++cell[axis] > last[axis]; --axis) {
+            cell[axis] = first[axis];
+        }
+        if (axis < 0) {
+            break;
+        }
+    }
+    ArrayView view = to;
+    view.swapped = layout.swapped;
+    return view;
+}
+
+}  // namespace fluvial::scan

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Chunks of one input: located, read in the order of the file, decoded once.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "fluvial/scan/read_ahead.hpp"
+#include "fluvial/scan/units.hpp"
+#include "fluvial/store/chunk_decoder.hpp"
+
+namespace fluvial::scan {
+
+/// Owned by one lane; one thread. Memory: the read buffer, a stored and a decoded chunk.
+class ChunkFetch {
+  public:
+    ChunkFetch(const Input& input, Index buffer_bytes, ReadAhead& reader, Stats& stats)
+        : input_(input), buffer_bytes_(buffer_bytes), reader_(reader), stats_(stats) {}
+
+    /// Sorts units, one a chunk, by where their chunks lie; neighbours are read in one go.
+    void expect(std::vector<Unit>& units);
+    /// The selected elements of `inside`, a region of the part, every stride-th along each axis. A
+    /// view into the decoded chunk, or a gathered copy when several chunks hold them.
+    ArrayView fetch(int part, const Region& inside, const Coordinates& stride);
+
+  private:
+    struct Expected {
+        int part = 0;
+        Coordinates cell;
+        store::ChunkPlace place;
+    };
+
+    const store::Chunked& layout(int part) const;
+    store::ChunkPlace locate(int part, const Coordinates& cell);
+    /// The whole chunk, as stored.
+    ArrayView chunk(int part, const Coordinates& cell);
+    std::span<const std::byte> stored_bytes(int part, const store::ChunkPlace& place);
+    ArrayView fill_view(int part, const Coordinates& extent) const;
+    ArrayView gather(int part, const Region& inside, const Coordinates& first,
+                     const Coordinates& last);
+
+    const Input& input_;
+    Index buffer_bytes_;
+    ReadAhead& reader_;
+    Stats& stats_;
+    std::map<int, store::ChunkDecoder> decoders_;  ///< by part
+    std::vector<Expected> expected_;               ///< in file order
+    std::size_t next_ = 0;                         ///< of expected_
+    std::vector<std::byte> raw_;                   ///< bytes raw_begin_… of raw_part_
+    int raw_part_ = -1;
+    std::uint64_t raw_begin_ = 0, raw_end_ = 0;
+    int cached_part_ = -1;  ///< what the decoder's result is of
+    Coordinates cached_cell_;
+    ArrayView cached_;
+    std::vector<std::byte> gathered_;
+};
+
+}  // namespace fluvial::scan

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/scan/decoding.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace fluvial::scan {
+namespace {
+
+/// The numbers of an attribute, each an int64 or a double; nothing for text.
+std::vector<std::variant<std::int64_t, double>> numbers_of(const Attribute& attribute) {
+    std::vector<std::variant<std::int64_t, double>> numbers;
+    if (const auto* integer = std::get_if<std::int64_t>(&attribute)) {
+        numbers.emplace_back(*integer);
+    } else if (const auto* real = std::get_if<double>(&attribute)) {
+        numbers.emplace_back(*real);
+    } else if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&attribute)) {
+        numbers.assign(integers->begin(), integers->end());
+    } else if (const auto* reals = std::get_if<std::vector<double>>(&attribute)) {
+        numbers.assign(reals->begin(), reals->end());
+    }
+    return numbers;
+}
+
+template <class T>
+StoredValue stored_value(T value) {
+    StoredValue stored;
+    stored.bytes.resize(sizeof(T));
+    std::memcpy(stored.bytes.data(), &value, sizeof(T));
+    return stored;
+}
+
+/// The number as an element of the dtype; none when the dtype cannot hold it. Unsigned dtypes take
+/// the negative numbers that have the same bits, as files of signed types with _Unsigned write
+/// them.
+template <class T>
+std::optional<StoredValue> element_of(std::variant<std::int64_t, double> number) {
+    if constexpr (std::is_floating_point_v<T>) {
+        const double value = std::visit([](auto v) { return static_cast<double>(v); }, number);
+        if (std::isfinite(value) && std::abs(value) > std::numeric_limits<T>::max()) {
+            return std::nullopt;
+        }
+        return stored_value(static_cast<T>(value));
+    } else if constexpr (std::is_integral_v<T>) {
+        if (const auto* real = std::get_if<double>(&number)) {
+            // 2^digits is exact in float64 where max() is not.
+            const double end = std::ldexp(1.0, std::numeric_limits<T>::digits);
+            const double begin = std::is_signed_v<T> ? -end : 0;
+            if (!(*real >= begin && *real < end) || *real != std::floor(*real)) {
+                return std::nullopt;
+            }
+            return stored_value(static_cast<T>(*real));
+        }
+        const std::int64_t value = std::get<std::int64_t>(number);
+        using Signed = std::make_signed_t<T>;
+        const bool same_bits =
+            std::is_unsigned_v<T> && value < 0 && value >= std::numeric_limits<Signed>::min();
+        if (!same_bits && !std::in_range<T>(value)) {
+            return std::nullopt;
+        }
+        return stored_value(static_cast<T>(value));
+    } else {
+        return std::nullopt;  // float16 and complex have no such attributes
+    }
+}
+
+std::optional<StoredValue> element_of(DType dtype, std::variant<std::int64_t, double> number) {
+    return dispatch(dtype, [&]<class T>() { return element_of<T>(number); });
+}
+
+/// Reads the attributes of one dataset and says what it cannot use.
+class Conventions {
+  public:
+    Conventions(const Attributes& attributes, DType dtype, const std::string& dataset,
+                std::vector<std::string>& warnings)
+        : attributes_(attributes), dtype_(dtype), dataset_(dataset), warnings_(warnings) {}
+
+    Decoding read() {
+        if (const auto found = attributes_.find("_Unsigned"); found != attributes_.end()) {
+            const auto* text = std::get_if<std::string>(&found->second);
+            decoding_.as_unsigned = text != nullptr && *text == "true" && is_signed_integer(dtype_);
+        }
+        dtype_ = decoding_.stored(dtype_);
+        decoding_.scale = real("scale_factor", 1);
+        decoding_.offset = real("add_offset", 0);
+        decoding_.packed = decoding_.scale != 1 || decoding_.offset != 0;
+        if (decoding_.packed && is_complex(dtype_)) {
+            warn("scale_factor", "complex data cannot be packed");
+            decoding_.packed = false;
+        }
+        for (const char* name : {"_FillValue", "missing_value"}) {
+            for (const auto number : numbers(name)) {
+                if (auto value = element_of(dtype_, number)) {
+                    decoding_.missing.push_back(std::move(*value));
+                } else {
+                    cannot_hold(name, number);
+                }
+            }
+        }
+        if (const auto range = numbers("valid_range"); range.size() == 2) {
+            bound("valid_range", range[0], false);
+            bound("valid_range", range[1], true);
+        } else if (!range.empty()) {
+            warn("valid_range", "it does not have two numbers");
+        }
+        for (const bool upper : {false, true}) {
+            const char* const name = upper ? "valid_max" : "valid_min";
+            if (const auto number = numbers(name); number.size() == 1) {
+                bound(name, number[0], upper);
+            } else if (!number.empty()) {
+                warn(name, "it does not have one number");
+            }
+        }
+        return decoding_;
+    }
+
+  private:
+    using Number = std::variant<std::int64_t, double>;
+
+    std::vector<Number> numbers(const char* name) {
+        const auto found = attributes_.find(name);
+        if (found == attributes_.end()) {
+            return {};
+        }
+        auto values = numbers_of(found->second);
+        if (values.empty()) {
+            warn(name, "it is not a number");
+        }
+        return values;
+    }
+
+    double real(const char* name, double fallback) {
+        const auto values = numbers(name);
+        if (values.empty()) {
+            return fallback;
+        }
+        const double value = std::visit([](auto v) { return static_cast<double>(v); }, values[0]);
+        const bool useless = !std::isfinite(value) || (value == 0 && fallback == 1);
+        if (values.size() != 1 || useless) {
+            warn(name, "it is not one finite number other than a factor of 0");
+            return fallback;
+        }
+        return value;
+    }
+
+    void bound(const char* name, Number number, bool upper) {
+        if (std::holds_alternative<double>(number) && is_integer(dtype_)) {
+            double value = std::get<double>(number);
+            bool up = upper;
+            if (decoding_.packed) {
+                value = (value - decoding_.offset) / decoding_.scale;
+                up = upper != (decoding_.scale < 0);
+            }
+            number = up ? std::floor(value) : std::ceil(value);
+            upper = up;
+        }
+        auto value = element_of(dtype_, number);
+        if (!value) {
+            cannot_hold(name, number);
+            return;
+        }
+        (upper ? decoding_.valid_max : decoding_.valid_min) = std::move(value);
+    }
+
+    void cannot_hold(const char* name, const Number& number) {
+        std::visit([&](auto v) { warn(name, text(v, " is not a value of ", name_of(dtype_))); },
+                   number);
+    }
+    void warn(const char* name, const std::string& why) {
+        warnings_.push_back(text("'", dataset_, "': ", name, " is ignored: ", why));
+    }
+
+    const Attributes& attributes_;
+    DType dtype_;
+    const std::string& dataset_;
+    std::vector<std::string>& warnings_;
+    Decoding decoding_;
+};
+
+}  // namespace
+
+DType Decoding::stored(DType dtype) const {
+    const bool changes = as_unsigned && is_signed_integer(dtype);
+    return changes ? static_cast<DType>(static_cast<int>(dtype) + 4) : dtype;
+}
+
+Decoding cf_decoding(const Attributes& attributes, DType dtype, const std::string& dataset,
+                     std::vector<std::string>& warnings) {
+    return Conventions(attributes, dtype, dataset, warnings).read();
+}
+
+}  // namespace fluvial::scan

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/scan/fetch.hpp"
+
+#include "fluvial/base/clock.hpp"
+
+namespace fluvial::scan {
+
+Fetch::Fetch(const Input& input, const Selection& selection, Index buffer_bytes,
+             Index read_ahead_bytes, Stats& stats)
+    : input_(input),
+      selection_(selection),
+      begins_(part_begins(input)),
+      reader_(read_ahead_bytes, stats),
+      chunks_(input, buffer_bytes, reader_, stats) {}
+
+void Fetch::expect(std::vector<Unit>& units) {
+    const auto chunked = [&](const Unit& unit) {
+        const auto& layout = input_.parts[static_cast<std::size_t>(unit.part)]->layout();
+        return std::holds_alternative<store::Chunked>(layout);
+    };
+    if (std::all_of(units.begin(), units.end(), chunked)) {
+        chunks_.expect(units);
+    }
+}
+
+ArrayView Fetch::fetch(const Unit& unit) {
+    const store::Dataset& dataset = *input_.parts[static_cast<std::size_t>(unit.part)];
+    Region inside = unit.box;  // coordinates of the part; without stride
+    for (int axis = 0; axis < inside.ndim(); ++axis) {
+        const Index stride = selection_.stride[axis];
+        inside.offset[axis] = selection_.start[axis] + unit.box.offset[axis] * stride;
+        inside.offset[axis] -= axis == 0 ? begins_[static_cast<std::size_t>(unit.part)] : 0;
+        inside.extent[axis] = (unit.box.extent[axis] - 1) * stride + 1;
+    }
+    if (const auto* layout = std::get_if<store::Affine>(&dataset.layout())) {
+        return affine(dataset, *layout, inside.offset, unit.box.extent);
+    }
+    if (std::holds_alternative<store::Chunked>(dataset.layout())) {
+        return chunks_.fetch(unit.part, inside, selection_.stride);
+    }
+    return by_library(dataset, inside);
+}
+
+ArrayView Fetch::affine(const store::Dataset& dataset, const store::Affine& layout,
+                        const Coordinates& first, const Coordinates& extent) {
+    const auto element = static_cast<Index>(size_of(dataset.dtype()));
+    const Coordinates step = byte_steps(layout, selection_.stride);
+    const Packing packing = pack(step, extent, element);
+    if (static_cast<Index>(buffer_.size()) < packing.buffer_bytes) {
+        buffer_.resize(static_cast<std::size_t>(packing.buffer_bytes));
+    }
+    std::uint64_t offset = layout.offset;
+    for (int axis = 0; axis < first.size(); ++axis) {
+        offset += static_cast<std::uint64_t>(first[axis] * layout.strides[axis]);
+    }
+    Coordinates at(packing.spans_axis, 0);
+    for (std::byte* to = buffer_.data();;) {
+        reader_.read(dataset.bytes(), offset, {to, static_cast<std::size_t>(packing.span_bytes)});
+        int axis = packing.spans_axis - 1;
+        for (; axis >= 0; --axis) {
+            offset += static_cast<std::uint64_t>(step[axis]);
+            to += packing.strides[axis];
+            if (++at[axis] < extent[axis]) {
+                break;
+            }
+            offset -= static_cast<std::uint64_t>(step[axis] * extent[axis]);
+            to -= packing.strides[axis] * extent[axis];
+            at[axis] = 0;
+        }
+        if (axis < 0) {
+            break;
+        }
+    }
+    ArrayView view(buffer_.data(), dataset.dtype(), extent, packing.strides);
+    view.swapped = layout.swapped;
+    return view;
+}
+
+ArrayView Fetch::by_library(const store::Dataset& dataset, const Region& inside) {
+    const std::size_t bytes = static_cast<std::size_t>(inside.volume()) * size_of(dataset.dtype());
+    if (buffer_.size() < bytes) {
+        buffer_.resize(bytes);
+    }
+    const MutableArrayView to{buffer_.data(), dataset.dtype(), inside.extent,
+                              contiguous_strides(inside.extent, size_of(dataset.dtype()))};
+    dataset.read(inside, to);
+    return every(to, selection_.stride);
+}
+
+}  // namespace fluvial::scan

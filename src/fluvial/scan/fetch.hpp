@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Brings boxes of one input from disk into memory: each byte once, in file order.
+#pragma once
+
+#include <vector>
+
+#include "fluvial/scan/chunk_fetch.hpp"
+#include "fluvial/scan/read_ahead.hpp"
+#include "fluvial/scan/units.hpp"
+
+namespace fluvial::scan {
+
+/// Owned by one lane; one thread.
+class Fetch {
+  public:
+    /// `input` and `stats` must outlive this object.
+    Fetch(const Input& input, const Selection& selection, Index buffer_bytes,
+          Index read_ahead_bytes, Stats& stats);
+    Fetch(const Fetch&) = delete;
+    Fetch& operator=(const Fetch&) = delete;
+
+    /// Announces the units that fetch() will be called for next, and puts them into the order of
+    /// the file. For the input that the grid was made of; others fetch what they are told.
+    void expect(std::vector<Unit>& units);
+    /// The elements of the unit's box, as stored (maybe swapped). Valid until the next call.
+    /// Blocking. Throws DamagedFile, SystemError.
+    ArrayView fetch(const Unit& unit);
+
+  private:
+    ArrayView affine(const store::Dataset& dataset, const store::Affine& layout,
+                     const Coordinates& first, const Coordinates& extent);
+    ArrayView by_library(const store::Dataset& dataset, const Region& inside);
+
+    const Input& input_;
+    Selection selection_;
+    std::vector<Index> begins_;
+    ReadAhead reader_;
+    ChunkFetch chunks_;
+    std::vector<std::byte> buffer_;
+};
+
+}  // namespace fluvial::scan

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/scan/lane.hpp"
+
+#include <algorithm>
+
+#include "fluvial/base/clock.hpp"
+
+namespace fluvial::scan {
+namespace {
+
+constexpr Index window_units = 64;  ///< that are put into file order together
+
+/// Where the elements of a box of `selection` lie, without stride.
+Region dataset_region(const Selection& selection, const Region& box) {
+    Region region = box;
+    for (int axis = 0; axis < box.ndim(); ++axis) {
+        region.offset[axis] = selection.start[axis] + box.offset[axis] * selection.stride[axis];
+        region.extent[axis] = (box.extent[axis] - 1) * selection.stride[axis] + 1;
+    }
+    return region;
+}
+
+}  // namespace
+
+Answer Work::new_answer(std::size_t question) const {
+    return Answer(sets, one_answer ? covered : questions[question].selection, over, groups);
+}
+
+Lane::Lane(const Work& work)
+    : work_(work),
+      prepare_(work.request, work.sets),
+      answers_(work.one_answer ? 1 : work.questions.size()) {
+    for (const Input& input : work.request.inputs) {
+        fetches_.push_back(std::make_unique<Fetch>(input, work.selection, work.buffer_bytes,
+                                                   work.read_ahead_bytes, stats_));
+    }
+}
+
+void Lane::run(Index begin, Index end, const std::atomic<bool>& stop, std::atomic<Index>& done) {
+    std::vector<Unit> units;
+    for (Index first = begin; first < end && !stop; first += window_units) {
+        const Index count = std::min(window_units, end - first);
+        units.clear();
+        for (Index i = 0; i < count; ++i) {
+            Unit unit = work_.grid.unit(first + i);
+            if (work_.questions.size() == 1 || trim(unit)) {
+                units.push_back(std::move(unit));
+            }
+        }
+        done += count - static_cast<Index>(units.size());
+        fetches_.front()->expect(units);
+        for (const Unit& unit : units) {
+            if (stop) {
+                return;
+            }
+            compute(unit);
+            ++done;
+        }
+    }
+}
+
+/// The part of a box of the grid that a question asks for, in the question's own index space. The
+/// grid's selection is the only question's, or has no stride.
+std::optional<Region> Lane::inside(const Question& question, const Region& box) const {
+    if (work_.questions.size() == 1) {
+        return box;
+    }
+    return selected_within(question.selection, dataset_region(work_.selection, box));
+}
+
+/// Cuts off what nobody asks for; false when nothing is left.
+bool Lane::trim(Unit& unit) const {
+    std::optional<Region> wanted;
+    for (const Question& question : work_.questions) {
+        const auto part = inside(question, unit.box);
+        if (!part) {
+            continue;
+        }
+        Region region = dataset_region(question.selection, *part);
+        for (int axis = 0; axis < region.ndim(); ++axis) {
+            region.offset[axis] -= work_.selection.start[axis];
+            if (wanted) {
+                const Index begin = std::min(region.offset[axis], wanted->offset[axis]);
+                const Index end = std::max(region.offset[axis] + region.extent[axis],
+                                           wanted->offset[axis] + wanted->extent[axis]);
+                region.offset[axis] = begin;
+                region.extent[axis] = end - begin;
+            }
+        }
+        wanted = region;
+    }
+    if (wanted) {
+        unit.box = *wanted;
+    }
+    return wanted.has_value();
+}
+
+void Lane::compute(const Unit& unit) {
+    const double read_before = stats_.read_s;
+    const std::int64_t begin = now_ns();
+    stored_.clear();
+    for (const auto& fetch : fetches_) {
+        stored_.push_back(fetch->fetch(unit));
+    }
+    const Region all = dataset_region(work_.selection, unit.box);
+    prepare_.run(stored_, work_.selection.is_dense() ? all : unit.box);
+    for (std::size_t q = 0; q < work_.questions.size(); ++q) {
+        const Question& question = work_.questions[q];
+        const auto part = inside(question, unit.box);
+        if (!part) {
+            continue;
+        }
+        auto& answer = answers_[work_.one_answer ? 0 : q];
+        if (!answer) {
+            answer.emplace(work_.new_answer(q));
+        }
+        stats_.elements += part->volume() * static_cast<Index>(stored_.size());
+        if (work_.questions.size() == 1) {
+            answer->absorb(question, *part, prepare_.values(), prepare_.masks());
+            continue;
+        }
+        Region local = dataset_region(question.selection, *part);
+        for (int axis = 0; axis < local.ndim(); ++axis) {
+            local.offset[axis] -= all.offset[axis];
+        }
+        prepare_.select(local, question.selection.stride);
+        answer->absorb(question, *part, prepare_.selected_values(), prepare_.selected_masks());
+    }
+    const double elapsed = static_cast<double>(now_ns() - begin) * 1e-9;
+    stats_.compute_s += elapsed - (stats_.read_s - read_before);
+}
+
+}  // namespace fluvial::scan

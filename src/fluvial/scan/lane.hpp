@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/// One thread's share of a scan: units one after the other, each read, decoded and absorbed while
+/// it is in the cache.
+#pragma once
+
+#include <atomic>
+#include <optional>
+#include <vector>
+
+#include "fluvial/scan/answer.hpp"
+#include "fluvial/scan/fetch.hpp"
+#include "fluvial/scan/prepare.hpp"
+
+namespace fluvial::scan {
+
+/// What all lanes of a rank read and none writes.
+struct Work {
+    const Request& request;
+    const UnitGrid& grid;
+    Selection selection;  ///< that the grid was made of
+    std::vector<Question> questions;
+    bool one_answer = true;  ///< to all questions together; else one each
+    Selection covered;       ///< of one answer
+    const std::vector<OperatorSet>& sets;
+    std::vector<int> over;
+    int groups = 1;
+    Index buffer_bytes = 0;
+    Index read_ahead_bytes = 0;
+
+    Answer new_answer(std::size_t question) const;
+};
+
+class Lane {
+  public:
+    explicit Lane(const Work& work);
+
+    /// Units [begin, end). Blocking; gives up early when `stop` becomes true. Counts every unit in
+    /// `done`. Throws what reading, operators and predicates throw.
+    void run(Index begin, Index end, const std::atomic<bool>& stop, std::atomic<Index>& done);
+
+    /// One, or one a question; none where no element has come.
+    std::vector<std::optional<Answer>>& answers() { return answers_; }
+    const Stats& stats() const { return stats_; }
+
+  private:
+    void compute(const Unit& unit);
+    bool trim(Unit& unit) const;
+    std::optional<Region> inside(const Question& question, const Region& box) const;
+
+    const Work& work_;
+    Stats stats_;
+    std::vector<std::unique_ptr<Fetch>> fetches_;  ///< one an input
+    Prepare prepare_;
+    std::vector<std::optional<Answer>> answers_;
+    std::vector<ArrayView> stored_;  ///< of the unit at hand
+};
+
+}  // namespace fluvial::scan

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/scan/plan.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <sched.h>
+
+#include "fluvial/mpi/agree.hpp"
+#include "fluvial/scan/answer.hpp"
+
+namespace fluvial::scan {
+namespace {
+
+constexpr Index buffer_default = 256 * 1024;  ///< stays in the second-level cache
+constexpr Index buffer_min = 4096;
+constexpr Index buffer_max = Index{1} << 30;
+constexpr int threads_max = 1024;
+
+Coordinates joined_shape(const Input& input) {
+    if (input.parts.empty()) {
+        throw InvalidArgument(
+            Problem{"an input of a scan is empty", "no dataset", "at least one", ""});
+    }
+    const store::Dataset& first = *input.parts.front();
+    Coordinates shape = first.shape();
+    for (std::size_t i = 1; i < input.parts.size(); ++i) {
+        const store::Dataset& part = *input.parts[i];
+        Coordinates same = part.shape();
+        const bool joins = !shape.empty() && same.size() == shape.size();
+        if (joins) {
+            same[0] = shape[0];
+        }
+        if (!joins || !(same == shape) || part.dtype() != first.dtype()) {
+            throw InvalidArgument(
+                Problem{text("cannot join '", part.name(), "' of '", part.bytes().path(), "'"),
+                        text(name_of(part.dtype()), part.shape()),
+                        text(name_of(first.dtype()), first.shape(),
+                             " but for the first axis, as in '", first.bytes().path(), "'"),
+                        ""});
+        }
+        shape[0] += part.shape()[0];
+    }
+    return shape;
+}
+
+Coordinates common_shape(const Request& request) {
+    if (request.inputs.empty() || request.entries.empty()) {
+        throw InvalidArgument(Problem{
+            "a scan has nothing to do",
+            text(request.inputs.size(), " datasets, ", request.entries.size(), " operators"),
+            "at least one of each", ""});
+    }
+    const Coordinates shape = joined_shape(request.inputs.front());
+    for (const Input& input : request.inputs) {
+        const std::string& name = input.parts.empty() ? "" : input.parts.front()->name();
+        if (!(joined_shape(input) == shape)) {
+            throw InvalidArgument(Problem{"the inputs of one scan differ in shape",
+                                          text("'", name, "' ", joined_shape(input)), text(shape),
+                                          ""});
+        }
+        if (part_begins(input) != part_begins(request.inputs.front())) {
+            throw InvalidArgument(Problem{"the inputs of one scan are cut into files differently",
+                                          text("'", name, "'"),
+                                          "files that hold the same part of every input", ""});
+        }
+    }
+    return shape;
+}
+
+void check_axis(int axis, const Selection& selection, std::size_t entries, const char* what) {
+    if (axis < 0 || axis >= selection.ndim()) {
+        throw InvalidArgument(Problem{text(what, ": no such axis"), text(axis),
+                                      text("0 to ", selection.ndim() - 1), ""});
+    }
+    if (static_cast<Index>(entries) != selection.count[axis]) {
+        throw InvalidArgument(
+            Problem{text(what, " do not fit the selection"), text(entries, " along axis ", axis),
+                    text(selection.count[axis]), "Give one for each selected index"});
+    }
+}
+
+/// This rank's part of the plan, as far as no other rank matters.
+void plan_alone(const Request& request, const Options& options, Plan& plan) {
+    const Coordinates shape = common_shape(request);
+    Question question{request.selection.value_or(select(whole(shape))), request.weights,
+                      request.groups};
+    const Selection& selection = question.selection;
+    if (selection.ndim() != shape.size()) {
+        throw InvalidArgument(Problem{"the selection has another number of axes than the data",
+                                      text(selection.ndim()), text(shape.size()), ""});
+    }
+    check_inside(selection, shape, "selection of a scan");
+    plan.sets = operator_sets(request);
+    std::set<std::string> names;
+    for (const auto& entry : request.entries) {
+        if (!names.insert(entry.name).second) {
+            throw InvalidArgument(Problem{"two results of the same name", "'" + entry.name + "'",
+                                          "unique names", ""});
+        }
+    }
+    plan.over = compute::make_domain(whole(selection.count), request.over, {}).over;
+    for (const AxisWeights& weights : request.weights) {
+        check_axis(weights.axis, selection, weights.factor.size(), "weights");
+    }
+    if (request.groups) {
+        check_axis(request.groups->axis, selection, request.groups->group.size(), "groups");
+        const auto [low, high] =
+            std::minmax_element(request.groups->group.begin(), request.groups->group.end());
+        plan.groups = request.groups->count;
+        if (plan.groups < 1 ||
+            (low != request.groups->group.end() && (*low < -1 || *high >= plan.groups))) {
+            throw InvalidArgument(Problem{"groups are out of range", text("count ", plan.groups),
+                                          "-1 to count - 1", ""});
+        }
+        if (!std::binary_search(plan.over.begin(), plan.over.end(), request.groups->axis)) {
+            throw InvalidArgument(Problem{"the axis of a grouping must be reduced",
+                                          text("axis ", request.groups->axis), "one of `over`",
+                                          "Add it to `over`"});
+        }
+    }
+    const auto range = [](const char* what, Index value, Index low, Index high) {
+        if (value != 0 && (value < low || value > high)) {
+            throw InvalidArgument(Problem{text(what, " is out of range"), text(value),
+                                          text(low, " to ", high, ", or 0: chosen"), ""});
+        }
+    };
+    range("threads", options.threads, 1, threads_max);
+    range("aggregators", options.aggregators, 1, Index{1} << 30);
+    range("buffer_bytes", options.buffer_bytes, buffer_min, buffer_max);
+    range("read_ahead_bytes", options.read_ahead_bytes, 0, buffer_max);
+    plan.buffer_bytes = options.buffer_bytes == 0 ? buffer_default : options.buffer_bytes;
+    // What the operators themselves refuse shows now, not on a thread later.
+    Answer(plan.sets, selection, plan.over, 1).finish();
+    plan.selection = selection;
+    plan.covered = selection;
+    plan.questions.push_back(std::move(question));
+}
+
+std::uint64_t fingerprint(const Request& request, const Plan& plan) {
+    ByteWriter out;
+    encode(out, plan.questions.front());
+    out.put_vector(plan.over);
+    for (const OperatorSet& set : plan.sets) {
+        out.put_vector(set.inputs);
+        for (const auto& entry : set.entries) {
+            out.put_string(entry.name);
+            out.put_string(entry.op->name());
+        }
+    }
+    for (const Input& input : request.inputs) {
+        for (const DatasetPtr& part : input.parts) {
+            out.put_string(part->name());
+        }
+    }
+    std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
+    for (const std::byte byte : out.view()) {
+        hash = (hash ^ static_cast<std::uint64_t>(byte)) * 1099511628211ULL;
+    }
+    return hash >> 2;  // a non-negative Index
+}
+
+void check_equal(const Request& request, const Plan& plan, const mpi::Comm& comm) {
+    const auto mine = static_cast<Index>(fingerprint(request, plan));
+    if (comm.min(mine) != comm.max(mine)) {
+        throw InvalidArgument(
+            Problem{"the ranks of a collective scan ask for different things", "other requests",
+                    "the same datasets, selection, operators and axes on every rank",
+                    "Use shuffle ToOne or ToAll where each rank has a selection of its own"});
+    }
+}
+
+/// Everybody's questions, and a selection without stride that covers them all.
+void gather_questions(const Options& options, const mpi::Comm& comm, Plan& plan) {
+    ByteWriter out;
+    encode(out, plan.questions.front());
+    const auto everybody = comm.allgather(out.view());
+    plan.questions.clear();
+    std::optional<Region> bounds;
+    for (const Bytes& bytes : everybody) {
+        ByteReader in(bytes);
+        plan.questions.push_back(decode_question(in));
+        plan.metadata_bytes += static_cast<Index>(bytes.size());
+        const Region region = plan.questions.back().selection.bounds();
+        if (region.empty()) {
+            continue;
+        }
+        if (!bounds) {
+            bounds = region;
+        }
+        for (int axis = 0; axis < region.ndim(); ++axis) {
+            const Index begin = std::min(bounds->offset[axis], region.offset[axis]);
+            const Index end = std::max(bounds->offset[axis] + bounds->extent[axis],
+                                       region.offset[axis] + region.extent[axis]);
+            bounds->offset[axis] = begin;
+            bounds->extent[axis] = end - begin;
+        }
+    }
+    const int ndim = plan.selection.ndim();
+    plan.selection = select(bounds.value_or(Region{Coordinates(ndim, 0), Coordinates(ndim, 0)}));
+    plan.covered = plan.selection;
+    if (options.shuffle == Options::Shuffle::ToOne) {
+        for (const Question& question : plan.questions) {
+            if (!question.selection.is_dense()) {
+                throw InvalidArgument(
+                    Problem{"selections that are parts of one reduction cannot have a stride",
+                            text(question.selection.stride), "1 along every axis",
+                            "Use shuffle Common with one strided selection, or ToAll"});
+            }
+            if ((question.groups ? question.groups->count : 1) != plan.groups) {
+                throw InvalidArgument(Problem{"the ranks have different numbers of groups",
+                                              text(question.groups ? question.groups->count : 1),
+                                              text(plan.groups), ""});
+            }
+        }
+    }
+}
+
+/// Cores that this rank may use, shared between the ranks that may use them too.
+int default_threads(int ranks_here) {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    const bool known = sched_getaffinity(0, sizeof cores, &cores) == 0;
+    return std::clamp((known ? CPU_COUNT(&cores) : 1) / ranks_here, 1, threads_max);
+}
+
+/// Position of this rank among all, when hosts are dealt in turn: the first n are n aggregators
+/// spread over as many hosts as there are.
+Index position_by_host(const mpi::Comm& comm) {
+    mpi::Comm host = comm.split_by_host();
+    const Index local = host.rank();
+    host.close();
+    ByteWriter out;
+    out.put(local);
+    const auto all = comm.allgather(out.view());
+    Index position = 0;
+    for (int rank = 0; rank < comm.size(); ++rank) {
+        const Index other = ByteReader(all[static_cast<std::size_t>(rank)]).get<Index>();
+        position += std::pair(other, rank) < std::pair(local, comm.rank());
+    }
+    return position;
+}
+
+}  // namespace
+
+Plan make_plan(const Request& request, const Options& options, const mpi::Comm& comm) {
+    Plan plan;
+    const bool alone = comm.size() == 1 || options.mode == Options::Mode::Independent;
+    if (alone) {
+        plan_alone(request, options, plan);
+        plan.threads = options.threads != 0
+                           ? options.threads
+                           : default_threads(comm.size() == 1 ? 1 : comm.ranks_on_this_host());
+        plan.lanes = plan.threads;
+        return plan;
+    }
+    mpi::agree(comm, [&] { plan_alone(request, options, plan); });
+    if (options.shuffle == Options::Shuffle::Common) {
+        check_equal(request, plan, comm);
+        plan.metadata_bytes = 2 * static_cast<Index>(sizeof(Index));
+    } else {
+        gather_questions(options, comm, plan);
+    }
+    plan.threads =
+        options.threads != 0 ? options.threads : default_threads(comm.ranks_on_this_host());
+    if (options.aggregators != 0 && options.aggregators < comm.size() &&
+        position_by_host(comm) >= options.aggregators) {
+        plan.threads = 0;
+    }
+    plan.lane_begin = comm.exscan_sum(plan.threads);
+    plan.lanes = comm.sum(plan.threads);
+    return plan;
+}
+
+}  // namespace fluvial::scan

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "fluvial/scan/request.hpp"
+
+namespace fluvial::scan {
+namespace {
+
+template <class T, class Holds>
+void ask(const ArrayView& view, std::span<std::uint8_t> mask, Holds holds) {
+    // Row by row; the innermost axis is a plain loop.
+    const int ndim = view.ndim();
+    const Index count = ndim == 0 ? 1 : view.extent[ndim - 1];
+    const Index step = ndim == 0 ? 0 : view.strides[ndim - 1];
+    Coordinates at(std::max(ndim - 1, 0), 0);
+    std::uint8_t* out = mask.data();
+    for (const std::byte* row = view.data;;) {
+        for (Index i = 0; i < count; ++i) {
+            T value;
+            std::memcpy(&value, row + i * step, sizeof(T));
+            out[i] &= static_cast<std::uint8_t>(holds(value));
+        }
+        out += count;
+        int axis = ndim - 2;
+        for (; axis >= 0; --axis) {
+            row += view.strides[axis];
+            if (++at[axis] < view.extent[axis]) {
+                break;
+            }
+            row -= at[axis] * view.strides[axis];
+            at[axis] = 0;
+        }
+        if (axis < 0) {
+            return;
+        }
+    }
+}
+
+template <class T>
+void compare_elements(const ArrayView& view, Comparison comparison, double bound,
+                      std::span<std::uint8_t> mask) {
+    switch (comparison) {
+        case Comparison::Less:
+            return ask<T>(view, mask, [=](T v) { return static_cast<double>(v) < bound; });
+        case Comparison::LessEqual:
+            return ask<T>(view, mask, [=](T v) { return static_cast<double>(v) <= bound; });
+        case Comparison::Greater:
+            return ask<T>(view, mask, [=](T v) { return static_cast<double>(v) > bound; });
+        case Comparison::GreaterEqual:
+            return ask<T>(view, mask, [=](T v) { return static_cast<double>(v) >= bound; });
+        case Comparison::Equal:
+            return ask<T>(view, mask, [=](T v) { return static_cast<double>(v) == bound; });
+        case Comparison::NotEqual:
+            return ask<T>(view, mask, [=](T v) {
+                const auto value = static_cast<double>(v);
+                return value != bound && value == value;  // NaN compares false
+            });
+    }
+}
+
+}  // namespace
+
+Predicate compare(int input, Comparison comparison, double bound) {
+    return [=](std::span<const ArrayView> inputs, const Region&, std::span<std::uint8_t> mask) {
+        if (input < 0 || input >= static_cast<int>(inputs.size())) {
+            throw InvalidArgument(Problem{"a comparison reads a dataset that is not there",
+                                          text("number ", input), text("0 to ", inputs.size() - 1),
+                                          ""});
+        }
+        const ArrayView& view = inputs[static_cast<std::size_t>(input)];
+        dispatch(view.dtype, [&]<class T>() {
+            if constexpr (std::is_arithmetic_v<T>) {
+                compare_elements<T>(view, comparison, bound, mask);
+            } else {
+                throw InvalidArgument(Problem{"cannot compare elements with a number",
+                                              std::string(name_of(view.dtype)),
+                                              "integers, float32, float64", ""});
+            }
+        });
+    };
+}
+
+}  // namespace fluvial::scan

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/scan/question.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace fluvial::scan {
+namespace {
+
+void put(ByteWriter& out, const Coordinates& coordinates) {
+    out.put_vector(std::vector<Index>(coordinates.begin(), coordinates.end()));
+}
+
+Coordinates get(ByteReader& in) {
+    return Coordinates(std::span<const Index>(in.get_vector<Index>()));
+}
+
+}  // namespace
+
+void encode(ByteWriter& out, const Question& question) {
+    put(out, question.selection.start);
+    put(out, question.selection.count);
+    put(out, question.selection.stride);
+    out.put<std::uint64_t>(question.weights.size());
+    for (const AxisWeights& weights : question.weights) {
+        out.put(weights.axis);
+        out.put_vector(weights.factor);
+    }
+    out.put<std::uint8_t>(question.groups.has_value());
+    if (question.groups) {
+        out.put(question.groups->axis);
+        out.put(question.groups->count);
+        out.put_vector(question.groups->group);
+    }
+}
+
+Question decode_question(ByteReader& in) {
+    Question question;
+    question.selection.start = get(in);
+    question.selection.count = get(in);
+    question.selection.stride = get(in);
+    const auto weights = in.get<std::uint64_t>();
+    for (std::uint64_t i = 0; i < weights; ++i) {
+        const int axis = in.get<int>();
+        question.weights.push_back({axis, in.get_vector<double>()});
+    }
+    if (in.get<std::uint8_t>() != 0) {
+        Grouping groups;
+        groups.axis = in.get<int>();
+        groups.count = in.get<int>();
+        groups.group = in.get_vector<int>();
+        question.groups = std::move(groups);
+    }
+    return question;
+}
+
+std::vector<OperatorSet> operator_sets(const Request& request) {
+    const int available = static_cast<int>(request.inputs.size());
+    std::vector<OperatorSet> sets;
+    for (const compute::Reduction::Entry& entry : request.entries) {
+        std::vector<int> inputs = entry.inputs;
+        if (inputs.empty()) {
+            inputs.resize(static_cast<std::size_t>(entry.op->inputs()));
+            std::iota(inputs.begin(), inputs.end(), 0);
+        }
+        for (const int input : inputs) {
+            if (input < 0 || input >= available) {
+                throw InvalidArgument(
+                    Problem{text("'", entry.name, "' reads a dataset that is not there"),
+                            text("number ", input), text("0 to ", available - 1),
+                            text(entry.op->name(), " takes ", entry.op->inputs())});
+            }
+        }
+        auto found = std::find_if(sets.begin(), sets.end(),
+                                  [&](const OperatorSet& set) { return set.inputs == inputs; });
+        if (found == sets.end()) {
+            sets.push_back({inputs, {}, {}});
+            found = sets.end() - 1;
+            for (const int input : inputs) {
+                const Input& data = request.inputs[static_cast<std::size_t>(input)];
+                found->dtypes.push_back(data.decoding.decoded(data.parts.front()->dtype()));
+            }
+        }
+        std::vector<int> within(inputs.size());
+        std::iota(within.begin(), within.end(), 0);
+        found->entries.push_back({entry.name, entry.op, std::move(within)});
+    }
+    return sets;
+}
+
+}  // namespace fluvial::scan

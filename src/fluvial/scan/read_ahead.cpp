@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/scan/read_ahead.hpp"
+
+#include <algorithm>
+
+#include "fluvial/base/clock.hpp"
+
+namespace fluvial::scan {
+namespace {
+
+constexpr double disk_ns_per_byte = 0.5;    ///< slower than 2 GB/s: not from the page cache
+constexpr Index telling_bytes = 32 * 1024;  ///< shorter reads say nothing about speed
+
+}  // namespace
+
+void ReadAhead::read(const store::InputFile& file, std::uint64_t offset, std::span<std::byte> to) {
+    const std::int64_t begin = now_ns();
+    file.read(offset, to);
+    const std::int64_t elapsed = now_ns() - begin;
+    stats_.read_s += static_cast<double>(elapsed) * 1e-9;
+    stats_.bytes_read += static_cast<Index>(to.size());
+    ++stats_.reads;
+    const auto bytes = static_cast<Index>(to.size());
+    const bool slow = bytes >= telling_bytes &&
+                      static_cast<double>(elapsed) > disk_ns_per_byte * static_cast<double>(bytes);
+    if (bytes_ahead_ == 0 || (!slow && file_ != &file)) {
+        return;
+    }
+    const std::uint64_t end = offset + to.size();
+    const auto ahead = static_cast<std::uint64_t>(bytes_ahead_);
+    if (file_ != &file || end < asked_until_ - std::min(asked_until_, 2 * ahead)) {
+        asked_until_ = end;
+    }
+    file_ = &file;
+    if (asked_until_ < end + ahead / 2) {  // half a window is left: ask for the next half
+        const std::uint64_t from = std::max(asked_until_, end);
+        const std::uint64_t until = std::min(end + ahead, file.size());
+        if (from < until) {
+            file.will_need(from, until - from);
+        }
+        asked_until_ = std::max(until, asked_until_);
+    }
+}
+
+}  // namespace fluvial::scan

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/scan/scan.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "fluvial/base/clock.hpp"
+#include "fluvial/base/interrupt.hpp"
+#include "fluvial/mpi/agree.hpp"
+#include "fluvial/scan/exchange.hpp"
+#include "fluvial/scan/plan.hpp"
+
+namespace fluvial::scan {
+
+/// Lanes run on threads of their own and touch neither MPI nor each other; the thread that owns the
+/// Scan does all communication.
+struct Scan::State {
+    State(Request wanted, Options chosen, const mpi::Comm& user)
+        : request(std::move(wanted)),
+          options(chosen),
+          begin_ns(now_ns()),
+          plan(make_plan(request, options, user)),
+          collective(user.size() > 1 && options.mode == Options::Mode::Collective),
+          comm(collective ? mpi::Comm::duplicate(user.handle()) : mpi::Comm()),
+          grid(request.inputs.front(), plan.selection, plan.buffer_bytes),
+          work{request,
+               grid,
+               plan.selection,
+               plan.questions,
+               plan.questions.size() == 1 || options.shuffle != Options::Shuffle::ToAll,
+               plan.covered,
+               plan.sets,
+               plan.over,
+               plan.groups,
+               plan.buffer_bytes,
+               options.read_ahead_bytes} {
+        const Index units = grid.size();
+        const auto share = [&](Index lane) {
+            return plan.lanes == 0 ? 0
+                                   : units / plan.lanes * lane + std::min(lane, units % plan.lanes);
+        };
+        for (Index lane = plan.lane_begin; lane < plan.lane_begin + plan.threads; ++lane) {
+            lanes.push_back(std::make_unique<Lane>(work));
+            shares.emplace_back(share(lane), share(lane + 1));
+            units_here += shares.back().second - shares.back().first;
+        }
+    }
+
+    ~State() {
+        stop = true;
+        join();
+    }
+
+    void start() {
+        if (started) {
+            return;
+        }
+        started = true;
+        running = static_cast<int>(lanes.size());
+        for (std::size_t i = 0; i < lanes.size(); ++i) {
+            threads.emplace_back([this, i] { run_lane(i); });
+        }
+    }
+
+    void run_lane(std::size_t i) {
+        try {
+            lanes[i]->run(shares[i].first, shares[i].second, stop, done);
+        } catch (...) {
+            const std::lock_guard lock(mutex);
+            if (!failure) {
+                failure = std::current_exception();
+            }
+            stop = true;
+        }
+        const std::lock_guard lock(mutex);
+        if (--running == 0) {
+            finished.notify_all();
+        }
+    }
+
+    bool lanes_finished() {
+        const std::lock_guard lock(mutex);
+        return started && running == 0;
+    }
+
+    void wait_for_lanes() {
+        start();
+        std::unique_lock lock(mutex);
+        while (running > 0) {
+            finished.wait_for(lock, std::chrono::milliseconds(50));
+            lock.unlock();
+            try {
+                check_interrupt();
+            } catch (...) {
+                lock.lock();
+                failure = std::current_exception();
+                stop = true;
+                continue;
+            }
+            lock.lock();
+        }
+        lock.unlock();
+        join();
+    }
+
+    void join() {
+        for (std::thread& thread : threads) {
+            if (thread.joinable()) {
+                thread.join();
+            }
+        }
+    }
+
+    Outcome collect() {
+        wait_for_lanes();
+        const std::int64_t merge_begin = now_ns();
+        Outcome outcome;
+        std::vector<std::optional<Answer>> mine;
+        const auto here = [&] { mine = merge_lanes(outcome.stats); };
+        if (collective) {
+            mpi::agree(comm, here);
+        } else {
+            here();
+        }
+        outcome.stats.metadata_bytes = plan.metadata_bytes;
+        if (!collective) {
+            outcome.groups = (mine[0] ? std::move(*mine[0]) : work.new_answer(0)).finish();
+        } else if (work.one_answer) {
+            outcome.groups = merge_to_one(work, std::move(mine[0]), comm, outcome.stats).finish();
+        } else {
+            outcome.groups = merge_to_all(work, std::move(mine), comm, outcome.stats).finish();
+        }
+        outcome.stats.merge_s = static_cast<double>(now_ns() - merge_begin) * 1e-9;
+        outcome.stats.total_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
+        return outcome;
+    }
+
+    /// Throws what a lane threw.
+    std::vector<std::optional<Answer>> merge_lanes(Stats& stats) {
+        if (failure) {
+            std::rethrow_exception(failure);
+        }
+        std::vector<std::optional<Answer>> mine(work.one_answer ? 1 : work.questions.size());
+        for (const auto& lane : lanes) {
+            for (std::size_t i = 0; i < mine.size(); ++i) {
+                auto& answer = lane->answers()[i];
+                if (answer && mine[i]) {
+                    mine[i]->merge(*answer);
+                } else if (answer) {
+                    mine[i] = std::move(answer);
+                }
+            }
+            add(stats, lane->stats());
+        }
+        return mine;
+    }
+
+    static void add(Stats& sum, const Stats& lane) {
+        sum.bytes_read += lane.bytes_read;
+        sum.reads += lane.reads;
+        sum.elements += lane.elements;
+        sum.chunks_decoded += lane.chunks_decoded;
+        sum.read_s += lane.read_s;
+        sum.compute_s += lane.compute_s;
+    }
+
+    Request request;
+    Options options;
+    std::int64_t begin_ns;
+    Plan plan;
+    bool collective;
+    mpi::Comm comm;
+    UnitGrid grid;
+    Work work;
+    std::vector<std::unique_ptr<Lane>> lanes;
+    std::vector<std::pair<Index, Index>> shares;  ///< units of each lane
+    Index units_here = 0;
+    std::vector<std::thread> threads;
+    std::atomic<bool> stop = false;
+    std::atomic<Index> done = 0;
+    std::mutex mutex;  ///< of what follows
+    std::condition_variable finished;
+    int running = 0;
+    std::exception_ptr failure;
+    bool started = false;  ///< the owner's, as the next one
+    bool all_finished = false;
+};
+
+Scan::Scan(Request request, Options options, const mpi::Comm& comm)
+    : state_(std::make_unique<State>(std::move(request), options, comm)) {}
+Scan::Scan(Scan&&) noexcept = default;
+Scan::~Scan() = default;
+
+void Scan::start() {
+    state_->start();
+}
+
+bool Scan::test() {
+    State& state = *state_;
+    if (!state.lanes_finished()) {
+        return false;
+    }
+    if (!state.collective || state.all_finished) {
+        return true;
+    }
+    try {
+        state.comm.barrier(Deadline(0));
+    } catch (const TimedOut&) {
+        return false;  // the next call goes on with the same barrier
+    }
+    state.all_finished = true;
+    return true;
+}
+
+double Scan::progress() const {
+    const State& state = *state_;
+    return state.units_here == 0
+               ? 1.0
+               : static_cast<double>(state.done) / static_cast<double>(state.units_here);
+}
+
+Outcome Scan::wait() {
+    State& state = *state_;
+    state.wait_for_lanes();
+    if (state.collective && !state.all_finished) {
+        state.comm.barrier();  // the one that test() may have begun on any rank
+        state.all_finished = true;
+    }
+    try {
+        Outcome outcome = state.collect();
+        state.comm.close();
+        return outcome;
+    } catch (...) {
+        state.comm.close();  // what is thrown in collect() is thrown on all ranks
+        throw;
+    }
+}
+
+Outcome run(Request request, const Options& options, const mpi::Comm& comm) {
+    Scan scan(std::move(request), options, comm);
+    scan.start();
+    return scan.wait();
+}
+
+}  // namespace fluvial::scan

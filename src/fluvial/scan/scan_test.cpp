@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/scan/scan.hpp"
+
+#include <cmath>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/compute/registry.hpp"
+#include "fluvial/scan/scan_fixture.hpp"
+
+using namespace fluvial;
+using namespace fluvial::scan;
+using compute::make_operator;
+
+namespace {
+
+/// The same on every rank.
+struct World {
+    mpi::Comm comm = mpi::Comm::duplicate(MPI_COMM_WORLD);
+    std::mt19937_64 random;
+    Index seed;
+
+    World() {
+        seed = comm.max(static_cast<Index>(std::random_device()()));
+        random.seed(static_cast<std::uint64_t>(seed));
+    }
+    ~World() { comm.close(); }
+};
+
+std::vector<compute::Reduction::Entry> some_operators() {
+    return {{"sum", make_operator("sum"), {}},
+            {"min", make_operator("min"), {}},
+            {"count", make_operator("count"), {}},
+            {"argmax", make_operator("argmax"), {}}};
+}
+
+/// What the operators make of the selected elements when they are all in memory. Coordinates stay
+/// in the selection's own index space where it has a stride.
+std::map<std::string, compute::Result> in_memory(const Elements& elements,
+                                                 const Selection& selection,
+                                                 const std::vector<int>& over,
+                                                 const std::vector<std::uint8_t>* mask = nullptr,
+                                                 const std::vector<double>* weights = nullptr) {
+    const Region region = selection.is_dense() ? selection.bounds() : whole(selection.count);
+    compute::Reduction reduction(some_operators(),
+                                 compute::make_domain(region, over, {DType::Float64}));
+    const std::vector<double> values = selected(elements, selection);
+    const ArrayView view(values.data(), DType::Float64, selection.count);
+    ArrayView mask_view, weight_view;
+    compute::Piece piece{{&view, 1}, region, nullptr, nullptr};
+    if (mask != nullptr) {
+        mask_view = ArrayView(mask->data(), DType::UInt8, selection.count);
+        piece.mask = &mask_view;
+    }
+    if (weights != nullptr) {
+        weight_view = ArrayView(weights->data(), DType::Float64, selection.count);
+        piece.weights = &weight_view;
+    }
+    reduction.absorb(piece);
+    auto results = reduction.finish();
+    if (!selection.is_dense()) {
+        compute::Array& coordinates = results.at("argmax").at("coordinates");
+        const auto ndim = static_cast<std::size_t>(selection.ndim());
+        for (std::size_t i = 0; i < coordinates.bytes.size() / sizeof(Index); ++i) {
+            Index& at = coordinates.as<Index>()[i];
+            const int axis = static_cast<int>(i % ndim);
+            at = at < 0 ? at : selection.start[axis] + at * selection.stride[axis];
+        }
+    }
+    return results;
+}
+
+void check_equal(const std::map<std::string, compute::Result>& a,
+                 const std::map<std::string, compute::Result>& b) {
+    REQUIRE(a.size() == b.size());
+    for (const auto& [name, result] : a) {
+        for (const auto& [part, array] : result) {
+            CAPTURE(name);
+            CAPTURE(part);
+            const compute::Array& other = b.at(name).at(part);
+            CHECK(array.shape == other.shape);
+            CHECK(array.bytes == other.bytes);
+        }
+    }
+}
+
+std::vector<int> random_over(int ndim, std::mt19937_64& random) {
+    std::vector<int> over;
+    for (int axis = 0; axis < ndim; ++axis) {
+        if (random() % 2 == 0) {
+            over.push_back(axis);
+        }
+    }
+    return over;
+}
+
+Options random_options(std::mt19937_64& random) {
+    Options options;
+    options.threads = static_cast<int>(random() % 4);
+    options.buffer_bytes = 4096 << (random() % 3);
+    options.aggregators = static_cast<int>(random() % 3);
+    options.read_ahead_bytes = random() % 2 == 0 ? 0 : 1 << 16;
+    return options;
+}
+
+Coordinates some_shape(std::mt19937_64& random) {
+    return random_extent(random() % 2 == 0 ? Coordinates{9, 13, 7, 11} : Coordinates{40, 120},
+                         random);
+}
+
+}  // namespace
+
+TEST_CASE("a common scan finds what the operators find in memory") {
+    World world;
+    CAPTURE(world.seed);
+    for (int round = 0; round < 40; ++round) {
+        CAPTURE(round);
+        const Elements elements = random_elements(some_shape(world.random), world.random);
+        const Selection selection = random_selection(elements.shape, world.random);
+        const std::vector<int> over = random_over(elements.shape.size(), world.random);
+        const Options options = random_options(world.random);
+        const DatasetPtr data = random_dataset(elements, world.random);
+        const Outcome outcome = run({{{{data}, {}}}, selection, some_operators(), over, {}, {}, {}},
+                                    options, world.comm);
+        REQUIRE(outcome.groups.size() == 1);
+        check_equal(outcome.groups[0], in_memory(elements, selection, over));
+        CHECK(world.comm.sum(outcome.stats.elements) == volume_of(selection.count));
+    }
+}
+
+TEST_CASE("every byte is read once in the job, and only partial results travel") {
+    World world;
+    const Elements elements = random_elements({50, 40, 30}, world.random);
+    for (const bool chunked : {false, true}) {
+        const DatasetPtr data =
+            chunked ? chunked_dataset(elements, {7, 9, 30}, true, 5000, world.random)
+                    : affine_dataset(elements, true, 16, 0);
+        Options options;
+        options.buffer_bytes = 8192;
+        const Outcome outcome =
+            run({{{{data}, {}}}, {}, some_operators(), {}, {}, {}, {}}, options, world.comm);
+        const Index read = world.comm.sum(outcome.stats.bytes_read);
+        if (chunked) {  // and the gaps between chunks
+            CHECK(read <= static_cast<Index>(data->bytes().size()));
+        } else {
+            CHECK(read == static_cast<Index>(elements.values.size() * sizeof(double)));
+        }
+        CHECK(world.comm.sum(outcome.stats.bytes_sent) < 1000 * world.comm.size());
+    }
+}
+
+TEST_CASE("ranks with selections of their own: to all, and to one") {
+    World world;
+    CAPTURE(world.seed);
+    for (int round = 0; round < 20; ++round) {
+        CAPTURE(round);
+        const Elements elements = random_elements(some_shape(world.random), world.random);
+        std::vector<Selection> selections;
+        for (int rank = 0; rank < world.comm.size(); ++rank) {
+            selections.push_back(random_selection(elements.shape, world.random));
+        }
+        const Selection& mine = selections[static_cast<std::size_t>(world.comm.rank())];
+        const std::vector<int> over = random_over(elements.shape.size(), world.random);
+        Options options = random_options(world.random);
+        const DatasetPtr data = random_dataset(elements, world.random);
+        options.shuffle = Options::Shuffle::ToAll;
+        const Request request{{{{data}, {}}}, mine, some_operators(), over, {}, {}, {}};
+        check_equal(run(request, options, world.comm).groups[0], in_memory(elements, mine, over));
+        options.mode = Options::Mode::Independent;
+        check_equal(run(request, options, world.comm).groups[0], in_memory(elements, mine, over));
+    }
+    const Elements elements = random_elements({30, 20}, world.random);
+    const DatasetPtr data = affine_dataset(elements, false, 0, 0);
+    Options options;
+    options.shuffle = Options::Shuffle::ToOne;
+    const Region part = split(whole(elements.shape), world.comm.size(),
+                              0)[static_cast<std::size_t>(world.comm.rank())];
+    const std::vector<int> over{1};
+    check_equal(
+        run({{{{data}, {}}}, select(part), some_operators(), over, {}, {}, {}}, options, world.comm)
+            .groups[0],
+        in_memory(elements, select(whole(elements.shape)), over));
+    // Everybody asks for everything: each element counts once a rank.
+    const Outcome times =
+        run({{{{data}, {}}}, {}, some_operators(), {}, {}, {}, {}}, options, world.comm);
+    CHECK(*times.groups[0].at("count").at("value").as<Index>() == 600 * world.comm.size());
+}
+
+TEST_CASE("weights, groups, predicates and missing values") {
+    World world;
+    CAPTURE(world.seed);
+    const Elements elements = random_elements({12, 10, 14}, world.random);
+    const DatasetPtr data = affine_dataset(elements, true, 8, 5000);
+    const Selection all = select(whole(elements.shape));
+    std::vector<double> along_0, along_2, both;
+    for (int i = 0; i < 14; ++i) {
+        along_0.push_back(1 + i % 3);
+        along_2.push_back(i % 5);
+    }
+    along_0.resize(12);
+    std::vector<std::uint8_t> positive, kept;
+    Decoding decoding;
+    for (const double missing : {3.0, -4.0, 5.0}) {
+        StoredValue value{std::vector<std::byte>(sizeof missing)};
+        std::memcpy(value.bytes.data(), &missing, sizeof missing);
+        decoding.missing.push_back(value);
+    }
+    for (std::size_t i = 0; i < elements.values.size(); ++i) {
+        const double v = elements.values[i];
+        both.push_back(along_0[i / 140] * along_2[i % 14]);
+        positive.push_back(v > 0);
+        kept.push_back(v > 0 && v != 3 && v != 5);
+    }
+    Options options;
+    options.buffer_bytes = 4096;
+    const Request weighted{
+        {{{data}, {}}}, all, some_operators(), {0, 2}, {{0, along_0}, {2, along_2}}, {}, {}};
+    check_equal(run(weighted, options, world.comm).groups[0],
+                in_memory(elements, all, {0, 2}, nullptr, &both));
+    Request masked{
+        {{{data}, {}}}, all, some_operators(), {1}, {}, {compare(0, Comparison::Greater, 0)}, {}};
+    check_equal(run(masked, options, world.comm).groups[0],
+                in_memory(elements, all, {1}, &positive));
+    masked.inputs[0].decoding = decoding;
+    check_equal(run(masked, options, world.comm).groups[0], in_memory(elements, all, {1}, &kept));
+    Grouping groups{0, {0, 1, 2, 0, 1, 2, -1, 1, 1, 0, 0, -1}, 4};
+    const Outcome grouped =
+        run({{{{data}, {}}}, all, some_operators(), {0, 1}, {}, {}, groups}, options, world.comm);
+    REQUIRE(grouped.groups.size() == 4);
+    for (int group = 0; group < 4; ++group) {
+        std::vector<std::uint8_t> mask;
+        for (std::size_t i = 0; i < elements.values.size(); ++i) {
+            mask.push_back(groups.group[i / 140] == group);
+        }
+        check_equal(grouped.groups[static_cast<std::size_t>(group)],
+                    in_memory(elements, all, {0, 1}, &mask));
+    }
+}
+
+TEST_CASE("packed integers are scaled, and only what is missing in an input leaves it out") {
+    World world;
+    std::vector<std::int16_t> stored{1, 2, -9, 4, 5, 6};
+    struct Shorts final : store::Dataset {
+        explicit Shorts(const std::vector<std::int16_t>& values)
+            : Dataset({"s", DType::Int16, {6}, {}, {}}, store::Affine{0, {2}, false}),
+              scratch([&] {
+                  const auto* const from = reinterpret_cast<const std::byte*>(values.data());
+                  return std::vector<std::byte>(from, from + 12);
+              }()),
+              file(scratch.path()) {}
+        const store::InputFile& bytes() const override { return file; }
+        ScratchFile scratch;
+        store::InputFile file;
+    };
+    std::vector<std::string> warnings;
+    const Decoding decoding =
+        cf_decoding({{"_FillValue", std::int64_t{-9}}, {"scale_factor", 0.5}, {"add_offset", 10.0}},
+                    DType::Int16, "s", warnings);
+    const auto packed = std::make_shared<Shorts>(stored);
+    const auto plain = std::make_shared<Shorts>(std::vector<std::int16_t>{7, 7, 7, 7, 7, 7});
+    const Outcome outcome =
+        run({{{{packed}, decoding}, {{plain}, {}}},
+             {},
+             {{"mean", make_operator("mean"), {0}}, {"other", make_operator("sum"), {1}}},
+             {},
+             {},
+             {},
+             {}},
+            {}, world.comm);
+    CHECK(*outcome.groups[0].at("mean").at("value").as<double>() == 10 + 0.5 * 18 / 5);
+    CHECK(*outcome.groups[0].at("other").at("value").as<Index>() == 42);
+}
+
+TEST_CASE("a scan runs beside the application") {
+    World world;
+    const Elements elements = random_elements({60, 50, 20}, world.random);
+    const DatasetPtr data = affine_dataset(elements, false, 0, 0);
+    Options options;
+    options.buffer_bytes = 4096;
+    Scan scan({{{{data}, {}}}, {}, some_operators(), {}, {}, {}, {}}, options, world.comm);
+    CHECK(!scan.test());  // it has not been started
+    CHECK(scan.progress() == 0);
+    scan.start();
+    while (!scan.test()) {
+        std::this_thread::yield();
+    }
+    CHECK(scan.progress() == 1);
+    check_equal(scan.wait().groups[0], in_memory(elements, select(whole(elements.shape)), {}));
+}
+
+TEST_CASE("what fails on one rank fails on all") {
+    World world;
+    const Elements elements = random_elements({64, 64}, world.random);
+    // The data of the last rank's file ends in the middle.
+    std::vector<std::byte> bytes(64 * 64 * 8);
+    if (world.comm.rank() == world.comm.size() - 1) {
+        bytes.resize(5000);
+    }
+    const auto data =
+        std::make_shared<MadeDataset>(elements, store::Affine{0, {512, 8}, false}, bytes);
+    Options options;
+    options.buffer_bytes = 4096;
+    CHECK_THROWS_AS(
+        run({{{{data}, {}}}, {}, some_operators(), {}, {}, {}, {}}, options, world.comm),
+        DamagedFile);
+    const auto fine = affine_dataset(elements, false, 0, 0);
+    const std::vector<int> over{world.comm.rank() == 0 ? 7 : 0};
+    CHECK_THROWS_AS(
+        run({{{{fine}, {}}}, {}, some_operators(), over, {}, {}, {}}, options, world.comm),
+        InvalidArgument);
+    if (world.comm.size() > 1) {
+        const Selection mine = select({{world.comm.rank(), 0}, {1, 64}});
+        CHECK_THROWS_WITH_AS(
+            run({{{{fine}, {}}}, mine, some_operators(), {}, {}, {}, {}}, options, world.comm),
+            doctest::Contains("ask for different things"), InvalidArgument);
+    }
+    // The communicator is as good as before.
+    CHECK(world.comm.sum(1) == world.comm.size());
+}
+
+TEST_CASE("bad requests name the value, what is allowed and the remedy") {
+    const mpi::Comm serial;
+    std::mt19937_64 random(1);
+    const Elements elements = random_elements({4, 5}, random);
+    const DatasetPtr data = affine_dataset(elements, false, 0, 0);
+    const auto refused = [&](Request request, Options options = {}) {
+        try {
+            run(std::move(request), options, serial);
+        } catch (const InvalidArgument& error) {
+            return std::string(error.what());
+        }
+        return std::string("accepted");
+    };
+    const Request good{{{{data}, {}}}, {}, some_operators(), {}, {}, {}, {}};
+    CHECK(refused(good) == "accepted");
+    Request bad = good;
+    bad.inputs.clear();
+    CHECK(refused(bad).find("0 datasets") != std::string::npos);
+    bad = good;
+    bad.entries.push_back(bad.entries.front());
+    CHECK(refused(bad).find("'sum'") != std::string::npos);
+    bad = good;
+    bad.selection = Selection{{0, 0}, {4, 6}, {1, 1}};
+    CHECK(refused(bad).find("selection") != std::string::npos);
+    bad = good;
+    bad.weights = {{1, {1, 2}}};
+    CHECK(refused(bad) ==
+          "weights do not fit the selection: got 2 along axis 1; allowed: 5. Give one for each "
+          "selected index");
+    bad = good;
+    bad.over = {0};
+    bad.groups = Grouping{1, {0, 0, 0, 0, 0}, 1};
+    CHECK(refused(bad).find("must be reduced") != std::string::npos);
+    bad = good;
+    bad.entries[0].inputs = {3};
+    CHECK(refused(bad).find("number 3") != std::string::npos);
+    bad = good;
+    bad.inputs.push_back({{affine_dataset(random_elements({4, 6}, random), false, 0, 0)}, {}});
+    CHECK(refused(bad).find("differ in shape") != std::string::npos);
+    Options options;
+    options.buffer_bytes = 12;
+    CHECK(refused(good, options).find("buffer_bytes") != std::string::npos);
+    options.buffer_bytes = 0;
+    options.threads = -1;
+    CHECK(refused(good, options).find("threads") != std::string::npos);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The logical map: a selection cut into units, each of which is read in one go, in file order.
+///
+/// Index spaces: a *selection's own* counts its elements along each axis from 0; *dataset* is the
+/// coordinates of the joined dataset; *part* those of one of its files. With start, stride of the
+/// selection and begin of the part along axis 0:
+///     dataset = start + own · stride          part = dataset - begin (axis 0 only)
+#pragma once
+
+#include <vector>
+
+#include "fluvial/describe/selection.hpp"
+#include "fluvial/scan/request.hpp"
+
+namespace fluvial::scan {
+
+/// Gaps between selected bytes up to this length are read over: a call costs as much as copying
+/// them (0.3 us against 15 GB/s).
+inline constexpr Index gap_bytes_max = 4096;
+
+/// How a box of an affine dataset is read: as spans that are contiguous in the file but for small
+/// gaps, packed one behind the other.
+struct Packing {
+    int spans_axis = 0;      ///< axes before this one are iterated, a read each
+    Index span_bytes = 0;    ///< of one read
+    Coordinates strides;     ///< of the box in the buffer
+    Index buffer_bytes = 0;  ///< of all spans
+};
+
+/// `step`: bytes in the file from one selected element to the next along each axis.
+Packing pack(const Coordinates& step, const Coordinates& extent, Index element_bytes);
+
+/// One unit.
+struct Unit {
+    int part = 0;      ///< of the inputs
+    Region box;        ///< in the selection's own index space
+    Coordinates cell;  ///< of a chunked dataset: index of the chunk; else of the unit's grid
+};
+
+/// All units of a selection; unit i of size() is found in a few divisions. Immutable.
+class UnitGrid {
+  public:
+    /// Along the layout of the first input. Memory: one entry an index of the axes that are cut.
+    UnitGrid(const Input& input, const Selection& selection, Index buffer_bytes);
+
+    Index size() const { return begins_.back(); }
+    Unit unit(Index i) const;
+
+  private:
+    struct Cut {
+        Index begin = 0, end = 0;  ///< in the selection's own index space
+        Index cell = 0;
+    };
+    /// What one file contributes: the product of its axes' cuts.
+    struct PartGrid {
+        int part = 0;
+        std::vector<std::vector<Cut>> axes;
+    };
+
+    std::vector<PartGrid> parts_;
+    std::vector<Index> begins_;  ///< first unit of each part, and the end
+};
+
+/// Where each part begins along axis 0, and the end. Scalars are one part at 0.
+std::vector<Index> part_begins(const Input& input);
+
+/// Bytes from one selected element to the next, in the file.
+Coordinates byte_steps(const store::Affine& layout, const Coordinates& stride);
+
+}  // namespace fluvial::scan
