@@ -159,6 +159,19 @@ class ClassicParser {
         return attributes;
     }
 
+    template <class T, class Number>
+    Attribute numbers(std::uint64_t elements) {
+        if (elements == 1) {
+            return static_cast<Number>(in_.number<T>());
+        }
+        std::vector<Number> values;
+        values.reserve(elements);  // expect() has seen that they are there
+        for (std::uint64_t i = 0; i < elements; ++i) {
+            values.push_back(static_cast<Number>(in_.number<T>()));
+        }
+        return values;
+    }
+
     Attribute value(ClassicType kind, std::uint64_t elements) {
         if (kind == ClassicType::Char) {
             std::string characters = padded_text(elements);
@@ -177,19 +190,6 @@ class ClassicParser {
         });
         in_.skip((4 - elements * size_of(kind) % 4) % 4);
         return read;
-    }
-
-    template <class T, class Number>
-    Attribute numbers(std::uint64_t elements) {
-        if (elements == 1) {
-            return static_cast<Number>(in_.number<T>());
-        }
-        std::vector<Number> values;
-        values.reserve(elements);  // expect() has seen that they are there
-        for (std::uint64_t i = 0; i < elements; ++i) {
-            values.push_back(static_cast<Number>(in_.number<T>()));
-        }
-        return values;
     }
 
     void parse_variables() {
