@@ -32,6 +32,12 @@ compute::Reduction& Answer::reduction(std::size_t group, std::size_t set) {
     return *found;
 }
 
+void Answer::check() {
+    for (std::size_t i = 0; i < reductions_.size(); ++i) {
+        reduction(i / sets_->size(), i % sets_->size());
+    }
+}
+
 void Answer::absorb(const Question& question, const Region& inside,
                     std::span<const ArrayView> views, std::span<const ArrayView* const> masks) {
     if (!question.groups) {

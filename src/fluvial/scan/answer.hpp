@@ -24,6 +24,8 @@ class Answer {
     /// in the question's own index space.
     void absorb(const Question& question, const Region& inside, std::span<const ArrayView> views,
                 std::span<const ArrayView* const> masks);
+    /// Makes all reductions, so that what an operator refuses is thrown now.
+    void check();
     void merge(const Answer& other);
     Bytes encode() const;
     void merge_encoded(std::span<const std::byte> bytes);

@@ -12,7 +12,7 @@
 namespace fluvial::scan {
 namespace {
 
-constexpr Index buffer_default = 256 * 1024;  ///< stays in the second-level cache
+constexpr Index buffer_default = 512 * 1024;  ///< stays in the second-level cache
 constexpr Index buffer_min = 4096;
 constexpr Index buffer_max = Index{1} << 30;
 constexpr int threads_max = 1024;
@@ -131,7 +131,7 @@ void plan_alone(const Request& request, const Options& options, Plan& plan) {
     range("read_ahead_bytes", options.read_ahead_bytes, 0, buffer_max);
     plan.buffer_bytes = options.buffer_bytes == 0 ? buffer_default : options.buffer_bytes;
     // What the operators themselves refuse shows now, not on a thread later.
-    Answer(plan.sets, selection, plan.over, 1).finish();
+    Answer(plan.sets, selection, plan.over, 1).check();
     plan.selection = selection;
     plan.covered = selection;
     plan.questions.push_back(std::move(question));

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/scan/variable.hpp"
+
+#include <cmath>
+#include <numbers>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/scan/scan_fixture.hpp"
+#include "fluvial/store/netcdf_classic_fixture.hpp"
+
+using namespace fluvial;
+using namespace fluvial::scan;
+using store::ClassicFixture;
+using store::ClassicType;
+
+namespace {
+
+/// Variables time(time), lat(lat), lon(lon), packed t(time, lat, lon), by record.
+ClassicFixture climate(std::uint64_t records) {
+    ClassicFixture file;
+    file.version = 5;
+    file.records = records;
+    file.dimensions = {{"time", 0}, {"lat", 4}, {"lon", 5}};
+    file.variables = {
+        {"time", {0}, ClassicType::Double},
+        {"lat", {1}, ClassicType::Float},
+        {"lon", {2}, ClassicType::Int},
+        {"t",
+         {0, 1, 2},
+         ClassicType::Short,
+         {{"scale_factor", ClassicType::Double, {}, {0.5}},
+          {"_FillValue", ClassicType::Short, {}, {40}}}},
+    };
+    return file;
+}
+
+/// Stored element of t in one file, in which its elements count by record.
+double stored(Index time, Index lat, Index lon) {
+    return ClassicFixture::value(3, static_cast<std::uint64_t>((time * 4 + lat) * 5 + lon));
+}
+
+double number(const Reduced& reduced, const std::string& name, std::size_t i = 0) {
+    return reduced.results.at(name).at("value").as<double>()[i];
+}
+
+}  // namespace
+
+TEST_CASE("a variable is selected by coordinates and reduced, and keeps the others") {
+    const ScratchFile file(climate(3).build());
+    const Variable t = Variable::open({file.path()}, "t");
+    CHECK(t.dimensions() == std::vector<std::string>{"time", "lat", "lon"});
+    CHECK(t.shape() == Coordinates{3, 4, 5});
+    CHECK(t.coordinate("lat") == std::vector<double>{13, 20, 27, 34});
+    const Variable part = t.sel("lat", 14, 30).isel("lon", 1, 5, 2);
+    CHECK(part.shape() == Coordinates{3, 2, 2});
+    CHECK(part.coordinate("lon") == std::vector<double>{33, 47});
+    const Reduced reduced = part.reduce({"mean", "max"}, {"lat", "lon"});
+    CHECK(reduced.dimensions == std::vector<std::string>{"time"});
+    CHECK(reduced.coordinates.at("time") == t.coordinate("time"));
+    for (Index time = 0; time < 3; ++time) {
+        double sum = 0, most = -INFINITY, count = 0;
+        for (const Index lat : {1, 2}) {
+            for (const Index lon : {1, 3}) {
+                const double value = stored(time, lat, lon);
+                if (value != 40) {
+                    sum += value * 0.5;
+                    most = std::max(most, value * 0.5);
+                    ++count;
+                }
+            }
+        }
+        CHECK(number(reduced, "mean", static_cast<std::size_t>(time)) == sum / count);
+        CHECK(number(reduced, "max", static_cast<std::size_t>(time)) == most);
+    }
+    CHECK(number(t.isel("time", -1).isel("lat", 0).isel("lon", 0).reduce({"sum"}), "sum") ==
+          stored(2, 0, 0) / 2);
+}
+
+TEST_CASE("weights follow the selection, predicates see decoded values") {
+    const ScratchFile file(climate(2).build());
+    const Variable t = Variable::open({file.path()}, "t");
+    const Reduced mean =
+        t.isel("time", 0).weighted_by_cosine("lat").sel("lat", 19, 40).reduce({"mean"}, {"lat"});
+    CHECK(mean.dimensions == std::vector<std::string>{"time", "lon"});
+    for (Index lon = 0; lon < 5; ++lon) {
+        double sum = 0, weight = 0;
+        for (Index lat = 1; lat < 4; ++lat) {
+            const double w = std::cos(t.coordinate("lat")[static_cast<std::size_t>(lat)] *
+                                      std::numbers::pi / 180);
+            if (stored(0, lat, lon) != 40) {
+                sum += w * stored(0, lat, lon) / 2;
+                weight += w;
+            }
+        }
+        CHECK(number(mean, "mean", static_cast<std::size_t>(lon)) ==
+              doctest::Approx(sum / weight).epsilon(1e-14));
+    }
+    const Reduced high = t.where(Comparison::GreaterEqual, 30).reduce({"count", "min"});
+    Index count = 0;
+    for (Index i = 0; i < 40; ++i) {
+        count += stored(0, 0, i) >= 60;
+    }
+    CHECK(*high.results.at("count").at("value").as<Index>() == count);
+    CHECK(number(high, "min") >= 30);
+    CHECK(*t.raw().reduce({"max"}).results.at("max").at("value").as<std::int16_t>() > 50);
+}
+
+TEST_CASE("files are joined along the first dimension") {
+    const ScratchFile first(climate(2).build()), second(climate(3).build());
+    const Variable both = Variable::open({first.path(), second.path()}, "t");
+    CHECK(both.shape() == Coordinates{5, 4, 5});
+    CHECK(both.coordinate("time").size() == 5);
+    const Reduced sums = both.reduce({"sum"}, {"lat", "lon"});
+    const Reduced alone = Variable::open({second.path()}, "t").reduce({"sum"}, {"lat", "lon"});
+    for (std::size_t time = 0; time < 3; ++time) {
+        CHECK(number(sums, "sum", time + 2) == number(alone, "sum", time));
+    }
+}
+
+TEST_CASE("what is not there is named") {
+    const ScratchFile file(climate(2).build());
+    const Variable t = Variable::open({file.path()}, "t");
+    CHECK_THROWS_WITH_AS(t.isel("height", 0),
+                         "'t' has no such dimension: got height; allowed: "
+                         "time, lat, lon",
+                         InvalidArgument);
+    CHECK_THROWS_AS(t.isel("lat", 4), InvalidArgument);
+    CHECK_THROWS_AS(t.isel("lat", 2, 5), InvalidArgument);
+    CHECK_THROWS_AS(Variable::open({}, "t"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(Variable::open({file.path()}, "q"), doctest::Contains("lat"),
+                         InvalidArgument);
+    CHECK_THROWS_AS(t.reduce({"average"}), InvalidArgument);
+    CHECK_THROWS_AS(Variable::open({"/nowhere.nc"}, "t"), SystemError);
+}
