@@ -167,13 +167,17 @@ ChunkPlace Dataset::locate(const Coordinates& chunk) const {
                                   "datasets with a chunked layout", ""});
 }
 
-void Dataset::read(const Region& region, const MutableArrayView& to) const {
+void Dataset::check_read(const Region& region, const MutableArrayView& to) const {
     check_inside(region, shape(), "region of '" + name() + "'");
     if (to.dtype != dtype() || !(to.extent == region.extent)) {
         throw InvalidArgument(Problem{"cannot read '" + name() + "' into this array",
                                       text(name_of(to.dtype), to.extent),
                                       text(name_of(dtype()), region.extent), ""});
     }
+}
+
+void Dataset::read(const Region& region, const MutableArrayView& to) const {
+    check_read(region, to);
     if (region.empty()) {
         return;
     }

@@ -65,6 +65,10 @@ class Dataset {
     /// DamagedFile.
     virtual void read(const Region& region, const MutableArrayView& to) const;
 
+  protected:
+    /// The part of read() that is the same everywhere. Throws InvalidArgument.
+    void check_read(const Region& region, const MutableArrayView& to) const;
+
   private:
     Description description_;
     Layout layout_;

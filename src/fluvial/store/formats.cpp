@@ -2,6 +2,7 @@
 #include "fluvial/store/formats.hpp"
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/store/hdf5_file.hpp"
 #include "fluvial/store/netcdf_classic.hpp"
 
 namespace fluvial::store {
@@ -9,6 +10,7 @@ namespace {
 
 constexpr Format table[] = {
     {"netCDF classic (CDF-1, CDF-2, CDF-5)", is_netcdf_classic, open_netcdf_classic},
+    {"HDF5 (netCDF-4, openPMD)", is_hdf5, open_hdf5},
 };
 
 }  // namespace

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/store/hdf5_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "fluvial/store/hdf5_attributes.hpp"
+#include "fluvial/store/hdf5_contents.hpp"
+#include "fluvial/store/hdf5_dataset.hpp"
+#include "fluvial/store/hdf5_dimensions.hpp"
+#include "fluvial/store/hdf5_driver.hpp"
+#include "fluvial/store/missing_dataset.hpp"
+
+namespace fluvial::store {
+
+namespace {
+
+std::shared_ptr<const OpenHdf5> open_both(const std::string& path) {
+    auto opened = std::make_shared<OpenHdf5>(InputFile(path), Hdf5Id());
+    const Hdf5Id access = hdf5_access();
+    opened->file = Hdf5Id(hdf5_checked(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access),
+                                       "'" + path + "' cannot be opened as HDF5"));
+    return opened;
+}
+
+class Hdf5File final : public File {
+  public:
+    explicit Hdf5File(const std::string& path) {
+        const Hdf5Session session;
+        opened_ = open_both(path);
+        const std::string what = "'" + path + "'";
+        attributes_ = read_attributes(opened_->file, what);
+        openpmd_ = attributes_.contains("openPMD");
+        auto entries = walk_contents(opened_->file, openpmd_, path);
+        dimensions_ = Hdf5Dimensions(opened_->file, entries);
+        netcdf_ = dimensions_.netcdf() ||
+                  hdf5_checked(H5Aexists(opened_->file, "_NCProperties"), what) > 0;
+        for (Hdf5Entry& entry : entries) {
+            add(std::move(entry));
+        }
+    }
+
+    const std::string& path() const override { return opened_->bytes.path(); }
+    std::string format() const override { return netcdf_ ? "netCDF-4" : "HDF5"; }
+    const Attributes& attributes() const override { return attributes_; }
+    const std::vector<Dimension>& dimensions() const override { return dimensions_.list(); }
+    const std::vector<std::string>& names() const override { return names_; }
+
+    std::shared_ptr<const Dataset> dataset(const std::string& name) const override {
+        const std::string plain = name.starts_with('/') ? name.substr(1) : name;
+        if (const auto found = entries_.find(plain); found != entries_.end()) {
+            return open(found->second);
+        }
+        const Hdf5Session session;
+        auto entry = plain.empty() ? std::nullopt : entry_at(opened_->file, plain, openpmd_);
+        if (!entry || (entry->scale && entry->scale->without_variable)) {
+            throw_no_dataset(*this, name);
+        }
+        return open(*entry);
+    }
+
+  private:
+    void add(Hdf5Entry entry) {
+        if (entry.scale && entry.scale->without_variable) {
+            return;
+        }
+        // netCDF-4 calls a variable so that has a dimension's name but is not its coordinate.
+        constexpr std::string_view prefix = "_nc4_non_coord_";
+        const std::size_t last = entry.name.rfind('/') + 1;
+        if (netcdf_ && entry.name.compare(last, prefix.size(), prefix) == 0) {
+            entry.name.erase(last, prefix.size());
+        }
+        if (entry.usable()) {
+            names_.push_back(entry.name);
+        }
+        std::string name = entry.name;
+        entries_.emplace(std::move(name), std::move(entry));
+    }
+
+    std::shared_ptr<const Dataset> open(const Hdf5Entry& entry) const {
+        if (!entry.usable()) {
+            throw_unusable_dataset(*this, entry.name, entry.element.why);
+        }
+        const Hdf5Session session;
+        const std::string what = "'" + entry.name + "' of '" + path() + "'";
+        const Hdf5Id object(
+            hdf5_checked(open_inside(opened_->file, entry.path), what + " cannot be opened"));
+        Description description;
+        description.name = entry.name;
+        description.dtype = *entry.element.dtype;
+        description.attributes = read_attributes(object, what);
+        if (entry.constant) {
+            description.attributes.erase("value");
+            description.attributes.erase("shape");
+        }
+        description.shape = dimensions_.shape_of(entry);
+        description.dimensions = dimensions_.names_of(entry, object);
+        if (openpmd_ && std::all_of(description.dimensions.begin(), description.dimensions.end(),
+                                    [](const std::string& label) { return label.empty(); })) {
+            auto labels = openpmd_axis_labels(opened_->file, entry, object);
+            if (labels.size() == description.dimensions.size()) {
+                description.dimensions = std::move(labels);
+            }
+        }
+        return open_hdf5_dataset(opened_, entry, std::move(description));
+    }
+
+    std::shared_ptr<const OpenHdf5> opened_;
+    Attributes attributes_;
+    bool openpmd_ = false, netcdf_ = false;
+    Hdf5Dimensions dimensions_;
+    std::vector<std::string> names_;
+    std::map<std::string, Hdf5Entry> entries_;
+};
+
+}  // namespace
+
+bool is_hdf5(const InputFile& file) {
+    constexpr std::array<unsigned char, 8> signature = {0x89, 'H',  'D',  'F',
+                                                        '\r', '\n', 0x1a, '\n'};
+    std::array<std::byte, 8> bytes{};
+    for (std::uint64_t at = 0; at + bytes.size() <= file.size();
+         at = std::max<std::uint64_t>(512, 2 * at)) {
+        file.read(at, bytes);
+        if (std::equal(bytes.begin(), bytes.end(), signature.begin(),
+                       [](std::byte a, unsigned char b) { return a == std::byte{b}; })) {
+            return true;
+        }
+    }
+    return false;
+}
+
+std::shared_ptr<const File> open_hdf5(const std::string& path) {
+    return std::make_shared<Hdf5File>(path);
+}
+
+}  // namespace fluvial::store

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/store/hdf5_layout.hpp"
+
+#include <algorithm>
+
+#include "fluvial/describe/array_view.hpp"
+#include "fluvial/store/affine_dataset.hpp"
+
+namespace fluvial::store {
+
+namespace {
+
+constexpr H5Z_filter_t zstd_filter = 32015;  ///< its registered number
+
+std::vector<std::byte> fill_value(hid_t properties, hid_t memory, std::size_t bytes) {
+    std::vector<std::byte> fill(bytes);
+    H5D_fill_value_t status = H5D_FILL_VALUE_UNDEFINED;
+    if (H5Pfill_value_defined(properties, &status) >= 0 && status != H5D_FILL_VALUE_UNDEFINED &&
+        H5Pget_fill_value(properties, memory, fill.data()) < 0) {
+        std::fill(fill.begin(), fill.end(), std::byte{0});
+    }
+    return fill;
+}
+
+struct Filters {
+    std::vector<Filter> ours;
+    std::string why;      ///< there is one that is none of ours
+    std::string missing;  ///< and that libhdf5 does not have either
+};
+
+Filters filters_of(hid_t properties, const std::string& what) {
+    Filters filters;
+    const int count = hdf5_checked(H5Pget_nfilters(properties), what);
+    for (unsigned i = 0; i < static_cast<unsigned>(count); ++i) {
+        unsigned flags = 0, config = 0, values[8] = {};
+        std::size_t n_values = std::size(values);
+        char name[64] = "";
+        const H5Z_filter_t id = hdf5_checked(
+            H5Pget_filter2(properties, i, &flags, &n_values, values, sizeof name, name, &config),
+            what);
+        name[sizeof name - 1] = '\0';
+        switch (id) {
+            case H5Z_FILTER_DEFLATE:
+                filters.ours.push_back({Filter::Kind::Deflate, 0});
+                break;
+            case H5Z_FILTER_SHUFFLE:
+                filters.ours.push_back({Filter::Kind::Shuffle, n_values > 0 ? values[0] : 0});
+                break;
+            case H5Z_FILTER_FLETCHER32:
+                filters.ours.push_back({Filter::Kind::Fletcher32, 0});
+                break;
+            case zstd_filter:
+                filters.ours.push_back({Filter::Kind::Zstd, 0});
+                break;
+            default:
+                filters.why =
+                    text("filter ", id, *name == '\0' ? "" : " (", name, *name == '\0' ? "" : ")");
+                if (H5Zfilter_avail(id) <= 0) {
+                    filters.missing = filters.why;
+                }
+        }
+    }
+    return filters;
+}
+
+ByLibrary by_library(std::string why, Coordinates granule = {}) {
+    return {std::move(why), granule};
+}
+
+Layout contiguous(hid_t dataset, hid_t properties, const Hdf5Entry& entry, Hdf5Storage& storage,
+                  std::uint64_t file_bytes, const std::string& what) {
+    if (hdf5_checked(H5Pget_external_count(properties), what) > 0) {
+        return by_library("data in other files (HDF5's external storage)");
+    }
+    const std::uint64_t bytes = *bytes_of(entry.shape.extent, size_of(*entry.element.dtype));
+    const haddr_t offset = H5Dget_offset(dataset);
+    if (offset == HADDR_UNDEF || bytes == 0) {
+        storage.nothing_stored = true;
+        return nothing_but(storage.fill, entry.shape.extent);
+    }
+    if (H5Dget_storage_size(dataset) < bytes || bytes > file_bytes || offset > file_bytes - bytes) {
+        throw DamagedFile(Problem{
+            what + " does not lie in its file", text(bytes, " bytes from byte ", offset, " on"),
+            text("a file of ", file_bytes, " bytes"), "Copy or write the file again"});
+    }
+    return Affine{offset, contiguous_strides(entry.shape.extent, size_of(*entry.element.dtype)),
+                  entry.element.swapped};
+}
+
+Layout chunked(hid_t properties, const Hdf5Entry& entry, Hdf5Storage& storage,
+               const std::string& what) {
+    hsize_t extent[H5S_MAX_RANK] = {};
+    const int ndim = hdf5_checked(H5Pget_chunk(properties, H5S_MAX_RANK, extent), what);
+    Coordinates chunk(ndim, 0);
+    for (int axis = 0; axis < ndim; ++axis) {
+        chunk[axis] = static_cast<Index>(extent[axis]);
+    }
+    if (ndim != entry.shape.extent.size() || std::count(chunk.begin(), chunk.end(), 0) > 0 ||
+        !bytes_of(chunk, size_of(*entry.element.dtype))) {
+        throw DamagedFile(Problem{what + " has impossible chunks", text(chunk),
+                                  text(entry.shape.extent.size(), " positive extents"), ""});
+    }
+    unsigned options = 0;
+    hdf5_checked(H5Pget_chunk_opts(properties, &options), what);
+    storage.edges_unfiltered = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
+    Filters filters = filters_of(properties, what);
+    if (!filters.why.empty()) {
+        storage.missing_filter = filters.missing;
+        return by_library(filters.why, chunk);
+    }
+    return Chunked{chunk, std::move(filters.ours), entry.element.swapped, storage.fill};
+}
+
+}  // namespace
+
+Chunked nothing_but(std::vector<std::byte> fill, const Coordinates& shape) {
+    constexpr Index elements_max = 1 << 18;
+    Coordinates chunk(shape.size(), 1);
+    Index room = elements_max;
+    for (int axis = shape.size() - 1; axis >= 0; --axis) {
+        chunk[axis] = std::clamp<Index>(shape[axis], 1, room);
+        room /= chunk[axis];
+    }
+    return {chunk, {}, false, std::move(fill)};
+}
+
+Hdf5Storage storage_of(hid_t dataset, const Hdf5Entry& entry, std::uint64_t file_bytes,
+                       const std::string& what) {
+    const Hdf5Id properties(hdf5_checked(H5Dget_create_plist(dataset), what));
+    const Hdf5Id type(hdf5_checked(H5Dget_type(dataset), what));
+    const DType dtype = *entry.element.dtype;
+    Hdf5Storage storage;
+    storage.fill = fill_value(properties, memory_type(type, dtype), size_of(dtype));
+    switch (H5Pget_layout(properties)) {
+        case H5D_CONTIGUOUS:
+            storage.layout = contiguous(dataset, properties, entry, storage, file_bytes, what);
+            break;
+        case H5D_CHUNKED:
+            storage.layout = chunked(properties, entry, storage, what);
+            break;
+        case H5D_COMPACT:
+            storage.layout = by_library("data in the object's header (HDF5's compact layout)");
+            break;
+        case H5D_VIRTUAL:
+            storage.layout = by_library("data in other datasets (HDF5's virtual layout)");
+            break;
+        default:
+            throw_hdf5(what + " has no layout that is known");
+    }
+    return storage;
+}
+
+}  // namespace fluvial::store

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/store/hdf5_session.hpp"
+
+namespace fluvial::store {
+
+namespace {
+
+/// Never destroyed: objects of HDF5 may be closed while the process ends.
+std::recursive_mutex& library_mutex() {
+    static auto& mutex = *new std::recursive_mutex;
+    return mutex;
+}
+
+int sessions = 0;  // nested ones, of the thread that has the mutex
+
+herr_t keep_innermost(unsigned n, const H5E_error2_t* entry, void* to) {
+    auto& error = *static_cast<Hdf5Error*>(to);
+    try {
+        if (n == 0) {
+            error.function = entry->func_name != nullptr ? entry->func_name : "";
+            error.text = entry->desc != nullptr ? entry->desc : "";
+        }
+        return 0;
+    } catch (...) {
+        return -1;
+    }
+}
+
+}  // namespace
+
+Hdf5Session::Hdf5Session() : lock_(library_mutex()) {
+    if (sessions++ == 0) {
+        H5Eget_auto2(H5E_DEFAULT, &printer_, &printer_data_);
+        H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+    }
+}
+
+Hdf5Session::~Hdf5Session() {
+    if (--sessions == 0) {
+        H5Eset_auto2(H5E_DEFAULT, printer_, printer_data_);
+    }
+}
+
+Hdf5Error last_hdf5_error() {
+    Hdf5Error error;
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, &keep_innermost, &error);
+    return error;
+}
+
+void throw_hdf5(const std::string& what) {
+    const Hdf5Error error = last_hdf5_error();
+    throw DamagedFile(
+        Problem{what, error.text.empty() ? "" : text("HDF5's '", error.text, "'"), "", ""});
+}
+
+}  // namespace fluvial::store
