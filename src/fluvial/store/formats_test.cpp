@@ -4,6 +4,8 @@
 #include <string_view>
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/store/memory_file.hpp"
@@ -40,4 +42,11 @@ TEST_CASE("what is none of the formats is refused, listing them") {
     CHECK_THROWS_WITH_AS(open(""), doctest::Contains("an empty file"), InvalidArgument);
     CHECK_THROWS_WITH_AS(open_file("/proc"), doctest::Contains("a directory"), InvalidArgument);
     CHECK_THROWS_AS(open_file("/nowhere/t.nc"), SystemError);
+}
+
+TEST_CASE("a pipe is refused at once, though nobody writes into it") {
+    const std::string path = text("/tmp/fluvial-formats-test-", ::getpid());
+    REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
+    CHECK_THROWS_WITH_AS(open_file(path), doctest::Contains("no regular file"), InvalidArgument);
+    ::unlink(path.c_str());
 }

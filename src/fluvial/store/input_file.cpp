@@ -13,7 +13,8 @@
 namespace fluvial::store {
 
 InputFile::InputFile(std::string path) : path_(std::move(path)) {
-    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    // A pipe would wait for its writer; it is refused below. Files do not mind.
+    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat facts{};
     if (descriptor_ < 0 || ::fstat(descriptor_, &facts) != 0) {
         const int error = errno;
