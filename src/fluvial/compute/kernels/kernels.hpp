@@ -42,8 +42,10 @@ struct MissingTest {
 /// bit.
 struct Kernels {
     std::string_view isa;
-    /// By dtype (float16 excepted; complex: sum only). `parts`: SummaryPart bits.
-    void (*summary[2][dtype_count])(const void* x, Index n, unsigned parts, Summary& out);
+    /// By dtype (float16 excepted; complex: sum only): of all rows of n elements. `parts`:
+    /// SummaryPart bits.
+    void (*summary[2][dtype_count])(const void* const* rows, Index row_count, Index n,
+                                    unsigned parts, Summary& out);
     /// Sum, minimum and maximum (as `parts` asks) of every column of a tile; `stride` in elements
     /// from row to row. Returns whether a NaN was among the elements (told only when bounds were
     /// asked for; they ignore it).

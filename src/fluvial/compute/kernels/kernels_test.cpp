@@ -49,6 +49,13 @@ bool same_bits(double a, double b) {
     return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
+Summary summary_of(void (*kernel)(const void* const*, Index, Index, unsigned, Summary&),
+                   const void* x, Index n, unsigned parts) {
+    Summary summary;
+    kernel(&x, 1, n, parts, summary);
+    return summary;
+}
+
 /// The values with the bytes of each reversed, one byte off any alignment.
 template <class T>
 struct Swapped {
@@ -117,7 +124,7 @@ TEST_CASE("a summary agrees with a plain loop") {
                 }
                 for (const unsigned parts : {1u, 2u, 3u}) {
                     Summary s;
-                    k->summary[false][number](x.data(), n, parts, s);
+                    s = summary_of(k->summary[false][number], x.data(), n, parts);
                     if ((parts & summary_sum) && std::is_integral_v<T>) {
                         CHECK((s.exact == exact));
                     } else if (parts & summary_sum) {
@@ -147,7 +154,7 @@ TEST_CASE_TEMPLATE("a NaN is found wherever it is, and infinities are not taken 
                 x[static_cast<std::size_t>(where)] = std::numeric_limits<T>::quiet_NaN();
                 for (const unsigned parts : {2u, 3u}) {
                     Summary s;
-                    k->summary[false][number](x.data(), n, parts, s);
+                    s = summary_of(k->summary[false][number], x.data(), n, parts);
                     CHECK(s.nan);
                 }
             }
@@ -157,7 +164,7 @@ TEST_CASE_TEMPLATE("a NaN is found wherever it is, and infinities are not taken 
         x[90] = -infinity;
         for (const unsigned parts : {2u, 3u}) {
             Summary s;
-            k->summary[false][number](x.data(), 100, parts, s);
+            s = summary_of(k->summary[false][number], x.data(), 100, parts);
             CHECK(!s.nan);
             CHECK(s.max.as<T>() == infinity);
             CHECK(s.min.as<T>() == -infinity);
@@ -175,17 +182,22 @@ TEST_CASE("all instruction sets give the same bits") {
             const auto y = random_values<double>(n), w = random_values<double>(n + 1);
             for (const unsigned parts : {1u, 3u}) {
                 Summary a, b;
-                k->summary[false][static_cast<int>(DType::Float32)](x.data(), n, parts, a);
-                reference.summary[false][static_cast<int>(DType::Float32)](x.data(), n, parts, b);
+                a = summary_of(k->summary[false][static_cast<int>(DType::Float32)], x.data(), n,
+                               parts);
+                b = summary_of(reference.summary[false][static_cast<int>(DType::Float32)], x.data(),
+                               n, parts);
                 CHECK(same_bits(a.sum, b.sum));
-                k->summary[false][static_cast<int>(DType::Float64)](y.data(), n, parts, a);
-                reference.summary[false][static_cast<int>(DType::Float64)](y.data(), n, parts, b);
+                a = summary_of(k->summary[false][static_cast<int>(DType::Float64)], y.data(), n,
+                               parts);
+                b = summary_of(reference.summary[false][static_cast<int>(DType::Float64)], y.data(),
+                               n, parts);
                 CHECK(same_bits(a.sum, b.sum));
             }
             Summary a, b;
-            k->summary[false][static_cast<int>(DType::Complex64)](x.data(), n / 2, summary_sum, a);
-            reference.summary[false][static_cast<int>(DType::Complex64)](x.data(), n / 2,
-                                                                         summary_sum, b);
+            a = summary_of(k->summary[false][static_cast<int>(DType::Complex64)], x.data(), n / 2,
+                           summary_sum);
+            b = summary_of(reference.summary[false][static_cast<int>(DType::Complex64)], x.data(),
+                           n / 2, summary_sum);
             CHECK(same_bits(a.sum, b.sum));
             CHECK(same_bits(a.imag, b.imag));
             CHECK(same_bits(k->centred_float(x.data(), n, 0.3).second,
@@ -208,8 +220,8 @@ TEST_CASE("swapped bytes give the same bits with every instruction set") {
                 const Swapped<T> swapped(x);
                 for (const unsigned parts : {1u, 2u, 3u}) {
                     Summary a, b;
-                    k->summary[true][number](swapped.data(), n, parts, a);
-                    reference.summary[false][number](x.data(), n, parts, b);
+                    a = summary_of(k->summary[true][number], swapped.data(), n, parts);
+                    b = summary_of(reference.summary[false][number], x.data(), n, parts);
                     CHECK(same_bits(a.sum, b.sum));
                     CHECK((a.exact == b.exact));
                     CHECK((n == 0 || a.min.as<T>() == b.min.as<T>()));
@@ -255,8 +267,8 @@ TEST_CASE_TEMPLATE("swapped columns and complex numbers give the same bits too",
                     CHECK(k->has_nan_double[true](swapped.data(), 770) == nan);
                 }
                 Summary a, b;
-                k->summary[true][number](swapped.data(), columns, summary_sum, a);
-                reference.summary[false][number](x.data(), columns, summary_sum, b);
+                a = summary_of(k->summary[true][number], swapped.data(), columns, summary_sum);
+                b = summary_of(reference.summary[false][number], x.data(), columns, summary_sum);
                 CHECK(same_bits(a.sum, b.sum));
                 CHECK(same_bits(a.imag, b.imag));
             }
