@@ -15,12 +15,26 @@
 
 namespace fluvial::scan {
 
+namespace {
+
+/// Units that test() works through on_calling_thread: milliseconds.
+constexpr Index units_a_test = 64;
+
+Options with_threads(Options options) {
+    if (options.on_calling_thread) {
+        options.threads = 1;
+    }
+    return options;
+}
+
+}  // namespace
+
 /// Lanes run on threads of their own and touch neither MPI nor each other; the thread that owns the
 /// Scan does all communication.
 struct Scan::State {
     State(Request wanted, Options chosen, const mpi::Comm& user)
         : request(std::move(wanted)),
-          options(chosen),
+          options(with_threads(chosen)),
           begin_ns(now_ns()),
           plan(make_plan(request, options, user)),
           collective(user.size() > 1 && options.mode == Options::Mode::Collective),
@@ -60,14 +74,19 @@ struct Scan::State {
         }
         started = true;
         running = static_cast<int>(lanes.size());
-        for (std::size_t i = 0; i < lanes.size(); ++i) {
-            threads.emplace_back([this, i] { run_lane(i); });
+        for (std::size_t i = 0; i < lanes.size() && !options.on_calling_thread; ++i) {
+            threads.emplace_back([this, i] {
+                run_units(i, shares[i].second);
+                lane_ended();
+            });
         }
     }
 
-    void run_lane(std::size_t i) {
+    /// The units of lane `i` from where it is up to `end`.
+    void run_units(std::size_t i, Index end) {
         try {
-            lanes[i]->run(shares[i].first, shares[i].second, stop, done);
+            lanes[i]->run(shares[i].first, end, stop, done);
+            shares[i].first = end;
         } catch (...) {
             const std::lock_guard lock(mutex);
             if (!failure) {
@@ -75,6 +94,20 @@ struct Scan::State {
             }
             stop = true;
         }
+    }
+
+    /// The next units of the only lane, when the caller's thread runs it.
+    void run_some_here() {
+        if (options.on_calling_thread && !lanes_finished()) {
+            const auto [next, end] = shares[0];
+            run_units(0, std::min(next + units_a_test, end));
+            if (stop || shares[0].first == end) {
+                lane_ended();
+            }
+        }
+    }
+
+    void lane_ended() {
         const std::lock_guard lock(mutex);
         if (--running == 0) {
             finished.notify_all();
@@ -88,6 +121,15 @@ struct Scan::State {
 
     void wait_for_lanes() {
         start();
+        while (options.on_calling_thread && !lanes_finished()) {
+            run_some_here();
+            try {
+                check_interrupt();
+            } catch (...) {
+                failure = std::current_exception();
+                stop = true;
+            }
+        }
         std::unique_lock lock(mutex);
         while (running > 0) {
             finished.wait_for(lock, std::chrono::milliseconds(50));
@@ -200,6 +242,9 @@ void Scan::start() {
 
 bool Scan::test() {
     State& state = *state_;
+    if (state.started) {
+        state.run_some_here();
+    }
     if (!state.lanes_finished()) {
         return false;
     }

@@ -35,9 +35,12 @@ struct Options {
 
     Mode mode = Mode::Collective;
     Shuffle shuffle = Shuffle::Common;
-    int threads = 0;                ///< of this rank; 0: the cores it may use, shared between ranks
-    int aggregators = 0;            ///< ranks that read (MPI-IO's cb_nodes); 0: chosen
-    std::int64_t buffer_bytes = 0;  ///< of a read (cb_buffer_size), a thread; 0: chosen
+    int threads = 0;  ///< of this rank; 0: the cores it may use, shared between ranks
+    /// Reads and computes on the thread that calls test() (a few MiB a call) and wait(), as the
+    /// only one: for operators that no other thread may run. `threads` does not count then.
+    bool on_calling_thread = false;
+    int aggregators = 0;                       ///< ranks that read (MPI-IO's cb_nodes); 0: chosen
+    std::int64_t buffer_bytes = 0;             ///< of a read (cb_buffer_size), a thread; 0: chosen
     std::int64_t read_ahead_bytes = 16 << 20;  ///< asked of the system before they are needed
 };
 
@@ -68,7 +71,7 @@ class Scan {
     /// Local; returns at once.
     void start();
     /// Whether all ranks have read and computed everything, so that wait() has only partial results
-    /// to exchange. Local; does not block.
+    /// to exchange. Local; does not block, but works on_calling_thread.
     bool test();
     /// The share of its own work that this rank has done, 0 to 1. Local.
     double progress() const;

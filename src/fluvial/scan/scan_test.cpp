@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/scan/scan.hpp"
 
+#include <atomic>
 #include <cmath>
 #include <thread>
 
 #include <doctest/doctest.h>
 
+#include "fluvial/compute/operators/mpi_function.hpp"
 #include "fluvial/compute/registry.hpp"
 #include "fluvial/scan/scan_fixture.hpp"
 
@@ -98,6 +100,7 @@ std::vector<int> random_over(int ndim, std::mt19937_64& random) {
 Options random_options(std::mt19937_64& random) {
     Options options;
     options.threads = static_cast<int>(random() % 4);
+    options.on_calling_thread = random() % 4 == 0;
     options.buffer_bytes = 4096 << (random() % 3);
     options.aggregators = static_cast<int>(random() % 3);
     options.read_ahead_bytes = random() % 2 == 0 ? 0 : 1 << 16;
@@ -317,6 +320,59 @@ TEST_CASE("what fails on one rank fails on all") {
     }
     // The communicator is as good as before.
     CHECK(world.comm.sum(1) == world.comm.size());
+}
+
+TEST_CASE("a scan on the calling thread goes on in test() and stays there") {
+    const mpi::Comm serial;
+    std::mt19937_64 random(3);
+    const Elements elements = random_elements({300, 1024}, random);
+    const auto caller = std::this_thread::get_id();
+    std::atomic<bool> elsewhere = false;
+    Request request{
+        {{{affine_dataset(elements, true, 8, 0)}, {}}}, {}, some_operators(), {}, {}, {}, {}};
+    request.where.push_back([&](auto, const Region&, auto) {
+        if (std::this_thread::get_id() != caller) {
+            elsewhere = true;
+        }
+    });
+    Options options;
+    options.buffer_bytes = 8192;  // 300 units
+    options.threads = 4;
+    options.on_calling_thread = true;
+    for (const bool by_test : {true, false}) {
+        Scan scan(request, options, serial);
+        scan.start();
+        int calls = 0;
+        while (by_test && !scan.test()) {
+            ++calls;
+            CHECK(scan.progress() < 1);
+        }
+        CHECK((calls > 2) == by_test);
+        check_equal(scan.wait().groups[0], in_memory(elements, select(whole({300, 1024})), {}));
+    }
+    CHECK_FALSE(elsewhere);
+}
+
+TEST_CASE("operators that have no result of nothing are asked of something") {
+    const mpi::Comm serial;
+    std::mt19937_64 random(4);
+    const Elements elements = random_elements({6, 5}, random);
+    const auto larger = compute::make_mpi_operator(
+        [](void* in, void* inout, int* length, void*) {
+            for (int i = 0; i < *length; ++i) {
+                static_cast<double*>(inout)[i] =
+                    std::max(static_cast<double*>(in)[i], static_cast<double*>(inout)[i]);
+            }
+        },
+        DType::Float64);
+    const DatasetPtr data = affine_dataset(elements, false, 0, 0);
+    Request request{{{{data}, {}}}, {}, {{"larger", larger, {}}}, {}, {}, {}, {}};
+    auto groups = run(request, {}, serial).groups;
+    CHECK(*groups[0].at("larger").at("value").as<double>() ==
+          *std::max_element(elements.values.begin(), elements.values.end()));
+    request.selection = select({{0, 0}, {0, 5}});
+    CHECK_THROWS_WITH_AS(run(request, {}, serial), doctest::Contains("no elements"),
+                         InvalidArgument);
 }
 
 TEST_CASE("bad requests name the value, what is allowed and the remedy") {

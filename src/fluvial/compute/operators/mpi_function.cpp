@@ -10,11 +10,9 @@ namespace {
 
 class MPIPartial final : public StatePartial<MPIPartial> {
   public:
-    MPIPartial(const Domain& domain, const RunNeeds& needs, MPIUserFunction function,
-               std::uintptr_t datatype)
+    MPIPartial(const Domain& domain, const RunNeeds& needs, Fold fold)
         : StatePartial("mpi_function", domain, needs),
-          function_(function),
-          datatype_(datatype),
+          fold_(std::move(fold)),
           item_(size_of(needs.dtype)),
           value_(at(cells()) * item_),
           seen_(at(cells())) {}
@@ -65,9 +63,7 @@ class MPIPartial final : public StatePartial<MPIPartial> {
 
   private:
     void call(const std::byte* in, std::byte* inout, Index count) {
-        int length = static_cast<int>(count);  // at most run_count_max
-        std::uintptr_t datatype = datatype_;
-        function_(const_cast<std::byte*>(in), inout, &length, &datatype);
+        fold_(in, inout, static_cast<int>(count));  // at most run_count_max
     }
 
     void absorb_one(const std::byte* x, std::size_t cell) {
@@ -90,8 +86,7 @@ class MPIPartial final : public StatePartial<MPIPartial> {
         absorb_one(line_.data(), at(cell));
     }
 
-    MPIUserFunction function_;
-    std::uintptr_t datatype_;
+    Fold fold_;
     std::size_t item_;
     std::vector<std::byte> value_;
     std::vector<std::uint8_t> seen_;
@@ -100,8 +95,7 @@ class MPIPartial final : public StatePartial<MPIPartial> {
 
 class MPIOperator final : public Operator {
   public:
-    MPIOperator(MPIUserFunction function, DType dtype, std::uintptr_t datatype)
-        : function_(function), dtype_(dtype), datatype_(datatype) {}
+    MPIOperator(Fold fold, DType dtype) : fold_(std::move(fold)), dtype_(dtype) {}
     std::string name() const override { return "mpi_function"; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         check_inputs(*this, domain);
@@ -111,14 +105,12 @@ class MPIOperator final : public Operator {
                         std::string(name_of(domain.dtypes[0])), std::string(name_of(dtype_)),
                         "Convert the data, or pass the dtype that the function is written for"});
         }
-        return std::make_unique<MPIPartial>(domain, RunNeeds{dtype_, 1, false, false}, function_,
-                                            datatype_);
+        return std::make_unique<MPIPartial>(domain, RunNeeds{dtype_, 1, false, false}, fold_);
     }
 
   private:
-    MPIUserFunction function_;
+    Fold fold_;
     DType dtype_;
-    std::uintptr_t datatype_;
 };
 
 }  // namespace
@@ -129,7 +121,16 @@ OperatorPtr make_mpi_operator(MPIUserFunction function, DType dtype, std::uintpt
                                       "the address of an MPI_User_function",
                                       "With numba: function.address of a @cfunc"});
     }
-    return std::make_shared<MPIOperator>(function, dtype, datatype);
+    return make_fold_operator(
+        [function, datatype](const void* in, void* inout, int length) {
+            std::uintptr_t handle = datatype;
+            function(const_cast<void*>(in), inout, &length, &handle);
+        },
+        dtype);
+}
+
+OperatorPtr make_fold_operator(Fold fold, DType dtype) {
+    return std::make_shared<MPIOperator>(std::move(fold), dtype);
 }
 
 }  // namespace fluvial::compute

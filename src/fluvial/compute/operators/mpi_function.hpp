@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "fluvial/compute/operator.hpp"
 
@@ -19,5 +20,12 @@ using MPIUserFunction = void (*)(void* in, void* inout, int* length, void* datat
 /// costs log2(length) calls. Of nothing: InvalidArgument, since no identity is known. Weights are
 /// refused.
 OperatorPtr make_mpi_operator(MPIUserFunction function, DType dtype, std::uintptr_t datatype = 0);
+
+/// inout[i] = in[i] ∘ inout[i] for i < length, for whoever calls the function itself, as
+/// MPI_Reduce_local does.
+using Fold = std::function<void(const void* in, void* inout, int length)>;
+
+/// The same, of a fold; called by several threads at once. Throws what the fold throws.
+OperatorPtr make_fold_operator(Fold fold, DType dtype);
 
 }  // namespace fluvial::compute
