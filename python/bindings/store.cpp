@@ -9,6 +9,7 @@
 
 #include "compute.hpp"
 #include "fluvial/store/file.hpp"
+#include "fluvial/store/raw.hpp"
 
 using namespace nanobind::literals;
 
@@ -140,10 +141,38 @@ void bind_file(nb::module_& m) {
         "path"_a, "Opens a file by its first bytes. Local.");
 }
 
+/// (name, dtype, shape, offset, swapped, dimensions, attributes)
+store::RawLayout to_raw_layout(nb::handle stated) {
+    return {dtype_from_name(nb::cast<std::string>(stated[1])),
+            to_coordinates(stated[2]),
+            nb::cast<std::uint64_t>(stated[3]),
+            nb::cast<bool>(stated[4]),
+            nb::cast<std::string>(stated[0]),
+            nb::cast<std::vector<std::string>>(stated[5]),
+            nb::cast<Attributes>(stated[6])};
+}
+
+void bind_raw(nb::module_& m) {
+    m.def(
+        "open_raw",
+        [](const std::string& path, nb::handle datasets) {
+            std::vector<store::RawLayout> layouts;
+            for (const nb::handle stated : datasets) {
+                layouts.push_back(to_raw_layout(stated));
+            }
+            const nb::gil_scoped_release release;
+            return shared(store::open_raw(path, layouts));
+        },
+        "path"_a, "datasets"_a,
+        "Opens a file of numbers alone. `datasets`: (name, dtype, shape, offset in bytes, whether "
+        "the byte order is not this machine's, dimensions, attributes). Local.");
+}
+
 }  // namespace
 }  // namespace fluvial::python
 
 void bind_store(nanobind::module_& m) {
     fluvial::python::bind_dataset(m);
     fluvial::python::bind_file(m);
+    fluvial::python::bind_raw(m);
 }

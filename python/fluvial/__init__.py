@@ -6,6 +6,8 @@
 2.0
 """
 
+from typing import TYPE_CHECKING, Any
+
 from . import ops
 from ._core import (
     DamagedFile,
@@ -23,15 +25,25 @@ from .reading import Chunk, Dataset, ReadSeries, ReadStep
 from .reduce import reduce
 from .series import open
 from .writing import WriteSeries, WriteStep
+from .xarray_import import when_imported
+
+if TYPE_CHECKING:
+    from .file_dataset import FileDataset, GroupedDataset
+    from .files import File
+    from .scanning import PendingScan
 
 __all__ = [
     "Chunk",
     "DamagedFile",
     "Dataset",
     "Error",
+    "File",
+    "FileDataset",
+    "GroupedDataset",
     "InvalidArgument",
     "PeerLost",
     "PeerStalled",
+    "PendingScan",
     "ReadSeries",
     "ReadStep",
     "Refused",
@@ -45,3 +57,22 @@ __all__ = [
     "ops",
     "reduce",
 ]
+
+# These need xarray, which takes longer to import than all the rest, so they come when asked for.
+_WITH_XARRAY = {
+    "File": "files",
+    "FileDataset": "file_dataset",
+    "GroupedDataset": "file_dataset",
+    "PendingScan": "scanning",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WITH_XARRAY:
+        import importlib
+
+        return getattr(importlib.import_module(f".{_WITH_XARRAY[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+when_imported(f"{__name__}.accessor")

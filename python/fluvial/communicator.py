@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 from . import _core
+
+_LAUNCHED = ("PMI_SIZE", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
 
 
 def handle_of(comm: Any) -> int | None:
@@ -18,3 +22,17 @@ def handle_of(comm: Any) -> int | None:
             "allowed: an mpi4py communicator, or None for a serial program"
         )
     return int(comm.py2f())
+
+
+def world() -> Any:
+    """Return MPI.COMM_WORLD in a program of several ranks, None in any other.
+
+    MPI is initialised when a launcher's environment variables say that this process is a rank.
+    """
+    if "mpi4py.MPI" not in sys.modules and not any(name in os.environ for name in _LAUNCHED):
+        return None
+    from mpi4py import MPI
+
+    if not MPI.Is_initialized() or MPI.Is_finalized():
+        return None
+    return MPI.COMM_WORLD if MPI.COMM_WORLD.size > 1 else None

@@ -106,15 +106,15 @@ class Apply(Builtin):
     ) -> None:
         from .ops import resolve
 
-        self._inner = resolve(op)
-        count = _parameters(function) if inputs is None else int(inputs)
-        super().__init__(function=function, op=self._inner, inputs=count, dtype=dtype)
+        self.inner = resolve(op)
+        count = parameters_of(function) if inputs is None else int(inputs)
+        super().__init__(function=function, op=self.inner, inputs=count, dtype=dtype)
 
     def wrap(self, arrays: Mapping[str, np.ndarray]) -> Any:
         """Return what the inner operator makes of the named arrays."""
         from .ops import wrap
 
-        return wrap(self._inner, arrays)
+        return wrap(self.inner, arrays)
 
 
 class FromMPI(Builtin):
@@ -152,7 +152,8 @@ class FromMPI(Builtin):
         super().__init__(address=int(address), dtype=np.dtype(dtype).name, datatype=int(datatype))
 
 
-def _parameters(function: Callable[..., Any]) -> int:
+def parameters_of(function: Callable[..., Any]) -> int:
+    """Return the number of arrays that a function takes: its parameters without a default."""
     if isinstance(function, np.ufunc):
         return function.nin
     kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD

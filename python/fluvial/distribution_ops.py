@@ -127,13 +127,14 @@ class Quantile(Builtin):
     """
 
     def __init__(self, q: npt.ArrayLike, *, accuracy: float = 0.01, skipna: bool = False) -> None:
-        self._one = np.ndim(q) == 0
-        options = {"q": _numbers(np.atleast_1d(q)), "accuracy": float(accuracy)}
+        self.one = np.ndim(q) == 0
+        self.q = _numbers(np.atleast_1d(q))
+        options = {"q": self.q, "accuracy": float(accuracy)}
         super().__init__("quantile", options | {"skipna": bool(skipna)})
 
     def wrap(self, arrays: Mapping[str, np.ndarray]) -> Any:
         """Return the quantiles, without their axis when one number was asked for."""
-        return arrays["value"][..., 0] if self._one else arrays["value"]
+        return arrays["value"][..., 0] if self.one else arrays["value"]
 
 
 class Top(NamedTuple):

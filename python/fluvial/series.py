@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Series: the steps of one name, written by one job and read by another while they run."""
+"""Opening: series, which are the steps of one name that another job writes or reads, and files."""
 
 from __future__ import annotations
 
+import glob
 import numbers
 import os
-from typing import Any, Literal, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
 from .reading import ReadSeries
 from .selection import to_index
 from .writing import WriteSeries
 
+if TYPE_CHECKING:
+    from .files import File, Path, Raw
+
+_SUFFIXES = ("nc", "nc3", "nc4", "cdf", "h5", "hdf5", "he5")
 Full = Literal["block", "discard-newest", "discard-oldest"]
 
 
@@ -42,17 +48,32 @@ def open(
     rendezvous_timeout: float = 60.0,
     step_timeout: float = 300.0,
     stall_timeout: float = 10.0,
-) -> ReadSeries: ...
-def open(name: str, mode: str = "r", comm: Any = None, **options: Any) -> WriteSeries | ReadSeries:
-    """Open the stream `name` for writing ("w") or reading ("r"). Collective over `comm`.
+) -> Any: ...  # a ReadSeries, or a File where one has this name: types cannot tell
+@overload
+def open(
+    name: os.PathLike[str] | Sequence[Path],
+    *,
+    comm: Any = None,
+    raw: Raw | None = None,
+    decode: bool = True,
+) -> File: ...
+def open(
+    name: Any, mode: str = "r", comm: Any = None, **options: Any
+) -> WriteSeries | ReadSeries | File:
+    """Open the stream `name` for writing ("w") or reading ("r"), or files.
 
-    Writer and reader are different jobs on one host, launched separately, of any sizes. Whichever
-    comes first waits for the other.
+    Streams: collective over `comm`. Writer and reader are different jobs on one host, launched
+    separately, of any sizes. Whichever comes first waits for the other.
+
+    Files: a path that exists, a pattern such as ``"t_*.nc"``, a list of paths (several files as
+    one, joined along the record dimension), or any path with the suffix of a file format. Local;
+    reductions of them are collective over `comm`, unless they are given another.
 
     Parameters
     ----------
     name
-        1 to 128 letters, digits, ".", "_" or "-", the same for both jobs.
+        Of a stream: 1 to 128 letters, digits, ".", "_" or "-", the same for both jobs. Of files:
+        see above.
     mode
         "w" or "r".
     comm
@@ -81,10 +102,14 @@ def open(name: str, mode: str = "r", comm: Any = None, **options: Any) -> WriteS
         Writer: "evict" takes a stopped reader out of the queue, "wait" waits for it.
     start
         Reader: begin with the "oldest" step still queued, or with the "next" to be completed.
+    raw
+        Files: layout of raw binary ones, a dict with dtype, shape and more (`files.open_files`).
+    decode
+        Files: whether attributes mean what the CF conventions say of them.
 
     Returns
     -------
-    A `WriteSeries` or a `ReadSeries`, both context managers.
+    A `WriteSeries`, a `ReadSeries` or a `File`, all context managers.
 
     Raises
     ------
@@ -97,6 +122,8 @@ def open(name: str, mode: str = "r", comm: Any = None, **options: Any) -> WriteS
         Reader: the writer of the contact file is dead.
     Refused
         Reader: wrong key, or another user's stream.
+    DamagedFile, SystemError
+        Files: they cannot be read.
 
     Examples
     --------
@@ -106,7 +133,42 @@ def open(name: str, mode: str = "r", comm: Any = None, **options: Any) -> WriteS
     >>> with fl.open("melt") as series:                                   # doctest: +SKIP
     ...     for step in series:
     ...         print(step.time, step["particles/atoms/position/x"].reduce("mean"))
+    >>> with fl.open("t_*.nc") as file:                                   # doctest: +SKIP
+    ...     print(file["temperature"].reduce("mean", over="time"))
     """
+    if mode == "r" and _names_files(name, options):
+        return _open_files(name, comm, options)
+    return _open_stream(name, mode, comm, options)
+
+
+def _names_files(name: Any, options: dict[str, Any]) -> bool:
+    """Tell whether files are meant: they exist, or could be nothing else."""
+    if not isinstance(name, str) or "raw" in options or "decode" in options:
+        return isinstance(name, str | os.PathLike | list | tuple)
+    if options:
+        return False  # of a stream
+    suffix = name.rpartition(".")[2].lower()
+    return os.path.isfile(name) or "/" in name or glob.has_magic(name) or suffix in _SUFFIXES
+
+
+def _open_files(name: Any, comm: Any, options: dict[str, Any]) -> File:
+    if unknown := set(options) - {"raw", "decode"}:
+        raise _core.InvalidArgument(
+            f"unknown option for files: got {', '.join(sorted(unknown))}; allowed: raw, decode"
+        )
+    try:
+        from .files import open_files
+    except ImportError as error:
+        raise _core.InvalidArgument(
+            f"files need a Python package that is not installed: got {error}; "
+            "allowed: xarray, h5netcdf, cftime. Run: pip install 'fluvial[files]'"
+        ) from error
+    return open_files(name, comm=comm, **options)
+
+
+def _open_stream(
+    name: Any, mode: str, comm: Any, options: dict[str, Any]
+) -> WriteSeries | ReadSeries:
     options["directory"] = os.fspath(options.get("directory") or "")
     for option, default in _TIMES.items():
         options.setdefault(option, default)
@@ -166,7 +228,7 @@ def _typed(option: str, value: Any, default: Any) -> Any:
     return value
 
 
-def to_bytes(size: int | str | None) -> int:
+def to_bytes(size: int | str | None, option: str = "queue_bytes") -> int:
     """Return a number of bytes from 1048576, "1 MiB", "2 GB"; None is 0.
 
     >>> to_bytes("1.5 KiB")
@@ -185,7 +247,7 @@ def to_bytes(size: int | str | None) -> int:
             return int(float(number) * units[unit])
         except (ValueError, KeyError, OverflowError):
             raise _core.InvalidArgument(
-                f"cannot read a number of bytes: got {size!r}; "
+                f"{option}: cannot read a number of bytes: got {size!r}; "
                 "allowed: a number with B, KiB, MiB, GiB, KB, MB …"
             ) from None
-    return to_index(size, "queue_bytes", "an int, or a str like '2 GiB'")
+    return to_index(size, option, "an int, or a str like '2 GiB'")

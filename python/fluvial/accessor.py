@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ds.fluvial` and `da.fluvial`: reductions of what xarray opened from files, while reading.
+
+>>> ds = xr.open_dataset("t.nc")                                          # doctest: +SKIP
+>>> ds.fluvial.mean("time")                                               # doctest: +SKIP
+>>> ds["temperature"].sel(lat=slice(-30, 30)).fluvial.reduce(["min", "max"])
+... # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+import numpy as np
+import xarray as xr
+
+from . import labelled, scanning
+from ._core import InvalidArgument, Reduction, dtype_name
+from .file_dataset import FileDataset
+from .files import File, open_files
+from .scanning import ScanOptions
+
+_REMEDY = (
+    "Open the file with fl.open and select there, or use xarray's own reduction on this object"
+)
+_DECODED_BY_XARRAY = ("_FillValue", "missing_value", "scale_factor", "add_offset")
+
+
+@xr.register_dataarray_accessor("fluvial")
+class DataArrayAccessor:
+    """Reductions of one array that xarray has opened from a file and selected from."""
+
+    def __init__(self, array: xr.DataArray) -> None:
+        self._array = array
+
+    def dataset(self) -> FileDataset:
+        """Return the same selection of the file's dataset.
+
+        Raises
+        ------
+        InvalidArgument
+            The array does not come from a file, was computed with, or cannot be found in the file
+            by its coordinates.
+        """
+        array = self._array
+        source = array.encoding.get("source")
+        if source is None or array.name is None:
+            raise _not_of_file(array, "no file that it comes from")
+        if array.variable._in_memory and array.size:
+            raise _not_of_file(array, "values in memory, which may differ from the file's")
+        stored = any(name in array.attrs for name in _DECODED_BY_XARRAY)
+        file = open_files(source, decode=False if stored else "xarray")
+        return _find(array, file)
+
+    def reduce(
+        self,
+        op: Any,
+        dim: Any = None,
+        *,
+        skipna: bool | None = None,
+        **options: Unpack[ScanOptions],
+    ) -> Any:
+        """Reduce over `dim` (None: all dimensions); everything else as `FileDataset.reduce`.
+
+        Values that are in memory already are reduced there. Collective as `FileDataset.reduce`.
+        """
+        array = self._array
+        dims = array.dims if dim is None or dim is ... else [dim] if isinstance(dim, str) else dim
+        if array.variable._in_memory:
+            return _in_memory(array, op, [str(d) for d in dims], skipna, options)
+        return self.dataset().reduce(op, over=list(dims) or None, skipna=skipna, **options)
+
+    def mean(self, dim: Any = None, **options: Any) -> Any:
+        """Return the arithmetic mean over `dim`."""
+        return self.reduce("mean", dim, **options)
+
+    def sum(self, dim: Any = None, **options: Any) -> Any:
+        """Return the sum over `dim`."""
+        return self.reduce("sum", dim, **options)
+
+    def min(self, dim: Any = None, **options: Any) -> Any:
+        """Return the smallest element over `dim`."""
+        return self.reduce("min", dim, **options)
+
+    def max(self, dim: Any = None, **options: Any) -> Any:
+        """Return the largest element over `dim`."""
+        return self.reduce("max", dim, **options)
+
+    def std(self, dim: Any = None, **options: Any) -> Any:
+        """Return the population standard deviation over `dim`."""
+        return self.reduce("std", dim, **options)
+
+    def var(self, dim: Any = None, **options: Any) -> Any:
+        """Return the population variance over `dim`."""
+        return self.reduce("variance", dim, **options)
+
+    def count(self, dim: Any = None, **options: Any) -> Any:
+        """Return the number of elements that are not missing, over `dim`."""
+        return self.reduce("count", dim, **options)
+
+
+@xr.register_dataset_accessor("fluvial")
+class DatasetAccessor:
+    """The same for each variable that has one of the dimensions; others stay as they are."""
+
+    def __init__(self, dataset: xr.Dataset) -> None:
+        self._dataset = dataset
+
+    def reduce(self, op: Any, dim: Any = None, **options: Any) -> xr.Dataset:
+        """Reduce every numeric variable over `dim` (None: all). Collective, a scan a variable."""
+        dims = (
+            self._dataset.dims
+            if dim is None or dim is ...
+            else [dim]
+            if isinstance(dim, str)
+            else dim
+        )
+        if unknown := [d for d in dims if d not in self._dataset.dims]:
+            raise InvalidArgument(
+                f"no such dimension: got {unknown[0]!r}; "
+                f"allowed: {', '.join(repr(d) for d in self._dataset.dims)}"
+            )
+        found = {}
+        for name, array in self._dataset.data_vars.items():
+            mine = [d for d in dims if d in array.dims]
+            if mine and array.dtype.kind in "iufc":
+                found[name] = array.fluvial.reduce(op, mine, **options)
+            elif not mine:
+                found[name] = array
+        return xr.Dataset(found, attrs=self._dataset.attrs)
+
+    def mean(self, dim: Any = None, **options: Any) -> xr.Dataset:
+        """Return the arithmetic mean over `dim`."""
+        return self.reduce("mean", dim, **options)
+
+    def sum(self, dim: Any = None, **options: Any) -> xr.Dataset:
+        """Return the sum over `dim`."""
+        return self.reduce("sum", dim, **options)
+
+    def min(self, dim: Any = None, **options: Any) -> xr.Dataset:
+        """Return the smallest element over `dim`."""
+        return self.reduce("min", dim, **options)
+
+    def max(self, dim: Any = None, **options: Any) -> xr.Dataset:
+        """Return the largest element over `dim`."""
+        return self.reduce("max", dim, **options)
+
+    def std(self, dim: Any = None, **options: Any) -> xr.Dataset:
+        """Return the population standard deviation over `dim`."""
+        return self.reduce("std", dim, **options)
+
+    def var(self, dim: Any = None, **options: Any) -> xr.Dataset:
+        """Return the population variance over `dim`."""
+        return self.reduce("variance", dim, **options)
+
+    def count(self, dim: Any = None, **options: Any) -> xr.Dataset:
+        """Return the number of elements that are not missing, over `dim`."""
+        return self.reduce("count", dim, **options)
+
+
+def _find(array: xr.DataArray, file: File) -> FileDataset:
+    """Find the selection from the coordinates: every axis is whole, or its labels say where."""
+    name = str(array.name)
+    if name not in file:
+        raise _not_of_file(array, f"a name that {file.path!r} does not have")
+    whole = file[name]
+    if array.encoding.get("original_shape", whole.shape) != whole.shape:
+        raise _not_of_file(array, "another variable or group of the file")
+    if not set(map(str, array.dims)) <= set(whole.dims):
+        raise _not_of_file(array, f"dimensions {array.dims}, in the file {whole.dims}")
+    chosen = whole
+    for dim, length in zip(whole.dims, whole.shape, strict=True):
+        index = whole.coords[dim].to_index() if dim in whole.coords else None
+        if dim in array.coords and index is not None and index.is_unique:
+            at = index.get_indexer(np.atleast_1d(array.coords[dim].values))
+            if (at < 0).any():
+                raise _not_of_file(array, f"labels along '{dim}' that the file does not have")
+            chosen = chosen.isel({dim: at if dim in array.dims else int(at[0])})
+        elif array.sizes.get(dim) != length:
+            raise _not_of_file(
+                array, f"a part of '{dim}', which has no distinct labels that tell where it is"
+            )
+    return chosen
+
+
+def _in_memory(
+    array: xr.DataArray, op: Any, dims: list[str], skipna: bool | None, options: Any
+) -> Any:
+    """Reduce values in memory by the same operators. Local: every rank has the same values."""
+    if unknown := set(options) - set(ScanOptions.__annotations__):
+        raise InvalidArgument(f"unknown option of a reduction: got {', '.join(sorted(unknown))}")
+    operators = scanning.operators_of(op, skipna)
+    values = np.asarray(array.values, dtype=array.dtype.newbyteorder("="))
+    entries = [(name, operator, [0]) for name, operator in operators.items()]
+    axes = [array.get_axis_num(dim) for dim in dims]
+    reduction = Reduction(entries, values.shape, [dtype_name(values)], axes)
+    reduction.absorb([values])
+    results = reduction.finish()
+    kept = tuple(str(d) for d in array.dims if d not in dims)
+    frame = labelled.Frame(
+        name=None if array.name is None else str(array.name),
+        dims=kept,
+        coords={str(k): c.variable for k, c in array.coords.items() if not set(c.dims) & set(dims)},
+        reduced=tuple(dims),
+        all_dims=tuple(map(str, array.dims)),
+        labels={str(d): array.coords[d].variable for d in array.dims if d in array.coords},
+        attrs=array.attrs,
+    )
+    found = {
+        name: labelled.to_dataarray(operator, results[name], frame)
+        for name, operator in operators.items()
+    }
+    if isinstance(op, Mapping) or len(found) > 1:
+        return labelled.to_dataset(found, frame, {})
+    return next(iter(found.values()))
+
+
+def _not_of_file(array: xr.DataArray, seen: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"the array {array.name!r} is no unmodified selection of a file: got {seen}; allowed: what "
+        f"xarray opened and isel, sel or transpose selected. {_REMEDY}."
+    )

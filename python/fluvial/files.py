@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of n-d data, one or several as one: what `fluvial.open` returns for them."""
+
+from __future__ import annotations
+
+import functools
+import glob
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self, Unpack
+
+import numpy as np
+import xarray as xr
+
+from . import _core, positions, scanning
+from ._core import InvalidArgument
+from .attributes import plain
+from .coordinates import CoordinateVariables, typed
+from .file_dataset import FileDataset
+from .scanning import PendingScan, ScanOptions
+from .view import View
+
+_PACKING = (
+    *("_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"),
+    *("scale_factor", "add_offset", "_Unsigned"),
+)
+
+
+Path = str | os.PathLike[str]
+Raw = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+
+def open_files(
+    path: Path | Sequence[Path],
+    *,
+    comm: Any = None,
+    raw: Raw | None = None,
+    decode: bool | str = True,
+) -> File:
+    """Open a file, all that a pattern matches (sorted by name), or a list of them, as one. Local.
+
+    Parameters
+    ----------
+    path
+        Of a file, a pattern, or a list of paths in the order of the joined dimension.
+    comm
+        Over which reductions run unless they say otherwise; None: MPI.COMM_WORLD in a program of
+        several ranks.
+    raw
+        The layout of a raw binary file: dtype (NumPy's, with its byte order), shape, and where
+        wanted name, dims, offset (bytes), attrs; a list of these for several datasets.
+    decode
+        Attributes mean what the CF conventions say (missing values, packing, valid ranges);
+        "xarray": but for valid ranges, which xarray does not know.
+
+    Raises
+    ------
+    InvalidArgument
+        No such file, or a format that is none of ours.
+    DamagedFile, SystemError
+        It cannot be read.
+    """
+    given = [path] if isinstance(path, str | os.PathLike) else list(path)
+    paths: list[str] = []
+    for one in [os.fspath(p) for p in given]:
+        if not os.path.exists(one) and glob.has_magic(one):
+            paths += sorted(glob.glob(one))
+        else:
+            paths.append(one)
+    if not paths:
+        raise InvalidArgument(
+            f"no such files: got {path!r}; allowed: files that exist. Check the pattern and the "
+            f"working directory, {os.getcwd()}."
+        )
+    if raw is None:
+        return File([_core.open_file(one) for one in paths], comm=comm, decode=decode)
+    layouts = [_raw_layout(raw)] if isinstance(raw, Mapping) else [_raw_layout(r) for r in raw]
+    return File([_core.open_raw(one, layouts) for one in paths], comm=comm, decode=decode)
+
+
+def _raw_layout(stated: Mapping[str, Any]) -> tuple[Any, ...]:
+    needed, optional = {"dtype", "shape"}, {"name", "dims", "offset", "attrs"}
+    if not needed <= set(stated) <= needed | optional:
+        raise InvalidArgument(
+            f"cannot use the layout of a raw file: got {', '.join(map(repr, stated))}; allowed: "
+            "'dtype' and 'shape', and where wanted 'name', 'dims', 'offset', 'attrs'"
+        )
+    dtype = np.dtype(stated["dtype"])
+    shape = stated["shape"]
+    return (
+        stated.get("name", "data"),
+        dtype.newbyteorder("=").name,
+        (shape,) if isinstance(shape, int) else tuple(shape),
+        stated.get("offset", 0),
+        not dtype.isnative,
+        list(stated.get("dims", ())),
+        plain(stated.get("attrs")),
+    )
+
+
+class File(Mapping[str, FileDataset]):
+    """A file, or several of one kind joined along their first axis; a mapping of its datasets.
+
+    The joined dimension is the unlimited one, or where there is none the first of the dataset with
+    the most dimensions. Datasets that do not begin with it come from the first file.
+    """
+
+    def __init__(
+        self, parts: Sequence[_core.File], *, comm: Any = None, decode: bool | str = True
+    ) -> None:
+        self.comm = comm
+        self._parts = list(parts)
+        self._decode = decode
+        self._names = self._parts[0].names
+        self._datasets: dict[str, list[_core.FileDataset]] = {}
+        self._warned: set[str] = set()
+        self._variables = CoordinateVariables(self.parts_of, self._everywhere, self._names)
+
+    @property
+    def path(self) -> str:
+        """Of the (first) file."""
+        return self._open()[0].path
+
+    @property
+    def paths(self) -> list[str]:
+        """Of all files."""
+        return [part.path for part in self._parts]
+
+    @property
+    def format(self) -> str:
+        """Of the (first) file, e.g. "netCDF classic (CDF-5)", "netCDF-4"."""
+        return self._open()[0].format
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the datasets."""
+        return list(self._names)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Attributes of the (first) file."""
+        return self._open()[0].attributes
+
+    @property
+    def dims(self) -> dict[str, int]:
+        """Lengths of the dimensions; of the joined one, over all files."""
+        joined = self._joined
+        return {
+            name: sum(self._lengths(name)) if name == joined else length
+            for name, length, _ in self._open()[0].dimensions
+        }
+
+    def __getitem__(self, name: str) -> FileDataset:
+        return FileDataset(
+            self, name, View.whole(self.dims_of(name), self.shape_of(name), self._decode)
+        )
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def reduce(
+        self,
+        op: Any,
+        inputs: str | Sequence[str] | Mapping[str, str | Sequence[str]],
+        over: Any = None,
+        *,
+        sel: Mapping[Any, Any] | None = None,
+        isel: Mapping[Any, Any] | None = None,
+        skipna: bool | None = None,
+        weights: Any = None,
+        where: Any = None,
+        **options: Unpack[ScanOptions],
+    ) -> Any:
+        """Reduce several datasets of equal shape with several operators, in one pass. Collective.
+
+        Parameters are those of `FileDataset.reduce`, and:
+
+        Parameters
+        ----------
+        inputs
+            Names of datasets: one, or as many as the operator has inputs, for all operators; or a
+            dict of them by operator name.
+        sel, isel
+            Selections by coordinate and by position, as for a dataset's methods.
+
+        Examples
+        --------
+        >>> f.reduce({"speed": fl.ops.Apply(np.hypot, "max")}, ["u10", "v10"], over="time")
+        ... # doctest: +SKIP
+        """
+        return self.start(
+            *(op, inputs, over),
+            sel=sel,
+            isel=isel,
+            skipna=skipna,
+            weights=weights,
+            where=where,
+            **options,
+        ).wait()
+
+    def start(
+        self,
+        op: Any,
+        inputs: str | Sequence[str] | Mapping[str, str | Sequence[str]],
+        over: Any = None,
+        *,
+        sel: Mapping[Any, Any] | None = None,
+        isel: Mapping[Any, Any] | None = None,
+        skipna: bool | None = None,
+        weights: Any = None,
+        where: Any = None,
+        **options: Unpack[ScanOptions],
+    ) -> PendingScan:
+        """Start a reduction of several datasets and return at once, as `reduce`. Collective."""
+
+        def prepare() -> scanning.Work:
+            wanted = None
+            if isinstance(inputs, Mapping):
+                wanted = {key: _listed(names) for key, names in inputs.items()}
+                if not isinstance(op, Mapping) or set(op) != set(wanted):
+                    keys = sorted(op) if isinstance(op, Mapping) else op
+                    raise InvalidArgument(
+                        f"inputs and operators do not fit: got {sorted(wanted)}; "
+                        f"allowed: a name for each operator, {keys}"
+                    )
+            names = (
+                _listed(inputs)
+                if wanted is None
+                else list(dict.fromkeys(n for names in wanted.values() for n in names))
+            )
+            if not names:
+                raise InvalidArgument("no dataset: got an empty list; allowed: one or more names")
+            first = self[names[0]].isel(isel or {}).sel(sel or {})
+            chosen = first._selected(None, weights, where)
+            name = names[0] if len(names) == 1 else None
+            return scanning.describe(self, chosen._view, names, op, wanted, over, skipna, name)
+
+        return scanning.begin(prepare, {"comm": self.comm, **options})
+
+    def find(self, name: str, dataset: str) -> str:
+        """Return the dataset that a condition on `dataset` calls `name`; "value" is itself."""
+        group = dataset.rpartition("/")[0]
+        for path in (name, f"{group}/{name}"):
+            if path in self._names:
+                return path
+        if name in ("value", dataset.rpartition("/")[2]):
+            return dataset
+        raise InvalidArgument(
+            f"no such dataset in the condition: got {name!r}; allowed: 'value' for the one that is "
+            f"reduced, or {', '.join(map(repr, self._names))}"
+        )
+
+    def parts_of(self, name: str) -> list[_core.FileDataset]:
+        """Return the dataset of the first file, or of each file where they are joined. Local."""
+        if name not in self._datasets:
+            first = self._open()[0].dataset(name)
+            dims = first.dimensions
+            joined = len(self._parts) > 1 and bool(dims) and dims[0] == self._joined
+            self._datasets[name] = self._everywhere(name) if joined else [first]
+        return self._datasets[name]
+
+    def dims_of(self, name: str) -> list[str]:
+        """Return the dimensions of a dataset, as the file calls them."""
+        return self.parts_of(name)[0].dimensions
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a dataset over all files."""
+        parts = self.parts_of(name)
+        shape = parts[0].shape
+        return (sum(part.shape[0] for part in parts), *shape[1:]) if len(parts) > 1 else shape
+
+    def attributes_of(self, name: str) -> dict[str, Any]:
+        """Return the attributes of a dataset in the first file."""
+        first = self.parts_of(name)[0]
+        return typed(first.attributes, np.dtype(first.dtype))
+
+    def labels(self, dataset: str, name: str) -> xr.Variable | None:
+        """Return a coordinate of a dataset, along a whole axis; None when there is none."""
+        found = self._variables.of_dim(dataset, name)
+        return found if found is not None else self._variables.named(dataset, name)
+
+    def coords_of(self, dataset: str, view: View) -> dict[str, xr.Variable]:
+        """Return the coordinates of what is selected; axes selected away have scalar ones."""
+        found = self._variables.auxiliary(dataset, self.attributes_of(dataset))
+        for dim in view.dims:
+            if (variable := self._variables.of_dim(dataset, dim)) is not None:
+                found[dim] = variable
+        out = {}
+        for name, variable in found.items():
+            if not variable.dims:
+                out[name] = variable
+            elif variable.dims[0] in view.dims:
+                at = view.at(str(variable.dims[0]))
+                out[name] = variable[at if isinstance(at, int) else positions.as_array(at)]
+        return out
+
+    def decoding(self, name: str, decode: bool | str) -> _core.Decoding:
+        """Return a new decoding of a dataset, as its attributes say; warns once of useless ones."""
+        if not decode:
+            return _core.Decoding()
+        parts = self.parts_of(name)
+        decoding, found = _core.cf_decoding(parts[0])
+        if name not in self._warned:
+            self._warned.add(name)
+            for text in found:
+                warnings.warn(text, UserWarning, stacklevel=5)
+            _check_alike(name, parts)
+        if decode == "xarray":
+            decoding.forget_valid_range()
+        return decoding
+
+    def close(self) -> None:
+        """Close the files, once no dataset or scan of them is in use. Idempotent."""
+        self._parts = []
+        self._datasets = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if not self._parts:
+            return "<fluvial.File, closed>"
+        more = f" and {len(self._parts) - 1} more" if len(self._parts) > 1 else ""
+        return f"<fluvial.File {self.path!r}{more}, {self.format}: {', '.join(self._names)}>"
+
+    def _open(self) -> list[_core.File]:
+        if not self._parts:
+            raise InvalidArgument("the file is closed; use it inside its `with` block")
+        return self._parts
+
+    def _everywhere(self, name: str) -> list[_core.FileDataset]:
+        return [part.dataset(name) for part in self._open()]
+
+    @functools.cached_property
+    def _joined(self) -> str | None:
+        """The dimension along which several files are one."""
+        if len(self._parts) == 1:
+            return None
+        first = self._parts[0]
+        unlimited = [name for name, _, is_unlimited in first.dimensions if is_unlimited]
+        largest = max((first.dataset(n) for n in self._names), key=lambda d: len(d.shape))
+        dims = largest.dimensions
+        return next((d for d in dims[:1] if d in unlimited), None) or (
+            unlimited[0] if unlimited else dims[0] if dims else None
+        )
+
+    def _lengths(self, dim: str) -> list[int]:
+        return [dict((n, length) for n, length, _ in p.dimensions)[dim] for p in self._open()]
+
+
+def _listed(inputs: Any) -> list[str]:
+    return [inputs] if isinstance(inputs, str) else list(inputs)
+
+
+def _check_alike(name: str, parts: Sequence[_core.FileDataset]) -> None:
+    """Refuse files that pack one dataset in different ways."""
+    first = {key: parts[0].attributes.get(key) for key in _PACKING}
+    for part in parts[1:]:
+        for key in _PACKING:
+            if part.attributes.get(key) != first[key]:
+                raise InvalidArgument(
+                    f"the files store '{name}' differently: got {key} = "
+                    f"{part.attributes.get(key)!r} in {part.path!r}; allowed: {first[key]!r} as in "
+                    f"{parts[0].path!r}. Reduce each file by itself and merge the results."
+                )

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of scans as xarray objects: dimensions, coordinates and attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from . import ops
+
+Arrays = Mapping[str, np.ndarray]
+
+_CELL_METHODS = {
+    "mean": "mean",
+    "sum": "sum",
+    "min": "minimum",
+    "max": "maximum",
+    "argmin": "minimum",
+    "argmax": "maximum",
+    "std": "standard_deviation",
+    "variance": "variance",
+}
+_SAME_UNITS = {*_CELL_METHODS, "norm", "quantile", "top_k"} - {"variance"}
+_COUNTS = {"count", "histogram", "histogram2d"}
+_OF_STORAGE = (
+    *("_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "_ChunkSizes"),
+    *("valid_min", "valid_max", "valid_range", "actual_range", "coordinates", "DIMENSION_LIST"),
+    *("_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties", "CLASS", "NAME", "REFERENCE_LIST"),
+)
+
+
+class Frame(NamedTuple):
+    """What surrounds the numbers of a result."""
+
+    name: str | None
+    dims: tuple[str, ...]
+    """Of the kept axes, the groups' one included."""
+    coords: dict[str, xr.Variable]
+    """Of the kept axes, and scalars."""
+    reduced: tuple[str, ...]
+    all_dims: tuple[str, ...]
+    """Of every axis of the file's dataset, as positions count."""
+    labels: dict[str, xr.Variable]
+    """Coordinates of whole axes of the file, by dimension."""
+    attrs: dict[str, Any]
+
+
+def innermost(op: Any) -> Any:
+    """Return the operator that makes the result: of a function on the way, what comes after it."""
+    while isinstance(op, ops.Apply):
+        op = op.inner
+    return op
+
+
+def name_of(op: Any) -> str:
+    """Return what a result of this operator is called among several."""
+    name = getattr(innermost(op), "name", None)
+    return name if isinstance(name, str) else type(op).__name__
+
+
+def plain_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes without those that say how elements are stored."""
+    return {name: value for name, value in attrs.items() if name not in _OF_STORAGE}
+
+
+def result_attributes(attrs: Mapping[str, Any], op: Any, reduced: Sequence[str]) -> dict[str, Any]:
+    """Return the attributes of a result: units where they hold, and CF's cell_methods.
+
+    >>> result_attributes({"units": "K", "cell_methods": "time: mean"}, ops.Max(), ["lat", "lon"])
+    {'units': 'K', 'cell_methods': 'time: mean lat: lon: maximum'}
+    """
+    kind = name_of(op)
+    out = {} if isinstance(op, ops.Apply) else plain_attributes(attrs)
+    if kind not in _SAME_UNITS:
+        units = out.pop("units", None)
+        out.pop("standard_name", None)
+        if kind == "variance" and units:
+            out["units"] = f"({units})2" if not str(units).isalpha() else f"{units}2"
+    if kind in _COUNTS:
+        out = {key: value for key, value in out.items() if key == "long_name"} | {"units": "1"}
+    if kind in _CELL_METHODS and reduced:
+        method = f"{' '.join(f'{dim}:' for dim in reduced)} {_CELL_METHODS[kind]}"
+        out["cell_methods"] = f"{out.get('cell_methods', '')} {method}".strip()
+    return out
+
+
+def to_dataarray(op: Any, arrays: Arrays, frame: Frame) -> Any:
+    """Return the named arrays of a finished reduction as one DataArray.
+
+    What an operator found beside its values (where an extremum lies, edges of bins) are
+    coordinates. Operators with a result of their own kind give that instead.
+    """
+    inner = innermost(op)
+    coords: dict[str, Any] = dict(frame.coords)
+    dims = frame.dims
+    value = arrays.get("value")
+    if isinstance(inner, ops.ArgMin):
+        coords |= _located(arrays["coordinates"], dims, frame)
+    elif isinstance(inner, ops.TopK):
+        dims = (*dims, "rank")
+        count = arrays["count"]
+        if count.ndim == 0:
+            value = arrays["value"][: int(count)]
+            arrays = {**arrays, "coordinates": arrays["coordinates"][: int(count)]}
+        coords |= _located(arrays["coordinates"], dims, frame)
+        coords["rank"] = ("rank", np.arange(value.shape[-1] if value is not None else 0))
+        coords["count"] = (frame.dims, count)
+    elif isinstance(inner, ops.Histogram):
+        dims = (*dims, "bin")
+        coords |= _bins("bin", arrays["edges"])
+        coords |= {key: (frame.dims, arrays[key]) for key in ("underflow", "overflow", "nan")}
+    elif isinstance(inner, ops.Histogram2D):
+        dims = (*dims, "bin_x", "bin_y")
+        coords |= _bins("bin_x", arrays["edges_x"]) | _bins("bin_y", arrays["edges_y"])
+        coords |= {key: (frame.dims, arrays[key]) for key in ("outside", "nan")}
+    elif isinstance(inner, ops.Quantile):
+        if inner.one:
+            value = arrays["value"][..., 0]
+            coords["quantile"] = inner.q[0]
+        else:
+            dims = (*dims, "quantile")
+            coords["quantile"] = ("quantile", np.asarray(inner.q))
+    elif set(arrays) != {"value"} or value is None or value.ndim < len(dims):
+        return ops.wrap(op, arrays)
+    if value is None:
+        raise AssertionError("bug in Fluvial: a result without a value")
+    dims = (*dims, *(f"dim_{i}" for i in range(value.ndim - len(dims))))
+    attrs = result_attributes(frame.attrs, op, frame.reduced)
+    return xr.DataArray(value, dims=dims, coords=coords, name=frame.name, attrs=attrs)
+
+
+def to_dataset(found: Mapping[str, xr.DataArray], frame: Frame, attrs: Mapping[str, Any]) -> Any:
+    """Return several results as one Dataset; what belongs to one of them has its name in front.
+
+    Results that are no DataArray make it a dict.
+    """
+    if not all(isinstance(array, xr.DataArray) for array in found.values()):
+        return dict(found)
+    shared = {*frame.dims, *frame.coords}
+    named = {}
+    for name, given in found.items():
+        array = given.drop_vars([c for c in given.coords if c == "quantile" and not given[c].ndim])
+        own = {str(key): f"{name}_{key}" for key in (*array.coords, *array.dims)}
+        named[name] = array.rename({k: v for k, v in own.items() if k not in shared})
+    return xr.Dataset(named, attrs=plain_attributes(attrs))
+
+
+def _bins(dim: str, edges: np.ndarray) -> dict[str, Any]:
+    return {
+        dim: (dim, (edges[:-1] + edges[1:]) / 2),
+        f"{dim}_lower": (dim, edges[:-1]),
+        f"{dim}_upper": (dim, edges[1:]),
+    }
+
+
+def _located(coordinates: np.ndarray, dims: tuple[str, ...], frame: Frame) -> dict[str, Any]:
+    """Where each value lies: its label along each reduced axis, and its position in the file."""
+    out: dict[str, Any] = {}
+    for axis, dim in enumerate(frame.all_dims):
+        if dim not in frame.reduced:
+            continue
+        position = coordinates[..., axis]
+        out[f"{dim}_index"] = (dims, position)
+        if dim in frame.labels and dim not in dims:
+            labels = frame.labels[dim]
+            values = (
+                labels.values[np.maximum(position, 0)]
+                if labels.size
+                else np.full(position.shape, np.nan)
+            )
+            values = np.asarray(values)
+            if np.any(position < 0):
+                values = np.where(position < 0, _nothing(values.dtype), values)
+            out[dim] = xr.Variable(dims, values, labels.attrs, labels.encoding)
+    return out
+
+
+def _nothing(dtype: np.dtype[Any]) -> Any:
+    return np.array("NaT", dtype) if dtype.kind in "mM" else np.nan

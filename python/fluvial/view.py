@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What of a dataset in files takes part in a reduction: selection, masks, weights, groups."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from . import positions
+from ._core import InvalidArgument
+from .positions import Positions
+from .predicates import Predicate
+from .selection import to_hyperslab
+
+
+class Groups(NamedTuple):
+    """Selected indices of one axis put into groups; results get an axis of the groups."""
+
+    dim: str
+    """That is grouped."""
+    labels: xr.Variable
+    """One a group; its dimension names the new axis."""
+    group: np.ndarray
+    """Of each selected index, in the order of the file; -1: in none."""
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """Axes of a dataset with what was selected of them. Immutable."""
+
+    dims: tuple[str, ...]
+    """Of every axis, those that were selected away too."""
+    shape: tuple[int, ...]
+    axes: tuple[Positions, ...]
+    where: tuple[Predicate, ...] = ()
+    weights: Mapping[str, np.ndarray] = dataclasses.field(default_factory=dict)
+    """Factors of whole axes of the file, by dimension."""
+    groups: Groups | None = None
+    decode: bool | str = True
+    """CF attributes hold; "xarray": but for valid ranges."""
+
+    @classmethod
+    def whole(cls, dims: Sequence[str], shape: tuple[int, ...], decode: bool | str) -> View:
+        """Return everything of a dataset; axes without a name are called dim_0, dim_1 …."""
+        named: list[str] = []
+        for axis, dim in enumerate(dims):
+            short = dim.rpartition("/")[2] or f"dim_{axis}"
+            named.append(short if short not in named else f"{short}_{axis}")
+        return cls(tuple(named), shape, tuple(range(n) for n in shape), decode=decode)
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Dimensions that were not selected away."""
+        return tuple(
+            d for d, at in zip(self.dims, self.axes, strict=True) if not isinstance(at, int)
+        )
+
+    def at(self, dim: str) -> Positions:
+        """Return what is selected along a dimension."""
+        return self.axes[self.dims.index(dim)]
+
+    def check(self, dim: Hashable) -> str:
+        """Return the name of a dimension; InvalidArgument when there is none."""
+        if dim in self.kept:
+            return str(dim)
+        raise InvalidArgument(
+            f"no such dimension: got {dim!r}; allowed: {', '.join(map(repr, self.kept)) or 'none'}"
+        )
+
+    def replace(self, dim: str, selected: Positions) -> View:
+        """Return the same with other positions along one dimension."""
+        axis = self.dims.index(dim)
+        return dataclasses.replace(self, axes=(*self.axes[:axis], selected, *self.axes[axis + 1 :]))
+
+    def isel(self, indexers: Mapping[Any, Any]) -> View:
+        """Select by number, as xarray's isel."""
+        view = self
+        for dim, indexer in indexers.items():
+            name = view.check(dim)
+            view = view.replace(name, positions.by_index(view.at(name), indexer, name))
+        return view
+
+    def getitem(self, selection: Any) -> View:
+        """Select by NumPy's basic indexing over the dimensions that are left."""
+        shape = tuple(positions.length(self.at(dim)) for dim in self.kept)
+        entries = selection if isinstance(selection, tuple) else (selection,)
+        if not any(isinstance(entry, slice) and (entry.step or 1) < 0 for entry in entries):
+            (start, count, stride), dropped = to_hyperslab(selection, shape)
+            entries = tuple(
+                begin
+                if drop == 0 and not isinstance(drop, slice)
+                else slice(begin, begin + n * step, step)
+                for begin, n, step, drop in zip(start, count, stride, dropped, strict=True)
+            )
+        return self.isel(dict(zip(self.kept, entries, strict=False)))
+
+    def over(self, over: Any) -> tuple[str, ...]:
+        """Return the dimensions to reduce, given by name or number; None: all."""
+        return self.kept if over is None else to_dims(over, self.kept)
+
+
+def to_dims(over: Any, dims: Sequence[str]) -> tuple[str, ...]:
+    """Return dimensions by name, given by names and numbers, in the order of the axes.
+
+    >>> to_dims(["lon", 0], ["time", "lat", "lon"])
+    ('time', 'lon')
+    """
+    wanted = [over] if isinstance(over, str | int | np.integer) else list(over)
+    found = set()
+    for axis in wanted:
+        if isinstance(axis, int | np.integer) and not isinstance(axis, bool):
+            if not -len(dims) <= axis < len(dims):
+                raise InvalidArgument(
+                    f"no such axis: got {axis}; allowed: {-len(dims)} to {len(dims) - 1}"
+                )
+            found.add(dims[int(axis)])
+        elif axis in dims:
+            found.add(str(axis))
+        else:
+            raise InvalidArgument(
+                f"no such dimension: got {axis!r}; "
+                f"allowed: {', '.join(map(repr, dims)) or 'none'}, or their numbers"
+            )
+    if not found:
+        raise InvalidArgument(
+            "no axis to reduce over: got an empty list; allowed: one or more axes. "
+            "Leave `over` out to reduce over all."
+        )
+    return tuple(dim for dim in dims if dim in found)
