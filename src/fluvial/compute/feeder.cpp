@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <complex>
 #include <cstring>
+#include <utility>
 
 #include "fluvial/compute/kernels/kernels.hpp"
 
 namespace fluvial::compute {
 namespace {
 
-constexpr Index gathered_max = 2048;  ///< elements gathered in one go: 32 KiB of complex128
 constexpr Index tile_columns = 1024;  ///< their sums and bounds stay in the first-level cache
 constexpr Index tile_rows =
     32;  ///< 256 KiB of float64 stay in the second-level cache for other operators
@@ -67,11 +67,16 @@ Feeder::Feeder(const Piece& piece, std::span<RunPartial* const> partials)
 
 void Feeder::line(const Line& line, const Loop& loop) {
     const bool gathers = weighted_ || needs_gather(line, loop);
-    const Index step = gathers ? gathered_max : run_count_max;
-    const bool joins = summary_alone_ && !gathers && loop.cell == 0;
+    const bool plain = !masked_ && !weighted_ && !needs_.positions && loop.cell == 0;
+    const bool rows = plain && summary_alone_ && !gathers;
+    if (plain && !rows && loop.count <= joined_max) {
+        join(line, loop);
+        return;
+    }
+    const Index step = gathers ? gathered_max : rows ? summary_count_max : run_count_max;
     for (Index begin = 0; begin < loop.count; begin += step) {
         const Index count = std::min(step, loop.count - begin);
-        if (joins) {
+        if (rows) {
             add_row(line.inputs[0] + begin * item_, count, line.cell);
         } else {
             chunk(line, loop, begin, count);
@@ -79,18 +84,50 @@ void Feeder::line(const Line& line, const Loop& loop) {
     }
 }
 
+void Feeder::finish() {
+    finish_joined();
+    finish_rows();
+}
+
+void Feeder::join(const Line& line, const Loop& loop) {
+    if (line.cell != joined_cell_ || joined_ + loop.count > gathered_max) {
+        finish_joined();
+    }
+    for (int i = 0; i < needs_.inputs; ++i) {
+        auto* const out = static_cast<std::byte*>(buffer(i, gathered_max));
+        gather_[i](line.inputs[i], loop.input[i], loop.count, out + joined_ * item_);
+    }
+    joined_ += loop.count;
+    joined_cell_ = line.cell;
+}
+
+void Feeder::finish_joined() {
+    run_.count = std::exchange(joined_, 0);
+    for (int i = 0; i < needs_.inputs; ++i) {
+        run_.values[i] = values_[i].data();
+    }
+    run_.cell = joined_cell_;
+    run_.cell_step = 0;
+    run_.weights = nullptr;
+    run_.included = nullptr;
+    if (run_.count > 0 && skipna_ && excludes_any(nullptr, 0)) {
+        select(nullptr, 0);
+    }
+    feed();
+}
+
 void Feeder::add_row(const void* row, Index count, Index cell) {
     const bool fits = count == rows_length_ && cell == rows_cell_ && rows_count_ < rows_max &&
-                      (rows_count_ + 1) * count <= run_count_max;
+                      (rows_count_ + 1) * count <= summary_count_max;
     if (!fits) {
-        finish();
+        finish();  // what is joined too: taking NaN out of rows needs its buffers
     }
     rows_[rows_count_++] = row;
     rows_length_ = count;
     rows_cell_ = cell;
 }
 
-void Feeder::finish() {
+void Feeder::finish_rows() {
     const Index rows = std::exchange(rows_count_, 0);
     if (rows == 0) {
         return;
@@ -106,23 +143,26 @@ void Feeder::finish() {
                                                                      parts_, summary_);
         run_.summary = &summary_;
     }
-    if (skipna_ && rows_have_nan(rows)) {
-        Loop loop;
-        loop.count = rows_length_;
-        loop.input[0] = item_;
-        for (Index row = 0; row < rows; ++row) {
-            Line line;
-            line.inputs[0] = static_cast<const std::byte*>(rows_[row]);
-            line.cell = rows_cell_;
-            for (Index begin = 0; begin < loop.count; begin += gathered_max) {
-                chunk(line, loop, begin, std::min(gathered_max, loop.count - begin));
-            }
+    if (!skipna_ || !rows_have_nan(rows)) {
+        for (RunPartial* partial : partials_) {
+            partial->absorb_run(run_);
         }
         return;
     }
-    for (RunPartial* partial : partials_) {
-        partial->absorb_run(run_);
+    Loop loop;
+    loop.count = rows_length_;
+    loop.input[0] = item_;
+    for (Index row = 0; row < rows; ++row) {
+        Line line;
+        line.inputs[0] = static_cast<const std::byte*>(rows_[row]);
+        line.cell = rows_cell_;
+        if (loop.count <= joined_max) {
+            join(line, loop);
+        } else {
+            chunk(line, loop, 0, loop.count);
+        }
     }
+    finish_joined();
 }
 
 /// May also say so of infinities, whose sum can be NaN.

@@ -17,7 +17,8 @@ struct Line {
     Index cell = 0, position = 0;
 };
 
-/// Cuts lines into runs, or joins short ones that only a summary is taken of. Runs are the same
+/// Cuts lines into runs, or joins short ones of the same cell: where only a summary is taken, as
+/// they lie, else behind each other in a buffer. Runs are the same
 /// whatever the byte order of the inputs, so that sums are the same to the bit.
 class Feeder {
   public:
@@ -32,9 +33,16 @@ class Feeder {
 
   private:
     static constexpr Index rows_max = 256;
+    /// Elements of one summary whose values nobody else reads; sums of more would lose digits.
+    static constexpr Index summary_count_max = 2 * run_count_max;
+    static constexpr Index gathered_max = 2048;            ///< in one go: 32 KiB of complex128
+    static constexpr Index joined_max = gathered_max / 4;  ///< longer lines are runs themselves
 
     void add_row(const void* row, Index count, Index cell);
     bool rows_have_nan(Index rows) const;
+    void finish_rows();
+    void join(const Line& line, const Loop& loop);
+    void finish_joined();
     void chunk(const Line& line, const Loop& loop, Index begin, Index count);
     bool excludes_any(const std::byte* mask, Index mask_stride) const;
     void select(const std::byte* mask, Index mask_stride);
@@ -66,6 +74,7 @@ class Feeder {
     /// Rows of one cell and length that wait for their summary, as they lie in memory.
     const void* rows_[rows_max];
     Index rows_count_ = 0, rows_length_ = 0, rows_cell_ = 0;
+    Index joined_ = 0, joined_cell_ = 0;  ///< elements in the buffers that wait to be fed
     std::vector<double> values_[run_inputs_max];
     std::vector<double> weights_;
     std::vector<double> row_;

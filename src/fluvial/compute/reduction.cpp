@@ -139,21 +139,27 @@ void Reduction::group() {
 }
 
 void Reduction::feed(const Group& group, const Piece& piece) const {
+    if (group.inputs.size() == 1 && group.inputs[0] == 0) {  // no need to copy the view
+        feed_inputs(group, {piece.inputs.first(1), piece.where, piece.weights, piece.mask});
+        return;
+    }
     std::vector<ArrayView> inputs;
     inputs.reserve(group.inputs.size());
-    bool swapped = false;
     for (const int input : group.inputs) {
         inputs.push_back(piece.inputs[static_cast<std::size_t>(input)]);
-        swapped = swapped || inputs.back().swapped;
     }
-    const Piece part{inputs, piece.where, piece.weights, piece.mask};
+    feed_inputs(group, {inputs, piece.where, piece.weights, piece.mask});
+}
+
+void Reduction::feed_inputs(const Group& group, const Piece& piece) const {
     if (!group.by_run.empty()) {
-        walk(part, group.by_run);
-    } else if (swapped) {
-        feed_native(group, part);
+        walk(piece, group.by_run);
+    } else if (std::any_of(piece.inputs.begin(), piece.inputs.end(),
+                           [](const ArrayView& input) { return input.swapped; })) {
+        feed_native(group, piece);
     } else {
         for (Partial* partial : group.partials) {
-            partial->absorb(part);
+            partial->absorb(piece);
         }
     }
 }

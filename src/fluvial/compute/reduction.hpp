@@ -66,6 +66,8 @@ class Reduction {
 
     void group();
     void feed(const Group& group, const Piece& piece) const;
+    /// `piece` has the inputs of the group alone.
+    void feed_inputs(const Group& group, const Piece& piece) const;
     /// Puts swapped inputs into native order, block by block.
     void feed_native(const Group& group, const Piece& piece) const;
 

@@ -24,6 +24,7 @@ struct BinSearch {
     std::int32_t count = 0;
     bool uniform = false;
     double scale = 0;  ///< bins per unit when uniform
+    double slack = 0;  ///< bins that an edge may be away from even spacing
 };
 
 /// Which stored values mean "no value". All pointers are to values of the kernel's own type in
@@ -47,8 +48,8 @@ struct Kernels {
     void (*summary[2][dtype_count])(const void* const* rows, Index row_count, Index n,
                                     unsigned parts, Summary& out);
     /// Sum, minimum and maximum (as `parts` asks) of every column of a tile; `stride` in elements
-    /// from row to row. Returns whether a NaN was among the elements (told only when bounds were
-    /// asked for; they ignore it).
+    /// from row to row. Returns whether a NaN may be among the elements (told only when bounds were
+    /// asked for; they ignore it): also where infinities add up to one.
     bool (*columns_float[2])(const float* x, Index stride, Index rows, Index columns,
                              unsigned parts, double* sum, float* low, float* high);
     bool (*columns_double[2])(const double* x, Index stride, Index rows, Index columns,
@@ -76,7 +77,10 @@ struct Kernels {
                            double* weight, double* mean, double* second);
     /// bin[i] of x[i] in NumPy's convention (half-open, the last closed): 0…count-1, -1 below,
     /// count above, count + 1 NaN.
-    void (*histogram_bins)(const double* x, Index n, const BinSearch& search, std::int32_t* bin);
+    void (*histogram_bins_float)(const float* x, Index n, const BinSearch& search,
+                                 std::int32_t* bin);
+    void (*histogram_bins_double)(const double* x, Index n, const BinSearch& search,
+                                  std::int32_t* bin);
     void (*widen_half)(const std::uint16_t* x, Index n, float* out);
     /// By real dtype (float16 excepted): to float64. x may lie at any address.
     void (*widen[2][dtype_count])(const void* x, Index n, double* out);

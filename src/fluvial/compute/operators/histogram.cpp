@@ -27,12 +27,13 @@ class Edges {
         }
         search_.count = static_cast<std::int32_t>(edges_.size() - 1);
         const double width = (edges_.back() - edges_.front()) / search_.count;
-        search_.uniform = std::isfinite(width);
+        search_.scale = 1 / width;
+        search_.uniform = std::isfinite(width) && std::isfinite(search_.scale);
         for (std::size_t i = 0; i < edges_.size() && search_.uniform; ++i) {
             const double even = edges_.front() + static_cast<double>(i) * width;
-            search_.uniform = std::abs(edges_[i] - even) <= 1e-6 * width;
+            search_.slack = std::max(search_.slack, std::abs(edges_[i] - even) / width);
+            search_.uniform = search_.slack <= 1e-6;
         }
-        search_.scale = 1 / width;
     }
     Edges(const Edges&) = delete;
     Edges& operator=(const Edges&) = delete;
@@ -113,17 +114,17 @@ class HistogramPartial final : public StatePartial<HistogramPartial> {
 
     void absorb_run(const Run& run) override {
         rows_.note_weights(run);
-        bin_.resize(at(run.count));
-        kernels().histogram_bins(run.as<double>(), run.count, edges_->search(), bin_.data());
-        if (run.cell_step == 0 && run.weights == nullptr && edges_->bins() <= few_bins) {
-            count_few(run);
-            return;
+        const bool few = run.cell_step == 0 && run.weights == nullptr && edges_->bins() <= few_bins;
+        if (few) {
+            few_.assign(lanes * at(edges_->bins() + 3), 0);
         }
-        for (Index i = 0; i < run.count; ++i) {
-            if (run.included == nullptr || run.included[i] != 0) {
-                rows_.row(run.cell + i * run.cell_step)[bin_[at(i)] + 1] +=
-                    run.weights == nullptr ? 1.0 : run.weights[i];
-            }
+        for (Index begin = 0; begin < run.count; begin += block_max) {
+            const Index end = std::min(begin + block_max, run.count);
+            find_bins(run, begin, end);
+            few ? count_few(end - begin) : count(run, begin, end);
+        }
+        if (few) {
+            add_few(rows_.row(run.cell));
         }
     }
     void merge(const Partial& other) override { rows_.merge(same(other).rows_); }
@@ -142,26 +143,55 @@ class HistogramPartial final : public StatePartial<HistogramPartial> {
 
   private:
     static constexpr Index few_bins = 2048;
+    static constexpr Index block_max = 2048;  ///< their bins stay in the first-level cache
+    static constexpr std::size_t lanes = 8;
 
-    /// Four counters a bin in turn: equal neighbours do not wait for each other's increment.
-    void count_few(const Run& run) {
-        const std::size_t width = at(edges_->bins() + 3);
-        few_.assign(4 * width, 0);
-        std::uint32_t* const counters[4] = {few_.data() + 1, few_.data() + width + 1,
-                                            few_.data() + 2 * width + 1,
-                                            few_.data() + 3 * width + 1};
-        Index i = 0;
-        for (; i + 4 <= run.count; i += 4) {
-            for (int lane = 0; lane < 4; ++lane) {
-                ++counters[lane][bin_[at(i + lane)]];
+    /// Of elements [begin, end) of the run, to bin_.
+    void find_bins(const Run& run, Index begin, Index end) {
+        bin_.resize(at(block_max));
+        const BinSearch search = edges_->search();
+        if (run.dtype == DType::Float32) {
+            kernels().histogram_bins_float(run.as<float>() + begin, end - begin, search,
+                                           bin_.data());
+        } else {
+            kernels().histogram_bins_double(run.as<double>() + begin, end - begin, search,
+                                            bin_.data());
+        }
+    }
+
+    void count(const Run& run, Index begin, Index end) {
+        for (Index i = begin; i < end; ++i) {
+            if (run.included == nullptr || run.included[i] != 0) {
+                rows_.row(run.cell + i * run.cell_step)[bin_[at(i - begin)] + 1] +=
+                    run.weights == nullptr ? 1.0 : run.weights[i];
             }
         }
-        for (; i < run.count; ++i) {
-            ++counters[0][bin_[at(i)]];
+    }
+
+    /// Several counters a bin in turn: equal neighbours do not wait for each other's increment.
+    void count_few(Index n) {
+        const std::size_t width = at(edges_->bins() + 3);
+        std::uint32_t* const counters = few_.data() + 1;
+        const std::int32_t* const bin = bin_.data();
+        Index i = 0;
+        for (; i + static_cast<Index>(lanes) <= n; i += lanes) {
+            for (std::size_t lane = 0; lane < lanes; ++lane) {
+                ++counters[static_cast<Index>(lane * width) + bin[at(i) + lane]];
+            }
         }
-        double* const row = rows_.row(run.cell);
+        for (; i < n; ++i) {
+            ++counters[bin[i]];
+        }
+    }
+
+    void add_few(double* row) const {
+        const std::size_t width = at(edges_->bins() + 3);
         for (std::size_t k = 0; k < width; ++k) {
-            row[k] += few_[k] + few_[width + k] + few_[2 * width + k] + few_[3 * width + k];
+            std::uint32_t sum = 0;
+            for (std::size_t lane = 0; lane < lanes; ++lane) {
+                sum += few_[lane * width + k];
+            }
+            row[k] += sum;
         }
     }
 
@@ -185,8 +215,8 @@ class Histogram2DPartial final : public StatePartial<Histogram2DPartial> {
         rows_.note_weights(run);
         bin_x_.resize(at(run.count));
         bin_y_.resize(at(run.count));
-        kernels().histogram_bins(run.as<double>(0), run.count, x_->search(), bin_x_.data());
-        kernels().histogram_bins(run.as<double>(1), run.count, y_->search(), bin_y_.data());
+        kernels().histogram_bins_double(run.as<double>(0), run.count, x_->search(), bin_x_.data());
+        kernels().histogram_bins_double(run.as<double>(1), run.count, y_->search(), bin_y_.data());
         for (Index i = 0; i < run.count; ++i) {
             if (run.included == nullptr || run.included[i] != 0) {
                 rows_.row(run.cell + i * run.cell_step)[column(bin_x_[at(i)], bin_y_[at(i)])] +=
@@ -228,8 +258,9 @@ class Histogram final : public Operator {
     std::string name() const override { return "histogram"; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         require_dtype(*this, domain, real_dtype, real_dtypes);
-        return std::make_unique<HistogramPartial>(
-            domain, RunNeeds{DType::Float64, 1, skipna_, false}, edges_);
+        const bool single = kernel_dtype(domain.dtypes[0]) == DType::Float32;
+        const RunNeeds needs{single ? DType::Float32 : DType::Float64, 1, skipna_, false};
+        return std::make_unique<HistogramPartial>(domain, needs, edges_);
     }
 
   private:
