@@ -5,9 +5,8 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
-from harness.file_datasets import check_dataset, check_file
-
 from fluvial._core import open_file
+from harness.file_datasets import check_dataset, check_file
 
 
 @pytest.fixture
@@ -66,7 +65,7 @@ def test_compressions(path, compression):
         with netCDF4.Dataset("probe", "w", diskless=True) as probe:
             if not getattr(probe, f"has_{compression}_filter")():
                 pytest.skip(f"this netCDF4 has no {compression}")
-    values = np.random.default_rng(5).normal(280, 10, (30, 20)).astype(">f4").round(1)
+    values = np.random.default_rng(5).normal(280, 10, (30, 20)).astype("f4").round(1)
     with netCDF4.Dataset(path, "w") as nc:
         nc.createDimension("y", 30)
         nc.createDimension("x", 20)

@@ -5,9 +5,8 @@ import h5py
 import numpy as np
 import openpmd_api as io
 import pytest
-from harness.file_datasets import check_dataset
-
 from fluvial._core import InvalidArgument, open_file
+from harness.file_datasets import check_dataset
 
 
 @pytest.fixture

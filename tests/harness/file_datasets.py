@@ -2,7 +2,6 @@
 """Whether Fluvial reads from a file what the file's own library put there."""
 
 import numpy as np
-
 from fluvial._core import FileDataset, open_file
 
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "fluvial/store/hdf5_element.hpp"
+#include "fluvial/store/hdf5_sequences.hpp"
 #include "fluvial/store/text_encoding.hpp"
 
 namespace fluvial::store {
@@ -85,14 +86,10 @@ std::vector<std::string> fixed_texts(const Reader& from) {
 }
 
 std::vector<std::string> variable_texts(const Reader& from) {
-    const auto pointers = from.values<char*>(from.type);
     std::vector<std::string> texts;
-    for (const char* one : pointers) {
-        texts.push_back(one == nullptr ? "" : to_utf8(one));
-    }
-    const Hdf5Id space(H5Aget_space(from.attribute));
-    if (!pointers.empty()) {
-        H5Dvlen_reclaim(from.type, space, H5P_DEFAULT, const_cast<char**>(pointers.data()));
+    for (const auto& bytes : read_sequences(from.attribute, from.count, 1, from.what)) {
+        const std::string_view all(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        texts.push_back(to_utf8(std::string(all.substr(0, all.find('\0')))));
     }
     return texts;
 }

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/store/hdf5_driver.hpp"
 
-#include <compare>
 #include <exception>
+#include <functional>
 #include <memory>
-#include <utility>
-
-#include "fluvial/store/input_file.hpp"
 
 namespace fluvial::store {
 
@@ -55,11 +52,9 @@ herr_t close(H5FD_t* file) {
     return 0;
 }
 
+/// No two are the same: a file that was written anew since it was opened last is read anew.
 int compare(const H5FD_t* a, const H5FD_t* b) {
-    const InputFile &one = *ours(a).file, &other = *ours(b).file;
-    const auto order =
-        std::pair(one.device(), one.inode()) <=> std::pair(other.device(), other.inode());
-    return order < 0 ? -1 : order > 0 ? 1 : 0;
+    return std::less<>()(a, b) ? -1 : std::less<>()(b, a) ? 1 : 0;
 }
 
 herr_t query(const H5FD_t*, unsigned long* flags) {
@@ -78,6 +73,11 @@ herr_t set_end_of_allocation(H5FD_t* file, H5FD_mem_t, haddr_t address) {
 
 haddr_t get_end_of_file(const H5FD_t* file, H5FD_mem_t) {
     return ours(file).file->size();
+}
+
+herr_t get_handle(H5FD_t* file, hid_t, void** handle) {
+    *handle = const_cast<InputFile*>(ours(file).file);
+    return 0;
 }
 
 herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes, void* to) {
@@ -119,6 +119,7 @@ const H5FD_class_t& driver() {
         c.get_eoa = &get_end_of_allocation;
         c.set_eoa = &set_end_of_allocation;
         c.get_eof = &get_end_of_file;
+        c.get_handle = &get_handle;
         c.read = &read;
         c.write = &write;
         for (H5FD_mem_t& kind : c.fl_map) {
@@ -140,6 +141,14 @@ Hdf5Id hdf5_access() {
     Hdf5Id access(hdf5_checked(H5Pcreate(H5P_FILE_ACCESS), "HDF5 has no access properties"));
     hdf5_checked(H5Pset_driver(access, registered, nullptr), "HDF5 does not take a file driver");
     return access;
+}
+
+const InputFile& bytes_of_file(hid_t object) {
+    const std::string what = "a file of HDF5 is not open through Fluvial";
+    const Hdf5Id file(hdf5_checked(H5Iget_file_id(object), what));
+    void* handle = nullptr;
+    hdf5_checked(H5Fget_vfd_handle(file, H5P_DEFAULT, &handle), what);
+    return *static_cast<const InputFile*>(handle);
 }
 
 Hdf5Probe::Hdf5Probe() {

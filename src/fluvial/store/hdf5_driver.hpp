@@ -6,11 +6,15 @@
 #include <cstdint>
 
 #include "fluvial/store/hdf5_session.hpp"
+#include "fluvial/store/input_file.hpp"
 
 namespace fluvial::store {
 
 /// An access property list for opening files read-only.
 Hdf5Id hdf5_access();
+
+/// The file of an object in a file that was opened so; lives as long as that.
+const InputFile& bytes_of_file(hid_t object);
 
 /// While one exists, libhdf5's reads of raw data are noted and not done; their buffers stay as they
 /// were. Within one Hdf5Session.

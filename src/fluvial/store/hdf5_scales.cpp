@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/store/hdf5_scales.hpp"
 
+#include <algorithm>
+#include <cstddef>
+
 #include "fluvial/store/hdf5_attributes.hpp"
+#include "fluvial/store/hdf5_sequences.hpp"
 
 namespace fluvial::store {
 
@@ -61,13 +65,15 @@ std::vector<haddr_t> attached_scales(hid_t dataset, const std::string& what) {
     if (!is_object_reference(item)) {
         return {};
     }
-    std::vector<hvl_t> lists(open.count);
-    hdf5_checked(H5Aread(open.attribute, open.type, lists.data()), what);
+    const std::size_t bytes = address_bytes(dataset);
     std::vector<haddr_t> scales;
-    for (const hvl_t& list : lists) {
-        scales.push_back(list.len == 0 ? 0 : *static_cast<const hobj_ref_t*>(list.p));
+    for (const auto& list : read_sequences(open.attribute, open.count, bytes, what)) {
+        haddr_t address = 0;
+        for (std::size_t i = std::min(bytes, list.size()); i-- > 0;) {
+            address = address << 8 | std::to_integer<haddr_t>(list[i]);
+        }
+        scales.push_back(address);
     }
-    H5Dvlen_reclaim(open.type, open.space, H5P_DEFAULT, lists.data());
     return scales;
 }
 
