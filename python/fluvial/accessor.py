@@ -15,7 +15,7 @@ from typing import Any, Unpack
 import numpy as np
 import xarray as xr
 
-from . import labelled, scanning
+from . import _core, labelled, scanning
 from ._core import InvalidArgument, Reduction, dtype_name
 from .file_dataset import FileDataset
 from .files import File, open_files
@@ -127,7 +127,7 @@ class DatasetAccessor:
             if mine and array.dtype.kind in "iufc":
                 found[name] = array.fluvial.reduce(op, mine, **options)
             elif not mine:
-                found[name] = array
+                found[name] = _over_nothing(array, op, options)
         return xr.Dataset(found, attrs=self._dataset.attrs)
 
     def mean(self, dim: Any = None, **options: Any) -> xr.Dataset:
@@ -159,6 +159,15 @@ class DatasetAccessor:
         return self.reduce("count", dim, **options)
 
 
+def _over_nothing(array: xr.DataArray, op: Any, options: Any) -> Any:
+    """Reduce each element by itself, as xarray does for variables without the dimension."""
+    if op in ("mean", "sum", "min", "max") or array.dtype.kind not in "iufc":
+        return array
+    one = array.expand_dims("of one element").load()
+    found = one.fluvial.reduce(op, "of one element", **options)
+    return found.assign_attrs(array.attrs) if isinstance(found, xr.DataArray) else found
+
+
 def _find(array: xr.DataArray, file: File) -> FileDataset:
     """Find the selection from the coordinates: every axis is whole, or its labels say where."""
     name = str(array.name)
@@ -170,8 +179,9 @@ def _find(array: xr.DataArray, file: File) -> FileDataset:
     if not set(map(str, array.dims)) <= set(whole.dims):
         raise _not_of_file(array, f"dimensions {array.dims}, in the file {whole.dims}")
     chosen = whole
+    plain = File([_core.open_file(file.path)], decode=False)[name].coords  # with decode_times=False
     for dim, length in zip(whole.dims, whole.shape, strict=True):
-        index = whole.coords[dim].to_index() if dim in whole.coords else None
+        index = _index(array, dim, whole.coords, plain)
         if dim in array.coords and index is not None and index.is_unique:
             at = index.get_indexer(np.atleast_1d(array.coords[dim].values))
             if (at < 0).any():
@@ -182,6 +192,15 @@ def _find(array: xr.DataArray, file: File) -> FileDataset:
                 array, f"a part of '{dim}', which has no distinct labels that tell where it is"
             )
     return chosen
+
+
+def _index(array: xr.DataArray, dim: str, *candidates: dict[str, xr.DataArray]) -> Any:
+    """Return the file's labels along a dimension, as dates or as numbers: whichever xarray has."""
+    for coords in candidates:
+        mine = array.coords.get(dim)
+        if mine is not None and dim in coords and mine.dtype.kind == coords[dim].dtype.kind:
+            return coords[dim].to_index()
+    return None
 
 
 def _in_memory(

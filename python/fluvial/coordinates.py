@@ -50,6 +50,8 @@ class CoordinateVariables:
         Gives the datasets of a name, one a file where it is joined; raises InvalidArgument.
     everywhere
         Gives the datasets of a name in all files.
+    decode
+        Times become dates, packed numbers are unpacked.
     """
 
     def __init__(
@@ -57,7 +59,9 @@ class CoordinateVariables:
         parts_of: Callable[[str], Parts],
         everywhere: Callable[[str], Parts],
         names: Sequence[str],
+        decode: bool = True,
     ) -> None:
+        self._decode = decode
         self._parts_of = parts_of
         self._everywhere = everywhere
         self._names = set(names)
@@ -114,7 +118,7 @@ class CoordinateVariables:
         return self._known[name]
 
     def _joined(self, name: str, parts: Parts, dims: tuple[str, ...]) -> xr.Variable:
-        decoded = [_decode(part, dims) for part in parts]
+        decoded = [_decode(part, dims) if self._decode else _raw(part, dims) for part in parts]
         if len(parts) == 1:
             for other in self._everywhere(name)[1:]:
                 if not np.array_equal(whole(other), whole(parts[0])):
@@ -129,9 +133,13 @@ class CoordinateVariables:
         return xr.Variable(dims, values, first.attrs, first.encoding)
 
 
-def _decode(dataset: _core.FileDataset, dims: tuple[str, ...]) -> xr.Variable:
+def _raw(dataset: _core.FileDataset, dims: tuple[str, ...]) -> xr.Variable:
     values = whole(dataset)
-    raw = xr.Variable(dims, values, typed(dataset.attributes, values.dtype))
+    return xr.Variable(dims, values, typed(dataset.attributes, values.dtype))
+
+
+def _decode(dataset: _core.FileDataset, dims: tuple[str, ...]) -> xr.Variable:
+    raw = _raw(dataset, dims)
     name = dims[0] if dims else "scalar"
     try:
         with warnings.catch_warnings():

@@ -115,7 +115,9 @@ class File(Mapping[str, FileDataset]):
         self._names = self._parts[0].names
         self._datasets: dict[str, list[_core.FileDataset]] = {}
         self._warned: set[str] = set()
-        self._variables = CoordinateVariables(self.parts_of, self._everywhere, self._names)
+        self._variables = CoordinateVariables(
+            self.parts_of, self._everywhere, self._names, bool(decode)
+        )
 
     @property
     def path(self) -> str:

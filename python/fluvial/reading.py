@@ -13,7 +13,7 @@ from . import _core, ops
 from .attributes import Attributes
 from .communicator import handle_of
 from .reduce import name_specs, wrap_results
-from .selection import to_hyperslab
+from .selection import to_dims, to_hyperslab
 
 
 class Chunk(NamedTuple):
@@ -114,10 +114,23 @@ class Dataset:
         begin = rank * base + min(rank, larger)
         return (slice(begin, begin + base + (rank < larger)), *[slice(None)] * (self.ndim - 1))
 
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the axes: the attribute `axisLabels`, or dim_0, dim_1 … where there is none."""
+        labels = self.attrs.get("axisLabels")
+        if isinstance(labels, list) and len(labels) == len(set(labels)) == self.ndim:
+            return tuple(map(str, labels))
+        return tuple(f"dim_{axis}" for axis in range(self.ndim))
+
+    def axes(self, over: int | str | Sequence[int | str]) -> list[int]:
+        """Return axes, given by name or number, as numbers."""
+        dims = self.dims
+        return [dims.index(dim) for dim in to_dims(over, dims)]
+
     def reduce(
         self,
         op: Any,
-        over: int | Sequence[int] | None = None,
+        over: int | str | Sequence[int | str] | None = None,
         selection: Any = None,
         *,
         skipna: bool = False,
@@ -136,7 +149,8 @@ class Dataset:
             A name ("mean"), an operator of `fluvial.ops`, or a list or dict of them: one pass over
             the data.
         over
-            Axis or axes to reduce; None: all. The others are kept.
+            Axis or axes to reduce, by number, or by name where the dataset has openPMD's attribute
+            `axisLabels`; None: all. The others are kept.
         selection
             As for `read`; an axis selected by an int is kept with length 1.
         skipna
@@ -218,7 +232,7 @@ class ReadStep(Mapping[str, Dataset]):
         self,
         op: Any,
         inputs: str | Sequence[str] | Mapping[str, str | Sequence[str]],
-        over: int | Sequence[int] | None = None,
+        over: int | str | Sequence[int | str] | None = None,
         selection: Any = None,
         *,
         skipna: bool = False,
@@ -254,7 +268,7 @@ class ReadStep(Mapping[str, Dataset]):
             datasets,
             [(name, o, [datasets.index(d) for d in wanted[name]]) for name, o in operators.items()],
             None if selection is None else to_hyperslab(selection, self[datasets[0]].shape)[0],
-            [] if over is None else [over] if isinstance(over, int) else list(over),
+            [] if over is None else self[datasets[0]].axes(over),
             None if weights is None else np.asarray(weights, dtype=np.float64),
             None if mask is None else np.asarray(mask, dtype=bool),
             local,

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NumPy's basic indexing as hyperslabs: start, count and stride along each axis."""
+"""NumPy's basic indexing as hyperslabs, and axes by name or number."""
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from . import _core
 
@@ -67,3 +70,33 @@ def to_index(value: Any, what: str, allowed: str = "an int or a slice") -> int:
         return operator.index(value)
     except TypeError:
         raise _core.InvalidArgument(f"{what}: got {value!r}; allowed: {allowed}") from None
+
+
+def to_dims(over: Any, dims: Sequence[str]) -> tuple[str, ...]:
+    """Return dimensions by name, given by names and numbers, in the order of the axes.
+
+    >>> to_dims(["lon", 0], ["time", "lat", "lon"])
+    ('time', 'lon')
+    """
+    wanted = [over] if isinstance(over, str | int | np.integer) else list(over)
+    found = set()
+    for axis in wanted:
+        if isinstance(axis, int | np.integer) and not isinstance(axis, bool):
+            if not -len(dims) <= axis < len(dims):
+                raise _core.InvalidArgument(
+                    f"no such axis: got {axis}; allowed: {-len(dims)} to {len(dims) - 1}"
+                )
+            found.add(dims[int(axis)])
+        elif axis in dims:
+            found.add(str(axis))
+        else:
+            raise _core.InvalidArgument(
+                f"no such dimension: got {axis!r}; "
+                f"allowed: {', '.join(map(repr, dims)) or 'none'}, or their numbers"
+            )
+    if not found:
+        raise _core.InvalidArgument(
+            "no axis to reduce over: got an empty list; allowed: one or more axes. "
+            "Leave `over` out to reduce over all."
+        )
+    return tuple(dim for dim in dims if dim in found)

@@ -14,7 +14,7 @@ from . import positions
 from ._core import InvalidArgument
 from .positions import Positions
 from .predicates import Predicate
-from .selection import to_hyperslab
+from .selection import to_dims, to_hyperslab
 
 
 class Groups(NamedTuple):
@@ -101,33 +101,3 @@ class View:
     def over(self, over: Any) -> tuple[str, ...]:
         """Return the dimensions to reduce, given by name or number; None: all."""
         return self.kept if over is None else to_dims(over, self.kept)
-
-
-def to_dims(over: Any, dims: Sequence[str]) -> tuple[str, ...]:
-    """Return dimensions by name, given by names and numbers, in the order of the axes.
-
-    >>> to_dims(["lon", 0], ["time", "lat", "lon"])
-    ('time', 'lon')
-    """
-    wanted = [over] if isinstance(over, str | int | np.integer) else list(over)
-    found = set()
-    for axis in wanted:
-        if isinstance(axis, int | np.integer) and not isinstance(axis, bool):
-            if not -len(dims) <= axis < len(dims):
-                raise InvalidArgument(
-                    f"no such axis: got {axis}; allowed: {-len(dims)} to {len(dims) - 1}"
-                )
-            found.add(dims[int(axis)])
-        elif axis in dims:
-            found.add(str(axis))
-        else:
-            raise InvalidArgument(
-                f"no such dimension: got {axis!r}; "
-                f"allowed: {', '.join(map(repr, dims)) or 'none'}, or their numbers"
-            )
-    if not found:
-        raise InvalidArgument(
-            "no axis to reduce over: got an empty list; allowed: one or more axes. "
-            "Leave `over` out to reduce over all."
-        )
-    return tuple(dim for dim in dims if dim in found)

@@ -295,3 +295,18 @@ def test_a_step_given_up_is_not_seen_and_the_stream_goes_on_or_ends(tmp_path):
             raise KeyError
         writer.close()
         assert reader.next() is None
+
+
+def test_axes_by_name(tmp_path):
+    with both_ends(tmp_path) as (writer, reader):
+        field = np.arange(12.0).reshape(3, 4)
+        with writer.step() as step:
+            step.put("named", field, attrs={"axisLabels": ["y", "x"]})
+            step.put("plain", field)
+        step = reader.next()
+        assert step["named"].dims == ("y", "x")
+        np.testing.assert_array_equal(step["named"].reduce("sum", over="x"), field.sum(1))
+        np.testing.assert_array_equal(step["named"].reduce("sum", over=["y", 1]), field.sum())
+        np.testing.assert_array_equal(step["plain"].reduce("sum", over="dim_0"), field.sum(0))
+        with pytest.raises(fl.InvalidArgument, match=r"got 'z'; allowed: 'y', 'x'"):
+            step["named"].reduce("sum", over="z")

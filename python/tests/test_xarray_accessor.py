@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ds.fluvial`: the same results as xarray's own, from the file, or a clear refusal."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from reading_files.climate import climate, same, write
+
+import fluvial as fl
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return write(climate(), tmp_path_factory.mktemp("files") / "t.nc", "netcdf4")
+
+
+@pytest.fixture
+def opened(path):
+    with xr.open_dataset(path) as dataset:
+        yield dataset
+
+
+@pytest.mark.parametrize("engine", ["netcdf4", "h5netcdf"])
+@pytest.mark.parametrize("op", ["mean", "sum", "min", "max", "std", "var", "count"])
+def test_as_xarray(path, engine, op):
+    with xr.open_dataset(path, engine=engine) as dataset:
+        for dim in [None, "time", ("lat", "lon"), ...]:
+            same(
+                getattr(dataset["temperature"].fluvial, op)(dim),
+                getattr(dataset["temperature"].astype("f8"), op)(dim),
+            )
+        whole = getattr(dataset.fluvial, op)("time")
+        expected = getattr(dataset.astype("f8"), op)("time")
+        assert set(whole) == set(expected)
+        for name in expected:
+            same(whole[name], expected[name])
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_random_selections(path, data):
+    with xr.open_dataset(path) as dataset:
+        array = dataset[data.draw(st.sampled_from(["temperature", "packed"]))]
+        for dim in array.dims:
+            step = st.sampled_from([None, 1, 2, -1])
+            some = st.builds(slice, st.none() | st.integers(-5, 3), st.none(), step)
+            array = array.isel({dim: data.draw(some | st.integers(-3, 2))})
+        found = array.fluvial.reduce("mean")
+        assert not array.variable._in_memory
+        same(found, array.astype("f8").mean())
+
+
+def test_only_the_file_is_read(opened):
+    part = opened["temperature"].sel(lat=slice(50, -30)).transpose("lon", ...)
+    assert part.fluvial.dataset().shape == (24, 3, 4, 8)
+    part.fluvial.mean("time")
+    assert not part.variable._in_memory
+
+
+def test_values_in_memory_are_reduced_there(opened):
+    double = opened["u"] * 2
+    same(double.fluvial.mean("time"), double.astype("f8").mean("time"))
+    loaded = opened["u"].load()
+    loaded[0] = 1000
+    same(loaded.fluvial.reduce("max", ["lat", "lon"]), loaded.max(["lat", "lon"]))
+    both = double.fluvial.reduce(["min", "argmin"], "time")
+    same(both["min"], double.min("time"))
+    np.testing.assert_array_equal(both["argmin_time_index"], double.argmin("time"))
+
+
+def test_what_cannot_be_found_in_the_file_is_refused(path, tmp_path, opened):
+    with pytest.raises(fl.InvalidArgument, match=r"no file.*fl\.open"):
+        (opened["u"] * 2).fluvial.dataset()
+    with pytest.raises(fl.InvalidArgument, match="values in memory"):
+        opened["u"].load().fluvial.dataset()
+    with pytest.raises(fl.InvalidArgument, match="not regular"):
+        opened["n"].isel(lat=[0, 1, 3]).fluvial.dataset()
+    with pytest.raises(fl.InvalidArgument, match="name that"):
+        opened["v"].rename("w").fluvial.mean()
+    without = write(climate().drop_vars("lat"), tmp_path / "t.nc")
+    with xr.open_dataset(without) as dataset:
+        assert dataset["u"].fluvial.count() == dataset["u"].size
+        with pytest.raises(fl.InvalidArgument, match="a part of 'lat'"):
+            dataset["u"].isel(lat=slice(2)).fluvial.count()
+    with pytest.raises(fl.InvalidArgument, match="no such dimension: got 'x'"):
+        opened.fluvial.mean("x")
+
+
+def test_undecoded_and_valid_ranges_as_xarray_has_them(tmp_path):
+    dataset = climate(holes=False)
+    dataset["u"].attrs["valid_max"] = np.float32(1)
+    path = write(dataset, tmp_path / "t.nc")
+    with xr.open_dataset(path) as decoded, xr.open_dataset(path, decode_cf=False) as raw:
+        same(decoded["u"].fluvial.max(), decoded["u"].max())
+        same(raw["packed"].fluvial.max(), raw["packed"].max())
+    assert fl.open(path)["u"].reduce("max") <= 1
+
+
+@pytest.mark.parametrize("order", ["import fluvial, xarray", "import xarray, fluvial"])
+def test_the_order_of_imports_does_not_matter(path, order):
+    program = f"{order}; print(float(xarray.open_dataset({path!r})['u'].fluvial.count()))"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "1344.0\n"
+
+
+def test_fluvial_does_not_import_xarray():
+    program = "import fluvial, sys; print('xarray' in sys.modules)"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "False\n"
