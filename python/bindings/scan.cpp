@@ -146,6 +146,12 @@ nb::dict to_dict(const scan::Stats& s) {
     return d;
 }
 
+/// What a scan is to do and how: made locally, before anything is collective.
+struct Described {
+    Request request;
+    Options options;
+};
+
 /// A scan whose threads may need the GIL until they have ended.
 class HeldScan {
   public:
@@ -238,14 +244,13 @@ void bind_decoding(nb::module_& m) {
 }
 
 void bind_scans(nb::module_& m) {
-    nb::class_<HeldScan>(m, "Scan", "Reads and computes on threads of its own.")
+    nb::class_<Described>(m, "ScanRequest", "What a scan is to do, and how. Local.")
         .def(
             "__init__",
-            [](HeldScan* self, nb::handle inputs, nb::handle entries, nb::handle selection,
+            [](Described* self, nb::handle inputs, nb::handle entries, nb::handle selection,
                std::vector<int> over, nb::handle weights, nb::handle where, nb::handle groups,
                const std::string& mode, const std::string& shuffle, int threads, int aggregators,
-               std::int64_t buffer_bytes, std::int64_t read_ahead_bytes,
-               std::optional<long> handle) {
+               std::int64_t buffer_bytes, std::int64_t read_ahead_bytes) {
                 Options options;
                 options.mode = to_mode(mode);
                 options.shuffle = to_shuffle(shuffle);
@@ -253,16 +258,23 @@ void bind_scans(nb::module_& m) {
                 options.aggregators = aggregators;
                 options.buffer_bytes = buffer_bytes;
                 options.read_ahead_bytes = read_ahead_bytes;
-                new (self) HeldScan(
+                new (self) Described{
                     to_request(inputs, entries, selection, std::move(over), weights, where, groups),
-                    options, handle);
+                    options};
             },
             nb::kw_only(), "inputs"_a, "entries"_a, "selection"_a.none(), "over"_a, "weights"_a,
             "where"_a, "groups"_a.none(), "mode"_a, "shuffle"_a, "threads"_a, "aggregators"_a,
-            "buffer_bytes"_a, "read_ahead_bytes"_a, "comm"_a.none(),
+            "buffer_bytes"_a, "read_ahead_bytes"_a,
             "`inputs`: (list of datasets, Decoding). `entries`: (name, operator, input numbers). "
             "`weights`: (axis, factors). `where`: (input number, sign, bound) or (function, input "
-            "numbers). `groups`: (axis, group of each index, number of groups). Collective.")
+            "numbers). `groups`: (axis, group of each index, number of groups).");
+    nb::class_<HeldScan>(m, "Scan", "Reads and computes on threads of its own.")
+        .def(
+            "__init__",
+            [](HeldScan* self, const Described& what, std::optional<long> handle) {
+                new (self) HeldScan(what.request, what.options, handle);
+            },
+            "request"_a, "comm"_a.none(), "Collective.")
         .def(
             "start", [](HeldScan& s) { s.scan().start(); },
             nb::call_guard<nb::gil_scoped_release>())

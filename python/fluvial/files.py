@@ -366,12 +366,15 @@ def _listed(inputs: Any) -> list[str]:
 
 def _check_alike(name: str, parts: Sequence[_core.FileDataset]) -> None:
     """Refuse files that pack one dataset in different ways."""
-    first = {key: parts[0].attributes.get(key) for key in _PACKING}
+    first = parts[0].attributes
     for part in parts[1:]:
+        mine = part.attributes
         for key in _PACKING:
-            if part.attributes.get(key) != first[key]:
+            said, expected = mine.get(key, np.nan), first.get(key, np.nan)
+            both_nan = said != said and expected != expected  # NaN is missing, said or not
+            if said != expected and not both_nan:
                 raise InvalidArgument(
-                    f"the files store '{name}' differently: got {key} = "
-                    f"{part.attributes.get(key)!r} in {part.path!r}; allowed: {first[key]!r} as in "
-                    f"{parts[0].path!r}. Reduce each file by itself and merge the results."
+                    f"the files store '{name}' differently: got {key} = {mine.get(key)!r} in "
+                    f"{part.path!r}; allowed: {first.get(key)!r} as in {parts[0].path!r}. "
+                    "Reduce each file by itself and merge the results."
                 )

@@ -140,7 +140,7 @@ def begin(prepare: Any, options: ScanOptions) -> PendingScan:
     work, failure = None, None
     try:
         work = prepare()
-        how = _options(options)
+        request = _core.ScanRequest(**work.request, **_options(options))
     except Exception as error:
         failure = error
     if comm is not None and comm.Get_size() > 1:
@@ -149,7 +149,7 @@ def begin(prepare: Any, options: ScanOptions) -> PendingScan:
         raise failure
     if work is None:
         raise AssertionError("bug in Fluvial: no work and no failure")
-    return PendingScan(_core.Scan(**work.request, **how, comm=handle), work, comm, shuffle)
+    return PendingScan(_core.Scan(request, handle), work, comm, shuffle)
 
 
 def describe(
