@@ -11,7 +11,8 @@ install(
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     COMPONENT cpp
     FILES_MATCHING
-    PATTERN "*.hpp")
+    PATTERN "*.hpp"
+    PATTERN "*.h")
 install(EXPORT FluvialTargets NAMESPACE Fluvial:: DESTINATION "${fluvial_cmake_dir}" COMPONENT cpp)
 
 configure_package_config_file(cmake/FluvialConfig.cmake.in FluvialConfig.cmake

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# fluvial_add_test(<name> SOURCES <x_test.cpp> … [RANKS <n> …] [TIMEOUT <seconds>] [LIBRARIES <target> …])
+# fluvial_add_test(<name> SOURCES <x_test.cpp> … [RANKS <n> …] [TIMEOUT <seconds>] [LIBRARIES <target> …]
+#                  [OWN_MAIN])
 #
 # Builds one doctest program. Without RANKS it is one CTest test `<name>`, a serial process. With RANKS
 # it is one CTest test `<name>@<n>` for each number of ranks, run by the project's launcher under this
 # build's mpiexec; the program's main initialises MPI and its exit code is a failure on every rank when
 # a check failed on any. TIMEOUT (60 s unless given) ends the test with all its processes. Without
-# FLUVIAL_TESTS it does nothing.
+# FLUVIAL_TESTS it does nothing. OWN_MAIN: the sources have a main() of their own, in C or C++.
 
 if(FLUVIAL_TESTS)
     find_package(doctest 2.4 REQUIRED)
@@ -16,13 +17,13 @@ if(FLUVIAL_TESTS)
 endif()
 
 function(fluvial_add_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;RANKS;LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_MAIN" "TIMEOUT" "SOURCES;RANKS;LIBRARIES")
     if(NOT arg_SOURCES)
         message(FATAL_ERROR "fluvial_add_test(${name}): SOURCES is empty; name at least one _test.cpp file")
     endif()
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "fluvial_add_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}; "
-                            "allowed are SOURCES, RANKS, TIMEOUT, LIBRARIES")
+                            "allowed are SOURCES, RANKS, TIMEOUT, LIBRARIES, OWN_MAIN")
     endif()
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 60)
@@ -36,7 +37,10 @@ function(fluvial_add_test name)
     endif()
 
     add_executable(${name} ${arg_SOURCES})
-    target_link_libraries(${name} PRIVATE fluvial fluvial_${kind}_test_main ${arg_LIBRARIES})
+    target_link_libraries(${name} PRIVATE fluvial ${arg_LIBRARIES})
+    if(NOT arg_OWN_MAIN)
+        target_link_libraries(${name} PRIVATE fluvial_${kind}_test_main)
+    endif()
 
     set(launch "${Python_EXECUTABLE}" -I -S "${PROJECT_SOURCE_DIR}/python/fluvial/launcher.py" --timeout ${arg_TIMEOUT})
     # CTest's own limit is only the net under the launcher's, which leaves no process behind.

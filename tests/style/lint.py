@@ -46,7 +46,7 @@ def main() -> int:
     options = parser.parse_args()
 
     files = rules.sources(ROOT)
-    cpp = [path for path in files if path.suffix in (".cpp", ".hpp")]
+    cpp = [path for path in files if path.suffix in (".cpp", ".hpp", ".c", ".h")]
     lint = Lint()
     lint.run(
         "clang-format",

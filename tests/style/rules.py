@@ -22,21 +22,23 @@ BENEATH = {
     "move": {"base", "describe", "mpi"},
     "stage": {"base", "describe", "mpi", "compute", "move"},
     "scan": {"base", "describe", "mpi", "compute", "store"},
+    "c": {"base", "describe", "mpi", "compute", "store", "move", "stage", "scan"},
 }
 # <mpi.h> belongs to src/fluvial/mpi; outside of src these need it: mains of MPI programs, and the
-# place where communicators cross from Python.
+# place where communicators cross from Python, and the header whose functions take them in C.
 MPI_ALLOWED = (
     "src/fluvial/mpi/",
     "cmake/mpi_test_main.cpp",
     "examples/",
     "bench/",
     "python/bindings/mpi.cpp",
+    "src/fluvial/c/fluvial.h",
 )
 
 _FORBIDDEN_STEMS = {"util", "utils", "helper", "helpers", "common", "misc", "internal"}
 _SNAKE_CASE = re.compile(r"_*[a-z][a-z0-9_]*")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
-_SOURCE = (".cpp", ".hpp", ".py", ".cmake", ".sh")
+_SOURCE = (".cpp", ".hpp", ".c", ".h", ".py", ".cmake", ".sh")
 
 
 def sources(root: pathlib.Path) -> list[pathlib.Path]:
@@ -63,7 +65,7 @@ def license_named(path: pathlib.Path, text: str) -> Iterator[str]:
 
 def file_named(path: pathlib.Path, text: str) -> Iterator[str]:
     """A file is the noun that it defines, in snake_case."""
-    if path.suffix in (".cpp", ".hpp", ".py"):
+    if path.suffix in (".cpp", ".hpp", ".c", ".h", ".py"):
         if path.stem in _FORBIDDEN_STEMS:
             yield f"{path}: name the file after what it defines, not {path.stem!r}"
         elif not _SNAKE_CASE.fullmatch(path.stem):
@@ -90,7 +92,7 @@ def floors_kept(path: pathlib.Path, text: str) -> Iterator[str]:
 
 def mpi_at_home(path: pathlib.Path, text: str) -> Iterator[str]:
     """Only src/fluvial/mpi calls MPI; a test of what stands above it may, too."""
-    if path.suffix not in (".cpp", ".hpp") or path.as_posix().startswith(MPI_ALLOWED):
+    if path.suffix not in (".cpp", ".hpp", ".c", ".h") or path.as_posix().startswith(MPI_ALLOWED):
         return
     above_mpi = len(path.parts) > 2 and "mpi" in BENEATH.get(path.parts[2], ())
     if above_mpi and path.stem.endswith("_test"):

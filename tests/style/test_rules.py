@@ -27,6 +27,8 @@ def test_the_repository_keeps(rule):
         (rules.floors_kept, "src/fluvial/cellar/wine.hpp", ""),
         (rules.mpi_at_home, "src/fluvial/stage/writer.cpp", "# include <mpi.h>\n"),
         (rules.mpi_at_home, "src/fluvial/compute/sum_test.cpp", "#include <mpi.h>\n"),
+        (rules.mpi_at_home, "src/fluvial/c/object_io.cpp", "#include <mpi.h>\n"),
+        (rules.floors_kept, "src/fluvial/scan/scan.cpp", '#include "fluvial/c/fluvial.h"\n'),
         (rules.file_short, "run", "\n" * 401),
         (rules.function_short, "demo/launch.py", "def f():\n" + "    pass\n" * 70),
     ],
@@ -42,6 +44,7 @@ def test_what_breaks_a_rule_is_found(rule, path, text):
         (rules.floors_kept, "src/fluvial/stage/a.cpp", '#include "fluvial/compute/operator.hpp"\n'),
         (rules.mpi_at_home, "src/fluvial/stage/writer_test.cpp", "#include <mpi.h>\n"),
         (rules.mpi_at_home, "src/fluvial/mpi/comm.hpp", "#include <mpi.h>\n"),
+        (rules.mpi_at_home, "src/fluvial/c/fluvial.h", "#include <mpi.h>\n"),
         (rules.function_short, "demo/launch.py", "def f():\n" + "    pass\n" * 69),
     ],
 )

@@ -23,6 +23,9 @@ void throw_error(std::string_view kind, const std::string& message) {
     if (kind == "InvalidArgument") {
         throw InvalidArgument(message);
     }
+    if (kind == "OutOfRange") {
+        throw OutOfRange(message);
+    }
     if (kind == "TimedOut") {
         throw TimedOut(message);
     }

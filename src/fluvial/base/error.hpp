@@ -36,14 +36,15 @@ class Error : public std::runtime_error {
         const char* kind() const noexcept override { return #Name; } \
     }
 
-FLUVIAL_ERROR(InvalidArgument, Error);  ///< a value that the call cannot accept
-FLUVIAL_ERROR(TimedOut, Error);         ///< a deadline passed; the object is still usable
-FLUVIAL_ERROR(PeerLost, Error);         ///< a process of the other (or the own) job is dead
-FLUVIAL_ERROR(PeerStalled, PeerLost);   ///< alive but without a heartbeat, e.g. stopped by a signal
-FLUVIAL_ERROR(Refused, Error);          ///< authentication failed
-FLUVIAL_ERROR(StaleContact, Error);     ///< a contact file whose writer is gone
-FLUVIAL_ERROR(DamagedFile, Error);      ///< a file whose bytes are not what its format says
-FLUVIAL_ERROR(SystemError, Error);      ///< the operating system or MPI refused a call
+FLUVIAL_ERROR(InvalidArgument, Error);       ///< a value that the call cannot accept
+FLUVIAL_ERROR(OutOfRange, InvalidArgument);  ///< a number that the type asked for cannot hold
+FLUVIAL_ERROR(TimedOut, Error);              ///< a deadline passed; the object is still usable
+FLUVIAL_ERROR(PeerLost, Error);              ///< a process of the other (or the own) job is dead
+FLUVIAL_ERROR(PeerStalled, PeerLost);  ///< alive but without a heartbeat, e.g. stopped by a signal
+FLUVIAL_ERROR(Refused, Error);         ///< authentication failed
+FLUVIAL_ERROR(StaleContact, Error);    ///< a contact file whose writer is gone
+FLUVIAL_ERROR(DamagedFile, Error);     ///< a file whose bytes are not what its format says
+FLUVIAL_ERROR(SystemError, Error);     ///< the operating system or MPI refused a call
 
 #undef FLUVIAL_ERROR
 

@@ -107,6 +107,12 @@ std::vector<double> OptionReader::numbers(const std::string& key) {
     if (const auto* value = std::get_if<std::vector<double>>(option)) {
         return *value;
     }
+    if (const auto* value = std::get_if<double>(option)) {
+        return {*value};
+    }
+    if (const auto* value = std::get_if<std::int64_t>(option)) {
+        return {static_cast<double>(*value)};
+    }
     wrong_type(key, "a list of numbers");
 }
 

@@ -25,7 +25,7 @@ class OptionReader {
     bool boolean(const std::string& key, bool fallback);
     std::int64_t integer(const std::string& key, std::int64_t fallback);
     double number(const std::string& key, double fallback);
-    /// Throws InvalidArgument when missing.
+    /// One number is a list, too. Throws InvalidArgument when missing.
     std::vector<double> numbers(const std::string& key);
     /// Throws InvalidArgument that names options which nobody took.
     void done() const;

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/c/boundary.hpp"
+
+#include <new>
+#include <string>
+
+#include "fluvial/base/error.hpp"
+
+namespace fluvial::c {
+namespace {
+
+thread_local std::string last_message;
+
+int remember(int code, const char* message) noexcept {
+    try {
+        last_message = message;
+    } catch (...) {
+        last_message.clear();  // no memory even for that
+    }
+    return code;
+}
+
+}  // namespace
+
+int code_of(std::exception_ptr failure) noexcept {
+    try {
+        std::rethrow_exception(std::move(failure));
+    } catch (const OutOfRange& error) {
+        return remember(FLUVIAL_ERANGE, error.what());
+    } catch (const InvalidArgument& error) {
+        return remember(FLUVIAL_EINVAL, error.what());
+    } catch (const DamagedFile& error) {
+        return remember(FLUVIAL_EFILE, error.what());
+    } catch (const SystemError& error) {
+        return remember(FLUVIAL_ESYSTEM, error.what());
+    } catch (const TimedOut& error) {
+        return remember(FLUVIAL_ETIMEOUT, error.what());
+    } catch (const std::bad_alloc& error) {
+        return remember(FLUVIAL_ENOMEM, error.what());
+    } catch (const std::exception& error) {
+        return remember(FLUVIAL_EOTHER, error.what());
+    } catch (...) {
+        return remember(FLUVIAL_EOTHER, "an exception of unknown type");
+    }
+}
+
+void check_given(const void* pointer, const char* name) {
+    if (pointer == nullptr) {
+        throw InvalidArgument(
+            Problem{std::string(name) + " is missing", "a null pointer", "an address", ""});
+    }
+}
+
+}  // namespace fluvial::c
+
+const char* fluvial_last_message(void) {
+    return fluvial::c::last_message.c_str();
+}
+
+const char* fluvial_strerror(int code) {
+    switch (code) {
+        case FLUVIAL_OK:
+            return "no error";
+        case FLUVIAL_EINVAL:
+            return "a value that the call cannot accept";
+        case FLUVIAL_EFILE:
+            return "the file is damaged";
+        case FLUVIAL_ESYSTEM:
+            return "the operating system or MPI refused a call";
+        case FLUVIAL_ERANGE:
+            return "a number does not fit the type asked for";
+        case FLUVIAL_ETIMEOUT:
+            return "a deadline passed";
+        case FLUVIAL_ENOMEM:
+            return "no memory";
+        case FLUVIAL_EOTHER:
+            return "an error of another kind";
+        default:
+            return "not a code of Fluvial";
+    }
+}

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
+#include "fluvial/c/boundary.hpp"
+#include "fluvial/c/open_file.hpp"
+#include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/info.hpp"
+#include "fluvial/mpi/local_operation.hpp"
+
+using namespace fluvial;
+using c::check_given;
+using c::guarded;
+
+static_assert(FLUVIAL_MAX_DIMS == ndim_max);
+static_assert(sizeof(MPI_Offset) == sizeof(Index));
+
+namespace {
+
+/// Calls use(dataset) with what is asked about.
+template <class Use>
+int inquire(fluvial_file* file, int dataset, const void* answer, Use use) {
+    return guarded([&] {
+        check_given(file, "file");
+        check_given(answer, "the place for the answer");
+        use(*file->dataset(dataset));
+    });
+}
+
+void copy_text(const std::string& from, std::size_t size, char* to, const char* what) {
+    if (from.size() + 1 > size) {
+        throw InvalidArgument(Problem{text(what, " does not fit"), text(size, " characters"),
+                                      text(from.size() + 1, " or more"), ""});
+    }
+    std::memcpy(to, from.c_str(), from.size() + 1);
+}
+
+const Attribute& attribute_of(fluvial_file* file, int dataset, const char* name) {
+    check_given(file, "file");
+    check_given(name, "name");
+    const auto used = dataset == FLUVIAL_GLOBAL ? nullptr : file->dataset(dataset);
+    const Attributes& attributes = used ? used->attributes() : file->file->attributes();
+    const auto found = attributes.find(name);
+    if (found == attributes.end()) {
+        std::string names;
+        for (const auto& [other, value] : attributes) {
+            names += (names.empty() ? "" : ", ") + other;
+        }
+        throw InvalidArgument(
+            Problem{"no attribute of this name", text("'", name, "'"), names, ""});
+    }
+    return found->second;
+}
+
+std::vector<double> numbers_of(const Attribute& attribute, const char* name) {
+    if (const auto* value = std::get_if<std::int64_t>(&attribute)) {
+        return {static_cast<double>(*value)};
+    }
+    if (const auto* value = std::get_if<double>(&attribute)) {
+        return {*value};
+    }
+    if (const auto* values = std::get_if<std::vector<std::int64_t>>(&attribute)) {
+        return {values->begin(), values->end()};
+    }
+    if (const auto* values = std::get_if<std::vector<double>>(&attribute)) {
+        return *values;
+    }
+    throw InvalidArgument(Problem{text("attribute '", name, "' is not numeric"), "text", "",
+                                  "Use fluvial_get_att_text"});
+}
+
+}  // namespace
+
+std::shared_ptr<const store::Dataset> fluvial_file::dataset(int number) const {
+    const auto& names = file->names();
+    if (number < 0 || number >= static_cast<int>(names.size())) {
+        throw InvalidArgument(Problem{text("'", file->path(), "' has no dataset of this number"),
+                                      text(number), text("0 to ", names.size(), " exclusive"), ""});
+    }
+    return file->dataset(names[static_cast<std::size_t>(number)]);
+}
+
+int fluvial_file::number(const std::string& name) const {
+    const auto& names = file->names();
+    const auto found = std::find(names.begin(), names.end(), name);
+    if (found == names.end()) {
+        file->dataset(name);  // says why not
+        throw InvalidArgument(Problem{"no dataset of this name", "'" + name + "'", "", ""});
+    }
+    return static_cast<int>(found - names.begin());
+}
+
+int fluvial_open(MPI_Comm comm, const char* path, MPI_Info info, fluvial_file** file) {
+    return guarded([&] {
+        mpi::Comm own = mpi::Comm::duplicate(comm);
+        auto opened = std::make_unique<fluvial_file>();
+        try {
+            mpi::agree(own, [&] {
+                check_given(file, "file");
+                *file = nullptr;
+                check_given(path, "path");
+                opened->aggregators =
+                    static_cast<int>(std::min(mpi::positive_hint(info, "cb_nodes"), 1LL << 30));
+                opened->buffer_bytes = mpi::positive_hint(info, "cb_buffer_size");
+                opened->threads = static_cast<int>(
+                    std::min(mpi::positive_hint(info, "fluvial_threads"), 1LL << 30));
+                opened->file = store::open_file(path);
+            });
+        } catch (...) {
+            own.close();
+            throw;
+        }
+        opened->ranks_here = own.ranks_on_this_host();
+        opened->comm = std::move(own);
+        *file = opened.release();
+    });
+}
+
+int fluvial_close(fluvial_file* file) {
+    return guarded([&] {
+        if (file == nullptr) {
+            return;
+        }
+        mpi::agree(file->comm, [&] {
+            if (file->pending != 0) {
+                throw InvalidArgument(Problem{text("'", file->file->path(), "' is still in use"),
+                                              text(file->pending, " object I/Os under way"), "none",
+                                              "Call fluvial_wait for each of them first"});
+            }
+        });
+        file->comm.close();
+        delete file;
+    });
+}
+
+int fluvial_inq_ndatasets(fluvial_file* file, int* ndatasets) {
+    return guarded([&] {
+        check_given(file, "file");
+        check_given(ndatasets, "ndatasets");
+        *ndatasets = static_cast<int>(file->file->names().size());
+    });
+}
+
+int fluvial_inq_dataset(fluvial_file* file, const char* name, int* dataset) {
+    return guarded([&] {
+        check_given(file, "file");
+        check_given(name, "name");
+        check_given(dataset, "dataset");
+        *dataset = file->number(name);
+    });
+}
+
+int fluvial_inq_name(fluvial_file* file, int dataset, size_t size, char* name) {
+    return inquire(file, dataset, name,
+                   [&](const auto& found) { copy_text(found.name(), size, name, "the name"); });
+}
+
+int fluvial_inq_ndims(fluvial_file* file, int dataset, int* ndims) {
+    return inquire(file, dataset, ndims, [&](const auto& found) { *ndims = found.shape().size(); });
+}
+
+int fluvial_inq_shape(fluvial_file* file, int dataset, MPI_Offset* shape) {
+    return inquire(file, dataset, shape, [&](const auto& found) {
+        std::copy(found.shape().begin(), found.shape().end(), shape);
+    });
+}
+
+int fluvial_inq_dimname(fluvial_file* file, int dataset, int axis, size_t size, char* name) {
+    return inquire(file, dataset, name, [&](const auto& found) {
+        if (axis < 0 || axis >= found.shape().size()) {
+            throw InvalidArgument(Problem{text("'", found.name(), "' has no such axis"), text(axis),
+                                          text("0 to ", found.shape().size(), " exclusive"), ""});
+        }
+        const auto& names = found.dimensions();
+        const auto at = static_cast<std::size_t>(axis);
+        copy_text(at < names.size() ? names[at] : "", size, name, "the dimension's name");
+    });
+}
+
+int fluvial_inq_type(fluvial_file* file, int dataset, MPI_Datatype* type) {
+    return inquire(file, dataset, type, [&](const auto& found) {
+        const auto known = mpi::c_type(found.dtype());
+        if (!known) {
+            throw InvalidArgument(Problem{
+                text("'", found.name(), "' has no type in C"), std::string(name_of(found.dtype())),
+                "integers, float32, float64", "Ask for its elements as MPI_FLOAT or MPI_DOUBLE"});
+        }
+        *type = *known;
+    });
+}
+
+int fluvial_get_att_text(fluvial_file* file, int dataset, const char* name, size_t size,
+                         char* value) {
+    return guarded([&] {
+        const Attribute& attribute = attribute_of(file, dataset, name);
+        check_given(value, "value");
+        const auto* const string = std::get_if<std::string>(&attribute);
+        if (string == nullptr) {
+            throw InvalidArgument(Problem{text("attribute '", name, "' is not text"), "numbers", "",
+                                          "Use fluvial_get_att_double"});
+        }
+        copy_text(*string, size, value, "the attribute");
+    });
+}
+
+int fluvial_get_att_double(fluvial_file* file, int dataset, const char* name, size_t count,
+                           double* values) {
+    return guarded([&] {
+        const auto numbers = numbers_of(attribute_of(file, dataset, name), name);
+        check_given(values, "values");
+        if (numbers.size() != count) {
+            throw InvalidArgument(Problem{text("attribute '", name, "' has another length"),
+                                          text("room for ", count), text(numbers.size()), ""});
+        }
+        std::copy(numbers.begin(), numbers.end(), values);
+    });
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What stands behind a fluvial_file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fluvial/c/fluvial.h"
+#include "fluvial/mpi/comm.hpp"
+#include "fluvial/store/file.hpp"
+
+struct fluvial_file {
+    fluvial::mpi::Comm comm;
+    std::shared_ptr<const fluvial::store::File> file;
+    int aggregators = 0;  ///< hints; 0: none was given
+    fluvial::Index buffer_bytes = 0;
+    int threads = 0;
+    int ranks_here = 1;  ///< that share this host
+    int pending = 0;     ///< object I/Os under way
+
+    /// Throws InvalidArgument when there is none of this number or name.
+    std::shared_ptr<const fluvial::store::Dataset> dataset(int number) const;
+    int number(const std::string& name) const;
+};

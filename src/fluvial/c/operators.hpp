@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Operators as C programs name them: by MPI_Op, by text, with a function of theirs in front.
+#pragma once
+
+#include <string>
+
+#include "fluvial/c/fluvial.h"
+#include "fluvial/compute/operator.hpp"
+
+namespace fluvial::c {
+
+struct NamedOperator {
+    compute::OperatorPtr op;
+    std::string name;        ///< equal on ranks that mean the same
+    DType type;              ///< that the result is wanted in
+    bool calls_mpi = false;  ///< while it absorbs and merges
+};
+
+/// For elements of `elements`, with results for `type`. Throws InvalidArgument.
+NamedOperator operator_of(MPI_Op op, MPI_Datatype type, DType elements);
+
+/// With results in float64: "quantile q=0.5,0.9 skipna=true". Throws InvalidArgument.
+NamedOperator operator_of(const std::string& text);
+
+/// `op` on what `map` makes of `inputs` datasets.
+compute::OperatorPtr on_mapped(compute::OperatorPtr op, fluvial_map map, void* context, int inputs);
+
+}  // namespace fluvial::c

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Hints that users pass to MPI-IO.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <mpi.h>
+
+namespace fluvial::mpi {
+
+/// What `info` says of `key`; nothing of MPI_INFO_NULL. Local.
+std::optional<std::string> hint(MPI_Info info, const std::string& key);
+
+/// The same as a positive whole number; 0 when there is none. Throws InvalidArgument for anything
+/// else.
+long long positive_hint(MPI_Info info, const std::string& key);
+
+}  // namespace fluvial::mpi

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/mpi/local_operation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "fluvial/mpi/check.hpp"
+
+namespace fluvial::mpi {
+namespace {
+
+/// The first entry of a dtype is its C name. Not constexpr: Open MPI's handles are addresses.
+const auto& types() {
+    static const std::array<std::pair<MPI_Datatype, DType>, 23> all = {{
+        {MPI_SIGNED_CHAR, DType::Int8},
+        {MPI_SHORT, DType::Int16},
+        {MPI_INT, DType::Int32},
+        {MPI_LONG_LONG, DType::Int64},
+        {MPI_UNSIGNED_CHAR, DType::UInt8},
+        {MPI_UNSIGNED_SHORT, DType::UInt16},
+        {MPI_UNSIGNED, DType::UInt32},
+        {MPI_UNSIGNED_LONG_LONG, DType::UInt64},
+        {MPI_FLOAT, DType::Float32},
+        {MPI_DOUBLE, DType::Float64},
+        {MPI_LONG, dtype_of<long>()},
+        {MPI_UNSIGNED_LONG, dtype_of<unsigned long>()},
+        {MPI_OFFSET, dtype_of<MPI_Offset>()},
+        {MPI_AINT, dtype_of<MPI_Aint>()},
+        {MPI_COUNT, dtype_of<MPI_Count>()},
+        {MPI_INT8_T, DType::Int8},
+        {MPI_INT16_T, DType::Int16},
+        {MPI_INT32_T, DType::Int32},
+        {MPI_INT64_T, DType::Int64},
+        {MPI_UINT8_T, DType::UInt8},
+        {MPI_UINT16_T, DType::UInt16},
+        {MPI_UINT32_T, DType::UInt32},
+        {MPI_UINT64_T, DType::UInt64},
+    }};
+    return all;
+}
+
+bool is_any_of(MPI_Op op, std::initializer_list<MPI_Op> these) {
+    return std::find(these.begin(), these.end(), op) != these.end();
+}
+
+[[noreturn]] void refuse(const char* seen) {
+    throw InvalidArgument(Problem{
+        "this MPI_Op cannot reduce a dataset", seen,
+        "MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_MINLOC, MPI_MAXLOC, logical and bitwise ones on "
+        "integers, and operations of MPI_Op_create that commute",
+        ""});
+}
+
+}  // namespace
+
+DType element_type(MPI_Datatype type) {
+    for (const auto& [name, dtype] : types()) {
+        if (name == type) {
+            return dtype;
+        }
+    }
+    throw InvalidArgument(Problem{"not a type of elements", "another MPI_Datatype",
+                                  "MPI_FLOAT, MPI_DOUBLE, MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, "
+                                  "MPI_LONG, MPI_LONG_LONG and their unsigned kin, MPI_INT8_T to "
+                                  "MPI_UINT64_T",
+                                  ""});
+}
+
+std::optional<MPI_Datatype> c_type(DType dtype) {
+    for (const auto& [name, same] : types()) {
+        if (same == dtype) {
+            return name;
+        }
+    }
+    return std::nullopt;
+}
+
+Operation operation_of(MPI_Op op) {
+    const std::pair<MPI_Op, Operation> known[] = {
+        {MPI_SUM, Operation::Sum},
+        {MPI_PROD, Operation::Product},
+        {MPI_MIN, Operation::Min},
+        {MPI_MAX, Operation::Max},
+        {MPI_MINLOC, Operation::MinLocation},
+        {MPI_MAXLOC, Operation::MaxLocation},
+    };
+    for (const auto& [name, operation] : known) {
+        if (name == op) {
+            return operation;
+        }
+    }
+    return Operation::Other;
+}
+
+void check_local_operation(MPI_Op op, MPI_Datatype type) {
+    if (op == MPI_OP_NULL) {
+        refuse("MPI_OP_NULL");
+    }
+    if (is_any_of(op, {MPI_REPLACE, MPI_NO_OP})) {
+        refuse("MPI_REPLACE or MPI_NO_OP");
+    }
+    if (is_any_of(op, {MPI_MINLOC, MPI_MAXLOC})) {
+        refuse("a location operation on single elements");
+    }
+    const bool whole_numbers =
+        is_any_of(op, {MPI_LAND, MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR});
+    if (whole_numbers && is_floating(element_type(type))) {
+        refuse("a logical or bitwise operation on a floating-point type");
+    }
+    int commutes = 0;
+    check(MPI_Op_commutative(op, &commutes), "inspect an MPI_Op");
+    if (commutes == 0) {
+        refuse("an operation that does not commute");
+    }
+}
+
+void reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op) {
+    check(MPI_Reduce_local(in, inout, count, type, op), "apply an MPI_Op");
+}
+
+}  // namespace fluvial::mpi

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/// MPI_Op on memory of this rank, and MPI's names of element types: what reductions of a user's own
+/// operations need.
+#pragma once
+
+#include <optional>
+
+#include <mpi.h>
+
+#include "fluvial/describe/dtype.hpp"
+
+namespace fluvial::mpi {
+
+/// The dtype of a predefined MPI type, of its C, Fortran or fixed-width name. Local. Throws
+/// InvalidArgument for others.
+DType element_type(MPI_Datatype type);
+/// The C type's name in MPI; nothing for float16.
+std::optional<MPI_Datatype> c_type(DType dtype);
+
+/// The operations that Fluvial has operators of its own for.
+enum class Operation : std::uint8_t { Sum, Product, Min, Max, MinLocation, MaxLocation, Other };
+Operation operation_of(MPI_Op op);
+
+/// Throws InvalidArgument unless reduce_local() can be called: for MPI_OP_NULL, MPI_REPLACE,
+/// MPI_NO_OP, location operations, those that do not commute, and logical and bitwise ones on
+/// floating-point types, for which MPI would end the job. Local.
+void check_local_operation(MPI_Op op, MPI_Datatype type);
+
+/// inout[i] = in[i] ∘ inout[i]. Local; from several threads at once only under
+/// MPI_THREAD_MULTIPLE.
+void reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op);
+
+}  // namespace fluvial::mpi
