@@ -6,4 +6,6 @@ from __future__ import annotations
 CATALOGUE: dict[str, str] = {
     "stage": "How fast does a step get from a writer to a reader on the same host, beside SST?",
     "kernels": "Do the reductions run at the speed of reading the same memory?",
+    "scan": "How fast is a file reduced, beside MPI-IO, xarray, CDO, NCO and a bare loop?",
+    "collective": "What does computing inside the read gain over reading, then computing?",
 }

@@ -11,6 +11,7 @@ import ctypes
 import hashlib
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,26 +28,45 @@ def build(folder: Path) -> Path:
     Errors: RuntimeError naming the compiler's message when there is no working C++ compiler
     (the environment variable CXX chooses one; default ``c++``).
     """
+    return compile_once(folder, "bench_native", _SOURCE, [], _FLAGS, suffix=".so")
+
+
+def compile_once(
+    folder: Path,
+    name: str,
+    source: Path,
+    headers: Sequence[Path],
+    flags: Sequence[str],
+    libraries: Sequence[str] = (),
+    suffix: str = "",
+) -> Path:
+    """Compile `source` into ``folder/name_HASH`` unless that is there; HASH is of all that matters.
+
+    `headers` and the files named in `libraries` count as sources.  Errors: RuntimeError with the
+    compiler's message.
+    """
     compiler = os.environ.get("CXX", "c++").split()
-    key = _SOURCE.read_bytes() + " ".join([*compiler, *_FLAGS]).encode()
-    library = folder / f"bench_native_{hashlib.sha256(key).hexdigest()[:12]}.so"
-    if library.exists():
-        return library
+    key = hashlib.sha256(" ".join([*compiler, *flags, *libraries]).encode())
+    for path in [source, *headers, *(Path(word) for word in libraries if Path(word).is_file())]:
+        key.update(path.read_bytes())
+    target = folder / f"{name}_{key.hexdigest()[:12]}{suffix}"
+    if target.exists():
+        return target
     folder.mkdir(parents=True, exist_ok=True)
-    partial = library.with_suffix(f".{os.getpid()}")
-    command = [*compiler, *_FLAGS, "-o", str(partial), str(_SOURCE)]
+    partial = target.with_suffix(f".{os.getpid()}")
+    command = [*compiler, *flags, "-o", str(partial), str(source), *libraries]
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=_COMPILE_TIMEOUT_S, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RuntimeError(
-            f"cannot compile {_SOURCE.name}: {error}; install a C++20 compiler or name it in CXX"
+            f"cannot compile {source.name}: {error}; install a C++20 compiler or name it in CXX"
         ) from error
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr.strip()}")
-    partial.replace(library)
-    return library
+    partial.replace(target)
+    return target
 
 
 class Native:

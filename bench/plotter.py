@@ -36,8 +36,9 @@ class Panel:
     """One coordinate system: `metrics` are added up (such as the memory of both sides).
 
     `y` is ``"median"`` for figures and ``"ratio"`` for how far Fluvial is ahead; `marks` are
-    horizontal lines with a label; x is the parameter `x`.  `log_y` is for figures over decades,
-    whose ticks `tick` writes.
+    horizontal lines with a label; x is the parameter `x`, written by `x_tick` (default: as bytes);
+    records without it are left out.  `log_y` is for figures over decades, whose ticks `tick`
+    writes.
     """
 
     title: str
@@ -50,6 +51,7 @@ class Panel:
     log_y: bool = True
     tick: Callable[[float], str] | None = None
     marks: tuple[tuple[float, str], ...] = ()
+    x_tick: Callable[[float], str] | None = None
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def points(
     metrics = (line.metric,) if line.metric else panel.metrics
     found: dict[float, dict[str, tuple[float, float, float]]] = {}
     for record in records:
-        if record["metric"] not in metrics:
+        if record["metric"] not in metrics or panel.x not in record["params"]:
             continue
         if line.case and record["case"] != line.case:
             continue
@@ -219,8 +221,11 @@ def _draw_lines(axis: Any, panel: Panel, records: Sequence[Mapping[str, Any]]) -
                 axis.yaxis.set_major_formatter(lambda value, _: write(value))
         else:
             axis.set_ylim(bottom=0)
-        ticks = sorted(every_x.intersection(_SIZE_TICKS) or every_x)
-        axis.set_xticks(ticks, [size_label(int(x)) for x in ticks])
+        ticks = sorted(every_x)
+        if panel.x_tick is None:
+            ticks = sorted(every_x.intersection(_SIZE_TICKS)) or ticks
+        write_x = panel.x_tick or (lambda x: size_label(int(x)))
+        axis.set_xticks(ticks, [write_x(x) for x in ticks])
         axis.minorticks_off()
         axis.set_xlabel(panel.x_label)
     return drawn

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The layout of the picture: the paper's Figures 9 to 13, and the shuffle at scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.collective.experiments import Runs
+from bench.collective.report import (
+    METADATA,
+    MODEL,
+    REDUCTION,
+    TIME,
+    TRADITIONAL,
+    TWO_PHASE,
+    ratio_label,
+    volume_label,
+)
+from bench.plotter import Bars, Layout, Line, Panel
+from bench.stage.picture import time_label
+from bench.table import size_label
+
+_OURS, _THEIRS, _ALSO, _THIRD = "#0b6fb8", "#c8502d", "#14a37f", "#e6a23c"
+
+
+def layout(header: dict[str, Any], runs: Runs) -> Layout:
+    """Return six panels, with the machine under the title."""
+    machine, software = header["machine"], header["software"]
+    io = ", ".join(f"{state} {seconds * 1e3:.0f} ms" for state, seconds in runs.io_s.items())
+
+    def whole(x: float) -> str:
+        return f"{x:,.0f}"
+
+    speed_up = tuple(
+        Line(f"page cache {state}", colour, f"computation to I/O, {state}", TRADITIONAL)
+        for state, colour in (("warm", _OURS), ("cold", _ALSO))
+    )
+    sides = (
+        Line("inside the read", _OURS, "scaling", TRADITIONAL),
+        Line("read, then compute", _THEIRS, peer=TRADITIONAL),
+    )
+    shuffles = (
+        Line("two-phase: raw data", _THEIRS, peer=TWO_PHASE),
+        Line("partials to all", _THIRD, "shuffle to all, modelled"),
+        Line("partials to one", _OURS, "shuffle to one, modelled"),
+        Line("one common request", _ALSO, "shuffle common, modelled"),
+    )
+    one = ((1.0, "1×"),)
+    return Layout(
+        title="Computing inside the read, beside reading and then computing",
+        subtitle=(
+            f"{machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}; Fluvial "
+            f"{software.get('fluvial', '—')} and MPICH's two-phase reads; 2 ranks unless said; "
+            f"I/O takes {io}"
+        ),
+        panels=(
+            Panel(
+                "Speed-up against computation : I/O (Figure 9)",
+                (TIME.name,),
+                "times faster",
+                speed_up,
+                y="ratio",
+                x="ratio",
+                x_label="computation : I/O",
+                log_y=False,
+                marks=one,
+                x_tick=ratio_label,
+            ),
+            Panel(
+                "As much a rank, 1:5 (Figure 10)",
+                (TIME.name,),
+                "seconds",
+                sides,
+                x="ranks",
+                x_label=f"ranks on {machine['cores']} cores",
+                log_y=False,
+                x_tick=whole,
+            ),
+            Panel(
+                "Reduction after the loop (Figure 11)",
+                (REDUCTION.name,),
+                "",
+                (
+                    Line("inside the read", _OURS, "overhead"),
+                    Line("read, then compute", _THEIRS, peer=TRADITIONAL),
+                ),
+                x="ranks",
+                x_label=f"ranks on {machine['cores']} cores",
+                tick=lambda seconds: time_label(seconds * 1e6),
+                x_tick=whole,
+            ),
+            Panel(
+                "Logical map against buffer size (Figure 12)",
+                (METADATA.name,),
+                "bytes, all ranks",
+                (Line("inside the read", _OURS, "buffer size"),),
+                x="buffer",
+                x_label="buffer of a read",
+                log_y=False,
+                x_tick=lambda bytes_: size_label(int(bytes_)),
+            ),
+            Bars(
+                "Minimum with its place (Figure 13)",
+                "times faster",
+                TIME.name,
+                "case",
+                (("speed-up", _OURS, {"case": "minimum with its place"}),),
+                TRADITIONAL,
+                one,
+            ),
+            Panel(
+                "What the second phase sends, modelled",
+                (MODEL.name,),
+                "all ranks together",
+                shuffles,
+                x="ranks",
+                x_label="ranks, 6.7 GB each, 24 a host",
+                tick=volume_label,
+                x_tick=whole,
+            ),
+        ),
+    )

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles the contestants that are C++ programs, each once for this machine and its sources."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.native import compile_once
+from bench.options import BUILD
+
+_PROGRAMS = Path(__file__).with_name("programs")
+_FOLDER = BUILD / "bench" / "programs"
+_FLAGS = ("-std=c++20", "-O3", "-march=native", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
+_PREFIX = BUILD / "mpich" / "prefix"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled program and the launcher of its MPI; or the reason why there is none."""
+
+    path: Path | None
+    launcher: tuple[str, ...] = ()
+    missing: str = ""
+
+
+def limit() -> Program:
+    """Return the bare loops: no MPI, no code of Fluvial."""
+    return _program("limit", _PROGRAMS / "limit.cpp", [], ["-ldeflate"])
+
+
+def with_mpich() -> Program:
+    """Return the traditional ways under the MPICH wheel, without PnetCDF."""
+    prefix = Path(sys.prefix)
+    library = prefix / "lib" / "libmpi.so"
+    if not library.exists():
+        return Program(None, missing=f"no MPICH in {prefix}: pip install mpich")
+    flags = [f"-I{prefix / 'include'}"]
+    libraries = [str(library), f"-Wl,-rpath,{prefix / 'lib'}"]
+    launcher = (str(prefix / "bin" / "mpiexec"),)
+    return _program("traditional_mpich", _PROGRAMS / "traditional.cpp", flags, libraries, launcher)
+
+
+def with_open_mpi() -> Program:
+    """Return the traditional ways and PnetCDF under Open MPI, as Debian has them."""
+    compiler, launcher = shutil.which("mpicc.openmpi"), shutil.which("mpiexec.openmpi")
+    if compiler is None or launcher is None or not Path("/usr/include/pnetcdf.h").exists():
+        packages = "libopenmpi-dev openmpi-bin libpnetcdf-dev"
+        return Program(None, missing=f"not installed: sudo apt-get install {packages}")
+    words = {
+        what: shlex.split(
+            subprocess.run(
+                [compiler, f"--showme:{what}"], capture_output=True, text=True, check=True
+            ).stdout
+        )
+        for what in ("compile", "link")
+    }
+    return _program(
+        "traditional_openmpi",
+        _PROGRAMS / "traditional.cpp",
+        ["-DWITH_PNETCDF", *words["compile"]],
+        [*words["link"], "-lpnetcdf"],
+        (launcher, "--oversubscribe", "--bind-to", "none"),
+    )
+
+
+def engine() -> Program:
+    """Return Fluvial's scan from C++."""
+    return with_fluvial("engine", _PROGRAMS / "engine.cpp")
+
+
+def with_fluvial(name: str, source: Path) -> Program:
+    """Return a program that is linked with the library which `./run build` installed."""
+    pkgconfig = _PREFIX / "lib" / "pkgconfig"
+    if not (pkgconfig / "fluvial.pc").exists():
+        return Program(None, missing=f"{_PREFIX} has no library: ./run build")
+    done = subprocess.run(
+        ["pkg-config", "--cflags", "--libs", "--static", "fluvial"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PKG_CONFIG_PATH": str(pkgconfig), "PATH": "/usr/bin:/bin"},
+    )
+    if done.returncode != 0:
+        return Program(None, missing=f"pkg-config does not find Fluvial: {done.stderr.strip()}")
+    words = shlex.split(done.stdout)
+    # The library's file is named too, so that a new one makes a new program.
+    library = str(_PREFIX / "lib" / "libfluvial.a")
+    return _program(name, source, [f"-I{_PROGRAMS}"], [library, *words], (_mpiexec(),))
+
+
+def _mpiexec() -> str:
+    return str(Path(sys.prefix) / "bin" / "mpiexec")
+
+
+def _program(
+    name: str,
+    source: Path,
+    flags: list[str],
+    libraries: list[str],
+    launcher: tuple[str, ...] = (),
+) -> Program:
+    headers = sorted(_PROGRAMS.glob("*.hpp"))
+    try:
+        path = compile_once(_FOLDER, name, source, headers, [*_FLAGS, *flags], libraries)
+    except RuntimeError as error:
+        return Program(None, missing=f"{source.name} does not compile: {_first_error(str(error))}")
+    return Program(path, launcher)
+
+
+def _first_error(text: str) -> str:
+    """Return the compiler's first complaint, or the last line when none is recognised."""
+    lines = text.strip().splitlines()
+    found = [line for line in lines if "error" in line or "undefined reference" in line]
+    return (found or lines)[-1 if not found else 0].strip()
