@@ -12,6 +12,7 @@
 namespace fluvial::compute {
 namespace {
 
+constexpr Index block_max = 16384;  ///< elements whose second reading finds them in the cache
 constexpr Index halves_max = 2048;  ///< float16 goes through float32, so many at a time
 
 template <class T>
@@ -120,10 +121,21 @@ class MissingReader {
                  missing.nan_, missing.least_.data(), missing.most_.data()};
     }
 
+    /// Missing values are mostly far from all others, so that bounds, which are cheap, tell most
+    /// often that there is none.
     bool any() const {
         bool found = false;
         for_kernels([&](bool swapped, const void* x, Index, Index n) {
-            found = found || kernels().any_missing[swapped][number()](x, n, test_);
+            const auto* bytes = static_cast<const std::byte*>(x);
+            const Index item = static_cast<Index>(size_of(kernel_dtype(run_.dtype)));
+            for (Index begin = 0; begin < n && !found; begin += block_max) {
+                const void* const here = bytes + begin * item;
+                const Index count = std::min(block_max, n - begin);
+                Summary summary;
+                kernels().summary[swapped][number()](&here, 1, count, summary_bounds, summary);
+                found = may_miss(summary) &&
+                        kernels().any_missing[swapped][number()](here, count, test_);
+            }
         });
         return found;
     }
@@ -147,6 +159,20 @@ class MissingReader {
 
   private:
     int number() const { return static_cast<int>(kernel_dtype(run_.dtype)); }
+
+    bool may_miss(const Summary& summary) const {
+        bool may = test_.nan && summary.nan;
+        dispatch_real(run_.dtype, [&]<class T>() {
+            const T low = summary.min.as<T>(), high = summary.max.as<T>();
+            const T* const values = static_cast<const T*>(test_.values);
+            may = may || low < *static_cast<const T*>(test_.least) ||
+                  high > *static_cast<const T*>(test_.most);
+            for (Index i = 0; i < test_.count; ++i) {
+                may = may || (values[i] >= low && values[i] <= high);
+            }
+        });
+        return may;
+    }
 
     /// Calls f(swapped, values, begin, count).
     template <class F>

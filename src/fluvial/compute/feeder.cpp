@@ -2,7 +2,6 @@
 #include "fluvial/compute/feeder.hpp"
 
 #include <algorithm>
-#include <complex>
 #include <cstring>
 #include <utility>
 
@@ -14,32 +13,6 @@ namespace {
 constexpr Index tile_columns = 1024;  ///< their sums and bounds stay in the first-level cache
 constexpr Index tile_rows =
     32;  ///< 256 KiB of float64 stay in the second-level cache for other operators
-
-/// Clears included[i] where element i is NaN.
-template <class T>
-void exclude_nan(const T* x, Index count, std::uint8_t* included) {
-    for (Index i = 0; i < count; ++i) {
-        bool nan;
-        if constexpr (std::is_floating_point_v<T>) {
-            nan = x[i] != x[i];
-        } else {
-            nan = x[i].real() != x[i].real() || x[i].imag() != x[i].imag();
-        }
-        included[i] &= static_cast<std::uint8_t>(!nan);
-    }
-}
-
-template <class T>
-Index squeeze_into(const Run& run, const void* values, void* out) {
-    const T* x = static_cast<const T*>(values);
-    T* kept = static_cast<T*>(out);
-    Index n = 0;
-    for (Index i = 0; i < run.count; ++i) {
-        kept[n] = x[i];  // n <= i, so this also works in place
-        n += run.included[i];
-    }
-    return n;
-}
 
 }  // namespace
 
@@ -60,8 +33,7 @@ Feeder::Feeder(const Piece& piece, std::span<RunPartial* const> partials)
         parts_ |= partial->summary_parts();
         summary_alone_ = summary_alone_ && partial->takes_summary_alone();
     }
-    summary_alone_ =
-        summary_alone_ && needs_.inputs == 1 && !needs_.positions && !masked_ && !weighted_;
+    summary_alone_ = summary_alone_ && needs_.inputs == 1 && !needs_.positions;
     run_.dtype = needs_.dtype;
 }
 
@@ -111,9 +83,10 @@ void Feeder::finish_joined() {
     run_.weights = nullptr;
     run_.included = nullptr;
     if (run_.count > 0 && skipna_ && excludes_any(nullptr, 0)) {
-        select(nullptr, 0);
+        feed_selected(nullptr, 0);
+    } else {
+        feed();
     }
-    feed();
 }
 
 void Feeder::add_row(const void* row, Index count, Index cell) {
@@ -196,37 +169,15 @@ void Feeder::chunk(const Line& line, const Loop& loop, Index begin, Index count)
                        : nullptr;
     run_.included = nullptr;
     const std::byte* const mask = masked_ ? line.mask + begin * loop.mask : nullptr;
-    if ((masked_ || skipna_) && excludes_any(mask, loop.mask)) {
-        if (count > gathered_max) {  // in parts that stay in the first-level cache
-            for (Index part = 0; part < count; part += gathered_max) {
-                chunk(line, loop, begin + part, std::min(gathered_max, count - part));
-            }
-            return;
-        }
-        select(mask, loop.mask);
-    }
-    feed();
-}
-
-/// Whether the mask (null: none) or skipna leaves out any element of the run.
-bool Feeder::excludes_any(const std::byte* mask, Index mask_stride) const {
-    if (mask != nullptr && mask_stride == 1) {
-        if (std::memchr(mask, 0, static_cast<std::size_t>(run_.count)) != nullptr) {
-            return true;
-        }
-    } else {
-        for (Index i = 0; mask != nullptr && i < run_.count; ++i) {
-            if (mask[i * mask_stride] == std::byte{0}) {
-                return true;
-            }
+    if (!(masked_ || skipna_) || !excludes_any(mask, loop.mask)) {
+        feed();
+    } else if (count <= gathered_max) {
+        feed_selected(mask, loop.mask);
+    } else {  // in parts that stay in the first-level cache
+        for (Index part = 0; part < count; part += gathered_max) {
+            chunk(line, loop, begin + part, std::min(gathered_max, count - part));
         }
     }
-    for (int i = 0; skipna_ && i < needs_.inputs; ++i) {
-        if (has_nan(run_.values[i], run_.count, false)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 bool Feeder::has_nan(const void* values, Index count, bool swapped) const {
@@ -338,70 +289,6 @@ const double* Feeder::fetch_weights(const std::byte* data, Index stride, Index c
     weights_.resize(gathered_max);
     gather_function(DType::Float64, DType::Float64)(data, stride, count, weights_.data());
     return weights_.data();
-}
-
-/// Applies mask and skipna to the run: marks what does not count, or squeezes it out where cells
-/// allow.
-void Feeder::select(const std::byte* mask, Index mask_stride) {
-    included_.assign(static_cast<std::size_t>(run_.count), 1);
-    if (masked_) {
-        for (Index i = 0; i < run_.count; ++i) {
-            included_[i] = mask[i * mask_stride] != std::byte{0};
-        }
-    }
-    for (int i = 0; skipna_ && i < needs_.inputs; ++i) {
-        switch (needs_.dtype) {
-            case DType::Float32:
-                exclude_nan(run_.as<float>(i), run_.count, included_.data());
-                break;
-            case DType::Float64:
-                exclude_nan(run_.as<double>(i), run_.count, included_.data());
-                break;
-            case DType::Complex64:
-                exclude_nan(run_.as<std::complex<float>>(i), run_.count, included_.data());
-                break;
-            default:
-                exclude_nan(run_.as<std::complex<double>>(i), run_.count, included_.data());
-        }
-    }
-    run_.included = included_.data();
-    if (run_.cell_step == 0 && !needs_.positions) {
-        squeeze();
-    }
-}
-
-void Feeder::squeeze() {
-    struct Pair {
-        double a, b;
-    };
-    Index n = 0;
-    for (int i = 0; i < needs_.inputs; ++i) {
-        void* const out = buffer(i, run_.count);
-        switch (item_) {
-            case 1:
-                n = squeeze_into<std::uint8_t>(run_, run_.values[i], out);
-                break;
-            case 2:
-                n = squeeze_into<std::uint16_t>(run_, run_.values[i], out);
-                break;
-            case 4:
-                n = squeeze_into<float>(run_, run_.values[i], out);
-                break;
-            case 8:
-                n = squeeze_into<double>(run_, run_.values[i], out);
-                break;
-            default:
-                n = squeeze_into<Pair>(run_, run_.values[i], out);
-        }
-        run_.values[i] = out;
-    }
-    if (run_.weights != nullptr) {
-        weights_.resize(gathered_max);
-        squeeze_into<double>(run_, run_.weights, weights_.data());
-        run_.weights = weights_.data();
-    }
-    run_.count = n;
-    run_.included = nullptr;
 }
 
 void Feeder::feed() {

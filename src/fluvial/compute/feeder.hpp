@@ -45,7 +45,8 @@ class Feeder {
     void finish_joined();
     void chunk(const Line& line, const Loop& loop, Index begin, Index count);
     bool excludes_any(const std::byte* mask, Index mask_stride) const;
-    void select(const std::byte* mask, Index mask_stride);
+    void feed_selected(const std::byte* mask, Index mask_stride);
+    void select();
     void squeeze();
     void feed();
     void feed_tile(Index rows, Index stride);

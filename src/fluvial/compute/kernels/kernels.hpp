@@ -47,6 +47,10 @@ struct Kernels {
     /// SummaryPart bits.
     void (*summary[2][dtype_count])(const void* const* rows, Index row_count, Index n,
                                     unsigned parts, Summary& out);
+    /// By real dtype (float16 excepted): all parts, of the elements that are included, of native x;
+    /// `drop_nan`: without NaN. Returns how many they are; of none, bounds are meaningless.
+    Index (*summary_present[dtype_count])(const void* x, const std::uint8_t* included,
+                                          bool drop_nan, Index n, Summary& out);
     /// Sum, minimum and maximum (as `parts` asks) of every column of a tile; `stride` in elements
     /// from row to row. Returns whether a NaN may be among the elements (told only when bounds were
     /// asked for; they ignore it): also where infinities add up to one.

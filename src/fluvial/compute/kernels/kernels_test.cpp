@@ -278,6 +278,56 @@ TEST_CASE_TEMPLATE("swapped columns and complex numbers give the same bits too",
     }
 }
 
+TEST_CASE("a summary of included elements is that of the others taken out") {
+    const Kernels& reference = *runnable_kernels().front();
+    std::mt19937 random(seed);
+    for_real_types([&]<class T>(int number) {
+        for (const Index n : sizes) {
+            for (const bool drop_nan : {false, true}) {
+                CAPTURE(number);
+                CAPTURE(n);
+                auto x = random_values<T>(n);
+                std::vector<std::uint8_t> included(x.size());
+                std::vector<T> kept;
+                for (std::size_t i = 0; i < x.size(); ++i) {
+                    included[i] = static_cast<std::uint8_t>(random() % 3 == 0 ? 0 : random());
+                    if (std::is_floating_point_v<T> && (drop_nan || included[i] == 0) &&
+                        random() % 5 == 0) {
+                        x[i] = std::numeric_limits<T>::quiet_NaN();
+                    }
+                    if (included[i] != 0 && x[i] == x[i]) {
+                        kept.push_back(x[i]);
+                    }
+                }
+                const auto count = static_cast<Index>(kept.size());
+                const Summary expected =
+                    summary_of(reference.summary[false][number], kept.data(), count, 3);
+                Summary first;
+                reference.summary_present[number](x.data(), included.data(), drop_nan, n, first);
+                for (const Kernels* k : runnable_kernels()) {
+                    CAPTURE(k->isa);
+                    Summary s;
+                    CHECK(k->summary_present[number](x.data(), included.data(), drop_nan, n, s) ==
+                          count);
+                    CHECK((s.exact == expected.exact));
+                    CHECK(std::abs(s.sum - expected.sum) <= 1e-12 * static_cast<double>(n * 100));
+                    CHECK(same_bits(s.sum, first.sum));
+                    CHECK(!s.nan);
+                    CHECK((count == 0 || s.min.as<T>() == expected.min.as<T>()));
+                    CHECK((count == 0 || s.max.as<T>() == expected.max.as<T>()));
+                }
+                if (std::is_floating_point_v<T> && !drop_nan && n > 0 && included[0] != 0) {
+                    x[0] = std::numeric_limits<T>::quiet_NaN();
+                    Summary s;
+                    reference.summary_present[number](x.data(), included.data(), false, n, s);
+                    CHECK(s.nan);
+                    CHECK(s.sum != s.sum);
+                }
+            }
+        }
+    });
+}
+
 TEST_CASE("float16 widens as the reference conversion does, for all 65536 values") {
     std::vector<std::uint16_t> all(65536);
     for (std::size_t i = 0; i < all.size(); ++i) {
