@@ -2,6 +2,8 @@
 """What `fluvial.open` takes for files: one, several as one, raw ones; and what it refuses."""
 
 import pathlib
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -27,6 +29,11 @@ def months(tmp_path):
         write(part, tmp_path / f"t_{i}.nc", ["cdf5", "classic", "cdf5"][i])
     whole = write(dataset, tmp_path / "whole.nc")
     return tmp_path, whole
+
+
+def test_a_program_that_imports_nothing_else(months):
+    program = f"import fluvial; print(fluvial.open({str(months[1])!r})['u'].reduce('count').item())"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "1344\n"
 
 
 @pytest.mark.parametrize("how", ["pattern", "list", "paths"])
