@@ -13,6 +13,7 @@ VARIABLE = "temperature"
 DIMENSIONS = ("time", "level", "lat", "lon")
 LEVELS, LATS, LONS = 32, 360, 720
 CHUNK = (1, 4, 180, 360)
+SMALL = (2, 4, 6, 8)
 STEP_BYTES = 4 * LEVELS * LATS * LONS
 BINS, LOW, HIGH = 100, 200.0, 300.0
 
@@ -39,6 +40,7 @@ class DataFile:
     steps: int
     offset: int = 0
     chunks: Path | None = None
+    small: Path | None = None  # one of the same format, on which a process finds its feet
 
     @property
     def shape(self) -> Extents:
@@ -107,6 +109,8 @@ class Case:
         }
         if self.file.chunks is not None:
             words |= {"chunks": str(self.file.chunks), "chunk": _list(CHUNK)}
+        if self.file.small is not None:
+            words |= {"small": str(self.file.small), "small_shape": _list(SMALL)}
         return [f"{name}={value}" for name, value in words.items()]
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from bench.options import BUILD, ROOT
-from bench.scan.cases import CDF5, CHUNK, HDF5, NETCDF4, STEP_BYTES, VARIABLE, DataFile
+from bench.scan.cases import CDF5, CHUNK, HDF5, NETCDF4, SMALL, STEP_BYTES, VARIABLE, DataFile
 
 _GENERATOR = ROOT / "examples" / "05_climate_file" / "make_climate_file.py"
 _NAMES = {CDF5: "cdf5", HDF5: "hdf5", NETCDF4: "netcdf4"}
@@ -54,18 +54,22 @@ def provide(folder: Path, steps: int) -> dict[str, DataFile]:
                 f"{needed / 2**30:.1f} GiB and 1 GiB is to stay free; give --folder (or set "
                 "FLUVIAL_BENCH_DATA), or a smaller --size"
             )
-        _make(home, steps)
+        times, levels, lats, lons = SMALL
+        _make(home / "small", times, f"--level={levels}", f"--lat={lats}", f"--lon={lons}")
+        _make(home, steps, "--chunks=" + ",".join(str(extent) for extent in CHUNK))
+    small = {format_: home / "small" / path.name for format_, path in paths.items()}
+    table = _chunk_places(paths[NETCDF4])
+    offsets = {CDF5: _last_variable(paths[CDF5], steps), HDF5: _offset(paths[HDF5])}
     return {
-        CDF5: DataFile(CDF5, paths[CDF5], steps, _last_variable(paths[CDF5], steps)),
-        HDF5: DataFile(HDF5, paths[HDF5], steps, _offset(paths[HDF5])),
-        NETCDF4: DataFile(NETCDF4, paths[NETCDF4], steps, 0, _chunk_places(paths[NETCDF4])),
+        CDF5: DataFile(CDF5, paths[CDF5], steps, offsets[CDF5], small=small[CDF5]),
+        HDF5: DataFile(HDF5, paths[HDF5], steps, offsets[HDF5], small=small[HDF5]),
+        NETCDF4: DataFile(NETCDF4, paths[NETCDF4], steps, 0, table, small=small[NETCDF4]),
     }
 
 
-def _make(home: Path, steps: int) -> None:
-    command = [sys.executable, str(_GENERATOR), str(home), "--steps", str(steps)]
+def _make(home: Path, steps: int, *more: str) -> None:
+    command = [sys.executable, str(_GENERATOR), str(home), f"--steps={steps}", *more]
     command += ["--formats", ",".join(_NAMES.values())]
-    command += ["--chunks", ",".join(str(extent) for extent in CHUNK)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr.strip()}")

@@ -20,7 +20,7 @@ from bench.options import Json, Output, Png, Quick, Runs, header
 from bench.plotter import draw
 from bench.record import append_lines
 from bench.scan import files, picture, report
-from bench.scan.cases import CDF5, NETCDF4, SUBSET, SUMMARY
+from bench.scan.cases import CDF5, SUBSET, SUMMARY
 from bench.scan.contestants import gather_field
 from bench.scan.report import Figures
 from bench.scan.rounds import Contest, Pace
@@ -34,7 +34,7 @@ _QUICK = Pace(
     limit_s=60.0,
     trials=False,
     slow_tasks=(SUMMARY, SUBSET),
-    slow_formats=(CDF5, NETCDF4),
+    slow_formats=(CDF5,),
 )
 _FULL = Pace(rounds=5, repeats=3, budget_s=360.0, limit_s=240.0, trials=True)
 _COLD_ROUNDS = 2

@@ -48,6 +48,9 @@ def main() -> None:
     options = {"threads": words.number("threads", 1)}
     if "buffer" in words.words:
         options["buffer_bytes"] = words.number("buffer", 0)
+    small = words.small()
+    if small is not None:
+        compute(small, options)
     before = memory_peak()
     result: dict[str, Any] = {}
     seconds = []

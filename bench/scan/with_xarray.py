@@ -57,6 +57,9 @@ def main() -> None:
         else:
             list(pool.map(_start, range(2 * _WORKERS)))
             dask.config.set(scheduler="processes", pool=pool)
+        small = words.small()
+        if small is not None:
+            compute(small)
         result: dict[str, Any] = {}
         seconds = []
         for _ in range(words.number("repeats", 1)):
