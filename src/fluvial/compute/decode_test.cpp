@@ -56,7 +56,9 @@ T random_value(std::mt19937& random) {
 template <class T>
 std::vector<std::byte> stored(const std::vector<T>& values, bool swapped) {
     std::vector<std::byte> bytes(values.size() * sizeof(T) + 1);
-    std::memcpy(bytes.data() + 1, values.data(), values.size() * sizeof(T));
+    if (!values.empty()) {
+        std::memcpy(bytes.data() + 1, values.data(), values.size() * sizeof(T));
+    }
     for (std::size_t i = 0; swapped && i < values.size(); ++i) {
         std::reverse(bytes.begin() + 1 + static_cast<std::ptrdiff_t>(i * sizeof(T)),
                      bytes.begin() + 1 + static_cast<std::ptrdiff_t>((i + 1) * sizeof(T)));

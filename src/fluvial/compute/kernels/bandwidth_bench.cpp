@@ -48,6 +48,8 @@ struct Case {
     std::vector<const char*> operators;
     Coordinates shape;
     std::vector<int> over;
+    bool swapped = false;
+    int repeats = 1;  ///< of the same memory, which then comes from a cache
 };
 
 /// Of this thread on a core, so that other programs on the machine disturb less.
@@ -72,22 +74,37 @@ void measure(const Case& c, DType dtype, const std::vector<std::uint64_t>& words
     const std::size_t bytes = static_cast<std::size_t>(volume_of(c.shape)) * size_of(dtype);
     std::vector<Reduction::Entry> entries;
     for (const char* name : c.operators) {
-        entries.push_back({name, make_operator(name), {}});
+        Options options;
+        if (std::string_view(name) == "histogram") {
+            std::vector<double> edges;
+            for (int i = 0; i <= 100; ++i) {
+                edges.push_back(1 + 0.01 * i);
+            }
+            options["edges"] = edges;
+        }
+        entries.push_back({name, make_operator(name, options), {}});
     }
     const Domain domain = make_domain(whole(c.shape), c.over, {dtype});
-    const ArrayView view(words.data(), dtype, c.shape);
+    ArrayView view(words.data(), dtype, c.shape);
+    view.swapped = c.swapped;
     volatile std::uint64_t sink = 0;
     std::vector<double> reading, reducing;
     for (int run = 0; run <= runs; ++run) {
-        const double read = seconds([&] { sink = read_all(words.data(), bytes / 8); });
+        const double read = seconds([&] {
+            for (int i = 0; i < c.repeats; ++i) {
+                sink = read_all(words.data(), bytes / 8);
+            }
+        });
         const double reduce = seconds([&] {
             Reduction reduction(entries, domain);
-            reduction.absorb({{&view, 1}, whole(c.shape)});
+            for (int i = 0; i < c.repeats; ++i) {
+                reduction.absorb({{&view, 1}, whole(c.shape)});
+            }
             sink = reduction.finish().size();
         });
         if (run > 0) {  // the first warms up
-            reading.push_back(read);
-            reducing.push_back(reduce);
+            reading.push_back(read / c.repeats);
+            reducing.push_back(reduce / c.repeats);
         }
     }
     const double ours = static_cast<double>(bytes) / median(reducing) * 1e-9;
@@ -104,6 +121,31 @@ void measure(const Case& c, DType dtype, const std::vector<std::uint64_t>& words
         static_cast<double>(bytes) / *std::min_element(reducing.begin(), reducing.end()) * 1e-9,
         runs, peer, ours / peer);
     std::fflush(stdout);
+}
+
+/// Blocks that were just read from a file: in the second-level cache, often in the other byte
+/// order.
+void measure_blocks(std::vector<std::uint64_t> words, int runs) {
+    const Index n = 65536;  // 256 KiB of float32
+    const std::vector<const char*> all = {"sum", "min", "max", "mean"};
+    for (const bool swapped : {false, true}) {
+        const int repeats = 400;
+        for (const Case& c : std::initializer_list<Case>{
+                 {"sum+min+max+mean in cache", all, {n}, {}, false, repeats},
+                 {"mean over last in cache", {"mean"}, {4, n / 4}, {1}, false, repeats},
+                 {"sum+min+max+mean over first in cache", all, {64, n / 64}, {0}, false, repeats},
+                 {"histogram in cache", {"histogram"}, {n}, {}, false, repeats / 8}}) {
+            Case here = c;
+            here.swapped = swapped;
+            const std::string name = std::string(swapped ? "swapped " : "") + c.name;
+            here.name = name.c_str();
+            measure(here, DType::Float32, words, runs);
+        }
+        auto* const elements = reinterpret_cast<std::uint32_t*>(words.data());
+        for (Index i = 0; i < n; ++i) {
+            elements[i] = __builtin_bswap32(elements[i]);
+        }
+    }
 }
 
 }  // namespace
@@ -132,4 +174,5 @@ int main(int argc, char** argv) {
             measure(c, dtype, words, runs);
         }
     }
+    measure_blocks(words, runs);
 }

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <numeric>
+#include <random>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/compute/reduction.hpp"
+#include "fluvial/compute/registry.hpp"
+
+using namespace fluvial;
+using namespace fluvial::compute;
+
+namespace {
+
+/// What all these operators together say of an array cut into two pieces along the first axis.
+std::map<std::string, Result> reduced(const ArrayView& view, const std::vector<int>& over,
+                                      bool skipna) {
+    const std::vector<std::string> names = {"sum", "min", "max", "mean", "variance", "argmax"};
+    std::vector<Reduction::Entry> entries;
+    for (std::size_t count : {std::size_t{4}, names.size()}) {  // summaries alone; with values too
+        for (std::size_t i = 0; i < count; ++i) {
+            entries.push_back({text(names[i], " of ", count),
+                               make_operator(names[i], {{"skipna", skipna != (count == 4)}}),
+                               {}});
+        }
+    }
+    entries.push_back({"histogram",
+                       make_operator("histogram", {{"edges", std::vector<double>{-9, 0, 2, 7}}}),
+                       {}});
+    Reduction reduction(entries, make_domain(whole(view.extent), over, {view.dtype}));
+    for (const Region& part : split(whole(view.extent), 2)) {
+        const ArrayView piece = subview(view, part);
+        reduction.absorb({{&piece, 1}, part});
+    }
+    return reduction.finish();
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("large swapped arrays give the same bits as native ones", T, std::int16_t,
+                   std::int32_t, std::uint64_t, float, double) {
+    const Coordinates shape = {70, 1300};
+    std::mt19937 random(7);
+    std::vector<T> x(static_cast<std::size_t>(volume_of(shape)));
+    for (const bool nan : {false, true}) {
+        for (T& value : x) {
+            value = static_cast<T>(static_cast<double>(random()) * 1e-8);
+        }
+        if constexpr (std::is_floating_point_v<T>) {
+            for (std::size_t i = 40000; nan && i < x.size(); i += 17011) {
+                x[i] = std::numeric_limits<T>::quiet_NaN();
+            }
+        }
+        // As in a file, elements of 8 bytes may be aligned to 4 only.
+        std::vector<std::byte> near(x.size() * sizeof(T) + 4), far(near.size());
+        std::byte* const native = near.data() + 4;
+        std::byte* const swapped = far.data() + 4;
+        std::memcpy(native, x.data(), x.size() * sizeof(T));
+        for (std::size_t i = 0; i < x.size() * sizeof(T); ++i) {
+            swapped[i] = native[i ^ (sizeof(T) - 1)];
+        }
+        const ArrayView one(native, dtype_of<T>(), shape);
+        ArrayView two(swapped, dtype_of<T>(), shape);
+        two.swapped = true;
+        for (const std::vector<int>& over : std::vector<std::vector<int>>{{0, 1}, {0}, {1}}) {
+            for (const bool skipna : {false, true}) {
+                const auto expected = reduced(one, over, skipna),
+                           found = reduced(two, over, skipna);
+                for (const auto& [name, result] : expected) {
+                    CAPTURE(name);
+                    CAPTURE(over.size());
+                    CHECK(found.at(name).at("value").bytes == result.at("value").bytes);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE_TEMPLATE("a histogram counts what a search of its edges counts", T, float, double,
+                   std::int16_t) {
+    const Coordinates shape = {3, 40, 70};
+    std::mt19937 random(5);
+    std::vector<double> edges;
+    for (int i = 0; i <= 50; ++i) {
+        edges.push_back(-100 + 4 * i);
+    }
+    std::vector<T> x(static_cast<std::size_t>(volume_of(shape)));
+    for (T& value : x) {  // many on the edges
+        value = static_cast<T>(static_cast<int>(random() % 260) - 130);
+        if (std::is_floating_point_v<T> && random() % 2 == 0) {
+            value += static_cast<T>(0.37);
+        }
+    }
+    if constexpr (std::is_floating_point_v<T>) {
+        x[5000] = std::numeric_limits<T>::quiet_NaN();
+    }
+    // Rows of 60 with gaps of 10; kept: none, the first axis, the last.
+    const ArrayView all(x.data(), dtype_of<T>(), shape);
+    const ArrayView view = subview(all, {{0, 0, 3}, {3, 40, 60}});
+    for (const std::vector<int>& over : std::vector<std::vector<int>>{{0, 1, 2}, {1, 2}, {0, 1}}) {
+        const Domain domain = make_domain(whole(view.extent), over, {view.dtype});
+        const Index cells = volume_of(domain.kept_shape());
+        std::vector<Index> expected(static_cast<std::size_t>(cells * 50));
+        Index outside = 0, nan = 0;
+        for (Index i = 0; i < view.size(); ++i) {
+            const Coordinates at = coordinates_of(i, view.extent);
+            const double value = static_cast<double>(
+                x[static_cast<std::size_t>(linear_index({at[0], at[1], at[2] + 3}, shape))]);
+            const Index cell = cells == 1 ? 0 : cells == 3 ? at[0] : at[2];
+            const auto bin =
+                std::upper_bound(edges.begin(), edges.end() - 1, value) - edges.begin();
+            if (value != value) {
+                ++nan;
+            } else if (value < -100 || value > 100) {
+                ++outside;
+            } else {
+                ++expected[static_cast<std::size_t>(cell * 50 + bin - 1)];
+            }
+        }
+        Reduction reduction({{"h", make_operator("histogram", {{"edges", edges}}), {}}}, domain);
+        reduction.absorb({{&view, 1}, whole(view.extent)});
+        const Result found = reduction.finish().at("h");
+        const auto sum = [&](const char* name) {
+            const Array& array = found.at(name);
+            return std::accumulate(array.as<Index>(), array.as<Index>() + cells, Index{0});
+        };
+        CHECK(sum("nan") == nan);
+        CHECK(sum("underflow") + sum("overflow") == outside);
+        CHECK(std::equal(expected.begin(), expected.end(), found.at("value").as<Index>()));
+    }
+}
