@@ -60,6 +60,7 @@ class Laboratory:
     file: DataFile
     cores: Sequence[int]
     rounds: int
+    budget_s: float  # of each half of Figure 9
     say: Callable[[str], None]
     runs: Runs = field(default_factory=Runs)
     _expected: dict[tuple[str, float], float] = field(default_factory=dict)
@@ -101,7 +102,8 @@ class Laboratory:
             self._prepare(cold)
             reads.append(self.once(MPI, 2, steps, cost=0)["read_s"])
         self.runs.io_s[state] = Sample.of(reads).median
-        for number, ratio, way in alternate(ratios, (MPI, SCAN), self.rounds):
+        sides = MPI, SCAN
+        for number, ratio, way in alternate(ratios, sides, self.rounds, budget_s=self.budget_s):
             cost = self._cost(ratio * self.runs.io_s[state], steps, 2, rate)
             self.runs.costs[state, ratio] = cost
             self.say(f"figure 9, {state}, round {number + 1}: ratio {ratio:.2g}, {way}")

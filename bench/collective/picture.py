@@ -7,7 +7,9 @@ from typing import Any
 
 from bench.collective.experiments import Runs
 from bench.collective.report import (
+    ENTRIES,
     METADATA,
+    MINIMUM,
     MODEL,
     REDUCTION,
     TIME,
@@ -21,6 +23,7 @@ from bench.stage.picture import time_label
 from bench.table import size_label
 
 _OURS, _THEIRS, _ALSO, _THIRD = "#0b6fb8", "#c8502d", "#14a37f", "#e6a23c"
+_COMMON, _PIECES = "#7fb6e0", "#8a8a8a"
 
 
 def layout(header: dict[str, Any], runs: Runs) -> Layout:
@@ -33,17 +36,16 @@ def layout(header: dict[str, Any], runs: Runs) -> Layout:
 
     speed_up = tuple(
         Line(f"page cache {state}", colour, f"computation to I/O, {state}", TRADITIONAL)
-        for state, colour in (("warm", _OURS), ("cold", _ALSO))
+        for state, colour in (("warm", _THIRD), ("cold", _ALSO))
     )
     sides = (
         Line("inside the read", _OURS, "scaling", TRADITIONAL),
         Line("read, then compute", _THEIRS, peer=TRADITIONAL),
     )
     shuffles = (
-        Line("two-phase: raw data", _THEIRS, peer=TWO_PHASE),
-        Line("partials to all", _THIRD, "shuffle to all, modelled"),
-        Line("partials to one", _OURS, "shuffle to one, modelled"),
-        Line("one common request", _ALSO, "shuffle common, modelled"),
+        Line("read, then compute", _THEIRS, peer=TWO_PHASE),
+        Line("inside the read", _OURS, "shuffle to one, modelled"),
+        Line("inside the read, all ranks ask for the same", _COMMON, "shuffle common, modelled"),
     )
     one = ((1.0, "1×"),)
     return Layout(
@@ -92,19 +94,22 @@ def layout(header: dict[str, Any], runs: Runs) -> Layout:
             Panel(
                 "Logical map against buffer size (Figure 12)",
                 (METADATA.name,),
-                "bytes, all ranks",
-                (Line("inside the read", _OURS, "buffer size"),),
+                "all ranks together",
+                (
+                    Line("inside the read", _OURS, "buffer size"),
+                    Line(ENTRIES, _PIECES, peer=ENTRIES),
+                ),
                 x="buffer",
                 x_label="buffer of a read",
-                log_y=False,
+                tick=volume_label,
                 x_tick=lambda bytes_: size_label(int(bytes_)),
             ),
             Bars(
                 "Minimum with its place (Figure 13)",
                 "times faster",
-                TIME.name,
+                MINIMUM.name,
                 "case",
-                (("speed-up", _OURS, {"case": "minimum with its place"}),),
+                (("inside the read", _OURS, {}),),
                 TRADITIONAL,
                 one,
             ),

@@ -18,8 +18,8 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from bench import peers
 from bench.collective import picture, report
-from bench.collective.experiments import RATIOS, Laboratory
-from bench.collective.shuffle import shares, two_phase_bytes
+from bench.collective.experiments import BUFFERS, RATIOS, Laboratory
+from bench.collective.shuffle import entries_bytes, shares, two_phase_bytes
 from bench.machine import two_sides
 from bench.options import Json, Output, Png, Quick, Runs, fluvial_path, header
 from bench.plotter import draw
@@ -31,6 +31,8 @@ from bench.scan.question import parse_size
 from bench.table import wide_console
 
 _SHUFFLE_RANKS = (2, 4, 8)
+_MAP_RANKS = 2
+_BUDGET_S, _QUICK_BUDGET_S = 120.0, 15.0
 _AGGREGATORS = (0,)  # MPI-IO's default is one a host
 _QUICK_RATIOS = (0.1, 0.5, 1.0, 2.0, 10.0)
 _PROGRAM = Path(__file__).with_name("programs") / "collective.cpp"
@@ -42,7 +44,7 @@ def ask(
     quick: Quick = False,
     runs: Runs = None,
     size: Annotated[
-        str, typer.Option(help="Bytes of the variable, such as 1Gi; default 1Gi, quick 256Mi.")
+        str, typer.Option(help="Bytes of the variable, such as 1Gi; default 512Mi, quick 256Mi.")
     ] = "",
     folder: Annotated[
         Path | None,
@@ -57,7 +59,7 @@ def ask(
         console.print(f"Fluvial is missing: {program.missing}", style="red", markup=False)
         raise typer.Exit(1)
     started = header("collective", {"fluvial": ours.version})
-    steps = files.steps_of(parse_size(size or ("256Mi" if quick else "1Gi")))
+    steps = files.steps_of(parse_size(size or ("256Mi" if quick else "512Mi")))
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     ratios = _QUICK_RATIOS if quick else RATIOS
     try:
@@ -71,12 +73,13 @@ def ask(
                 data,
                 cores,
                 runs or (1 if quick else 5),
+                _QUICK_BUDGET_S if quick else _BUDGET_S,
                 lambda what: progress.update(task, description=what),
             )
             files.warm(data.path)
             laboratory.speed_up(ratios, cold=False)
             laboratory.scaling()
-            laboratory.metadata(2)
+            laboratory.metadata(_MAP_RANKS)
             laboratory.minimum()
             laboratory.shuffle(_SHUFFLE_RANKS)
             laboratory.speed_up(ratios, cold=True)
@@ -89,7 +92,10 @@ def ask(
         for ranks in _SHUFFLE_RANKS
         for split, axis in (("time", 0), ("lat", 2))
     }
-    records = report.records(laboratory.runs, raw, report.modelled(laboratory.runs))
+    asked = shares(start, count, 2, _MAP_RANKS)
+    entries = {buffer: entries_bytes(data.shape, asked, buffer) for buffer in BUFFERS}
+    scales = report.modelled(laboratory.runs)
+    records = report.records(laboratory.runs, raw, entries, scales)
     report.show(console, laboratory.runs, records, started)
     output = Output.of("collective", json, png)
     append_lines(output.json, started, records)

@@ -17,7 +17,9 @@ from bench.table import machine_line, number, size_label
 
 TRADITIONAL = "read, then compute"
 TWO_PHASE = "two-phase raw data"
+ENTRIES = "an entry a piece"
 TIME = Metric("time", "s", False)
+MINIMUM = Metric("time of the minimum", "s", False)
 REDUCTION = Metric("reduction after the loop", "s", False)
 METADATA = Metric("logical map", "bytes", False)
 VOLUME = Metric("shuffle volume", "bytes", False)
@@ -26,9 +28,16 @@ TOTAL, REDUCE, SENT, MAP = "total_s", "reduce_s", "bytes_sent", "metadata_bytes"
 
 
 def records(
-    runs: Runs, raw: dict[tuple[int, str], tuple[int, int]], scales: Sequence[Scale]
+    runs: Runs,
+    raw: dict[tuple[int, str], tuple[int, int]],
+    entries: dict[int, int],
+    scales: Sequence[Scale],
 ) -> list[Record]:
-    """Return a record for each point of each figure; `raw` has (sent, asked for) of two phases."""
+    """Return a record for each point of each figure.
+
+    `raw` has (sent, asked for) of two phases by ranks and split, `entries` the bytes of a map with
+    an entry a piece by buffer size.
+    """
     found = []
 
     def both(experiment: str, case: str, metric: Metric, name: str, axis: str) -> None:
@@ -43,8 +52,14 @@ def records(
         both(f"ratio, {state}", f"computation to I/O, {state}", TIME, TOTAL, "ratio")
     both("ranks", "scaling", TIME, TOTAL, "ranks")
     both("ranks", "overhead", REDUCTION, REDUCE, "ranks")
-    both("buffer", "buffer size", METADATA, MAP, "buffer")
-    both("minimum", "minimum with its place", TIME, TOTAL, "levels")
+    for buffer, bytes_ in entries.items():
+        ours = runs.sample("buffer", SCAN, buffer, MAP)
+        if ours is not None:
+            params, theirs = {"buffer": buffer}, Sample.of([bytes_])
+            found.append(
+                compare("collective", "buffer size", params, METADATA, ours, ENTRIES, theirs)
+            )
+    both("minimum", "minimum with its place", MINIMUM, TOTAL, "levels")
     for (ranks, split), (sent, asked) in raw.items():
         for shuffle in ("to one", "to all"):
             ours = partial_bytes(runs, shuffle, split, ranks)
@@ -101,9 +116,11 @@ def show(console: Console, runs: Runs, records_: Sequence[Record], header: dict[
     table = Table(title="Logical map (Figure 12)", title_justify="left", box=SIMPLE)
     table.add_column("buffer")
     table.add_column("bytes, all ranks", justify="right")
+    table.add_column("with an entry a piece, as in the paper", justify="right")
     for record in records_:
         if record.case == "buffer size":
-            table.add_row(size_label(int(record.params["buffer"])), f"{record.median:,.0f}")
+            sizes = (f"{size:,.0f}" for size in (record.median, record.peer_median or 0))
+            table.add_row(size_label(int(record.params["buffer"])), *sizes)
     console.print(table)
     _show_shuffle(console, records_)
 

@@ -17,7 +17,8 @@ Extents = tuple[int, int, int, int]
 Share = tuple[Extents, Extents]  # start and count
 
 BYTES = 4
-PAPER_RANKS = (120, 240, 480, 1024, 4096, 16384, 65536, 100_000)
+PAPER_RANKS = (120, 240, 480, 1024, 4096, 16384, 100_000)
+_ENTRY_BYTES = 8 + 2 * 4 * 8  # a rank, and start and count along four dimensions
 PAPER_RANKS_A_HOST = 24
 PAPER_BYTES_A_RANK = 800e9 / 120
 
@@ -57,6 +58,20 @@ def two_phase_bytes(
         total += whole
         sent += whole - own
     return sent * BYTES, total * BYTES
+
+
+def entries_bytes(shape: Extents, asked: Sequence[Share], buffer_bytes: int) -> int:
+    """Return what a map takes that has an entry for each contiguous piece in each buffer.
+
+    That is how the paper draws it (section III.B, Figure 8): rank and coordinates of every piece,
+    and two entries where the end of a buffer cuts one.
+    """
+    entries = 0
+    for start, count in asked:
+        first, length = _runs(shape, start, count)
+        begin, end = first * BYTES, (first + length) * BYTES - 1
+        entries += int((end // buffer_bytes - begin // buffer_bytes + 1).sum())
+    return entries * _ENTRY_BYTES
 
 
 def _runs(shape: Extents, start: Extents, count: Extents) -> tuple[NDArray[np.int64], int]:

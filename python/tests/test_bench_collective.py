@@ -45,6 +45,15 @@ def test_shares_cover_the_selection_once():
     assert sum(count[2] for _, count in asked) == 4
 
 
+def test_a_map_of_pieces_has_an_entry_a_row_and_one_more_where_a_buffer_ends():
+    asked = shuffle.shares((0, 0, 0, 0), SHAPE, 0, 2)
+    rows = 4 * 3 * 6
+    assert shuffle.entries_bytes(SHAPE, asked, 2**30) == rows * 72
+    assert shuffle.entries_bytes(SHAPE, asked, 4 * 5) == rows * 72
+    assert shuffle.entries_bytes(SHAPE, asked, 4) == rows * 5 * 72
+    assert shuffle.entries_bytes(SHAPE, asked, 4 * 7) == (rows + 41) * 72
+
+
 def test_the_model_grows_as_the_messages_do():
     small, large = shuffle.model(120, 100.0, 50.0), shuffle.model(240, 100.0, 50.0)
     assert small.raw == pytest.approx(800e9 * 23 / 24)
@@ -76,17 +85,18 @@ def runs():
 
 
 RAW = {(2, "time"): (10**6, 2 * 10**6)}
+ENTRIES = {2**20: 10**5}
 
 
 def test_records_have_both_sides_of_every_point(runs):
-    records = report.records(runs, RAW, report.modelled(runs))
+    records = report.records(runs, RAW, ENTRIES, report.modelled(runs))
     by = {}
     for record in records:
         by.setdefault(record.case, []).append(record)
     ratios = by["computation to I/O, warm"]
     assert [r.params["ratio"] for r in ratios] == [0.1, 1.0, 10.0]
     assert all(r.ratio == pytest.approx(2.0) for r in ratios)
-    assert by["buffer size"][0].median == 516
+    assert (by["buffer size"][0].median, by["buffer size"][0].peer_median) == (516, 10**5)
     counted = by["shuffle to one, counted"][0]
     assert counted.median == 66 + 4 * 129
     assert counted.peer_median == 10**6
@@ -113,7 +123,7 @@ def test_the_picture_is_drawn_and_the_tables_shown(tmp_path, runs, drawn, capsys
                     "governor": "none", "load": 0},
         "software": {},
     }  # fmt: skip
-    records = report.records(runs, RAW, report.modelled(runs)) if drawn else []
+    records = report.records(runs, RAW, ENTRIES, report.modelled(runs)) if drawn else []
     png = tmp_path / "collective.png"
     plotter.draw(png, picture.layout(header, runs), [r.__dict__ for r in records])
     assert png.stat().st_size > 10_000
