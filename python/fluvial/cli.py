@@ -11,11 +11,14 @@ import warnings
 from enum import StrEnum
 from typing import Annotated, Any
 
-import typer
-import xarray as xr
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.text import Text
+try:
+    import typer
+    import xarray as xr
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+except ImportError as error:
+    sys.exit(f"fluvial: the command needs more packages ({error}): pip install 'fluvial[files]'")
 
 from . import __version__, tables, words
 from ._core import Error, InvalidArgument
@@ -127,7 +130,12 @@ def reduce(
         operators = words.to_operators(op, skipna)
         options: dict[str, Any] = {"threads": threads, "aggregators": aggregators, "buffer": buffer}
         pending = grouped.start(
-            operators, words.to_names(over), skipna=None if skipna else False, comm=comm, **options
+            operators,
+            words.to_names(over),
+            skipna=None if skipna else False,
+            min_count=1,
+            comm=comm,
+            **options,
         )
         result = _watched(pending, progress)
         if not _is_first():

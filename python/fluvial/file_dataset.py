@@ -183,6 +183,7 @@ class FileDataset:
         selection: Any = None,
         *,
         skipna: bool | None = None,
+        min_count: int | None = None,
         weights: Any = None,
         where: Any = None,
         **options: Unpack[ScanOptions],
@@ -205,6 +206,8 @@ class FileDataset:
         skipna
             What is missing in the file never counts. None: operators given by name also pass over
             NaN. False: what is missing, or masked, makes the result NaN, as in xarray.
+        min_count
+            Fewer elements that count make the result NaN, as in xarray: 1 for a sum of nothing.
         weights, where
             As for `weighted` and `where`.
         **options
@@ -225,7 +228,14 @@ class FileDataset:
             The file could not be read, on any rank; on all.
         """
         return self.start(
-            op, over, selection, skipna=skipna, weights=weights, where=where, **options
+            op,
+            over,
+            selection,
+            skipna=skipna,
+            min_count=min_count,
+            weights=weights,
+            where=where,
+            **options,
         ).wait()
 
     def start(
@@ -235,6 +245,7 @@ class FileDataset:
         selection: Any = None,
         *,
         skipna: bool | None = None,
+        min_count: int | None = None,
         weights: Any = None,
         where: Any = None,
         **options: Unpack[ScanOptions],
@@ -252,6 +263,7 @@ class FileDataset:
                 None,
                 over,
                 skipna,
+                min_count,
                 self._name.rpartition("/")[2],
             )
 

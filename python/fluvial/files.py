@@ -176,6 +176,7 @@ class File(Mapping[str, FileDataset]):
         sel: Mapping[Any, Any] | None = None,
         isel: Mapping[Any, Any] | None = None,
         skipna: bool | None = None,
+        min_count: int | None = None,
         weights: Any = None,
         where: Any = None,
         **options: Unpack[ScanOptions],
@@ -202,6 +203,7 @@ class File(Mapping[str, FileDataset]):
             sel=sel,
             isel=isel,
             skipna=skipna,
+            min_count=min_count,
             weights=weights,
             where=where,
             **options,
@@ -216,6 +218,7 @@ class File(Mapping[str, FileDataset]):
         sel: Mapping[Any, Any] | None = None,
         isel: Mapping[Any, Any] | None = None,
         skipna: bool | None = None,
+        min_count: int | None = None,
         weights: Any = None,
         where: Any = None,
         **options: Unpack[ScanOptions],
@@ -242,7 +245,9 @@ class File(Mapping[str, FileDataset]):
             first = self[names[0]].isel(isel or {}).sel(sel or {})
             chosen = first._selected(None, weights, where)
             name = names[0] if len(names) == 1 else None
-            return scanning.describe(self, chosen._view, names, op, wanted, over, skipna, name)
+            return scanning.describe(
+                self, chosen._view, names, op, wanted, over, skipna, min_count, name
+            )
 
         return scanning.begin(prepare, {"comm": self.comm, **options})
 

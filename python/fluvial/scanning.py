@@ -72,8 +72,8 @@ class Work(NamedTuple):
     view: View
     attrs: dict[str, Any]
     """Of the file."""
-    propagate: bool
-    """A value that is missing makes the result missing."""
+    required: int | None
+    """Elements that must count for a result; -1: all of them. None: no condition."""
 
 
 class PendingScan:
@@ -160,6 +160,7 @@ def describe(
     wanted: Mapping[str, Sequence[str]] | None,
     over: Any,
     skipna: bool | None,
+    min_count: int | None,
     name: str | None,
 ) -> Work:
     """Check a reduction and describe it to the core.
@@ -193,8 +194,8 @@ def describe(
     decodings = [file.decoding(n, view.decode) for n in datasets]
     missing = may_miss or any(decoding.drops_values for decoding in decodings)
     entries = [(key, o, inputs[key]) for key, o in operators.items()]
-    propagate = skipna is False and missing
-    if propagate:
+    required = -1 if skipna is False and missing else min_count
+    if required is not None:
         used = sorted({number for numbers in inputs.values() for number in numbers})
         entries += [(f"{_COUNT}{number}", ops.Count(), [number]) for number in used]
     for dataset, decoding in zip(datasets, decodings, strict=True):
@@ -221,7 +222,7 @@ def describe(
         ),
     }
     frame = _frame(file, view, names[0], reduced, name)
-    return Work(request, op, operators, inputs, frame, view, file.attrs, propagate)
+    return Work(request, op, operators, inputs, frame, view, file.attrs, required)
 
 
 def promote(decoding: _core.Decoding, dtype: str) -> None:
@@ -385,9 +386,10 @@ def _stack(work: Work, groups: list[dict[str, np.ndarray]]) -> dict[str, np.ndar
 def _propagated(
     work: Work, results: dict[str, dict[str, np.ndarray]], key: str, group: int
 ) -> dict[str, np.ndarray]:
-    """Where not all elements counted, there is no result: xarray's skipna=False."""
+    """Where too few elements counted, there is no result: xarray's skipna=False and min_count."""
     arrays = results[key]
-    if not work.propagate or "value" not in arrays:
+    counting = isinstance(labelled.innermost(work.operators[key]), ops.Count)
+    if work.required is None or "value" not in arrays or (counting and work.required > 0):
         return arrays
     view = work.view
     lengths: list[int] = [
@@ -397,7 +399,8 @@ def _propagated(
         for axis in work.request["over"]
     ]
     counts = [results[f"{_COUNT}{number}"]["value"] for number in work.inputs[key]]
-    missing = np.any([count < np.prod(lengths, dtype=np.int64) for count in counts], axis=0)
+    least = np.prod(lengths, dtype=np.int64) if work.required < 0 else work.required
+    missing = np.any([count < least for count in counts], axis=0)
     value = arrays["value"]
     if value.shape != missing.shape:
         return arrays

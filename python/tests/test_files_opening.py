@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `fluvial.open` takes for files: one, several as one, raw ones; and what it refuses."""
 
+import itertools
 import pathlib
 import subprocess
 import sys
@@ -19,7 +20,7 @@ def months(tmp_path):
     """Return three files of a month each, whose times count from days of their own."""
     dataset = climate()
     cuts = [0, 5, 6, T]
-    for i, (begin, end) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+    for i, (begin, end) in enumerate(itertools.pairwise(cuts)):
         part = dataset.isel(time=slice(begin, end)).copy()
         part["time"] = (
             "time",
@@ -218,6 +219,6 @@ def test_a_failing_function_of_the_user(tmp_path):
 
 
 def test_an_increasing_slice_of_a_decreasing_coordinate_is_warned_of(tmp_path):
-    with fl.open(write(climate(), tmp_path / "t.nc")) as file:
-        with pytest.warns(UserWarning, match=r"'lat' decreases.*slice\(30, -30\)"):
-            assert file["u"].sel(lat=slice(-30, 30)).size == 0
+    file = fl.open(write(climate(), tmp_path / "t.nc"))
+    with pytest.warns(UserWarning, match=r"'lat' decreases.*slice\(30, -30\)"):
+        assert file["u"].sel(lat=slice(-30, 30)).size == 0

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 import xarray as xr
 from harness import scenario
-
 from reading_files.climate import climate, same, write
 
 

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `fluvial`: what it prints, writes and refuses."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import xarray as xr
+from fluvial.launcher import Launcher
+from reading_files.climate import climate, same, write
+
+import fluvial as fl
+from fluvial import cli
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return write(climate(), tmp_path_factory.mktemp("files") / "t.nc")
+
+
+@pytest.fixture(scope="module")
+def theirs(path):
+    with xr.open_dataset(path) as dataset:
+        yield dataset.load().astype("f8")
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Return a function that runs the command in this process: exit code, output, errors."""
+
+    def called(*words):
+        words = [str(word) for word in words]
+        monkeypatch.setattr(sys, "argv", ["fluvial", *words])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code or 0
+        return code, *capsys.readouterr()
+
+    return called
+
+
+def table(text):
+    """Return the lines of a printed table, cell by cell."""
+    return [re.split(r"\s{2,}", line.strip()) for line in text.splitlines()]
+
+
+def test_a_table(call, path, theirs):
+    words = "--op", "mean,max", "--over", "lat,lon", "--where", "time=2000-03:2000-05"
+    code, out, err = call("reduce", path, "u", *words)
+    assert (code, err) == (0, "")
+    header, *rows = table(out)
+    assert header == ["time", "mean", "max"]
+    u = theirs["u"].sel(time=slice("2000-03", "2000-05"))
+    assert [row[0] for row in rows] == [str(t)[:10] for t in u["time"].values]
+    assert [float(row[1]) for row in rows] == pytest.approx(u.mean(("lat", "lon")).values)
+    assert [float(row[2]) for row in rows] == pytest.approx(u.max(("lat", "lon")).values)
+
+
+def test_json(call, path, theirs):
+    words = "--op", "min,argmin,quantile(0)", "--groupby", "time.season", "--over", "0,1,2"
+    code, out, _ = call("reduce", path, "u", *words, "--format", "json")
+    assert code == 0
+    found = json.loads(out)
+    assert found["dataset"] == "u"
+    expected = theirs["u"].groupby("time.season").min(...)
+    for row, low in zip(found["rows"], expected, strict=True):
+        assert row["season"] == low["season"]
+        assert row["min"] == row["argmin"] == row["quantile_0"] == float(low)
+        at = {d: row[f"argmin_{d}"] for d in ("lat", "lon")} | {"time": row["argmin_time"]}
+        assert theirs["u"].sel(at) == low
+    code, out, _ = call("reduce", path, "temperature", "--isel", "level=0", "--over", "time",
+                        "--where", "lat=25", "--where", "lon=135", "--format", "json")  # fmt: skip
+    (row,) = json.loads(out)["rows"]
+    assert row["mean"] is None  # never a value there
+    assert (row["lat"], row["level"]) == (25, 850)
+
+
+def test_netcdf_output(call, path, theirs, tmp_path):
+    out = tmp_path / "r.nc"
+    code, printed, _ = call(
+        *("reduce", path, "temperature", "--op", "mean,std(1)", "--over", "time"),
+        *("--where", "lat=-30:50", "--isel", "lon=::2", "--mask", "temperature > 260"),
+        *("--weights", "cos(lat)", "--out", out),
+    )
+    assert (code, printed) == (0, "")
+    assert [p.name for p in tmp_path.iterdir()] == ["r.nc"]
+    t = theirs["temperature"].sel(lat=slice(50, -30)).isel(lon=slice(None, None, 2))
+    with xr.open_dataset(out) as found:
+        same(found["mean"], t.where(t > 260).mean("time"))
+        assert found["mean"].attrs["units"] == "K"
+        assert found["mean"].attrs["cell_methods"] == "time: mean"
+        assert found["lat"].attrs["units"] == "degrees_north"
+        assert "fluvial reduce" in found.attrs["history"]
+
+
+def test_several_files(call, tmp_path, theirs):
+    for i, part in enumerate((slice(7), slice(7, None))):
+        write(climate().isel(time=part), tmp_path / f"t_{i}.nc")
+    for files in ([f"{tmp_path}/t_*.nc"], [tmp_path / "t_0.nc", tmp_path / "t_1.nc"]):
+        _, out, _ = call("reduce", *files, "u", "--op", "max,count", "--resample", "time=YS",
+                         "--over", "time,lat,lon")  # fmt: skip
+        high = [float(row[1]) for row in table(out)[1:]]
+        assert high == pytest.approx(theirs["u"].resample(time="YS").max(...).values, rel=1e-6)
+
+
+def test_info(call, path, tmp_path):
+    code, out, _ = call("info", path)
+    assert code == 0
+    assert "netCDF classic (CDF-5)" in out
+    assert "time 24, level 3, lat 7, lon 8" in out
+    assert "big-endian" in out
+    assert "standard_name" not in out
+    assert "temperature:standard_name = 'air_temperature'" in call("info", path, "-a")[1]
+    described = json.loads(call("info", path, "--format", "json")[1])
+    assert described["dimensions"] == {"time": 24, "level": 3, "lat": 7, "lon": 8}
+    (u,) = [d for d in described["datasets"] if d["name"] == "u"]
+    assert (u["dtype"], u["shape"], u["attributes"]["units"]) == ("float32", [24, 7, 8], "m s-1")
+    chunked = write(climate(), tmp_path / "c.nc", "chunked")
+    assert "chunks 5×2×3×8, shuffle, deflate" in call("info", chunked)[1]
+
+
+def test_version_and_help(call):
+    assert call("--version") == (0, f"fluvial {fl.__version__}\n", "")
+    for words in [("--help",), ("reduce", "--help"), ("info", "-h")]:
+        code, out, _ = call(*words)
+        assert code == 0
+        assert "Usage" in out
+    assert "--groupby" in call("reduce", "--help")[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["reduce", "{}", "wind"], "got 'wind'; allowed: 'temperature'"),
+        (["reduce", "{}"], "the dataset is missing"),
+        (["reduce", "nowhere.nc", "u"], "No such file"),
+        (["reduce", "{}", "u", "--op", "add"], "got 'add'; allowed: sum"),
+        (["reduce", "{}", "u", "--op", "quantile(x)"], r"got 'quantile\(x\)'"),
+        (["reduce", "{}", "u", "--op", "histogram"], "no such operator: got 'histogram'"),
+        (["reduce", "{}", "u", "--over", "x"], "got 'x'; allowed: 'time'"),
+        (["reduce", "{}", "u", "--where", "lat"], "got 'lat'; allowed: DIM=LABEL"),
+        (["reduce", "{}", "u", "--where", "lat=10"], "no such label along 'lat': got 10.0"),
+        (["reduce", "{}", "u", "--isel", "lat=a"], "got 'lat=a'; allowed: DIM=INDEX"),
+        (["reduce", "{}", "u", "--mask", "u"], "cannot read the condition: got 'u'"),
+        (["reduce", "{}", "u", "--weights", "lat lon"], "cannot read the weights"),
+        (["reduce", "{}", "u", "--groupby", "time.day", "--resample", "time=MS"], "one of them"),
+        (["reduce", "{}", "u", "--buffer", "big"], "got 'big'"),
+        (["reduce", "{}", "u", "--out", "no/such/folder/r.nc"], "cannot write the result"),
+        (["info", "nowhere.nc"], "No such file"),
+    ],
+)
+def test_errors_are_one_line_and_exit_code_2(call, path, words, message):
+    code, out, err = call(*(path if word == "{}" else word for word in words))
+    assert (code, out) == (2, "")
+    assert err.startswith("fluvial: ")
+    assert err.count("\n") == 1
+    assert re.search(message, err)
+
+
+def test_wrong_options_exit_with_2(call, path):
+    code, _, err = call("reduce", path, "u", "--colour")
+    assert code == 2
+    assert "--colour" in err
+
+
+def test_warnings_are_one_line(call, tmp_path):
+    dataset = climate()
+    dataset["n"].attrs["missing_value"] = 1e30
+    code, _, err = call("reduce", write(dataset, tmp_path / "t.nc"), "n")
+    assert code == 0
+    assert re.fullmatch(r"fluvial: 'n': missing_value is ignored.*\n", err)
+
+
+def test_a_program_of_its_own(path, theirs):
+    environment = os.environ | {"FORCE_COLOR": "1"}
+    command = [sys.executable, "-m", "fluvial", "reduce", path, "u"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert float(table(done.stdout)[1][0]) == pytest.approx(float(theirs["u"].mean()))
+    wrong = subprocess.run(
+        [*command[:-1], "w"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+        check=False,
+    )
+    assert wrong.returncode == 2
+    assert "\x1b[31m" in wrong.stderr  # red
+    assert "Traceback" not in wrong.stderr
+
+
+@pytest.mark.any_mpi
+def test_under_mpiexec(path, theirs, tmp_path):
+    launcher = Launcher.detect()
+    words = [sys.executable, "-m", "fluvial", "reduce", path, "temperature", "--over", "time"]
+    with open(tmp_path / "out", "w") as out:
+        job = [*words, "--out", str(tmp_path / "r.nc")]
+        with launcher.start(2, job, timeout=60, stdout=out, stderr=out) as running:
+            assert running.wait() == 0, (tmp_path / "out").read_text()
+        with launcher.start(2, [*words, "--op", "add"], timeout=60, stderr=out) as running:
+            assert running.wait() != 0
+    with xr.open_dataset(tmp_path / "r.nc") as found:
+        same(found["mean"], theirs["temperature"].mean("time"))
+    assert (tmp_path / "out").read_text().count("fluvial: no such operator: got 'add'") == 1
+
+
+def test_the_launcher_that_is_installed(path):
+    command = pathlib.Path(os.environ.get("FLUVIAL_PREFIX", "."), "bin", "fluvial")
+    environment = os.environ | {"PATH": f"{sys.prefix}/bin:{os.environ['PATH']}"}
+    out = subprocess.check_output([command, "--version"], text=True, env=environment, timeout=60)
+    assert out == f"fluvial {fl.__version__}\n"
+
+
+def test_histograms_are_rows(call, path, theirs):
+    _, out, _ = call("reduce", path, "u", "--op", "histogram(-8:8:4)")
+    header, *rows = table(out)
+    counts = [int(row[header.index("histogram_-8_8_4")]) for row in rows]
+    assert counts == np.histogram(theirs["u"], np.linspace(-8, 8, 5))[0].tolist()
