@@ -10,16 +10,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import xarray as xr
 
-from . import _core, labelled, scanning
+from . import _core
 from ._core import InvalidArgument, Reduction, dtype_name
-from .file_dataset import FileDataset
-from .files import File, open_files
-from .scanning import ScanOptions
+
+# What computes comes when it is called: it imports xarray, whose import brings this module.
+if TYPE_CHECKING:
+    from .file_dataset import FileDataset
+    from .files import File
+    from .scanning import ScanOptions
 
 _REMEDY = (
     "Open the file with fl.open and select there, or use xarray's own reduction on this object"
@@ -43,6 +46,8 @@ class DataArrayAccessor:
             The array does not come from a file, was computed with, or cannot be found in the file
             by its coordinates.
         """
+        from .files import open_files
+
         array = self._array
         source = array.encoding.get("source")
         if source is None or array.name is None:
@@ -170,6 +175,8 @@ def _over_nothing(array: xr.DataArray, op: Any, options: Any) -> Any:
 
 def _find(array: xr.DataArray, file: File) -> FileDataset:
     """Find the selection from the coordinates: every axis is whole, or its labels say where."""
+    from .files import File
+
     name = str(array.name)
     if name not in file:
         raise _not_of_file(array, f"a name that {file.path!r} does not have")
@@ -207,9 +214,11 @@ def _in_memory(
     array: xr.DataArray, op: Any, dims: list[str], skipna: bool | None, options: Any
 ) -> Any:
     """Reduce values in memory by the same operators. Local: every rank has the same values."""
-    if unknown := set(options) - set(ScanOptions.__annotations__):
+    from . import labelled, scan_work, scanning
+
+    if unknown := set(options) - set(scanning.ScanOptions.__annotations__):
         raise InvalidArgument(f"unknown option of a reduction: got {', '.join(sorted(unknown))}")
-    operators = scanning.operators_of(op, skipna)
+    operators = scan_work.operators_of(op, skipna)
     values = np.asarray(array.values, dtype=array.dtype.newbyteorder("="))
     entries = [(name, operator, [0]) for name, operator in operators.items()]
     axes = [array.get_axis_num(dim) for dim in dims]

@@ -138,16 +138,20 @@ def reduce(
             **options,
         )
         result = _watched(pending, progress)
-        if not _is_first():
-            return
-        result = result if isinstance(result, xr.Dataset) else xr.Dataset(result)
-        result.attrs["history"] = _history(result.attrs.get("history"))
-        if out is not None:
-            _write(result, out)
-        elif format is Format.json:
-            tables.print_json({"dataset": dataset.name, "rows": tables.rows_of(result)})
-        else:
-            tables.print_rows(tables.rows_of(result), f"{dataset.name} of {file.path}")
+        if _is_first():
+            _present(result, dataset.name, file.path, out, format)
+
+
+def _present(result: Any, dataset: str, path: str, out: str | None, format: Format) -> None:
+    """Write or print a result."""
+    result = result if isinstance(result, xr.Dataset) else xr.Dataset(result)
+    result.attrs["history"] = _history(result.attrs.get("history"))
+    if out is not None:
+        _write(result, out)
+    elif format is Format.json:
+        tables.print_json({"dataset": dataset, "rows": tables.rows_of(result)})
+    else:
+        tables.print_rows(tables.rows_of(result), f"{dataset} of {path}")
 
 
 def _open(paths: list[str], comm: Any) -> File:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 
-from . import axis_weights, grouping, positions, predicates, scanning
+from . import axis_weights, grouping, positions, predicates, scan_work, scanning
 from ._core import InvalidArgument
 from .decoded import read_decoded
 from .labelled import plain_attributes
@@ -72,7 +72,7 @@ class FileDataset:
         stored = self._file.parts_of(self._name)[0].dtype
         decoding = self._file.decoding(self._name, self._view.decode)
         if decoding.drops_values or self._view.where:
-            scanning.promote(decoding, stored)
+            scan_work.promote(decoding, stored)
         return np.dtype(decoding.decoded(stored))
 
     @property
@@ -252,10 +252,10 @@ class FileDataset:
     ) -> PendingScan:
         """Start a reduction and return at once; parameters as for `reduce`. Collective."""
 
-        def prepare() -> scanning.Work:
+        def prepare() -> scan_work.Work:
             chosen = self._selected(selection, weights, where)
             names = [self._name]
-            return scanning.describe(
+            return scan_work.describe(
                 self._file,
                 chosen._view,
                 names,

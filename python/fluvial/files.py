@@ -13,7 +13,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 import xarray as xr
 
-from . import _core, positions, scanning
+from . import _core, positions, scan_work, scanning
 from ._core import InvalidArgument
 from .attributes import plain
 from .coordinates import CoordinateVariables, typed
@@ -225,7 +225,7 @@ class File(Mapping[str, FileDataset]):
     ) -> PendingScan:
         """Start a reduction of several datasets and return at once, as `reduce`. Collective."""
 
-        def prepare() -> scanning.Work:
+        def prepare() -> scan_work.Work:
             wanted = None
             if isinstance(inputs, Mapping):
                 wanted = {key: _listed(names) for key, names in inputs.items()}
@@ -245,7 +245,7 @@ class File(Mapping[str, FileDataset]):
             first = self[names[0]].isel(isel or {}).sel(sel or {})
             chosen = first._selected(None, weights, where)
             name = names[0] if len(names) == 1 else None
-            return scanning.describe(
+            return scan_work.describe(
                 self, chosen._view, names, op, wanted, over, skipna, min_count, name
             )
 

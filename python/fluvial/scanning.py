@@ -1,25 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A reduction that runs while files are read, and its result with names and coordinates."""
+"""A reduction that runs while files are read: started, watched and waited for."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from collections.abc import Callable
+from typing import Any, TypedDict
 
-import numpy as np
-
-from . import _core, labelled, ops, positions
+from . import _core
 from ._core import InvalidArgument
 from .communicator import handle_of, world
-from .predicates import Comparison
-from .reduce import name_specs
+from .outcome import label
+from .scan_work import Work
 from .series import to_bytes
-from .view import View
-
-if TYPE_CHECKING:
-    from .files import File
-
-_COUNT = "fluvial: elements that count, "
 
 
 class ScanOptions(TypedDict, total=False):
@@ -59,21 +51,6 @@ class ScanOptions(TypedDict, total=False):
     buffer: int | str | None
     read_ahead: int | str
     info: Any
-
-
-class Work(NamedTuple):
-    """One reduction, ready to run."""
-
-    request: dict[str, Any]
-    specs: Any
-    operators: dict[str, Any]
-    inputs: dict[str, list[int]]
-    frame: labelled.Frame
-    view: View
-    attrs: dict[str, Any]
-    """Of the file."""
-    required: int | None
-    """Elements that must count for a result; -1: all of them. None: no condition."""
 
 
 class PendingScan:
@@ -121,11 +98,11 @@ class PendingScan:
         if self._scan is not None:
             scan, self._scan = self._scan, None
             groups, self._stats = scan.wait()
-            self._result = _labelled(_of_all_ranks(self._work, self._comm, self._shuffle), groups)
+            self._result = label(_of_all_ranks(self._work, self._comm, self._shuffle), groups)
         return self._result
 
 
-def begin(prepare: Any, options: ScanOptions) -> PendingScan:
+def begin(prepare: Callable[[], Work], options: ScanOptions) -> PendingScan:
     """Start what `prepare()` describes; an error in it, on any rank, is one on all. Collective."""
     options = dict(options)  # type: ignore[assignment]
     if unknown := set(options) - set(ScanOptions.__annotations__):
@@ -152,144 +129,6 @@ def begin(prepare: Any, options: ScanOptions) -> PendingScan:
     return PendingScan(_core.Scan(request, handle), work, comm, shuffle)
 
 
-def describe(
-    file: File,
-    view: View,
-    names: Sequence[str],
-    op: Any,
-    wanted: Mapping[str, Sequence[str]] | None,
-    over: Any,
-    skipna: bool | None,
-    min_count: int | None,
-    name: str | None,
-) -> Work:
-    """Check a reduction and describe it to the core.
-
-    `names` are the datasets, `wanted` those of each operator (None: the first ones), and `name` is
-    what a single result is called.
-    """
-    reduced = view.over(over)
-    if view.groups is not None and view.groups.dim not in reduced:
-        raise InvalidArgument(
-            f"the axis of the groups is kept: got over={reduced}; allowed: '{view.groups.dim}' "
-            "among them. Leave `over` out to reduce over the grouped axis alone."
-        )
-    datasets = list(dict.fromkeys([*names, *_compared(file, view, names)]))
-    operators = operators_of(op, skipna)
-    inputs = _inputs(operators, datasets, names, wanted)
-    where = [
-        (datasets.index(file.find(p.dataset, names[0])), p.sign, p.bound)
-        if isinstance(p, Comparison)
-        else (p.function, list(range(p.inputs)))
-        for p in view.where
-    ]
-    for predicate in where:
-        if len(predicate) == 2 and max(predicate[1]) >= len(names):
-            raise InvalidArgument(
-                f"the condition takes more arrays than there are: got {len(predicate[1])} "
-                f"parameters; allowed: {len(names)}, for {', '.join(names)}"
-            )
-    axes = [a for a, d in enumerate(view.dims) if d in reduced or d not in view.kept]
-    may_miss = bool(where) or _has_empty_group(view)
-    decodings = [file.decoding(n, view.decode) for n in datasets]
-    missing = may_miss or any(decoding.drops_values for decoding in decodings)
-    entries = [(key, o, inputs[key]) for key, o in operators.items()]
-    required = -1 if skipna is False and missing else min_count
-    if required is not None:
-        used = sorted({number for numbers in inputs.values() for number in numbers})
-        entries += [(f"{_COUNT}{number}", ops.Count(), [number]) for number in used]
-    for dataset, decoding in zip(datasets, decodings, strict=True):
-        if may_miss or decoding.drops_values:
-            promote(decoding, file.parts_of(dataset)[0].dtype)
-    request = {
-        "inputs": [
-            (file.parts_of(n), decoding) for n, decoding in zip(datasets, decodings, strict=True)
-        ],
-        "entries": entries,
-        "selection": positions.to_hyperslab(view.axes),
-        "over": axes,
-        "weights": [
-            (view.dims.index(d), w[positions.as_array(positions.ascending(view.at(d)))].tolist())
-            for d, w in view.weights.items()
-        ],
-        "where": where,
-        "groups": None
-        if view.groups is None
-        else (
-            view.dims.index(view.groups.dim),
-            view.groups.group.tolist(),
-            max(1, view.groups.labels.size),
-        ),
-    }
-    frame = _frame(file, view, names[0], reduced, name)
-    return Work(request, op, operators, inputs, frame, view, file.attrs, required)
-
-
-def promote(decoding: _core.Decoding, dtype: str) -> None:
-    """Let integers become float64, which has a value for "nothing": as in xarray."""
-    if np.dtype(decoding.decoded(dtype)).kind in "iu":
-        decoding.packed = True  # by factor 1 and offset 0
-
-
-def operators_of(op: Any, skipna: bool | None) -> dict[str, Any]:
-    """Return the operators by name; those given by name pass over NaN unless told otherwise."""
-    named = name_specs(op)
-    found = {}
-    for name, spec in named.items():
-        skips = skipna is not False if isinstance(spec, str) else bool(skipna)
-        found[name] = ops.resolve(spec, skipna=skips)
-    if not isinstance(op, Mapping) and len(found) > 1:
-        given, found = list(found.values()), {}
-        for operator in given:
-            kind = labelled.name_of(operator)
-            number = sum(key.rpartition("_")[0] == kind or key == kind for key in found)
-            found[f"{kind}_{number + 1}" if number else kind] = operator
-    if not found:
-        raise InvalidArgument("no operator: got none; allowed: one or more, such as 'mean'")
-    return found
-
-
-def _inputs(
-    operators: Mapping[str, Any],
-    datasets: list[str],
-    names: Sequence[str],
-    wanted: Mapping[str, Sequence[str]] | None,
-) -> dict[str, list[int]]:
-    out = {}
-    for key, op in operators.items():
-        count = getattr(op, "inputs", 1)
-        chosen = list(names[:count]) if wanted is None else list(wanted[key])
-        if len(chosen) != count:
-            raise InvalidArgument(
-                f"'{key}' takes {count} datasets: got {len(chosen)} ({', '.join(chosen)}); "
-                f"allowed: {count}. Name them: file.reduce(op, [{count} names])."
-            )
-        out[key] = [datasets.index(dataset) for dataset in chosen]
-    return out
-
-
-def _compared(file: File, view: View, names: Sequence[str]) -> list[str]:
-    """Other datasets that the predicates compare; each must have the shape of the first."""
-    found = []
-    for predicate in view.where:
-        if isinstance(predicate, Comparison):
-            name = file.find(predicate.dataset, names[0])
-            if file.shape_of(name) != view.shape:
-                raise InvalidArgument(
-                    f"'{name}' in a condition has another shape: got {file.shape_of(name)}; "
-                    f"allowed: {view.shape} as '{names[0]}'. Select by coordinates with sel()."
-                )
-            found.append(name)
-    return found
-
-
-def _has_empty_group(view: View) -> bool:
-    groups = view.groups
-    return groups is not None and bool(
-        np.any(np.bincount(groups.group[groups.group >= 0], minlength=groups.labels.size) == 0)
-    )
-
-
 def _options(options: ScanOptions) -> dict[str, Any]:
     info = options.get("info") or {}
     return {
@@ -311,24 +150,6 @@ def _agree(comm: Any, failure: Exception | None) -> None:
             raise InvalidArgument(f"the reduction failed on rank {rank}: {message}")
 
 
-def _frame(
-    file: File, view: View, dataset: str, reduced: tuple[str, ...], name: str | None
-) -> labelled.Frame:
-    """Return dimensions and coordinates of the results."""
-    dims, coords = [], file.coords_of(dataset, view)
-    for dim in view.kept:
-        if view.groups is not None and dim == view.groups.dim:
-            dims.append(str(view.groups.labels.dims[0]))
-        elif dim not in reduced:
-            dims.append(dim)
-    coords = {key: v for key, v in coords.items() if set(v.dims) <= set(dims) - set(reduced)}
-    if view.groups is not None:
-        coords[str(view.groups.labels.dims[0])] = view.groups.labels
-    labels = {d: v for d in view.dims if (v := file.labels(dataset, d)) is not None}
-    attrs = file.attributes_of(dataset)
-    return labelled.Frame(name, tuple(dims), coords, reduced, view.dims, labels, attrs)
-
-
 def _of_all_ranks(work: Work, comm: Any, shuffle: str) -> Work:
     """Return the work with the result's kept axes, which hold all ranks' selections."""
     if comm is None or shuffle != "to-one":
@@ -344,83 +165,3 @@ def _of_all_ranks(work: Work, comm: Any, shuffle: str) -> Work:
             if dim in frame.labels:
                 frame.coords[dim] = frame.labels[dim][begin:end]
     return work._replace(view=view)
-
-
-def _labelled(work: Work, groups: list[dict[str, dict[str, np.ndarray]]]) -> Any:
-    """Return results in xarray's words: a DataArray of one operator, a Dataset of several."""
-    found = {}
-    several = isinstance(work.specs, Mapping) or len(work.operators) > 1
-    for key, op in work.operators.items():
-        arrays = _stack(work, [_propagated(work, group, key, i) for i, group in enumerate(groups)])
-        arrays = {
-            name: array if name.startswith("edges") else _flipped(work, array)
-            for name, array in arrays.items()
-        }
-        frame = work.frame._replace(name=key) if several else work.frame
-        found[key] = labelled.to_dataarray(op, arrays, frame)
-    if not several:
-        return next(iter(found.values()))
-    return labelled.to_dataset(found, work.frame, work.attrs)
-
-
-def _stack(work: Work, groups: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Put the arrays of all groups into one, with an axis of the groups where the dims have it."""
-    labels = work.view.groups
-    if labels is None:
-        return groups[0]
-    axis = work.frame.dims.index(str(labels.labels.dims[0]))
-    groups = groups[: labels.labels.size]
-    if not groups:
-        raise InvalidArgument(
-            f"no group has a member: got an empty selection along '{labels.dim}'; "
-            "allowed: at least one label. Select more."
-        )
-    return {
-        name: groups[0][name]
-        if name.startswith("edges")
-        else np.stack([group[name] for group in groups], axis=axis)
-        for name in groups[0]
-    }
-
-
-def _propagated(
-    work: Work, results: dict[str, dict[str, np.ndarray]], key: str, group: int
-) -> dict[str, np.ndarray]:
-    """Where too few elements counted, there is no result: xarray's skipna=False and min_count."""
-    arrays = results[key]
-    counting = isinstance(labelled.innermost(work.operators[key]), ops.Count)
-    if work.required is None or "value" not in arrays or (counting and work.required > 0):
-        return arrays
-    view = work.view
-    lengths: list[int] = [
-        int(np.count_nonzero(view.groups.group == group))
-        if view.groups is not None and view.dims[axis] == view.groups.dim
-        else positions.length(view.axes[axis])
-        for axis in work.request["over"]
-    ]
-    counts = [results[f"{_COUNT}{number}"]["value"] for number in work.inputs[key]]
-    least = np.prod(lengths, dtype=np.int64) if work.required < 0 else work.required
-    missing = np.any([count < least for count in counts], axis=0)
-    value = arrays["value"]
-    if value.shape != missing.shape:
-        return arrays
-    out = {**arrays, "value": np.where(missing, np.nan, value)}
-    if "coordinates" in arrays:
-        out["coordinates"] = np.where(missing[..., np.newaxis], -1, arrays["coordinates"])
-    return out
-
-
-def _flipped(work: Work, array: np.ndarray) -> np.ndarray:
-    """Turn axes around that were selected with a negative step: files are read upwards."""
-    if array.ndim < len(work.frame.dims):
-        return array
-    back = slice(None, None, -1)
-    turned = tuple(
-        back if dim in work.view.kept and _is_downward(work.view.at(dim)) else slice(None)
-        for dim in work.frame.dims
-    )
-    return array[turned]
-
-
-def _is_downward(at: positions.Positions) -> bool:
-    return not isinstance(at, int) and at.step < 0

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import glob
-import importlib
 import numbers
 import os
 from collections.abc import Sequence
@@ -158,9 +157,6 @@ def _open_files(name: Any, comm: Any, options: dict[str, Any]) -> File:
             f"unknown option for files: got {', '.join(sorted(unknown))}; allowed: raw, decode"
         )
     try:
-        importlib.import_module(
-            "xarray"
-        )  # whole, before its accessor, which needs .files
         from .files import open_files
     except ImportError as error:
         raise _core.InvalidArgument(

@@ -107,6 +107,15 @@ def test_the_order_of_imports_does_not_matter(path, order):
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "1344.0\n"
 
 
+@pytest.mark.parametrize(
+    "first",
+    ["fluvial.open({!r})", "fluvial.File", "__import__('fluvial.accessor')", "fluvial.PendingScan"],
+)
+def test_any_part_may_be_the_first_that_needs_xarray(path, first):
+    program = f"import fluvial; {first.format(path)}; print(fluvial.open({path!r})['u'].size)"
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "1344\n"
+
+
 def test_fluvial_does_not_import_xarray():
     program = "import fluvial, sys; print('xarray' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "False\n"

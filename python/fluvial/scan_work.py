@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A reduction of files, checked and described to the core."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from . import _core, labelled, ops, positions
+from ._core import InvalidArgument
+from .predicates import Comparison
+from .reduce import name_specs
+from .view import View
+
+if TYPE_CHECKING:
+    from .files import File
+
+COUNT_OF = "fluvial: elements that count of input "
+"""Begins the names of counts that are made beside what was asked for."""
+
+
+class Work(NamedTuple):
+    """One reduction, ready to run."""
+
+    request: dict[str, Any]
+    specs: Any
+    operators: dict[str, Any]
+    inputs: dict[str, list[int]]
+    frame: labelled.Frame
+    view: View
+    attrs: dict[str, Any]
+    """Of the file."""
+    required: int | None
+    """Elements that must count for a result; -1: all of them. None: no condition."""
+
+
+def describe(
+    file: File,
+    view: View,
+    names: Sequence[str],
+    op: Any,
+    wanted: Mapping[str, Sequence[str]] | None,
+    over: Any,
+    skipna: bool | None,
+    min_count: int | None,
+    name: str | None,
+) -> Work:
+    """Check a reduction and describe it to the core.
+
+    `names` are the datasets, `wanted` those of each operator (None: the first ones), and `name` is
+    what a single result is called.
+    """
+    reduced = view.over(over)
+    if view.groups is not None and view.groups.dim not in reduced:
+        raise InvalidArgument(
+            f"the axis of the groups is kept: got over={reduced}; allowed: '{view.groups.dim}' "
+            "among them. Leave `over` out to reduce over the grouped axis alone."
+        )
+    datasets = list(dict.fromkeys([*names, *_compared(file, view, names)]))
+    operators = operators_of(op, skipna)
+    inputs = _inputs(operators, datasets, names, wanted)
+    where = _conditions(file, view, names, datasets)
+    axes = [a for a, d in enumerate(view.dims) if d in reduced or d not in view.kept]
+    may_miss = bool(where) or _has_empty_group(view)
+    decodings = [file.decoding(n, view.decode) for n in datasets]
+    missing = may_miss or any(decoding.drops_values for decoding in decodings)
+    entries = [(key, o, inputs[key]) for key, o in operators.items()]
+    required = -1 if skipna is False and missing else min_count
+    if required is not None:
+        used = sorted({number for numbers in inputs.values() for number in numbers})
+        entries += [(f"{COUNT_OF}{number}", ops.Count(), [number]) for number in used]
+    for dataset, decoding in zip(datasets, decodings, strict=True):
+        if may_miss or decoding.drops_values:
+            promote(decoding, file.parts_of(dataset)[0].dtype)
+    request = {
+        "inputs": [
+            (file.parts_of(n), decoding) for n, decoding in zip(datasets, decodings, strict=True)
+        ],
+        "entries": entries,
+        "selection": positions.to_hyperslab(view.axes),
+        "over": axes,
+        "weights": [
+            (view.dims.index(d), w[positions.as_array(positions.ascending(view.at(d)))].tolist())
+            for d, w in view.weights.items()
+        ],
+        "where": where,
+        "groups": None
+        if view.groups is None
+        else (
+            view.dims.index(view.groups.dim),
+            view.groups.group.tolist(),
+            max(1, view.groups.labels.size),
+        ),
+    }
+    frame = _frame(file, view, names[0], reduced, name)
+    return Work(request, op, operators, inputs, frame, view, file.attrs, required)
+
+
+def _conditions(
+    file: File, view: View, names: Sequence[str], datasets: list[str]
+) -> list[tuple[Any, ...]]:
+    """Return the predicates as the core takes them."""
+    where: list[tuple[Any, ...]] = [
+        (datasets.index(file.find(p.dataset, names[0])), p.sign, p.bound)
+        if isinstance(p, Comparison)
+        else (p.function, list(range(p.inputs)))
+        for p in view.where
+    ]
+    for predicate in where:
+        if len(predicate) == 2 and max(predicate[1]) >= len(names):
+            raise InvalidArgument(
+                f"the condition takes more arrays than there are: got {len(predicate[1])} "
+                f"parameters; allowed: {len(names)}, for {', '.join(names)}"
+            )
+    return where
+
+
+def promote(decoding: _core.Decoding, dtype: str) -> None:
+    """Let integers become float64, which has a value for "nothing": as in xarray."""
+    if np.dtype(decoding.decoded(dtype)).kind in "iu":
+        decoding.packed = True  # by factor 1 and offset 0
+
+
+def operators_of(op: Any, skipna: bool | None) -> dict[str, Any]:
+    """Return the operators by name; those given by name pass over NaN unless told otherwise."""
+    named = name_specs(op)
+    found = {}
+    for name, spec in named.items():
+        skips = skipna is not False if isinstance(spec, str) else bool(skipna)
+        found[name] = ops.resolve(spec, skipna=skips)
+    if not isinstance(op, Mapping) and len(found) > 1:
+        given, found = list(found.values()), {}
+        for operator in given:
+            kind = labelled.name_of(operator)
+            number = sum(key.rpartition("_")[0] == kind or key == kind for key in found)
+            found[f"{kind}_{number + 1}" if number else kind] = operator
+    if not found:
+        raise InvalidArgument("no operator: got none; allowed: one or more, such as 'mean'")
+    return found
+
+
+def _inputs(
+    operators: Mapping[str, Any],
+    datasets: list[str],
+    names: Sequence[str],
+    wanted: Mapping[str, Sequence[str]] | None,
+) -> dict[str, list[int]]:
+    out = {}
+    for key, op in operators.items():
+        count = getattr(op, "inputs", 1)
+        chosen = list(names[:count]) if wanted is None else list(wanted[key])
+        if len(chosen) != count:
+            raise InvalidArgument(
+                f"'{key}' takes {count} datasets: got {len(chosen)} ({', '.join(chosen)}); "
+                f"allowed: {count}. Name them: file.reduce(op, [{count} names])."
+            )
+        out[key] = [datasets.index(dataset) for dataset in chosen]
+    return out
+
+
+def _compared(file: File, view: View, names: Sequence[str]) -> list[str]:
+    """Other datasets that the predicates compare; each must have the shape of the first."""
+    found = []
+    for predicate in view.where:
+        if isinstance(predicate, Comparison):
+            name = file.find(predicate.dataset, names[0])
+            if file.shape_of(name) != view.shape:
+                raise InvalidArgument(
+                    f"'{name}' in a condition has another shape: got {file.shape_of(name)}; "
+                    f"allowed: {view.shape} as '{names[0]}'. Select by coordinates with sel()."
+                )
+            found.append(name)
+    return found
+
+
+def _has_empty_group(view: View) -> bool:
+    groups = view.groups
+    return groups is not None and bool(
+        np.any(np.bincount(groups.group[groups.group >= 0], minlength=groups.labels.size) == 0)
+    )
+
+
+def _frame(
+    file: File, view: View, dataset: str, reduced: tuple[str, ...], name: str | None
+) -> labelled.Frame:
+    """Return dimensions and coordinates of the results."""
+    dims, coords = [], file.coords_of(dataset, view)
+    for dim in view.kept:
+        if view.groups is not None and dim == view.groups.dim:
+            dims.append(str(view.groups.labels.dims[0]))
+        elif dim not in reduced:
+            dims.append(dim)
+    coords = {key: v for key, v in coords.items() if set(v.dims) <= set(dims) - set(reduced)}
+    if view.groups is not None:
+        coords[str(view.groups.labels.dims[0])] = view.groups.labels
+    labels = {d: v for d in view.dims if (v := file.labels(dataset, d)) is not None}
+    attrs = file.attributes_of(dataset)
+    return labelled.Frame(name, tuple(dims), coords, reduced, view.dims, labels, attrs)
