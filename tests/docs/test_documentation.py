@@ -88,3 +88,29 @@ def test_every_error_is_in_the_catalogue():
         n for n in fl.__all__ if inspect.isclass(e := getattr(fl, n)) and issubclass(e, fl.Error)
     ]
     assert [name for name in errors if f"| `{name}`" not in page] == []
+
+
+def test_the_options_of_the_command_line():
+    from typer.main import get_command
+
+    from fluvial import cli
+
+    page = (GUIDE / "command_line.md").read_text()
+    documented = {n for row in rows("command_line.md", "fluvial reduce FILE… DATASET")
+                  for n in re.findall("`(--[a-z-]+)`", row[0])}  # fmt: skip
+    reduce = get_command(cli.app).commands["reduce"]
+    options = {
+        name
+        for parameter in reduce.params
+        for name in (*parameter.opts, *parameter.secondary_opts)
+        if name.startswith("--")
+    }
+    assert options - {"--help", "--no-nearest"} == documented
+    assert "--attributes" in page
+
+
+def test_the_options_of_a_scan():
+    from fluvial.scanning import ScanOptions
+
+    page = (GUIDE / "files.md").read_text()
+    assert [name for name in ScanOptions.__annotations__ if f"`{name}" not in page] == []
