@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+from xml.etree import ElementTree
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -41,16 +42,17 @@ python_maximum_signature_line_length = 80
 maximum_signature_line_length = 90
 
 breathe_default_project = "fluvial"
-breathe_domain_by_extension = {"hpp": "cpp"}
+breathe_domain_by_extension = {"hpp": "cpp", "h": "c"}
 breathe_show_include = False
-suppress_warnings = ["duplicate_declaration.cpp"]  # every header opens the same namespaces
+# Every header opens the same namespaces; a struct of C and its typedef have one name.
+suppress_warnings = ["duplicate_declaration.cpp", "duplicate_declaration.c"]
 
 _DOXYFILE = """
 PROJECT_NAME = Fluvial
 INPUT = {source}
 OUTPUT_DIRECTORY = {output}
 STRIP_FROM_PATH = {root}/src
-FILE_PATTERNS = *.hpp
+FILE_PATTERNS = *.hpp *.h
 RECURSIVE = YES
 GENERATE_XML = YES
 GENERATE_HTML = NO
@@ -78,7 +80,19 @@ def _run_doxygen(app: Sphinx, config: Config) -> None:
     output.mkdir(parents=True, exist_ok=True)
     settings = _DOXYFILE.format(source=ROOT / "src" / "fluvial", output=output, root=ROOT)
     subprocess.run([doxygen, "-"], input=settings, text=True, check=True)
+    _name_files_by_path(output / "xml")
     config.breathe_projects = {"fluvial": str(output / "xml")}
+
+
+def _name_files_by_path(xml: pathlib.Path) -> None:
+    """Let pages tell files of one name apart: scan/request.hpp and mpi/request.hpp."""
+    index = ElementTree.parse(xml / "index.xml")
+    for compound in index.iterfind("compound[@kind='file']"):
+        described = ElementTree.parse(xml / f"{compound.get('refid')}.xml")
+        location, name = described.find("compounddef/location"), compound.find("name")
+        if location is not None and name is not None:
+            name.text = location.get("file")
+    index.write(xml / "index.xml")
 
 
 def _escape_bars(

@@ -155,9 +155,11 @@ int fluvial_object_io_add(fluvial_object_io* io, const char* dataset);
 /// Other operations are called through MPI_Reduce_local: by these threads, several at once, under
 /// MPI_THREAD_MULTIPLE; below that by the thread that calls, inside this function, fluvial_test()
 /// (a few MiB a call) and fluvial_wait(), and by no other.
+/// An operation must not be freed before fluvial_wait() has returned.
 ///
 /// Collective over the file's communicator unless io->mode is FLUVIAL_INDEPENDENT; datasets, mode,
-/// shuffle, root and operator must be those of all ranks.
+/// shuffle, root and operator must be those of all ranks. Several object I/Os may be under way;
+/// all ranks start them, and wait for them, in the same order.
 int fluvial_object_get_vara(fluvial_object_io* io, MPI_Op op, void* result, MPI_Datatype type);
 int fluvial_object_get_vara_float(fluvial_object_io* io, MPI_Op op, float* result);
 int fluvial_object_get_vara_double(fluvial_object_io* io, MPI_Op op, double* result);

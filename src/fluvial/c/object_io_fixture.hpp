@@ -56,7 +56,16 @@ class SharedFile {
 inline constexpr MPI_Offset times = 12, rows = 5, columns = 7;
 inline constexpr const char* names[] = {"byte",  "short",  "int",  "float", "double",
                                         "ubyte", "ushort", "uint", "int64", "uint64"};
-enum Variable : std::size_t { Byte, Short, Int, Float, Double, variables = 10, Packed = 10 };
+enum Variable : std::size_t {
+    Byte,
+    Short,
+    Int,
+    Float,
+    Double,
+    Uint64 = 9,
+    variables = 10,
+    Packed = 10
+};
 
 inline std::vector<std::byte> known_file() {
     using store::ClassicFixture;
