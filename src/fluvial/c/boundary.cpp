@@ -2,14 +2,13 @@
 #include "fluvial/c/boundary.hpp"
 
 #include <new>
-#include <string>
 
 #include "fluvial/base/error.hpp"
 
 namespace fluvial::c {
 namespace {
 
-thread_local std::string last_message;
+thread_local std::string last_message, last_warnings;
 
 int remember(int code, const char* message) noexcept {
     try {
@@ -44,6 +43,13 @@ int code_of(std::exception_ptr failure) noexcept {
     }
 }
 
+void remember_warnings(const std::vector<std::string>& warnings) {
+    last_warnings.clear();
+    for (const std::string& warning : warnings) {
+        last_warnings += (last_warnings.empty() ? "" : "\n") + warning;
+    }
+}
+
 void check_given(const void* pointer, const char* name) {
     if (pointer == nullptr) {
         throw InvalidArgument(
@@ -55,6 +61,10 @@ void check_given(const void* pointer, const char* name) {
 
 const char* fluvial_last_message(void) {
     return fluvial::c::last_message.c_str();
+}
+
+const char* fluvial_last_warnings(void) {
+    return fluvial::c::last_warnings.c_str();
 }
 
 const char* fluvial_strerror(int code) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <exception>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "fluvial/c/fluvial.h"
 
@@ -22,6 +24,9 @@ int guarded(Work&& work) noexcept {
         return code_of(std::current_exception());
     }
 }
+
+/// What fluvial_last_warnings() says from now on.
+void remember_warnings(const std::vector<std::string>& warnings);
 
 /// Throws InvalidArgument for a null pointer; `name` is the argument's.
 void check_given(const void* pointer, const char* name);

@@ -90,7 +90,8 @@ typedef struct fluvial_object_io {
     int shuffle;  ///< FLUVIAL_TO_ONE (of init), FLUVIAL_TO_ALL or FLUVIAL_COMMON
     int root;     ///< the one rank that wants the result of TO_ONE or COMMON, or FLUVIAL_EVERYWHERE
     int cf;       ///< 1: missing values are left out and packed ones scaled, as the CF conventions
-                  ///< say; 0 (of init): stored values as they are
+             ///< say (fluvial_last_warnings() tells what could not be used); 0 (of init): stored
+             ///< values as they are
     fluvial_map map;    ///< applied before the operator; null (of init): none
     void* map_context;  ///< its last argument
     /// With MPI_MINLOC, MPI_MAXLOC, "argmin", "argmax": where results are in the dataset, one
@@ -106,6 +107,10 @@ const char* fluvial_strerror(int code);
 /// What went wrong in the last call of this thread that failed; "" before any did. Valid until the
 /// next one that fails. Local.
 const char* fluvial_last_message(void);
+/// What the last call of this thread that started an object I/O with io->cf made no use of, a line
+/// each: attributes that make no sense, such as a _FillValue that the type cannot hold. "" when
+/// there is nothing of the kind. Local.
+const char* fluvial_last_warnings(void);
 
 /// Opens a file of any format that Fluvial reads: netCDF classic, netCDF-4, HDF5. Hints:
 /// `cb_nodes` (how many ranks read; all, unless given), `cb_buffer_size` (bytes of a read),

@@ -80,6 +80,7 @@ void add_inputs(const fluvial_object_io& io, scan::Request& request) {
         }
         request.inputs.push_back(std::move(input));
     }
+    c::remember_warnings(warnings);
 }
 
 /// The selection, the axes to reduce, and how many entries are kept.

@@ -82,7 +82,8 @@ inline std::vector<std::byte> known_file() {
                               ClassicType::Short,
                               {{"scale_factor", ClassicType::Double, "", {0.5}},
                                {"add_offset", ClassicType::Double, "", {100}},
-                               {"_FillValue", ClassicType::Short, "", {7}}}});
+                               {"_FillValue", ClassicType::Short, "", {7}},
+                               {"missing_value", ClassicType::Double, "", {1e6}}}});
     return made.build();
 }
 

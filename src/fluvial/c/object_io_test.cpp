@@ -308,9 +308,11 @@ TEST_CASE("a function of two datasets, and decoding by the CF conventions") {
     });
     REQUIRE(fluvial_object_get_vara_double(&packed, MPI_SUM, &sum) == FLUVIAL_OK);
     CHECK(sum == stored);
+    CHECK(std::string(fluvial_last_warnings()).empty());
     packed.cf = 1;
     REQUIRE(fluvial_object_get_vara_double(&packed, MPI_SUM, &sum) == FLUVIAL_OK);
     CHECK(sum == doctest::Approx(unpacked));
+    CHECK(std::strstr(fluvial_last_warnings(), "missing_value") != nullptr);
 }
 
 TEST_CASE("hints are followed, and every byte is read once in the job") {
