@@ -40,6 +40,8 @@ nb::dlpack::dtype dlpack_dtype(DType dtype);
 nb::object to_numpy(const compute::Array& array);
 /// {name: array}
 nb::dict to_numpy(const compute::Result& result);
+/// The elements, contiguous.
+compute::Array dense_copy(const ArrayView& view);
 /// A read-only NumPy array that shares the memory of the view; the caller sees to it that it does
 /// not outlive it.
 nb::object lend_to_numpy(const ArrayView& view);

@@ -122,6 +122,13 @@ nb::dict to_numpy(const compute::Result& result) {
     return out;
 }
 
+compute::Array dense_copy(const ArrayView& view) {
+    compute::Array dense(view.dtype, view.extent);
+    copy(view, {dense.bytes.data(), view.dtype, view.extent,
+                contiguous_strides(view.extent, size_of(view.dtype))});
+    return dense;
+}
+
 nb::object lend_to_numpy(const ArrayView& view) {
     const Index item = static_cast<Index>(size_of(view.dtype));
     std::size_t shape[ndim_max];
@@ -135,10 +142,7 @@ nb::object lend_to_numpy(const ArrayView& view) {
     const nb::capsule owner(view.data, [](void*) noexcept {});
     if (!whole_strides) {  // fields of packed records: NumPy counts strides in elements when it
                            // takes foreign memory
-        compute::Array dense(view.dtype, view.extent);
-        copy(view, {dense.bytes.data(), view.dtype, view.extent,
-                    contiguous_strides(view.extent, size_of(view.dtype))});
-        return to_numpy(dense);
+        return to_numpy(dense_copy(view));
     }
     return nb::cast(nb::ndarray<nb::numpy, nb::ro>(view.data, static_cast<std::size_t>(view.ndim()),
                                                    shape, owner, strides, dlpack_dtype(view.dtype)),
@@ -148,11 +152,7 @@ nb::object lend_to_numpy(const ArrayView& view) {
 compute::Array from_numpy(nb::handle object) {
     const nb::object array = nb::module_::import_("numpy").attr("asarray")(object);
     const BorrowedArray borrowed(array);
-    const ArrayView& view = borrowed.view();
-    compute::Array out(view.dtype, view.extent);
-    copy(view, {out.bytes.data(), view.dtype, view.extent,
-                contiguous_strides(view.extent, size_of(view.dtype))});
-    return out;
+    return dense_copy(borrowed.view());
 }
 
 Coordinates to_coordinates(nb::handle tuple) {

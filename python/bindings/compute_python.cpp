@@ -16,6 +16,30 @@ using compute::Partial;
 using compute::Piece;
 using compute::Result;
 
+/// The arrays as numpy.ma.MaskedArray where some elements do not count; none when none counts.
+std::optional<nb::list> masked(const nb::list& arrays, const ArrayView& included) {
+    compute::Array left_out = dense_copy(included);
+    bool any = false, all = true;
+    for (std::byte& byte : left_out.bytes) {
+        const bool counts = byte != std::byte{0};
+        any = any || counts;
+        all = all && counts;
+        byte = std::byte{!counts};
+    }
+    if (all) {
+        return arrays;
+    }
+    if (!any) {
+        return std::nullopt;
+    }
+    const nb::object mask = to_numpy(left_out).attr("view")("bool");
+    nb::list out;
+    for (const nb::handle array : arrays) {
+        out.append(nb::module_::import_("numpy.ma").attr("MaskedArray")(array, mask));
+    }
+    return out;
+}
+
 class PythonPartial final : public Partial {
   public:
     PythonPartial(std::shared_ptr<nb::object> op, const Domain& domain, std::string name)
@@ -29,16 +53,25 @@ class PythonPartial final : public Partial {
         if (piece.where.empty()) {
             return;
         }
-        if (piece.weights != nullptr || piece.mask != nullptr) {
-            throw InvalidArgument(
-                Problem{name_ + " is written in Python and does not know weights and masks",
-                        piece.weights != nullptr ? "weights" : "a mask", "neither",
-                        "Take them as further inputs of the operator"});
+        if (piece.weights != nullptr) {
+            throw InvalidArgument(Problem{name_ + " is written in Python and does not know weights",
+                                          "weights", "none",
+                                          "Take them as a further input of the operator"});
         }
         const nb::gil_scoped_acquire gil;
         LentArrays arrays(piece.inputs);
-        nb::object state =
-            op_->attr("absorb")(*state_, arrays.list(), to_tuple(piece.where.offset));
+        nb::object state;
+        {
+            nb::object given = arrays.list();
+            if (piece.mask != nullptr) {
+                const auto some = masked(arrays.list(), *piece.mask);
+                if (!some) {
+                    return;
+                }
+                given = *some;
+            }
+            state = op_->attr("absorb")(*state_, given, to_tuple(piece.where.offset));
+        }
         arrays.check_returned(name_);
         replace(std::move(state));
     }

@@ -50,8 +50,9 @@ class Operator(ABC):
     def absorb(self, partial: Any, arrays: list[np.ndarray], offset: tuple[int, ...]) -> Any:
         """Return the state after one chunk whose first element is at `offset`.
 
-        The arrays are read-only and end with the call: keep copies, not views. None means that
-        `partial` was changed in place.
+        The arrays are read-only and end with the call: keep copies, not views. Where some elements
+        do not count (a mask, missing values of a file) they are `numpy.ma.MaskedArray`. None means
+        that `partial` was changed in place.
         """
 
     @abstractmethod

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reductions of files against xarray: selections, masks, weights, groups, coordinates."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -313,6 +316,47 @@ def test_an_operator_written_in_python(ours, theirs):
 
     found = ours["u"].reduce(Range(), over="time")
     same(found, theirs["u"].max("time") - theirs["u"].min("time"))
+
+
+def test_an_operator_written_in_python_gets_masked_arrays(ours, theirs):
+    class SumOfSquares(fl.ops.Operator):
+        def identity(self, shape):
+            return 0.0
+
+        def absorb(self, partial, arrays, offset):
+            return partial + (arrays[0].astype("f8") ** 2).sum()
+
+        def merge(self, a, b):
+            return a + b
+
+        def finish(self, partial):
+            return partial
+
+    t = theirs["temperature"]
+    same(ours["temperature"].reduce(SumOfSquares(), over="time"), (t**2).sum("time"))
+    found = ours["u"].where("u > 3").reduce(SumOfSquares())
+    same(found, (theirs["u"].where(theirs["u"] > 3) ** 2).sum())
+    x = np.arange(6.0)
+    assert fl.reduce(SumOfSquares(), x, mask=x > 3) == 16 + 25
+    assert fl.reduce(SumOfSquares(), x, mask=x > 9) == 0
+
+
+def test_ctrl_c_ends_a_scan(path):
+    program = (
+        "import fluvial as fl, os, signal, threading, time\n"
+        "def slow(u):\n"
+        "    time.sleep(0.05)\n"
+        "    return u > 0\n"
+        f"t = fl.open({path!r})['temperature'].where(slow)\n"
+        "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "begin = time.monotonic()\n"
+        "try:\n"
+        "    for _ in range(1000):\n"
+        "        t.reduce('mean', over='time')\n"
+        "except KeyboardInterrupt:\n"
+        "    print('ended' if time.monotonic() - begin < 5 else 'late')\n"
+    )
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "ended\n"
 
 
 def test_non_blocking(ours, theirs):
