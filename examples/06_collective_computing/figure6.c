@@ -5,16 +5,19 @@
 //   mpiexec -n 3 build/figure6 t.nc temperature
 #include <fluvial/c/fluvial.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static void compute(void* in, void* out, int* len, MPI_Datatype* type) {
     (void)type;
     for (int i = 0; i < *len; i++) ((float*)out)[i] += ((float*)in)[i];
 }
 
+// An error on one rank is an error on all of them, so that all end here together.
 static void must(int code) {
     if (code == FLUVIAL_OK) return;
     fprintf(stderr, "%s\n", fluvial_last_message());
-    MPI_Abort(MPI_COMM_WORLD, 1);
+    MPI_Finalize();
+    exit(EXIT_FAILURE);
 }
 
 int main(int argc, char** argv) {
