@@ -274,8 +274,16 @@ class File(Mapping[str, FileDataset]):
         return self._datasets[name]
 
     def dims_of(self, name: str) -> list[str]:
-        """Return the dimensions of a dataset, as the file calls them."""
-        return self.parts_of(name)[0].dimensions
+        """Return the dimensions of a dataset, as the file calls them; openPMD's axisLabels count."""
+        first = self.parts_of(name)[0]
+        labels = first.attributes.get("axisLabels")
+        if (
+            isinstance(labels, list)
+            and len(labels) == len(first.shape)
+            and not any(first.dimensions)
+        ):
+            return [str(label) for label in labels]
+        return first.dimensions
 
     def shape_of(self, name: str) -> tuple[int, ...]:
         """Return the shape of a dataset over all files."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -81,8 +82,9 @@ def result_attributes(attrs: Mapping[str, Any], op: Any, reduced: Sequence[str])
             out["units"] = f"({units})2" if not str(units).isalpha() else f"{units}2"
     if kind in _COUNTS:
         out = {key: value for key, value in out.items() if key == "long_name"} | {"units": "1"}
-    if kind in _CELL_METHODS and reduced:
-        method = f"{' '.join(f'{dim}:' for dim in reduced)} {_CELL_METHODS[kind]}"
+    named = [dim for dim in reduced if not re.fullmatch(r"dim_\d+", dim)]
+    if kind in _CELL_METHODS and named:
+        method = f"{' '.join(f'{dim}:' for dim in named)} {_CELL_METHODS[kind]}"
         out["cell_methods"] = f"{out.get('cell_methods', '')} {method}".strip()
     return out
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 
+import h5py
+import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
@@ -222,3 +224,65 @@ def test_an_increasing_slice_of_a_decreasing_coordinate_is_warned_of(tmp_path):
     file = fl.open(write(climate(), tmp_path / "t.nc"))
     with pytest.warns(UserWarning, match=r"'lat' decreases.*slice\(30, -30\)"):
         assert file["u"].sel(lat=slice(-30, 30)).size == 0
+
+
+def test_groups_of_a_netcdf4_file(tmp_path):
+    with netCDF4.Dataset(tmp_path / "g.nc", "w") as nc:
+        nc.createDimension("time", None)
+        nc.createVariable("time", "f8", ("time",))[:] = [1, 2, 3]
+        nc["time"].units = "days since 2000-01-01"
+        group = nc.createGroup("obs")
+        group.createDimension("x", 4)
+        group.createVariable("x", "f4", ("x",))[:] = [10, 20, 30, 40]
+        group.createVariable("a", "i2", ("time", "x"), fill_value=-1)[:] = np.arange(12).reshape(
+            3, 4
+        )
+        deep = group.createGroup("deep")
+        deep.createVariable("b", "f8", ("time", "x"))[:] = 1.5
+        deep["b"].coordinates = "height"
+        nc.createVariable("height", "f4", ())[...] = 2
+    with fl.open(tmp_path / "g.nc") as file:
+        found = file["obs/a"].where("a > 3").reduce("max", "time")
+        assert found.name == "a"
+        assert found["x"].values.tolist() == [10, 20, 30, 40]
+        b = file["obs/deep/b"].sel(x=slice(20, 30)).reduce("sum", "x")
+        assert b["time"].dtype.kind == "M"
+        assert b["height"] == 2
+        assert file["obs/a"].groupby("time.day").reduce("count").sizes == {"day": 3, "x": 4}
+
+
+def test_openpmd_and_plain_hdf5(tmp_path):
+    with h5py.File(tmp_path / "p.h5", "w") as h5:
+        h5["data/0/meshes/E/x"] = np.arange(24.0).reshape(4, 6)
+        h5["data/0/fields/T"] = np.ones((4, 6), "f4")
+        h5["data/0/fields/T"].attrs["axisLabels"] = ["y", "x"]
+        h5["c"] = np.array([1 + 2j, 3])
+    with fl.open(tmp_path / "p.h5") as file:
+        ex = file["data/0/meshes/E/x"]
+        assert ex.dims == ("dim_0", "dim_1")
+        found = ex.reduce("argmax")
+        assert (found["dim_0_index"], found["dim_1_index"]) == (3, 5)
+        assert "cell_methods" not in found.attrs
+        both = "data/0/meshes/E/x > 5 and data/0/fields/T > 0"
+        assert ex.where(both).reduce("count") == 18
+        assert file["data/0/fields/T"].reduce("sum", over="x").dims == ("y",)
+        assert file["c"].reduce("sum") == 4 + 2j
+
+
+def test_coordinates_of_two_dimensions_are_left_alone(tmp_path):
+    """As WRF has them, whose times are text."""
+    with netCDF4.Dataset(tmp_path / "w.nc", "w", format="NETCDF3_64BIT_OFFSET") as nc:
+        for name, n in (("Time", None), ("y", 3), ("x", 4), ("chars", 19)):
+            nc.createDimension(name, n)
+        text = np.array([list("2000-01-01_00:00:00")] * 2, "S1")
+        nc.createVariable("Times", "S1", ("Time", "chars"))[:] = text
+        nc.createVariable("XLAT", "f4", ("Time", "y", "x"))[:] = 0
+        pressure = nc.createVariable("PSFC", "f4", ("Time", "y", "x"))
+        pressure.coordinates = "XLAT XTIME"
+        pressure[:] = np.arange(24).reshape(2, 3, 4)
+    with fl.open(tmp_path / "w.nc") as file:
+        low = file["PSFC"].reduce("argmin", over=("y", "x"))
+        assert low.values.tolist() == [0, 12]
+        assert low["y_index"].values.tolist() == [0, 0]
+        with pytest.raises(fl.InvalidArgument, match="NC_CHAR"):
+            file["Times"]
