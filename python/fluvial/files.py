@@ -274,7 +274,7 @@ class File(Mapping[str, FileDataset]):
         return self._datasets[name]
 
     def dims_of(self, name: str) -> list[str]:
-        """Return the dimensions of a dataset, as the file calls them; openPMD's axisLabels count."""
+        """Return the dimensions of a dataset: the file's names, or openPMD's axisLabels."""
         first = self.parts_of(name)[0]
         labels = first.attributes.get("axisLabels")
         if (

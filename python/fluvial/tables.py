@@ -22,7 +22,7 @@ _ROWS_SHOWN = 40
 
 def rows_of(result: xr.Dataset) -> list[dict[str, Any]]:
     """Return one row for each kept position: coordinates, then results."""
-    dims = [str(d) for d in result.dims]
+    dims = list(dict.fromkeys(str(d) for v in result.data_vars.values() for d in v.dims))
     frame = result.reset_coords(drop=False) if dims else result.reset_coords()
     results = [str(v) for v in result.data_vars]
     coords = sorted(
@@ -31,17 +31,16 @@ def rows_of(result: xr.Dataset) -> list[dict[str, Any]]:
     own = {v: [c for c in coords if c.startswith(f"{v}_")] for v in results}
     shared = [c for c in coords if not any(c in mine for mine in own.values())]
     columns = shared + [column for v in results for column in (v, *own[v])]
-    full = {
-        c: frame[c].broadcast_like(xr.Dataset(coords={d: result[d] for d in dims})) for c in columns
+    sizes = {d: result.sizes[d] for d in dims}
+    places = [place.ravel() for place in np.indices(tuple(sizes.values()))]
+    flat: dict[str, np.ndarray] = {
+        d: place for d, place in zip(dims, places, strict=True) if d not in columns
     }
-    rows = []
-    for at in np.ndindex(*(result.sizes[d] for d in dims)):
-        place = dict(zip(dims, at, strict=True))
-        rows.append(
-            {d: place[d] for d in dims if d not in columns}
-            | {c: plain(full[c].isel(place).values[()]) for c in columns}
-        )
-    return rows
+    for column in columns:
+        flat[column] = frame[column].variable.set_dims(sizes).values.ravel()
+    return [
+        dict(zip(flat, map(plain, row), strict=True)) for row in zip(*flat.values(), strict=True)
+    ]
 
 
 def plain(value: Any) -> Any:

@@ -63,6 +63,17 @@ def test_a_table(call, path, theirs):
     assert [float(row[2]) for row in rows] == pytest.approx(u.max(("lat", "lon")).values)
 
 
+def test_rows_without_coordinates_have_positions(call, tmp_path):
+    path = tmp_path / "x.nc"
+    values = np.arange(6.0).reshape(1, 2, 3)
+    xr.Dataset({"a": (("t", "y", "x"), values)}, {"x": [10, 20, 30]}).to_netcdf(path)
+    _, out, _ = call("reduce", path, "a", "--over", "t")
+    assert table(out) == [
+        ["y", "x", "mean"],
+        *([str(y), str(10 * x + 10), str(3 * y + x)] for y in range(2) for x in range(3)),
+    ]
+
+
 def test_json(call, path, theirs):
     words = "--op", "min,argmin,quantile(0)", "--groupby", "time.season", "--over", "0,1,2"
     code, out, _ = call("reduce", path, "u", *words, "--format", "json")
