@@ -252,6 +252,8 @@ def _draw_bars(axis: Any, panel: Bars, records: Sequence[Mapping[str, Any]]) -> 
         axis.bar(offsets, heights, width * 0.92, color=colour, label=label)
     if groups:
         axis.set_xticks(range(len(groups)), groups)
+        if len(groups) == 1:
+            axis.set_xlim(-1.5, 1.5)
     return bool(groups)
 
 

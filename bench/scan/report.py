@@ -215,9 +215,10 @@ def verdicts(figures: Figures) -> list[tuple[bool, str]]:
 def show(console: Console, figures: Figures, header: dict[str, Any]) -> None:
     """Print the machine, a table for each cache state, the ratios, the verdicts, the notes."""
     console.print(machine_line(header))
-    warm = [PYTHON, ENGINE, LIMIT, *TRADITIONAL, XARRAY, CDO, CDO_INFO, NCO]
     title = f"{size_label(figures.bytes)} of float32, {figures.ranks} ranks, page cache"
-    console.print(_times(f"{title} warm", figures, warm, False))
+    programs = [PYTHON, ENGINE, LIMIT, *TRADITIONAL]
+    console.print(_times(f"{title} warm", figures, programs, False))
+    console.print(_times(f"{title} warm: tools", figures, [*TOOLS, CDO_INFO], False))
     if any(who in OURS for who, *_ in figures.seconds):
         console.print(_ratios(figures, False))
     if any(cold for _, _, _, cold in figures.seconds):
@@ -247,6 +248,8 @@ def _times(title: str, figures: Figures, names: Sequence[str], cold: bool) -> Ta
         table.add_column(name, justify="right")
     metric = COLD_TIME if cold else TIME
     for task, format_ in _cases(figures, cold):
+        if not any(figures.sample(name, task, format_, cold) for name in names):
+            continue
         samples = [figures.sample(name, task, format_, cold) for name in names]
         cells = ["—" if sample is None else spread(sample, metric) for sample in samples]
         table.add_row(f"{task}, {_FORMATS[format_]}", *cells)

@@ -23,7 +23,7 @@ from bench.scan.cases import (
     DisagreementError,
     check,
 )
-from bench.scan.contestants import LIMIT, OURS, PNETCDF, READ, Contestant, Setting
+from bench.scan.contestants import LIMIT, OURS, PNETCDF, READ, TRADITIONAL, Contestant, Setting
 from bench.scan.once import RunError, run
 from bench.scan.report import Figures
 
@@ -35,7 +35,11 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Pace:
-    """How many rounds, how often in each, and how long everything may take."""
+    """How many rounds, how often in each, and how long all warm rounds may take.
+
+    Slow contestants do `slow_tasks` on the CDF-5 file; on the others, unless `quick`, the whole and
+    the subset.
+    """
 
     rounds: int
     repeats: int
@@ -43,7 +47,7 @@ class Pace:
     limit_s: float
     trials: bool
     slow_tasks: tuple[str, ...] = tuple(TASKS)
-    slow_formats: tuple[str, ...] = ()
+    quick: bool = False
 
 
 @dataclass
@@ -66,13 +70,25 @@ class Contest:
             self.say(f"reading the {file.format} file into the cache")
             files.warm(file.path)
         cases = [Case(task, file) for file in self.files.values() for task in TASKS]
-        names = [contestant.name for contestant in self.contestants if contestant.name != READ]
-        turns = alternate(
-            cases, names, self.pace.rounds, rounds_min=1, budget_s=self._left_s(), clock=self._clock
-        )
-        for number, case, name in turns:
+        everybody = [contestant for contestant in self.contestants if contestant.name != READ]
+        fast = [contestant for contestant in everybody if not contestant.slow]
+        self._warm_turns(cases, everybody, 1, first=0, budget_s=None)
+        left_s = self.pace.budget_s - (time.monotonic() - self._begin)
+        self._warm_turns(cases, fast, self.pace.rounds - 1, first=1, budget_s=left_s)
+
+    def _warm_turns(
+        self,
+        cases: Sequence[Case],
+        contestants: Sequence[Contestant],
+        rounds: int,
+        first: int,
+        budget_s: float | None,
+    ) -> None:
+        names = [contestant.name for contestant in contestants]
+        for turn, case, name in alternate(cases, names, rounds, budget_s=budget_s):
             contestant = self._named(name)
-            if contestant.can(case) and self._has_turn(contestant, case, number):
+            if contestant.can(case) and self._has_turn(contestant, case):
+                number = first + turn
                 self.say(f"round {number + 1}: {case.task}, {case.file.format}: {name}")
                 self._turn(contestant, case, number, cold=False)
 
@@ -83,17 +99,18 @@ class Contest:
         cases = [Case(task, file) for file in self.files.values() for task in _COLD_TASKS]
         for number, case, name in alternate(cases, [c.name for c in contestants], rounds):
             contestant = self._named(name)
-            slow = contestant.slow and (number > 0 or case.task != SUMMARY)
-            if contestant.can(case) and not slow:
+            has_turn = number == 0 and case.task == SUMMARY and case.file.format == CDF5
+            if contestant.can(case) and (has_turn or not contestant.slow):
                 self.say(f"cold round {number + 1}: {case.task}, {case.file.format}: {name}")
                 files.forget(case.file.path)
                 self._turn(contestant, case, number, cold=True)
 
-    def _has_turn(self, contestant: Contestant, case: Case, number: int) -> bool:
+    def _has_turn(self, contestant: Contestant, case: Case) -> bool:
         if not contestant.slow:
             return True
-        formats = self.pace.slow_formats or tuple(self.files)
-        return number == 0 and case.task in self.pace.slow_tasks and case.file.format in formats
+        if case.file.format == CDF5:
+            return case.task in self.pace.slow_tasks
+        return not self.pace.quick and case.task in (SUMMARY, SUBSET)
 
     def _turn(self, contestant: Contestant, case: Case, number: int, *, cold: bool) -> None:
         if not self.figures.wanted(contestant.name, case):
@@ -101,7 +118,8 @@ class Contest:
         given = replace(case, part=contestant.part)
         try:
             setting = self._setting(contestant, case)
-            repeats = 1 if cold or contestant.slow else self.pace.repeats
+            once = cold or contestant.slow or contestant.name in TRADITIONAL
+            repeats = 1 if once else self.pace.repeats
             found = self._run(setting, given, repeats)
             if contestant.name != READ:
                 check(given, contestant.name, found, self._answer(given))
@@ -155,9 +173,3 @@ class Contest:
 
     def _named(self, name: str) -> Contestant:
         return next(c for c in self.everybody if c.name == name)
-
-    def _clock(self) -> float:
-        return time.monotonic()
-
-    def _left_s(self) -> float:
-        return self.pace.budget_s - (time.monotonic() - self._begin)
