@@ -30,6 +30,14 @@ void check_inside(const Selection& selection, const Coordinates& shape, const st
                         text("count ", selection.count[axis], ", stride ", selection.stride[axis]),
                         "a count of 0 or more, a stride of 1 or more", ""});
         }
+        // Before bounds() multiplies the two, which may not fit 63 bits.
+        const bool known = axis < shape.size() && selection.count[axis] > 1;
+        if (known && selection.stride[axis] > shape[axis] / (selection.count[axis] - 1)) {
+            throw InvalidArgument(
+                Problem{text(what, ": reaches past the end of axis ", axis),
+                        text("count ", selection.count[axis], ", stride ", selection.stride[axis]),
+                        text("what fits the extent of ", shape[axis]), ""});
+        }
     }
     check_inside(selection.bounds(), shape, what);
 }
@@ -40,9 +48,9 @@ std::optional<Region> selected_within(const Selection& selection, const Region& 
         const Index stride = selection.stride[axis];
         const Index before = std::max<Index>(0, region.offset[axis] - selection.start[axis]);
         const Index behind = region.offset[axis] + region.extent[axis] - selection.start[axis];
-        const Index first = (before + stride - 1) / stride;
+        const Index first = before == 0 ? 0 : (before - 1) / stride + 1;
         const Index end =
-            std::min(selection.count[axis], behind <= 0 ? 0 : (behind + stride - 1) / stride);
+            std::min(selection.count[axis], behind <= 0 ? 0 : (behind - 1) / stride + 1);
         if (first >= end) {
             return std::nullopt;
         }

@@ -113,8 +113,12 @@ ArrayView Answer::weights_of(const Question& question, const Region& inside) {
     for (const AxisWeights& along : question.weights) {
         const double* const factor = along.factor.data() + inside.offset[along.axis];
         const Index inner = strides[along.axis], extent = inside.extent[along.axis];
-        for (std::size_t i = 0; i < weights_.size(); ++i) {
-            weights_[i] *= factor[static_cast<Index>(i) / inner % extent];
+        for (double* weight = weights_.data(); weight < weights_.data() + weights_.size();) {
+            for (Index k = 0; k < extent; ++k) {
+                for (Index i = 0; i < inner; ++i) {
+                    *weight++ *= factor[k];
+                }
+            }
         }
     }
     return {weights_.data(), DType::Float64, inside.extent};

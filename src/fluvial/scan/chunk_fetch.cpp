@@ -92,14 +92,13 @@ ArrayView ChunkFetch::chunk(int part, const Coordinates& cell) {
     if (!place.stored) {
         return fill_view(part, layout.chunk);
     }
-    auto decoder = decoders_.find(part);
-    if (decoder == decoders_.end()) {
-        decoder = decoders_.try_emplace(part, layout, dataset.dtype()).first;
-    }
     cached_part_ = -1;
-    const auto elements =
-        decoder->second.decode(stored_bytes(part, place), place.filters_left_out,
-                               text("chunk ", cell, " of '", dataset.name(), "'"));
+    if (decoder_part_ != part) {  // one at a time: joined files may be many
+        decoder_.emplace(layout, dataset.dtype());
+        decoder_part_ = part;
+    }
+    const auto elements = decoder_->decode(stored_bytes(part, place), place.filters_left_out,
+                                           text("chunk ", cell, " of '", dataset.name(), "'"));
     ++stats_.chunks_decoded;
     cached_ = ArrayView(elements.data(), dataset.dtype(), layout.chunk);
     cached_.swapped = layout.swapped;

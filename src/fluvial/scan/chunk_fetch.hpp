@@ -2,7 +2,6 @@
 /// Chunks of one input: located, read in the order of the file, decoded once.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <vector>
 
@@ -44,10 +43,11 @@ class ChunkFetch {
     Index buffer_bytes_;
     ReadAhead& reader_;
     Stats& stats_;
-    std::map<int, store::ChunkDecoder> decoders_;  ///< by part
-    std::vector<Expected> expected_;               ///< in file order
-    std::size_t next_ = 0;                         ///< of expected_
-    std::vector<std::byte> raw_;                   ///< bytes raw_begin_… of raw_part_
+    std::optional<store::ChunkDecoder> decoder_;  ///< of decoder_part_
+    int decoder_part_ = -1;
+    std::vector<Expected> expected_;  ///< in file order
+    std::size_t next_ = 0;            ///< of expected_
+    std::vector<std::byte> raw_;      ///< bytes raw_begin_… of raw_part_
     int raw_part_ = -1;
     std::uint64_t raw_begin_ = 0, raw_end_ = 0;
     int cached_part_ = -1;  ///< what the decoder's result is of

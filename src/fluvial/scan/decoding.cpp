@@ -62,7 +62,7 @@ std::optional<StoredValue> element_of(std::variant<std::int64_t, double> number)
         }
         return stored_value(static_cast<T>(value));
     } else {
-        return std::nullopt;  // float16 and complex have no such attributes
+        return std::nullopt;  // of float16 and complex only NaN can be told, by skipna
     }
 }
 

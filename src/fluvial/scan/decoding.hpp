@@ -15,6 +15,7 @@ namespace fluvial::scan {
 /// A number in one dtype's own terms, so that int64 and uint64 are exact.
 struct StoredValue {
     std::vector<std::byte> bytes;  ///< one element of the dataset's dtype, native order
+    friend bool operator==(const StoredValue&, const StoredValue&) = default;
 };
 
 struct Decoding {
@@ -24,6 +25,7 @@ struct Decoding {
     bool packed = false;                              ///< value = stored * scale + offset, float64
     double scale = 1, offset = 0;
 
+    friend bool operator==(const Decoding&, const Decoding&) = default;
     bool drops_values() const {
         return !missing.empty() || valid_min.has_value() || valid_max.has_value();
     }

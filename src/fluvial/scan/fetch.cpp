@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/scan/fetch.hpp"
 
-#include "fluvial/base/clock.hpp"
+#include <algorithm>
 
 namespace fluvial::scan {
 
@@ -10,6 +10,7 @@ Fetch::Fetch(const Input& input, const Selection& selection, Index buffer_bytes,
     : input_(input),
       selection_(selection),
       begins_(part_begins(input)),
+      buffer_bytes_(buffer_bytes),
       reader_(read_ahead_bytes, stats),
       chunks_(input, buffer_bytes, reader_, stats) {}
 
@@ -45,7 +46,10 @@ ArrayView Fetch::affine(const store::Dataset& dataset, const store::Affine& layo
                         const Coordinates& first, const Coordinates& extent) {
     const auto element = static_cast<Index>(size_of(dataset.dtype()));
     const Coordinates step = byte_steps(layout, selection_.stride);
-    const Packing packing = pack(step, extent, element);
+    Packing packing = pack(step, extent, element);
+    if (packing.buffer_bytes > std::max(buffer_bytes_, volume_of(extent) * element)) {
+        packing = pack(step, extent, element, 0);  // units that follow another input's chunks
+    }
     if (static_cast<Index>(buffer_.size()) < packing.buffer_bytes) {
         buffer_.resize(static_cast<std::size_t>(packing.buffer_bytes));
     }
@@ -76,15 +80,52 @@ ArrayView Fetch::affine(const store::Dataset& dataset, const store::Affine& layo
     return view;
 }
 
+/// Dense regions along the inner axes, one call for each index of the outer ones.
 ArrayView Fetch::by_library(const store::Dataset& dataset, const Region& inside) {
-    const std::size_t bytes = static_cast<std::size_t>(inside.volume()) * size_of(dataset.dtype());
+    const auto element = static_cast<Index>(size_of(dataset.dtype()));
+    const Coordinates& stride = selection_.stride;
+    Coordinates extent = inside.extent;  // of the selected elements
+    Index dense_bytes = element;
+    int outer = inside.ndim();  // axes before this one are iterated
+    for (; outer > 0; --outer) {
+        const int axis = outer - 1;
+        if (dense_bytes * inside.extent[axis] > buffer_bytes_ && stride[axis] > 1) {
+            break;
+        }
+        dense_bytes *= inside.extent[axis];
+    }
+    for (int axis = 0; axis < inside.ndim(); ++axis) {
+        extent[axis] = (inside.extent[axis] - 1) / stride[axis] + 1;
+    }
+    Region part = inside;
+    Coordinates held = inside.extent;  // in the buffer
+    for (int axis = 0; axis < outer; ++axis) {
+        part.extent[axis] = 1;
+        held[axis] = extent[axis];
+    }
+    const std::size_t bytes = static_cast<std::size_t>(volume_of(held) * element);
     if (buffer_.size() < bytes) {
         buffer_.resize(bytes);
     }
-    const MutableArrayView to{buffer_.data(), dataset.dtype(), inside.extent,
-                              contiguous_strides(inside.extent, size_of(dataset.dtype()))};
-    dataset.read(inside, to);
-    return every(to, selection_.stride);
+    const MutableArrayView to{buffer_.data(), dataset.dtype(), held,
+                              contiguous_strides(held, static_cast<std::size_t>(element))};
+    Region into{Coordinates(inside.ndim(), 0), part.extent};
+    for (;;) {
+        dataset.read(part, subview(to, into));
+        int axis = outer - 1;
+        for (; axis >= 0 && ++into.offset[axis] == held[axis]; --axis) {
+            into.offset[axis] = 0;
+        }
+        if (axis < 0) {
+            break;
+        }
+        for (axis = 0; axis < outer; ++axis) {
+            part.offset[axis] = inside.offset[axis] + into.offset[axis] * stride[axis];
+        }
+    }
+    Coordinates step = stride;
+    std::fill(step.begin(), step.begin() + outer, 1);
+    return every(to, step);
 }
 
 }  // namespace fluvial::scan

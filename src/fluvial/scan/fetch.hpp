@@ -34,6 +34,7 @@ class Fetch {
     const Input& input_;
     Selection selection_;
     std::vector<Index> begins_;
+    Index buffer_bytes_;
     ReadAhead reader_;
     ChunkFetch chunks_;
     std::vector<std::byte> buffer_;

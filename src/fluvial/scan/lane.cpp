@@ -23,7 +23,11 @@ Region dataset_region(const Selection& selection, const Region& box) {
 }  // namespace
 
 Answer Work::new_answer(std::size_t question) const {
-    return Answer(sets, one_answer ? covered : questions[question].selection, over, groups);
+    if (one_answer) {
+        return Answer(sets, covered, over, groups);
+    }
+    const Question& asked = questions[question];
+    return Answer(sets, asked.selection, over, asked.groups ? asked.groups->count : 1);
 }
 
 Lane::Lane(const Work& work)
@@ -48,7 +52,7 @@ void Lane::run(Index begin, Index end, const std::atomic<bool>& stop, std::atomi
             }
         }
         done += count - static_cast<Index>(units.size());
-        fetches_.front()->expect(units);
+        fetches_[work_.grid_input]->expect(units);
         for (const Unit& unit : units) {
             if (stop) {
                 return;

@@ -26,6 +26,7 @@ struct Work {
     int groups = 1;
     Index buffer_bytes = 0;
     Index read_ahead_bytes = 0;
+    std::size_t grid_input = 0;  ///< whose layout the units follow
 
     Answer new_answer(std::size_t question) const;
 };

@@ -2,12 +2,14 @@
 #include "fluvial/scan/plan.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include <sched.h>
 
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/scan/answer.hpp"
+#include "fluvial/scan/prepare.hpp"
 
 namespace fluvial::scan {
 namespace {
@@ -132,14 +134,27 @@ void plan_alone(const Request& request, const Options& options, Plan& plan) {
     plan.buffer_bytes = options.buffer_bytes == 0 ? buffer_default : options.buffer_bytes;
     // What the operators themselves refuse shows now, not on a thread later.
     Answer(plan.sets, selection, plan.over, 1).check();
+    static_cast<void>(Prepare(request, plan.sets));
+    for (std::size_t i = request.inputs.size(); i-- > 0;) {  // the first one that has chunks
+        if (!chunk_of(request.inputs[i].parts.front()->layout()).empty()) {
+            plan.grid_input = i;
+        }
+    }
     plan.selection = selection;
     plan.covered = selection;
     plan.questions.push_back(std::move(question));
 }
 
-std::uint64_t fingerprint(const Request& request, const Plan& plan) {
+/// Of all that has to be the same on every rank: data, operators, axes, what decides the order of
+/// collective calls, and, if all are to ask the same, the question. Options of operators are not
+/// seen.
+std::uint64_t fingerprint(const Request& request, const Options& options, const Plan& plan) {
     ByteWriter out;
-    encode(out, plan.questions.front());
+    out.put(options.shuffle);
+    out.put(options.aggregators);
+    if (options.shuffle == Options::Shuffle::Common) {
+        encode(out, plan.questions.front());
+    }
     out.put_vector(plan.over);
     for (const OperatorSet& set : plan.sets) {
         out.put_vector(set.inputs);
@@ -149,10 +164,21 @@ std::uint64_t fingerprint(const Request& request, const Plan& plan) {
         }
     }
     for (const Input& input : request.inputs) {
+        out.put(input.decoding.as_unsigned);
+        out.put(input.decoding.packed);
+        out.put(input.decoding.scale);
+        out.put(input.decoding.offset);
+        for (const StoredValue& value : input.decoding.missing) {
+            out.put_block(value.bytes.data(), value.bytes.size());
+        }
         for (const DatasetPtr& part : input.parts) {
             out.put_string(part->name());
+            out.put_string(std::filesystem::path(part->bytes().path()).filename().string());
+            out.put(part->dtype());
+            out.put_vector(std::vector<Index>(part->shape().begin(), part->shape().end()));
         }
     }
+    out.put<std::uint64_t>(request.where.size());
     std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
     for (const std::byte byte : out.view()) {
         hash = (hash ^ static_cast<std::uint64_t>(byte)) * 1099511628211ULL;
@@ -160,12 +186,14 @@ std::uint64_t fingerprint(const Request& request, const Plan& plan) {
     return hash >> 2;  // a non-negative Index
 }
 
-void check_equal(const Request& request, const Plan& plan, const mpi::Comm& comm) {
-    const auto mine = static_cast<Index>(fingerprint(request, plan));
+void check_equal(const Request& request, const Options& options, const Plan& plan,
+                 const mpi::Comm& comm) {
+    const auto mine = static_cast<Index>(fingerprint(request, options, plan));
     if (comm.min(mine) != comm.max(mine)) {
         throw InvalidArgument(
             Problem{"the ranks of a collective scan ask for different things", "other requests",
-                    "the same datasets, selection, operators and axes on every rank",
+                    "the same files in the same order, datasets, selection, operators, axes, "
+                    "shuffle and aggregators on every rank",
                     "Use shuffle ToOne or ToAll where each rank has a selection of its own"});
     }
 }
@@ -245,24 +273,22 @@ Index position_by_host(const mpi::Comm& comm) {
 
 Plan make_plan(const Request& request, const Options& options, const mpi::Comm& comm) {
     Plan plan;
-    const bool alone = comm.size() == 1 || options.mode == Options::Mode::Independent;
-    if (alone) {
+    if (comm.size() == 1 || options.mode == Options::Mode::Independent) {
         plan_alone(request, options, plan);
-        plan.threads = options.threads != 0
-                           ? options.threads
-                           : default_threads(comm.size() == 1 ? 1 : comm.ranks_on_this_host());
+        const int chosen = comm.size() == 1 ? default_threads(1) : 1;
+        plan.threads = options.threads != 0 ? options.threads : chosen;
         plan.lanes = plan.threads;
         return plan;
     }
     mpi::agree(comm, [&] { plan_alone(request, options, plan); });
-    if (options.shuffle == Options::Shuffle::Common) {
-        check_equal(request, plan, comm);
-        plan.metadata_bytes = 2 * static_cast<Index>(sizeof(Index));
-    } else {
+    check_equal(request, options, plan, comm);
+    plan.metadata_bytes = 2 * static_cast<Index>(sizeof(Index));
+    if (options.shuffle != Options::Shuffle::Common) {
         gather_questions(options, comm, plan);
     }
-    plan.threads =
-        options.threads != 0 ? options.threads : default_threads(comm.ranks_on_this_host());
+    // Collective calls are made by all ranks, whatever each has been told of its threads.
+    const int chosen = default_threads(comm.ranks_on_this_host());
+    plan.threads = options.threads != 0 ? options.threads : chosen;
     if (options.aggregators != 0 && options.aggregators < comm.size() &&
         position_by_host(comm) >= options.aggregators) {
         plan.threads = 0;

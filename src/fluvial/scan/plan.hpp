@@ -16,6 +16,7 @@ struct Plan {
     std::vector<Question> questions;  ///< of all ranks; one alone when they are all the same
     Selection selection;              ///< that the units are made of
     Selection covered;                ///< domain of the one answer (not ToAll)
+    std::size_t grid_input = 0;       ///< the input whose layout the units follow
     Index buffer_bytes = 0;
     int threads = 0;       ///< of this rank; 0: it does not read
     Index lane_begin = 0;  ///< number of this rank's first lane
@@ -23,8 +24,8 @@ struct Plan {
     Index metadata_bytes = 0;
 };
 
-/// Collective over `comm` (local when serial). Throws InvalidArgument on all ranks. Costs an
-/// allreduce or two; with ToOne and ToAll an allgather of the questions.
+/// Collective over `comm` (local when serial or Independent). Throws InvalidArgument on all ranks.
+/// Costs an allreduce or two; with ToOne and ToAll an allgather of the questions.
 Plan make_plan(const Request& request, const Options& options, const mpi::Comm& comm);
 
 }  // namespace fluvial::scan

@@ -15,10 +15,18 @@ void ask(const ArrayView& view, std::span<std::uint8_t> mask, Holds holds) {
     Coordinates at(std::max(ndim - 1, 0), 0);
     std::uint8_t* out = mask.data();
     for (const std::byte* row = view.data;;) {
-        for (Index i = 0; i < count; ++i) {
-            T value;
-            std::memcpy(&value, row + i * step, sizeof(T));
-            out[i] &= static_cast<std::uint8_t>(holds(value));
+        if (step == sizeof(T)) {
+            for (Index i = 0; i < count; ++i) {
+                T value;
+                std::memcpy(&value, row + i * static_cast<Index>(sizeof(T)), sizeof(T));
+                out[i] &= static_cast<std::uint8_t>(holds(value));
+            }
+        } else {
+            for (Index i = 0; i < count; ++i) {
+                T value;
+                std::memcpy(&value, row + i * step, sizeof(T));
+                out[i] &= static_cast<std::uint8_t>(holds(value));
+            }
         }
         out += count;
         int axis = ndim - 2;

@@ -2,7 +2,8 @@
 #include "fluvial/scan/prepare.hpp"
 
 #include <algorithm>
-#include <cstring>
+
+#include "fluvial/compute/gather.hpp"
 
 namespace fluvial::scan {
 namespace {
@@ -28,6 +29,11 @@ Prepare::Prepare(const Request& request, const std::vector<OperatorSet>& sets)
         Stage stage;
         stage.decoding = input.decoding;
         stage.stored = input.decoding.stored(input.parts.front()->dtype());
+        if (is_complex(stage.stored) && (input.decoding.packed || input.decoding.drops_values())) {
+            throw InvalidArgument(Problem{"complex data is not packed and has no missing values",
+                                          std::string(name_of(stage.stored)), "real dtypes",
+                                          "Leave its decoding out"});
+        }
         if (!is_complex(stage.stored)) {
             stage.missing.emplace(stage.stored);
             for (const StoredValue& value : input.decoding.missing) {
@@ -92,9 +98,8 @@ void Prepare::for_runs(const ArrayView& view, Visit visit) {
     Coordinates at(outer, 0);
     const std::byte* data = view.data;
     for (Index first = 0;; first += length) {
-        for (Index i = 0; gathers && i < length; ++i) {
-            std::memcpy(row_.data() + i * element, data + i * stride,
-                        static_cast<std::size_t>(element));
+        if (gathers) {
+            compute::gather_function(view.dtype, view.dtype)(data, stride, length, row_.data());
         }
         ArrayView run(gathers ? row_.data() : data, view.dtype, {length});
         run.swapped = view.swapped;

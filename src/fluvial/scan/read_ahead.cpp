@@ -23,15 +23,19 @@ void ReadAhead::read(const store::InputFile& file, std::uint64_t offset, std::sp
     const auto bytes = static_cast<Index>(to.size());
     const bool slow = bytes >= telling_bytes &&
                       static_cast<double>(elapsed) > disk_ns_per_byte * static_cast<double>(bytes);
+    const std::uint64_t end = offset + to.size();
+    // What lies between reads far apart is not wanted.
+    const bool follows = file_ == &file && offset >= last_end_ && offset - last_end_ <= to.size();
+    last_end_ = end;
     if (bytes_ahead_ == 0 || (!slow && file_ != &file)) {
         return;
     }
-    const std::uint64_t end = offset + to.size();
-    const auto ahead = static_cast<std::uint64_t>(bytes_ahead_);
-    if (file_ != &file || end < asked_until_ - std::min(asked_until_, 2 * ahead)) {
+    if (!follows) {
+        file_ = &file;
         asked_until_ = end;
+        return;
     }
-    file_ = &file;
+    const auto ahead = static_cast<std::uint64_t>(bytes_ahead_);
     if (asked_until_ < end + ahead / 2) {  // half a window is left: ask for the next half
         const std::uint64_t from = std::max(asked_until_, end);
         const std::uint64_t until = std::min(end + ahead, file.size());

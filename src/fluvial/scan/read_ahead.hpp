@@ -21,7 +21,7 @@ class ReadAhead {
     Index bytes_ahead_;
     Stats& stats_;
     const store::InputFile* file_ = nullptr;
-    std::uint64_t asked_until_ = 0;
+    std::uint64_t asked_until_ = 0, last_end_ = 0;
 };
 
 }  // namespace fluvial::scan

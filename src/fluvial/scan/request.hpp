@@ -35,7 +35,9 @@ struct AxisWeights {
 };
 
 /// Sets mask[i] to 0 for elements that shall not count; it comes filled with 1, row-major over
-/// `where`. Inputs are decoded. Called by several threads at once.
+/// `where`, which is in global coordinates, or where the scan's one selection has a stride, in the
+/// selection's own (operators see the same; "coordinates" of results are global). Inputs are
+/// decoded. Called by several threads at once.
 using Predicate = std::function<void(std::span<const ArrayView> inputs, const Region& where,
                                      std::span<std::uint8_t> mask)>;
 

@@ -39,8 +39,7 @@ struct Scan::State {
           begin_ns(now_ns()),
           plan(make_plan(request, options, user)),
           collective(user.size() > 1 && options.mode == Options::Mode::Collective),
-          comm(collective ? mpi::Comm::duplicate(user.handle()) : mpi::Comm()),
-          grid(request.inputs.front(), plan.selection, plan.buffer_bytes),
+          grid(request.inputs[plan.grid_input], plan.selection, plan.buffer_bytes),
           work{request,
                grid,
                plan.selection,
@@ -51,7 +50,17 @@ struct Scan::State {
                plan.over,
                plan.groups,
                plan.buffer_bytes,
-               options.read_ahead_bytes} {
+               options.read_ahead_bytes,
+               plan.grid_input} {
+        if (!collective) {
+            make_lanes();
+            return;
+        }
+        mpi::agree(user, [&] { make_lanes(); });
+        comm = mpi::Comm::duplicate(user.handle());  // last: a failure above leaves nothing open
+    }
+
+    void make_lanes() {
         const Index units = grid.size();
         const auto share = [&](Index lane) {
             return plan.lanes == 0 ? 0
@@ -76,10 +85,18 @@ struct Scan::State {
         started = true;
         running = static_cast<int>(lanes.size());
         for (std::size_t i = 0; i < lanes.size() && !options.on_calling_thread; ++i) {
-            threads.emplace_back([this, i] {
-                run_units(i, shares[i].second);
-                lane_ended();
-            });
+            try {
+                threads.emplace_back([this, i] {
+                    run_units(i, shares[i].second);
+                    lane_ended();
+                });
+            } catch (...) {  // no thread to be had: wait() tells all ranks
+                const std::lock_guard lock(mutex);
+                failure = std::current_exception();
+                stop = true;
+                running -= static_cast<int>(lanes.size() - i);
+                break;
+            }
         }
     }
 
@@ -215,7 +232,7 @@ struct Scan::State {
     std::int64_t begin_ns;
     Plan plan;
     bool collective;
-    mpi::Comm comm;
+    mpi::Comm comm;  ///< serial unless collective
     UnitGrid grid;
     Work work;
     std::vector<std::unique_ptr<Lane>> lanes;
@@ -230,6 +247,7 @@ struct Scan::State {
     std::exception_ptr failure;
     bool started = false;  ///< the owner's, as the next one
     bool all_finished = false;
+    bool collected = false;
 };
 
 Scan::Scan(Request request, Options options, const mpi::Comm& comm)
@@ -270,6 +288,11 @@ double Scan::progress() const {
 
 Outcome Scan::wait() {
     State& state = *state_;
+    if (state.collected) {
+        throw InvalidArgument(Problem{"this scan has been waited for", "a second wait()",
+                                      "one a scan", "Keep the first outcome"});
+    }
+    state.collected = true;
     state.wait_for_lanes();
     if (state.collective && !state.all_finished) {
         state.comm.barrier();  // the one that test() may have begun on any rank

@@ -7,8 +7,10 @@
 ///     while (!scan.test()) { … }               // the application's own work
 ///     Outcome outcome = scan.wait();           // collective: merges partials
 ///
-/// Every byte of the selection is read once in the job, in file order, by large reads.
-/// Source: "Collective Computing for Scientific Big Data Analysis", sections III and IV.
+/// Every byte of the selection is read once in the job, by large reads in the order of the file (of
+/// chunks: within windows of 64; of several inputs: of the first one that has chunks, whose units
+/// the others follow). Source: "Collective Computing for Scientific Big Data Analysis", sections
+/// III and IV.
 #pragma once
 
 #include <map>

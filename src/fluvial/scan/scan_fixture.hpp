@@ -41,20 +41,27 @@ inline double swap_bytes(double value) {
     return value;
 }
 
-/// A file that is deleted with the object.
+/// A file that is deleted with the object, in a folder of this process. The n-th one has the same
+/// name on every rank, as a file that they share.
 class ScratchFile {
   public:
     explicit ScratchFile(const std::vector<std::byte>& bytes) {
         static int count = 0;
-        path_ = std::filesystem::temp_directory_path() /
-                text("fluvial_scan_", ::getpid(), "_", count++);
+        const auto folder =
+            std::filesystem::temp_directory_path() / text("fluvial_scan_", ::getpid());
+        std::filesystem::create_directories(folder);
+        path_ = folder / text(count++);
         std::ofstream(path_, std::ios::binary)
             .write(reinterpret_cast<const char*>(bytes.data()),
                    static_cast<std::streamsize>(bytes.size()));
     }
     ScratchFile(const ScratchFile&) = delete;
     ScratchFile& operator=(const ScratchFile&) = delete;
-    ~ScratchFile() { std::filesystem::remove(path_); }
+    ~ScratchFile() {
+        std::error_code still_in_use;
+        std::filesystem::remove(path_);
+        std::filesystem::remove(path_.parent_path(), still_in_use);
+    }
     const std::string path() const { return path_; }
 
   private:

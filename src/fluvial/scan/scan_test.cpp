@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <numeric>
 #include <thread>
 
 #include <doctest/doctest.h>
@@ -375,6 +376,93 @@ TEST_CASE("operators that have no result of nothing are asked of something") {
                          InvalidArgument);
 }
 
+TEST_CASE("ranks may differ in threads, and in groups when each has an answer of its own") {
+    World world;
+    std::mt19937_64 random(5);
+    const Elements elements = random_elements({20, 30}, random);
+    const DatasetPtr data = affine_dataset(elements, true, 0, 0);
+    const int rank = world.comm.rank();
+    Options options;
+    options.threads = rank == 0 ? 0 : 1;
+    const Selection all = select(whole(elements.shape));
+    check_equal(
+        run({{{{data}, {}}}, {}, some_operators(), {}, {}, {}, {}}, options, world.comm).groups[0],
+        in_memory(elements, all, {}));
+    options.shuffle = Options::Shuffle::ToAll;
+    Grouping groups{0, std::vector<int>(20), 1 + 50 * rank};
+    for (int i = 0; i < 20; ++i) {
+        groups.group[static_cast<std::size_t>(i)] = i % groups.count;
+    }
+    const Outcome grouped =
+        run({{{{data}, {}}}, {}, some_operators(), {0}, {}, {}, groups}, options, world.comm);
+    REQUIRE(static_cast<int>(grouped.groups.size()) == groups.count);
+    CHECK(*grouped.groups[0].at("count").at("value").as<Index>() == (rank == 0 ? 20 : 1));
+}
+
+TEST_CASE("ranks that join files in different orders are told, and so are different operators") {
+    World world;
+    if (world.comm.size() == 1) {
+        return;
+    }
+    std::mt19937_64 random(6);
+    const DatasetPtr a = affine_dataset(random_elements({4, 5}, random), false, 0, 0);
+    const DatasetPtr b = affine_dataset(random_elements({6, 5}, random), false, 0, 0);
+    const bool first = world.comm.rank() == 0;
+    const Request joined{{{first ? std::vector{a, b} : std::vector{b, a}, {}}},
+                         {},
+                         some_operators(),
+                         {},
+                         {},
+                         {},
+                         {}};
+    for (const auto shuffle : {Options::Shuffle::Common, Options::Shuffle::ToOne}) {
+        Options options;
+        options.shuffle = shuffle;
+        CHECK_THROWS_AS(run(joined, options, world.comm), InvalidArgument);
+        CHECK_THROWS_AS(run({{{{a}, {}}}, {}, some_operators(), {first ? 0 : 1}, {}, {}, {}},
+                            options, world.comm),
+                        InvalidArgument);
+    }
+}
+
+TEST_CASE("what a decoding makes no sense of is refused before anything is read, on all ranks") {
+    World world;
+    std::mt19937_64 random(8);
+    const DatasetPtr data = affine_dataset(random_elements({4, 5}, random), false, 0, 0);
+    Decoding decoding;
+    decoding.missing.push_back({std::vector<std::byte>(3)});
+    Options options;
+    options.aggregators = 1;
+    CHECK_THROWS_AS(
+        run({{{{data}, decoding}}, {}, some_operators(), {}, {}, {}, {}}, options, world.comm),
+        InvalidArgument);
+    Scan scan({{{{data}, {}}}, {}, some_operators(), {}, {}, {}, {}}, options, world.comm);
+    scan.wait();
+    CHECK_THROWS_AS(scan.wait(), InvalidArgument);
+}
+
+TEST_CASE("inputs with different layouts: units follow the one that has chunks") {
+    World world;
+    const Elements x = random_elements({64, 64}, world.random);
+    const Elements y = random_elements({64, 64}, world.random);
+    const DatasetPtr affine = affine_dataset(x, true, 0, 0);
+    const DatasetPtr chunked = chunked_dataset(y, {16, 64}, false, 5000, world.random);
+    const Outcome outcome =
+        run({{{{affine}, {}}, {{chunked}, {}}},
+             {},
+             {{"x", make_operator("sum"), {0}}, {"y", make_operator("sum"), {1}}},
+             {},
+             {},
+             {},
+             {}},
+            {}, world.comm);
+    CHECK(*outcome.groups[0].at("x").at("value").as<double>() ==
+          std::accumulate(x.values.begin(), x.values.end(), 0.0));
+    CHECK(*outcome.groups[0].at("y").at("value").as<double>() ==
+          std::accumulate(y.values.begin(), y.values.end(), 0.0));
+    CHECK(world.comm.sum(outcome.stats.chunks_decoded) == 4);
+}
+
 TEST_CASE("bad requests name the value, what is allowed and the remedy") {
     const mpi::Comm serial;
     std::mt19937_64 random(1);
@@ -399,6 +487,8 @@ TEST_CASE("bad requests name the value, what is allowed and the remedy") {
     bad = good;
     bad.selection = Selection{{0, 0}, {4, 6}, {1, 1}};
     CHECK(refused(bad).find("selection") != std::string::npos);
+    bad.selection = Selection{{0, 0}, {4, 5}, {1, Index{1} << 62}};
+    CHECK(refused(bad).find("reaches past the end") != std::string::npos);
     bad = good;
     bad.weights = {{1, {1, 2}}};
     CHECK(refused(bad) ==

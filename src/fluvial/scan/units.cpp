@@ -45,14 +45,15 @@ Coordinates box_extent(const Coordinates& step, const Coordinates& count, Index 
 
 }  // namespace
 
-Packing pack(const Coordinates& step, const Coordinates& extent, Index element_bytes) {
+Packing pack(const Coordinates& step, const Coordinates& extent, Index element_bytes,
+             Index gap_bytes) {
     Packing packing;
     packing.strides = Coordinates(extent.size(), 0);
     Index span = element_bytes;
     int axis = extent.size() - 1;
     for (; axis >= 0; --axis) {
         if (extent[axis] > 1) {
-            if (step[axis] - span > gap_bytes_max) {
+            if (step[axis] - span > gap_bytes) {
                 break;
             }
             span += (extent[axis] - 1) * step[axis];
@@ -68,6 +69,14 @@ Packing pack(const Coordinates& step, const Coordinates& extent, Index element_b
     }
     packing.buffer_bytes = bytes;
     return packing;
+}
+
+Coordinates chunk_of(const store::Layout& layout) {
+    if (const auto* chunked = std::get_if<store::Chunked>(&layout)) {
+        return chunked->chunk;
+    }
+    const auto* library = std::get_if<store::ByLibrary>(&layout);
+    return library != nullptr ? library->granule : Coordinates();
 }
 
 std::vector<Index> part_begins(const Input& input) {
@@ -101,44 +110,43 @@ UnitGrid::UnitGrid(const Input& input, const Selection& selection, Index buffer_
         if (!inside) {
             continue;
         }
-        PartGrid grid{static_cast<int>(p),
-                      std::vector<std::vector<Cut>>(static_cast<std::size_t>(ndim))};
-        Coordinates chunk;
-        if (const auto* chunked = std::get_if<store::Chunked>(&dataset.layout())) {
-            chunk = chunked->chunk;
-        } else if (const auto* library = std::get_if<store::ByLibrary>(&dataset.layout())) {
-            chunk = library->granule;
-        }
-        Coordinates extent = inside->extent;
+        PartGrid grid{static_cast<int>(p), {}};
+        const Coordinates chunk = chunk_of(dataset.layout());
+        Coordinates extent = chunk;
         if (chunk.empty()) {
             const auto* affine = std::get_if<store::Affine>(&dataset.layout());
             const store::Affine dense{
                 0, contiguous_strides(dataset.shape(), size_of(dataset.dtype())), false};
             extent = box_extent(byte_steps(affine != nullptr ? *affine : dense, selection.stride),
-                                extent, element, buffer_bytes);
+                                inside->extent, element, buffer_bytes);
         }
         Index units = 1;
         for (int axis = 0; axis < ndim; ++axis) {
-            auto& cuts = grid.axes[static_cast<std::size_t>(axis)];
-            const Index end = inside->offset[axis] + inside->extent[axis];
-            const Index first = selection.start[axis] - (axis == 0 ? begins[p] : 0);
-            for (Index at = inside->offset[axis]; at < end;) {
-                Index next = std::min(at + extent[axis], end);
-                Index cell = (at - inside->offset[axis]) / extent[axis];
-                if (!chunk.empty()) {
-                    cell = (first + at * selection.stride[axis]) / chunk[axis];
-                    const Index left = (cell + 1) * chunk[axis] - first;  // first coordinate behind
-                    next =
-                        std::min(end, (left + selection.stride[axis] - 1) / selection.stride[axis]);
-                }
-                cuts.push_back({at, next, cell});
-                at = next;
+            Axis cuts{inside->offset[axis],
+                      inside->offset[axis] + inside->extent[axis],
+                      extent[axis],
+                      !chunk.empty(),
+                      selection.start[axis] - (axis == 0 ? begins[p] : 0),
+                      selection.stride[axis],
+                      0};
+            if (!cuts.chunked) {
+                cuts.count = (inside->extent[axis] + cuts.extent - 1) / cuts.extent;
+            } else if (cuts.stride >= cuts.extent) {  // a chunk an index at most
+                cuts.count = inside->extent[axis];
+            } else {
+                cuts.count = cuts.cell_of(cuts.end - 1) - cuts.cell_of(cuts.begin) + 1;
             }
-            units *= static_cast<Index>(cuts.size());
+            units *= cuts.count;
+            grid.axes.push_back(cuts);
         }
         parts_.push_back(std::move(grid));
         begins_.push_back(begins_.back() + units);
     }
+}
+
+Index UnitGrid::Axis::first_in(Index cell) const {
+    const Index before = cell * extent - first;
+    return before <= 0 ? 0 : (before - 1) / stride + 1;
 }
 
 Unit UnitGrid::unit(Index i) const {
@@ -148,13 +156,23 @@ Unit UnitGrid::unit(Index i) const {
     const int ndim = static_cast<int>(grid.axes.size());
     Unit unit{grid.part, {Coordinates(ndim, 0), Coordinates(ndim, 0)}, Coordinates(ndim, 0)};
     for (int axis = ndim - 1; axis >= 0; --axis) {
-        const auto& cuts = grid.axes[static_cast<std::size_t>(axis)];
-        const auto count = static_cast<Index>(cuts.size());
-        const Cut& cut = cuts[static_cast<std::size_t>(rest % count)];
-        rest /= count;
-        unit.box.offset[axis] = cut.begin;
-        unit.box.extent[axis] = cut.end - cut.begin;
-        unit.cell[axis] = cut.cell;
+        const Axis& cuts = grid.axes[static_cast<std::size_t>(axis)];
+        const Index number = rest % cuts.count;
+        rest /= cuts.count;
+        Index begin = cuts.begin + number * cuts.extent;
+        Index end = std::min(begin + cuts.extent, cuts.end);
+        unit.cell[axis] = number;
+        if (cuts.chunked && cuts.stride >= cuts.extent) {
+            begin = cuts.begin + number;
+            end = begin + 1;
+            unit.cell[axis] = cuts.cell_of(begin);
+        } else if (cuts.chunked) {
+            unit.cell[axis] = cuts.cell_of(cuts.begin) + number;
+            begin = std::max(cuts.begin, cuts.first_in(unit.cell[axis]));
+            end = std::min(cuts.end, cuts.first_in(unit.cell[axis] + 1));
+        }
+        unit.box.offset[axis] = begin;
+        unit.box.extent[axis] = end - begin;
     }
     return unit;
 }

@@ -28,7 +28,9 @@ struct Packing {
 };
 
 /// `step`: bytes in the file from one selected element to the next along each axis.
-Packing pack(const Coordinates& step, const Coordinates& extent, Index element_bytes);
+/// `gap_bytes`: longest gap that is read over.
+Packing pack(const Coordinates& step, const Coordinates& extent, Index element_bytes,
+             Index gap_bytes = gap_bytes_max);
 
 /// One unit.
 struct Unit {
@@ -40,26 +42,38 @@ struct Unit {
 /// All units of a selection; unit i of size() is found in a few divisions. Immutable.
 class UnitGrid {
   public:
-    /// Along the layout of the first input. Memory: one entry an index of the axes that are cut.
+    /// Along the layout of `input`. Memory: some numbers a part and axis.
     UnitGrid(const Input& input, const Selection& selection, Index buffer_bytes);
 
     Index size() const { return begins_.back(); }
     Unit unit(Index i) const;
 
   private:
-    struct Cut {
+    /// How an axis is cut; cut i is computed from i.
+    struct Axis {
         Index begin = 0, end = 0;  ///< in the selection's own index space
-        Index cell = 0;
+        Index extent = 1;          ///< of a cut; of a chunk where there are chunks
+        bool chunked = false;
+        Index first = 0,
+              stride = 1;  ///< index i of the selection is first + i · stride in the part
+        Index count = 0;   ///< of cuts
+
+        Index cell_of(Index own) const { return (first + own * stride) / extent; }
+        /// The first own index whose coordinate is in this chunk or behind it.
+        Index first_in(Index cell) const;
     };
     /// What one file contributes: the product of its axes' cuts.
     struct PartGrid {
         int part = 0;
-        std::vector<std::vector<Cut>> axes;
+        std::vector<Axis> axes;
     };
 
     std::vector<PartGrid> parts_;
     std::vector<Index> begins_;  ///< first unit of each part, and the end
 };
+
+/// Extents of the chunks (or what is best read together); empty where there are none.
+Coordinates chunk_of(const store::Layout& layout);
 
 /// Where each part begins along axis 0, and the end. Scalars are one part at 0.
 std::vector<Index> part_begins(const Input& input);

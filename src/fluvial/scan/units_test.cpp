@@ -100,6 +100,30 @@ TEST_CASE("a box of a chunked dataset is gathered from the chunks that it touche
     }
 }
 
+TEST_CASE("a grid of many units needs no memory for them") {
+    struct Huge final : store::Dataset {
+        Huge() : Dataset({"h", DType::Float64, {Index{1} << 40}, {}, {}}, store::Affine{0, {8}}) {}
+        const store::InputFile& bytes() const override { throw Error("not read"); }
+    };
+    const Input input{{std::make_shared<Huge>()}, {}};
+    const UnitGrid grid(input, {{5}, {(Index{1} << 39) - 5}, {2}}, 4096);
+    CHECK(grid.size() == Index{1} << 30);
+    CHECK(grid.unit(1).box.offset[0] == grid.unit(0).box.extent[0]);
+    const Unit last = grid.unit(grid.size() - 1);
+    CHECK(last.box.offset[0] + last.box.extent[0] == (Index{1} << 39) - 5);
+}
+
+TEST_CASE("a stride as long as can be selects one index") {
+    std::mt19937_64 random(2);
+    const Elements elements = random_elements({6}, random);
+    for (const DatasetPtr& data : {affine_dataset(elements, false, 0, 0),
+                                   chunked_dataset(elements, {4}, false, 0, random)}) {
+        const UnitGrid grid({{data}, {}}, {{2}, {1}, {INT64_MAX}}, 4096);
+        REQUIRE(grid.size() == 1);
+        CHECK(grid.unit(0).box == Region{{0}, {1}});
+    }
+}
+
 TEST_CASE("small gaps are read over, large ones are not") {
     // Rows of 100 elements, of which 60 are wanted: the gap of 320 bytes is part of one read.
     const Packing close = pack({800, 8}, {50, 60}, 8);

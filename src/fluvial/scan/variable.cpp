@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
+#include "fluvial/compute/decode.hpp"
 #include "fluvial/compute/registry.hpp"
+#include "fluvial/mpi/agree.hpp"
 #include "fluvial/scan/units.hpp"
 
 namespace fluvial::scan {
@@ -17,23 +20,29 @@ std::vector<double> read_decoded(const store::Dataset& dataset) {
     const Decoding decoding =
         cf_decoding(dataset.attributes(), dataset.dtype(), dataset.name(), ignored);
     const DType dtype = decoding.stored(dataset.dtype());
-    const auto count = static_cast<std::size_t>(volume_of(dataset.shape()));
+    if (is_complex(dtype)) {
+        throw InvalidArgument(Problem{text("'", dataset.name(), "' cannot be a coordinate"),
+                                      std::string(name_of(dtype)), "integers and real numbers",
+                                      ""});
+    }
     compute::Array stored(dataset.dtype(), dataset.shape());
     dataset.read(whole(dataset.shape()),
                  {stored.bytes.data(), dataset.dtype(), dataset.shape(), stored.view().strides});
+    compute::MissingValues missing(dtype);
+    for (const StoredValue& value : decoding.missing) {
+        missing.add(value.bytes);
+    }
+    const auto count = static_cast<std::size_t>(volume_of(dataset.shape()));
     std::vector<double> values(count);
-    dispatch(dtype, [&]<class T>() {
-        if constexpr (std::is_arithmetic_v<T>) {
-            for (std::size_t i = 0; i < count; ++i) {
-                values[i] =
-                    static_cast<double>(stored.as<T>()[i]) * decoding.scale + decoding.offset;
-            }
-        } else {
-            throw InvalidArgument(Problem{text("'", dataset.name(), "' cannot be a coordinate"),
-                                          std::string(name_of(dtype)), "integers and real numbers",
-                                          ""});
-        }
-    });
+    std::vector<std::uint8_t> included(count);
+    compute::decode({stored.bytes.data(), dtype, dataset.shape()}, missing, true, decoding.scale,
+                    decoding.offset,
+                    {reinterpret_cast<std::byte*>(values.data()), DType::Float64, dataset.shape(),
+                     contiguous_strides(dataset.shape(), sizeof(double))},
+                    included.data());
+    for (std::size_t i = 0; i < count; ++i) {
+        values[i] = included[i] != 0 ? values[i] : std::numeric_limits<double>::quiet_NaN();
+    }
     return values;
 }
 
@@ -108,7 +117,7 @@ std::vector<double> Variable::coordinate(const std::string& dimension) const {
 Variable Variable::selecting(int axis, Index begin, Index count, Index stride) const {
     Variable other = *this;
     other.selection_.start[axis] += begin * selection_.stride[axis];
-    other.selection_.stride[axis] *= stride;
+    other.selection_.stride[axis] = count > 1 ? selection_.stride[axis] * stride : 1;
     other.selection_.count[axis] = count;
     for (AxisWeights& weights : other.weights_) {
         if (weights.axis == axis) {
@@ -141,7 +150,7 @@ Variable Variable::isel(const std::string& dimension, Index begin, Index end, In
                     text(begin, " to ", end, ", every ", stride),
                     text("a range within 0 to ", extent, ", a stride of 1 or more"), ""});
     }
-    return selecting(axis, begin, (end - begin + stride - 1) / stride, stride);
+    return selecting(axis, begin, begin == end ? 0 : (end - begin - 1) / stride + 1, stride);
 }
 
 Variable Variable::sel(const std::string& dimension, double from, double to) const {
@@ -166,8 +175,14 @@ Variable Variable::where(Comparison comparison, double bound) const {
 }
 
 Variable Variable::weighted(const std::string& dimension, std::vector<double> factor) const {
+    const int axis = axis_of(dimension);
+    if (static_cast<Index>(factor.size()) != selection_.count[axis]) {
+        throw InvalidArgument(Problem{text("weights along '", dimension, "' do not fit"),
+                                      text(factor.size()), text(selection_.count[axis]),
+                                      "Give one for each selected index"});
+    }
     Variable other = *this;
-    other.weights_.push_back({axis_of(dimension), std::move(factor)});
+    other.weights_.push_back({axis, std::move(factor)});
     return other;
 }
 
@@ -185,16 +200,22 @@ Variable Variable::raw() const {
     return other;
 }
 
-Reduced Variable::reduce(const std::vector<std::string>& operators,
-                         const std::vector<std::string>& over, const mpi::Comm& comm,
-                         const Options& options, bool skipna) const {
-    Reduced reduced;
+Request Variable::request(const std::vector<std::string>& operators,
+                          const std::vector<std::string>& over, bool skipna,
+                          std::vector<std::string>& warnings) const {
     Request request;
     Input input{parts_, {}};
-    if (!raw_) {
-        const store::Dataset& first = *parts_.front();
-        input.decoding =
-            cf_decoding(first.attributes(), first.dtype(), first.name(), reduced.warnings);
+    for (std::size_t i = 0; i < parts_.size() && !raw_; ++i) {
+        const store::Dataset& part = *parts_[i];
+        const Decoding decoding =
+            cf_decoding(part.attributes(), part.dtype(), part.name(), warnings);
+        if (i > 0 && !(decoding == input.decoding)) {
+            throw InvalidArgument(
+                Problem{text("'", part.name(), "' is packed or filled differently in two files"),
+                        part.bytes().path(), "what " + parts_.front()->bytes().path() + " has",
+                        "Reduce the files one by one, or raw()"});
+        }
+        input.decoding = decoding;
     }
     request.inputs.push_back(std::move(input));
     request.selection = selection_;
@@ -206,17 +227,39 @@ Reduced Variable::reduce(const std::vector<std::string>& operators,
     for (const std::string& dimension : over) {
         request.over.push_back(axis_of(dimension));
     }
+    return request;
+}
+
+void Variable::keep_coordinates(const std::vector<std::string>& over, Reduced& reduced) const {
+    const auto& names = files_.front()->names();
     for (std::size_t axis = 0; axis < dimensions_.size() && !over.empty(); ++axis) {
         const std::string& dimension = dimensions_[axis];
-        if (std::find(over.begin(), over.end(), dimension) == over.end()) {
-            reduced.dimensions.push_back(dimension);
-            const auto& names = files_.front()->names();
-            if (std::find(names.begin(), names.end(), dimension) != names.end()) {
-                reduced.coordinates[dimension] = coordinate(dimension);
-            }
+        if (std::find(over.begin(), over.end(), dimension) != over.end()) {
+            continue;
+        }
+        reduced.dimensions.push_back(dimension);
+        const bool there = std::find(names.begin(), names.end(), dimension) != names.end();
+        if (there && files_.front()->dataset(dimension)->shape().size() == 1) {
+            reduced.coordinates[dimension] = coordinate(dimension);
         }
     }
-    Outcome outcome = run(std::move(request), options, comm);
+}
+
+Reduced Variable::reduce(const std::vector<std::string>& operators,
+                         const std::vector<std::string>& over, const mpi::Comm& comm,
+                         const Options& options, bool skipna) const {
+    Reduced reduced;
+    Request wanted;
+    const auto prepare = [&] {
+        wanted = request(operators, over, skipna, reduced.warnings);
+        keep_coordinates(over, reduced);
+    };
+    if (options.mode == Options::Mode::Collective) {
+        mpi::agree(comm, prepare);
+    } else {
+        prepare();
+    }
+    Outcome outcome = run(std::move(wanted), options, comm);
     reduced.results = std::move(outcome.groups.front());
     reduced.stats = outcome.stats;
     return reduced;

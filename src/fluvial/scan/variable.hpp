@@ -64,6 +64,9 @@ class Variable {
                    const Options& options = {}, bool skipna = true) const;
 
   private:
+    Request request(const std::vector<std::string>& operators, const std::vector<std::string>& over,
+                    bool skipna, std::vector<std::string>& warnings) const;
+    void keep_coordinates(const std::vector<std::string>& over, Reduced& reduced) const;
     int axis_of(const std::string& dimension) const;
     Variable selecting(int axis, Index begin, Index count, Index stride) const;
 
