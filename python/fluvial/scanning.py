@@ -144,10 +144,14 @@ def _options(options: ScanOptions) -> dict[str, Any]:
 
 def _agree(comm: Any, failure: Exception | None) -> None:
     """Raise on this rank what failed on another. Collective: an allgather of a few bytes."""
-    everybody = comm.allgather(None if failure is None else f"{type(failure).__name__}: {failure}")
-    for rank, message in enumerate(everybody):
-        if message is not None and failure is None:
-            raise InvalidArgument(f"the reduction failed on rank {rank}: {message}")
+    said = None if failure is None else (type(failure).__name__, str(failure))
+    for rank, other in enumerate(comm.allgather(said)):
+        if other is not None and failure is None:
+            kind, message = other
+            known = getattr(_core, kind, None)
+            if isinstance(known, type) and issubclass(known, _core.Error):
+                raise known(f"{message} (on rank {rank})")
+            raise InvalidArgument(f"the reduction failed on rank {rank}: {kind}: {message}")
 
 
 def _of_all_ranks(work: Work, comm: Any, shuffle: str) -> Work:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files reduced by several ranks: the same program, the same results, errors on every rank."""
 
+import os
+import pathlib
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -124,10 +127,8 @@ def at_odds(comm, fl, where):
     whole = where / "t.nc"
     if comm.rank == 0:
         write(climate(), whole)
-        data = whole.read_bytes()
-        (where / "cut.nc").write_bytes(data[: len(data) // 2])
-        (where / "long.nc").write_bytes(data)
     comm.barrier()
+    data = whole.read_bytes()
     odd = comm.rank == 1
     file = fl.open(whole)
     u = file["u"]
@@ -137,12 +138,16 @@ def at_odds(comm, fl, where):
             raise ZeroDivisionError("only here")
         return values > 0
 
-    def truncated():
-        path = where / f"own_{comm.rank}.nc"
-        path.write_bytes((where / "long.nc").read_bytes())
-        mine = fl.open(path)
-        if odd:
-            path.write_bytes((where / "cut.nc").read_bytes())  # under the reader
+    def truncated(rank, early):
+        own = where / f"of_rank_{comm.rank}_{early}"
+        own.mkdir()
+        os.chdir(own)  # one name, a file for each rank
+        pathlib.Path("t.nc").write_bytes(data)
+        mine = fl.open("t.nc")
+        if not early:  # it shall fail in the middle of the scan
+            assert mine["v"].coords
+        if comm.rank == rank:
+            os.truncate("t.nc", len(data) // 2)  # under the reader
         comm.barrier()
         mine["v"].reduce("mean", shuffle="to-all")
 
@@ -155,7 +160,8 @@ def at_odds(comm, fl, where):
     }
     comm.barrier()
     found["count"] = int(u.reduce("count"))  # and all is well again
-    found["truncated"] = error_of(truncated, fl.Error)
+    found["truncated"] = error_of(lambda: truncated(1, early=True), fl.Error)
+    found["truncated under way"] = error_of(lambda: truncated(0, early=False), fl.Error)
     return found
 
 
@@ -168,6 +174,8 @@ def test_an_error_on_one_rank_is_one_on_all(jobs):
         assert "got 'add'" in found["operator"][1]
         assert "got 'x'" in found["axis"][1]
         assert "only here" in found["function"][1], found["function"]
+        for what in ("truncated", "truncated under way"):
+            assert "DamagedFile" in found[what][0], found[what]
 
 
 @scenario("program on 2 ranks", program=lambda comm, fl, where: several(comm, fl, where))
