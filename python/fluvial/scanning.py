@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import atexit
+import weakref
 from collections.abc import Callable
 from typing import Any, TypedDict
 
@@ -71,6 +73,7 @@ class PendingScan:
         self._shuffle = shuffle
         self._result: Any = None
         self._stats: dict[str, Any] = {}
+        _under_way.add(self)
         scan.start()
 
     def test(self) -> bool:
@@ -100,6 +103,16 @@ class PendingScan:
             groups, self._stats = scan.wait()
             self._result = label(_of_all_ranks(self._work, self._comm, self._shuffle), groups)
         return self._result
+
+
+_under_way: weakref.WeakSet[PendingScan] = weakref.WeakSet()
+
+
+@atexit.register
+def _abandon_all() -> None:
+    """End the threads of scans that nobody waited for, while they still may ask for the GIL."""
+    for pending in list(_under_way):
+        pending._scan = None
 
 
 def begin(prepare: Callable[[], Work], options: ScanOptions) -> PendingScan:

@@ -375,6 +375,18 @@ def test_an_abandoned_scan_ends(ours):
     del pending
 
 
+def test_a_program_may_end_while_a_scan_runs(path):
+    program = (
+        "import fluvial as fl, time\n"
+        f"t = fl.open({path!r})['temperature'].where(lambda t: time.sleep(0.02) or t > 0)\n"
+        "pending = t.start('mean', threads=2)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_skipna(ours, theirs):
     t = theirs["temperature"]
     same(ours["temperature"].reduce("mean", "time", skipna=False), t.mean("time", skipna=False))
