@@ -36,8 +36,9 @@ struct Worker {
     bool reads_only;
     int file = -1;
     std::unique_ptr<std::byte[]> buffer{};
-    loops::Summary summary{0, std::numeric_limits<float>::infinity(),
-                           -std::numeric_limits<float>::infinity()};
+    loops::Summation<true> summation{};
+    loops::Summation<false> step_sum{};
+    std::int64_t step_begun = -1;
     loops::Histogram histogram;
     std::uint64_t counts[kBinsMax] = {};
 
@@ -60,17 +61,25 @@ struct Worker {
         }
         switch (problem.task) {
             case Task::Summary:
-                loops::summarize<true>(source, at, count, summary);
+                summation.absorb(source, at, count);
                 break;
-            case Task::Steps: {
-                loops::Summary part{};
-                loops::summarize<false>(source, at, count, part);
-                shared.steps[rank][step - problem.start[0]] += part.sum;
+            case Task::Steps:
+                if (step != step_begun) {
+                    end_step();
+                    step_begun = step;
+                }
+                step_sum.absorb(source, at, count);
                 break;
-            }
             case Task::Histogram:
                 histogram.absorb(source, at, count);
                 break;
+        }
+    }
+
+    void end_step() {
+        if (step_begun >= 0) {
+            shared.steps[rank][step_begun - problem.start[0]] += step_sum.result().sum;
+            step_sum = {};
         }
     }
 
@@ -231,16 +240,13 @@ void meet(std::atomic<int>& arrived, int ranks) {
 
 void work(const Problem& problem, Shared& shared, int rank, int ranks, bool reads_only,
           const std::vector<std::array<std::uint64_t, 2>>& places) {
-    Worker worker{
-        problem,
-        shared,
-        rank,
-        ranks,
-        reads_only,
-        open(problem.file.c_str(), O_RDONLY | O_CLOEXEC),
-        {},
-        {0, std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity()},
-        loops::Histogram(problem.bins, problem.low, problem.high)};
+    Worker worker{.problem = problem,
+                  .shared = shared,
+                  .rank = rank,
+                  .ranks = ranks,
+                  .reads_only = reads_only,
+                  .file = open(problem.file.c_str(), O_RDONLY | O_CLOEXEC),
+                  .histogram = loops::Histogram(problem.bins, problem.low, problem.high)};
     std::fill_n(shared.steps[rank], problem.count[0], 0.0);
     std::fill_n(shared.counts[rank], problem.bins, 0);
     if (places.empty()) {
@@ -249,7 +255,8 @@ void work(const Problem& problem, Shared& shared, int rank, int ranks, bool read
         worker.chunked(places);
     }
     worker.histogram.drain(shared.counts[rank]);
-    shared.summary[rank] = worker.summary;
+    worker.end_step();
+    shared.summary[rank] = worker.summation.result();
     close(worker.file);
 }
 

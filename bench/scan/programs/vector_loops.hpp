@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <numeric>
 
 #include <immintrin.h>
@@ -119,46 +120,82 @@ struct Shuffled {
 
 struct Summary {
     double sum = 0;
-    float min, max;
+    float min = std::numeric_limits<float>::infinity();
+    float max = -std::numeric_limits<float>::infinity();
 };
 
-/// Sum, least and greatest of values [at, at + count).
-template <bool WithExtremes, class Source>
-void summarize(const Source& source, std::size_t at, std::size_t count, Summary& to) {
-    Sums sums[8];
-    Register::Floats least[4], greatest[4], values[8];
-    std::fill(least, least + 4, _mm256_set1_ps(to.min));
-    std::fill(greatest, greatest + 4, _mm256_set1_ps(to.max));
-    const std::size_t end = at + count;
-    for (; at + 2 * kGroup <= end; at += 2 * kGroup) {
-        source.group(at, values);
-        source.group(at + kGroup, values + 4);
-        for (std::size_t k = 0; k < 8; ++k) {
+/// Sum, least and greatest of everything absorbed. The lanes are put together at the end only, for
+/// rows may be short.
+template <bool WithExtremes>
+class Summation {
+  public:
+    Summation() {
+        std::fill(least_, least_ + 4, _mm256_set1_ps(rest_.min));
+        std::fill(greatest_, greatest_ + 4, _mm256_set1_ps(rest_.max));
+    }
+
+    /// Values [at, at + count).
+    template <class Source>
+    void absorb(const Source& source, std::size_t at, std::size_t count) {
+        Sums sums[8];
+        Register::Floats least[4], greatest[4], values[8];
+        std::copy(sums_, sums_ + 8, sums);
+        std::copy(least_, least_ + 4, least);
+        std::copy(greatest_, greatest_ + 4, greatest);
+        const auto take = [&](std::size_t k) {
             if constexpr (WithExtremes) {
                 least[k % 4] = _mm256_min_ps(least[k % 4], values[k]);
                 greatest[k % 4] = _mm256_max_ps(greatest[k % 4], values[k]);
             }
             sums[k].add(values[k]);
+        };
+        const std::size_t end = at + count;
+        for (; at + 2 * kGroup <= end; at += 2 * kGroup) {
+            source.group(at, values);
+            source.group(at + kGroup, values + 4);
+            for (std::size_t k = 0; k < 8; ++k) {
+                take(k);
+            }
+        }
+        if (at + kGroup <= end) {
+            source.group(at, values);
+            for (std::size_t k = 0; k < 4; ++k) {
+                take(k);
+            }
+            at += kGroup;
+        }
+        std::copy(sums, sums + 8, sums_);
+        std::copy(least, least + 4, least_);
+        std::copy(greatest, greatest + 4, greatest_);
+        for (; at < end; ++at) {
+            const float value = source.one(at);
+            rest_.sum += value;
+            if constexpr (WithExtremes) {
+                rest_.min = std::min(rest_.min, value);
+                rest_.max = std::max(rest_.max, value);
+            }
         }
     }
-    for (std::size_t k = 0; k < 8; ++k) {
-        to.sum += sums[k].total();
-    }
-    if constexpr (WithExtremes) {
-        for (std::size_t k = 0; k < 4; ++k) {
-            to.min = std::min(to.min, Register::least(least[k]));
-            to.max = std::max(to.max, Register::greatest(greatest[k]));
+
+    Summary result() const {
+        Summary all = rest_;
+        for (const Sums& sum : sums_) {
+            all.sum += sum.total();
         }
-    }
-    for (; at < end; ++at) {
-        const float value = source.one(at);
-        to.sum += value;
         if constexpr (WithExtremes) {
-            to.min = std::min(to.min, value);
-            to.max = std::max(to.max, value);
+            for (std::size_t k = 0; k < 4; ++k) {
+                all.min = std::min(all.min, Register::least(least_[k]));
+                all.max = std::max(all.max, Register::greatest(greatest_[k]));
+            }
         }
+        return all;
     }
-}
+
+  private:
+    Sums sums_[8];
+    Register::Floats least_[4], greatest_[4];
+    Summary rest_;
+};
 
 /// Counts in equal bins of [low, high], with a table for each of 16 neighbours so that those in the
 /// same bin do not wait for one another. float32 arithmetic, exact where (value - low) and the
