@@ -10,6 +10,7 @@ import sys
 import netCDF4
 import numpy as np
 import pytest
+import xarray as xr
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -44,10 +45,17 @@ def run_pair(launcher, where, writer, reader):
     return printed.splitlines()
 
 
-@pytest.mark.parametrize("name", ["writer.py", "reader.py"])
-def test_readme_shows_the_examples_in_few_lines(name):
+@pytest.mark.parametrize(
+    ("folder", "name"),
+    [
+        ("02_writer_and_reader", "writer.py"),
+        ("02_writer_and_reader", "reader.py"),
+        ("05_climate_file", "tropics.py"),
+    ],
+)
+def test_readme_shows_the_examples_in_few_lines(folder, name):
     program = readme_programs()[name]
-    assert program == body(EXAMPLES / "02_writer_and_reader" / name)
+    assert program == body(EXAMPLES / folder / name)
     assert len([line for line in program.splitlines() if line.strip()]) <= LINES_MAX
 
 
@@ -67,6 +75,22 @@ def test_readme_writer_and_reader(launcher, tmp_path):
             f"t={0.1 * i:.1f}: {2 * n} atoms, mean {v.mean():.3f}, spread {v.std():.3f}"
         )
     assert printed == expected
+
+
+def test_readme_reduction_of_a_file(launcher, tmp_path):
+    make = EXAMPLES / "05_climate_file" / "make_climate_file.py"
+    run_serial(sys.executable, make, tmp_path, "--size", "8Mi", "--lat", 60, "--lon", 90)
+    (tmp_path / "tropics.py").write_text(readme_programs()["tropics.py"])
+    path = tmp_path / "temperature.cdf5.nc"
+    with xr.open_dataset(path) as file:
+        t = file["temperature"].sel(lat=slice(-30, 30)).isel(level=0).astype("float64")
+        mean = t.weighted(np.cos(np.deg2rad(t.lat))).mean(("lat", "lon"))
+        frame = xr.Dataset({"mean": mean, "max": t.max(("lat", "lon"))}).to_dataframe()
+    expected = str(frame[["mean", "max"]].round(3)) + "\n"
+    assert run_serial(sys.executable, tmp_path / "tropics.py", path) == expected
+    for name in ("temperature.cdf5.nc", "temperature.netcdf4.nc"):
+        printed = run_on(launcher, 2, sys.executable, tmp_path / "tropics.py", tmp_path / name)
+        assert printed == expected
 
 
 @pytest.fixture
