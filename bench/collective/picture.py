@@ -24,30 +24,13 @@ from bench.table import size_label
 
 _OURS, _THEIRS, _ALSO, _THIRD = "#0b6fb8", "#c8502d", "#14a37f", "#e6a23c"
 _COMMON, _PIECES = "#7fb6e0", "#8a8a8a"
+_ONE = ((1.0, "1×"),)
 
 
 def layout(header: dict[str, Any], runs: Runs) -> Layout:
     """Return six panels, with the machine under the title."""
     machine, software = header["machine"], header["software"]
     io = ", ".join(f"{state} {seconds * 1e3:.0f} ms" for state, seconds in runs.io_s.items())
-
-    def whole(x: float) -> str:
-        return f"{x:,.0f}"
-
-    speed_up = tuple(
-        Line(f"page cache {state}", colour, f"computation to I/O, {state}", TRADITIONAL)
-        for state, colour in (("warm", _THIRD), ("cold", _ALSO))
-    )
-    sides = (
-        Line("inside the read", _OURS, "scaling", TRADITIONAL),
-        Line("read, then compute", _THEIRS, peer=TRADITIONAL),
-    )
-    shuffles = (
-        Line("read, then compute", _THEIRS, peer=TWO_PHASE),
-        Line("inside the read", _OURS, "shuffle to one, modelled"),
-        Line("inside the read, all ranks ask for the same", _COMMON, "shuffle common, modelled"),
-    )
-    one = ((1.0, "1×"),)
     return Layout(
         title="Computing inside the read, beside reading and then computing",
         subtitle=(
@@ -56,54 +39,9 @@ def layout(header: dict[str, Any], runs: Runs) -> Layout:
             f"I/O takes {io}"
         ),
         panels=(
-            Panel(
-                "Speed-up against computation : I/O (Figure 9)",
-                (TIME.name,),
-                "times faster",
-                speed_up,
-                y="ratio",
-                x="ratio",
-                x_label="computation : I/O",
-                log_y=False,
-                marks=one,
-                x_tick=ratio_label,
-            ),
-            Panel(
-                "As much a rank, 1:5 (Figure 10)",
-                (TIME.name,),
-                "seconds",
-                sides,
-                x="ranks",
-                x_label=f"ranks on {machine['cores']} cores",
-                log_y=False,
-                x_tick=whole,
-            ),
-            Panel(
-                "Reduction after the loop (Figure 11)",
-                (REDUCTION.name,),
-                "",
-                (
-                    Line("inside the read", _OURS, "overhead"),
-                    Line("read, then compute", _THEIRS, peer=TRADITIONAL),
-                ),
-                x="ranks",
-                x_label=f"ranks on {machine['cores']} cores",
-                tick=lambda seconds: time_label(seconds * 1e6),
-                x_tick=whole,
-            ),
-            Panel(
-                "Logical map against buffer size (Figure 12)",
-                (METADATA.name,),
-                "all ranks together",
-                (
-                    Line("inside the read", _OURS, "buffer size"),
-                    Line(ENTRIES, _PIECES, peer=ENTRIES),
-                ),
-                x="buffer",
-                x_label="buffer of a read",
-                tick=volume_label,
-                x_tick=lambda bytes_: size_label(int(bytes_)),
-            ),
+            _speed_up(),
+            *_more_ranks(machine["cores"]),
+            _logical_map(),
             Bars(
                 "Minimum with its place (Figure 13)",
                 "times faster",
@@ -111,17 +49,93 @@ def layout(header: dict[str, Any], runs: Runs) -> Layout:
                 "case",
                 (("inside the read", _OURS, {}),),
                 TRADITIONAL,
-                one,
+                _ONE,
             ),
-            Panel(
-                "What the second phase sends, modelled",
-                (MODEL.name,),
-                "all ranks together",
-                shuffles,
-                x="ranks",
-                x_label="ranks, 6.7 GB each, 24 a host",
-                tick=volume_label,
-                x_tick=whole,
+            _shuffle(),
+        ),
+    )
+
+
+def _whole(x: float) -> str:
+    return f"{x:,.0f}"
+
+
+def _speed_up() -> Panel:
+    lines = tuple(
+        Line(f"page cache {state}", colour, f"computation to I/O, {state}", TRADITIONAL)
+        for state, colour in (("warm", _THIRD), ("cold", _ALSO))
+    )
+    return Panel(
+        "Speed-up against computation : I/O (Figure 9)",
+        (TIME.name,),
+        "times faster",
+        lines,
+        y="ratio",
+        x="ratio",
+        x_label="computation : I/O",
+        log_y=False,
+        marks=_ONE,
+        x_tick=ratio_label,
+    )
+
+
+def _more_ranks(cores: int) -> tuple[Panel, Panel]:
+    theirs = Line(TRADITIONAL, _THEIRS, peer=TRADITIONAL)
+    label = f"ranks on {cores} cores"
+    return (
+        Panel(
+            "As much a rank, 1:5 (Figure 10)",
+            (TIME.name,),
+            "seconds",
+            (Line("inside the read", _OURS, "scaling"), theirs),
+            x="ranks",
+            x_label=label,
+            log_y=False,
+            x_tick=_whole,
+        ),
+        Panel(
+            "Reduction after the loop (Figure 11)",
+            (REDUCTION.name,),
+            "",
+            (Line("inside the read", _OURS, "overhead"), theirs),
+            x="ranks",
+            x_label=label,
+            tick=lambda seconds: time_label(seconds * 1e6),
+            x_tick=_whole,
+        ),
+    )
+
+
+def _logical_map() -> Panel:
+    return Panel(
+        "Logical map against buffer size (Figure 12)",
+        (METADATA.name,),
+        "all ranks together",
+        (
+            Line("inside the read", _OURS, "buffer size"),
+            Line(ENTRIES, _PIECES, peer=ENTRIES),
+        ),
+        x="buffer",
+        x_label="buffer of a read",
+        tick=volume_label,
+        x_tick=lambda bytes_: size_label(int(bytes_)),
+    )
+
+
+def _shuffle() -> Panel:
+    return Panel(
+        "What the second phase sends, modelled",
+        (MODEL.name,),
+        "all ranks together",
+        (
+            Line(TRADITIONAL, _THEIRS, peer=TWO_PHASE),
+            Line("inside the read", _OURS, "shuffle to one, modelled"),
+            Line(
+                "inside the read, all ranks ask for the same", _COMMON, "shuffle common, modelled"
             ),
         ),
+        x="ranks",
+        x_label="ranks, 6.7 GB each, 24 a host",
+        tick=volume_label,
+        x_tick=_whole,
     )
