@@ -83,8 +83,8 @@ def test_readme_reduction_of_a_file(launcher, tmp_path):
     (tmp_path / "tropics.py").write_text(readme_programs()["tropics.py"])
     path = tmp_path / "temperature.cdf5.nc"
     with xr.open_dataset(path) as file:
-        t = file["temperature"].sel(lat=slice(-30, 30)).isel(level=0).astype("float64")
-        mean = t.weighted(np.cos(np.deg2rad(t.lat))).mean(("lat", "lon"))
+        t = file["temperature"].sel(lat=slice(-30, 30)).isel(level=0)
+        mean = t.astype("float64").weighted(np.cos(np.deg2rad(t.lat))).mean(("lat", "lon"))
         frame = xr.Dataset({"mean": mean, "max": t.max(("lat", "lon"))}).to_dataframe()
     expected = str(frame[["mean", "max"]].round(3)) + "\n"
     assert run_serial(sys.executable, tmp_path / "tropics.py", path) == expected
