@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
         for (done = calls = 0; good && !block && !done; ++calls) {
             good = check(fluvial_test(&io, &done), "test");
         }
-        good = good && (block || calls > 1) && check(fluvial_wait(&io), "wait") && most == 1;
+        good = good && check(fluvial_wait(&io), "wait") && most == 1 && (block || calls > 1);
     }
     good = check(fluvial_close(file), "close") && good;
     MPI_Op_free(&op);

@@ -151,6 +151,14 @@ class Counts {
     void absorb(const Run& run) {
         if (run.weights != nullptr) {
             weight_.reserve(cells_);
+            if (run.cell_step == 0 && run.included == nullptr) {
+                Summary summary;
+                const void* const row = run.weights;
+                kernels().summary[0][static_cast<int>(DType::Float64)](&row, 1, run.count,
+                                                                       summary_sum, summary);
+                weight_.add(static_cast<std::size_t>(run.cell), summary.sum);
+                return;
+            }
             for (Index i = 0; i < run.count; ++i) {
                 if (run.included == nullptr || run.included[i] != 0) {
                     weight_.add(static_cast<std::size_t>(run.cell + i * run.cell_step),
