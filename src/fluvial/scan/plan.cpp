@@ -14,7 +14,7 @@
 namespace fluvial::scan {
 namespace {
 
-constexpr Index buffer_default = 512 * 1024;  ///< stays in the second-level cache
+constexpr Index buffer_default = 1024 * 1024;  ///< most of it stays in the second-level cache
 constexpr Index buffer_min = 4096;
 constexpr Index buffer_max = Index{1} << 30;
 constexpr int threads_max = 1024;

@@ -8,8 +8,10 @@
 namespace fluvial::scan {
 namespace {
 
-constexpr double disk_ns_per_byte = 0.5;    ///< slower than 2 GB/s: not from the page cache
-constexpr Index telling_bytes = 32 * 1024;  ///< shorter reads say nothing about speed
+constexpr double disk_ns_per_byte = 0.5;     ///< slower than 2 GB/s: not from the page cache
+constexpr Index telling_bytes = 128 * 1024;  ///< shorter reads say nothing about speed
+/// Windows asked for without a slow read: the file may be in memory. If not, a slow read tells.
+constexpr int fast_asks_max = 2;
 
 }  // namespace
 
@@ -27,6 +29,7 @@ void ReadAhead::read(const store::InputFile& file, std::uint64_t offset, std::sp
     // What lies between reads far apart is not wanted.
     const bool follows = file_ == &file && offset >= last_end_ && offset - last_end_ <= to.size();
     last_end_ = end;
+    fast_asks_ = slow ? 0 : fast_asks_;
     if (bytes_ahead_ == 0 || (!slow && file_ != &file)) {
         return;
     }
@@ -37,6 +40,10 @@ void ReadAhead::read(const store::InputFile& file, std::uint64_t offset, std::sp
     }
     const auto ahead = static_cast<std::uint64_t>(bytes_ahead_);
     if (asked_until_ < end + ahead / 2) {  // half a window is left: ask for the next half
+        if (fast_asks_++ == fast_asks_max) {
+            file_ = nullptr;
+            return;
+        }
         const std::uint64_t from = std::max(asked_until_, end);
         const std::uint64_t until = std::min(end + ahead, file.size());
         if (from < until) {

@@ -22,6 +22,7 @@ class ReadAhead {
     Stats& stats_;
     const store::InputFile* file_ = nullptr;
     std::uint64_t asked_until_ = 0, last_end_ = 0;
+    int fast_asks_ = 0;  ///< since the last slow read
 };
 
 }  // namespace fluvial::scan

@@ -18,7 +18,7 @@ namespace fluvial::scan {
 namespace {
 
 /// Units that test() works through on_calling_thread: 4 MiB by default, about a millisecond.
-constexpr Index units_a_test = 8;
+constexpr Index units_a_test = 4;
 
 Options with_threads(Options options) {
     if (options.on_calling_thread) {
