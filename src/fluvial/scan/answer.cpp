@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "fluvial/compute/selected_coordinates.hpp"
+
 namespace fluvial::scan {
 namespace {
 
@@ -150,17 +152,6 @@ void Answer::merge_encoded(std::span<const std::byte> bytes) {
     }
 }
 
-void Answer::translate(compute::Array& coordinates) const {
-    const auto ndim = static_cast<std::size_t>(covered_.ndim());
-    auto* const values = coordinates.as<Index>();
-    for (std::size_t i = 0; i < coordinates.bytes.size() / sizeof(Index); ++i) {
-        const int axis = static_cast<int>(i % ndim);
-        if (values[i] >= 0) {  // negative: none was found
-            values[i] = covered_.start[axis] + values[i] * covered_.stride[axis];
-        }
-    }
-}
-
 std::vector<std::map<std::string, compute::Result>> Answer::finish() {
     const std::size_t sets = sets_->size();
     std::vector<std::map<std::string, compute::Result>> results(reductions_.size() / sets);
@@ -168,7 +159,7 @@ std::vector<std::map<std::string, compute::Result>> Answer::finish() {
         for (auto& [name, result] : reduction(i / sets, i % sets).finish()) {
             const auto coordinates = result.find("coordinates");
             if (coordinates != result.end() && !covered_.is_dense()) {
-                translate(coordinates->second);
+                compute::make_global(coordinates->second, covered_);
             }
             results[i / sets].emplace(name, std::move(result));
         }

@@ -37,7 +37,6 @@ class Answer {
     void absorb_group(const Question& question, const Region& inside, std::size_t group,
                       std::span<const ArrayView> views, std::span<const ArrayView* const> masks);
     ArrayView weights_of(const Question& question, const Region& inside);
-    void translate(compute::Array& coordinates) const;
 
     const std::vector<OperatorSet>* sets_;
     Selection covered_;

@@ -30,8 +30,7 @@ Options with_threads(Options options) {
 }  // namespace
 
 /// Lanes run on threads of their own, unless on_calling_thread, and touch neither MPI (but for what
-/// operators do) nor each other; the thread that owns the
-/// Scan does all communication.
+/// operators do) nor each other; the thread that owns the Scan does all communication.
 struct Scan::State {
     State(Request wanted, Options chosen, const mpi::Comm& user)
         : request(std::move(wanted)),

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/compute/selected_coordinates.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/tree_merge.hpp"
 #include "fluvial/stage/assemble.hpp"
@@ -91,7 +92,7 @@ class Run {
             for (auto& [name, result] : results) {
                 const auto found = result.find("coordinates");
                 if (found != result.end()) {
-                    translate(found->second);
+                    compute::make_global(found->second, selection_);
                 }
             }
         }
@@ -137,19 +138,6 @@ class Run {
             piece.mask = &mask;
         }
         reduction_.absorb(piece);
-    }
-
-    /// Coordinates are int64 rows of one number an axis; negative ones mean "none".
-    void translate(compute::Array& coordinates) const {
-        const auto ndim = static_cast<std::size_t>(selection_.ndim());
-        const std::size_t count = coordinates.bytes.size() / sizeof(Index);
-        auto* values = coordinates.as<Index>();
-        for (std::size_t i = 0; i < count; ++i) {
-            const int axis = static_cast<int>(i % ndim);
-            if (values[i] >= 0) {
-                values[i] = selection_.start[axis] + values[i] * selection_.stride[axis];
-            }
-        }
     }
 
     const ReduceRequest& request_;
