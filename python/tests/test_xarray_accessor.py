@@ -47,9 +47,12 @@ def test_random_selections(path, data):
     with xr.open_dataset(path) as dataset:
         array = dataset[data.draw(st.sampled_from(["temperature", "packed"]))]
         for dim in array.dims:
-            step = st.sampled_from([None, 1, 2, -1])
+            step = st.sampled_from([None, 1, 2])
             some = st.builds(slice, st.none() | st.integers(-5, 3), st.none(), step)
-            array = array.isel({dim: data.draw(some | st.integers(-3, 2))})
+            # Backwards from before the first element is nothing, but xarray 2026.9 reads from
+            # the end there, beside empty coordinates (at least three elements in each dimension).
+            back = st.builds(slice, st.none() | st.integers(-3, 3), st.none(), st.just(-1))
+            array = array.isel({dim: data.draw(some | back | st.integers(-3, 2))})
         found = array.fluvial.reduce("mean")
         assert not array.variable._in_memory
         same(found, array.astype("f8").mean())
