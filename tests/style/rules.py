@@ -22,7 +22,8 @@ BENEATH = {
     "move": {"base", "describe", "mpi"},
     "stage": {"base", "describe", "mpi", "compute", "move"},
     "scan": {"base", "describe", "mpi", "compute", "store"},
-    "c": {"base", "describe", "mpi", "compute", "store", "move", "stage", "scan"},
+    "stream": {"base", "describe", "mpi", "compute", "move"},
+    "c": {"base", "describe", "mpi", "compute", "store", "move", "stage", "scan", "stream"},
 }
 # <mpi.h> belongs to src/fluvial/mpi; outside of src these need it: mains of MPI programs, and the
 # place where communicators cross from Python, and the header whose functions take them in C.
@@ -33,6 +34,7 @@ MPI_ALLOWED = (
     "bench/",
     "python/bindings/mpi.cpp",
     "src/fluvial/c/fluvial.h",
+    "src/fluvial/c/MPIStream.h",
 )
 
 _FORBIDDEN_STEMS = {"util", "utils", "helper", "helpers", "common", "misc", "internal"}

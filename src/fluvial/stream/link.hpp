@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What both ends of a link are made from, whatever carries it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "fluvial/mpi/comm.hpp"
+#include "fluvial/stream/inlet.hpp"
+#include "fluvial/stream/mailbox.hpp"
+#include "fluvial/stream/outlet.hpp"
+
+namespace fluvial::stream {
+
+/// Equal at both ends.
+struct LinkPlan {
+    int stream = 0;              ///< number in the channel
+    std::size_t unit_bytes = 8;  ///< what is committed at a time is a multiple of this: an element,
+                                 ///< or a part of one where operations take parts; 8 when elements
+                                 ///< vary in size, then each is at most element_bytes_max
+    std::size_t element_bytes_max = 8;  ///< of one reservation
+    std::size_t buffer_bytes = 0;       ///< memory of the link at either end, at most
+    double latency_s = 1e-3;            ///< elements of an idle producer are under way after this
+};
+
+/// Aggregated messages with credits (between hosts). `peer` is the consumer's rank in `comm`.
+std::unique_ptr<Outlet> make_message_outlet(const LinkPlan& plan, const mpi::Comm& comm,
+                                            Mailbox& mailbox, int peer);
+/// The other end of all such links to this consumer. `plan.buffer_bytes` is that of each of them.
+class MessageInlet : public Inlet {
+  public:
+    /// Mail of kind Closed of this stream.
+    virtual void take(const Mail& mail) = 0;
+};
+std::unique_ptr<MessageInlet> make_message_inlet(const LinkPlan& plan, const mpi::Comm& comm,
+                                                 Mailbox& mailbox, std::vector<int> producers);
+/// Mail of kind Credit for a message outlet; others ignore it.
+void take_credit(Outlet& outlet, const Mail& mail);
+
+/// Bytes of shared memory that a ring of this plan needs, a multiple of 64.
+std::size_t ring_memory(const LinkPlan& plan);
+/// Lays an empty ring into `memory` (64-byte aligned, ring_memory() bytes). Once, by the consumer,
+/// before the producer comes.
+void lay_ring(const LinkPlan& plan, std::span<std::byte> memory);
+/// The two ends of a ring that was laid. The memory outlives them.
+std::unique_ptr<Outlet> make_ring_outlet(const LinkPlan& plan, std::span<std::byte> memory);
+std::unique_ptr<Inlet> make_ring_inlet(const LinkPlan& plan, std::span<std::byte> memory,
+                                       int producer);
+
+}  // namespace fluvial::stream

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Small messages between the ranks of a channel: credits, ends, queries, verdicts, failures. They
+/// are polled, before elements, by whoever waits or works in the channel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "fluvial/mpi/comm.hpp"
+
+namespace fluvial::stream {
+
+enum class MailKind : std::uint8_t {
+    Credit,        ///< to a producer: bytes or batches of its link that were released
+    Closed,        ///< to a consumer: this producer's link has ended, with its number of bytes
+    Done,          ///< to the first consumer: all producers of the sender have ended
+    Finish,        ///< to a consumer: everybody is done, the terminal operation follows
+    Result,        ///< to a producer: the global result
+    Failed,        ///< to everybody: what an operation threw
+    Query,         ///< to the first consumer: what is the result so far?
+    QueryPartial,  ///< between consumers: a partial result is wanted
+    QueryAnswer,   ///< partial or global result with the number of elements that it covers
+    Contribution,  ///< to a consumer: a value of one round of a threshold collective
+    Verdict,       ///< to a producer or consumer: the outcome of a round
+};
+
+struct Mail {
+    MailKind kind = MailKind::Failed;
+    int from = 0;    ///< rank in the channel
+    int stream = 0;  ///< number of the stream in its channel
+    std::vector<std::byte> bytes;
+};
+
+/// Order is kept between each two ranks. One thread at a time. A rank may post to itself.
+class Mailbox {
+  public:
+    /// `comm` is the channel's, and outlives the mailbox. Uses its tag `mail_tag` alone.
+    explicit Mailbox(const mpi::Comm& comm) : comm_(&comm) {}
+
+    /// Local, does not block, keeps the bytes until MPI has them. Throws SystemError when MPI
+    /// fails.
+    void post(int to, MailKind kind, int stream, std::span<const std::byte> bytes = {});
+    /// The next message that has arrived. Local, does not block. One probe when there is none.
+    std::optional<Mail> poll();
+    /// Everything that was posted has been given to MPI for good.
+    bool sent();
+    /// Gives up on what was not sent: somebody died.
+    void abandon();
+
+  private:
+    const mpi::Comm* comm_;
+    std::list<mpi::Request> posted_;
+    std::list<Mail> to_self_;
+};
+
+inline constexpr int mail_tag = 1;
+/// Elements of stream n travel on this tag plus n.
+inline constexpr int data_tag = 2;
+
+}  // namespace fluvial::stream

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The producer's end of a link to one consumer: memory that elements are written into, and which
+/// leaves by itself. What differs between shared memory and messages is behind make_room().
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "fluvial/mpi/request.hpp"
+
+namespace fluvial::stream {
+
+/// One thread at a time, but for progress in the background. Nothing here blocks: who finds no room
+/// makes progress (Channel) and tries again.
+class Outlet {
+  public:
+    virtual ~Outlet() = default;
+    Outlet(const Outlet&) = delete;
+    Outlet& operator=(const Outlet&) = delete;
+
+    /// Contiguous room for `bytes` behind what was committed; nullptr when there is none now.
+    /// `bytes` is at most what the link was made for (LinkPlan::unit_bytes). Repeated without a
+    /// commit it gives the same place.
+    std::byte* try_reserve(std::size_t bytes) {
+        return static_cast<std::size_t>(end_ - cursor_) >= bytes ? cursor_ : make_room(bytes);
+    }
+    /// Bytes that try_reserve gives without further ado.
+    std::size_t room() const { return static_cast<std::size_t>(end_ - cursor_); }
+    /// The first `bytes` of the room are whole units from now on: the consumer may see them.
+    void commit(std::size_t bytes) {
+        cursor_ += bytes;
+        committed_ += bytes;
+        published_->store(committed_, std::memory_order_release);
+    }
+    /// Copies into reserved room by the way that is fastest to this consumer; commit() may follow
+    /// at once.
+    virtual void fill(std::byte* room, const void* from, std::size_t bytes) {
+        std::memcpy(room, from, bytes);
+    }
+
+    /// Elements from this size on go directly from the user's memory: try_direct instead of
+    /// try_reserve.
+    std::size_t direct_from() const { return direct_from_; }
+    /// Starts sending `unit` (one whole unit) from where it lies, behind everything committed
+    /// before; nothing when there are no credits now. `owner` may be empty: then the caller keeps
+    /// the memory unchanged until the Request is complete.
+    virtual std::optional<mpi::Request> try_direct(std::span<const std::byte> unit,
+                                                   std::shared_ptr<const void> owner);
+
+    /// Sends off what was committed, as far as that is possible now.
+    virtual void flush() {}
+    /// True when flush() has nothing left to do: all that was committed is on its way.
+    virtual bool flushed() const { return true; }
+    /// Completes sends, takes credits, sends what is older than the latency bound.
+    virtual void progress() {}
+    /// No more units will come; the consumer learns how many bytes there were. Only when flushed().
+    virtual void close() = 0;
+    /// Nothing of this link's memory is in use by MPI any more. After close().
+    virtual bool finished() { return true; }
+
+    /// Bytes committed so far.
+    std::uint64_t committed() const { return committed_; }
+
+  protected:
+    Outlet() = default;
+    /// As try_reserve, when the room at hand does not suffice: sets cursor_ and end_.
+    virtual std::byte* make_room(std::size_t bytes) = 0;
+
+    std::byte* cursor_ = nullptr;
+    std::byte* end_ = nullptr;
+    std::uint64_t committed_ = 0;
+    std::atomic<std::uint64_t>* published_ = &unread_;  ///< whoever looks for new bytes reads it
+    std::size_t direct_from_ = std::numeric_limits<std::size_t>::max();
+
+  private:
+    std::atomic<std::uint64_t> unread_{0};
+};
+
+inline std::optional<mpi::Request> Outlet::try_direct(std::span<const std::byte>,
+                                                      std::shared_ptr<const void>) {
+    return std::nullopt;
+}
+
+}  // namespace fluvial::stream
