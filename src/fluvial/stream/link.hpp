@@ -16,12 +16,12 @@ namespace fluvial::stream {
 /// Equal at both ends.
 struct LinkPlan {
     int stream = 0;              ///< number in the channel
+    bool varies = false;         ///< what travels are records (element.hpp), unit_bytes is 8
     std::size_t unit_bytes = 8;  ///< what is committed at a time is a multiple of this: an element,
-                                 ///< or a part of one where operations take parts; 8 when elements
-                                 ///< vary in size, then each is at most element_bytes_max
-    std::size_t element_bytes_max = 8;  ///< of one reservation
-    std::size_t buffer_bytes = 0;       ///< memory of the link at either end, at most
-    double latency_s = 1e-3;            ///< elements of an idle producer are under way after this
+                                 ///< or one of its items where operations take parts
+    std::size_t piece_bytes_max = 8;  ///< of one record, or one try_direct; else unit_bytes
+    std::size_t buffer_bytes = 0;     ///< memory of the link at either end, at most
+    double latency_s = 1e-3;          ///< elements of an idle producer are under way after this
 };
 
 /// Aggregated messages with credits (between hosts). `peer` is the consumer's rank in `comm`.

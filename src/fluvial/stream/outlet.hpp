@@ -25,8 +25,8 @@ class Outlet {
     Outlet& operator=(const Outlet&) = delete;
 
     /// Contiguous room for `bytes` behind what was committed; nullptr when there is none now.
-    /// `bytes` is at most what the link was made for (LinkPlan::unit_bytes). Repeated without a
-    /// commit it gives the same place.
+    /// `bytes` is one unit, or one record where they vary; room() may be more then. Repeated
+    /// without a commit it gives the same place.
     std::byte* try_reserve(std::size_t bytes) {
         return static_cast<std::size_t>(end_ - cursor_) >= bytes ? cursor_ : make_room(bytes);
     }
