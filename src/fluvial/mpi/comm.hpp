@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,13 @@ namespace fluvial::mpi {
 /// Tags that callers may use: 0 to tag_max. Higher ones belong to this folder.
 inline constexpr int tag_max = 16383;
 inline constexpr int tag_tree_merge = tag_max + 1;
+
+/// A message that has been matched: nobody else gets it. Its bytes are there when `message` is
+/// complete, and then come from take().
+struct Incoming {
+    int source = 0;
+    Request message;
+};
 
 /// Move-only; owns its communicator until close(). Default constructed (and moved from) it is
 /// serial: rank 0 of 1, usable without MPI_Init, and no method calls MPI. Every method throws
@@ -88,6 +96,9 @@ class Comm {
     std::vector<std::byte> recv(int source, int tag) const;
     /// The same, but TimedOut at the deadline.
     std::vector<std::byte> recv(int source, int tag, const Deadline& deadline) const;
+    /// The next message with `tag` that has begun to arrive, from any rank and of any length;
+    /// nothing when there is none. Local, does not block. One probe.
+    std::optional<Incoming> try_recv(int tag) const;
     /// As send, but local: returns at once with a Request that owns `bytes`.
     Request isend(std::vector<std::byte> bytes, int destination, int tag) const;
     /// As above, from memory that `owner` keeps alive and unchanged until the Request is complete:

@@ -101,6 +101,17 @@ std::vector<std::byte> Comm::recv(int source, int tag, const Deadline& deadline)
     return request.take();
 }
 
+std::optional<Incoming> Comm::try_recv(int tag) const {
+    const MPI_Comm comm = checked(*this, rank(), tag, "source");
+    MPI_Message message = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    int found = 0;
+    check(MPI_Improbe(MPI_ANY_SOURCE, tag, comm, &found, &message, &status), "look for a message");
+    if (found == 0) return std::nullopt;
+    const int source = status.MPI_SOURCE;
+    return Incoming{source, receive_matched(message, status, incoming(source, tag))};
+}
+
 Request Comm::isend(std::vector<std::byte> bytes, int destination, int tag) const {
     const MPI_Comm comm = checked(*this, destination, tag, "destination");
     return post_send(std::move(bytes), {}, nullptr, comm, destination, tag);

@@ -45,6 +45,35 @@ TEST_CASE("messages of any length arrive, in order for each tag") {
     }
 }
 
+TEST_CASE("try_recv gives what has arrived, from any rank, in order for each of them") {
+    Ring ring;
+    const int ranks = ring.comm.size();
+    CHECK_FALSE(ring.comm.try_recv(5).has_value());
+    ring.comm.barrier();
+    std::vector<Request> sent;
+    for (int to = 0; to < ranks; ++to) {
+        for (const std::size_t length : {std::size_t{0}, std::size_t{3} << 20, std::size_t{9}})
+            sent.push_back(ring.comm.isend(message(ring.comm.rank(), length), to, 5));
+        sent.push_back(ring.comm.isend(message(0, 1), to, 6));  // no business of tag 5
+    }
+    std::vector<std::vector<std::size_t>> lengths(static_cast<std::size_t>(ranks));
+    for (int left = 3 * ranks; left > 0; --left) {
+        std::optional<Incoming> came;
+        const auto arrived = [&] { return (came = ring.comm.try_recv(5)).has_value(); };
+        wait_for(arrived, Deadline(30), "receive");
+        came->message.wait(Deadline(30));
+        const auto bytes = came->message.take();
+        CHECK(bytes == message(came->source, bytes.size()));
+        lengths[static_cast<std::size_t>(came->source)].push_back(bytes.size());
+    }
+    for (const auto& of_rank : lengths)
+        CHECK(of_rank == std::vector<std::size_t>{0, std::size_t{3} << 20, 9});
+    CHECK_FALSE(ring.comm.try_recv(5).has_value());
+    for (int from = 0; from < ranks; ++from) CHECK(ring.comm.recv(from, 6) == message(0, 1));
+    for (Request& request : sent) request.wait(Deadline(30));
+    CHECK_THROWS_AS(Comm().try_recv(5), InvalidArgument);
+}
+
 TEST_CASE("send blocks until a receiver takes the message") {
     Ring ring;
     Request incoming = ring.comm.irecv(1 << 20, ring.previous, 3);

@@ -44,16 +44,18 @@ class Mailbox {
     /// Local, does not block, keeps the bytes until MPI has them. Throws SystemError when MPI
     /// fails.
     void post(int to, MailKind kind, int stream, std::span<const std::byte> bytes = {});
-    /// The next message that has arrived. Local, does not block. One probe when there is none.
+    /// The next message that has arrived. Local, does not block. One probe. A long message that is
+    /// still on its way holds up only what its sender posted after it.
     std::optional<Mail> poll();
-    /// Everything that was posted has been given to MPI for good.
+    /// Everything that was posted has been given to MPI for good. Local.
     bool sent();
-    /// Gives up on what was not sent: somebody died.
+    /// Gives up on what was not sent and on what is half received: somebody died. Local.
     void abandon();
 
   private:
     const mpi::Comm* comm_;
     std::list<mpi::Request> posted_;
+    std::list<mpi::Incoming> arriving_;  // in the order in which they were matched
     std::list<Mail> to_self_;
 };
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stream/mailbox.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "fluvial/base/bytes.hpp"
+
+namespace fluvial::stream {
+
+namespace {
+
+/// What a message begins with.
+struct Heading {
+    MailKind kind = MailKind::Failed;
+    std::uint8_t unused[3] = {};
+    std::int32_t stream = 0;
+};
+static_assert(sizeof(Heading) == 8);
+
+Mail open(int from, const Bytes& message) {
+    ByteReader reader(message);
+    const auto heading = reader.get<Heading>();
+    return {heading.kind, from, heading.stream, {message.begin() + sizeof heading, message.end()}};
+}
+
+}  // namespace
+
+void Mailbox::post(int to, MailKind kind, int stream, std::span<const std::byte> bytes) {
+    if (to == comm_->rank()) {
+        to_self_.push_back({kind, to, stream, {bytes.begin(), bytes.end()}});
+        return;
+    }
+    ByteWriter message;
+    message.put(Heading{kind, {}, stream});
+    message.append(bytes.data(), bytes.size());
+    posted_.push_back(comm_->isend(message.take(), to, mail_tag));
+    sent();
+}
+
+std::optional<Mail> Mailbox::poll() {
+    if (!to_self_.empty()) {
+        Mail mail = std::move(to_self_.front());
+        to_self_.pop_front();
+        return mail;
+    }
+    if (comm_->size() == 1) return std::nullopt;
+    if (auto incoming = comm_->try_recv(mail_tag)) arriving_.push_back(std::move(*incoming));
+    for (auto it = arriving_.begin(); it != arriving_.end(); ++it) {
+        const auto overtakes = [&](const mpi::Incoming& earlier) {
+            return earlier.source == it->source;
+        };
+        if (std::any_of(arriving_.begin(), it, overtakes) || !it->message.test()) continue;
+        Mail mail = open(it->source, it->message.take());
+        arriving_.erase(it);
+        return mail;
+    }
+    return std::nullopt;
+}
+
+bool Mailbox::sent() {
+    std::erase_if(posted_, [](mpi::Request& request) { return request.test(); });
+    return posted_.empty();
+}
+
+void Mailbox::abandon() {
+    for (mpi::Request& request : posted_) request.abandon();
+    for (mpi::Incoming& incoming : arriving_) incoming.message.abandon();
+    posted_.clear();
+    arriving_.clear();
+}
+
+}  // namespace fluvial::stream
