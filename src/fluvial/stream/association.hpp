@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Which consumer gets which element.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace fluvial::stream {
+
+/// What a rank of a channel does there.
+enum class Role : std::uint8_t { None = 0, Producer = 1, Consumer = 2, Both = 3 };
+inline bool produces(Role role) {
+    return (static_cast<int>(role) & 1) != 0;
+}
+inline bool consumes(Role role) {
+    return (static_cast<int>(role) & 2) != 0;
+}
+
+/// What everybody knows of a rank of a channel.
+struct Member {
+    Role role = Role::None;
+    int host = 0;              ///< ranks of one host share memory
+    std::int64_t process = 0;  ///< its id on that host
+    std::int64_t started = 0;  ///< when it began, in the host's clock ticks
+};
+
+/// The consumer (rank in the channel) of each producer; -1 for ranks that produce nothing.
+/// Balanced: no consumer gets more than the number of producers over that of consumers, rounded up;
+/// within that a producer is served on its own host, and by itself where it is both. Pure: the same
+/// on every rank.
+std::vector<int> nearest_consumers(const std::vector<Member>& members);
+
+/// Equal on all ranks but for the functions, which must agree in effect.
+struct Association {
+    enum class Kind : std::uint8_t { Nearest, RoundRobin, MostRoom, Choice };
+    /// The number of a consumer (0 to their number - 1; larger values are taken modulo that) from
+    /// the bytes of an element.
+    using Choose = std::function<std::uint64_t(std::span<const std::byte> element)>;
+
+    /// Each producer has one consumer, nearest_consumers(). The default, and the fastest.
+    static Association nearest() { return {}; }
+    /// A producer's elements go to all consumers in turn.
+    static Association round_robin() { return {Kind::RoundRobin, {}}; }
+    /// Each element goes to a consumer whose buffer has room, starting with the one that took the
+    /// last: uneven producers and slow consumers balance.
+    static Association most_room() { return {Kind::MostRoom, {}}; }
+    /// By a hash of `length` bytes of the element from `offset` on: elements with equal keys meet
+    /// on one consumer.
+    static Association by_key(std::size_t offset, std::size_t length);
+    /// By a function of the element.
+    static Association by(Choose choose) { return {Kind::Choice, std::move(choose)}; }
+
+    Kind kind = Kind::Nearest;
+    Choose choose;
+};
+
+}  // namespace fluvial::stream

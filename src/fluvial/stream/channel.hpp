@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A group of producers and consumers in one MPI job, which streams are attached to.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fluvial/mpi/comm.hpp"
+#include "fluvial/stream/association.hpp"
+
+namespace fluvial::stream {
+
+struct ChannelState;
+
+/// Equal on all ranks.
+struct ChannelOptions {
+    bool shared_memory = true;  ///< between ranks of one host; otherwise messages everywhere
+    double timeout_s = 1e9;     ///< a blocking call without any progress for this long is TimedOut
+    double dead_after_s = 1;    ///< a rank of this host that is dead is noticed by those that wait
+    std::string trace_file;     ///< Chrome/Perfetto trace, written by the first rank at close()
+};
+
+/// Move-only. Its communicators are its own: the application's messages never meet the channel's.
+///
+///     Channel channel(Comm::duplicate(MPI_COMM_WORLD), rank < 6 ? Role::Producer :
+///     Role::Consumer); Stream energies(channel, {.element = Element::of(DType::Float64)},
+///     operation); … channel.close();
+///
+/// When a rank fails (its operation throws, or it dies on a host that somebody who waits is on),
+/// every call on every rank throws that failure from then on: the class of the exception with
+/// "rank 2 of 4: …", or PeerLost. close() does not throw it, and waits for nobody then.
+class Channel {
+  public:
+    /// Collective over `comm`, which the channel takes over and closes. Throws InvalidArgument on
+    /// all ranks without a producer or without a consumer, or when the options differ. Three
+    /// splits and an allgather of 32 bytes.
+    Channel(mpi::Comm comm, Role role, const ChannelOptions& options = {});
+    Channel(Channel&&) noexcept;
+    Channel& operator=(Channel&&) noexcept;
+    /// Warns when close() was forgotten.
+    ~Channel();
+
+    /// Ranks that are neither producer nor consumer have no part in a channel: their streams do
+    /// nothing and end at once.
+    Role role() const;
+    /// Among those that are producers or consumers, in the order of `comm`; -1 for others.
+    int rank() const;
+    int size() const;
+    const std::vector<Member>& members() const;
+    std::vector<int> producers() const;
+    std::vector<int> consumers() const;
+
+    /// Processes what is there for this rank, in all streams: mail, elements, requests under way.
+    /// Local, does not block. Returns whether anything happened. Throws what operations throw.
+    bool progress();
+    /// Ends every stream (producers terminate, consumers process what is left and merge), then
+    /// frees everything. Collective over the ranks that take part, blocking. The user's own
+    /// exception in flight is no reason to call it: abandon() then.
+    void close();
+    /// Leaves without the others, who get a failure with this message, if there still is a way to
+    /// tell them. Local, does not block or throw.
+    void abandon(const std::string& message) noexcept;
+
+    const std::shared_ptr<ChannelState>& state() const { return state_; }
+
+  private:
+    std::shared_ptr<ChannelState> state_;
+};
+
+}  // namespace fluvial::stream

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A typed flow of elements from the producers of a channel to its consumers, with an operation.
+///
+///     Stream stream(channel, {.element = Element::of(DType::Float64)},
+///                   make_batches<double>([&](std::span<const double> x) { … }));
+///     if (produces(channel.role())) { stream.put(1.5); stream.terminate(); }
+///     if (consumes(channel.role())) stream.operate();
+///
+/// Every element is processed exactly once. Elements of one producer reach a consumer in the order
+/// in which they were sent (isend included); between producers there is no order. A stream that has
+/// ended cannot be started again. Source: "A Data Streaming Model in MPI",
+/// doi:10.1145/2831129.2831131, section 3.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "fluvial/stream/channel.hpp"
+#include "fluvial/stream/element.hpp"
+#include "fluvial/stream/operation.hpp"
+#include "fluvial/stream/outlet.hpp"
+
+namespace fluvial::stream {
+
+struct StreamState;
+
+/// Equal on all ranks but for the functions inside.
+struct StreamOptions {
+    std::string name = {};  ///< for errors, statistics and traces; "stream N" by default
+    Element element = {};
+    /// Memory for elements of this stream at each consumer, all its producers together, and for
+    /// each link at the producer; 0: half a MiB a link, at least four elements each, 64 MiB in all
+    /// where that does.
+    std::size_t buffer_bytes = 0;
+    Association association = {};
+    bool result_on_producers = false;  ///< result() is there too; terminate() does not wait for it
+    /// Elements of a producer that then does something else are under way after this time: at once
+    /// in shared memory; by messages if MPI was initialised with MPI_THREAD_MULTIPLE, otherwise at
+    /// its next call.
+    double latency_s = 1e-3;
+};
+
+/// An isend or iterminate under way. Local; test() makes progress in the channel.
+class Pending {
+  public:
+    Pending() = default;
+    /// True once the memory may be reused (isend), or everything has left (iterminate).
+    bool test();
+    void wait();
+
+  private:
+    friend class Stream;
+    struct State;
+    std::shared_ptr<StreamState> stream_;
+    std::shared_ptr<State> state_;
+};
+
+/// Move-only; one thread at a time for all streams of a channel. Blocking calls of a rank process
+/// what arrives for it in the meantime (in all streams of the channel, but for those whose
+/// operation is under way further up the stack), so that ranks which are producers and consumers do
+/// not deadlock. Calls throw InvalidArgument on ranks without the role, and after terminate().
+class Stream {
+  public:
+    /// Collective over the members of `channel`, blocking. `operation` is this rank's; without one
+    /// consumers take elements by next(). Throws InvalidArgument on all ranks when the options
+    /// differ or the buffer does not hold two elements of each producer. One window of shared
+    /// memory, one allgather.
+    Stream(Channel& channel, const StreamOptions& options,
+           std::unique_ptr<Operation> operation = nullptr);
+    Stream(Stream&&) noexcept;
+    Stream& operator=(Stream&&) noexcept;
+    ~Stream();
+
+    // Producers ----------------------------------------------------------------------------------
+
+    /// One element of a trivially copyable type of the element's size. Blocking while the buffer is
+    /// full (back-pressure).
+    template <class T>
+    void put(const T& value) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        if (fast_ != nullptr && sizeof(T) == fast_bytes_) {
+            if (std::byte* room = fast_->try_reserve(sizeof(T))) {
+                std::memcpy(room, &value, sizeof(T));
+                fast_->commit(sizeof(T));
+                return;
+            }
+        }
+        check_size(sizeof(T));
+        send(&value);
+    }
+    /// `count` elements that lie side by side. Blocking until the memory may be reused.
+    void send(const void* elements, Index count = 1);
+    /// One element of varying size.
+    void send_record(std::span<const std::byte> element);
+    /// The same without blocking. `owner` keeps the memory alive; without one the caller does until
+    /// the Pending is complete.
+    Pending isend(const void* elements, Index count = 1,
+                  std::shared_ptr<const void> owner = nullptr);
+    /// Room for one element (of `bytes` if they vary), to be written in place and then commit()ted.
+    /// Blocking while the buffer is full. Not with a Choice of the consumer by content.
+    std::span<std::byte> reserve(std::size_t bytes = 0);
+    /// Room for as many elements of fixed size as lie side by side, `wanted` at most, one at least.
+    std::span<std::byte> reserve_many(Index wanted);
+    /// The first `count` elements of the room that was reserved are complete; 0 gives it back.
+    void commit(Index count = 1);
+    /// Sends off what is still collected for messages. Blocking for credits.
+    void flush();
+    /// This producer sends no more. Blocking until its elements have left its memory. Idempotent.
+    void terminate();
+    Pending iterminate();
+
+    // Consumers ----------------------------------------------------------------------------------
+
+    /// Processes elements until all producers have terminated, then merges with the other consumers
+    /// (the terminal function). Blocking.
+    void operate();
+    /// Processes what is there, at most `bytes_max`; returns the number of bytes. Goes on to the
+    /// end of the stream when the time has come. Does not block.
+    std::size_t operate_some(std::size_t bytes_max = std::size_t{1} << 20);
+    /// The next elements, as they lie in the buffer, until the next call on this stream; nothing at
+    /// its end. Blocking. They count as processed by the next call. For streams without operation.
+    std::optional<Batch> next();
+    /// The same without blocking; empty `bytes` when there is nothing now.
+    std::optional<Batch> try_next();
+    /// All producers have terminated, everything was processed, and the global result is here.
+    bool ended() const;
+
+    // Both ---------------------------------------------------------------------------------------
+
+    /// The global result, as Operation::finish gave it. Blocking until the stream has ended. On
+    /// producers with result_on_producers only.
+    const std::vector<std::byte>& result();
+
+    const StreamOptions& options() const;
+    /// The number of this stream in its channel.
+    int number() const;
+
+    const std::shared_ptr<StreamState>& state() const { return state_; }
+
+  private:
+    void check_size(std::size_t bytes) const;
+    void choose_fast();
+
+    std::shared_ptr<StreamState> state_;
+    Outlet* fast_ = nullptr;  ///< the only outlet, while nothing must be done before writing to it
+    std::size_t fast_bytes_ = 0;
+};
+
+/// An operation that is called with spans of elements of type T.
+template <class T, class Work>
+std::unique_ptr<Operation> make_batches(Work work, bool takes_parts = std::is_arithmetic_v<T>) {
+    return make_callback(
+        [work = std::move(work)](const Batch& batch) mutable {
+            work(std::span(reinterpret_cast<const T*>(batch.data), batch.bytes / sizeof(T)));
+        },
+        takes_parts);
+}
+
+/// An operation that is called with each element.
+template <class T, class Work>
+std::unique_ptr<Operation> make_elements(Work work) {
+    return make_batches<T>(
+        [work = std::move(work)](std::span<const T> batch) mutable {
+            for (const T& element : batch) work(element);
+        },
+        false);
+}
+
+}  // namespace fluvial::stream
