@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "fluvial/describe/dtype.hpp"
 #include "fluvial/describe/region.hpp"

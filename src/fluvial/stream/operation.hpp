@@ -5,9 +5,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fluvial/compute/reduction.hpp"
@@ -24,9 +27,19 @@ struct Batch {
                               ///< parts (Operation::takes_parts) it may lie inside an element
 };
 
-/// Calls visit(bytes of an element) for each element of variable size in `batch`.
+/// Calls visit(bytes of an element) for each element of variable size in `batch`, where they lie.
 template <class Visit>
-void for_each_record(const Batch& batch, Visit&& visit);
+void for_each_record(const Batch& batch, Visit&& visit) {
+    for (std::size_t at = 0; at + sizeof(std::uint64_t) <= batch.bytes;) {
+        std::uint64_t length = 0;
+        std::memcpy(&length, batch.data + at, sizeof length);
+        if (length == skip_record) {
+            return;
+        }
+        visit(std::span(batch.data + at + sizeof length, static_cast<std::size_t>(length)));
+        at += record_bytes(static_cast<std::size_t>(length));
+    }
+}
 
 /// One thread at a time. Every rank of a channel makes its own; those of producers are asked for
 /// takes_parts() alone.
@@ -68,6 +81,8 @@ struct NamedOperator {
 };
 std::unique_ptr<Operation> make_reduction(std::vector<NamedOperator> operators,
                                           const Element& element, int ranks);
+std::vector<std::byte> encode_results(const std::map<std::string, compute::Result>& results);
+/// No results for no bytes.
 std::map<std::string, compute::Result> decode_results(std::span<const std::byte> bytes);
 
 /// Calls `work` with every batch; the result is empty.

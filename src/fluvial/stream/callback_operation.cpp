@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/stream/operation.hpp"
+
+namespace fluvial::stream {
+namespace {
+
+class Callback final : public Operation {
+  public:
+    Callback(std::function<void(const Batch&)> work, bool takes_parts)
+        : work_(std::move(work)), takes_parts_(takes_parts) {}
+    void absorb(const Batch& batch) override { work_(batch); }
+    bool takes_parts() const override { return takes_parts_; }
+
+  private:
+    std::function<void(const Batch&)> work_;
+    bool takes_parts_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operation> make_callback(std::function<void(const Batch&)> work, bool takes_parts) {
+    if (!work) {
+        throw InvalidArgument(
+            Problem{"a stream's callback is missing", "an empty function", "a function", ""});
+    }
+    return std::make_unique<Callback>(std::move(work), takes_parts);
+}
+
+}  // namespace fluvial::stream
