@@ -34,6 +34,10 @@ Feeder::Feeder(const Piece& piece, std::span<RunPartial* const> partials)
         summary_alone_ = summary_alone_ && partial->takes_summary_alone();
     }
     summary_alone_ = summary_alone_ && needs_.inputs == 1 && !needs_.positions;
+    as_stored_ = needs_.inputs == 1 && swapped_[0] && !convert_ && !skipna_ && !masked_ &&
+                 !weighted_ && std::all_of(partials.begin(), partials.end(), [](const auto* p) {
+                     return p->takes_swapped();
+                 });
     run_.dtype = needs_.dtype;
 }
 
@@ -155,9 +159,10 @@ bool Feeder::rows_have_nan(Index rows) const {
 }
 
 void Feeder::chunk(const Line& line, const Loop& loop, Index begin, Index count) {
+    run_.swapped = as_stored_ && loop.cell == 0 && !needs_gather(line, loop);
     for (int i = 0; i < needs_.inputs; ++i) {
         const std::byte* const data = line.inputs[i] + begin * loop.input[i];
-        run_.values[i] = fetch(i, data, loop.input[i], count);
+        run_.values[i] = run_.swapped ? data : fetch(i, data, loop.input[i], count);
     }
     run_.count = count;
     run_.cell = line.cell + begin * loop.cell;
@@ -171,6 +176,7 @@ void Feeder::chunk(const Line& line, const Loop& loop, Index begin, Index count)
     const std::byte* const mask = masked_ ? line.mask + begin * loop.mask : nullptr;
     if (!(masked_ || skipna_) || !excludes_any(mask, loop.mask)) {
         feed();
+        run_.swapped = false;
     } else if (count <= gathered_max) {
         feed_selected(mask, loop.mask);
     } else {  // in parts that stay in the first-level cache
@@ -297,8 +303,8 @@ void Feeder::feed() {
     }
     run_.summary = nullptr;
     if (parts_ != 0 && run_.cell_step == 0 && run_.included == nullptr) {
-        kernels().summary[false][static_cast<int>(run_.dtype)](run_.values, 1, run_.count, parts_,
-                                                               summary_);
+        kernels().summary[run_.swapped][static_cast<int>(run_.dtype)](run_.values, 1, run_.count,
+                                                                      parts_, summary_);
         run_.summary = &summary_;
     }
     for (RunPartial* partial : partials_) {

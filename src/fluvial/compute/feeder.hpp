@@ -66,6 +66,7 @@ class Feeder {
     bool skipna_ = false, convert_ = false;
     bool summary_alone_ = true;  ///< no partial looks at values where there is a summary
     bool swapped_[run_inputs_max] = {};
+    bool as_stored_ = false;  ///< values that are swapped may stay so in runs of one cell
     Index item_ = 0;
     unsigned parts_ = 0;
     Gather gather_[run_inputs_max] = {};

@@ -79,56 +79,84 @@ TEST_CASE_TEMPLATE("large swapped arrays give the same bits as native ones", T, 
     }
 }
 
+namespace {
+
+/// The same elements behind each other in the other byte order, at an address that is 4 beyond a
+/// multiple of 8, or odd.
+ArrayView turned(const ArrayView& view, std::vector<std::byte>& buffer, std::size_t offset) {
+    const std::size_t item = size_of(view.dtype);
+    buffer.resize(static_cast<std::size_t>(view.size()) * item + 8);
+    std::byte* const data = buffer.data() + offset;
+    copy(view, {data, view.dtype, view.extent, contiguous_strides(view.extent, item)});
+    for (std::byte* at = data; at < data + static_cast<std::size_t>(view.size()) * item;
+         at += item) {
+        std::reverse(at, at + item);
+    }
+    ArrayView out(data, view.dtype, view.extent);
+    out.swapped = true;
+    return out;
+}
+
+}  // namespace
+
 TEST_CASE_TEMPLATE("a histogram counts what a search of its edges counts", T, float, double,
                    std::int16_t) {
-    const Coordinates shape = {3, 40, 70};
     std::mt19937 random(5);
     std::vector<double> edges;
     for (int i = 0; i <= 50; ++i) {
         edges.push_back(-100 + 4 * i);
     }
-    std::vector<T> x(static_cast<std::size_t>(volume_of(shape)));
-    for (T& value : x) {  // many on the edges
-        value = static_cast<T>(static_cast<int>(random() % 260) - 130);
-        if (std::is_floating_point_v<T> && random() % 2 == 0) {
-            value += static_cast<T>(0.37);
-        }
-    }
-    if constexpr (std::is_floating_point_v<T>) {
-        x[5000] = std::numeric_limits<T>::quiet_NaN();
-    }
-    // Rows of 60 with gaps of 10; kept: none, the first axis, the last.
-    const ArrayView all(x.data(), dtype_of<T>(), shape);
-    const ArrayView view = subview(all, {{0, 0, 3}, {3, 40, 60}});
-    for (const std::vector<int>& over : std::vector<std::vector<int>>{{0, 1, 2}, {1, 2}, {0, 1}}) {
-        const Domain domain = make_domain(whole(view.extent), over, {view.dtype});
-        const Index cells = volume_of(domain.kept_shape());
-        std::vector<Index> expected(static_cast<std::size_t>(cells * 50));
-        Index outside = 0, nan = 0;
-        for (Index i = 0; i < view.size(); ++i) {
-            const Coordinates at = coordinates_of(i, view.extent);
-            const double value = static_cast<double>(
-                x[static_cast<std::size_t>(linear_index({at[0], at[1], at[2] + 3}, shape))]);
-            const Index cell = cells == 1 ? 0 : cells == 3 ? at[0] : at[2];
-            const auto bin =
-                std::upper_bound(edges.begin(), edges.end() - 1, value) - edges.begin();
-            if (value != value) {
-                ++nan;
-            } else if (value < -100 || value > 100) {
-                ++outside;
-            } else {
-                ++expected[static_cast<std::size_t>(cell * 50 + bin - 1)];
+    for (const Index columns : {70, 700}) {  // rows that are joined, and that are runs
+        const Coordinates shape = {3, 40, columns};
+        std::vector<T> x(static_cast<std::size_t>(volume_of(shape)));
+        for (T& value : x) {  // many on the edges
+            value = static_cast<T>(static_cast<int>(random() % 260) - 130);
+            if (std::is_floating_point_v<T> && random() % 2 == 0) {
+                value += static_cast<T>(0.37);
             }
         }
-        Reduction reduction({{"h", make_operator("histogram", {{"edges", edges}}), {}}}, domain);
-        reduction.absorb({{&view, 1}, whole(view.extent)});
-        const Result found = reduction.finish().at("h");
-        const auto sum = [&](const char* name) {
-            const Array& array = found.at(name);
-            return std::accumulate(array.as<Index>(), array.as<Index>() + cells, Index{0});
-        };
-        CHECK(sum("nan") == nan);
-        CHECK(sum("underflow") + sum("overflow") == outside);
-        CHECK(std::equal(expected.begin(), expected.end(), found.at("value").as<Index>()));
+        if constexpr (std::is_floating_point_v<T>) {
+            x[5000] = std::numeric_limits<T>::quiet_NaN();
+        }
+        // Rows with gaps of 10; kept: none, the first axis, the last.
+        const ArrayView all(x.data(), dtype_of<T>(), shape);
+        const ArrayView view = subview(all, {{0, 0, 3}, {3, 40, columns - 10}});
+        for (const std::vector<int>& over :
+             std::vector<std::vector<int>>{{0, 1, 2}, {1, 2}, {0, 1}}) {
+            const Domain domain = make_domain(whole(view.extent), over, {view.dtype});
+            const Index cells = volume_of(domain.kept_shape());
+            std::vector<Index> expected(static_cast<std::size_t>(cells * 50));
+            Index outside = 0, nan = 0;
+            for (Index i = 0; i < view.size(); ++i) {
+                const Coordinates at = coordinates_of(i, view.extent);
+                const double value = static_cast<double>(
+                    x[static_cast<std::size_t>(linear_index({at[0], at[1], at[2] + 3}, shape))]);
+                const Index cell = cells == 1 ? 0 : cells == 3 ? at[0] : at[2];
+                const auto bin =
+                    std::upper_bound(edges.begin(), edges.end() - 1, value) - edges.begin();
+                if (value != value) {
+                    ++nan;
+                } else if (value < -100 || value > 100) {
+                    ++outside;
+                } else {
+                    ++expected[static_cast<std::size_t>(cell * 50 + bin - 1)];
+                }
+            }
+            std::vector<std::byte> buffers[2];
+            for (const ArrayView& piece :
+                 {view, turned(view, buffers[0], 4), turned(view, buffers[1], 1)}) {
+                Reduction reduction({{"h", make_operator("histogram", {{"edges", edges}}), {}}},
+                                    domain);
+                reduction.absorb({{&piece, 1}, whole(view.extent)});
+                const Result found = reduction.finish().at("h");
+                const auto sum = [&](const char* name) {
+                    const Array& array = found.at(name);
+                    return std::accumulate(array.as<Index>(), array.as<Index>() + cells, Index{0});
+                };
+                CHECK(sum("nan") == nan);
+                CHECK(sum("underflow") + sum("overflow") == outside);
+                CHECK(std::equal(expected.begin(), expected.end(), found.at("value").as<Index>()));
+            }
+        }
     }
 }

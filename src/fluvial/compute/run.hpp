@@ -38,6 +38,8 @@ struct Run {
     Index cell = 0, cell_step = 0;  ///< element i belongs to kept position cell + i * cell_step
     Index position = 0, position_step = 0;  ///< row-major position in the selection, when asked for
     const Columns* columns = nullptr;       ///< instead of values, to partials that take_columns()
+    bool swapped =
+        false;  ///< the bytes of the only input's values, to partials that take_swapped()
     const Summary* summary =
         nullptr;  ///< of the first input; null unless asked for, cell_step == 0, all included
 
@@ -76,6 +78,9 @@ class RunPartial : public Partial {
     virtual bool takes_columns() const { return false; }
     /// Whether absorb_run looks at no value of a run that has a summary and no weights.
     virtual bool takes_summary_alone() const { return false; }
+    /// Whether absorb_run takes runs of one cell whose values are swapped, unless they have
+    /// weights.
+    virtual bool takes_swapped() const { return false; }
     const RunNeeds& needs() const { return needs_; }
     const Domain& domain() const { return domain_; }
     const std::string& name() const { return name_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <tuple>
@@ -11,6 +12,52 @@
 
 using namespace fluvial;
 using namespace fluvial::compute;
+
+namespace {
+
+/// How often each bin, from -1 to count + 1, occurs.
+std::vector<std::uint32_t> counted(const std::vector<std::int32_t>& bins, std::size_t begin,
+                                   std::int32_t count) {
+    std::vector<std::uint32_t> out(static_cast<std::size_t>(count) + 3);
+    for (std::size_t i = begin; i < bins.size(); ++i) {
+        ++out[static_cast<std::size_t>(bins[i] + 1)];
+    }
+    return out;
+}
+
+/// The same by count_bins: x from `begin` on, in either byte order, at any address.
+template <class T>
+std::vector<std::uint32_t> counted(const Kernels& k, const std::vector<T>& x, std::size_t begin,
+                                   bool swapped, std::size_t offset, const BinSearch& search,
+                                   std::int32_t tables) {
+    std::vector<std::byte> bytes((x.size() + 1) * sizeof(T));
+    std::byte* const data = bytes.data() + offset;
+    std::memcpy(data, x.data(), x.size() * sizeof(T));
+    for (std::size_t i = 0; swapped && i < x.size(); ++i) {
+        std::reverse(data + i * sizeof(T), data + (i + 1) * sizeof(T));
+    }
+    const auto width = static_cast<std::size_t>(search.count) + 5;
+    std::vector<std::uint32_t> counts(static_cast<std::size_t>(tables) * width);
+    const auto* const values = reinterpret_cast<const T*>(data) + begin;
+    const auto n = static_cast<Index>(x.size() - begin);
+    const BinTables to{counts.data(), tables, static_cast<std::int32_t>(width)};
+    if constexpr (std::is_same_v<T, float>) {
+        k.count_bins_float[swapped](values, n, search, to);
+    } else {
+        k.count_bins_double[swapped](values, n, search, to);
+    }
+    std::vector<std::uint32_t> out(width - 2);
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        if (i % width < out.size()) {
+            out[i % width] += counts[i];
+        } else {
+            CHECK(counts[i] == 0);
+        }
+    }
+    return out;
+}
+
+}  // namespace
 
 TEST_CASE("bins follow NumPy's convention at and next to every edge") {
     std::vector<double> even, uneven = {-3, -1, 0, 0.1, 7};
@@ -34,6 +81,7 @@ TEST_CASE("bins follow NumPy's convention at and next to every edge") {
             std::vector<std::int32_t> bin(x.size());
             k->histogram_bins_double(x.data(), static_cast<Index>(x.size()), search, bin.data());
             CHECK(bin == expected);
+            CHECK(counted(*k, x, 0, false, 0, search, 16) == counted(expected, 0, count));
         }
     }
 }
@@ -65,6 +113,7 @@ TEST_CASE_TEMPLATE("bins of evenly spaced edges are those of a search of the edg
             x.insert(x.end(), {near, std::nextafter(near, static_cast<T>(-infinity)),
                                std::nextafter(near, static_cast<T>(infinity))});
         }
+        x.resize(x.size() + 150, std::numeric_limits<T>::quiet_NaN());
         std::uniform_real_distribution<double> inside(first - (last - first) / count,
                                                       last + (last - first) / count);
         while (x.size() < 5000) {
@@ -90,6 +139,14 @@ TEST_CASE_TEMPLATE("bins of evenly spaced edges are those of a search of the edg
                 k->histogram_bins_double(x.data(), n, search, bin.data());
             }
             CHECK(bin == expected);
+            for (const std::size_t left : {0, 7, 90, 5000}) {  // no, some and many groups
+                const std::size_t begin = x.size() - left;
+                const auto counts = counted(expected, begin, count);
+                for (const bool swapped : {false, true}) {
+                    CHECK(counted(*k, x, begin, swapped, 0, search, 16) == counts);
+                    CHECK(counted(*k, x, begin, swapped, 3, search, 8) == counts);
+                }
+            }
         }
     }
 }

@@ -27,6 +27,14 @@ struct BinSearch {
     double slack = 0;  ///< bins that an edge may be away from even spacing
 };
 
+/// Where elements are counted by their bins: element i adds one to entry bin + 1 of table i %
+/// count, so that neighbours in one bin do not wait for each other.
+struct BinTables {
+    std::uint32_t* counts = nullptr;  ///< `count` tables of `width` entries, one after the other
+    std::int32_t count = 0;           ///< a power of two up to 16
+    std::int32_t width = 0;           ///< the search's bins + 3 at least
+};
+
 /// Which stored values mean "no value". All pointers are to values of the kernel's own type in
 /// native order.
 struct MissingTest {
@@ -85,6 +93,11 @@ struct Kernels {
                                  std::int32_t* bin);
     void (*histogram_bins_double)(const double* x, Index n, const BinSearch& search,
                                   std::int32_t* bin);
+    /// Counts x by the same bins. No counter overflows in fewer than 2^32 elements.
+    void (*count_bins_float[2])(const float* x, Index n, const BinSearch& search,
+                                const BinTables& tables);
+    void (*count_bins_double[2])(const double* x, Index n, const BinSearch& search,
+                                 const BinTables& tables);
     void (*widen_half)(const std::uint16_t* x, Index n, float* out);
     /// By real dtype (float16 excepted): to float64. x may lie at any address.
     void (*widen[2][dtype_count])(const void* x, Index n, double* out);

@@ -114,19 +114,17 @@ class HistogramPartial final : public StatePartial<HistogramPartial> {
 
     void absorb_run(const Run& run) override {
         rows_.note_weights(run);
-        const bool few = run.cell_step == 0 && run.weights == nullptr && edges_->bins() <= few_bins;
-        if (few) {
-            few_.assign(lanes * at(edges_->bins() + 3), 0);
+        if (few_bins() && run.cell_step == 0 && run.weights == nullptr) {
+            count_few(run);
+            return;
         }
         for (Index begin = 0; begin < run.count; begin += block_max) {
             const Index end = std::min(begin + block_max, run.count);
             find_bins(run, begin, end);
-            few ? count_few(end - begin) : count(run, begin, end);
-        }
-        if (few) {
-            add_few(rows_.row(run.cell));
+            count(run, begin, end);
         }
     }
+    bool takes_swapped() const override { return few_bins(); }
     void merge(const Partial& other) override { rows_.merge(same(other).rows_); }
     template <class Visit>
     void fields(Visit&& visit) {
@@ -142,9 +140,11 @@ class HistogramPartial final : public StatePartial<HistogramPartial> {
     }
 
   private:
-    static constexpr Index few_bins = 2048;
-    static constexpr Index block_max = 2048;  ///< their bins stay in the first-level cache
-    static constexpr std::size_t lanes = 8;
+    static constexpr Index few_bins_max = 2048;
+    static constexpr Index block_max = 2048;    ///< their bins stay in the first-level cache
+    static constexpr Index entries_max = 8192;  ///< of 16 tables: 32 KiB
+
+    bool few_bins() const { return edges_->bins() <= few_bins_max; }
 
     /// Of elements [begin, end) of the run, to bin_.
     void find_bins(const Run& run, Index begin, Index end) {
@@ -168,30 +168,27 @@ class HistogramPartial final : public StatePartial<HistogramPartial> {
         }
     }
 
-    /// Several counters a bin in turn: equal neighbours do not wait for each other's increment.
-    void count_few(Index n) {
-        const std::size_t width = at(edges_->bins() + 3);
-        std::uint32_t* const counters = few_.data() + 1;
-        const std::int32_t* const bin = bin_.data();
-        Index i = 0;
-        for (; i + static_cast<Index>(lanes) <= n; i += lanes) {
-            for (std::size_t lane = 0; lane < lanes; ++lane) {
-                ++counters[static_cast<Index>(lane * width) + bin[at(i) + lane]];
+    /// Into tables that are added to the row of the run's cell at its end.
+    void count_few(const Run& run) {
+        const Index width = edges_->bins() + 3;
+        const Index tables = 16 * width <= entries_max ? 16 : 8;
+        few_.assign(at(tables * width), 0);
+        const BinTables to{few_.data(), static_cast<std::int32_t>(tables),
+                           static_cast<std::int32_t>(width)};
+        const BinSearch search = edges_->search();
+        if (run.dtype == DType::Float32) {
+            kernels().count_bins_float[run.swapped](run.as<float>(), run.count, search, to);
+        } else {
+            kernels().count_bins_double[run.swapped](run.as<double>(), run.count, search, to);
+        }
+        for (Index table = 1; table < tables; ++table) {
+            for (Index k = 0; k < width; ++k) {
+                few_[at(k)] += few_[at(table * width + k)];
             }
         }
-        for (; i < n; ++i) {
-            ++counters[bin[i]];
-        }
-    }
-
-    void add_few(double* row) const {
-        const std::size_t width = at(edges_->bins() + 3);
-        for (std::size_t k = 0; k < width; ++k) {
-            std::uint32_t sum = 0;
-            for (std::size_t lane = 0; lane < lanes; ++lane) {
-                sum += few_[lane * width + k];
-            }
-            row[k] += sum;
+        double* const row = rows_.row(run.cell);
+        for (Index k = 0; k < width; ++k) {
+            row[k] += few_[at(k)];
         }
     }
 
