@@ -117,17 +117,19 @@ MPI_Comm Comm::handle() const {
     return state_->handle;
 }
 
-// MPI does not match MPI_Barrier on one rank with MPI_Ibarrier on another: both barriers post the
+Request Comm::ibarrier() const {
+    if (serial()) return {};
+    return Request::post(Request::Role::Other, text("pass a barrier of ", size(), " ranks"), {},
+                         nullptr, [comm = handle()](std::span<std::byte>, MPI_Request* request) {
+                             return MPI_Ibarrier(comm, request);
+                         });
+}
+
+// MPI does not match MPI_Barrier on one rank with MPI_Ibarrier on another: all barriers post the
 // latter.
 Request& Comm::begin_barrier() const {
     Request& pending = state_->pending_barrier;
-    if (!pending.in_flight()) {
-        pending =
-            Request::post(Request::Role::Other, text("pass a barrier of ", size(), " ranks"), {},
-                          nullptr, [comm = handle()](std::span<std::byte>, MPI_Request* request) {
-                              return MPI_Ibarrier(comm, request);
-                          });
-    }
+    if (!pending.in_flight()) pending = ibarrier();
     return pending;
 }
 
@@ -175,6 +177,12 @@ void Comm::close() {
     }
     MPI_Comm comm = std::exchange(state_->handle, MPI_COMM_NULL);
     if (!finalized()) check(MPI_Comm_free(&comm), "free a communicator");
+}
+
+void Comm::abandon() noexcept {
+    if (serial()) return;
+    state_->pending_barrier.abandon();
+    state_->handle = MPI_COMM_NULL;
 }
 
 }  // namespace fluvial::mpi

@@ -61,6 +61,9 @@ class Comm {
     /// only late still meets it.
     void barrier(const Deadline& deadline) const;
 
+    /// A barrier to be tested. Local; complete at once when serial.
+    Request ibarrier() const;
+
     /// The root's `bytes`, of any length (past 2 GiB too), on every rank; other ranks' `bytes` are
     /// ignored. Collective, blocking. Two broadcasts: 8 bytes, then the payload. A rank without
     /// memory for it is a SystemError on all.
@@ -116,6 +119,9 @@ class Comm {
     /// MPI_Finalize, because freeing it could wait for the lost peer. The destructor frees nothing
     /// and warns on stderr when this was forgotten.
     void close();
+    /// Leaves the communicator to MPI_Finalize without a word: a rank died, and freeing might wait
+    /// for it. Local.
+    void abandon() noexcept;
 
   private:
     struct State;

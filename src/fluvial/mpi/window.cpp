@@ -173,6 +173,12 @@ void Window::close() {
     state_->owner.reset();
 }
 
+void Window::abandon() noexcept {
+    if (!state_) return;
+    state_->open = false;
+    static_cast<void>(state_.release());  // others may still read and write there
+}
+
 Window::Lock::~Lock() {
     if (state_ == nullptr || state_->handle == MPI_WIN_NULL || finalized()) return;
     const int error = rank_ == all_ranks ? MPI_Win_unlock_all(state_->handle)

@@ -50,6 +50,9 @@ class Window {
     /// MPI_Finalize. The destructor frees nothing, keeps the memory and warns on stderr when this
     /// was forgotten.
     void close();
+    /// Leaves the window and its memory to MPI_Finalize without a word: a rank died, and freeing
+    /// would wait for it. Local.
+    void abandon() noexcept;
 
   private:
     struct State;

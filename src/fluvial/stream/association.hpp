@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
+
+#include "fluvial/stream/process.hpp"
 
 namespace fluvial::stream {
 
@@ -22,9 +25,8 @@ inline bool consumes(Role role) {
 /// What everybody knows of a rank of a channel.
 struct Member {
     Role role = Role::None;
-    int host = 0;              ///< ranks of one host share memory
-    std::int64_t process = 0;  ///< its id on that host
-    std::int64_t started = 0;  ///< when it began, in the host's clock ticks
+    int host = 0;     ///< ranks of one host share memory
+    Process process;  ///< on that host
 };
 
 /// The consumer (rank in the channel) of each producer; -1 for ranks that produce nothing.

@@ -29,7 +29,7 @@ struct ChannelOptions {
 ///
 /// When a rank fails (its operation throws, or it dies on a host that somebody who waits is on),
 /// every call on every rank throws that failure from then on: the class of the exception with
-/// "rank 2 of 4: …", or PeerLost. close() does not throw it, and waits for nobody then.
+/// "rank 2 of 4: …", or PeerLost. close() then waits for nobody, and throws only what is news.
 class Channel {
   public:
     /// Collective over `comm`, which the channel takes over and closes. Throws InvalidArgument on

@@ -26,7 +26,7 @@ struct RingControl {
     alignas(64) std::atomic<std::uint64_t> committed{0};
     std::atomic<std::uint64_t> lap_start{0};  ///< committed when the newest lap began; stored
                                               ///< before anything of that lap is committed
-    std::atomic<std::uint64_t> end{open};  ///< committed in all, once the producer has closed
+    std::atomic<std::uint64_t> end{open};     ///< committed in all, once the producer has closed
     std::byte gap[128 - 3 * 8];
     std::atomic<std::uint64_t> released{0};
     std::uint64_t capacity;

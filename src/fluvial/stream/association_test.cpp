@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stream/association.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/base/error.hpp"
+
+using namespace fluvial;
+using namespace fluvial::stream;
+
+namespace {
+
+Member member(Role role, int host) {
+    return {role, host, {}};
+}
+
+}  // namespace
+
+TEST_CASE("producers are served on their own host, and by themselves where they can") {
+    const std::vector<Member> members{member(Role::Producer, 0), member(Role::Producer, 5),
+                                      member(Role::Both, 5),     member(Role::Consumer, 0),
+                                      member(Role::None, 0),     member(Role::Producer, 0)};
+    CHECK(nearest_consumers(members) == std::vector<int>{3, 2, 2, -1, -1, 3});
+}
+
+TEST_CASE("a host with too many producers gives the rest away") {
+    std::vector<Member> members(4, member(Role::Producer, 0));
+    members.push_back(member(Role::Consumer, 0));
+    members.push_back(member(Role::Consumer, 6));
+    CHECK(nearest_consumers(members) == std::vector<int>{4, 4, 5, 5, -1, -1});
+}
+
+TEST_CASE("random channels are balanced") {
+    std::mt19937 random(7);
+    for (int trial = 0; trial < 500; ++trial) {
+        CAPTURE(trial);
+        std::vector<Member> members;
+        const int size = 1 + static_cast<int>(random() % 40);
+        for (int rank = 0; rank < size; ++rank) {
+            members.push_back(
+                member(static_cast<Role>(random() % 4), static_cast<int>(random() % 3)));
+        }
+        members.push_back(member(Role::Consumer, 0));
+        const std::vector<int> consumer = nearest_consumers(members);
+        std::vector<int> loads(members.size(), 0);
+        int producers = 0;
+        int consumers = 0;
+        for (std::size_t rank = 0; rank < members.size(); ++rank) {
+            consumers += consumes(members[rank].role) ? 1 : 0;
+            CHECK((consumer[rank] >= 0) == produces(members[rank].role));
+            if (consumer[rank] < 0) continue;
+            ++producers;
+            ++loads[static_cast<std::size_t>(consumer[rank])];
+            CHECK(consumes(members[static_cast<std::size_t>(consumer[rank])].role));
+        }
+        CHECK(*std::max_element(loads.begin(), loads.end()) <=
+              (producers + consumers - 1) / consumers);
+    }
+}
+
+TEST_CASE("keys spread, and equal keys stay together") {
+    const Association association = Association::by_key(8, 8);
+    std::vector<int> hits(7, 0);
+    for (std::uint64_t key = 0; key < 7000; ++key) {
+        std::uint64_t element[3] = {key * 13, key, ~key};
+        const std::uint64_t chosen = association.choose(std::as_bytes(std::span(element)));
+        element[0] = element[2] = 5;
+        CHECK(association.choose(std::as_bytes(std::span(element))) == chosen);
+        ++hits[static_cast<std::size_t>(chosen % 7)];
+    }
+    for (const int n : hits) {
+        CHECK(n > 800);
+        CHECK(n < 1200);
+    }
+    const std::byte small[12] = {};
+    CHECK_THROWS_WITH_AS(association.choose(small),
+                         doctest::Contains("8 bytes from byte 8; allowed: inside its 12 bytes"),
+                         InvalidArgument);
+}

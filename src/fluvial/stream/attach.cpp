@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How a stream comes into being: options agreed on, rings laid, links made.
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "fluvial/base/bytes.hpp"
+#include "fluvial/mpi/agree.hpp"
+#include "fluvial/stream/stream_state.hpp"
+
+namespace fluvial::stream {
+
+namespace {
+
+constexpr std::size_t link_bytes_default = std::size_t{512} << 10;
+constexpr std::size_t buffer_bytes_default = std::size_t{64} << 20;
+constexpr std::size_t line = 64;
+
+/// What must be equal on all ranks, as text, so that errors can show it.
+std::string agreed_text(const StreamOptions& options) {
+    static constexpr const char* kinds[] = {"nearest", "round robin", "most room", "choice"};
+    const Element& element = options.element;
+    return text(element.varies ? "elements of up to " : "elements of ", element.bytes, " bytes (",
+                name_of(element.dtype), ' ', element.shape, "), buffer_bytes ",
+                options.buffer_bytes, ", association ",
+                kinds[static_cast<int>(options.association.kind)], ", result_on_producers ",
+                options.result_on_producers, ", latency_s ", options.latency_s);
+}
+
+struct Attached {
+    std::string options;
+    bool takes_parts = false;
+};
+
+/// Every rank's description; throws on all when one differs from the first rank's.
+std::vector<Attached> exchange(const StreamState& stream, const Operation* operation) {
+    const mpi::Comm& comm = stream.channel->comm;
+    ByteWriter out;
+    out.put_string(agreed_text(stream.options));
+    out.put(operation != nullptr && operation->takes_parts());
+    std::vector<Attached> all;
+    for (const auto& bytes : comm.allgather(out.view())) {
+        ByteReader in(bytes);
+        std::string options = in.get_string();
+        all.push_back({std::move(options), in.get<bool>()});
+    }
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+        if (all[rank].options == all.front().options) continue;
+        throw InvalidArgument(Problem{text("the ranks attach different streams"),
+                                      text(all[rank].options, " on rank ", rank),
+                                      text(all.front().options, " as on rank 0"),
+                                      "Attach streams in the same order with equal options"});
+    }
+    return all;
+}
+
+bool is_linked(const StreamState& stream, int producer, int consumer) {
+    const ChannelState& channel = *stream.channel;
+    return stream.options.association.kind != Association::Kind::Nearest ||
+           channel.consumer_of[static_cast<std::size_t>(producer)] == consumer;
+}
+
+std::vector<int> producers_of(const StreamState& stream, int consumer) {
+    std::vector<int> found;
+    for (const int producer : stream.channel->producers) {
+        if (is_linked(stream, producer, consumer)) found.push_back(producer);
+    }
+    return found;
+}
+
+bool by_ring(const ChannelState& channel, int producer, int consumer) {
+    return channel.options.shared_memory &&
+           channel.members[static_cast<std::size_t>(producer)].host ==
+               channel.members[static_cast<std::size_t>(consumer)].host;
+}
+
+/// The same on all ranks. Throws InvalidArgument when the buffer is too small.
+LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
+    const Element& element = stream.options.element;
+    LinkPlan plan;
+    plan.stream = stream.number;
+    plan.latency_s = stream.options.latency_s;
+    plan.varies = element.varies;
+    const bool in_parts = takes_parts && !element.varies && element.bytes > part_bytes_max;
+    plan.unit_bytes = element.varies ? 8 : in_parts ? element.item_bytes() : element.bytes;
+    plan.piece_bytes_max = element.varies ? record_bytes(element.bytes)
+                           : in_parts     ? part_bytes_max - part_bytes_max % element.item_bytes()
+                                          : element.bytes;
+    std::size_t links = 1;
+    for (const int consumer : stream.channel->consumers) {
+        links = std::max(links, producers_of(stream, consumer).size());
+    }
+    const std::size_t least = std::max(2 * plan.piece_bytes_max, 8 * line);
+    plan.buffer_bytes = stream.options.buffer_bytes / links;
+    if (stream.options.buffer_bytes == 0) {
+        plan.buffer_bytes =
+            std::max(std::min(link_bytes_default, buffer_bytes_default / links), 2 * least);
+    }
+    if (plan.buffer_bytes < least) {
+        throw InvalidArgument(Problem{"buffer_bytes is too small",
+                                      text(stream.options.buffer_bytes),
+                                      text(least * links, " or more (two elements of each of ",
+                                           links, " producers of a consumer)"),
+                                      "Leave it at 0 for a size that suits"});
+    }
+    return plan;
+}
+
+/// Where each ring into a consumer lies in its part of the window.
+std::span<std::byte> ring_at(std::span<std::byte> part, const LinkPlan& plan, std::size_t number) {
+    const auto address = reinterpret_cast<std::uintptr_t>(part.data());
+    const std::size_t gap = (line - address % line) % line;
+    return part.subspan(gap + number * ring_memory(plan), ring_memory(plan));
+}
+
+class Links {
+  public:
+    explicit Links(StreamState& stream) : stream_(stream), channel_(*stream.channel) {}
+
+    void allocate() {
+        if (!channel_.options.shared_memory) return;
+        std::size_t bytes = 0;
+        if (consumes(own_role())) bytes = rings_into(channel_.rank).size() * ring_bytes() + line;
+        stream_.window = mpi::Window::allocate_shared(channel_.host, static_cast<Index>(bytes));
+        if (consumes(own_role())) {
+            for (std::size_t i = 0; i < rings_into(channel_.rank).size(); ++i) {
+                lay_ring(stream_.plan, ring(channel_.rank, i));
+            }
+        }
+        channel_.host.barrier();
+    }
+
+    std::vector<std::unique_ptr<Outlet>> outlets() {
+        std::vector<std::unique_ptr<Outlet>> made;
+        for (const int consumer : channel_.consumers) {
+            made.push_back(is_linked(stream_, channel_.rank, consumer) ? outlet_to(consumer)
+                                                                       : nullptr);
+        }
+        return made;
+    }
+
+    std::pair<std::vector<std::unique_ptr<Inlet>>, MessageInlet*> inlets() {
+        std::vector<std::unique_ptr<Inlet>> made;
+        const std::vector<int> near = rings_into(channel_.rank);
+        for (std::size_t i = 0; i < near.size(); ++i) {
+            made.push_back(make_ring_inlet(stream_.plan, ring(channel_.rank, i), near[i]));
+        }
+        std::vector<int> far;
+        for (const int producer : producers_of(stream_, channel_.rank)) {
+            if (!by_ring(channel_, producer, channel_.rank)) far.push_back(producer);
+        }
+        if (far.empty()) return {std::move(made), nullptr};
+        auto messages =
+            make_message_inlet(stream_.plan, channel_.comm, *channel_.mailbox, std::move(far));
+        MessageInlet* const raw = messages.get();
+        made.push_back(std::move(messages));
+        return {std::move(made), raw};
+    }
+
+  private:
+    Role own_role() const { return channel_.members[static_cast<std::size_t>(channel_.rank)].role; }
+    std::size_t ring_bytes() const { return ring_memory(stream_.plan); }
+
+    std::vector<int> rings_into(int consumer) const {
+        std::vector<int> found = producers_of(stream_, consumer);
+        std::erase_if(found, [&](int p) { return !by_ring(channel_, p, consumer); });
+        return found;
+    }
+
+    std::span<std::byte> ring(int consumer, std::size_t number) const {
+        const int host_rank = channel_.host_ranks[static_cast<std::size_t>(consumer)];
+        return ring_at(stream_.window.memory(host_rank), stream_.plan, number);
+    }
+
+    std::unique_ptr<Outlet> outlet_to(int consumer) {
+        if (!by_ring(channel_, channel_.rank, consumer)) {
+            return make_message_outlet(stream_.plan, channel_.comm, *channel_.mailbox, consumer);
+        }
+        const std::vector<int> near = rings_into(consumer);
+        const auto at = std::find(near.begin(), near.end(), channel_.rank);
+        return make_ring_outlet(stream_.plan,
+                                ring(consumer, static_cast<std::size_t>(at - near.begin())));
+    }
+
+    StreamState& stream_;
+    ChannelState& channel_;
+};
+
+}  // namespace
+
+void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
+    ChannelState& channel = *stream.channel;
+    const std::vector<Attached> all = exchange(stream, operation.get());
+    const bool takes_parts =
+        std::all_of(channel.consumers.begin(), channel.consumers.end(),
+                    [&](int rank) { return all[static_cast<std::size_t>(rank)].takes_parts; });
+    stream.plan = make_plan(stream, takes_parts);
+    mpi::agree(channel.comm, [&] { static_cast<void>(ring_memory(stream.plan)); });
+    Links links(stream);
+    links.allocate();
+    const Role role = channel.members[static_cast<std::size_t>(channel.rank)].role;
+    if (consumes(role)) {
+        auto [inlets, messages] = links.inlets();
+        const auto at = std::find(channel.consumers.begin(), channel.consumers.end(), channel.rank);
+        stream.consumer.emplace(stream.plan, stream.options.element, std::move(inlets), messages,
+                                std::move(operation),
+                                Ending(*channel.mailbox, stream.number, channel.consumers,
+                                       static_cast<int>(at - channel.consumers.begin())));
+    }
+    if (produces(role)) {
+        stream.producer.emplace(stream.plan, stream.options.element, stream.options.association,
+                                links.outlets());
+    }
+}
+
+}  // namespace fluvial::stream

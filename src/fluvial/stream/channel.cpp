@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stream/channel.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "fluvial/base/bytes.hpp"
+#include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/environment.hpp"
+#include "fluvial/stream/stream_state.hpp"
+
+namespace fluvial::stream {
+
+namespace {
+
+template <class T>
+std::vector<T> of_everybody(const mpi::Comm& comm, const T& mine) {
+    std::vector<T> all;
+    for (const auto& bytes : comm.allgather(std::as_bytes(std::span(&mine, 1)))) {
+        all.push_back(ByteReader(bytes).get<T>());
+    }
+    return all;
+}
+
+void check_roles(const mpi::Comm& everybody, Role role) {
+    const bool produced = everybody.any(produces(role));
+    const bool consumed = everybody.any(consumes(role));
+    if (!produced || !consumed) {
+        throw InvalidArgument(
+            Problem{text("the channel has no ", produced ? "consumer" : "producer"),
+                    text("none of ", everybody.size(), " ranks"), "one or more of each",
+                    "Give ranks the roles by their number, e.g. the last two as consumers"});
+    }
+}
+
+/// Which of the numbers of the host's ranks is whose.
+std::vector<int> ranks_on_host(const ChannelState& state) {
+    std::vector<int> host_ranks(state.members.size(), -1);
+    const auto members = of_everybody(state.host, state.rank);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        host_ranks[static_cast<std::size_t>(members[i])] = static_cast<int>(i);
+    }
+    return host_ranks;
+}
+
+void introduce(ChannelState& state, Role role) {
+    state.rank = state.comm.rank();
+    state.host = state.comm.split_by_host();
+    const int host = static_cast<int>(state.host.min(state.rank));
+    state.members = of_everybody(state.comm, Member{role, host, own_process()});
+    for (int rank = 0; rank < static_cast<int>(state.members.size()); ++rank) {
+        const Member& member = state.members[static_cast<std::size_t>(rank)];
+        if (produces(member.role)) state.producers.push_back(rank);
+        if (consumes(member.role)) state.consumers.push_back(rank);
+        if (rank != state.rank && member.host == host && is_alive(member.process)) {
+            state.watched.push_back(rank);
+        }
+    }
+    state.consumer_of = nearest_consumers(state.members);
+    state.host_ranks = ranks_on_host(state);
+    state.mailbox = std::make_unique<Mailbox>(state.comm);
+}
+
+/// Throws InvalidArgument when nobody takes the elements that are left.
+bool is_over(const std::shared_ptr<StreamState>& stream) {
+    if (stream->consumer && stream->consumer->operation() == nullptr &&
+        stream->consumer->lend().bytes > 0) {
+        throw InvalidArgument(Problem{
+            text("the channel is closed while elements of ", stream->name(), " are waiting"), "",
+            "", "Take them with next() until the stream has ended, or attach an operation"});
+    }
+    return stream->ended();
+}
+
+}  // namespace
+
+Channel::Channel(mpi::Comm comm, Role role, const ChannelOptions& options)
+    : state_(std::make_shared<ChannelState>()) {
+    state_->options = options;
+    try {
+        check_roles(comm, role);
+    } catch (...) {
+        comm.close();
+        throw;
+    }
+    if (comm.all(role != Role::None)) {
+        state_->comm = std::move(comm);
+    } else {
+        mpi::Comm part = comm.split(role == Role::None ? 0 : 1, comm.rank());
+        comm.close();
+        if (role == Role::None) {
+            part.close();
+            return;
+        }
+        state_->comm = std::move(part);
+    }
+    introduce(*state_, role);
+}
+
+Channel::Channel(Channel&&) noexcept = default;
+Channel& Channel::operator=(Channel&&) noexcept = default;
+
+Channel::~Channel() {
+    if (!state_ || state_->closed || !state_->takes_part()) return;
+    if (mpi::running()) {
+        std::fprintf(stderr, "fluvial: a Channel (rank %d) was destroyed without close().\n",
+                     state_->rank);
+    }
+    abandon("the channel was left without close()");
+}
+
+Role Channel::role() const {
+    return state_->takes_part() ? state_->members[static_cast<std::size_t>(state_->rank)].role
+                                : Role::None;
+}
+
+int Channel::rank() const {
+    return state_->rank;
+}
+
+int Channel::size() const {
+    return static_cast<int>(state_->members.size());
+}
+
+const std::vector<Member>& Channel::members() const {
+    return state_->members;
+}
+
+std::vector<int> Channel::producers() const {
+    return state_->producers;
+}
+
+std::vector<int> Channel::consumers() const {
+    return state_->consumers;
+}
+
+bool Channel::progress() {
+    state_->check_usable();
+    return state_->progress();
+}
+
+void Channel::close() {
+    ChannelState& state = *state_;
+    if (state.closed || !state.takes_part()) {
+        state.closed = true;
+        return;
+    }
+    if (state.failure) {
+        state.abandon();
+        return;
+    }
+    mpi::Request everybody;
+    try {
+        for (const auto& stream : state.streams) {
+            if (stream->producer) stream->terminating = true;
+        }
+        state.wait("end the streams of a channel", [&] {
+            return std::all_of(state.streams.begin(), state.streams.end(), is_over) &&
+                   state.mailbox->sent();
+        });
+        // Whoever comes first still answers those that are not through yet.
+        everybody = state.comm.ibarrier();
+        state.wait("meet the other ranks", [&] { return everybody.test(); });
+        while (state.mailbox->poll()) {
+        }
+    } catch (...) {
+        everybody.abandon();
+        state.fail(std::current_exception());
+        state.abandon();
+        throw;
+    }
+    state.closed = true;
+    for (const auto& stream : state.streams) stream->release_links();
+    state.streams.clear();
+    state.host.close();
+    state.comm.close();
+}
+
+void Channel::abandon(const std::string& message) noexcept {
+    if (state_->closed) return;
+    state_->fail(mpi::Failure{"Error", message, state_->rank});
+    state_->abandon();
+}
+
+}  // namespace fluvial::stream

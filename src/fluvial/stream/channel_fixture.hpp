@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Channels over all ranks of a test.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "fluvial/mpi/comm.hpp"
+#include "fluvial/stream/stream.hpp"
+
+namespace fluvial::stream {
+
+inline mpi::Comm& world() {
+    static mpi::Comm comm;
+    if (comm.serial()) comm = mpi::Comm::duplicate(MPI_COMM_WORLD);
+    return comm;
+}
+inline int world_rank() {
+    return world().rank();
+}
+inline int world_size() {
+    return world().size();
+}
+inline std::int64_t sum_over_world(std::int64_t mine) {
+    return world().sum(mine);
+}
+
+/// The first half of the ranks produces, the rest consumes; a single rank does both.
+inline Role halves() {
+    if (world_size() == 1) return Role::Both;
+    return world_rank() < (world_size() + 1) / 2 ? Role::Producer : Role::Consumer;
+}
+
+inline Channel world_channel(Role role, ChannelOptions options = {}) {
+    return {mpi::Comm::duplicate(MPI_COMM_WORLD), role, options};
+}
+
+/// Lists the ranks whose partials were merged, and ends the list with 255.
+class RankList : public Operation {
+  public:
+    explicit RankList(int rank) : rank_(rank) {}
+    void absorb(const Batch&) override {}
+    std::vector<std::byte> partial() const override { return {static_cast<std::byte>(rank_)}; }
+    std::vector<std::byte> merge(std::vector<std::byte> a,
+                                 std::span<const std::byte> b) const override {
+        a.insert(a.end(), b.begin(), b.end());
+        return a;
+    }
+    std::vector<std::byte> finish(std::vector<std::byte> merged) const override {
+        merged.push_back(static_cast<std::byte>(255));
+        return merged;
+    }
+
+  private:
+    int rank_;
+};
+
+}  // namespace fluvial::stream

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stream/channel_state.hpp"
+
+#include <utility>
+
+#include "fluvial/base/clock.hpp"
+#include "fluvial/base/interrupt.hpp"
+#include "fluvial/stream/idling.hpp"
+#include "fluvial/stream/stream_state.hpp"
+
+namespace fluvial::stream {
+
+namespace {
+
+// Looking for mail costs a probe of MPI; elements in shared memory come by the microsecond.
+constexpr std::int64_t mail_every_ns = 5'000;
+
+}  // namespace
+
+void ChannelState::check_usable() const {
+    if (failure) failure->raise(static_cast<int>(members.size()));
+    if (closed) {
+        throw InvalidArgument(Problem{"the channel is closed", "", "", "Use it before close()"});
+    }
+}
+
+void ChannelState::take(const Mail& mail) {
+    if (mail.kind == MailKind::Failed) {
+        if (!failure) failure = mpi::Failure::from_bytes(mail.bytes);
+        return;
+    }
+    streams[static_cast<std::size_t>(mail.stream)]->take(mail);
+}
+
+bool ChannelState::take_mail() {
+    const std::int64_t now = now_ns();
+    if (now - mail_polled_ns_ < mail_every_ns) return false;
+    mail_polled_ns_ = now;
+    bool any = false;
+    while (const auto mail = mailbox->poll()) {
+        take(*mail);
+        any = true;
+    }
+    return any;
+}
+
+bool ChannelState::progress() {
+    if (!takes_part()) return false;
+    bool moved = take_mail();
+    check_usable();
+    // By number: an operation may attach further streams.
+    for (std::size_t i = 0; i < streams.size(); ++i) moved = streams[i]->progress() || moved;
+    return moved;
+}
+
+void ChannelState::look_around() {
+    check_interrupt();
+    for (const int other : watched) {
+        if (is_alive(members[static_cast<std::size_t>(other)].process)) continue;
+        take_mail();  // its last words may say why
+        if (!failure) fail(mpi::Failure{"PeerLost", "the process died", other});
+        check_usable();
+    }
+}
+
+void ChannelState::wait(std::string_view what, const std::function<bool()>& done) {
+    Idling idling;
+    std::int64_t moved_ns = 0;
+    while (!done()) {
+        if (progress()) {
+            idling.found_something();
+            moved_ns = 0;
+            continue;
+        }
+        idling.rest();
+        if (!idling.time_to_look_around()) continue;
+        look_around();
+        if (moved_ns == 0) moved_ns = now_ns();
+        const double waited_s = static_cast<double>(now_ns() - moved_ns) * 1e-9;
+        if (waited_s < options.timeout_s) continue;
+        throw TimedOut(Problem{text("Fluvial could not ", what, " in time"),
+                               text("nothing moved for ", waited_s, " s"), "",
+                               "Look at the other ranks, or raise timeout_s of the channel"});
+    }
+}
+
+void ChannelState::fail(std::exception_ptr thrown) noexcept {
+    if (failure || !takes_part()) return;  // it is that failure which is thrown
+    const auto found = mpi::failure_of(rank, [&] { std::rethrow_exception(thrown); });
+    fail(*found);
+}
+
+void ChannelState::fail(const mpi::Failure& failed) noexcept {
+    if (failure || !takes_part()) return;
+    failure = failed;
+    try {
+        const std::vector<std::byte> bytes = failed.to_bytes();
+        for (int other = 0; other < static_cast<int>(members.size()); ++other) {
+            if (other != rank && other != failed.rank) {
+                mailbox->post(other, MailKind::Failed, 0, bytes);
+            }
+        }
+    } catch (const std::exception&) {
+        return;  // MPI is of no use any more; the failure itself is what the caller gets to see
+    }
+}
+
+void ChannelState::abandon() noexcept {
+    closed = true;
+    for (const auto& stream : streams) stream->abandon();
+    streams.clear();
+    if (mailbox) mailbox->abandon();
+    host.abandon();
+    comm.abandon();
+}
+
+}  // namespace fluvial::stream

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What all streams of a channel share on one rank: communicators, mail, failures, and waiting.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "fluvial/mpi/failure.hpp"
+#include "fluvial/stream/channel.hpp"
+#include "fluvial/stream/mailbox.hpp"
+
+namespace fluvial::stream {
+
+struct StreamState;
+
+struct ChannelState {
+    ChannelOptions options;
+    mpi::Comm comm;  ///< those that take part
+    mpi::Comm host;  ///< those of them that share memory with this rank
+    int rank = -1;
+    std::vector<Member> members;
+    std::vector<int> producers;
+    std::vector<int> consumers;
+    std::vector<int> consumer_of;  ///< nearest_consumers(members)
+    std::vector<int> host_ranks;   ///< in `host`, of each member; -1 on other hosts
+    std::vector<int> watched;      ///< members on this host whose death can be seen
+    std::unique_ptr<Mailbox> mailbox;
+    std::vector<std::shared_ptr<StreamState>> streams;
+    std::optional<mpi::Failure> failure;
+    bool closed = false;
+
+    bool takes_part() const { return rank >= 0; }
+    int first_consumer() const { return consumers.front(); }
+
+    /// As Channel::progress.
+    bool progress();
+    /// Calls `done` until it returns true, with progress in between. Throws the channel's failure,
+    /// PeerLost, TimedOut after options.timeout_s without progress, and what check_interrupt
+    /// throws. `what` completes "Fluvial could not …".
+    void wait(std::string_view what, const std::function<bool()>& done);
+    /// Throws when the channel is closed or has failed.
+    void check_usable() const;
+    /// The exception in flight is the channel's failure from now on, everywhere.
+    void fail(std::exception_ptr thrown) noexcept;
+    void fail(const mpi::Failure& failed) noexcept;
+    /// Forgets everything that others may still touch.
+    void abandon() noexcept;
+
+  private:
+    bool take_mail();
+    void take(const Mail& mail);
+    /// Throws PeerLost when a watched rank is dead.
+    void look_around();
+
+    std::int64_t mail_polled_ns_ = 0;
+};
+
+}  // namespace fluvial::stream

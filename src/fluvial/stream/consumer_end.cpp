@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stream/consumer_end.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace fluvial::stream {
+
+namespace {
+
+// Handed to an operation at a time: its memory goes back early, and the next links get their turn.
+constexpr std::size_t batch_bytes = 64 * 1024;
+
+class Raised {
+  public:
+    explicit Raised(bool& flag) : flag_(flag) { flag_ = true; }
+    ~Raised() { flag_ = false; }
+    Raised(const Raised&) = delete;
+    Raised& operator=(const Raised&) = delete;
+
+  private:
+    bool& flag_;
+};
+
+}  // namespace
+
+ConsumerEnd::ConsumerEnd(const LinkPlan& plan, const Element& element,
+                         std::vector<std::unique_ptr<Inlet>> inlets, MessageInlet* messages,
+                         std::unique_ptr<Operation> operation, Ending ending)
+    : plan_(plan),
+      element_(element),
+      inlets_(std::move(inlets)),
+      messages_(messages),
+      operation_(std::move(operation)),
+      ending_(std::move(ending)) {}
+
+std::size_t ConsumerEnd::work(std::size_t bytes_max) {
+    if (working_ || operation_ == nullptr || ending_.begun()) return 0;
+    const Raised raised(working_);
+    // Records end where they end: a batch of them is whatever lies side by side.
+    const std::size_t share = std::min(batch_bytes, bytes_max);
+    const std::size_t most = std::max(share - share % plan_.unit_bytes, plan_.unit_bytes);
+    std::size_t done = 0;
+    for (std::size_t i = 0; i < inlets_.size() && (done == 0 || done < bytes_max); ++i) {
+        Inlet& inlet = *inlets_[turn_++ % inlets_.size()];
+        const Arrival arrival = inlet.ready();
+        if (arrival.bytes.empty()) continue;
+        const std::size_t n =
+            plan_.varies ? arrival.bytes.size() : std::min(arrival.bytes.size(), most);
+        const Batch batch{arrival.bytes.data(), n, arrival.producer, arrival.first};
+        operation_->absorb(batch);
+        count(batch);
+        inlet.release(n);
+        done += n;
+    }
+    idle_ = done == 0;
+    return done;
+}
+
+void ConsumerEnd::count(const Batch& batch) {
+    bytes_ += batch.bytes;
+    if (plan_.varies) for_each_record(batch, [&](std::span<const std::byte>) { ++records_; });
+}
+
+std::uint64_t ConsumerEnd::elements() const {
+    return plan_.varies ? records_ : bytes_ / element_.bytes;
+}
+
+void ConsumerEnd::give_back() {
+    if (lender_ == nullptr) return;
+    count(lent_);
+    lender_->release(lent_.bytes);
+    lender_ = nullptr;
+}
+
+Batch ConsumerEnd::lend() {
+    give_back();
+    idle_ = true;
+    for (std::size_t i = 0; i < inlets_.size(); ++i) {
+        Inlet& inlet = *inlets_[turn_++ % inlets_.size()];
+        const Arrival arrival = inlet.ready();
+        if (arrival.bytes.empty()) continue;
+        idle_ = false;
+        lender_ = &inlet;
+        lent_ = {arrival.bytes.data(), arrival.bytes.size(), arrival.producer, arrival.first};
+        return lent_;
+    }
+    return {};
+}
+
+bool ConsumerEnd::all_ended() {
+    return lender_ == nullptr && std::all_of(inlets_.begin(), inlets_.end(),
+                                             [](const auto& inlet) { return inlet->ended(); });
+}
+
+bool ConsumerEnd::progress() {
+    if (messages_ != nullptr) messages_->progress();
+    if (working_) return false;
+    bool moved = false;
+    if (!ending_.begun() && idle_ && all_ended()) {
+        if (operation_) operation_->finish_local();
+        ending_.begin(operation_.get(), elements());
+        moved = true;
+    }
+    return ending_.advance(operation_.get()) || moved;
+}
+
+void ConsumerEnd::take(const Mail& mail) {
+    if (mail.kind == MailKind::Closed) {
+        if (messages_ != nullptr) messages_->take(mail);
+    } else {
+        ending_.take(mail);
+    }
+}
+
+std::uint64_t ConsumerEnd::depth() const {
+    std::uint64_t bytes = 0;
+    for (const auto& inlet : inlets_) bytes += inlet->depth();
+    return bytes;
+}
+
+std::uint64_t ConsumerEnd::memory() const {
+    std::uint64_t bytes = 0;
+    for (const auto& inlet : inlets_) bytes += inlet->memory();
+    return bytes;
+}
+
+}  // namespace fluvial::stream

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a consumer has of a stream: its links, its operation, and the way to the end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "fluvial/stream/ending.hpp"
+#include "fluvial/stream/inlet.hpp"
+#include "fluvial/stream/link.hpp"
+#include "fluvial/stream/operation.hpp"
+
+namespace fluvial::stream {
+
+/// Nothing here blocks.
+class ConsumerEnd {
+  public:
+    /// `messages` is one of the inlets, or null.
+    ConsumerEnd(const LinkPlan& plan, const Element& element,
+                std::vector<std::unique_ptr<Inlet>> inlets, MessageInlet* messages,
+                std::unique_ptr<Operation> operation, Ending ending);
+
+    /// Processes at most `bytes_max` of what is there (one unit at least), every link in turn;
+    /// returns the number of bytes. 0 while the operation is under way further up the stack.
+    /// Throws what the operation throws.
+    std::size_t work(std::size_t bytes_max);
+    /// The next units as they lie, until the next call; empty when there is nothing now.
+    Batch lend();
+    /// Takes what MPI has; goes on to the end when the time has come. True when something moved.
+    bool progress();
+    void take(const Mail& mail);
+
+    bool working() const { return working_; }
+    const Operation* operation() const { return operation_.get(); }
+    Operation* operation() { return operation_.get(); }
+    /// Elements processed here so far, and their bytes.
+    std::uint64_t elements() const;
+    std::uint64_t bytes() const { return bytes_; }
+    /// Bytes that wait in the links.
+    std::uint64_t depth() const;
+    std::uint64_t memory() const;
+    /// Set when the stream has ended everywhere.
+    const std::optional<Outcome>& outcome() const { return ending_.outcome(); }
+
+  private:
+    void give_back();
+    void count(const Batch& batch);
+    bool all_ended();
+
+    LinkPlan plan_;
+    Element element_;
+    std::vector<std::unique_ptr<Inlet>> inlets_;
+    MessageInlet* messages_;
+    std::unique_ptr<Operation> operation_;
+    Ending ending_;
+    std::size_t turn_ = 0;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t records_ = 0;
+    bool working_ = false;
+    bool idle_ = true;  ///< the last look found nothing
+    Inlet* lender_ = nullptr;
+    Batch lent_;
+};
+
+}  // namespace fluvial::stream

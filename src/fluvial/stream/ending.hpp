@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The end of a stream on the consumers: partial results go up a binomial tree by mail, in the
+/// order of ranks, and the global result comes down. Nobody blocks, so consumers may reach their
+/// end while they do something else.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "fluvial/stream/mailbox.hpp"
+#include "fluvial/stream/operation.hpp"
+
+namespace fluvial::stream {
+
+/// What consumers learn at the end.
+struct Outcome {
+    std::uint64_t elements = 0;  ///< processed on all consumers
+    std::vector<std::byte> result;
+};
+
+/// The tree depends on the number of consumers alone, so results are reproducible to the bit for
+/// that number, as far as partials are. Source of the tree: mpi/tree_merge.hpp.
+class Ending {
+  public:
+    /// `consumers` are ranks of the channel; this rank is number `index` among them.
+    Ending(Mailbox& mailbox, int stream, std::vector<int> consumers, int index);
+
+    /// This consumer has processed its last element. `operation` may be null.
+    void begin(const Operation* operation, std::uint64_t elements);
+    bool begun() const { return begun_; }
+    /// Mail of the kinds Done and Finish.
+    void take(const Mail& mail);
+    /// Merges and passes on what there is; true when something moved.
+    bool advance(const Operation* operation);
+    const std::optional<Outcome>& outcome() const { return outcome_; }
+
+  private:
+    std::vector<int> children() const;
+    void finish(Outcome outcome);
+
+    Mailbox& mailbox_;
+    int stream_;
+    std::vector<int> consumers_;
+    int index_;
+    bool begun_ = false;
+    bool sent_ = false;
+    Outcome mine_;
+    std::map<int, Outcome> of_children_;  ///< by number of the consumer
+    std::optional<Outcome> outcome_;
+};
+
+std::vector<std::byte> encode_outcome(const Outcome& outcome);
+Outcome decode_outcome(std::span<const std::byte> bytes);
+
+}  // namespace fluvial::stream

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stream/producer_end.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "fluvial/base/error.hpp"
+
+namespace fluvial::stream {
+
+namespace {
+
+// Written and published at a time: the consumer works on one part while the next is written.
+constexpr std::size_t publish_bytes = 64 * 1024;
+
+std::size_t whole(std::size_t bytes, std::size_t unit) {
+    return bytes - bytes % unit;
+}
+
+}  // namespace
+
+Sending::~Sending() {
+    for (mpi::Request& request : direct) request.abandon();  // an exception is under way
+}
+
+ProducerEnd::ProducerEnd(const LinkPlan& plan, const Element& element, Association association,
+                         std::vector<std::unique_ptr<Outlet>> outlets)
+    : plan_(plan),
+      element_(element),
+      association_(std::move(association)),
+      outlets_(std::move(outlets)) {
+    const auto linked =
+        std::count_if(outlets_.begin(), outlets_.end(), [](const auto& o) { return o != nullptr; });
+    for (const auto& outlet : outlets_) {
+        if (linked == 1 && outlet) only_ = outlet.get();
+    }
+}
+
+Outlet& ProducerEnd::outlet_for(std::span<const std::byte> element, std::size_t bytes) {
+    if (only_ != nullptr) return *only_;
+    if (association_.kind == Association::Kind::Choice) {
+        return *outlets_[static_cast<std::size_t>(association_.choose(element) % outlets_.size())];
+    }
+    if (Outlet* outlet = with_room(bytes)) return *outlet;
+    return *outlets_[turn_ % outlets_.size()];
+}
+
+Outlet* ProducerEnd::with_room(std::size_t bytes) {
+    if (only_ != nullptr) return only_->try_reserve(bytes) == nullptr ? nullptr : only_;
+    switch (association_.kind) {
+        case Association::Kind::Nearest:
+            break;  // always a single link
+        case Association::Kind::RoundRobin: {
+            Outlet& outlet = *outlets_[turn_ % outlets_.size()];
+            if (outlet.try_reserve(bytes) == nullptr) return nullptr;
+            ++turn_;
+            return &outlet;
+        }
+        case Association::Kind::MostRoom:
+            for (std::size_t i = 0; i < outlets_.size(); ++i, ++turn_) {
+                Outlet& outlet = *outlets_[turn_ % outlets_.size()];
+                if (outlet.try_reserve(bytes) != nullptr) return &outlet;
+            }
+            return nullptr;
+        case Association::Kind::Choice:
+            break;
+    }
+    throw InvalidArgument(Problem{"room cannot be reserved where elements choose their consumer",
+                                  "", "associations nearest, round robin and most room",
+                                  "Send the finished element instead"});
+}
+
+std::size_t ProducerEnd::write(Outlet& outlet, std::span<const std::byte> bytes) {
+    std::byte* const room = outlet.try_reserve(plan_.unit_bytes);
+    if (room == nullptr) return 0;
+    const std::size_t most = std::max(whole(publish_bytes, plan_.unit_bytes), plan_.unit_bytes);
+    const std::size_t n = std::min({bytes.size(), whole(outlet.room(), plan_.unit_bytes), most});
+    outlet.fill(room, bytes.data(), n);
+    outlet.commit(n);
+    return n;
+}
+
+bool ProducerEnd::write_record(Sending& sending) {
+    const std::size_t needed = record_bytes(sending.bytes.size());
+    if (sending.outlet == nullptr) sending.outlet = &outlet_for(sending.bytes, needed);
+    std::byte* const room = sending.outlet->try_reserve(needed);
+    if (room == nullptr) {
+        if (association_.kind == Association::Kind::MostRoom) sending.outlet = nullptr;
+        return false;
+    }
+    const std::uint64_t length = sending.bytes.size();
+    std::memcpy(room, &length, sizeof length);
+    if (!sending.bytes.empty()) {
+        sending.outlet->fill(room + sizeof length, sending.bytes.data(), sending.bytes.size());
+    }
+    sending.outlet->commit(needed);
+    sending.bytes = {};
+    sending.record = false;
+    return true;
+}
+
+bool ProducerEnd::start_direct(Sending& sending, std::span<const std::byte> piece) {
+    auto request = sending.outlet->try_direct(piece, sending.owner);
+    if (request) sending.direct.push_back(std::move(*request));
+    return request.has_value();
+}
+
+bool ProducerEnd::advance(Sending& sending) {
+    if (sending.record && !write_record(sending)) return false;
+    while (sending.written < sending.bytes.size()) {
+        // Where there are several links, an element at a time.
+        const std::size_t inside = only_ != nullptr ? 0 : sending.written % element_.bytes;
+        const auto rest = sending.bytes.subspan(sending.written);
+        const auto run = only_ != nullptr ? rest : rest.first(element_.bytes - inside);
+        if (sending.outlet == nullptr) sending.outlet = &outlet_for(run, plan_.unit_bytes);
+        const std::size_t piece = std::min(run.size(), plan_.piece_bytes_max);
+        std::size_t written = 0;
+        if (piece >= sending.outlet->direct_from()) {
+            written = start_direct(sending, run.first(piece)) ? piece : 0;
+        } else {
+            written = write(*sending.outlet, run);
+        }
+        sending.written += written;
+        const bool free_to_choose =
+            written == 0 ? inside == 0 && association_.kind == Association::Kind::MostRoom
+                         : only_ == nullptr && written == run.size();
+        if (free_to_choose) sending.outlet = nullptr;
+        if (written == 0) break;
+    }
+    while (!sending.direct.empty() && sending.direct.front().test()) sending.direct.pop_front();
+    return sending.written == sending.bytes.size() && sending.direct.empty();
+}
+
+bool ProducerEnd::advance_flush() {
+    bool flushed = queued_.empty();
+    for (const auto& outlet : outlets_) {
+        if (!outlet) continue;
+        outlet->flush();
+        flushed = outlet->flushed() && flushed;
+    }
+    return flushed;
+}
+
+bool ProducerEnd::advance_termination() {
+    if (!closed_) {
+        if (!advance_flush()) return false;
+        for (const auto& outlet : outlets_) {
+            if (outlet) outlet->close();
+        }
+        closed_ = true;
+    }
+    return std::all_of(outlets_.begin(), outlets_.end(),
+                       [](const auto& outlet) { return !outlet || outlet->finished(); });
+}
+
+bool ProducerEnd::progress() {
+    for (const auto& outlet : outlets_) {
+        if (outlet) outlet->progress();
+    }
+    bool moved = false;
+    while (!queued_.empty()) {
+        Sending& sending = *queued_.front();
+        const std::size_t before = sending.written;
+        const bool done = advance(sending);
+        moved = moved || done || sending.written != before;
+        if (!done) break;
+        queued_.pop_front();
+    }
+    return moved;
+}
+
+void ProducerEnd::take(const Mail& mail, std::size_t consumer) {
+    if (outlets_[consumer]) take_credit(*outlets_[consumer], mail);
+}
+
+}  // namespace fluvial::stream

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a producer has of a stream: its links, and what waits to be written into them.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "fluvial/stream/association.hpp"
+#include "fluvial/stream/element.hpp"
+#include "fluvial/stream/link.hpp"
+
+namespace fluvial::stream {
+
+/// Elements on their way from a user's memory into links. Done when all were written and no link
+/// reads the memory any more.
+struct Sending {
+    explicit Sending(std::span<const std::byte> elements,
+                     std::shared_ptr<const void> keeper = nullptr)
+        : bytes(elements), owner(std::move(keeper)) {}
+    Sending(const Sending&) = delete;
+    Sending& operator=(const Sending&) = delete;
+    ~Sending();
+
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const void> owner;
+    bool record = false;  ///< one element of varying size
+    std::size_t written = 0;
+    Outlet* outlet = nullptr;         ///< of the element under way
+    std::deque<mpi::Request> direct;  ///< parts that MPI reads from the user's memory
+};
+
+/// Nothing here blocks.
+class ProducerEnd {
+  public:
+    /// `outlets` by number of the consumer; null where this producer has no link to it.
+    ProducerEnd(const LinkPlan& plan, const Element& element, Association association,
+                std::vector<std::unique_ptr<Outlet>> outlets);
+
+    /// Writes what there is room for; true when done. Sendings are advanced in the order in which
+    /// their elements are to arrive.
+    bool advance(Sending& sending);
+    /// Queues a sending behind the others; progress() advances it.
+    void queue(std::shared_ptr<Sending> sending) { queued_.push_back(std::move(sending)); }
+    bool has_queued() const { return !queued_.empty(); }
+
+    /// A link with room for `bytes`; null when there is none now. Throws InvalidArgument where
+    /// elements choose their consumer.
+    Outlet* with_room(std::size_t bytes);
+    /// The only link there is, if so.
+    Outlet* only() const { return only_; }
+
+    /// True when all that was written is on its way.
+    bool advance_flush();
+    /// The stream ends behind what was queued; true when nothing of it is left here.
+    bool advance_termination();
+    /// Advances what is queued; true when something moved.
+    bool progress();
+    /// Mail of kind Credit from that consumer (by number).
+    void take(const Mail& mail, std::size_t consumer);
+
+    std::span<const std::unique_ptr<Outlet>> outlets() const { return outlets_; }
+
+  private:
+    Outlet& outlet_for(std::span<const std::byte> element, std::size_t bytes);
+    std::size_t write(Outlet& outlet, std::span<const std::byte> bytes);
+    bool write_record(Sending& sending);
+    bool start_direct(Sending& sending, std::span<const std::byte> piece);
+
+    LinkPlan plan_;
+    Element element_;
+    Association association_;
+    std::vector<std::unique_ptr<Outlet>> outlets_;
+    Outlet* only_ = nullptr;
+    std::size_t turn_ = 0;
+    std::deque<std::shared_ptr<Sending>> queued_;
+    bool closed_ = false;
+};
+
+}  // namespace fluvial::stream

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stream/stream.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/stream/stream_state.hpp"
+
+namespace fluvial::stream {
+
+namespace {
+
+ProducerEnd& producer_of(StreamState& stream) {
+    stream.channel->check_usable();
+    if (!stream.producer) {
+        throw InvalidArgument(Problem{text("this rank is no producer of ", stream.name()),
+                                      text("rank ", stream.channel->rank), "the producers",
+                                      "Send on ranks with the role Producer or Both"});
+    }
+    if (stream.terminating) {
+        throw InvalidArgument(Problem{text(stream.name(), " was terminated on this rank"), "", "",
+                                      "Send before terminate(); attach another stream for more"});
+    }
+    if (stream.reserved != nullptr) {
+        throw InvalidArgument(Problem{text("a reservation in ", stream.name(), " is still open"),
+                                      "", "", "commit() it first; commit(0) gives it back"});
+    }
+    return *stream.producer;
+}
+
+ConsumerEnd& consumer_of(StreamState& stream) {
+    stream.channel->check_usable();
+    if (!stream.consumer) {
+        throw InvalidArgument(Problem{text("this rank is no consumer of ", stream.name()),
+                                      text("rank ", stream.channel->rank), "the consumers",
+                                      "Process on ranks with the role Consumer or Both"});
+    }
+    return *stream.consumer;
+}
+
+void check_operation(const StreamState& stream, bool wanted) {
+    const bool has = stream.consumer->operation() != nullptr;
+    if (has == wanted) return;
+    throw InvalidArgument(
+        wanted ? Problem{text(stream.name(), " has no operation on this rank"), "", "",
+                         "Attach it with one, or take its elements with next()"}
+               : Problem{text(stream.name(), " has an operation, which takes its elements"), "", "",
+                         "Attach it without one, or call operate()"});
+}
+
+void check_fixed(const StreamState& stream) {
+    if (!stream.options.element.varies) return;
+    throw InvalidArgument(Problem{text("elements of ", stream.name(), " vary in size"), "", "",
+                                  "Use send_record, or reserve with a number of bytes"});
+}
+
+std::span<const std::byte> elements_at(const StreamState& stream, const void* elements,
+                                       Index count) {
+    if (count < 0) {
+        throw InvalidArgument(
+            Problem{"a number of elements is negative", text(count), "0 or more", ""});
+    }
+    return {static_cast<const std::byte*>(elements),
+            static_cast<std::size_t>(count) * stream.options.element.bytes};
+}
+
+/// Sends what was queued before, then `sending`.
+void send_in_order(StreamState& stream, ProducerEnd& producer, Sending& sending) {
+    const auto done = [&] { return !producer.has_queued() && producer.advance(sending); };
+    if (!done()) stream.channel->wait(text("send to ", stream.name()), done);
+}
+
+}  // namespace
+
+struct Pending::State {
+    std::shared_ptr<Sending> sending;  ///< null: the end of the stream
+    bool done = false;
+};
+
+bool Pending::test() {
+    if (!state_ || state_->done) return true;
+    stream_->channel->check_usable();
+    stream_->channel->progress();
+    if (state_->sending) {
+        const Sending& sending = *state_->sending;
+        state_->done =
+            !sending.record && sending.written == sending.bytes.size() && sending.direct.empty();
+    } else {
+        state_->done = stream_->terminated;
+    }
+    return state_->done;
+}
+
+void Pending::wait() {
+    if (!test()) {
+        stream_->channel->wait(text("send to ", stream_->name()), [this] { return test(); });
+    }
+}
+
+Stream::Stream(Channel& channel, const StreamOptions& options, std::unique_ptr<Operation> operation)
+    : state_(std::make_shared<StreamState>()) {
+    state_->channel = channel.state();
+    state_->channel->check_usable();
+    state_->options = options;
+    state_->number = static_cast<int>(state_->channel->streams.size());
+    if (options.name.empty()) state_->options.name = text("stream ", state_->number);
+    if (!state_->channel->takes_part()) return;
+    attach(*state_, std::move(operation));
+    state_->channel->streams.push_back(state_);
+    state_->channel->comm.barrier();  // nobody writes to a rank that does not know the stream yet
+    choose_fast();
+}
+
+Stream::Stream(Stream&&) noexcept = default;
+Stream& Stream::operator=(Stream&&) noexcept = default;
+Stream::~Stream() = default;
+
+const StreamOptions& Stream::options() const {
+    return state_->options;
+}
+
+int Stream::number() const {
+    return state_->number;
+}
+
+void Stream::check_size(std::size_t bytes) const {
+    const Element& element = state_->options.element;
+    if (!element.varies && bytes == element.bytes) return;
+    throw InvalidArgument(
+        Problem{text("an element of ", state_->name(), " has another size"), text(bytes, " bytes"),
+                text(element.varies ? "up to " : "", element.bytes, " bytes"), ""});
+}
+
+void Stream::choose_fast() {
+    fast_ = nullptr;
+    if (!state_->producer || state_->terminating || state_->producer->has_queued() ||
+        state_->reserved != nullptr || state_->options.element.varies || state_->in_parts()) {
+        return;
+    }
+    Outlet* const only = state_->producer->only();
+    const std::size_t bytes = state_->options.element.bytes;
+    if (only == nullptr || bytes >= only->direct_from()) return;
+    fast_ = only;
+    fast_bytes_ = bytes;
+}
+
+void Stream::send(const void* elements, Index count) {
+    ProducerEnd& producer = producer_of(*state_);
+    check_fixed(*state_);
+    Sending sending(elements_at(*state_, elements, count));
+    send_in_order(*state_, producer, sending);
+    choose_fast();
+}
+
+void Stream::send_record(std::span<const std::byte> element) {
+    ProducerEnd& producer = producer_of(*state_);
+    if (!state_->options.element.varies || element.size() > state_->options.element.bytes) {
+        check_size(element.size());
+        send(element.data());
+        return;
+    }
+    Sending sending(element);
+    sending.record = true;
+    send_in_order(*state_, producer, sending);
+}
+
+Pending Stream::isend(const void* elements, Index count, std::shared_ptr<const void> owner) {
+    ProducerEnd& producer = producer_of(*state_);
+    check_fixed(*state_);
+    Pending pending;
+    pending.stream_ = state_;
+    pending.state_ = std::make_shared<Pending::State>();
+    pending.state_->sending =
+        std::make_shared<Sending>(elements_at(*state_, elements, count), std::move(owner));
+    if (producer.has_queued() || !producer.advance(*pending.state_->sending)) {
+        producer.queue(pending.state_->sending);
+    }
+    choose_fast();
+    return pending;
+}
+
+std::span<std::byte> Stream::reserve(std::size_t bytes) {
+    ProducerEnd& producer = producer_of(*state_);
+    const Element& element = state_->options.element;
+    if (element.varies ? bytes > element.bytes : bytes != 0 && bytes != element.bytes) {
+        check_size(bytes);
+    }
+    if (state_->in_parts()) {
+        throw InvalidArgument(Problem{text("an element of ", state_->name(), " travels in parts"),
+                                      text(element.bytes, " bytes"),
+                                      text("up to ", part_bytes_max, " bytes"),
+                                      "Use reserve_many, which gives room for items, or send"});
+    }
+    const std::size_t needed = element.varies ? record_bytes(bytes) : element.bytes;
+    Outlet* outlet = nullptr;
+    state_->channel->wait(text("reserve room in ", state_->name()), [&] {
+        if (producer.has_queued()) return false;
+        outlet = producer.with_room(needed);
+        return outlet != nullptr;
+    });
+    std::byte* const room = outlet->try_reserve(needed);
+    state_->reserved = outlet;
+    state_->reserved_bytes = needed;
+    fast_ = nullptr;
+    if (!element.varies) return {room, needed};
+    const std::uint64_t length = bytes;
+    std::memcpy(room, &length, sizeof length);
+    return {room + sizeof length, bytes};
+}
+
+std::span<std::byte> Stream::reserve_many(Index wanted) {
+    ProducerEnd& producer = producer_of(*state_);
+    check_fixed(*state_);
+    if (wanted < 1) {
+        throw InvalidArgument(
+            Problem{"a number of elements is out of range", text(wanted), "1 or more", ""});
+    }
+    const std::size_t unit = state_->plan.unit_bytes;
+    Outlet* outlet = nullptr;
+    state_->channel->wait(text("reserve room in ", state_->name()), [&] {
+        if (producer.has_queued()) return false;
+        outlet = producer.with_room(unit);
+        return outlet != nullptr;
+    });
+    std::byte* const room = outlet->try_reserve(unit);
+    // A link is taken for one element where there are several.
+    const std::size_t most = producer.only() == nullptr ? 1 : static_cast<std::size_t>(wanted);
+    const std::size_t units = std::min(most, outlet->room() / unit);
+    state_->reserved = outlet;
+    state_->reserved_bytes = units * unit;
+    fast_ = nullptr;
+    return {room, units * unit};
+}
+
+void Stream::commit(Index count) {
+    if (state_->reserved == nullptr) {
+        throw InvalidArgument(
+            Problem{text("nothing is reserved in ", state_->name()), "", "", "reserve() first"});
+    }
+    const bool varies = state_->options.element.varies;
+    const std::size_t unit = varies ? state_->reserved_bytes : state_->plan.unit_bytes;
+    const auto units = static_cast<Index>(state_->reserved_bytes / unit);
+    if (count < 0 || count > units) {
+        throw InvalidArgument(Problem{"more elements are committed than were reserved", text(count),
+                                      text("0 to ", units), ""});
+    }
+    if (count > 0) state_->reserved->commit(static_cast<std::size_t>(count) * unit);
+    state_->reserved = nullptr;
+    choose_fast();
+}
+
+void Stream::flush() {
+    ProducerEnd& producer = producer_of(*state_);
+    state_->channel->wait(text("flush ", state_->name()), [&] { return producer.advance_flush(); });
+    choose_fast();
+}
+
+void Stream::terminate() {
+    iterminate().wait();
+}
+
+Pending Stream::iterminate() {
+    Pending pending;
+    if (state_->terminated) return pending;
+    if (!state_->terminating) producer_of(*state_);
+    fast_ = nullptr;
+    pending.stream_ = state_;
+    pending.state_ = std::make_shared<Pending::State>();
+    state_->terminating = true;
+    state_->advance_termination();
+    return pending;
+}
+
+void Stream::operate() {
+    if (!state_->channel->takes_part()) return;
+    consumer_of(*state_);
+    check_operation(*state_, true);
+    state_->channel->wait(text("operate ", state_->name()),
+                          [this] { return state_->outcome.has_value(); });
+}
+
+std::size_t Stream::operate_some(std::size_t bytes_max) {
+    if (!state_->channel->takes_part()) return 0;
+    ConsumerEnd& consumer = consumer_of(*state_);
+    check_operation(*state_, true);
+    std::size_t done = 0;
+    const std::uint64_t before = consumer.bytes();
+    while (done < bytes_max) {
+        if (state_->work(bytes_max - done) == 0) break;
+        done = static_cast<std::size_t>(consumer.bytes() - before);
+    }
+    state_->channel->progress();
+    return static_cast<std::size_t>(consumer.bytes() - before);
+}
+
+std::optional<Batch> Stream::try_next() {
+    if (!state_->channel->takes_part()) return std::nullopt;
+    ConsumerEnd& consumer = consumer_of(*state_);
+    check_operation(*state_, false);
+    const Batch batch = consumer.lend();
+    if (batch.bytes > 0) return batch;
+    state_->channel->progress();
+    if (state_->outcome) return std::nullopt;
+    return Batch{};
+}
+
+std::optional<Batch> Stream::next() {
+    std::optional<Batch> batch = try_next();
+    if (!batch || batch->bytes > 0) return batch;
+    state_->channel->wait(text("wait for elements of ", state_->name()), [&] {
+        batch = try_next();
+        return !batch || batch->bytes > 0;
+    });
+    return batch;
+}
+
+bool Stream::ended() const {
+    return !state_->channel->takes_part() || state_->outcome.has_value() ||
+           (!state_->consumer && !state_->options.result_on_producers && state_->terminated);
+}
+
+const std::vector<std::byte>& Stream::result() {
+    const bool comes =
+        state_->consumer || (state_->producer && state_->options.result_on_producers);
+    if (!comes) {
+        throw InvalidArgument(Problem{text("the result of ", state_->name(), " is not here"),
+                                      text("rank ", state_->channel->rank), "the consumers",
+                                      "Attach the stream with result_on_producers"});
+    }
+    if (!state_->outcome) {
+        state_->channel->check_usable();
+        state_->channel->wait(text("end ", state_->name()),
+                              [this] { return state_->outcome.has_value(); });
+    }
+    return state_->outcome->result;
+}
+
+}  // namespace fluvial::stream

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stream/stream_state.hpp"
+
+#include <algorithm>
+
+namespace fluvial::stream {
+
+namespace {
+
+// Worked through before others get their turn.
+constexpr std::size_t turn_bytes = 256 * 1024;
+
+}  // namespace
+
+bool StreamState::ended() const {
+    const bool produced = !producer || terminated;
+    const bool result_due = consumer || (producer && options.result_on_producers);
+    return produced && (!result_due || outcome);
+}
+
+std::size_t StreamState::work(std::size_t bytes_max) {
+    try {
+        return consumer->work(bytes_max);
+    } catch (...) {
+        channel->fail(std::current_exception());
+        throw;
+    }
+}
+
+bool StreamState::progress() {
+    bool moved = false;
+    if (producer) {
+        moved = producer->progress();
+        if (terminating && !terminated) moved = advance_termination() || moved;
+    }
+    if (!consumer) return moved;
+    moved = work(turn_bytes) > 0 || moved;
+    try {
+        moved = consumer->progress() || moved;
+    } catch (...) {
+        channel->fail(std::current_exception());
+        throw;
+    }
+    if (!outcome && consumer->outcome()) {
+        outcome = consumer->outcome();
+        for (const int rank : channel->producers) {
+            const bool mine = channel->consumer_of[static_cast<std::size_t>(rank)] == channel->rank;
+            if (!mine || rank == channel->rank || !options.result_on_producers) continue;
+            channel->mailbox->post(rank, MailKind::Result, number, encode_outcome(*outcome));
+        }
+    }
+    return moved;
+}
+
+void StreamState::take(const Mail& mail) {
+    switch (mail.kind) {
+        case MailKind::Credit: {
+            const auto& consumers = channel->consumers;
+            const auto at = std::find(consumers.begin(), consumers.end(), mail.from);
+            producer->take(mail, static_cast<std::size_t>(at - consumers.begin()));
+            break;
+        }
+        case MailKind::Result:
+            outcome = decode_outcome(mail.bytes);
+            break;
+        case MailKind::Closed:
+        case MailKind::Done:
+        case MailKind::Finish:
+            consumer->take(mail);
+            break;
+        default:
+            break;
+    }
+}
+
+bool StreamState::advance_termination() {
+    terminating = true;
+    terminated = producer->advance_termination();
+    return terminated;
+}
+
+void StreamState::release_links() {
+    producer.reset();
+    consumer.reset();
+    window.close();
+}
+
+void StreamState::abandon() noexcept {
+    window.abandon();
+}
+
+}  // namespace fluvial::stream

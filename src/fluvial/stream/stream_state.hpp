@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/// One stream on one rank.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "fluvial/mpi/window.hpp"
+#include "fluvial/stream/channel_state.hpp"
+#include "fluvial/stream/consumer_end.hpp"
+#include "fluvial/stream/producer_end.hpp"
+#include "fluvial/stream/stream.hpp"
+
+namespace fluvial::stream {
+
+/// An operation takes elements of more bytes than this in parts, if it does.
+inline constexpr std::size_t part_bytes_max = 256 * 1024;
+
+struct StreamState {
+    std::shared_ptr<ChannelState> channel;
+    int number = 0;
+    StreamOptions options;
+    LinkPlan plan;
+    mpi::Window window;  ///< where rings into the consumers of this host are
+    std::optional<ProducerEnd> producer;
+    std::optional<ConsumerEnd> consumer;
+    bool terminating = false;
+    bool terminated = false;         ///< as a producer, all has left
+    std::optional<Outcome> outcome;  ///< where it is to be had
+    Outlet* reserved = nullptr;      ///< a reservation that was not committed yet
+    std::size_t reserved_bytes = 0;
+
+    const std::string& name() const { return options.name; }
+    bool in_parts() const { return plan.unit_bytes < options.element.bytes && !plan.varies; }
+    /// Everything that this rank has to do here is done.
+    bool ended() const;
+    /// Queued sends, links, elements (where there is an operation), the end. True when something
+    /// moved.
+    bool progress();
+    void take(const Mail& mail);
+    /// At most `bytes_max`; an exception becomes the channel's failure.
+    std::size_t work(std::size_t bytes_max);
+    bool advance_termination();
+    /// After the window can be touched by nobody any more.
+    void release_links();
+    void abandon() noexcept;
+};
+
+/// Builds the links of a stream. Collective over the members of the channel.
+void attach(StreamState& stream, std::unique_ptr<Operation> operation);
+
+}  // namespace fluvial::stream
