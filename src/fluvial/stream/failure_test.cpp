@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What goes wrong in a channel, and that everybody learns of it.
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/stream/channel_fixture.hpp"
+
+using namespace fluvial;
+using namespace fluvial::stream;
+
+namespace {
+
+/// The message of the error that `work` throws; empty when it throws none.
+template <class Thrown, class Work>
+std::string message_of(Work&& work) {
+    try {
+        work();
+    } catch (const Thrown& error) {
+        return error.what();
+    }
+    return "";
+}
+
+StreamOptions whole_numbers() {
+    return {.name = "numbers", .element = Element::of(DType::Int64), .buffer_bytes = 16'384};
+}
+
+}  // namespace
+
+TEST_CASE("an operation that throws is an error on every rank, and nobody hangs") {
+    for (const bool shared : {true}) {
+        Channel channel = world_channel(halves(), {.shared_memory = shared});
+        const int thrower = channel.consumers().back();
+        Stream stream(channel, whole_numbers(), make_elements<std::int64_t>([&](std::int64_t x) {
+                          if (x == 1234 && channel.rank() == thrower) {
+                              throw OutOfRange("1234 is too much for me");
+                          }
+                      }));
+        const std::string message = message_of<OutOfRange>([&] {
+            if (produces(channel.role())) {
+                for (std::int64_t i = 0; i < 100'000; ++i) stream.put(i);
+                stream.terminate();
+            }
+            if (consumes(channel.role())) stream.operate();
+            channel.close();
+        });
+        CHECK(message.find("1234 is too much for me") != std::string::npos);
+        if (channel.rank() != thrower) {
+            CHECK(message.find("rank " + std::to_string(thrower) + " of ") != std::string::npos);
+        }
+        CHECK_THROWS_AS(stream.operate_some(), Error);
+        channel.close();
+        world().barrier();
+    }
+}
+
+TEST_CASE("merging and ending that throw are errors on every rank too") {
+    class Bad : public Operation {
+      public:
+        void absorb(const Batch&) override {}
+        void finish_local() override { throw std::runtime_error("no space left"); }
+    };
+    Channel channel = world_channel(halves());
+    Stream stream(channel, whole_numbers(), std::make_unique<Bad>());
+    const std::string message = message_of<std::exception>([&] {
+        if (produces(channel.role())) stream.terminate();
+        if (consumes(channel.role())) stream.operate();
+        channel.close();
+    });
+    CHECK(message.find("no space left") != std::string::npos);
+    channel.close();
+    world().barrier();
+}
+
+TEST_CASE("who abandons a channel is heard") {
+    if (world_size() < 2) return;
+    Channel channel = world_channel(halves());
+    Stream stream(channel, whole_numbers(), make_callback([](const Batch&) {}));
+    if (world_rank() == 0) {
+        channel.abandon("out of patience");
+    } else {
+        const std::string message = message_of<Error>([&] { channel.close(); });
+        CHECK(message.find("rank 0 of ") != std::string::npos);
+        CHECK(message.find("out of patience") != std::string::npos);
+    }
+    world().barrier();
+}
+
+TEST_CASE("nothing moving for too long is a time-out, after which one may try again") {
+    if (world_size() < 2) return;
+    Channel channel = world_channel(halves(), {.timeout_s = 0.3});
+    Stream stream(channel, whole_numbers(), make_callback([](const Batch&) {}));
+    if (consumes(channel.role())) {
+        CHECK_THROWS_WITH_AS(stream.operate(), doctest::Contains("could not operate numbers"),
+                             TimedOut);
+        world().barrier();
+        CHECK_NOTHROW(stream.operate());
+    } else {
+        world().barrier();
+        stream.put(std::int64_t{1});
+        stream.terminate();
+    }
+    channel.close();
+}
+
+TEST_CASE("wrong use names the stream, the value and the remedy") {
+    Channel channel = world_channel(halves());
+    Stream stream(channel, whole_numbers(), make_callback([](const Batch&) {}));
+    if (produces(channel.role())) {
+        CHECK_THROWS_WITH_AS(stream.put(1.0F), doctest::Contains("4 bytes; allowed: 8 bytes"),
+                             InvalidArgument);
+        CHECK_THROWS_AS(stream.send(nullptr, -1), InvalidArgument);
+        if (!consumes(channel.role())) {
+            CHECK_THROWS_WITH_AS(stream.operate(), doctest::Contains("no consumer of numbers"),
+                                 InvalidArgument);
+            CHECK_THROWS_WITH_AS(static_cast<void>(stream.result()),
+                                 doctest::Contains("result_on_producers"), InvalidArgument);
+        }
+        stream.terminate();
+        stream.terminate();
+        CHECK_THROWS_WITH_AS(stream.put(std::int64_t{1}), doctest::Contains("was terminated"),
+                             InvalidArgument);
+    } else {
+        CHECK_THROWS_WITH_AS(stream.put(std::int64_t{1}),
+                             doctest::Contains("no producer of numbers"), InvalidArgument);
+        CHECK_THROWS_WITH_AS(static_cast<void>(stream.next()),
+                             doctest::Contains("has an operation"), InvalidArgument);
+    }
+    channel.close();
+    CHECK_THROWS_WITH_AS(stream.put(std::int64_t{1}), doctest::Contains("closed"), InvalidArgument);
+}
+
+TEST_CASE("channels and streams that cannot be are refused on every rank") {
+    CHECK_THROWS_WITH_AS(world_channel(Role::Producer), doctest::Contains("no consumer"),
+                         InvalidArgument);
+    CHECK_THROWS_WITH_AS(world_channel(Role::Consumer), doctest::Contains("no producer"),
+                         InvalidArgument);
+    Channel channel = world_channel(halves());
+    StreamOptions options = whole_numbers();
+    options.buffer_bytes = 64;
+    CHECK_THROWS_WITH_AS(Stream(channel, options), doctest::Contains("buffer_bytes is too small"),
+                         InvalidArgument);
+    if (world_size() > 1) {
+        options = whole_numbers();
+        if (world_rank() == 1) options.element = Element::of(DType::Float32);
+        CHECK_THROWS_WITH_AS(Stream(channel, options),
+                             doctest::Contains("the ranks attach different streams"),
+                             InvalidArgument);
+    }
+    channel.close();
+}
+
+TEST_CASE("elements that nobody takes are an error and not lost in silence") {
+    Channel channel = world_channel(halves());
+    Stream stream(channel, whole_numbers());
+    if (produces(channel.role())) stream.put(std::int64_t{1});
+    const std::string message = message_of<InvalidArgument>([&] { channel.close(); });
+    CHECK(message.find("elements of numbers are waiting") != std::string::npos);
+    world().barrier();
+}
+
+TEST_CASE("ten thousand channels come and go") {
+    if (world_size() > 2) return;
+    for (int i = 0; i < 10'000; ++i) {
+        Channel channel = world_channel(halves());
+        if (i % 10 == 0) {
+            std::int64_t sum = 0;
+            Stream stream(channel, whole_numbers(),
+                          make_elements<std::int64_t>([&](std::int64_t x) { sum += x; }));
+            if (produces(channel.role())) stream.put(std::int64_t{i});
+            channel.close();
+            if (consumes(channel.role())) CHECK(sum == i);
+        } else {
+            channel.close();
+        }
+    }
+}
