@@ -86,8 +86,13 @@ class CoordinateVariables:
         dim = parts[0].dimensions[0].rpartition("/")[2]
         return self._read(found, parts, dim) if dim else None
 
-    def auxiliary(self, dataset: str, attributes: dict[str, Any]) -> dict[str, xr.Variable]:
-        """Return scalar and 1-D variables that the attribute `coordinates` names."""
+    def auxiliary(
+        self, dataset: str, attributes: dict[str, Any], unseen: Sequence[str] = ()
+    ) -> dict[str, xr.Variable]:
+        """Return scalar and 1-D variables that the attribute `coordinates` names.
+
+        Not those along the dimensions `unseen`, which are not read.
+        """
         out: dict[str, xr.Variable] = {}
         named = attributes.get("coordinates", "")
         for name in named.split() if isinstance(named, str) else ():
@@ -97,7 +102,7 @@ class CoordinateVariables:
             parts = self._parts_of(found)
             if len(parts[0].shape) < 2 and "complex" not in parts[0].dtype:
                 dims = [dim.rpartition("/")[2] for dim in parts[0].dimensions]
-                if all(dims):
+                if all(dims) and not set(dims) & set(unseen):
                     out[name] = self._read(found, parts, *dims)
         return out
 
@@ -144,7 +149,7 @@ def _decode(dataset: _core.FileDataset, dims: tuple[str, ...]) -> xr.Variable:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", xr.SerializationWarning)
-            decoded = xr.decode_cf(xr.Dataset({name: raw}), decode_coords=False)[name].variable
+            decoded = xr.conventions.decode_cf_variable(name, raw)
     except (ValueError, OverflowError, TypeError) as error:
         warnings.warn(
             f"'{dataset.name}' is taken as plain numbers: {error}", UserWarning, stacklevel=2

@@ -301,10 +301,15 @@ class File(Mapping[str, FileDataset]):
         found = self._variables.of_dim(dataset, name)
         return found if found is not None else self._variables.named(dataset, name)
 
-    def coords_of(self, dataset: str, view: View) -> dict[str, xr.Variable]:
-        """Return the coordinates of what is selected; axes selected away have scalar ones."""
-        found = self._variables.auxiliary(dataset, self.attributes_of(dataset))
-        for dim in view.dims:
+    def coords_of(
+        self, dataset: str, view: View, unseen: Sequence[str] = ()
+    ) -> dict[str, xr.Variable]:
+        """Return the coordinates of what is selected; axes selected away have scalar ones.
+
+        Those along the dimensions `unseen` are neither read nor returned.
+        """
+        found = self._variables.auxiliary(dataset, self.attributes_of(dataset), unseen)
+        for dim in (d for d in view.dims if d not in unseen):
             if (variable := self._variables.of_dim(dataset, dim)) is not None:
                 found[dim] = variable
         out = {}

@@ -142,12 +142,13 @@ def to_dataset(found: Mapping[str, xr.DataArray], frame: Frame, attrs: Mapping[s
     if not all(isinstance(array, xr.DataArray) for array in found.values()):
         return dict(found)
     shared = {*frame.dims, *frame.coords}
-    named = {}
+    named: dict[str, xr.DataArray | xr.Variable] = {}
     for name, given in found.items():
         array = given.drop_vars([c for c in given.coords if c == "quantile" and not given[c].ndim])
         own = {str(key): f"{name}_{key}" for key in (*array.coords, *array.dims)}
-        named[name] = array.rename({k: v for k, v in own.items() if k not in shared})
-    return xr.Dataset(named, attrs=plain_attributes(attrs))
+        own = {key: new for key, new in own.items() if key not in shared}
+        named[name] = array.rename(own) if own else array.variable
+    return xr.Dataset(named, coords=frame.coords, attrs=plain_attributes(attrs))
 
 
 def _bins(dim: str, edges: np.ndarray) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def describe(
             max(1, view.groups.labels.size),
         ),
     }
-    frame = _frame(file, view, names[0], reduced, name)
+    frame = _frame(file, view, names[0], reduced, name, _unseen(file, reduced, operators))
     return Work(request, op, operators, inputs, frame, view, file.attrs, required)
 
 
@@ -182,11 +182,28 @@ def _has_empty_group(view: View) -> bool:
     )
 
 
+def _unseen(file: File, reduced: tuple[str, ...], operators: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return dimensions whose coordinates no result has.
+
+    Those that are reduced, unless an operator tells where along them something lies. Of several
+    files all coordinates are read, to see that they agree.
+    """
+    located = any(
+        isinstance(labelled.innermost(o), ops.ArgMin | ops.TopK) for o in operators.values()
+    )
+    return () if located or len(file.paths) > 1 else reduced
+
+
 def _frame(
-    file: File, view: View, dataset: str, reduced: tuple[str, ...], name: str | None
+    file: File,
+    view: View,
+    dataset: str,
+    reduced: tuple[str, ...],
+    name: str | None,
+    unseen: tuple[str, ...],
 ) -> labelled.Frame:
     """Return dimensions and coordinates of the results."""
-    dims, coords = [], file.coords_of(dataset, view)
+    dims, coords = [], file.coords_of(dataset, view, unseen)
     for dim in view.kept:
         if view.groups is not None and dim == view.groups.dim:
             dims.append(str(view.groups.labels.dims[0]))
@@ -195,6 +212,7 @@ def _frame(
     coords = {key: v for key, v in coords.items() if set(v.dims) <= set(dims) - set(reduced)}
     if view.groups is not None:
         coords[str(view.groups.labels.dims[0])] = view.groups.labels
-    labels = {d: v for d in view.dims if (v := file.labels(dataset, d)) is not None}
+    seen = [d for d in view.dims if d not in unseen]
+    labels = {d: v for d in seen if (v := file.labels(dataset, d)) is not None}
     attrs = file.attributes_of(dataset)
     return labelled.Frame(name, tuple(dims), coords, reduced, view.dims, labels, attrs)

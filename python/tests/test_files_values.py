@@ -199,3 +199,19 @@ def test_times_that_cannot_be_decoded_stay_numbers(tmp_path):
         with pytest.warns(UserWarning, match="'time' is taken as plain numbers"):
             assert file["a"].coords["time"].values.tolist() == [0, 1]
         assert file["a"].reduce("sum") == 3
+
+
+def test_coordinates_that_no_result_has_are_not_read(tmp_path):
+    path = tmp_path / "t.nc"
+    time = ("time", [0.0, 1.0], {"units": "months since whenever"})
+    xr.Dataset({"a": (("time", "x"), [[1.0, 4.0], [2.0, 3.0]])}, {"time": time}).to_netcdf(path)
+
+    def reduce(op, over):
+        return fl.open(str(path))["a"].reduce(op, over=over)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert reduce(["sum", "max"], "time")["sum"].values.tolist() == [3, 7]
+    for op, over in (("sum", "x"), ("argmax", "time"), (["sum", "argmax"], "time")):
+        with pytest.warns(UserWarning, match="'time' is taken as plain numbers"):
+            reduce(op, over)
