@@ -1,92 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+// What scans find.
 #include "fluvial/scan/scan.hpp"
 
-#include <atomic>
-#include <cmath>
+#include <algorithm>
 #include <numeric>
-#include <thread>
 
 #include <doctest/doctest.h>
 
 #include "fluvial/compute/operators/mpi_function.hpp"
-#include "fluvial/compute/registry.hpp"
-#include "fluvial/scan/scan_fixture.hpp"
+#include "fluvial/scan/scan_reference.hpp"
 
 using namespace fluvial;
 using namespace fluvial::scan;
 using compute::make_operator;
 
 namespace {
-
-/// The same on every rank.
-struct World {
-    mpi::Comm comm = mpi::Comm::duplicate(MPI_COMM_WORLD);
-    std::mt19937_64 random;
-    Index seed;
-
-    World() {
-        seed = comm.max(static_cast<Index>(std::random_device()()));
-        random.seed(static_cast<std::uint64_t>(seed));
-    }
-    ~World() { comm.close(); }
-};
-
-std::vector<compute::Reduction::Entry> some_operators() {
-    return {{"sum", make_operator("sum"), {}},
-            {"min", make_operator("min"), {}},
-            {"count", make_operator("count"), {}},
-            {"argmax", make_operator("argmax"), {}}};
-}
-
-/// What the operators make of the selected elements when they are all in memory. Coordinates stay
-/// in the selection's own index space where it has a stride.
-std::map<std::string, compute::Result> in_memory(const Elements& elements,
-                                                 const Selection& selection,
-                                                 const std::vector<int>& over,
-                                                 const std::vector<std::uint8_t>* mask = nullptr,
-                                                 const std::vector<double>* weights = nullptr) {
-    const Region region = selection.is_dense() ? selection.bounds() : whole(selection.count);
-    compute::Reduction reduction(some_operators(),
-                                 compute::make_domain(region, over, {DType::Float64}));
-    const std::vector<double> values = selected(elements, selection);
-    const ArrayView view(values.data(), DType::Float64, selection.count);
-    ArrayView mask_view, weight_view;
-    compute::Piece piece{{&view, 1}, region, nullptr, nullptr};
-    if (mask != nullptr) {
-        mask_view = ArrayView(mask->data(), DType::UInt8, selection.count);
-        piece.mask = &mask_view;
-    }
-    if (weights != nullptr) {
-        weight_view = ArrayView(weights->data(), DType::Float64, selection.count);
-        piece.weights = &weight_view;
-    }
-    reduction.absorb(piece);
-    auto results = reduction.finish();
-    if (!selection.is_dense()) {
-        compute::Array& coordinates = results.at("argmax").at("coordinates");
-        const auto ndim = static_cast<std::size_t>(selection.ndim());
-        for (std::size_t i = 0; i < coordinates.bytes.size() / sizeof(Index); ++i) {
-            Index& at = coordinates.as<Index>()[i];
-            const int axis = static_cast<int>(i % ndim);
-            at = at < 0 ? at : selection.start[axis] + at * selection.stride[axis];
-        }
-    }
-    return results;
-}
-
-void check_equal(const std::map<std::string, compute::Result>& a,
-                 const std::map<std::string, compute::Result>& b) {
-    REQUIRE(a.size() == b.size());
-    for (const auto& [name, result] : a) {
-        for (const auto& [part, array] : result) {
-            CAPTURE(name);
-            CAPTURE(part);
-            const compute::Array& other = b.at(name).at(part);
-            CHECK(array.shape == other.shape);
-            CHECK(array.bytes == other.bytes);
-        }
-    }
-}
 
 std::vector<int> random_over(int ndim, std::mt19937_64& random) {
     std::vector<int> over;
@@ -276,84 +204,6 @@ TEST_CASE("packed integers are scaled, and only what is missing in an input leav
     CHECK(*outcome.groups[0].at("other").at("value").as<Index>() == 42);
 }
 
-TEST_CASE("a scan runs beside the application") {
-    World world;
-    const Elements elements = random_elements({60, 50, 20}, world.random);
-    const DatasetPtr data = affine_dataset(elements, false, 0, 0);
-    Options options;
-    options.buffer_bytes = 4096;
-    Scan scan({{{{data}, {}}}, {}, some_operators(), {}, {}, {}, {}}, options, world.comm);
-    CHECK(!scan.test());  // it has not been started
-    CHECK(scan.progress() == 0);
-    scan.start();
-    while (!scan.test()) {
-        std::this_thread::yield();
-    }
-    CHECK(scan.progress() == 1);
-    check_equal(scan.wait().groups[0], in_memory(elements, select(whole(elements.shape)), {}));
-}
-
-TEST_CASE("what fails on one rank fails on all") {
-    World world;
-    const Elements elements = random_elements({64, 64}, world.random);
-    // The data of the last rank's file ends in the middle.
-    std::vector<std::byte> bytes(64 * 64 * 8);
-    if (world.comm.rank() == world.comm.size() - 1) {
-        bytes.resize(5000);
-    }
-    const auto data =
-        std::make_shared<MadeDataset>(elements, store::Affine{0, {512, 8}, false}, bytes);
-    Options options;
-    options.buffer_bytes = 4096;
-    CHECK_THROWS_AS(
-        run({{{{data}, {}}}, {}, some_operators(), {}, {}, {}, {}}, options, world.comm),
-        DamagedFile);
-    const auto fine = affine_dataset(elements, false, 0, 0);
-    const std::vector<int> over{world.comm.rank() == 0 ? 7 : 0};
-    CHECK_THROWS_AS(
-        run({{{{fine}, {}}}, {}, some_operators(), over, {}, {}, {}}, options, world.comm),
-        InvalidArgument);
-    if (world.comm.size() > 1) {
-        const Selection mine = select({{world.comm.rank(), 0}, {1, 64}});
-        CHECK_THROWS_WITH_AS(
-            run({{{{fine}, {}}}, mine, some_operators(), {}, {}, {}, {}}, options, world.comm),
-            doctest::Contains("ask for different things"), InvalidArgument);
-    }
-    // The communicator is as good as before.
-    CHECK(world.comm.sum(1) == world.comm.size());
-}
-
-TEST_CASE("a scan on the calling thread goes on in test() and stays there") {
-    const mpi::Comm serial;
-    std::mt19937_64 random(3);
-    const Elements elements = random_elements({300, 1024}, random);
-    const auto caller = std::this_thread::get_id();
-    std::atomic<bool> elsewhere = false;
-    Request request{
-        {{{affine_dataset(elements, true, 8, 0)}, {}}}, {}, some_operators(), {}, {}, {}, {}};
-    request.where.push_back([&](auto, const Region&, auto) {
-        if (std::this_thread::get_id() != caller) {
-            elsewhere = true;
-        }
-    });
-    Options options;
-    options.buffer_bytes = 8192;  // 300 units
-    options.threads = 4;
-    options.on_calling_thread = true;
-    for (const bool by_test : {true, false}) {
-        Scan scan(request, options, serial);
-        scan.start();
-        int calls = 0;
-        while (by_test && !scan.test()) {
-            ++calls;
-            CHECK(scan.progress() < 1);
-        }
-        CHECK((calls > 2) == by_test);
-        check_equal(scan.wait().groups[0], in_memory(elements, select(whole({300, 1024})), {}));
-    }
-    CHECK_FALSE(elsewhere);
-}
-
 TEST_CASE("operators that have no result of nothing are asked of something") {
     const mpi::Comm serial;
     std::mt19937_64 random(4);
@@ -376,71 +226,6 @@ TEST_CASE("operators that have no result of nothing are asked of something") {
                          InvalidArgument);
 }
 
-TEST_CASE("ranks may differ in threads, and in groups when each has an answer of its own") {
-    World world;
-    std::mt19937_64 random(5);
-    const Elements elements = random_elements({20, 30}, random);
-    const DatasetPtr data = affine_dataset(elements, true, 0, 0);
-    const int rank = world.comm.rank();
-    Options options;
-    options.threads = rank == 0 ? 0 : 1;
-    const Selection all = select(whole(elements.shape));
-    check_equal(
-        run({{{{data}, {}}}, {}, some_operators(), {}, {}, {}, {}}, options, world.comm).groups[0],
-        in_memory(elements, all, {}));
-    options.shuffle = Options::Shuffle::ToAll;
-    Grouping groups{0, std::vector<int>(20), 1 + 50 * rank};
-    for (int i = 0; i < 20; ++i) {
-        groups.group[static_cast<std::size_t>(i)] = i % groups.count;
-    }
-    const Outcome grouped =
-        run({{{{data}, {}}}, {}, some_operators(), {0}, {}, {}, groups}, options, world.comm);
-    REQUIRE(static_cast<int>(grouped.groups.size()) == groups.count);
-    CHECK(*grouped.groups[0].at("count").at("value").as<Index>() == (rank == 0 ? 20 : 1));
-}
-
-TEST_CASE("ranks that join files in different orders are told, and so are different operators") {
-    World world;
-    if (world.comm.size() == 1) {
-        return;
-    }
-    std::mt19937_64 random(6);
-    const DatasetPtr a = affine_dataset(random_elements({4, 5}, random), false, 0, 0);
-    const DatasetPtr b = affine_dataset(random_elements({6, 5}, random), false, 0, 0);
-    const bool first = world.comm.rank() == 0;
-    const Request joined{{{first ? std::vector{a, b} : std::vector{b, a}, {}}},
-                         {},
-                         some_operators(),
-                         {},
-                         {},
-                         {},
-                         {}};
-    for (const auto shuffle : {Options::Shuffle::Common, Options::Shuffle::ToOne}) {
-        Options options;
-        options.shuffle = shuffle;
-        CHECK_THROWS_AS(run(joined, options, world.comm), InvalidArgument);
-        CHECK_THROWS_AS(run({{{{a}, {}}}, {}, some_operators(), {first ? 0 : 1}, {}, {}, {}},
-                            options, world.comm),
-                        InvalidArgument);
-    }
-}
-
-TEST_CASE("what a decoding makes no sense of is refused before anything is read, on all ranks") {
-    World world;
-    std::mt19937_64 random(8);
-    const DatasetPtr data = affine_dataset(random_elements({4, 5}, random), false, 0, 0);
-    Decoding decoding;
-    decoding.missing.push_back({std::vector<std::byte>(3)});
-    Options options;
-    options.aggregators = 1;
-    CHECK_THROWS_AS(
-        run({{{{data}, decoding}}, {}, some_operators(), {}, {}, {}, {}}, options, world.comm),
-        InvalidArgument);
-    Scan scan({{{{data}, {}}}, {}, some_operators(), {}, {}, {}, {}}, options, world.comm);
-    scan.wait();
-    CHECK_THROWS_AS(scan.wait(), InvalidArgument);
-}
-
 TEST_CASE("inputs with different layouts: units follow the one that has chunks") {
     World world;
     const Elements x = random_elements({64, 64}, world.random);
@@ -461,53 +246,4 @@ TEST_CASE("inputs with different layouts: units follow the one that has chunks")
     CHECK(*outcome.groups[0].at("y").at("value").as<double>() ==
           std::accumulate(y.values.begin(), y.values.end(), 0.0));
     CHECK(world.comm.sum(outcome.stats.chunks_decoded) == 4);
-}
-
-TEST_CASE("bad requests name the value, what is allowed and the remedy") {
-    const mpi::Comm serial;
-    std::mt19937_64 random(1);
-    const Elements elements = random_elements({4, 5}, random);
-    const DatasetPtr data = affine_dataset(elements, false, 0, 0);
-    const auto refused = [&](Request request, Options options = {}) {
-        try {
-            run(std::move(request), options, serial);
-        } catch (const InvalidArgument& error) {
-            return std::string(error.what());
-        }
-        return std::string("accepted");
-    };
-    const Request good{{{{data}, {}}}, {}, some_operators(), {}, {}, {}, {}};
-    CHECK(refused(good) == "accepted");
-    Request bad = good;
-    bad.inputs.clear();
-    CHECK(refused(bad).find("0 datasets") != std::string::npos);
-    bad = good;
-    bad.entries.push_back(bad.entries.front());
-    CHECK(refused(bad).find("'sum'") != std::string::npos);
-    bad = good;
-    bad.selection = Selection{{0, 0}, {4, 6}, {1, 1}};
-    CHECK(refused(bad).find("selection") != std::string::npos);
-    bad.selection = Selection{{0, 0}, {4, 5}, {1, Index{1} << 62}};
-    CHECK(refused(bad).find("reaches past the end") != std::string::npos);
-    bad = good;
-    bad.weights = {{1, {1, 2}}};
-    CHECK(refused(bad) ==
-          "weights do not fit the selection: got 2 along axis 1; allowed: 5. Give one for each "
-          "selected index");
-    bad = good;
-    bad.over = {0};
-    bad.groups = Grouping{1, {0, 0, 0, 0, 0}, 1};
-    CHECK(refused(bad).find("must be reduced") != std::string::npos);
-    bad = good;
-    bad.entries[0].inputs = {3};
-    CHECK(refused(bad).find("number 3") != std::string::npos);
-    bad = good;
-    bad.inputs.push_back({{affine_dataset(random_elements({4, 6}, random), false, 0, 0)}, {}});
-    CHECK(refused(bad).find("differ in shape") != std::string::npos);
-    Options options;
-    options.buffer_bytes = 12;
-    CHECK(refused(good, options).find("buffer_bytes") != std::string::npos);
-    options.buffer_bytes = 0;
-    options.threads = -1;
-    CHECK(refused(good, options).find("threads") != std::string::npos);
 }
