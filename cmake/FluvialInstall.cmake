@@ -13,6 +13,8 @@ install(
     FILES_MATCHING
     PATTERN "*.hpp"
     PATTERN "*.h")
+# The name that programs written for the paper's library include.
+install(FILES src/fluvial/c/MPIStream.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT cpp)
 install(EXPORT FluvialTargets NAMESPACE Fluvial:: DESTINATION "${fluvial_cmake_dir}" COMPONENT cpp)
 
 configure_package_config_file(cmake/FluvialConfig.cmake.in FluvialConfig.cmake

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <utility>
 
 #include "fluvial/mpi/check.hpp"
+#include "fluvial/mpi/environment.hpp"
 
 namespace fluvial::mpi {
 namespace {
@@ -112,6 +114,69 @@ void check_local_operation(MPI_Op op, MPI_Datatype type) {
     check(MPI_Op_commutative(op, &commutes), "inspect an MPI_Op");
     if (commutes == 0) {
         refuse("an operation that does not commute");
+    }
+}
+
+/// MPI_Reduce_local has no communicator whose error handler it could ask: MPI's versions take that
+/// of the one or the other.
+class ErrorsReturned {
+  public:
+    ErrorsReturned() {
+        for (auto& [comm, before] : handlers_) {
+            MPI_Comm_get_errhandler(comm, &before);
+            MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+        }
+    }
+    ErrorsReturned(const ErrorsReturned&) = delete;
+    ~ErrorsReturned() {
+        for (auto& [comm, before] : handlers_) {
+            MPI_Comm_set_errhandler(comm, before);
+            MPI_Errhandler_free(&before);
+        }
+    }
+
+  private:
+    std::pair<MPI_Comm, MPI_Errhandler> handlers_[2] = {{MPI_COMM_WORLD, MPI_ERRHANDLER_NULL},
+                                                        {MPI_COMM_SELF, MPI_ERRHANDLER_NULL}};
+};
+
+bool can_reduce(MPI_Op op, MPI_Datatype type) {
+    if (op == MPI_OP_NULL || type == MPI_DATATYPE_NULL || is_any_of(op, {MPI_REPLACE, MPI_NO_OP})) {
+        return false;
+    }
+    if (!is_predefined(op)) {
+        return true;
+    }
+    alignas(std::max_align_t) std::byte in[64] = {}, inout[64] = {};
+    MPI_Count first = 0, span = 0;
+    check(MPI_Type_get_true_extent_x(type, &first, &span), "tell the extent of a datatype");
+    if (first != 0 || span > static_cast<MPI_Count>(sizeof in)) {
+        return false;  // not a predefined type
+    }
+    const ErrorsReturned errors_returned;
+    return MPI_Reduce_local(in, inout, 1, type, op) == MPI_SUCCESS;
+}
+
+bool is_predefined(MPI_Op op) {
+    return is_any_of(op, {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_MINLOC, MPI_MAXLOC, MPI_LAND,
+                          MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_REPLACE, MPI_NO_OP});
+}
+
+bool commutes(MPI_Op op) {
+    int answer = 0;
+    check(MPI_Op_commutative(op, &answer), "inspect an MPI_Op");
+    return answer != 0;
+}
+
+MPI_Op create_operation(MPI_User_function* function) {
+    MPI_Op op = MPI_OP_NULL;
+    check(MPI_Op_create(function, 0, &op), "create an operation");
+    return op;
+}
+
+void free_operation(MPI_Op op) {
+    if (running()) {
+        check(MPI_Op_free(&op), "free an operation");
     }
 }
 

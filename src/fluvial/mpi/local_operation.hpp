@@ -26,6 +26,18 @@ Operation operation_of(MPI_Op op);
 /// floating-point types, for which MPI would end the job. Local.
 void check_local_operation(MPI_Op op, MPI_Datatype type);
 
+/// Whether `op` may be called with elements of `type`: anything but MPI_OP_NULL, MPI_REPLACE,
+/// MPI_NO_OP and predefined operations on types that MPI has not defined them for, where MPI would
+/// end the job. Local; tries a predefined one on a single element, with errors of MPI returned
+/// meanwhile.
+bool can_reduce(MPI_Op op, MPI_Datatype type);
+/// MPI_SUM and so on: defined on predefined types alone.
+bool is_predefined(MPI_Op op);
+bool commutes(MPI_Op op);
+/// An operation that need not commute, and its end. Local.
+MPI_Op create_operation(MPI_User_function* function);
+void free_operation(MPI_Op op);
+
 /// inout[i] = in[i] ∘ inout[i]. Local; from several threads at once only under
 /// MPI_THREAD_MULTIPLE.
 void reduce_local(const void* in, void* inout, int count, MPI_Datatype type, MPI_Op op);

@@ -52,6 +52,22 @@ void for_blocks_of(const std::vector<Strip>& strips, Copy&& copy) {
     }
 }
 
+/// Such a type is never freed.
+bool is_predefined(MPI_Datatype type) {
+    int combiner = 0;
+#if MPI_VERSION >= 4
+    MPI_Count integers = 0, addresses = 0, large = 0, types = 0;
+    check(MPI_Type_get_envelope_c(type, &integers, &addresses, &large, &types, &combiner),
+          "look into a datatype");
+#else
+    int integers = 0, addresses = 0, types = 0;
+    check(MPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner),
+          "look into a datatype");
+#endif
+    return combiner == MPI_COMBINER_NAMED || combiner == MPI_COMBINER_F90_REAL ||
+           combiner == MPI_COMBINER_F90_COMPLEX || combiner == MPI_COMBINER_F90_INTEGER;
+}
+
 /// Joins what the parts of a type are made of: MPI_DATATYPE_NULL stands for several.
 struct Items {
     MPI_Datatype found = MPI_DATATYPE_NULL;
@@ -89,13 +105,7 @@ void collect_items(MPI_Datatype type, Items& items) {
           "look into a datatype");
     for (MPI_Datatype part : parts) {
         collect_items(part, items);
-        int inner = 0;
-        check(MPI_Type_get_envelope(part, &integers, &addresses, &types, &inner),
-              "look into a datatype");
-        const bool predefined = inner == MPI_COMBINER_NAMED || inner == MPI_COMBINER_F90_REAL ||
-                                inner == MPI_COMBINER_F90_COMPLEX ||
-                                inner == MPI_COMBINER_F90_INTEGER;
-        if (!predefined) {
+        if (!is_predefined(part)) {
             MPI_Type_free(&part);
         }
     }
@@ -120,8 +130,12 @@ PackedType::PackedType(MPI_Datatype type, const Comm& comm) : comm_(comm.handle(
     span_ = static_cast<std::size_t>(span);
     first_ = static_cast<std::ptrdiff_t>(first);
     extent_ = static_cast<std::ptrdiff_t>(extent);
-    check(MPI_Type_dup(type, &type_), "duplicate a datatype");
-    check(MPI_Type_commit(&type_), "commit a datatype");
+    owned_ = !is_predefined(type);
+    type_ = type;
+    if (owned_) {
+        check(MPI_Type_dup(type, &type_), "duplicate a datatype");
+        check(MPI_Type_commit(&type_), "commit a datatype");
+    }
     if (!learn()) {
         strips_.clear();
     }
@@ -135,6 +149,7 @@ PackedType::PackedType(PackedType&& other) noexcept {
 
 PackedType& PackedType::operator=(PackedType&& other) noexcept {
     std::swap(type_, other.type_);
+    std::swap(owned_, other.owned_);
     std::swap(comm_, other.comm_);
     std::swap(bytes_, other.bytes_);
     std::swap(span_, other.span_);
@@ -146,7 +161,7 @@ PackedType& PackedType::operator=(PackedType&& other) noexcept {
 }
 
 PackedType::~PackedType() {
-    if (type_ != MPI_DATATYPE_NULL && !finalized()) {
+    if (owned_ && !finalized()) {
         MPI_Type_free(&type_);
     }
 }

@@ -16,7 +16,7 @@ namespace fluvial::mpi {
 /// an element is learnt once, from MPI_Pack; then elements are copied without MPI. Types that span
 /// more than 64 MiB, or that are cut up too finely, are packed by MPI each time.
 ///
-/// Move-only. Holds a duplicate of the type: the user's may be freed. Local.
+/// Move-only. Holds a duplicate of a derived type: the user's may be freed. Local.
 class PackedType {
   public:
     /// Nothing: no bytes.
@@ -58,6 +58,7 @@ class PackedType {
     void pack_by_mpi(const void* element, std::byte* room) const;
 
     MPI_Datatype type_ = MPI_DATATYPE_NULL;
+    bool owned_ = false;
     MPI_Comm comm_ = MPI_COMM_NULL;
     std::size_t bytes_ = 0, span_ = 0;
     std::ptrdiff_t extent_ = 0, first_ = 0;

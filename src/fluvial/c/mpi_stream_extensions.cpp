@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What MPIStream.h has beyond the paper's functions.
+#include "fluvial/base/error.hpp"
+#include "fluvial/c/mpi_stream_state.hpp"
+#include "fluvial/mpi/local_operation.hpp"
+
+using namespace fluvial;
+using fluvial::c::check_given;
+using fluvial::c::mpi_guarded;
+using fluvial::c::state_of;
+
+int MPIStream_Test(int* flag, MPIStream* stream) {
+    return mpi_guarded([&] {
+        check_given(flag, "flag");
+        MPIStream_State& state = state_of(stream);
+        *flag = state.test() ? 1 : 0;
+        state.report();
+    });
+}
+
+int MPIStream_Wait(MPIStream* stream) {
+    return mpi_guarded([&] {
+        MPIStream_State& state = state_of(stream);
+        state.wait();
+        state.report();
+    });
+}
+
+int MPIStream_SendMany(const void* sendbuf, long long count, MPIStream* stream) {
+    return mpi_guarded([&] {
+        MPIStream_State& state = state_of(stream);
+        if (state.types->element.contiguous()) {
+            state.stream.send(sendbuf, count);
+            return;
+        }
+        const auto* element = static_cast<const std::byte*>(sendbuf);
+        for (long long i = 0; i < count; ++i, element += state.types->element.extent()) {
+            state.send(element);
+        }
+    });
+}
+
+int MPIStream_Reserve(void** room, long long* count, MPIStream* stream) {
+    return mpi_guarded([&] {
+        check_given(room, "room");
+        check_given(count, "count");
+        MPIStream_State& state = state_of(stream);
+        const auto bytes = state.stream.reserve_many(*count);
+        *room = bytes.data();
+        *count = static_cast<long long>(bytes.size() / state.types->element.bytes());
+    });
+}
+
+int MPIStream_Commit(long long count, MPIStream* stream) {
+    return mpi_guarded([&] { state_of(stream).stream.commit(count); });
+}
+
+int MPIStream_Flush(MPIStream* stream) {
+    return mpi_guarded([&] { state_of(stream).stream.flush(); });
+}
+
+int MPIStream_Result(void* resultbuf, long long* elements, MPIStream* stream) {
+    return mpi_guarded([&] {
+        check_given(resultbuf, "resultbuf");
+        MPIStream_State& state = state_of(stream);
+        const c::TravellingResult result = state.result();
+        state.report();
+        if (!result.known) {
+            throw InvalidArgument(Problem{
+                "a stream without elements has no result", "an MPI_Op that has no value of nothing",
+                "one element or more", "Write an intermediate function that says what it is"});
+        }
+        state.types->result.unpack(result.packed.data(), resultbuf);
+        if (elements != nullptr) {
+            *elements = static_cast<long long>(result.elements);
+        }
+    });
+}
+
+int MPIStream_Terminal(MPI_User_function* function, MPI_Op* op, MPIStream_Channel* channel) {
+    return mpi_guarded([&] {
+        check_given(reinterpret_cast<const void*>(function), "function");
+        check_given(op, "op");
+        MPIStream_ChannelState& state = state_of(channel);
+        *op = mpi::create_operation(function);
+        state.terminals.emplace_back(*op, function);
+    });
+}
+
+const char* MPIStream_LastError(void) {
+    return fluvial_last_message();
+}

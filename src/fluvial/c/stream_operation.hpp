@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The operations of MPI programs on the elements of a stream.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fluvial/c/stream_types.hpp"
+#include "fluvial/stream/operation.hpp"
+
+namespace fluvial::c {
+
+/// A result as it travels between ranks.
+struct TravellingResult {
+    std::uint64_t elements = 0;
+    bool known = false;  ///< false: of no elements, and no identity is known
+    std::span<const std::byte> packed;
+
+    explicit TravellingResult(std::span<const std::byte> bytes);
+};
+
+/// The local result, and how results are combined; what happens to elements is up to those derived
+/// from it.
+class CombinedOperation : public stream::Operation {
+  public:
+    explicit CombinedOperation(std::shared_ptr<const StreamTypes> types);
+
+    void absorb(const stream::Batch& batch) final;
+    void finish_local() override;
+    std::vector<std::byte> partial() const override;
+    std::vector<std::byte> merge(std::vector<std::byte> a,
+                                 std::span<const std::byte> b) const override;
+
+  protected:
+    /// `count` elements without gaps, side by side.
+    virtual void take(const std::byte* elements, std::size_t count) = 0;
+    const StreamTypes& types() const { return *types_; }
+    TypedMemory& local() { return local_; }
+    void set_known() { known_ = true; }
+    bool known() const { return known_; }
+
+  private:
+    std::shared_ptr<const StreamTypes> types_;
+    TypedMemory local_;
+    std::uint64_t elements_ = 0;
+    bool known_ = false;
+};
+
+/// Of what an MPIStream_Operation and options say.
+std::unique_ptr<CombinedOperation> make_operation(std::shared_ptr<const StreamTypes> types,
+                                                  MPI_User_function* intermediate,
+                                                  const MPIStream_Options& options,
+                                                  const mpi::Comm& comm);
+
+/// The operation that MPIStream_Elementwise() has given this function for; MPI_OP_NULL for others.
+MPI_Op elementwise_op(MPI_User_function* function);
+
+}  // namespace fluvial::c

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/c/stream_types.hpp"
+
+#include <utility>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/mpi/local_operation.hpp"
+
+namespace fluvial::c {
+namespace {
+
+Combination combination_of(MPI_Op op, MPI_User_function* at_end, const mpi::PackedType& result,
+                           const mpi::PackedType& process, const mpi::Comm& comm) {
+    Combination combination{op, at_end, {}, 1};
+    if (op == MPI_OP_NULL) {
+        return combination;
+    }
+    const MPI_Datatype item = mpi::only_item(result.handle());
+    MPI_Datatype type = result.handle();
+    if (mpi::is_predefined(op)) {
+        type = item;
+        if (!mpi::can_reduce(op, item)) {
+            throw InvalidArgument(
+                Problem{"the terminal function of a stream cannot combine its results",
+                        item == MPI_DATATYPE_NULL
+                            ? "a predefined MPI_Op on a result of several types"
+                            : "a predefined MPI_Op that MPI does not define for the result's type",
+                        "a predefined MPI_Op on a result of one predefined type that it is for",
+                        "Make an MPI_Op of your own, by MPI_Op_create or MPIStream_Terminal"});
+        }
+    } else if (item != MPI_DATATYPE_NULL && item == mpi::only_item(process.handle()) &&
+               result.bytes() % process.bytes() == 0) {
+        type = process.handle();
+    }
+    combination.item = mpi::PackedType(type, comm);
+    combination.items = result.bytes() / combination.item.bytes();
+    return combination;
+}
+
+}  // namespace
+
+TypedMemory::TypedMemory(const mpi::PackedType& type, std::size_t count)
+    : type_(&type), count_(count) {
+    const std::size_t bytes =
+        count == 0 ? 0 : (count - 1) * static_cast<std::size_t>(type.extent()) + type.span();
+    memory_.resize(bytes / sizeof(std::max_align_t) + 1);
+}
+
+void TypedMemory::unpack(const std::byte* packed) {
+    auto* to = static_cast<std::byte*>(address());
+    for (std::size_t i = 0; i < count_; ++i, packed += type_->bytes(), to += type_->extent()) {
+        type_->unpack(packed, to);
+    }
+}
+
+void TypedMemory::pack(std::byte* packed) const {
+    const auto* from = static_cast<const std::byte*>(const_cast<TypedMemory*>(this)->address());
+    for (std::size_t i = 0; i < count_; ++i, packed += type_->bytes(), from += type_->extent()) {
+        type_->pack(from, packed);
+    }
+}
+
+StreamTypes::StreamTypes(MPI_Datatype element_type, MPI_Datatype result_type,
+                         MPI_Datatype process_type, MPI_Op terminal, MPI_User_function* at_end,
+                         const mpi::Comm& comm)
+    : element(element_type, comm),
+      process(process_type == MPI_DATATYPE_NULL ? element_type : process_type, comm),
+      result(result_type, comm) {
+    if (element.bytes() % process.bytes() != 0) {
+        throw InvalidArgument(
+            Problem{"a stream's element is not a number of items of its process type",
+                    text(element.bytes(), " and ", process.bytes(), " bytes"),
+                    "a multiple of the process type", "Pass MPI_DATATYPE_NULL as process type"});
+    }
+    length = static_cast<int>(element.bytes() / process.bytes());
+    combination = combination_of(terminal, at_end, result, process, comm);
+}
+
+stream::Element StreamTypes::transported() const {
+    return stream::Element::opaque(element.bytes());
+}
+
+}  // namespace fluvial::c
