@@ -145,7 +145,7 @@ void Stream::choose_fast() {
     fast_bytes_ = bytes;
 }
 
-void Stream::send(const void* elements, Index count) {
+void Stream::send_all(const void* elements, Index count) {
     ProducerEnd& producer = producer_of(*state_);
     check_fixed(*state_);
     Sending sending(elements_at(*state_, elements, count));

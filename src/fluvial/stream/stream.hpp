@@ -95,7 +95,16 @@ class Stream {
         send(&value);
     }
     /// `count` elements that lie side by side. Blocking until the memory may be reused.
-    void send(const void* elements, Index count = 1);
+    void send(const void* elements, Index count = 1) {
+        if (fast_ != nullptr && count == 1) {
+            if (std::byte* room = fast_->try_reserve(fast_bytes_)) {
+                fast_->fill(room, elements, fast_bytes_);
+                fast_->commit(fast_bytes_);
+                return;
+            }
+        }
+        send_all(elements, count);
+    }
     /// One element of varying size.
     void send_record(std::span<const std::byte> element);
     /// The same without blocking. `owner` keeps the memory alive; without one the caller does until
@@ -145,6 +154,7 @@ class Stream {
 
   private:
     void check_size(std::size_t bytes) const;
+    void send_all(const void* elements, Index count);
     void choose_fast();
 
     std::shared_ptr<StreamState> state_;
