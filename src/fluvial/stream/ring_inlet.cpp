@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstring>
+#include <vector>
 
 #include "fluvial/base/assert.hpp"
 #include "fluvial/base/clock.hpp"
@@ -13,11 +15,18 @@ namespace {
 /// Batches are not longer (when one unit is not), so that room comes back while the consumer works.
 constexpr std::size_t batch_bytes = std::size_t{64} << 10;
 
-/// How often the producer's count is looked at. It is stored with every commit, which is cheap as
-/// long as its cache line stays with the producer; each look takes the line away.
+/// How often the producer's count is looked at: storing to it is cheap as long as its cache line
+/// stays with the producer, and each look that finds a change takes the line away.
 constexpr std::size_t worth_a_look_bytes = std::size_t{16} << 10;
 constexpr std::int64_t pause_min_ns = 250;
 constexpr std::int64_t pause_max_ns = 4000;
+
+/// When the ring is empty the desk is looked at this often, and what lies there is taken when it is
+/// little, or the producer has paused, or it waited for long. Who writes without a pause clears the
+/// desk soon, and is only kept from it by somebody who reads it.
+constexpr std::int64_t desk_every_ns = 4000;
+constexpr std::uint64_t desk_little_bytes = 256;
+constexpr std::int64_t desk_longest_ns = 50'000;
 
 class RingInlet final : public Inlet {
   public:
@@ -33,12 +42,16 @@ class RingInlet final : public Inlet {
     void release(std::size_t bytes) override;
     bool ended() override;
     std::uint64_t depth() const override {
-        return ring_.committed.load(std::memory_order_relaxed) - released_;
+        return std::max(ring_.placed.load(std::memory_order_relaxed),
+                        ring_.committed.load(std::memory_order_relaxed)) -
+               released_;
     }
     std::uint64_t memory() const override { return ring_.capacity; }
 
   private:
-    void look();
+    bool look();
+    void look_at_desk(std::int64_t now);
+    void take_from_desk(std::uint64_t committed);
     void publish();
 
     RingControl& ring_;
@@ -48,32 +61,43 @@ class RingInlet final : public Inlet {
     std::uint64_t released_ = 0;
     std::uint64_t given_back_ = 0;  ///< what the producer knows of released_
     std::uint64_t lap_start_ = 0;   ///< of the lap that is read
-    std::uint64_t committed_ = 0;   ///< these three when last looked at
+    std::uint64_t placed_ = 0;      ///< these three when last looked at
     std::uint64_t newest_lap_ = 0;
-    std::uint64_t end_ = RingControl::open;
+    std::uint64_t end_ = RingControl::none;
     std::int64_t look_ns_ = 0;  ///< not before
     std::int64_t pause_ns_ = pause_min_ns;
+
+    std::vector<std::byte> copy_;   ///< of the desk
+    std::uint64_t copy_start_ = 0;  ///< the counts of copy_
+    std::uint64_t copy_end_ = 0;
+    std::int64_t desk_ns_ = 0;        ///< not before
+    std::int64_t desk_since_ns_ = 0;  ///< something lies there; 0: nothing
+    std::uint64_t desk_seen_ = 0;     ///< committed when last looked at
 };
 
 Arrival RingInlet::ready() {
-    if (released_ == committed_) {
-        look();
-        if (released_ == committed_) {
-            publish();
-            return {{}, producer_, released_};
-        }
+    if (released_ < copy_end_) {
+        return {std::span(copy_).subspan(static_cast<std::size_t>(released_ - copy_start_),
+                                         static_cast<std::size_t>(copy_end_ - released_)),
+                producer_, released_};
     }
-    if (released_ == newest_lap_) {
+    if (released_ >= placed_ && !look()) {
+        publish();
+        return {{}, producer_, released_};
+    }
+    if (released_ < copy_end_) {
+        return ready();
+    }
+    if (newest_lap_ <= released_) {
         lap_start_ = newest_lap_;
     }
-    const std::uint64_t end =
-        newest_lap_ > lap_start_ ? std::min(newest_lap_, committed_) : committed_;
+    const std::uint64_t end = newest_lap_ > lap_start_ ? std::min(newest_lap_, placed_) : placed_;
     const auto bytes = std::min(batch_, static_cast<std::size_t>(end - released_));
     return {{ring_.elements() + (released_ - lap_start_), bytes}, producer_, released_};
 }
 
 void RingInlet::release(std::size_t bytes) {
-    FLUVIAL_ASSERT(bytes <= committed_ - released_, bytes, committed_ - released_);
+    FLUVIAL_ASSERT(bytes <= std::max(placed_, copy_end_) - released_, bytes, released_, placed_);
     released_ += bytes;
     if (released_ - given_back_ >= block_) {
         publish();
@@ -81,23 +105,23 @@ void RingInlet::release(std::size_t bytes) {
 }
 
 bool RingInlet::ended() {
-    if (released_ == committed_ && released_ != end_) {
+    if (released_ >= placed_ && released_ >= copy_end_ && released_ != end_) {
         look();
     }
     return released_ == end_;
 }
 
-/// The order matters: a lap is known before anything that was committed in it.
-void RingInlet::look() {
+/// Whether there is something new. The order matters: a lap is known before anything in it.
+bool RingInlet::look() {
     const std::int64_t now = now_ns();
     if (now < look_ns_) {
-        return;
+        return false;
     }
-    const std::uint64_t committed = ring_.committed.load(std::memory_order_acquire);
+    const std::uint64_t placed = ring_.placed.load(std::memory_order_acquire);
     newest_lap_ = ring_.lap_start.load(std::memory_order_relaxed);
     end_ = ring_.end.load(std::memory_order_acquire);
-    const std::uint64_t brought = committed - committed_;
-    committed_ = committed;
+    const std::uint64_t brought = placed - placed_;
+    placed_ = placed;
     if (brought >= worth_a_look_bytes) {
         pause_ns_ = std::max(pause_min_ns, pause_ns_ / 2);
     } else if (brought > 0) {
@@ -105,6 +129,51 @@ void RingInlet::look() {
     }
     // A line that did not change is still in this core's cache, and looking at it is free.
     look_ns_ = now + (brought > 0 ? pause_ns_ : pause_min_ns);
+    if (brought > 0) {
+        desk_ns_ = now + desk_every_ns;
+    }
+    if (placed_ <= released_ && now >= desk_ns_) {
+        look_at_desk(now);
+    }
+    return released_ < std::max(placed_, copy_end_);
+}
+
+void RingInlet::look_at_desk(std::int64_t now) {
+    const std::uint64_t committed = ring_.committed.load(std::memory_order_acquire);
+    desk_ns_ = now + (committed != desk_seen_ ? desk_every_ns : pause_min_ns);
+    if (committed <= released_) {
+        desk_seen_ = committed;
+        desk_since_ns_ = 0;
+        return;
+    }
+    if (desk_since_ns_ == 0) {
+        desk_since_ns_ = now;
+    }
+    if (committed - released_ <= desk_little_bytes || committed == desk_seen_ ||
+        now - desk_since_ns_ >= desk_longest_ns) {
+        take_from_desk(committed);
+        desk_since_ns_ = 0;
+    }
+    desk_seen_ = committed;
+}
+
+/// Copies [released_, committed) from the desk. When the desk was cleared meanwhile the copy may be
+/// of anything and is thrown away (a sequence lock): then the elements are in the ring.
+void RingInlet::take_from_desk(std::uint64_t committed) {
+    const std::uint64_t start = ring_.desk_start.load(std::memory_order_acquire);
+    if (start > released_ || committed - start > ring_desk_bytes) {
+        return;
+    }
+    const std::uint64_t lap = ring_.lap_start.load(std::memory_order_relaxed);
+    copy_.resize(static_cast<std::size_t>(committed - released_));
+    std::memcpy(copy_.data(), ring_.desk() + (released_ - start), copy_.size());
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (ring_.desk_start.load(std::memory_order_relaxed) != start) {
+        return;
+    }
+    newest_lap_ = lap_start_ = lap;
+    copy_start_ = released_;
+    copy_end_ = committed;
 }
 
 void RingInlet::publish() {

@@ -3,6 +3,7 @@
 
 #include "fluvial/base/assert.hpp"
 #include "fluvial/base/clock.hpp"
+#include "fluvial/stream/copy_policy.hpp"
 #include "fluvial/stream/link.hpp"
 #include "fluvial/stream/ring.hpp"
 
@@ -10,7 +11,10 @@ namespace fluvial::stream {
 
 namespace {
 
-/// Room is handed out in pieces of this, so that large elements flow through in parts.
+/// From this size on, elements go into the ring without a stop on the desk.
+constexpr std::size_t large_bytes = 4096;
+/// Room in the ring itself is handed out in pieces of this, so that large elements flow through in
+/// parts.
 constexpr std::size_t piece_bytes = std::size_t{64} << 10;
 /// A consumer that leaves the window full for longer does not merely take its turn.
 constexpr std::int64_t patience_ns = 20'000;
@@ -21,17 +25,27 @@ class RingOutlet final : public Outlet {
         : ring_(ring),
           capacity_(ring.capacity),
           unit_bytes_(plan.unit_bytes),
-          window_(std::min<std::size_t>(ring_window_bytes, capacity_)) {
-        published_ = &ring.committed;
+          window_(std::min<std::size_t>(ring_window_bytes, capacity_)),
+          policy_({copy_methods().front(), copy_methods().back()}, now_ns) {
+        published_ = &ring.placed;
         cursor_ = end_ = ring.elements();
     }
 
-    void close() override { ring_.end.store(committed_, std::memory_order_release); }
+    void fill(std::byte* room, const void* from, std::size_t bytes) override;
+    void flush() override { clear_desk(); }
+    void close() override {
+        clear_desk();
+        ring_.end.store(committed_, std::memory_order_release);
+    }
 
   private:
     std::byte* make_room(std::size_t bytes) override;
 
     std::size_t position() const { return static_cast<std::size_t>(committed_ - lap_start_); }
+    std::size_t usable_end() const { return std::min(free_end_, window_); }
+    bool on_desk() const { return desk_from_ != RingControl::none; }
+    void clear_desk();
+    bool find_room(std::size_t bytes);
     void look(std::size_t bytes);
     bool widen(std::size_t bytes);
 
@@ -43,34 +57,93 @@ class RingOutlet final : public Outlet {
     std::uint64_t released_ = 0;      ///< when last looked at
     std::size_t free_end_ = 0;  ///< memory from position() to here is free, when last looked at
     std::size_t window_;        ///< laps end here while the consumer keeps up
-    std::int64_t full_since_ns_ = 0;  ///< 0: the window is not full
+    std::int64_t full_since_ns_ = 0;                ///< 0: there was room
+    std::uint64_t desk_from_ = RingControl::none;   ///< first count that is on the desk alone
+    std::uint64_t desk_start_ = RingControl::none;  ///< count of the first byte of the desk
+    std::uint64_t piece_start_ = 0;                 ///< committed when this room was made
+    std::uint64_t large_ = 0;                       ///< bytes of it that came in large fills
+    CopyPolicy policy_;
 };
 
-/// The consumer's count is looked at only when the room that is known is used up: its cache line
-/// is the consumer's.
+void RingOutlet::fill(std::byte* room, const void* from, std::size_t bytes) {
+    const bool large = bytes >= large_bytes;
+    large_ += large ? bytes : 0;
+    if (on_desk() || !large) {
+        std::memcpy(room, from, bytes);
+    } else {
+        policy_.copy(room, static_cast<const std::byte*>(from), bytes);
+    }
+}
+
 std::byte* RingOutlet::make_room(std::size_t bytes) {
     FLUVIAL_ASSERT(bytes <= capacity_, bytes, capacity_);
-    if (bytes > window_ / 2) {
-        window_ = bytes > capacity_ / 2 ? capacity_ : 2 * bytes;
+    const bool direct = std::max(bytes, unit_bytes_) >= large_bytes ||
+                        (committed_ > piece_start_ && 2 * large_ > committed_ - piece_start_);
+    clear_desk();
+    if (!find_room(bytes)) {
+        cursor_ = end_ = ring_.elements() + position();
+        published_ = &ring_.placed;
+        desk_from_ = RingControl::none;
+        return nullptr;
     }
-    if (position() + bytes > std::min(free_end_, window_)) {
-        look(bytes);
-        if (position() + bytes > std::min(free_end_, window_) && !widen(bytes)) {
-            return nullptr;
-        }
+    piece_start_ = committed_;
+    large_ = 0;
+    const std::size_t most =
+        direct ? piece_bytes : std::min(ring_desk_bytes, std::max(unit_bytes_, capacity_ / 4));
+    const std::size_t free = std::min(usable_end() - position(), std::max(bytes, most));
+    const std::size_t room = std::max(bytes, free / unit_bytes_ * unit_bytes_);
+    if (direct) {
+        desk_from_ = RingControl::none;
+        published_ = &ring_.placed;
+        cursor_ = ring_.elements() + position();
+    } else {
+        desk_from_ = desk_start_ = committed_;
+        ring_.committed.store(committed_, std::memory_order_relaxed);
+        ring_.desk_start.store(committed_, std::memory_order_release);
+        std::atomic_thread_fence(std::memory_order_release);  // before elements on the desk
+        published_ = &ring_.committed;
+        cursor_ = ring_.desk();
     }
-    full_since_ns_ = 0;
-    const std::size_t free = std::min(free_end_, window_) - position();
-    const std::size_t piece = std::min(free, std::max(bytes, piece_bytes));
-    cursor_ = ring_.elements() + position();
-    end_ = cursor_ + std::max(bytes, piece / unit_bytes_ * unit_bytes_);
+    end_ = cursor_ + room;
     return cursor_;
 }
 
-/// Takes note of what was released and begins a new lap when there is no room for `bytes` in the
-/// old one but at the start.
+/// What is on the desk alone goes to its place in the ring.
+void RingOutlet::clear_desk() {
+    if (!on_desk() || desk_from_ == committed_) {
+        return;
+    }
+    policy_.copy(ring_.elements() + (desk_from_ - lap_start_),
+                 ring_.desk() + (desk_from_ - desk_start_),
+                 static_cast<std::size_t>(committed_ - desk_from_));
+    ring_.placed.store(committed_, std::memory_order_release);
+    desk_from_ = committed_;
+}
+
+/// The consumer's count is looked at only when the room that is known is used up: its cache line
+/// is the consumer's.
+bool RingOutlet::find_room(std::size_t bytes) {
+    if (bytes > window_ / 2) {
+        window_ = bytes > capacity_ / 2 ? capacity_ : 2 * bytes;
+    }
+    if (position() + bytes > usable_end()) {
+        look(bytes);
+        if (position() + bytes > usable_end() && !widen(bytes)) {
+            return false;
+        }
+    }
+    if (full_since_ns_ != 0) {
+        policy_.waited(now_ns() - full_since_ns_);
+        full_since_ns_ = 0;
+    }
+    return true;
+}
+
+/// Takes note of what was released, and begins a new lap when there is room for `bytes` at the
+/// start but not here.
 void RingOutlet::look(std::size_t bytes) {
     released_ = ring_.released.load(std::memory_order_acquire);
+    policy_.backlog(committed_ - released_);
     const bool here = released_ >= lap_start_;  // the consumer has finished the lap before
     const bool empty = released_ == committed_;
     if (here && position() > 0 &&
@@ -79,6 +152,9 @@ void RingOutlet::look(std::size_t bytes) {
             window_ = std::max(window_ / 2, std::min(ring_window_bytes, capacity_));
             window_ = std::max(window_, std::min(2 * bytes, capacity_));
         }
+        // Who reads the desk must not take the new lap for that of what is on the desk still.
+        ring_.desk_start.store(RingControl::none, std::memory_order_relaxed);
+        std::atomic_thread_fence(std::memory_order_release);
         before_start_ = lap_start_;
         lap_start_ = committed_;
         ring_.lap_start.store(lap_start_, std::memory_order_relaxed);  // commit() releases it
@@ -90,14 +166,11 @@ void RingOutlet::look(std::size_t bytes) {
 /// The window is full. A burst may go on into memory that is not in the caches, but not at once: a
 /// consumer at the speed of memory soon makes room inside the window.
 bool RingOutlet::widen(std::size_t bytes) {
-    if (position() + bytes > free_end_) {
-        return false;
-    }
     const std::int64_t now = now_ns();
     if (full_since_ns_ == 0) {
         full_since_ns_ = now;
     }
-    if (now - full_since_ns_ < patience_ns) {
+    if (position() + bytes > free_end_ || now - full_since_ns_ < patience_ns) {
         return false;
     }
     window_ = std::min(capacity_, std::max(2 * window_, position() + bytes));

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Which way of copying is fastest into memory that another core reads. It depends on where the
+/// two cores are, which on virtual machines changes while a program runs: ordinary stores between
+/// cores that share a cache, non-temporal ones (up to ten times faster then) between those that do
+/// not. So it is tried out again and again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace fluvial::stream {
+
+struct CopyMethod {
+    const char* name;
+    /// What is copied is visible to whoever sees a later release store.
+    void (*copy)(std::byte* to, const std::byte* from, std::size_t bytes);
+};
+
+/// Those that this processor has; the first is std::memcpy, the last non-temporal with the widest
+/// stores.
+const std::vector<CopyMethod>& copy_methods();
+
+/// Copies, and tries the other method now and then: both for the same number of bytes, with the
+/// time spent copying and waiting for room. A trial that goes badly is broken off; trials take less
+/// than 2 % of the time.
+class CopyPolicy {
+  public:
+    /// `methods`: two at most, the second is taken at first. `clock_ns` never goes back.
+    explicit CopyPolicy(std::vector<CopyMethod> methods, std::int64_t (*clock_ns)());
+
+    void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
+        if (phase_ == Phase::Rest) {
+            methods_[chosen_].copy(to, from, bytes);
+        } else {
+            copy_timed(to, from, bytes);
+        }
+        bytes_ += bytes;
+        if (bytes_ >= phase_bytes_) {
+            next_phase();
+        }
+    }
+    /// There was no room for so long.
+    void waited(std::int64_t ns) { spent_ns_ += ns; }
+    /// Bytes that the consumer has still to read: what a trial waits for before it counts.
+    void backlog(std::uint64_t bytes) { backlog_ = bytes; }
+    /// The method in use, but for trials.
+    const CopyMethod& chosen() const { return methods_[chosen_]; }
+
+  private:
+    enum class Phase { Rest, Chosen, Settle, Other };
+
+    void copy_timed(std::byte* to, const std::byte* from, std::size_t bytes);
+    void next_phase();
+    void enter(Phase phase, std::uint64_t bytes);
+    void rest(bool changed);
+
+    std::vector<CopyMethod> methods_;
+    std::int64_t (*clock_ns_)();
+    std::size_t chosen_;
+    Phase phase_ = Phase::Rest;
+    std::uint64_t bytes_ = 0;  ///< since the phase began
+    std::uint64_t phase_bytes_;
+    std::int64_t spent_ns_ = 0;
+    std::uint64_t backlog_ = 0;
+    double chosen_ns_per_byte_ = 0;
+    std::int64_t rest_ns_;
+    std::int64_t rest_until_ns_ = 0;
+};
+
+}  // namespace fluvial::stream
