@@ -20,20 +20,12 @@ Coordinates box_extent(const Coordinates& step, const Coordinates& count, Index 
         if (pack(step, extent, element_bytes).buffer_bytes <= buffer_bytes) {
             break;
         }
-        Coordinates one = extent;
-        one[axis] = 1;
-        const Index rest = pack(step, one, element_bytes).buffer_bytes;
-        Index fitting = std::clamp<Index>(buffer_bytes / std::max<Index>(rest, 1), 1, count[axis]);
-        // Neighbouring spans may share what lies between them: take as many as really fit.
-        for (Index more = std::max<Index>(fitting / 2, 1); more > 0;) {
-            Coordinates longer = extent;
-            longer[axis] = std::min(fitting + more, count[axis]);
-            const bool fits = pack(step, longer, element_bytes).buffer_bytes <= buffer_bytes;
-            if (fits && longer[axis] > fitting) {
-                fitting = longer[axis];
-            } else {
-                more /= 2;
-            }
+        Index fitting = 1;
+        for (Index beyond = count[axis] + 1; beyond - fitting > 1;) {
+            Coordinates shorter = extent;
+            shorter[axis] = fitting + (beyond - fitting) / 2;
+            const bool fits = pack(step, shorter, element_bytes).buffer_bytes <= buffer_bytes;
+            (fits ? fitting : beyond) = shorter[axis];
         }
         extent[axis] = fitting;
         if (fitting > 1) {

@@ -107,7 +107,7 @@ TEST_CASE("a grid of many units needs no memory for them") {
     };
     const Input input{{std::make_shared<Huge>()}, {}};
     const UnitGrid grid(input, {{5}, {(Index{1} << 39) - 5}, {2}}, 4096);
-    CHECK(grid.size() == Index{1} << 30);
+    CHECK(grid.size() == Index{1} << 31);  // each of 256 elements, 16 bytes apart
     CHECK(grid.unit(1).box.offset[0] == grid.unit(0).box.extent[0]);
     const Unit last = grid.unit(grid.size() - 1);
     CHECK(last.box.offset[0] + last.box.extent[0] == (Index{1} << 39) - 5);
@@ -136,6 +136,28 @@ TEST_CASE("small gaps are read over, large ones are not") {
     CHECK(apart.span_bytes == 480);
     CHECK(apart.strides == Coordinates{512, 8});
     CHECK(apart.buffer_bytes == 50 * 512);
+}
+
+TEST_CASE("narrow rows and strides are read over their gaps, a buffer at a time") {
+    std::mt19937_64 random(4);
+    const Elements elements = random_elements({500, 16}, random);
+    const Input input{{affine_dataset(elements, true, 0, 0)}, {}};
+    for (const Selection& selection :
+         {Selection{{0, 3}, {500, 2}, {1, 1}}, Selection{{1, 1}, {100, 5}, {4, 3}}}) {
+        const UnitGrid grid(input, selection, 4096);
+        Stats stats;
+        Fetch fetch(input, selection, 4096, 0, stats);
+        for (Index i = 0; i < grid.size(); ++i) {
+            const Unit unit = grid.unit(i);
+            const ArrayView view = fetch.fetch(unit);
+            const Coordinates first{selection.start[0] + unit.box.offset[0] * selection.stride[0],
+                                    selection.start[1]};
+            CHECK(element(view, {0, 0}) == elements.at(first));
+        }
+        CHECK(stats.reads == grid.size());
+        CHECK(stats.bytes_read <= grid.size() * 4096);
+        CHECK(stats.bytes_read >= (grid.size() - 1) * 3000);
+    }
 }
 
 TEST_CASE("units of an affine dataset fill the buffer and are in the order of the file") {
