@@ -10,6 +10,7 @@ void bind_structure_factor(nb::module_& m);
 void bind_scan(nb::module_& m);
 void bind_stage(nb::module_& m);
 void bind_store(nb::module_& m);
+void bind_stream(nb::module_& m);
 
 NB_MODULE(_core, m) {
     m.attr("__version__") = FLUVIAL_VERSION;
@@ -19,4 +20,5 @@ NB_MODULE(_core, m) {
     bind_scan(m);
     bind_stage(m);
     bind_store(m);
+    bind_stream(m);
 }

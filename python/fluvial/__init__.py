@@ -21,9 +21,11 @@ from ._core import (
     TimedOut,
     __version__,
 )
+from .channel import Channel
 from .reading import Chunk, Dataset, ReadSeries, ReadStep
 from .reduce import reduce
 from .series import open
+from .stream import Batch, Stream
 from .writing import WriteSeries, WriteStep
 from .xarray_import import when_imported
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from .scanning import PendingScan
 
 __all__ = [
+    "Batch",
+    "Channel",
     "Chunk",
     "DamagedFile",
     "Dataset",
@@ -48,6 +52,7 @@ __all__ = [
     "ReadStep",
     "Refused",
     "StaleContact",
+    "Stream",
     "SystemError",
     "TimedOut",
     "WriteSeries",

@@ -35,6 +35,11 @@ class ConsumerEnd {
     bool working() const { return working_; }
     const Operation* operation() const { return operation_.get(); }
     Operation* operation() { return operation_.get(); }
+    /// Nothing will be processed any more; what the operation holds is set free, unless it is what
+    /// is under way.
+    void forget_operation() noexcept {
+        if (!working_) operation_.reset();
+    }
     /// Elements processed here so far, and their bytes.
     std::uint64_t elements() const;
     std::uint64_t bytes() const { return bytes_; }

@@ -86,6 +86,7 @@ void StreamState::release_links() {
 }
 
 void StreamState::abandon() noexcept {
+    if (consumer) consumer->forget_operation();
     window.abandon();
 }
 

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams inside one MPI job, with NumPy arrays as elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core, ops
+from ._core import InvalidArgument, Pending
+from .reduce import Specs, name_specs, wrap_results
+
+if TYPE_CHECKING:
+    from .channel import Channel
+
+Function = Callable[[Any], object]
+"""What is called with each batch of elements."""
+
+_AXES = {"producer": 0, "element": 1}
+_NOTHING = np.empty(0, np.uint8)
+_PIECE_BYTES = 256 * 1024  # of strided elements that are made contiguous in one go
+
+
+class Batch(NamedTuple):
+    """Elements side by side of one producer, in the order in which it sent them."""
+
+    producer: int
+    """Its rank in the channel."""
+    elements: Any
+    """A read-only array of shape (elements, *shape), or a list of uint8 arrays where elements vary
+    in size. It is the stream's own memory until the next call on the stream: keep copies."""
+
+
+class Element:
+    """What a stream transports, and how NumPy sees it."""
+
+    def __init__(
+        self, dtype: npt.DTypeLike, shape: int | Sequence[int], bytes_max: int | None
+    ) -> None:
+        self.dtype = np.dtype(dtype)
+        self.shape = (int(shape),) if isinstance(shape, int) else tuple(int(n) for n in shape)
+        self.varies = bytes_max is not None
+        plain = self.dtype.isbuiltin == 1 and self.dtype.kind in "iufcb"
+        self.core_dtype = self.dtype.name if plain and self.dtype.kind != "b" else None
+        if self.dtype.kind == "b":
+            self.core_dtype = "uint8"
+        if self.dtype.hasobject:
+            raise InvalidArgument(
+                f"elements cannot be Python objects: got dtype {self.dtype}; allowed: numbers, "
+                "records of numbers, fixed-size bytes. Send bytes of varying size: bytes_max=…"
+            )
+        self.bytes = (
+            int(bytes_max) if bytes_max is not None else self.dtype.itemsize * math.prod(self.shape)
+        )
+
+    def __str__(self) -> str:
+        if self.varies:
+            return f"bytes, up to {self.bytes}"
+        return f"{self.dtype} of shape {self.shape}"
+
+    def view(self, raw: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
+        """Return bytes as an array of elements."""
+        return raw.view(self.dtype).reshape(-1, *self.shape)
+
+    def lent(self, raw: Any) -> Any:
+        """Return what a batch's bytes stand for."""
+        return raw if self.varies else self.view(raw)
+
+    def arrays(self, data: Any) -> tuple[npt.NDArray[Any], int]:
+        """Return one element or several as an array, and how many there are."""
+        array = data if isinstance(data, np.ndarray) else np.asarray(data, self.dtype)
+        many = array.ndim == len(self.shape) + 1
+        shape = array.shape[1:] if many else array.shape
+        if array.dtype != self.dtype or shape != self.shape:
+            raise InvalidArgument(
+                f"elements of another kind: got {array.dtype} of shape {array.shape}; allowed: "
+                f"{self.dtype} of shape {self.shape}, or (n, *{self.shape}) for n elements. "
+                "Convert with array.astype(…)."
+            )
+        return array, len(array) if many else 1
+
+
+def _axes(over: int | str | Sequence[int | str] | None) -> list[int]:
+    if over is None:
+        return []
+    words = [over] if isinstance(over, int | str) else list(over)
+    unknown = [word for word in words if isinstance(word, str) and word not in _AXES]
+    if unknown or not words:
+        raise InvalidArgument(
+            f"not an axis of a stream: got {unknown or over!r}; allowed: 'producer' (0), 'element' "
+            "(1), and the numbers of the element's axes, from 2 on. Leave `over` out to reduce "
+            "over all."
+        )
+    return [_AXES[word] if isinstance(word, str) else int(word) for word in words]
+
+
+def _is_function(op: Any) -> bool:
+    """Whether `op` is called with batches, as neither names nor operators are."""
+    known = isinstance(op, str | type | Mapping | Sequence | ops._Native)
+    return callable(op) and not known and not hasattr(op, "identity")
+
+
+def _raw(array: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+class Stream:
+    """A typed flow of elements from the producers of a channel to its consumers.
+
+    Made by `Channel.stream`. Every element is processed exactly once. Elements of one producer
+    reach a consumer in the order in which they were sent; between producers there is no order.
+    Blocking calls process what arrives for this rank in the meantime.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        name: str,
+        *,
+        dtype: npt.DTypeLike,
+        shape: int | Sequence[int],
+        bytes_max: int | None,
+        op: Specs | Function | None,
+        over: int | str | Sequence[int | str] | None,
+        buffer_bytes: int,
+        association: str | Callable[[Any], int],
+        key: str | None,
+        result_on_producers: bool,
+        latency: float,
+    ) -> None:
+        self._specs: Specs | None = None
+        self._operators: dict[str, Any] = {}
+
+        def prepare() -> dict[str, Any]:
+            """Return what the core needs; what this raises is raised on all ranks."""
+            self._element = Element(dtype, shape, bytes_max)
+            callback = None
+            if _is_function(op):
+                callback = self._function(op)
+            elif op is not None:
+                self._specs = specs = cast(Specs, op)
+                self._operators = {n: ops.resolve(spec) for n, spec in name_specs(specs).items()}
+                self._check_operators()
+            axes = _axes(over)
+            return {
+                "name": str(name),
+                "dtype": self._element.core_dtype,
+                "shape": self._element.shape,
+                "bytes": self._element.bytes,
+                "varies": self._element.varies,
+                "entries": [(n, o, axes) for n, o in self._operators.items()] or None,
+                "callback": callback,
+                "buffer_bytes": int(buffer_bytes),
+                "association": self._association(association, key),
+                "result_on_producers": bool(result_on_producers),
+                "latency": float(latency),
+            }
+
+        self._core = _core.Stream(channel._core, prepare)
+
+    @property
+    def name(self) -> str:
+        """Of the stream."""
+        return self._core.name
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of an element."""
+        return self._element.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of an element."""
+        return self._element.shape
+
+    # Producers ------------------------------------------------------------------------------------
+
+    def send(self, data: Any) -> None:
+        """Send one element, or many along a further leading axis.
+
+        Blocking while the buffer is full; then the memory may be reused. Arrays need the stream's
+        dtype; numbers and lists are converted. Where elements vary in size: bytes, one element.
+
+        Raises
+        ------
+        InvalidArgument
+            Another dtype or shape, no producer, or after `terminate`.
+        """
+        if self._element.varies:
+            self._core.send_record(np.frombuffer(data, np.uint8) if len(data) else _NOTHING)
+            return
+        array, count = self._element.arrays(data)
+        if array.flags.c_contiguous or count < 2:
+            self._core.send(_raw(array), count)
+            return
+        step = max(_PIECE_BYTES // self._element.bytes, 1)
+        for begin in range(0, count, step):
+            part = array[begin : begin + step]
+            self._core.send(_raw(part), len(part))
+
+    def isend(self, data: Any) -> Pending:
+        """Send without blocking: leave the array unchanged until the `Pending` is complete.
+
+        It has ``test()`` and ``wait()``, and the stream keeps the array alive.
+        """
+        if self._element.varies:
+            raise InvalidArgument(
+                "isend of elements that vary in size: got bytes; allowed: elements of a dtype and "
+                "a shape. Use send."
+            )
+        array, count = self._element.arrays(data)
+        return self._core.isend(_raw(array), count)
+
+    def reserve(self, count: int = 1) -> npt.NDArray[Any]:
+        """Return room for elements in the stream's own memory, to be filled and then committed.
+
+        The array has shape ``(n, *shape)`` with ``1 <= n <= count``, as many as lie side by side.
+        It ends with `commit`. Blocking while the buffer is full.
+        """
+        if self._element.varies:
+            return self._core.reserve_record(int(count))
+        return self._element.view(self._core.reserve(int(count)))
+
+    def commit(self, count: int = 1) -> None:
+        """Send the first `count` elements of the room that was reserved; 0 gives it back."""
+        self._core.commit(int(count))
+
+    def flush(self) -> None:
+        """Send off what is still collected for messages. Blocking."""
+        self._core.flush()
+
+    def terminate(self) -> None:
+        """Send no more from this rank. Blocking until its elements have left its memory."""
+        self._core.terminate()
+
+    def iterminate(self) -> Pending:
+        """Terminate without blocking."""
+        return self._core.iterminate()
+
+    # Consumers ------------------------------------------------------------------------------------
+
+    def operate(self) -> None:
+        """Process elements until all producers have terminated and the result is there. Blocking.
+
+        What a function of the stream raises is raised here, and as an error on all other ranks.
+        """
+        self._core.operate()
+
+    def operate_some(self, bytes_max: int = 1 << 20) -> int:
+        """Process what is there, about `bytes_max` at most, and return the number of bytes.
+
+        Does not block, and goes on to the end of the stream when the time has come.
+        """
+        return self._core.operate_some(int(bytes_max))
+
+    def batches(self) -> Iterator[Batch]:
+        """Iterate over what arrives until the end of the stream, with the producers' ranks.
+
+        For streams without `op`. The arrays end with the next turn: keep copies.
+        """
+        while (found := self._core.next()) is not None:
+            yield Batch(found[0], self._element.lent(found[2]))
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the arrays of `batches`."""
+        for batch in self.batches():
+            yield batch.elements
+
+    def try_next(self) -> Batch | None:
+        """Return the next batch; None when there is nothing now, or at the end (see `ended`)."""
+        found = self._core.try_next()
+        if found is None or found[2] is None:
+            return None
+        return Batch(found[0], self._element.lent(found[2]))
+
+    # Both -----------------------------------------------------------------------------------------
+
+    @property
+    def ended(self) -> bool:
+        """Whether all producers have terminated, and everything was processed."""
+        return self._core.ended
+
+    def result(self) -> Any:
+        """Return the global result: one, a list or a dict, as the operators were given.
+
+        Blocking until the stream has ended. On consumers, and on producers with
+        `result_on_producers`. None for a stream without operators.
+        """
+        results = self._core.result()
+        if self._specs is None:
+            return None
+        return wrap_results(self._specs, self._operators, results)
+
+    def _function(self, function: Any) -> Callable[[int, Any], None]:
+        element = self._element
+
+        def work(producer: int, raw: Any) -> None:
+            function(element.lent(raw))
+
+        return work
+
+    def _check_operators(self) -> None:
+        if self._element.core_dtype is None or self._element.varies:
+            raise InvalidArgument(
+                f"operators work on numbers: got {self._element}; allowed: int8 to int64, uint8 to "
+                "uint64, float16 to float64, complex64, complex128. Pass a function of batches."
+            )
+
+    def _association(self, association: Any, key: str | None) -> Any:
+        if key is None:
+            if not callable(association):
+                return association
+            element = self._element
+            return lambda raw: int(association(raw if element.varies else element.view(raw)[0]))
+        fields: Mapping[str, Any] = self.dtype.fields or {}
+        if key not in fields or association != "nearest":
+            raise InvalidArgument(
+                f"not a key of the elements: got {key!r} with association {association!r}; "
+                f"allowed: {', '.join(fields) or 'fields, which this dtype has none of'}, alone"
+            )
+        dtype, offset = fields[key][:2]
+        return int(offset), dtype.itemsize
