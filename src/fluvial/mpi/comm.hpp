@@ -32,7 +32,8 @@ struct Incoming {
 /// serial: rank 0 of 1, usable without MPI_Init, and no method calls MPI. Every method throws
 /// InvalidArgument after close() and SystemError when MPI fails: errors are returned on the
 /// duplicate, MPI never aborts the job. Collective methods must be called by all ranks in the same
-/// order; one thread at a time may use a Comm. P below is size().
+/// order; one thread at a time may use a Comm, but messages may be exchanged at any time by threads
+/// of their own if MPI was initialised with MPI_THREAD_MULTIPLE. P below is size().
 ///
 ///     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
 ///     const Index offset = comm.exscan_sum(n_local);
@@ -91,6 +92,8 @@ class Comm {
     /// negative.
     Comm split(int color, int key) const;
 
+    /// Throws InvalidArgument unless messages can be exchanged with rank `other` on `tag`. Local.
+    void check_message(int other, int tag) const;
     /// One message of any length. Blocking; returns when `bytes` may be reused. Throws
     /// InvalidArgument, before anything is sent, for a rank or tag out of range, and always when
     /// serial: nobody is there to receive.
@@ -99,9 +102,10 @@ class Comm {
     std::vector<std::byte> recv(int source, int tag) const;
     /// The same, but TimedOut at the deadline.
     std::vector<std::byte> recv(int source, int tag, const Deadline& deadline) const;
-    /// The next message with `tag` that has begun to arrive, from any rank and of any length;
-    /// nothing when there is none. Local, does not block. One probe.
+    /// The next message with `tag` that has begun to arrive, from any rank or from `source`, and of
+    /// any length; nothing when there is none. Local, does not block. One probe.
     std::optional<Incoming> try_recv(int tag) const;
+    std::optional<Incoming> try_recv(int source, int tag) const;
     /// As send, but local: returns at once with a Request that owns `bytes`.
     Request isend(std::vector<std::byte> bytes, int destination, int tag) const;
     /// As above, from memory that `owner` keeps alive and unchanged until the Request is complete:
@@ -130,6 +134,7 @@ class Comm {
     };
 
     static Comm adopt(MPI_Comm owned);
+    std::optional<Incoming> match(int source, int tag) const;
     Request& begin_barrier() const;
 
     std::unique_ptr<State, Forget> state_;

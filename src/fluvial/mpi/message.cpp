@@ -63,6 +63,10 @@ Request receive_matched(MPI_Message message, MPI_Status& status, std::string wha
 
 }  // namespace
 
+void Comm::check_message(int other, int tag) const {
+    checked(*this, other, tag, "the other end");
+}
+
 void Comm::send(std::span<const std::byte> bytes, int destination, int tag) const {
     const MPI_Comm comm = checked(*this, destination, tag, "destination");
     const Payload payload(static_cast<Index>(bytes.size()));
@@ -101,15 +105,24 @@ std::vector<std::byte> Comm::recv(int source, int tag, const Deadline& deadline)
     return request.take();
 }
 
-std::optional<Incoming> Comm::try_recv(int tag) const {
-    const MPI_Comm comm = checked(*this, rank(), tag, "source");
+std::optional<Incoming> Comm::match(int source, int tag) const {
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status;
     int found = 0;
-    check(MPI_Improbe(MPI_ANY_SOURCE, tag, comm, &found, &message, &status), "look for a message");
+    check(MPI_Improbe(source, tag, handle(), &found, &message, &status), "look for a message");
     if (found == 0) return std::nullopt;
-    const int source = status.MPI_SOURCE;
-    return Incoming{source, receive_matched(message, status, incoming(source, tag))};
+    const int from = status.MPI_SOURCE;
+    return Incoming{from, receive_matched(message, status, incoming(from, tag))};
+}
+
+std::optional<Incoming> Comm::try_recv(int tag) const {
+    checked(*this, rank(), tag, "source");
+    return match(MPI_ANY_SOURCE, tag);
+}
+
+std::optional<Incoming> Comm::try_recv(int source, int tag) const {
+    checked(*this, source, tag, "source");
+    return match(source, tag);
 }
 
 Request Comm::isend(std::vector<std::byte> bytes, int destination, int tag) const {

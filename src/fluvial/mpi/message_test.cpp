@@ -68,8 +68,17 @@ TEST_CASE("try_recv gives what has arrived, from any rank, in order for each of 
     }
     for (const auto& of_rank : lengths)
         CHECK(of_rank == std::vector<std::size_t>{0, std::size_t{3} << 20, 9});
+    std::optional<Incoming> chosen;
+    const auto arrived = [&] { return (chosen = ring.comm.try_recv(ring.next, 6)).has_value(); };
+    wait_for(arrived, Deadline(30), "receive");
+    CHECK(chosen->source == ring.next);
+    chosen->message.wait(Deadline(30));
+    CHECK(chosen->message.take() == message(0, 1));
+    CHECK_FALSE(ring.comm.try_recv(ring.next, 6).has_value());
     CHECK_FALSE(ring.comm.try_recv(5).has_value());
-    for (int from = 0; from < ranks; ++from) CHECK(ring.comm.recv(from, 6) == message(0, 1));
+    for (int from = 0; from < ranks; ++from) {
+        if (from != ring.next) CHECK(ring.comm.recv(from, 6) == message(0, 1));
+    }
     for (Request& request : sent) request.wait(Deadline(30));
     CHECK_THROWS_AS(Comm().try_recv(5), InvalidArgument);
 }

@@ -150,8 +150,7 @@ class Links {
             if (!by_ring(channel_, producer, channel_.rank)) far.push_back(producer);
         }
         if (far.empty()) return {std::move(made), nullptr};
-        auto messages =
-            make_message_inlet(stream_.plan, channel_.comm, *channel_.mailbox, std::move(far));
+        auto messages = make_message_inlet(stream_.plan, channel_.comm, std::move(far));
         MessageInlet* const raw = messages.get();
         made.push_back(std::move(messages));
         return {std::move(made), raw};
@@ -174,7 +173,9 @@ class Links {
 
     std::unique_ptr<Outlet> outlet_to(int consumer) {
         if (!by_ring(channel_, channel_.rank, consumer)) {
-            return make_message_outlet(stream_.plan, channel_.comm, *channel_.mailbox, consumer);
+            LinkPlan plan = stream_.plan;
+            plan.same_host = channel_.host_ranks[static_cast<std::size_t>(consumer)] >= 0;
+            return make_message_outlet(plan, channel_.comm, *channel_.mailbox, consumer);
         }
         const std::vector<int> near = rings_into(consumer);
         const auto at = std::find(near.begin(), near.end(), channel_.rank);

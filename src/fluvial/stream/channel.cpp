@@ -73,11 +73,16 @@ bool is_over(const std::shared_ptr<StreamState>& stream) {
     return stream->ended();
 }
 
+bool is_drained(const std::shared_ptr<StreamState>& stream) {
+    return !stream->producer || stream->producer->drained();
+}
+
 }  // namespace
 
 Channel::Channel(mpi::Comm comm, Role role, const ChannelOptions& options)
     : state_(std::make_shared<ChannelState>()) {
     state_->options = options;
+    if (comm.serial()) state_->options.shared_memory = true;  // there are no messages
     try {
         check_roles(comm, role);
     } catch (...) {
@@ -157,6 +162,7 @@ void Channel::close() {
         }
         state.wait("end the streams of a channel", [&] {
             return std::all_of(state.streams.begin(), state.streams.end(), is_over) &&
+                   std::all_of(state.streams.begin(), state.streams.end(), is_drained) &&
                    state.mailbox->sent();
         });
         // Whoever comes first still answers those that are not through yet.

@@ -22,9 +22,13 @@ struct LinkPlan {
     std::size_t piece_bytes_max = 8;  ///< of one record, or one try_direct; else unit_bytes
     std::size_t buffer_bytes = 0;     ///< memory of the link at either end, at most
     double latency_s = 1e-3;          ///< elements of an idle producer are under way after this
+    bool same_host = false;  ///< messages go through MPI's shared memory, which likes them small
 };
 
-/// Aggregated messages with credits (between hosts). `peer` is the consumer's rank in `comm`.
+/// Aggregated messages with credits (between hosts). `peer` is the consumer's rank in `comm`. The
+/// latency bound holds while the producer does something else if MPI was initialised with
+/// MPI_THREAD_MULTIPLE (a thread of the process then sends what lies too long); otherwise it holds
+/// from the producer's next call of progress() on.
 std::unique_ptr<Outlet> make_message_outlet(const LinkPlan& plan, const mpi::Comm& comm,
                                             Mailbox& mailbox, int peer);
 /// The other end of all such links to this consumer. `plan.buffer_bytes` is that of each of them.
@@ -34,9 +38,7 @@ class MessageInlet : public Inlet {
     virtual void take(const Mail& mail) = 0;
 };
 std::unique_ptr<MessageInlet> make_message_inlet(const LinkPlan& plan, const mpi::Comm& comm,
-                                                 Mailbox& mailbox, std::vector<int> producers);
-/// Mail of kind Credit for a message outlet; others ignore it.
-void take_credit(Outlet& outlet, const Mail& mail);
+                                                 std::vector<int> producers);
 
 /// Bytes of shared memory that a ring of this plan needs, a multiple of 64.
 std::size_t ring_memory(const LinkPlan& plan);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Small messages between the ranks of a channel: credits, ends, queries, verdicts, failures. They
-/// are polled, before elements, by whoever waits or works in the channel.
+/// Small messages between the ranks of a channel: ends, queries, verdicts, failures. They are
+/// polled, before elements, by whoever waits or works in the channel.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,6 @@
 namespace fluvial::stream {
 
 enum class MailKind : std::uint8_t {
-    Credit,        ///< to a producer: bytes or batches of its link that were released
     Closed,        ///< to a consumer: this producer's link has ended, with its number of bytes
     Done,          ///< to the first consumer: all producers of the sender have ended
     Finish,        ///< to a consumer: everybody is done, the terminal operation follows
@@ -60,7 +59,8 @@ class Mailbox {
 };
 
 inline constexpr int mail_tag = 1;
-/// Elements of stream n travel on this tag plus n.
+/// Elements of stream n travel on this tag plus n, the credits for them on credit_tag plus n.
 inline constexpr int data_tag = 2;
+inline constexpr int credit_tag = 8192;
 
 }  // namespace fluvial::stream

@@ -28,10 +28,13 @@ class Outlet {
     /// `bytes` is one unit, or one record where they vary; room() may be more then. Repeated
     /// without a commit it gives the same place.
     std::byte* try_reserve(std::size_t bytes) {
-        return static_cast<std::size_t>(end_ - cursor_) >= bytes ? cursor_ : make_room(bytes);
+        return room() >= bytes ? cursor_ : make_room(bytes);
     }
     /// Bytes that try_reserve gives without further ado.
-    std::size_t room() const { return static_cast<std::size_t>(end_ - cursor_); }
+    std::size_t room() const {
+        const std::ptrdiff_t left = end_.load(std::memory_order_relaxed) - cursor_;
+        return left > 0 ? static_cast<std::size_t>(left) : 0;
+    }
     /// The first `bytes` of the room are whole units from now on: the consumer may see them.
     void commit(std::size_t bytes) {
         cursor_ += bytes;
@@ -63,6 +66,9 @@ class Outlet {
     virtual void close() = 0;
     /// Nothing of this link's memory is in use by MPI any more. After close().
     virtual bool finished() { return true; }
+    /// Nothing that the consumer sends back is under way any more, once it has taken everything:
+    /// only then the communicator may go. After close().
+    virtual bool drained() { return true; }
 
     /// Bytes committed so far.
     std::uint64_t committed() const { return committed_; }
@@ -73,7 +79,9 @@ class Outlet {
     virtual std::byte* make_room(std::size_t bytes) = 0;
 
     std::byte* cursor_ = nullptr;
-    std::byte* end_ = nullptr;
+    /// Progress in the background may set it back, so that the next try_reserve comes to
+    /// make_room().
+    std::atomic<std::byte*> end_ = nullptr;
     std::uint64_t committed_ = 0;
     std::atomic<std::uint64_t>* published_ = &unread_;  ///< whoever looks for new bytes reads it
     std::size_t direct_from_ = std::numeric_limits<std::size_t>::max();

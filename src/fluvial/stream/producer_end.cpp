@@ -169,8 +169,9 @@ bool ProducerEnd::progress() {
     return moved;
 }
 
-void ProducerEnd::take(const Mail& mail, std::size_t consumer) {
-    if (outlets_[consumer]) take_credit(*outlets_[consumer], mail);
+bool ProducerEnd::drained() {
+    return std::all_of(outlets_.begin(), outlets_.end(),
+                       [](const auto& outlet) { return !outlet || outlet->drained(); });
 }
 
 }  // namespace fluvial::stream

@@ -58,8 +58,8 @@ class ProducerEnd {
     bool advance_termination();
     /// Advances what is queued; true when something moved.
     bool progress();
-    /// Mail of kind Credit from that consumer (by number).
-    void take(const Mail& mail, std::size_t consumer);
+    /// After that: nothing that consumers sent back is under way any more.
+    bool drained();
 
     std::span<const std::unique_ptr<Outlet>> outlets() const { return outlets_; }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stream/stream_state.hpp"
 
-#include <algorithm>
-
 namespace fluvial::stream {
 
 namespace {
@@ -54,12 +52,6 @@ bool StreamState::progress() {
 
 void StreamState::take(const Mail& mail) {
     switch (mail.kind) {
-        case MailKind::Credit: {
-            const auto& consumers = channel->consumers;
-            const auto at = std::find(consumers.begin(), consumers.end(), mail.from);
-            producer->take(mail, static_cast<std::size_t>(at - consumers.begin()));
-            break;
-        }
         case MailKind::Result:
             outcome = decode_outcome(mail.bytes);
             break;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/mpi/send_queue.hpp"
+
+#include <utility>
+#include <vector>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/mpi/check.hpp"
+#include "fluvial/mpi/environment.hpp"
+
+namespace fluvial::mpi {
+
+SendQueue::SendQueue(const Comm& comm, int destination, int tag)
+    : comm_(comm.handle()), destination_(destination), tag_(tag) {
+    comm.check_message(destination, tag);
+}
+
+SendQueue::~SendQueue() {
+    if (under_way_.empty() || finalized()) return;
+    // Never destroyed: MPI may read these until the process is gone.
+    new std::deque<Posted>(std::move(under_way_));
+}
+
+void SendQueue::post(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
+    const int count = to_int(static_cast<Index>(bytes.size()), "bytes of a message");
+    under_way_.push_back({MPI_REQUEST_NULL, std::move(owner)});
+    const int error = MPI_Isend(bytes.data(), count, MPI_BYTE, destination_, tag_, comm_,
+                                &under_way_.back().request);
+    if (error != MPI_SUCCESS) under_way_.pop_back();
+    check(error, "send a message");
+    ++posted_;
+}
+
+std::uint64_t SendQueue::completed() {
+    while (!under_way_.empty()) {
+        int done = 0;
+        const int error = MPI_Test(&under_way_.front().request, &done, MPI_STATUS_IGNORE);
+        if (error == MPI_SUCCESS && done == 0) break;
+        under_way_.pop_front();
+        check(error, "send a message");
+    }
+    return posted_ - under_way_.size();
+}
+
+}  // namespace fluvial::mpi

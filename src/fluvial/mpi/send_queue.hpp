@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Many messages on their way to one rank, out of memory that is used again and again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+
+#include <mpi.h>
+
+#include "fluvial/mpi/comm.hpp"
+
+namespace fluvial::mpi {
+
+/// Messages arrive in the order in which they were posted, and are completed in that order too:
+/// looking costs one test, however many are under way. Everything is local. One thread at a time,
+/// several in turn (with MPI_THREAD_MULTIPLE). Cheaper than Comm::isend, which allocates.
+class SendQueue {
+  public:
+    /// Throws InvalidArgument as Comm::send does.
+    SendQueue(const Comm& comm, int destination, int tag);
+    SendQueue(const SendQueue&) = delete;
+    SendQueue& operator=(const SendQueue&) = delete;
+    /// What is still under way is abandoned, in silence, and its owners live until the process
+    /// ends.
+    ~SendQueue();
+
+    /// `owner` keeps `bytes`, which are at most 2 GiB, until completed() covers this message; they
+    /// stay unchanged until then. Throws SystemError.
+    void post(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+    std::uint64_t posted() const { return posted_; }
+    /// How many messages, from the first on, are complete by now.
+    std::uint64_t completed();
+
+  private:
+    struct Posted {
+        MPI_Request request;
+        std::shared_ptr<const void> owner;
+    };
+
+    MPI_Comm comm_;
+    int destination_;
+    int tag_;
+    std::uint64_t posted_ = 0;
+    std::deque<Posted> under_way_;
+};
+
+}  // namespace fluvial::mpi

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stream/courier.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+#include "fluvial/base/clock.hpp"
+
+namespace fluvial::stream {
+
+namespace {
+
+constexpr std::int64_t never_ns = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
+
+Courier& Courier::of_process() {
+    static auto* const courier = new Courier;  // streams may outlive static objects
+    return *courier;
+}
+
+void Courier::add(Customer& customer) {
+    const std::lock_guard lock(mutex_);
+    rounds_.push_back({&customer, never_ns});
+    if (thread_.joinable()) return;
+    stop_ = std::make_shared<bool>(false);
+    thread_ = std::thread([this, stop = stop_] { run(*stop); });
+}
+
+void Courier::remove(Customer& customer) {
+    std::thread ended;
+    {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(rounds_, [&](const Round& round) { return round.customer == &customer; });
+        if (!rounds_.empty() || !thread_.joinable()) return;
+        *stop_ = true;
+        ended = std::move(thread_);
+    }
+    called_.notify_all();
+    ended.join();
+}
+
+void Courier::call(Customer& customer, std::int64_t ns) {
+    const std::int64_t due_ns = now_ns() + ns;
+    bool sooner = false;
+    {
+        const std::lock_guard lock(mutex_);
+        for (Round& round : rounds_) {
+            if (round.customer != &customer || due_ns >= round.due_ns) continue;
+            sooner = true;
+            round.due_ns = due_ns;
+        }
+    }
+    if (sooner) called_.notify_all();
+}
+
+void Courier::run(const bool& stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop) {
+        const std::int64_t next_ns = visit_due();
+        if (next_ns == never_ns) {
+            called_.wait(lock);
+        } else {
+            called_.wait_for(lock, std::chrono::nanoseconds(next_ns - now_ns()));
+        }
+    }
+}
+
+/// Returns when the next visit is due.
+std::int64_t Courier::visit_due() {
+    std::int64_t next_ns = never_ns;
+    for (Round& round : rounds_) {
+        const std::int64_t now = now_ns();
+        if (round.due_ns <= now) {
+            const auto again = round.customer->visit();
+            round.due_ns = again ? now + *again : never_ns;
+        }
+        next_ns = std::min(next_ns, round.due_ns);
+    }
+    return next_ns;
+}
+
+}  // namespace fluvial::stream

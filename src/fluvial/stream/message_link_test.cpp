@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both ends of message links. Rank 0 consumes what the other ranks produce, unless said otherwise.
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/base/clock.hpp"
+#include "fluvial/base/error.hpp"
+#include "fluvial/mpi/comm.hpp"
+#include "fluvial/stream/link.hpp"
+#include "fluvial/stream/message_flow.hpp"
+
+using namespace fluvial;
+using namespace fluvial::stream;
+
+namespace {
+
+void nap(double s) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(s));
+}
+
+/// Without the naps of mpi::wait_for: each call does a part of the work.
+void wait(const std::function<bool()>& done) {
+    const Deadline deadline(15);
+    while (!done()) {
+        if (deadline.passed()) throw TimedOut("a rank did not do its part in time");
+        std::this_thread::yield();
+    }
+}
+
+/// Item number n of what producer p sends to consumer c.
+std::uint64_t item(int p, int c, std::uint64_t n) {
+    return (static_cast<std::uint64_t>(p) << 56) + (static_cast<std::uint64_t>(c) << 48) + n;
+}
+
+/// What one rank has of a stream: outlets to all consumers, an inlet from all producers.
+struct Ends {
+    Ends(const LinkPlan& plan, std::vector<int> producers, std::vector<int> consumers)
+        : plan(plan), consumers(std::move(consumers)) {
+        const auto among = [&](const std::vector<int>& ranks) {
+            return std::count(ranks.begin(), ranks.end(), comm.rank()) > 0;
+        };
+        next.resize(static_cast<std::size_t>(comm.size()));
+        if (among(this->consumers)) inlet = make_message_inlet(plan, comm, producers);
+        if (!among(producers)) return;
+        for (const int peer : this->consumers)
+            outlets.push_back(make_message_outlet(plan, comm, mailbox, peer));
+    }
+    ~Ends() {
+        wait([&] { return mailbox.sent(); });
+        comm.barrier();
+        outlets.clear();
+        inlet.reset();
+        comm.close();
+    }
+
+    void mail() {
+        while (const auto mail = mailbox.poll()) {
+            CHECK(mail->kind == MailKind::Closed);
+            inlet->take(*mail);
+        }
+    }
+    /// Checks what has arrived, `bytes_max` at most.
+    void consume(std::size_t bytes_max) {
+        if (!inlet) return;
+        mail();
+        inlet->progress();
+        const Arrival arrival = inlet->ready();
+        if (arrival.bytes.empty()) return;
+        const std::size_t bytes =
+            std::min(bytes_max, arrival.bytes.size()) / plan.unit_bytes * plan.unit_bytes;
+        std::uint64_t& expected = next[static_cast<std::size_t>(arrival.producer)];
+        CHECK(arrival.first == expected * 8);
+        CHECK(arrival.bytes.size() % plan.unit_bytes == 0);
+        bool right = true;
+        for (std::size_t i = 0; i < bytes; i += 8) {
+            std::uint64_t value = 0;
+            std::memcpy(&value, arrival.bytes.data() + i, 8);
+            right &= value == item(arrival.producer, comm.rank(), expected++);
+        }
+        CHECK(right);
+        inlet->release(bytes);
+    }
+    void progress() {
+        for (auto& outlet : outlets) outlet->progress();
+        consume(std::size_t{1} << 30);
+    }
+    /// Appends one unit to outlet number `to`; false when there is no room.
+    bool produce(std::size_t to) {
+        Outlet& outlet = *outlets[to];
+        std::byte* room = outlet.try_reserve(plan.unit_bytes);
+        if (room == nullptr) return false;
+        fill(room, to);
+        outlet.commit(plan.unit_bytes);
+        return true;
+    }
+    void fill(std::byte* unit, std::size_t to) {
+        const std::uint64_t first = outlets[to]->committed() / 8;
+        for (std::size_t i = 0; i < plan.unit_bytes; i += 8) {
+            const std::uint64_t value = item(comm.rank(), consumers[to], first + i / 8);
+            std::memcpy(unit + i, &value, 8);
+        }
+    }
+    void close() {
+        for (auto& outlet : outlets) {
+            wait([&] {
+                outlet->flush();
+                progress();
+                return outlet->flushed();
+            });
+            outlet->close();
+        }
+    }
+    /// After close(), until everything is over.
+    void finish() {
+        wait([&] {
+            progress();
+            bool over = !inlet || inlet->ended();
+            for (auto& outlet : outlets) over = outlet->finished() && outlet->drained() && over;
+            return over;
+        });
+    }
+
+    LinkPlan plan;
+    mpi::Comm comm = mpi::Comm::duplicate(MPI_COMM_WORLD);
+    Mailbox mailbox{comm};
+    std::vector<int> consumers;
+    std::unique_ptr<MessageInlet> inlet;
+    std::vector<std::unique_ptr<Outlet>> outlets;
+    std::vector<std::uint64_t> next;  ///< of each producer
+};
+
+int world() {
+    int size = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+
+std::vector<int> ranks(int first, int end) {
+    std::vector<int> all;
+    for (int r = first; r < end; ++r) all.push_back(r);
+    return all;
+}
+
+LinkPlan plan_of(std::size_t unit, std::size_t buffer) {
+    return {.unit_bytes = unit, .piece_bytes_max = unit, .buffer_bytes = buffer};
+}
+
+std::uint64_t resident_kib() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+        if (line.starts_with("VmRSS:")) return std::stoull(line.substr(6));
+    }
+    return 0;
+}
+
+}  // namespace
+
+TEST_CASE("every unit arrives once and in order, whatever the sizes") {
+    for (const bool same_host : {false, true}) {
+        for (const std::size_t unit : {8, 24, 512, 4000, 40000}) {
+            for (const std::size_t buffer : {std::size_t{1}, std::size_t{1} << 12,
+                                             std::size_t{1} << 16, std::size_t{1} << 20}) {
+                CAPTURE(unit);
+                CAPTURE(buffer);
+                LinkPlan plan = plan_of(unit, buffer);
+                plan.same_host = same_host;
+                Ends ends(plan, ranks(1, world()), {0});
+                const std::uint64_t units = buffer == 1 ? 100 : 300 + 200'000 / unit;
+                if (ends.inlet) {
+                    CHECK(ends.inlet->memory() <=
+                          static_cast<std::size_t>(world() - 1) *
+                              std::max((unit + 63) / 64 * 64, std::max(buffer, buffer / 64 * 64)));
+                } else {
+                    for (std::uint64_t n = 0; n < units; ++n)
+                        wait([&] { return ends.produce(0) || (ends.progress(), false); });
+                }
+                ends.close();
+                ends.finish();
+                for (int p = 1; p < world() && ends.inlet; ++p)
+                    CHECK(ends.next[static_cast<std::size_t>(p)] == units * unit / 8);
+            }
+        }
+    }
+}
+
+TEST_CASE("all ranks are producers and consumers at once, at random") {
+    LinkPlan plan = plan_of(24, 1 << 14);
+    plan.stream = 5;
+    Ends ends(plan, ranks(0, world()), ranks(0, world()));
+    const unsigned seed = 4711u + static_cast<unsigned>(ends.comm.rank());
+    MESSAGE("seed ", seed);
+    std::mt19937 random(seed);
+    for (int n = 0; n < 60'000; ++n) {
+        const std::size_t to = random() % ends.outlets.size();
+        wait([&] { return ends.produce(to) || (ends.progress(), false); });
+        if (random() % 1000 == 0) ends.outlets[to]->flush();
+        if (random() % 100 == 0) ends.outlets[to]->progress();
+        if (random() % 300 == 0) ends.consume(random() % 2000);
+    }
+    ends.close();
+    ends.finish();
+    std::uint64_t items = 0;
+    for (const std::uint64_t of_producer : ends.next) items += of_producer;
+    CHECK(ends.comm.sum(static_cast<Index>(items)) == Index{60'000} * 3 * world());
+}
+
+TEST_CASE("units go directly from where they lie, between others and in order") {
+    Ends ends(plan_of(8192, 1 << 17), ranks(1, world()), {0});
+    if (!ends.inlet) {
+        CHECK(ends.outlets[0]->direct_from() <= 8192);
+        std::mt19937 random(17);
+        for (int n = 0; n < 500; ++n) {
+            if (random() % 2 == 0) {
+                wait([&] { return ends.produce(0) || (ends.progress(), false); });
+                continue;
+            }
+            auto unit = std::make_shared<std::vector<std::byte>>(8192);
+            ends.fill(unit->data(), 0);
+            const std::weak_ptr<std::vector<std::byte>> alive = unit;
+            std::optional<mpi::Request> request;
+            wait([&] {
+                request = ends.outlets[0]->try_direct(*unit, n % 3 == 0 ? nullptr : unit);
+                return request.has_value() || (ends.progress(), false);
+            });
+            if (n % 3 != 0) unit.reset();
+            wait([&] { return request->test(); });
+            CHECK((alive.expired() || n % 3 == 0));
+        }
+    }
+    ends.close();
+    ends.finish();
+    for (int p = 1; p < world() && ends.inlet; ++p)
+        CHECK(ends.next[static_cast<std::size_t>(p)] == 500 * 8192 / 8);
+}
+
+TEST_CASE("a consumer that takes nothing holds up its producers, within the buffers") {
+    const std::size_t buffer = 1 << 16;
+    Ends ends(plan_of(8, buffer), ranks(1, world()), {0});
+    if (!ends.inlet) {
+        std::uint64_t most = 0;
+        const Deadline until(0.3);
+        while (!until.passed()) {
+            if (ends.produce(0))
+                ++most;
+            else
+                ends.outlets[0]->progress();
+        }
+        // What the receives and the batches hold, and not a unit more.
+        CHECK(most * 8 <= 2 * buffer);
+        CHECK(most * 8 >= buffer);
+    }
+    ends.comm.barrier();
+    ends.close();
+    ends.finish();
+}
+
+TEST_CASE("the end never overtakes the data") {
+    Ends ends(plan_of(8, 1 << 16), ranks(1, world()), {0});
+    if (ends.inlet) {
+        ends.comm.barrier();
+        for (int closed = 1; closed < world();) {
+            if (const auto mail = ends.mailbox.poll()) {
+                ends.inlet->take(*mail);
+                ++closed;
+            }
+        }
+        CHECK_FALSE(ends.inlet->ended());
+        std::uint64_t items = 0;
+        while (!ends.inlet->ended()) {
+            const std::size_t bytes = ends.inlet->ready().bytes.size();
+            items += bytes / 8;
+            ends.inlet->release(bytes);
+        }
+        CHECK(items == 1000u * static_cast<unsigned>(world() - 1));
+    } else {
+        for (int n = 0; n < 1000; ++n) CHECK(ends.produce(0));
+        ends.close();
+        ends.comm.barrier();
+    }
+    ends.finish();
+}
+
+TEST_CASE("a producer that sent nothing ends too") {
+    Ends ends(plan_of(8, 1 << 16), ranks(1, world()), {0});
+    ends.close();
+    ends.finish();
+    CHECK((!ends.inlet || ends.inlet->ready().bytes.empty()));
+}
+
+TEST_CASE("elements of a producer that does something else arrive within the latency bound") {
+    LinkPlan plan = plan_of(8, 1 << 16);
+    plan.latency_s = 2e-3;
+    Ends ends(plan, {1}, {0});
+    // More pauses than there are credits: the credits must come back without the producer too.
+    constexpr int pauses = 40;
+    constexpr double pause_s = 0.02;
+    std::vector<std::int64_t> times(2 * pauses);
+    ends.comm.barrier();
+    if (ends.comm.rank() == 1) {
+        for (int n = 0; n < pauses; ++n) {
+            times[static_cast<std::size_t>(n)] = now_ns();
+            REQUIRE(ends.produce(0));
+            if (n % 3 == 0) REQUIRE(ends.produce(0));
+            nap(pause_s);
+        }
+    } else if (ends.comm.rank() == 0) {
+        std::uint64_t seen = 0;
+        int n = 0;
+        wait([&] {
+            ends.consume(std::size_t{1} << 30);
+            if (ends.next[1] > seen && n < pauses) {
+                times[static_cast<std::size_t>(pauses + n)] = now_ns();
+                seen += n % 3 == 0 ? 2 : 1;
+                ++n;
+            }
+            return n == pauses;
+        });
+    }
+    const auto all = ends.comm.allgather(std::as_bytes(std::span(times)));
+    std::memcpy(times.data(), all[1].data(), pauses * sizeof(std::int64_t));
+    std::memcpy(times.data() + pauses, all[0].data() + pauses * 8, pauses * sizeof(std::int64_t));
+    int late = 0;
+    double worst = 0;
+    for (std::size_t n = 0; n < pauses; ++n) {
+        const double took = static_cast<double>(times[n + pauses] - times[n]) * 1e-9;
+        worst = std::max(worst, took);
+        late += took > pause_s / 2;
+    }
+    MESSAGE("worst ", worst * 1e3, " ms");
+    CHECK(late <= pauses / 8);  // a busy machine may hold up anybody once in a while
+    ends.close();
+    ends.finish();
+}
+
+TEST_CASE("the courier sleeps while there is nothing to do") {
+    Ends ends(plan_of(8, 1 << 16), ranks(1, world()), {0});
+    if (!ends.inlet) CHECK(ends.produce(0));
+    const auto cpu_ns = [] {
+        timespec t{};
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+        return t.tv_sec * 1'000'000'000 + t.tv_nsec;
+    };
+    nap(0.1);
+    const auto before = cpu_ns();
+    nap(0.5);
+    CHECK(cpu_ns() - before < 25'000'000);
+    ends.close();
+    ends.finish();
+}
+
+TEST_CASE("links given up in the middle let go at once, and many leave nothing behind") {
+    std::uint64_t before = 0;
+    for (int n = 0; n < 600; ++n) {
+        if (n == 100) before = resident_kib();
+        Ends ends(plan_of(8, 1 << 19), ranks(1, world()), {0});
+        if (!ends.inlet && n % 2 == 0) CHECK(ends.produce(0));
+        ends.close();
+        ends.finish();
+    }
+    CHECK(resident_kib() < before + 4096);
+    {
+        Ends ends(plan_of(8, 1 << 16), ranks(1, world()), {0});
+        if (!ends.inlet) {
+            for (int n = 0; n < 1000; ++n) CHECK(ends.produce(0));
+        }
+        const std::int64_t start = now_ns();
+        ends.outlets.clear();
+        ends.inlet.reset();
+        CHECK(now_ns() - start < 1'000'000'000);
+    }
+}

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "fluvial/base/assert.hpp"
+#include "fluvial/base/bytes.hpp"
+#include "fluvial/base/clock.hpp"
+#include "fluvial/mpi/environment.hpp"
+#include "fluvial/mpi/send_queue.hpp"
+#include "fluvial/stream/courier.hpp"
+#include "fluvial/stream/message_flow.hpp"
+
+namespace fluvial::stream {
+
+namespace {
+
+/// Units from this size on are sent from where they lie. Below, one message each costs more than
+/// the copy (MPICH 5.0 and Open MPI 4.1, two ranks of a host).
+constexpr std::size_t direct_bytes = 4096;
+/// How long a link without new elements is still looked at, for what was reserved before the
+/// courier saw it empty and committed after that.
+constexpr int slow_visits_max = 64;
+constexpr std::int64_t slower = 16;
+
+/// The appender (who calls try_reserve and commit) needs no lock for an element. It takes the lock
+/// when its segment, a message's worth of a batch, is used up, and hands the segment over then. The
+/// courier sends what is visible of a segment that is not full; the appender goes on behind it.
+class MessageOutlet final : public Outlet, private Courier::Customer {
+  public:
+    MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm, Mailbox& mailbox, int peer);
+    ~MessageOutlet() override;
+
+    std::optional<mpi::Request> try_direct(std::span<const std::byte> unit,
+                                           std::shared_ptr<const void> owner) override;
+    void flush() override;
+    bool flushed() const override;
+    void progress() override;
+    void close() override;
+    bool finished() override;
+    bool drained() override;
+
+  private:
+    struct Batch {
+        std::byte* memory = nullptr;
+        std::uint64_t begin = 0;         ///< committed before its first byte
+        std::uint64_t end = 0;           ///< once the next one is filled
+        std::uint64_t last_message = 0;  ///< out of it, as SendQueue counts
+    };
+
+    std::byte* make_room(std::size_t bytes) override;
+    std::optional<std::int64_t> visit() override;
+
+    Batch& batch(std::uint64_t number) { return batches_[number % batches_.size()]; }
+    std::byte* batch_end() { return batch(filling_).memory + flow_.slot_bytes; }
+    void allocate();
+    bool next_batch();
+    void rewind();
+    void cut();
+    void send_until(std::uint64_t limit);
+    void send_early(std::uint64_t visible, std::int64_t now);
+    bool take_credits();
+    void rethrow();
+
+    const MessageFlow flow_;
+    const mpi::Comm& comm_;
+    Mailbox& mailbox_;
+    const int peer_;
+    const int stream_;
+    const std::size_t unit_bytes_;
+    const std::int64_t tick_ns_;  ///< the courier's; half the latency bound
+    const bool courier_;          ///< it may come
+    std::atomic<std::uint64_t> visible_{0};
+
+    mutable std::mutex
+        mutex_;  ///< for all below, and for cursor_ and end_ of an appender that waits
+    mpi::SendQueue queue_;
+    std::shared_ptr<std::byte[]> memory_;
+    std::vector<Batch> batches_;
+    std::uint64_t filling_ = 0;       ///< number of the batch that the appender writes to
+    std::uint64_t sending_ = 0;       ///< number of the batch that is sent from
+    std::deque<std::uint64_t> cuts_;  ///< ends of segments, as counts of bytes committed
+    std::uint64_t sent_ = 0;
+    int credits_;
+    std::optional<mpi::Incoming> credits_coming_;
+    std::uint64_t seen_ = 0;  ///< visible_ when last looked at, which was at
+    std::int64_t seen_ns_ = 0;
+    bool shut_ = true;  ///< everything has left; the appender's next element comes by make_room()
+    int slow_visits_ = 0;
+    std::exception_ptr failure_;  ///< of the courier
+    bool closed_ = false;
+};
+
+MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm, Mailbox& mailbox,
+                             int peer)
+    : flow_(plan),
+      comm_(comm),
+      mailbox_(mailbox),
+      peer_(peer),
+      stream_(plan.stream),
+      unit_bytes_(std::max<std::size_t>(1, plan.unit_bytes)),
+      tick_ns_(std::max<std::int64_t>(20'000, static_cast<std::int64_t>(plan.latency_s * 5e8))),
+      courier_(mpi::running() && mpi::thread_level() == mpi::ThreadLevel::Multiple),
+      queue_(comm, peer, data_tag + plan.stream),
+      credits_(flow_.credits) {
+    published_ = &visible_;
+    direct_from_ = direct_bytes;
+    if (courier_) Courier::of_process().add(*this);
+}
+
+MessageOutlet::~MessageOutlet() {
+    if (courier_) Courier::of_process().remove(*this);
+    if (credits_coming_) credits_coming_->message.abandon();
+}
+
+void MessageOutlet::allocate() {
+    const auto count = static_cast<std::size_t>(flow_.batches);
+    memory_ = std::make_shared_for_overwrite<std::byte[]>(count * flow_.slot_bytes);
+    batches_.resize(count);
+    for (std::size_t i = 0; i < count; ++i) batches_[i].memory = &memory_[i * flow_.slot_bytes];
+    batches_[0].begin = committed_;
+    cursor_ = batches_[0].memory;
+}
+
+std::byte* MessageOutlet::make_room(std::size_t bytes) {
+    FLUVIAL_ASSERT(bytes <= flow_.slot_bytes, bytes, flow_.slot_bytes);
+    const std::lock_guard lock(mutex_);
+    rethrow();
+    if (batches_.empty()) allocate();
+    cut();
+    send_until(committed_);
+    const bool shut = std::exchange(shut_, false);
+    if (shut && courier_) Courier::of_process().call(*this, tick_ns_);
+    const auto fits = [&] { return static_cast<std::size_t>(batch_end() - cursor_) >= bytes; };
+    if (!shut || !fits()) rewind();  // what was reserved when the courier came stays where it is
+    if (!fits() && !next_batch()) return nullptr;
+    const auto room = std::min(static_cast<std::size_t>(batch_end() - cursor_),
+                               std::max(bytes, flow_.message_bytes));
+    end_ = cursor_ + std::max(bytes, room / unit_bytes_ * unit_bytes_);
+    return cursor_;
+}
+
+/// Messages that MPI has copied away leave their batch free at once, while it is in the cache.
+void MessageOutlet::rewind() {
+    if (sent_ < committed_ || queue_.completed() < queue_.posted()) return;
+    sending_ = filling_;
+    batch(filling_).begin = committed_;
+    cursor_ = batch(filling_).memory;
+}
+
+bool MessageOutlet::next_batch() {
+    Batch& full = batch(filling_);
+    full.end = committed_;
+    Batch& next = batch(filling_ + 1);
+    const bool used = filling_ + 1 >= batches_.size();
+    if (used && (sent_ < next.end || queue_.completed() < next.last_message)) return false;
+    next.begin = committed_;
+    next.last_message = 0;
+    cursor_ = next.memory;
+    ++filling_;
+    if (sent_ == committed_) sending_ = filling_;
+    return true;
+}
+
+/// Messages consist of whole units: they end where the appender came for room.
+void MessageOutlet::cut() {
+    if (committed_ > sent_ && (cuts_.empty() || cuts_.back() < committed_))
+        cuts_.push_back(committed_);
+}
+
+void MessageOutlet::send_until(std::uint64_t limit) {
+    while (sent_ < limit && (credits_ > 0 || take_credits())) {
+        const std::uint64_t end = cuts_.empty() ? limit : std::min(limit, cuts_.front());
+        Batch& from = batch(sending_);
+        queue_.post({from.memory + (sent_ - from.begin), static_cast<std::size_t>(end - sent_)},
+                    memory_);
+        from.last_message = queue_.posted();
+        sent_ = end;
+        --credits_;
+        if (!cuts_.empty() && cuts_.front() == end) cuts_.pop_front();
+        if (sending_ < filling_ && sent_ == from.end) ++sending_;
+    }
+}
+
+/// As long as credits abound a short message costs little; otherwise what is old enough leaves.
+void MessageOutlet::send_early(std::uint64_t visible, std::int64_t now) {
+    if (sent_ < visible) {
+        if (credits_ <= flow_.credits - flow_.credits_back()) take_credits();
+        if (credits_ > flow_.credits / 2 || (sent_ < seen_ && now - seen_ns_ >= tick_ns_))
+            send_until(visible);
+    }
+    if (seen_ < visible && (seen_ <= sent_ || now - seen_ns_ >= tick_ns_)) {
+        seen_ = visible;
+        seen_ns_ = now;
+    }
+}
+
+bool MessageOutlet::take_credits() {
+    for (;;) {
+        if (!credits_coming_) credits_coming_ = comm_.try_recv(peer_, credit_tag + stream_);
+        if (!credits_coming_ || !credits_coming_->message.test()) return credits_ > 0;
+        const auto bytes = credits_coming_->message.take();
+        credits_ += ByteReader(bytes).get<std::int32_t>();
+        credits_coming_.reset();
+    }
+}
+
+std::optional<mpi::Request> MessageOutlet::try_direct(std::span<const std::byte> unit,
+                                                      std::shared_ptr<const void> owner) {
+    FLUVIAL_ASSERT(unit.size() <= flow_.slot_bytes, unit.size(), flow_.slot_bytes);
+    const std::lock_guard lock(mutex_);
+    rethrow();
+    cut();
+    send_until(committed_);
+    if (sent_ < committed_ || (credits_ == 0 && !take_credits())) return std::nullopt;
+    if (!owner) owner = {std::shared_ptr<const void>(), unit.data()};
+    mpi::Request request = comm_.isend(unit, std::move(owner), peer_, data_tag + stream_);
+    --credits_;
+    committed_ += unit.size();
+    sent_ = committed_;
+    visible_.store(committed_, std::memory_order_release);
+    if (!batches_.empty()) batch(filling_).begin += unit.size();
+    return request;
+}
+
+void MessageOutlet::flush() {
+    const std::lock_guard lock(mutex_);
+    rethrow();
+    cut();
+    send_until(committed_);
+}
+
+bool MessageOutlet::flushed() const {
+    const std::lock_guard lock(mutex_);
+    return sent_ == committed_;
+}
+
+void MessageOutlet::progress() {
+    const std::lock_guard lock(mutex_);
+    rethrow();
+    queue_.completed();
+    if (sent_ < committed_) send_early(committed_, now_ns());
+}
+
+std::optional<std::int64_t> MessageOutlet::visit() try {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return tick_ns_;
+    if (failure_ || !mpi::running()) return std::nullopt;
+    const std::uint64_t visible = visible_.load(std::memory_order_acquire);
+    const bool still = visible == seen_ && visible == sent_;
+    send_early(visible, now_ns());
+    if (!still || queue_.completed() < queue_.posted()) {
+        slow_visits_ = 0;
+        return tick_ns_;
+    }
+    if (!batches_.empty()) end_ = batch(filling_).memory;
+    shut_ = true;
+    if (++slow_visits_ > slow_visits_max) return std::nullopt;
+    return tick_ns_ * slower;
+} catch (...) {
+    failure_ = std::current_exception();
+    return std::nullopt;
+}
+
+void MessageOutlet::rethrow() {
+    if (failure_) std::rethrow_exception(failure_);
+}
+
+void MessageOutlet::close() {
+    FLUVIAL_ASSERT(flushed(), committed_);
+    ByteWriter count;
+    count.put<std::uint64_t>(committed_);
+    mailbox_.post(peer_, MailKind::Closed, stream_, count.view());
+    closed_ = true;
+}
+
+bool MessageOutlet::finished() {
+    const std::lock_guard lock(mutex_);
+    return closed_ && queue_.completed() == queue_.posted();
+}
+
+bool MessageOutlet::drained() {
+    const std::lock_guard lock(mutex_);
+    if (credits_ < flow_.credits) take_credits();
+    return credits_ == flow_.credits;
+}
+
+}  // namespace
+
+std::unique_ptr<Outlet> make_message_outlet(const LinkPlan& plan, const mpi::Comm& comm,
+                                            Mailbox& mailbox, int peer) {
+    return std::make_unique<MessageOutlet>(plan, comm, mailbox, peer);
+}
+
+}  // namespace fluvial::stream
