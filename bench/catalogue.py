@@ -7,5 +7,6 @@ CATALOGUE: dict[str, str] = {
     "stage": "How fast does a step get from a writer to a reader on the same host, beside SST?",
     "kernels": "Do the reductions run at the speed of reading the same memory?",
     "scan": "How fast is a file reduced, beside MPI-IO, xarray, CDO, NCO and a bare loop?",
+    "stream": "How fast do elements go from producers to consumers, beside plain MPI?",
     "collective": "What does computing inside the read gain over reading, then computing?",
 }

@@ -8,7 +8,7 @@ again from a results file: ``draw(png, layout, last_run(file)[1])``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,10 @@ _SIZE_TICKS = (2**3, 2**6, 2**10, 2**13, 2**16, 2**20, 2**24, 2**28)
 
 @dataclass(frozen=True)
 class Line:
-    """A line: medians of a case with its min–max band, of a peer, or ratios of case to peer."""
+    """A line: medians of a case with its min–max band, of a peer, or ratios of case to peer.
+
+    `where` are parameters that its records must have.
+    """
 
     label: str
     colour: str
@@ -29,6 +32,7 @@ class Line:
     peer: str = ""
     metric: str = ""
     style: str = "-"
+    where: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,8 @@ def points(
         if record["metric"] not in metrics or panel.x not in record["params"]:
             continue
         if line.case and record["case"] != line.case:
+            continue
+        if any(record["params"].get(name) != value for name, value in line.where.items()):
             continue
         if line.peer and record["peer"] != line.peer:
             continue

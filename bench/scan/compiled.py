@@ -16,7 +16,8 @@ from bench.options import BUILD
 _PROGRAMS = Path(__file__).with_name("programs")
 _FOLDER = BUILD / "bench" / "programs"
 _FLAGS = ("-std=c++20", "-O3", "-march=native", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
-_PREFIX = BUILD / "mpich" / "prefix"
+_OPEN_MPI_OPTIONS = ("--oversubscribe", "--bind-to", "none")
+MPICH, OPEN_MPI = "mpich", "openmpi"
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ def with_open_mpi() -> Program:
         _PROGRAMS / "traditional.cpp",
         ["-DWITH_PNETCDF", *words["compile"]],
         [*words["link"], "-lpnetcdf"],
-        (launcher, "--oversubscribe", "--bind-to", "none"),
+        (launcher, *_OPEN_MPI_OPTIONS),
     )
 
 
@@ -73,11 +74,12 @@ def engine() -> Program:
     return with_fluvial("engine", _PROGRAMS / "engine.cpp")
 
 
-def with_fluvial(name: str, source: Path) -> Program:
-    """Return a program that is linked with the library which `./run build` installed."""
-    pkgconfig = _PREFIX / "lib" / "pkgconfig"
+def with_fluvial(name: str, source: Path, mpi: str = MPICH) -> Program:
+    """Return a program that is linked with the library which `./run build` installed for `mpi`."""
+    prefix = BUILD / mpi / "prefix"
+    pkgconfig = prefix / "lib" / "pkgconfig"
     if not (pkgconfig / "fluvial.pc").exists():
-        return Program(None, missing=f"{_PREFIX} has no library: ./run build")
+        return Program(None, missing=f"{prefix} has no library: ./run build")
     done = subprocess.run(
         ["pkg-config", "--cflags", "--libs", "--static", "fluvial"],
         capture_output=True,
@@ -89,12 +91,14 @@ def with_fluvial(name: str, source: Path) -> Program:
         return Program(None, missing=f"pkg-config does not find Fluvial: {done.stderr.strip()}")
     words = shlex.split(done.stdout)
     # The library's file is named too, so that a new one makes a new program.
-    library = str(_PREFIX / "lib" / "libfluvial.a")
-    return _program(name, source, [f"-I{_PROGRAMS}"], [library, *words], (_mpiexec(),))
+    library = str(prefix / "lib" / "libfluvial.a")
+    return _program(name, source, [f"-I{_PROGRAMS}"], [library, *words], _launcher(mpi))
 
 
-def _mpiexec() -> str:
-    return str(Path(sys.prefix) / "bin" / "mpiexec")
+def _launcher(mpi: str) -> tuple[str, ...]:
+    if mpi == MPICH:
+        return (str(Path(sys.prefix) / "bin" / "mpiexec"),)
+    return (shutil.which("mpiexec.openmpi") or "mpiexec", *_OPEN_MPI_OPTIONS)
 
 
 def _program(
@@ -104,7 +108,7 @@ def _program(
     libraries: list[str],
     launcher: tuple[str, ...] = (),
 ) -> Program:
-    headers = sorted(_PROGRAMS.glob("*.hpp"))
+    headers = sorted({*_PROGRAMS.glob("*.hpp"), *source.parent.glob("*.hpp")})
     try:
         path = compile_once(_FOLDER, name, source, headers, [*_FLAGS, *flags], libraries)
     except RuntimeError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a contestant's command to its end and returns the JSON object that it prints last."""
+"""Runs a contestant's command to its end and returns the JSON objects that it prints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,14 @@ class RunError(RuntimeError):
 def run(
     command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return the last line that `command` prints, a JSON object.
+    """Return the last line that `command` prints, a JSON object; else as `run_lines`."""
+    return run_lines(command, limit_s, environment)[-1]
+
+
+def run_lines(
+    command: Sequence[str], limit_s: float, environment: Mapping[str, str] | None = None
+) -> list[dict[str, Any]]:
+    """Return all lines that `command` prints and that are JSON objects; at least one.
 
     The whole process group is killed after `limit_s`.  Errors: RunError with the command's last
     words.
@@ -48,10 +55,12 @@ def run(
         raise RunError(
             f"{shown} … ended with status {process.returncode}: {output[-_LAST_WORDS:].strip()}"
         )
-    answers = [line for line in output.splitlines() if line.startswith("{")]
+    lines = [line for line in output.splitlines() if line.startswith("{")]
     try:
-        answer: dict[str, Any] = json.loads(answers[-1])
-    except (IndexError, json.JSONDecodeError) as error:
+        answers: list[dict[str, Any]] = [json.loads(line) for line in lines]
+    except json.JSONDecodeError:
+        answers = []
+    if not answers:
         said = output[-_LAST_WORDS:].strip()
-        raise RunError(f"{shown} … printed no answer, but: {said}") from error
-    return answer
+        raise RunError(f"{shown} … printed no answer, but: {said}")
+    return answers

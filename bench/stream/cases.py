@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured: the contestants, the cases, and what is expected of Fluvial."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+SEED, SEND, WINDOW, PING, MEMCPY = "seed", "send-recv", "windowed", "ping-pong", "memcpy"
+PEERS = {
+    SEED: "the paper's scheme",
+    SEND: "Send/Recv",
+    WINDOW: "one-way MPI, window 64",
+    PING: "ping-pong",
+    MEMCPY: "memcpy",
+}
+# How elements are given (a call each, many a call, in place), and taken (each, batches).
+WAYS = ("put-each", "put-batch", "many-each", "many-batch", "place-batch")
+MESSAGE_WAYS = tuple(f"{way}/messages" for way in ("put-each", "put-batch", "many-batch"))
+SAME_NODE, BETWEEN = "same node", "between nodes"
+PATHS: dict[str, tuple[str, ...]] = {SAME_NODE: WAYS, BETWEEN: MESSAGE_WAYS}
+DEFAULT_WAY = "put-batch"
+
+KERNELS = ("copy", "scale", "add", "triad")
+NEAR, FAR = "near", "far"
+_FAR_FROM_NS = 120.0  # two cores that share a cache take 30 to 70 ns one way, others 150 to 300
+
+
+def state_of(one_way_ns: float) -> str:
+    """Return whether two cores that need this time for a cache line are near or far."""
+    return FAR if one_way_ns >= _FAR_FROM_NS else NEAR
+
+
+@dataclass(frozen=True)
+class Case:
+    """One set of turns: everything that is equal for all contestants."""
+
+    experiment: str
+    mpi: str
+    doubles: int = 512
+    kernel: str = "scale"
+    producers: int = 1
+    consumers: int = 1
+    flops: int = 0
+    machine: str = ""  # simulated
+
+    @property
+    def bytes(self) -> int:
+        """The size of an element."""
+        return 8 * self.doubles
+
+    @property
+    def ranks(self) -> int:
+        """All ranks of the job."""
+        return self.producers + self.consumers
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The case as a record has it: what an experiment varies is named for its axis."""
+        named: dict[str, Any] = {"mpi": self.mpi, "doubles": self.doubles, "bytes": self.bytes}
+        named |= {"kernel": self.kernel, "ranks": [self.producers, self.consumers]}
+        axes: dict[str, dict[str, Any]] = {
+            PRODUCERS: {"producers": self.producers / self.consumers},
+            MEMORY: {"producers": self.producers / self.consumers},
+            FLOPS: {"flops": self.flops},
+            SCALING: {"pairs": self.consumers},
+            SIMULATED: {"pairs": self.consumers, "machine": self.machine},
+        }
+        if self.experiment != SIZES:
+            named["element"] = named.pop("bytes")
+        return named | axes.get(self.experiment, {})
+
+    def words(self) -> dict[str, Any]:
+        """Return the words that tell the program all this."""
+        return {
+            "doubles": self.doubles,
+            "kernel": self.kernel,
+            "consumers": self.consumers,
+            "flops": self.flops,
+        }
+
+
+SIZES, STREAM, PRODUCERS, FLOPS = "element size", "kernels", "producers", "FLOPs"
+MEMORY, SCALING, SIMULATED = "memory", "scaling", "scaling, simulated"
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The least ratio to a peer that is expected for elements of `low` to `high` bytes."""
+
+    path: str
+    peer: str
+    ratio: float
+    low: int
+    high: int = 2**62
+
+
+EXPECTED = (
+    Expectation(SAME_NODE, SEED, 25.0, 8, 8),
+    Expectation(SAME_NODE, SEED, 20.0, 64, 64),
+    Expectation(SAME_NODE, SEED, 10.0, 512, 512),
+    Expectation(SAME_NODE, SEED, 3.5, 4096, 4096),
+    Expectation(SAME_NODE, SEED, 2.5, 2**16, 2**20),
+    Expectation(SAME_NODE, SEED, 2.0, 2**24),
+    *(Expectation(SAME_NODE, peer, 1.0, 8, 2**15) for peer in (SEND, WINDOW)),
+    *(Expectation(SAME_NODE, peer, 1.5, 2**16) for peer in (SEND, WINDOW)),
+    Expectation(BETWEEN, SEED, 25.0, 8, 8),
+    Expectation(BETWEEN, SEED, 9.0, 64, 64),
+    Expectation(BETWEEN, SEED, 2.5, 512, 512),
+    Expectation(BETWEEN, SEED, 0.95, 4096),
+)
+# Elements of 8 bytes a second, in millions, by how they are taken.
+EXPECTED_MILLIONS: Mapping[str, float] = {"batch": 200.0, "each": 100.0}
+NO_DIP = 2.0  # the rate with the most producers a consumer, against one

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the experiments: all contestants of a case take turns in one job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from bench.scan.compiled import OPEN_MPI, Program
+from bench.scan.once import run_lines
+from bench.stream.cases import (
+    DEFAULT_WAY,
+    FLOPS,
+    KERNELS,
+    MEMORY,
+    MESSAGE_WAYS,
+    PEERS,
+    PRODUCERS,
+    SCALING,
+    SEED,
+    SIZES,
+    STREAM,
+    WAYS,
+    Case,
+)
+from bench.stream.figures import Figures
+
+_LIMIT_S = 300.0
+_AWAY_S = 2.0
+_MEMORY_BYTES = 2**28
+# A rank that waits gives its core away; only where there are more ranks than cores.
+_YIELDING = {
+    "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
+    "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "1",
+    "OMPI_MCA_mpi_yield_when_idle": "1",
+}
+_OPEN_MPI_AS_ROOT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """How much is measured."""
+
+    doubles: tuple[int, ...]
+    repeats: int
+    seconds: float  # of a turn
+    producers: tuple[int, ...]
+    producer_doubles: tuple[int, ...]
+    producer_bytes: int  # of all producers together, whatever their number
+    flops: tuple[int, ...]
+    pairs: tuple[int, ...]
+    memory: tuple[tuple[int, int], ...]  # doubles and producers
+
+    @classmethod
+    def full(cls, repeats: int) -> Scope:
+        """Return everything: minutes for each MPI."""
+        sizes = (1, 8, 64, 512, 2**13, 2**17, 2**21, 2**22)
+        flops = (1, 10, 100, 1000, 10_000, 100_000, 1_000_000)
+        paper = (256, 512, 1024)
+        producers = (1, 2, 4, 8, 16, 25)
+        memory = ((1, 1), (512, 1), (512, 25))
+        return cls(sizes, repeats, 0.03, producers, paper, 2**25, flops, (1, 2, 4), memory)
+
+    @classmethod
+    def quick(cls, repeats: int) -> Scope:
+        """Return what takes some 20 s."""
+        sizes = (1, 64, 512, 2**13, 2**17)
+        memory = ((512, 1),)
+        flops = (10, 1000, 100_000)
+        return cls(sizes, repeats, 0.01, (1, 5, 25), (512,), 2**23, flops, (1, 2), memory)
+
+
+@dataclass
+class Laboratory:
+    """The program under one MPI, and how it is started."""
+
+    mpi: str
+    program: Program
+    cores: Sequence[int]
+    scope: Scope
+    say: Callable[[str], None]
+    figures: Figures = field(default_factory=Figures)
+
+    def run(self, case: Case, contestants: Sequence[str], **words: Any) -> None:
+        """Let contestants take turns in one job."""
+        crowded = case.ranks > len(set(self.cores))
+        given = {
+            "contestants": ",".join(contestants),
+            "repeats": self.scope.repeats,
+            "seconds": self.scope.seconds,
+            "cores": ",".join(map(str, self.cores)),
+            "yields": int(crowded),
+            **case.words(),
+            **words,
+        }
+        environment = dict(_YIELDING if crowded else {})
+        if self.program.launcher and OPEN_MPI in Path(self.program.launcher[0]).name:
+            environment |= _OPEN_MPI_AS_ROOT
+        self.figures.add(case, self._lines(case.ranks, given, environment))
+
+    def sizes(self) -> None:
+        """Figure 6, on both paths, with all peers."""
+        for doubles in self.scope.doubles:
+            case = self._case(SIZES, doubles=doubles)
+            self.say(f"{self.mpi}: elements of {case.bytes} bytes")
+            self.run(case, [*PEERS, *WAYS, *MESSAGE_WAYS])
+
+    def kernels(self) -> None:
+        """Compare copy, scale, add and triad."""
+        for kernel in KERNELS:
+            self.say(f"{self.mpi}: {kernel}")
+            self.run(self._case(STREAM, kernel=kernel), [SEED, DEFAULT_WAY])
+
+    def producers(self) -> None:
+        """Figure 4: more producers a consumer send as much together."""
+        for doubles in self.scope.producer_doubles:
+            for producers in self.scope.producers:
+                case = self._case(PRODUCERS, doubles=doubles, producers=producers)
+                self.say(f"{self.mpi}: {producers} producers, {case.bytes} bytes")
+                elements = max(1, self.scope.producer_bytes // case.bytes // producers)
+                self.run(case, [SEED, DEFAULT_WAY], elements=elements)
+
+    def flops(self) -> None:
+        """Figure 5: more to do for each element."""
+        for doubles in self.scope.producer_doubles:
+            for flops in self.scope.flops:
+                self.say(f"{self.mpi}: {flops} operations an element of {8 * doubles} bytes")
+                case = self._case(FLOPS, doubles=doubles, flops=flops)
+                self.run(case, [SEED, DEFAULT_WAY])
+
+    def scaling(self) -> None:
+        """Figure 7, as far as this machine goes."""
+        for pairs in self.scope.pairs:
+            self.say(f"{self.mpi}: {pairs}+{pairs}")
+            case = self._case(SCALING, producers=pairs, consumers=pairs)
+            elements = max(1, self.scope.producer_bytes // case.bytes // pairs)
+            self.run(case, [SEED, DEFAULT_WAY], elements=elements)
+
+    def memory(self, limit_bytes: int) -> None:
+        """Let the consumer compute for two seconds while producers send; each in its own job."""
+        for doubles, producers in self.scope.memory:
+            case = self._case(MEMORY, doubles=doubles, producers=producers)
+            elements = min(_MEMORY_BYTES // case.bytes, 2**22) // producers
+            for who in (SEED, DEFAULT_WAY, f"{DEFAULT_WAY}/messages"):
+                self.say(f"{self.mpi}: memory, {producers} producers, {case.bytes} bytes, {who}")
+                words = {"elements": elements, "away": _AWAY_S, "buffer": limit_bytes}
+                self.run(case, [who], repeats=1, **words)
+
+    def _case(self, experiment: str, **fields: Any) -> Case:
+        return replace(Case(experiment, self.mpi), **fields)
+
+    def _lines(
+        self, ranks: int, words: Mapping[str, Any], environment: Mapping[str, str]
+    ) -> list[dict[str, Any]]:
+        command = [*self.program.launcher, "-n", str(ranks), str(self.program.path)]
+        command += [f"{name}={value}" for name, value in words.items()]
+        return run_lines(command, _LIMIT_S, {**environment})

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The contestants by name.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "plain.hpp"
+#include "seed_scheme.hpp"
+#include "with_fluvial.hpp"
+#include "words.hpp"
+
+inline std::unique_ptr<Contestant> make_contestant(const std::string& name, const Roles& roles,
+                                                   const Words& words) {
+    if (name == "seed") {
+        return std::make_unique<SeedScheme>(roles);
+    }
+    if (name == "send-recv") {
+        return std::make_unique<SendRecv>(roles);
+    }
+    if (name == "windowed") {
+        return std::make_unique<Windowed>(roles);
+    }
+    if (name == "ping-pong") {
+        return std::make_unique<PingPong>(roles);
+    }
+    if (name == "memcpy") {
+        return std::make_unique<Memcpy>(roles);
+    }
+    // GIVING-TAKING or GIVING-TAKING/messages
+    const std::size_t slash = std::min(name.find('/'), name.size());
+    const std::size_t dash = std::min(name.find('-'), slash);
+    const std::string giving = name.substr(0, dash);
+    const std::string taking = name.substr(std::min(dash + 1, slash), slash - dash - 1);
+    const std::string rest = name.substr(slash);
+    const bool known = (giving == "put" || giving == "many" || giving == "place") &&
+                       (taking == "each" || taking == "batch") &&
+                       (rest.empty() || rest == "/messages");
+    if (known) {
+        return std::make_unique<WithFluvial>(roles,
+                                             giving == "put"    ? Giving::One
+                                             : giving == "many" ? Giving::Many
+                                                                : Giving::InPlace,
+                                             taking == "each" ? Taking::Each : Taking::Batch,
+                                             rest.empty(), words);
+    }
+    throw std::invalid_argument("no contestant '" + name + "'");
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What MPI gives without a library: Send and Recv, a window of non-blocking messages, ping-pong;
+/// and memcpy, without any messages.
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "contestant.hpp"
+
+/// With a communicator and room for an element, kept from run to run.
+class Messages : public Contestant {
+  public:
+    explicit Messages(const Roles& roles) : Contestant(roles) {
+        MPI_Comm_dup(roles.comm, &roles_.comm);
+    }
+    ~Messages() override { MPI_Comm_free(&roles_.comm); }
+
+    void prepare(const Source& source, Sink*, std::int64_t) override {
+        element_.resize(static_cast<std::size_t>(source.doubles()));
+    }
+
+  protected:
+    MPI_Comm comm() const { return roles_.comm; }
+    int doubles() const { return static_cast<int>(element_.size()); }
+
+    std::vector<double> element_;
+};
+
+/// Each element a blocking send and a blocking receive; an empty message ends the stream.
+class SendRecv final : public Messages {
+  public:
+    using Messages::Messages;
+
+    void produce(const Source& source, std::int64_t elements) override {
+        const int consumer = roles_.my_consumer();
+        for (std::int64_t k = 0; k < elements; ++k) {
+            MPI_Send(source.element(k), source.doubles(), MPI_DOUBLE, consumer, 1, comm());
+        }
+        MPI_Send(nullptr, 0, MPI_DOUBLE, consumer, 1, comm());
+    }
+    void consume(Sink& sink, std::int64_t) override {
+        int producers = roles_.my_producers();
+        const int source = producers == 1 && roles_.consumers == 1 ? 1 : MPI_ANY_SOURCE;
+        while (producers > 0) {
+            MPI_Status status;
+            MPI_Recv(element_.data(), doubles(), MPI_DOUBLE, source, 1, comm(), &status);
+            int count = 0;
+            MPI_Get_count(&status, MPI_DOUBLE, &count);
+            if (count == 0) {
+                producers -= 1;
+            } else {
+                sink.one(element_.data());
+            }
+        }
+    }
+};
+
+/// The usual one-way bandwidth test: 64 messages in flight, all into one buffer, none processed.
+class Windowed final : public Messages {
+  public:
+    using Messages::Messages;
+
+    void produce(const Source& source, std::int64_t elements) override {
+        int ready = 0;
+        for (std::int64_t k = 0; k < elements; k += window) {
+            const int count = in_window(k, elements);
+            for (int i = 0; i < count; ++i) {
+                MPI_Isend(source.element(0), source.doubles(), MPI_DOUBLE, 0, 1, comm(),
+                          &requests_[i]);
+            }
+            MPI_Waitall(count, requests_, MPI_STATUSES_IGNORE);
+            MPI_Recv(&ready, 1, MPI_INT, 0, 2, comm(), MPI_STATUS_IGNORE);
+        }
+    }
+    void consume(Sink&, std::int64_t elements) override {
+        const int ready = 1;
+        for (std::int64_t k = 0; k < elements; k += window) {
+            const int count = in_window(k, elements);
+            for (int i = 0; i < count; ++i) {
+                MPI_Irecv(element_.data(), doubles(), MPI_DOUBLE, 1, 1, comm(), &requests_[i]);
+            }
+            MPI_Waitall(count, requests_, MPI_STATUSES_IGNORE);
+            MPI_Send(&ready, 1, MPI_INT, 1, 2, comm());
+        }
+    }
+    bool streams() const override { return false; }
+
+  private:
+    static constexpr int window = 64;
+    static int in_window(std::int64_t k, std::int64_t elements) {
+        return static_cast<int>(std::min<std::int64_t>(window, elements - k));
+    }
+    MPI_Request requests_[window];
+};
+
+/// Elements go one way, then the other: the paper's "available bandwidth".
+class PingPong final : public Messages {
+  public:
+    using Messages::Messages;
+
+    void produce(const Source& source, std::int64_t elements) override {
+        for (std::int64_t k = 0; k < elements; ++k) {
+            if (k % 2 == 0) {
+                MPI_Send(source.element(0), source.doubles(), MPI_DOUBLE, 0, 1, comm());
+            } else {
+                MPI_Recv(element_.data(), source.doubles(), MPI_DOUBLE, 0, 1, comm(),
+                         MPI_STATUS_IGNORE);
+            }
+        }
+    }
+    void consume(Sink&, std::int64_t elements) override {
+        for (std::int64_t k = 0; k < elements; ++k) {
+            if (k % 2 == 0) {
+                MPI_Recv(element_.data(), doubles(), MPI_DOUBLE, 1, 1, comm(), MPI_STATUS_IGNORE);
+            } else {
+                MPI_Send(element_.data(), doubles(), MPI_DOUBLE, 1, 1, comm());
+            }
+        }
+    }
+    bool streams() const override { return false; }
+};
+
+/// The consumer alone copies arrays of 64 MiB, or of an element when that is larger.
+class Memcpy final : public Contestant {
+  public:
+    using Contestant::Contestant;
+
+    void prepare(const Source&, Sink* sink, std::int64_t) override {
+        if (sink != nullptr && from_.empty()) {
+            from_.assign(std::max<std::size_t>(8 << 20, sink->doubles()), 1.0);
+            to_.assign(from_.size(), 0.0);
+        }
+    }
+    void produce(const Source&, std::int64_t) override {}
+    void consume(Sink& sink, std::int64_t elements) override {
+        auto left = static_cast<std::size_t>(elements) * sink.doubles();
+        while (left > 0) {
+            const std::size_t count = std::min(left, from_.size());
+            std::memcpy(to_.data(), from_.data(), 8 * count);
+            asm volatile("" : : "r"(to_.data()) : "memory");
+            left -= count;
+        }
+    }
+    bool streams() const override { return false; }
+
+  private:
+    std::vector<double> from_, to_;
+};

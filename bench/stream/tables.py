@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures as tables in the terminal, and what holds of what is expected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from bench.record import Sample
+from bench.stream.cases import (
+    BETWEEN,
+    DEFAULT_WAY,
+    EXPECTED,
+    EXPECTED_MILLIONS,
+    FAR,
+    FLOPS,
+    MEMORY,
+    NEAR,
+    NO_DIP,
+    PATHS,
+    PEERS,
+    PRODUCERS,
+    SAME_NODE,
+    SCALING,
+    SEED,
+    SEND,
+    SIMULATED,
+    SIZES,
+    STREAM,
+    WINDOW,
+    Case,
+    state_of,
+)
+from bench.stream.figures import Figures
+from bench.stream.report import efficiency
+from bench.stream.simulated import WAY as SIMULATED_WAY
+from bench.table import machine_line, number, size_label
+
+_STATES = (NEAR, FAR)
+Cell = Callable[[Case], str]
+
+
+def show(console: Console, figures: Figures, header: dict[str, Any]) -> None:
+    """Print the machine, a table for each experiment and MPI, and the verdicts."""
+    console.print(machine_line(header))
+    for mpi in dict.fromkeys(case.mpi for case in figures.cases(SIZES)):
+        for path in PATHS:
+            console.print(_sizes(figures, mpi, path))
+            console.print(_ways(figures, mpi, path))
+    for experiment, axis, columns in _EXPERIMENTS:
+        for mpi in dict.fromkeys(case.mpi for case in figures.cases(experiment)):
+            cases = figures.cases(experiment, mpi=mpi)
+            console.print(_table(f"{axis}, {mpi}", cases, columns(figures)))
+    verdicts = list(judge(figures))
+    for holds, sentence in verdicts:
+        console.print(f"{'✓' if holds else '✗'} {sentence}", style="" if holds else "red")
+
+
+def judge(figures: Figures) -> Iterable[tuple[bool, str]]:
+    """Say for each expectation, MPI and state of the cores whether it holds, and the ratio."""
+    for case in figures.cases(SIZES):
+        for expected in EXPECTED:
+            if not expected.low <= case.bytes <= expected.high:
+                continue
+            way = figures.best(case, PATHS[expected.path])
+            ratios = {
+                state: ratio
+                for state in _STATES
+                if way and (ratio := figures.ratio(case, way, expected.peer, state)) is not None
+            }
+            for state, ratio in ratios.items():
+                yield (
+                    ratio >= expected.ratio,
+                    f"{case.mpi}, {expected.path}, {size_label(case.bytes)}, cores {state}: "
+                    f"{number(ratio)}× {PEERS[expected.peer]} (expected: {expected.ratio:g}×; "
+                    f"{way})",
+                )
+        if case.bytes == 8:
+            yield from _judge_small(figures, case)
+    yield from _judge_dip(figures)
+
+
+def _judge_small(figures: Figures, case: Case) -> Iterable[tuple[bool, str]]:
+    for taken, millions in EXPECTED_MILLIONS.items():
+        way = figures.best(case, [way for way in PATHS[SAME_NODE] if way.endswith(taken)])
+        rate = None if way is None else figures.elements(case, way)
+        if rate is not None:
+            yield (
+                rate.median >= millions * 1e6,
+                f"{case.mpi}, 8 B: {millions_label(rate)} million elements/s with {way} "
+                f"(expected: {millions:g})",
+            )
+
+
+def _judge_dip(figures: Figures) -> Iterable[tuple[bool, str]]:
+    cases = figures.cases(PRODUCERS)
+    for mpi, doubles in dict.fromkeys((case.mpi, case.doubles) for case in cases):
+        found = sorted(
+            figures.cases(PRODUCERS, mpi=mpi, doubles=doubles), key=lambda case: case.producers
+        )
+        rates = [figures.rate(case, DEFAULT_WAY) for case in (found[0], found[-1])]
+        if len(found) > 1 and rates[0] is not None and rates[1] is not None:
+            share = rates[1].median / rates[0].median
+            yield (
+                share * NO_DIP >= 1,
+                f"{mpi}, {size_label(8 * doubles)}: {found[-1].producers} producers reach "
+                f"{share:.2f} of the rate of one (expected: {1 / NO_DIP:g})",
+            )
+
+
+def _sizes(figures: Figures, mpi: str, path: str) -> Table:
+    def best(case: Case) -> str:
+        way = figures.best(case, PATHS[path])
+        return "—" if way is None else f"{rate_label(figures.rate(case, way))} {_bare(way)}"
+
+    def ratio(peer: str) -> Cell:
+        def cell(case: Case) -> str:
+            way = figures.best(case, PATHS[path])
+            value = None if way is None else figures.ratio(case, way, peer)
+            return "—" if value is None else f"{number(value)}×"
+
+        return cell
+
+    columns: dict[str, Cell] = {
+        "element": lambda case: size_label(case.bytes),
+        "one way, ns": lambda case: _distance(figures, case),
+        **{name: _rate(figures, peer) for peer, name in PEERS.items()},
+        "Fluvial, best": best,
+        **{f"× {PEERS[peer]}": ratio(peer) for peer in (SEED, SEND, WINDOW)},
+    }
+    title = f"Element size, {path}, {mpi}: GB/s, median (min–max); paired ratios (Figure 6)"
+    return _table(title, figures.cases(SIZES, mpi=mpi), columns)
+
+
+def _ways(figures: Figures, mpi: str, path: str) -> Table:
+    def cell(way: str) -> Cell:
+        return lambda case: (
+            f"{millions_label(figures.elements(case, way))} M/s, "
+            f"{rate_label(figures.rate(case, way))} GB/s"
+        )
+
+    columns: dict[str, Cell] = {"element": lambda case: size_label(case.bytes)}
+    columns |= {_bare(way): cell(way) for way in PATHS[path]}
+    title = f"How elements are given and taken, {path}, {mpi}"
+    return _table(title, figures.cases(SIZES, mpi=mpi), columns)
+
+
+def _pair(figures: Figures) -> dict[str, Cell]:
+    def ratio(case: Case) -> str:
+        value = figures.ratio(case, DEFAULT_WAY, SEED)
+        return "—" if value is None else f"{number(value)}×"
+
+    return {
+        f"{PEERS[SEED]}, GB/s": _rate(figures, SEED),
+        "Fluvial, GB/s": _rate(figures, DEFAULT_WAY),
+        "ratio": ratio,
+    }
+
+
+def _memory(figures: Figures) -> dict[str, Cell]:
+    def grown(way: str) -> Cell:
+        def cell(case: Case) -> str:
+            sample = figures.grown(case, way)
+            return "—" if sample is None else f"{sample.median / 2**20:.1f} MiB"
+
+        return cell
+
+    def limit(case: Case) -> str:
+        turns = figures.turns[case].get(DEFAULT_WAY)
+        return "—" if not turns else size_label(int(turns[0].limit_bytes))
+
+    return {
+        "element": lambda case: size_label(case.bytes),
+        "producers": lambda case: str(case.producers),
+        PEERS[SEED]: grown(SEED),
+        f"Fluvial, {SAME_NODE}": grown(DEFAULT_WAY),
+        f"Fluvial, {BETWEEN}": grown(f"{DEFAULT_WAY}/messages"),
+        "limit": limit,
+    }
+
+
+def _simulated(figures: Figures) -> dict[str, Cell]:
+    def share(case: Case) -> str:
+        value = efficiency(figures, case)
+        return "—" if value is None else f"{100 * value:.1f} %"
+
+    return {
+        "machine": lambda case: case.machine,
+        "pairs": lambda case: f"{case.producers}+{case.consumers}",
+        f"{PEERS[SEED]}, GB/s": _rate(figures, SEED),
+        "Fluvial, GB/s": _rate(figures, SIMULATED_WAY),
+        "efficiency": share,
+    }
+
+
+def _with(name: str, cell: Cell) -> Callable[[Figures], dict[str, Cell]]:
+    return lambda figures: {"element": _element, name: cell, **_pair(figures)}
+
+
+def _element(case: Case) -> str:
+    return size_label(case.bytes)
+
+
+_EXPERIMENTS: tuple[tuple[str, str, Callable[[Figures], dict[str, Cell]]], ...] = (
+    (STREAM, "Kernels", _with("kernel", lambda case: case.kernel)),
+    (
+        PRODUCERS,
+        "Producers for one consumer, equal bytes (Figure 4)",
+        _with("producers", lambda case: str(case.producers)),
+    ),
+    (
+        FLOPS,
+        "Further operations on an element (Figure 5)",
+        _with("operations", lambda case: f"{case.flops:,}"),
+    ),
+    (
+        SCALING,
+        "Both sides grow, equal bytes (Figure 7)",
+        _with("pairs", lambda case: f"{case.producers}+{case.consumers}"),
+    ),
+    (MEMORY, "A consumer computes for 2 s: its growth", _memory),
+    (SIMULATED, "Both sides grow, between nodes (Figure 7)", _simulated),
+)
+
+
+def _table(title: str, cases: Sequence[Case], columns: dict[str, Cell]) -> Table:
+    table = Table(title=title, title_justify="left", box=SIMPLE)
+    for name in columns:
+        table.add_column(name, justify="right")
+    for case in cases:
+        table.add_row(*(cell(case) for cell in columns.values()))
+    return table
+
+
+def _rate(figures: Figures, who: str) -> Cell:
+    return lambda case: rate_label(figures.rate(case, who))
+
+
+def _distance(figures: Figures, case: Case) -> str:
+    found = figures.distance(case)
+    if found is None:
+        return "—"
+    return f"{found.median:.0f} ({found.min:.0f}–{found.max:.0f}) {state_of(found.median)}"
+
+
+def _bare(way: str) -> str:
+    return way.split("/")[0].replace("-", ", ")
+
+
+def rate_label(sample: Sample | None) -> str:
+    """Write ``median (min–max)`` of a rate in GB/s; of a single run its value."""
+    if sample is None:
+        return "—"
+    if sample.runs == 1:
+        return number(sample.median)
+    return f"{number(sample.median)} ({number(sample.min)}–{number(sample.max)})"
+
+
+def millions_label(sample: Sample | None) -> str:
+    """Write the median of a rate of elements in millions a second."""
+    return "—" if sample is None else number(sample.median / 1e6)

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stream bench's program, cases, simulated machines and figures."""
+
+from collections import Counter
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from bench import plotter
+from bench.scan import compiled, once
+from bench.stream import cases, machines, picture, question, report, simulated, tables
+from bench.stream.cases import DEFAULT_WAY, MESSAGE_WAYS, PEERS, SEED, SIZES, WAYS, Case
+from bench.stream.figures import Figures, Turn
+
+CASE = Case(SIZES, "MPICH", doubles=1)
+MESSAGES = f"{DEFAULT_WAY}/messages"
+
+
+@pytest.fixture(scope="module")
+def contest():
+    program = compiled.with_fluvial("stream_mpich", question._PROGRAM)
+    if program.path is None:
+        pytest.skip(program.missing)
+    return program
+
+
+def compete(contest, ranks, **words):
+    command = [*contest.launcher, "-n", str(ranks), str(contest.path)]
+    yields = {"MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1"}
+    yields["MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT"] = "1"
+    given = {"yields": 1, "repeats": 1, **words}
+    return once.run_lines([*command, *(f"{k}={v}" for k, v in given.items())], 60, yields)
+
+
+@pytest.mark.parametrize("doubles", [1, 3, 512, 50_000])
+def test_every_contestant_delivers_every_element_once(contest, doubles):
+    who = [*PEERS, *WAYS, *MESSAGE_WAYS]
+    lines = compete(contest, 2, contestants=",".join(who), doubles=doubles, elements=100)
+    assert [line["contestant"] for line in lines] == who
+    assert all(line["elements"] == 100 and line["seconds"] > 0 for line in lines)
+    assert all(line["one_way_ns"] > 0 for line in lines)
+
+
+@pytest.mark.parametrize(("consumers", "producers"), [(1, 3), (2, 3), (2, 2)])
+@pytest.mark.parametrize("kernel", ["copy", "triad"])
+def test_several_producers_and_consumers(contest, consumers, producers, kernel):
+    who = f"{SEED},send-recv,{DEFAULT_WAY},{MESSAGES}"
+    words = {"contestants": who, "doubles": 8, "elements": 1000, "consumers": consumers}
+    lines = compete(contest, consumers + producers, kernel=kernel, flops=100, **words)
+    assert [line["elements"] for line in lines] == [1000 * producers] * 4
+
+
+def test_turns_rotate_and_the_number_of_elements_is_found(contest):
+    words = {"contestants": f"{SEED},{DEFAULT_WAY}", "seconds": 0.002}
+    lines = compete(contest, 2, repeats=2, **words)
+    assert [line["contestant"] for line in lines] == [SEED, DEFAULT_WAY, DEFAULT_WAY, SEED]
+    assert lines[0]["elements"] == lines[3]["elements"] >= 8
+
+
+def test_a_consumer_that_computes_does_not_grow_beyond_the_limit(contest):
+    words = {"doubles": 512, "elements": 20_000, "away": 0.5, "buffer": 2**22}
+    (line,) = compete(contest, 2, contestants=DEFAULT_WAY, **words)
+    assert line["limit_bytes"] == 2**22
+    assert line["seconds"] >= 0.5
+    assert line["grown_bytes"] < 2**22 + 2**23
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"contestants": "pigeons"}, "no contestant 'pigeons'"),
+        ({"contestants": "put-whole"}, "no contestant 'put-whole'"),
+        ({"contestants": SEED, "kernel": "sort"}, "copy, scale, add or triad"),
+    ],
+)
+def test_the_program_refuses_what_it_does_not_know(contest, words, said):
+    with pytest.raises(once.RunError, match=said):
+        compete(contest, 2, **words)
+
+
+def test_an_element_has_one_axis_in_each_experiment():
+    assert CASE.params["bytes"] == 8
+    flops = replace(CASE, experiment=cases.FLOPS, flops=10).params
+    assert (flops["flops"], flops["element"]) == (10, 8)
+    assert "bytes" not in flops
+    producers = replace(CASE, experiment=cases.PRODUCERS, producers=6, consumers=2).params
+    assert (producers["producers"], producers["ranks"]) == (3, [6, 2])
+
+
+def test_the_state_of_the_cores():
+    assert [cases.state_of(ns) for ns in (30, 60, 160, 260)] == ["near", "near", "far", "far"]
+
+
+@pytest.mark.parametrize("machine", machines.MACHINES, ids=lambda machine: machine.name)
+@pytest.mark.parametrize("pairs", simulated.Plan().pairs)
+def test_ranks_are_placed_so_that_no_pair_shares_a_node(machine, pairs):
+    hosts = machine.hosts(pairs)
+    assert len(hosts) == 2 * pairs
+    assert all(a != b for a, b in zip(hosts[:pairs], hosts[pairs:], strict=True))
+    assert max(Counter(hosts).values()) == machines.RANKS_A_NODE
+    known = {f"node{number}" for number in range(machines.NODES)}
+    assert set(hosts) <= known
+
+
+@pytest.mark.parametrize("machine", machines.MACHINES, ids=lambda machine: machine.name)
+def test_platforms_have_as_many_nodes_as_their_topology(machine, tmp_path):
+    platform, hosts = machine.write(tmp_path, 32)
+    cluster = ElementTree.parse(platform).getroot().find("cluster")
+    assert cluster.get("radical") == f"0-{machines.NODES - 1}"
+    extents = cluster.get("topo_parameters").split(";")
+    factors = (extents[0] if machine is machines.TORUS else extents[1]).split(",")
+    product = 1
+    for factor in factors:
+        product *= int(factor)
+    assert product == machines.NODES
+    assert len(hosts.read_text().split()) == 64
+    with pytest.raises(ValueError, match="512 nodes"):
+        machine.hosts(4096)
+
+
+def turn(repetition, rate, ns=60.0, grown=0.0):
+    """Return a turn in which elements of 8 bytes came at `rate` GB/s."""
+    return Turn(repetition, 125_000_000, 1 / rate, ns, grown, 2.0**24)
+
+
+@pytest.fixture
+def figures():
+    found = Figures()
+    sizes = found.turns[CASE]
+    sizes[SEED] += [turn(0, 0.01), turn(1, 0.02, 260), turn(2, 0.04, 260)]
+    sizes["send-recv"] += [turn(k, 0.02) for k in range(3)]
+    sizes[DEFAULT_WAY] += [turn(0, 0.5), turn(1, 0.4, 260), turn(2, 0.4, 50)]
+    sizes["many-batch"] += [turn(k, 3.0) for k in range(3)]
+    sizes[MESSAGES] += [turn(k, 0.1) for k in range(3)]
+    for producers, rate in ((1, 4.0), (25, 1.5)):
+        case = replace(CASE, experiment=cases.PRODUCERS, doubles=512, producers=producers)
+        found.turns[case][SEED].append(turn(0, 0.5))
+        found.turns[case][DEFAULT_WAY].append(turn(0, rate))
+    for flops in (10, 100):
+        case = replace(CASE, experiment=cases.FLOPS, doubles=512, flops=flops)
+        found.turns[case][DEFAULT_WAY].append(turn(0, 1.0))
+    memory = replace(CASE, experiment=cases.MEMORY, doubles=512)
+    found.turns[memory][SEED].append(turn(0, 1.0, 0, 2.0**28))
+    found.turns[memory][DEFAULT_WAY].append(turn(0, 1.0, 0, 2.0**24))
+    for pairs, rate in ((32, 4.0), (64, 7.0)):
+        case = Case(cases.SIMULATED, "SMPI", producers=pairs, consumers=pairs, machine="torus")
+        found.turns[case][simulated.WAY].append(Turn(0, 10**6, 4.096e-3 / rate * 1e3, 0, 0, 0))
+    return found
+
+
+def test_ratios_are_those_of_the_same_repetition(figures):
+    assert figures.ratio(CASE, DEFAULT_WAY, SEED) == pytest.approx(20)
+    assert figures.ratio(CASE, DEFAULT_WAY, SEED, "near") == pytest.approx(50)
+    assert figures.ratio(CASE, DEFAULT_WAY, SEED, "far") == pytest.approx(20)
+    assert figures.ratio(CASE, DEFAULT_WAY, "memcpy") is None
+    assert figures.best(CASE, WAYS) == "many-batch"
+    assert figures.best(CASE, ["place-batch"]) is None
+
+
+def test_records_have_every_way_beside_its_peers(figures):
+    by = {}
+    for record in report.records(figures):
+        by.setdefault((record.case, record.metric, record.peer), []).append(record)
+    seed, rate = PEERS[SEED], report.RATE.name
+    (one,) = by["same node, put-batch", rate, seed]
+    assert (one.median, one.ratio) == (pytest.approx(0.4), pytest.approx(20))
+    (best,) = by["same node, best way", rate, PEERS["send-recv"]]
+    assert best.params["way"] == "many-batch"
+    assert best.ratio == pytest.approx(150)
+    (memory,) = by["memory, same node", report.GROWTH.name, seed]
+    assert memory.ratio == pytest.approx(16)
+    scaled = by["scaling, simulated, torus", rate, report.LINEAR]
+    assert [record.ratio for record in scaled] == pytest.approx([1, 7 / 8])
+    assert by["core distance", report.DISTANCE.name, ""][0].max == 260
+    assert len(by["producers", rate, seed]) == 2
+
+
+def test_expectations_are_judged_in_both_states(figures):
+    said = dict((sentence, holds) for holds, sentence in tables.judge(figures))
+    near = [s for s in said if "cores near" in s and "paper's scheme" in s and "same node" in s]
+    assert len(near) == 1
+    assert said[near[0]]
+    assert "300× the paper's scheme (expected: 25×; many-batch)" in near[0]
+    far = [s for s in said if "cores near" in s and "between nodes" in s]
+    assert not said[far[0]]
+    assert any("375 million elements/s with many-batch" in s for s in said)
+    dip = [s for s in said if "25 producers reach" in s]
+    assert not said[dip[0]]
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_the_picture_is_drawn_and_the_tables_shown(tmp_path, figures, measured, capsys):
+    header = {
+        "machine": {"cpu": "a CPU", "cores": 2, "kernel": "6", "caches": {}, "memory_gib": 1,
+                    "governor": "none", "load": 0},
+        "software": {},
+    }  # fmt: skip
+    shown = figures if measured else Figures()
+    png = tmp_path / "stream.png"
+    records = picture.drawn(report.records(shown), "MPICH")
+    plotter.draw(png, picture.layout(header, "MPICH"), records)
+    assert png.stat().st_size > 10_000
+    tables.show(tables.Console(width=200), shown, header)
+    printed = capsys.readouterr().out
+    assert ("87.5 %" in printed) == measured
+    assert ("256.0 MiB" in printed) == measured
+    assert ("✗" in printed) == measured
+
+
+def test_unknown_parts_are_refused():
+    with pytest.raises(question.typer.BadParameter, match="'tea'"):
+        question._chosen(["sizes", "tea"], question._PARTS, "--parts")
