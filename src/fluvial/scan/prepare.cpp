@@ -2,6 +2,7 @@
 #include "fluvial/scan/prepare.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "fluvial/compute/gather.hpp"
 
@@ -18,6 +19,43 @@ void swap_parts(const ArrayView& run, std::byte* to) {
     for (Index i = 0; i < 2 * run.size(); ++i) {
         const std::byte* const from = run.data + static_cast<std::size_t>(i) * part;
         std::reverse_copy(from, from + part, to + static_cast<std::size_t>(i) * part);
+    }
+}
+
+/// Shorter stretches of elements are put behind each other before anything looks at them.
+constexpr Index dense_min = 64;
+
+/// The first of the innermost axes that are contiguous together, and how many elements they have.
+std::pair<int, Index> dense_part(const ArrayView& view) {
+    const auto element = static_cast<Index>(size_of(view.dtype));
+    int axis = view.ndim();
+    Index length = 1;
+    while (axis > 0 && (view.extent[axis - 1] == 1 || view.strides[axis - 1] == length * element)) {
+        --axis;
+        length *= view.extent[axis];
+    }
+    return {axis, length};
+}
+
+/// Calls visit(where it begins) for each index of the axes before `outer`.
+template <class Visit>
+void for_each_outer(const ArrayView& view, int outer, Visit visit) {
+    Coordinates at(outer, 0);
+    const std::byte* data = view.data;
+    for (;;) {
+        visit(data);
+        int axis = outer - 1;
+        for (; axis >= 0; --axis) {
+            data += view.strides[axis];
+            if (++at[axis] < view.extent[axis]) {
+                break;
+            }
+            data -= at[axis] * view.strides[axis];
+            at[axis] = 0;
+        }
+        if (axis < 0) {
+            return;
+        }
     }
 }
 
@@ -63,6 +101,7 @@ void Prepare::run(std::span<const ArrayView> stored, const Region& where) {
         Stage& stage = stages_[i];
         ArrayView view = stored[i];
         view.dtype = stage.stored;
+        view = close_up(view, stage.closed_up);
         const bool may_miss = stage.missing && !stage.missing->empty();
         stage.masked = may_miss && holds_missing(stage, view);
         const bool changes = stage.decoding.packed || (native && view.swapped);
@@ -74,49 +113,63 @@ void Prepare::run(std::span<const ArrayView> stored, const Region& where) {
     combine_masks(stored.front().extent);
 }
 
+/// The same elements without gaps, in `buffer`, if they lie in short stretches; one value that
+/// stands for all stays alone.
+ArrayView Prepare::close_up(const ArrayView& view, std::vector<std::byte>& buffer) {
+    const auto [axis, dense] = dense_part(view);
+    const bool alone = axis > 0 && view.strides[axis - 1] == 0;
+    if (axis == 0 || dense >= dense_min || alone || view.size() == 0) {
+        return view;
+    }
+    const auto bytes = dense * static_cast<Index>(size_of(view.dtype));
+    const int outer = axis - 1;
+    const Index rows = view.extent[outer], stride = view.strides[outer];
+    const auto gather = compute::gather_function(view.dtype, view.dtype);
+    const auto needed = static_cast<std::size_t>(view.size()) * size_of(view.dtype);
+    if (buffer.size() < needed) {
+        buffer.resize(needed);
+    }
+    std::byte* to = buffer.data();
+    for_each_outer(view, outer, [&](const std::byte* from) {
+        if (dense == 1) {
+            gather(from, stride, rows, to);
+            to += rows * bytes;
+            return;
+        }
+        for (Index row = 0; row < rows; ++row, from += stride, to += bytes) {
+            std::memcpy(to, from, static_cast<std::size_t>(bytes));
+        }
+    });
+    ArrayView closed(buffer.data(), view.dtype, view.extent);
+    closed.swapped = view.swapped;
+    return closed;
+}
+
 template <class Visit>
 void Prepare::for_runs(const ArrayView& view, Visit visit) {
     if (view.size() == 0) {
         return;
     }
-    const auto element = static_cast<Index>(size_of(view.dtype));
-    int outer = view.ndim();  // axes before this one are iterated
-    Index length = 1;
-    while (outer > 0 &&
-           (view.extent[outer - 1] == 1 || view.strides[outer - 1] == length * element)) {
-        --outer;
-        length *= view.extent[outer];
-    }
-    const bool gathers = length == 1 && outer > 0;
+    auto [outer, length] = dense_part(view);
+    const bool repeats = length == 1 && outer > 0;  // a value that stands for all
     Index stride = 0;
-    if (gathers) {  // nothing is contiguous: take the innermost axis together
+    if (repeats) {
         --outer;
         length = view.extent[outer];
         stride = view.strides[outer];
-        row_.resize(static_cast<std::size_t>(length * element));
+        row_.resize(static_cast<std::size_t>(length) * size_of(view.dtype));
     }
-    Coordinates at(outer, 0);
-    const std::byte* data = view.data;
-    for (Index first = 0;; first += length) {
-        if (gathers) {
-            compute::gather_function(view.dtype, view.dtype)(data, stride, length, row_.data());
+    const auto gather = compute::gather_function(view.dtype, view.dtype);
+    Index first = 0;
+    for_each_outer(view, outer, [&](const std::byte* data) {
+        if (repeats) {
+            gather(data, stride, length, row_.data());
         }
-        ArrayView run(gathers ? row_.data() : data, view.dtype, {length});
+        ArrayView run(repeats ? row_.data() : data, view.dtype, {length});
         run.swapped = view.swapped;
         visit(run, first);
-        int axis = outer - 1;
-        for (; axis >= 0; --axis) {
-            data += view.strides[axis];
-            if (++at[axis] < view.extent[axis]) {
-                break;
-            }
-            data -= at[axis] * view.strides[axis];
-            at[axis] = 0;
-        }
-        if (axis < 0) {
-            return;
-        }
-    }
+        first += length;
+    });
 }
 
 bool Prepare::holds_missing(const Stage& stage, const ArrayView& view) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// From stored elements to what operators see: missing values masked, packed ones unpacked,
-/// predicates asked. Data that needs none of it passes through untouched.
+/// predicates asked. Data that needs none of it passes through untouched, unless it lies in
+/// stretches so short that whoever walks along them would spend most of the time between them.
 #pragma once
 
 #include <optional>
@@ -33,11 +34,12 @@ class Prepare {
         Decoding decoding;
         DType stored = DType::Float64;
         std::optional<compute::MissingValues> missing;  ///< none: no value is
-        std::vector<std::byte> values;
+        std::vector<std::byte> closed_up, values;
         std::vector<std::uint8_t> included;
         bool masked = false;  ///< `included` says something of the box at hand
     };
 
+    static ArrayView close_up(const ArrayView& view, std::vector<std::byte>& buffer);
     /// Calls visit(run, number of its first element) for runs that are contiguous in memory.
     template <class Visit>
     void for_runs(const ArrayView& view, Visit visit);
@@ -54,7 +56,7 @@ class Prepare {
     std::vector<std::vector<std::uint8_t>> set_masks_;
     std::vector<ArrayView> masks_, selected_masks_;
     std::vector<const ArrayView*> mask_pointers_, selected_pointers_;
-    std::vector<std::byte> row_;  ///< elements of a row that is not contiguous
+    std::vector<std::byte> row_;  ///< of a value that stands for all
 };
 
 }  // namespace fluvial::scan

@@ -170,6 +170,33 @@ TEST_CASE("weights, groups, predicates and missing values") {
     }
 }
 
+TEST_CASE("missing values in stretches of any length") {
+    World world;
+    CAPTURE(world.seed);
+    const double least = 100;
+    Decoding decoding;
+    decoding.valid_min.emplace(std::vector<std::byte>(sizeof least));
+    std::memcpy(decoding.valid_min->bytes.data(), &least, sizeof least);
+    for (int round = 0; round < 20; ++round) {
+        CAPTURE(round);
+        const Elements elements = random_elements({30, 200}, world.random);
+        Selection selection = random_selection(elements.shape, world.random);
+        if (round % 2 == 0) {  // rows of a few or many elements
+            selection.stride[1] = 1;
+        }
+        std::vector<std::uint8_t> kept;
+        for (const double value : selected(elements, selection)) {
+            kept.push_back(value >= least);
+        }
+        const std::vector<int> over = random_over(2, world.random);
+        const DatasetPtr data = random_dataset(elements, world.random);
+        const Outcome outcome =
+            run({{{{data}, decoding}}, selection, some_operators(), over, {}, {}, {}},
+                random_options(world.random), world.comm);
+        check_equal(outcome.groups[0], in_memory(elements, selection, over, &kept));
+    }
+}
+
 TEST_CASE("packed integers are scaled, and only what is missing in an input leaves it out") {
     World world;
     std::vector<std::int16_t> stored{1, 2, -9, 4, 5, 6};
