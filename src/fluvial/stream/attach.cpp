@@ -6,6 +6,7 @@
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/stream/ring.hpp"
 #include "fluvial/stream/stream_state.hpp"
 
 namespace fluvial::stream {
@@ -13,6 +14,7 @@ namespace fluvial::stream {
 namespace {
 
 constexpr std::size_t link_bytes_default = std::size_t{512} << 10;
+constexpr std::size_t ring_bytes_default = ring_window_bytes;
 constexpr std::size_t buffer_bytes_default = std::size_t{64} << 20;
 constexpr std::size_t line = 64;
 
@@ -93,8 +95,9 @@ LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
     const std::size_t least = std::max(2 * plan.piece_bytes_max, 8 * line);
     plan.buffer_bytes = stream.options.buffer_bytes / links;
     if (stream.options.buffer_bytes == 0) {
-        plan.buffer_bytes =
-            std::max(std::min(link_bytes_default, buffer_bytes_default / links), 2 * least);
+        const std::size_t suits =
+            stream.channel->options.shared_memory ? ring_bytes_default : link_bytes_default;
+        plan.buffer_bytes = std::max(std::min(suits, buffer_bytes_default / links), 2 * least);
     }
     if (plan.buffer_bytes < least) {
         throw InvalidArgument(Problem{"buffer_bytes is too small",

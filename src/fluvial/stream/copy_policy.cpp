@@ -15,12 +15,14 @@ namespace {
 
 /// A trial of each method, and how often the clock is looked at between trials.
 constexpr std::uint64_t trial_bytes = std::uint64_t{1} << 20;
+constexpr std::int64_t rest_first_ns = 2'000'000;
 constexpr std::int64_t rest_min_ns = 20'000'000;
 constexpr std::int64_t rest_max_ns = 160'000'000;
 /// The other method must be so much faster; it is broken off when it takes twice as long.
 constexpr double gain = 0.9;
 constexpr double patience = 2;
 constexpr double patience_ns = 50'000;
+constexpr std::int64_t gap_max_ns = 100'000;
 
 void copy_cached(std::byte* to, const std::byte* from, std::size_t bytes) {
     std::memcpy(to, from, bytes);
@@ -74,18 +76,21 @@ const std::vector<CopyMethod>& copy_methods() {
     return all;
 }
 
-CopyPolicy::CopyPolicy(std::vector<CopyMethod> methods, std::int64_t (*clock_ns)())
+CopyPolicy::CopyPolicy(std::vector<CopyMethod> methods, std::uint64_t lap_bytes,
+                       std::int64_t (*clock_ns)())
     : methods_(std::move(methods)),
+      lap_bytes_(lap_bytes),
       clock_ns_(clock_ns),
       chosen_(methods_.size() - 1),
       phase_bytes_(trial_bytes),
-      rest_ns_(rest_min_ns) {}
+      rest_ns_(rest_first_ns) {}
 
 void CopyPolicy::copy_timed(std::byte* to, const std::byte* from, std::size_t bytes) {
     const std::size_t method = phase_ == Phase::Chosen ? chosen_ : 1 - chosen_;
-    const std::int64_t begin = clock_ns_();
     methods_[method].copy(to, from, bytes);
-    spent_ns_ += clock_ns_() - begin;
+    const std::int64_t now = clock_ns_();
+    spent_ns_ += std::min(now - last_ns_, gap_max_ns);
+    last_ns_ = now;
     if (phase_ != Phase::Chosen) {
         const double expected = chosen_ns_per_byte_ * static_cast<double>(bytes_ + bytes);
         if (static_cast<double>(spent_ns_) > patience * expected + patience_ns) {
@@ -103,7 +108,7 @@ void CopyPolicy::next_phase() {
         }
         case Phase::Chosen:
             chosen_ns_per_byte_ = static_cast<double>(spent_ns_) / static_cast<double>(bytes_);
-            enter(Phase::Settle, backlog_ + 1);
+            enter(Phase::Settle, lap_bytes_);
             break;
         case Phase::Settle:
             enter(Phase::Other, trial_bytes);
@@ -120,6 +125,7 @@ void CopyPolicy::enter(Phase phase, std::uint64_t bytes) {
     phase_bytes_ = bytes;
     bytes_ = 0;
     spent_ns_ = 0;
+    last_ns_ = clock_ns_();
 }
 
 void CopyPolicy::rest(bool changed) {

@@ -131,6 +131,7 @@ bool RingInlet::look() {
     look_ns_ = now + (brought > 0 ? pause_ns_ : pause_min_ns);
     if (brought > 0) {
         desk_ns_ = now + desk_every_ns;
+        desk_since_ns_ = 0;
     }
     if (placed_ <= released_ && now >= desk_ns_) {
         look_at_desk(now);

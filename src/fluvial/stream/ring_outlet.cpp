@@ -26,7 +26,7 @@ class RingOutlet final : public Outlet {
           capacity_(ring.capacity),
           unit_bytes_(plan.unit_bytes),
           window_(std::min<std::size_t>(ring_window_bytes, capacity_)),
-          policy_({copy_methods().front(), copy_methods().back()}, now_ns) {
+          policy_({copy_methods().front(), copy_methods().back()}, window_, now_ns) {
         published_ = &ring.placed;
         cursor_ = end_ = ring.elements();
     }
@@ -132,10 +132,7 @@ bool RingOutlet::find_room(std::size_t bytes) {
             return false;
         }
     }
-    if (full_since_ns_ != 0) {
-        policy_.waited(now_ns() - full_since_ns_);
-        full_since_ns_ = 0;
-    }
+    full_since_ns_ = 0;
     return true;
 }
 
@@ -143,7 +140,6 @@ bool RingOutlet::find_room(std::size_t bytes) {
 /// start but not here.
 void RingOutlet::look(std::size_t bytes) {
     released_ = ring_.released.load(std::memory_order_acquire);
-    policy_.backlog(committed_ - released_);
     const bool here = released_ >= lap_start_;  // the consumer has finished the lap before
     const bool empty = released_ == committed_;
     if (here && position() > 0 &&
