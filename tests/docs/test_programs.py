@@ -93,32 +93,6 @@ def test_readme_reduction_of_a_file(launcher, tmp_path):
         assert printed == expected
 
 
-@pytest.fixture
-def build(prefix, tmp_path):
-    """Return a function that builds the CMake project of an example with the installed library."""
-
-    def built(example):
-        for command in (
-            [
-                "-G",
-                "Ninja",
-                "-S",
-                EXAMPLES / example,
-                "-B",
-                tmp_path / "b",
-                f"-DCMAKE_PREFIX_PATH={prefix}",
-            ],
-            ["--build", tmp_path / "b"],
-        ):
-            result = subprocess.run(
-                ["cmake", *command], capture_output=True, text=True, check=False
-            )
-            assert result.returncode == 0, result.stdout + result.stderr
-        return tmp_path / "b"
-
-    return built
-
-
 @pytest.mark.any_mpi
 @pytest.mark.slow
 def test_cpp_writer_and_reader(build, launcher, tmp_path):
