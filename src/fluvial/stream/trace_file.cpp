@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Events of all ranks in one file, on one clock.
+#include <algorithm>
+#include <fstream>
+#include <iomanip>
+#include <limits>
+#include <sstream>
+
+#include "fluvial/base/bytes.hpp"
+#include "fluvial/mpi/agree.hpp"
+#include "fluvial/stream/trace.hpp"
+
+namespace fluvial::stream {
+
+namespace {
+
+constexpr int trace_tag = 0;
+constexpr int exchanges = 10;
+
+struct RankTrace {
+    std::int64_t offset_ns = 0;
+    std::int64_t resolution_ns = 0;
+    std::vector<TraceEvent> events;
+};
+
+std::vector<RankTrace> gather(const mpi::Comm& comm, const Trace& trace, std::int64_t offset_ns) {
+    ByteWriter out;
+    out.put(offset_ns);
+    out.put(trace.resolution_ns());
+    out.put<std::uint64_t>(trace.events().size());
+    out.append(trace.events().data(), trace.events().size_bytes());
+    if (comm.rank() > 0) {
+        comm.send(out.view(), 0, trace_tag);
+        return {};
+    }
+    std::vector<RankTrace> all;
+    for (int rank = 0; rank < comm.size(); ++rank) {
+        const Bytes bytes = rank == 0 ? out.take() : comm.recv(rank, trace_tag);
+        ByteReader in(bytes);
+        RankTrace& one = all.emplace_back();
+        one.offset_ns = in.get<std::int64_t>();
+        one.resolution_ns = in.get<std::int64_t>();
+        one.events = in.get_vector<TraceEvent>();
+    }
+    return all;
+}
+
+std::string quoted(const std::string& words) {
+    std::ostringstream out;
+    out << '"';
+    for (const char c : words) {
+        if (c == '"' || c == '\\') {
+            out << '\\' << c;
+        } else if (static_cast<unsigned char>(c) < 0x20) {
+            out << "\\u" << std::hex << std::setw(4) << std::setfill('0') << static_cast<int>(c);
+        } else {
+            out << c;
+        }
+    }
+    out << '"';
+    return out.str();
+}
+
+const char* name_of(Role role) {
+    static constexpr const char* names[] = {"rank", "producer", "consumer",
+                                            "producer and consumer"};
+    return names[static_cast<int>(role)];
+}
+
+/// The lines of the file between the brackets, and what they need to know.
+class Lines {
+  public:
+    Lines(std::span<const RankTrace> ranks, std::span<const Role> roles,
+          std::span<const std::string> streams)
+        : ranks_(ranks), roles_(roles), streams_(streams) {
+        start_ns_ = std::numeric_limits<std::int64_t>::max();
+        for (const RankTrace& rank : ranks) {
+            for (const TraceEvent& event : rank.events) {
+                start_ns_ = std::min(start_ns_, event.begin_ns + rank.offset_ns);
+            }
+        }
+    }
+
+    std::string text() {
+        out_ << std::fixed << std::setprecision(3);
+        out_ << R"({"displayTimeUnit": "ms", "traceEvents": [)"
+             << "\n"
+             << R"({"name": "process_name", "ph": "M", "pid": 0, "args": {"name": "channel"}})";
+        for (std::size_t rank = 0; rank < ranks_.size(); ++rank) add_rank(rank);
+        out_ << "\n]}\n";
+        return out_.str();
+    }
+
+  private:
+    void add_rank(std::size_t rank) {
+        out_ << ",\n"
+             << R"({"name": "thread_name", "ph": "M", "pid": 0, "tid": )" << rank
+             << R"(, "args": {"name": ")" << name_of(roles_[rank]) << ' ' << rank << R"("}})"
+             << ",\n"
+             << R"({"name": "thread_sort_index", "ph": "M", "pid": 0, "tid": )" << rank
+             << R"(, "args": {"sort_index": )" << rank << "}}";
+        for (const TraceEvent& event : ranks_[rank].events) add(rank, event);
+    }
+
+    void add(std::size_t rank, const TraceEvent& event) {
+        const std::int64_t begin_ns = event.begin_ns + ranks_[rank].offset_ns - start_ns_;
+        const std::int64_t length_ns = event.end_ns - event.begin_ns;
+        const bool of_stream =
+            event.stream >= 0 && static_cast<std::size_t>(event.stream) < streams_.size();
+        const std::string stream =
+            of_stream ? streams_[static_cast<std::size_t>(event.stream)] : "channel";
+        out_ << ",\n"
+             << R"({"name": ")" << stream::name_of(event.activity) << R"(", "cat": )"
+             << quoted(stream) << R"(, "ph": "X", "pid": 0, "tid": )" << rank << R"(, "ts": )"
+             << 1e-3 * static_cast<double>(begin_ns) << R"(, "dur": )"
+             << 1e-3 * static_cast<double>(length_ns) << R"(, "args": {"parts": )" << event.parts
+             << "}}";
+    }
+
+    std::span<const RankTrace> ranks_;
+    std::span<const Role> roles_;
+    std::span<const std::string> streams_;
+    std::int64_t start_ns_ = 0;
+    std::ostringstream out_;
+};
+
+}  // namespace
+
+std::int64_t clock_offset(const mpi::Comm& comm, std::int64_t (*clock_ns)()) {
+    if (comm.rank() > 0) {
+        std::int64_t fastest = std::numeric_limits<std::int64_t>::max();
+        std::int64_t offset = 0;
+        static_cast<void>(comm.recv(0, trace_tag));  // one rank after the other
+        for (int i = 0; i < exchanges; ++i) {
+            const std::int64_t begin = clock_ns();
+            comm.send({}, 0, trace_tag);
+            const std::vector<std::byte> answer = comm.recv(0, trace_tag);
+            const std::int64_t end = clock_ns();
+            if (end - begin >= fastest) continue;
+            fastest = end - begin;
+            offset = ByteReader(answer).get<std::int64_t>() - (begin + (end - begin) / 2);
+        }
+        return offset;
+    }
+    for (int rank = 1; rank < comm.size(); ++rank) {
+        comm.send({}, rank, trace_tag);
+        for (int i = 0; i < exchanges; ++i) {
+            static_cast<void>(comm.recv(rank, trace_tag));
+            ByteWriter now;
+            now.put(clock_ns());
+            comm.send(now.view(), rank, trace_tag);
+        }
+    }
+    return 0;
+}
+
+void write_trace(const std::string& path, const mpi::Comm& comm, const Trace& trace,
+                 std::int64_t offset_ns, std::span<const Role> roles,
+                 std::span<const std::string> streams) {
+    const std::vector<RankTrace> ranks = gather(comm, trace, offset_ns);
+    mpi::agree(comm, [&] {
+        if (comm.rank() > 0) return;
+        std::ofstream file(path);
+        file << Lines(ranks, roles, streams).text();
+        file.close();
+        if (file) return;
+        throw SystemError(Problem{"the trace of a channel cannot be written", path,
+                                  "a path in a directory that exists, on a disk with room", ""});
+    });
+}
+
+}  // namespace fluvial::stream
