@@ -51,6 +51,7 @@ def run_pair(launcher, where, writer, reader):
         ("02_writer_and_reader", "writer.py"),
         ("02_writer_and_reader", "reader.py"),
         ("05_climate_file", "tropics.py"),
+        ("08_mpistream", "listing1.py"),
     ],
 )
 def test_readme_shows_the_examples_in_few_lines(folder, name):

@@ -74,6 +74,13 @@ def spread_of_particles(ranks, cycles):
         yield list(particles)
 
 
+@pytest.mark.any_mpi
+def test_listing_in_python(printed_by):
+    program = EXAMPLES / "08_mpistream" / "listing1.py"
+    printed = printed_by(5, sys.executable, "-m", "mpi4py", program)
+    assert printed == f"300 {3 * 4950}\n" * 2
+
+
 @pytest.mark.slow
 def test_energetic_particles(printed_by, tmp_path):
     program = EXAMPLES / "09_energetic_particles" / "energetic_particles.py"
