@@ -119,8 +119,8 @@ MPI_Comm Comm::handle() const {
 
 Request Comm::ibarrier() const {
     if (serial()) return {};
-    return Request::post(Request::Role::Other, text("pass a barrier of ", size(), " ranks"), {},
-                         nullptr, [comm = handle()](std::span<std::byte>, MPI_Request* request) {
+    return Request::post(Request::Role::Other, {"pass a barrier of all ranks"}, {}, nullptr,
+                         [comm = handle()](std::span<std::byte>, MPI_Request* request) {
                              return MPI_Ibarrier(comm, request);
                          });
 }

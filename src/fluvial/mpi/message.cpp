@@ -30,33 +30,42 @@ MPI_Comm checked(const Comm& comm, int other, int tag, const char* what) {
     return handle;
 }
 
-Request post_send(std::vector<std::byte> owned, std::span<const std::byte> pinned,
-                  std::shared_ptr<const void> owner, MPI_Comm comm, int destination, int tag) {
-    const auto start = [&](std::span<std::byte> buffer, MPI_Request* request) {
-        const std::span<const std::byte> bytes = owner ? pinned : buffer;
+/// What the lambdas that start operations refer to: a single reference, which std::function keeps
+/// without allocating.
+struct Message {
+    MPI_Comm comm;
+    int other;
+    int tag;
+    std::span<const std::byte> pinned = {};
+    bool is_pinned = false;
+};
+
+Request post_send(std::vector<std::byte> owned, std::shared_ptr<const void> owner,
+                  const Message& message) {
+    const auto start = [&message](std::span<std::byte> buffer, MPI_Request* request) {
+        const std::span<const std::byte> bytes = message.is_pinned ? message.pinned : buffer;
         const Payload payload(static_cast<Index>(bytes.size()));
-        return MPI_Isend(bytes.data(), payload.count, payload.type.handle(), destination, tag, comm,
-                         request);
+        return MPI_Isend(bytes.data(), payload.count, payload.type.handle(), message.other,
+                         message.tag, message.comm, request);
     };
-    return Request::post(Request::Role::Other,
-                         text("send a message to rank ", destination, " (tag ", tag, ")"),
-                         std::move(owned), owner, start);
+    return Request::post(Request::Role::Other, {"send a message to", message.other, message.tag},
+                         std::move(owned), std::move(owner), start);
 }
 
-std::string incoming(int source, int tag) {
-    return text("receive a message from rank ", source, " (tag ", tag, ")");
+Purpose incoming(int source, int tag) {
+    return {"receive a message from", source, tag};
 }
 
 /// A message that was matched by a probe, into a buffer of its length and the spare byte of
 /// Role::Receive.
-Request receive_matched(MPI_Message message, MPI_Status& status, std::string what) {
+Request receive_matched(MPI_Message message, MPI_Status& status, const Purpose& purpose) {
     MPI_Count length = 0;
-    check(MPI_Get_elements_x(&status, MPI_BYTE, &length), what);
-    const auto start = [&](std::span<std::byte> buffer, MPI_Request* request) {
-        const Payload payload(static_cast<Index>(length));
+    check(MPI_Get_elements_x(&status, MPI_BYTE, &length), "tell the length of a message");
+    const auto start = [&message](std::span<std::byte> buffer, MPI_Request* request) {
+        const Payload payload(static_cast<Index>(buffer.size() - 1));
         return MPI_Imrecv(buffer.data(), payload.count, payload.type.handle(), &message, request);
     };
-    return Request::post(Request::Role::Receive, std::move(what),
+    return Request::post(Request::Role::Receive, purpose,
                          std::vector<std::byte>(static_cast<std::size_t>(length) + 1), nullptr,
                          start);
 }
@@ -78,7 +87,7 @@ std::vector<std::byte> Comm::recv(int source, int tag) const {
     const MPI_Comm comm = checked(*this, source, tag, "source");
     MPI_Message message = MPI_MESSAGE_NULL;
     MPI_Status status;
-    check(MPI_Mprobe(source, tag, comm, &message, &status), incoming(source, tag));
+    check(MPI_Mprobe(source, tag, comm, &message, &status), "look for a message");
     Request request = receive_matched(message, status, incoming(source, tag));
     request.wait();
     return request.take();
@@ -90,10 +99,10 @@ std::vector<std::byte> Comm::recv(int source, int tag, const Deadline& deadline)
     MPI_Status status;
     const auto arrived = [&] {
         int found = 0;
-        check(MPI_Improbe(source, tag, comm, &found, &message, &status), incoming(source, tag));
+        check(MPI_Improbe(source, tag, comm, &found, &message, &status), "look for a message");
         return found != 0;
     };
-    wait_for(arrived, deadline, incoming(source, tag));
+    wait_for(arrived, deadline, incoming(source, tag).to_string());
     Request request = receive_matched(message, status, incoming(source, tag));
     try {
         request.wait(deadline);
@@ -127,7 +136,7 @@ std::optional<Incoming> Comm::try_recv(int source, int tag) const {
 
 Request Comm::isend(std::vector<std::byte> bytes, int destination, int tag) const {
     const MPI_Comm comm = checked(*this, destination, tag, "destination");
-    return post_send(std::move(bytes), {}, nullptr, comm, destination, tag);
+    return post_send(std::move(bytes), nullptr, {comm, destination, tag});
 }
 
 Request Comm::isend(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
@@ -138,7 +147,7 @@ Request Comm::isend(std::span<const std::byte> bytes, std::shared_ptr<const void
                                       "a shared_ptr that keeps it alive",
                                       "Pass the owner, or the bytes by value"});
     }
-    return post_send({}, bytes, std::move(owner), comm, destination, tag);
+    return post_send({}, std::move(owner), {comm, destination, tag, bytes, true});
 }
 
 Request Comm::irecv(Index bytes_max, int source, int tag) const {

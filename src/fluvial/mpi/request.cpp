@@ -38,9 +38,13 @@ void wait_for(const std::function<bool()>& done, const Deadline& deadline, std::
     }
 }
 
+std::string Purpose::to_string() const {
+    return rank < 0 ? verb : text(verb, " rank ", rank, " (tag ", tag, ")");
+}
+
 struct Request::State {
     Role role;
-    std::string what;
+    Purpose purpose;
     std::vector<std::byte> buffer;
     std::shared_ptr<const void> pinned;
     MPI_Request request = MPI_REQUEST_NULL;
@@ -48,12 +52,13 @@ struct Request::State {
     void complete(int mpi_error, MPI_Status& status) {
         request = MPI_REQUEST_NULL;  // also after a failure: MPI is through with the memory
         pinned.reset();
-        check(mpi_error, what);
+        if (mpi_error != MPI_SUCCESS) check(mpi_error, purpose.to_string());
         if (role != Role::Receive) return;
         MPI_Count received = 0;
         check(MPI_Get_elements_x(&status, MPI_BYTE, &received), "count the bytes received");
         // The last byte is a sentinel: Open MPI 4.1 cuts messages of a rank to itself in silence.
-        if (received >= static_cast<MPI_Count>(buffer.size())) check(MPI_ERR_TRUNCATE, what);
+        if (received >= static_cast<MPI_Count>(buffer.size()))
+            check(MPI_ERR_TRUNCATE, purpose.to_string());
         buffer.resize(static_cast<std::size_t>(received));
     }
 };
@@ -67,20 +72,21 @@ void Request::Drop::operator()(State* state) const {
                  "fluvial: a Request was destroyed in flight (%s); its memory is kept until the "
                  "process ends. Wait for "
                  "it first.\n",
-                 state->what.c_str());
+                 state->purpose.to_string().c_str());
     Request request;
     request.state_.reset(state);
     request.abandon();
 }
 
-Request Request::post(Role role, std::string what, std::vector<std::byte> buffer,
+Request Request::post(Role role, const Purpose& purpose, std::vector<std::byte> buffer,
                       std::shared_ptr<const void> pinned,
                       const std::function<int(std::span<std::byte>, MPI_Request*)>& start) {
     Request request;
     request.state_.reset(
-        new State{role, std::move(what), std::move(buffer), std::move(pinned), MPI_REQUEST_NULL});
+        new State{role, purpose, std::move(buffer), std::move(pinned), MPI_REQUEST_NULL});
     State& state = *request.state_;
-    check(start(state.buffer, &state.request), state.what);
+    const int error = start(state.buffer, &state.request);
+    if (error != MPI_SUCCESS) check(error, purpose.to_string());
     return request;
 }
 
@@ -106,13 +112,14 @@ void Request::wait() {
 }
 
 void Request::wait(const Deadline& deadline) {
-    wait_for([this] { return test(); }, deadline, state_ ? state_->what : "");
+    wait_for([this] { return test(); }, deadline, state_ ? state_->purpose.to_string() : "");
 }
 
 std::vector<std::byte> Request::take() {
     if (in_flight()) {
-        throw InvalidArgument(Problem{text("the buffer still belongs to MPI (", state_->what, ")"),
-                                      "", "", "Call wait() before take()"});
+        throw InvalidArgument(
+            Problem{text("the buffer still belongs to MPI (", state_->purpose.to_string(), ")"), "",
+                    "", "Call wait() before take()"});
     }
     return state_ ? std::move(state_->buffer) : std::vector<std::byte>();
 }

@@ -22,6 +22,16 @@ namespace fluvial::mpi {
 /// WHAT in time"; what check_interrupt throws ends the wait too. Local.
 void wait_for(const std::function<bool()>& done, const Deadline& deadline, std::string_view what);
 
+/// What an operation does, for error messages: "VERB", or "VERB rank RANK (tag TAG)". Kept in
+/// parts, because many small messages would notice the time that it takes to write it out.
+struct Purpose {
+    const char* verb = "";  ///< lives for ever
+    int rank = -1;
+    int tag = -1;
+
+    std::string to_string() const;
+};
+
 /// Move-only. Owns its buffer (`take` hands it out after completion) or pins the caller's. Test or
 /// wait before it goes out of scope: a Request destroyed in flight warns on stderr, and its memory
 /// then lives until the process ends, because MPI may still write into it.
@@ -38,9 +48,9 @@ class Request {
     /// SystemError.
     enum class Role { Receive, Other };
     /// Posts an operation: `start` gets the buffer and the handle to fill, and returns MPI's error
-    /// code. `what` completes error messages ("MPI could not …"). `pinned` owns further memory that
-    /// must outlive the operation. Local.
-    static Request post(Role role, std::string what, std::vector<std::byte> buffer,
+    /// code. `purpose` completes error messages ("MPI could not …"). `pinned` owns further memory
+    /// that must outlive the operation. Local.
+    static Request post(Role role, const Purpose& purpose, std::vector<std::byte> buffer,
                         std::shared_ptr<const void> pinned,
                         const std::function<int(std::span<std::byte>, MPI_Request*)>& start);
 
