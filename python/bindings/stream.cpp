@@ -131,7 +131,7 @@ Element to_element(const nb::object& wanted) {
 
 /// What fails on one rank fails on all, so that none waits for it.
 void agree(const Channel& channel, const std::function<void()>& prepare) {
-    const stream::ChannelState& state = *channel.state();
+    stream::ChannelState& state = *channel.state();
     state.check_usable();
     const auto with_gil = [&] {
         const nb::gil_scoped_acquire gil;
@@ -146,6 +146,7 @@ void agree(const Channel& channel, const std::function<void()>& prepare) {
     };
     const nb::gil_scoped_release release;
     if (state.takes_part()) {
+        state.meet("attach a stream");
         mpi::agree(state.comm, with_gil);
     } else {
         with_gil();

@@ -66,9 +66,10 @@ stream::StreamOptions stream_options(const MPIStream_Options& options,
 /// What fails on one rank fails on all, so that none waits for it.
 template <class Validate>
 void agree(const MPIStream_ChannelState& channel, Validate&& validate) {
-    const stream::ChannelState& state = *channel.channel.state();
+    stream::ChannelState& state = *channel.channel.state();
     state.check_usable();
     if (state.takes_part()) {
+        state.meet("attach a stream");
         mpi::agree(state.comm, validate);
     } else {
         validate();

@@ -73,6 +73,10 @@ bool is_over(const std::shared_ptr<StreamState>& stream) {
     return stream->ended();
 }
 
+bool is_working(const std::shared_ptr<StreamState>& stream) {
+    return stream->consumer && stream->consumer->working();
+}
+
 bool is_drained(const std::shared_ptr<StreamState>& stream) {
     return !stream->producer || stream->producer->drained();
 }
@@ -104,7 +108,11 @@ Channel::Channel(mpi::Comm comm, Role role, const ChannelOptions& options)
 }
 
 Channel::Channel(Channel&&) noexcept = default;
-Channel& Channel::operator=(Channel&&) noexcept = default;
+Channel& Channel::operator=(Channel&& other) noexcept {
+    const Channel old = std::move(*this);  // warns when it was not closed
+    state_ = std::move(other.state_);
+    return *this;
+}
 
 Channel::~Channel() {
     if (!state_ || state_->closed || !state_->takes_part()) return;
@@ -155,7 +163,10 @@ void Channel::close() {
         state.abandon();
         return;
     }
-    mpi::Request everybody;
+    if (std::any_of(state.streams.begin(), state.streams.end(), is_working)) {
+        throw InvalidArgument(Problem{"an operation closes the channel that it works for", "", "",
+                                      "Close it outside of the operation"});
+    }
     try {
         for (const auto& stream : state.streams) {
             if (stream->producer) stream->terminating = true;
@@ -166,12 +177,10 @@ void Channel::close() {
                    state.mailbox->sent();
         });
         // Whoever comes first still answers those that are not through yet.
-        everybody = state.comm.ibarrier();
-        state.wait("meet the other ranks", [&] { return everybody.test(); });
+        state.meet("meet the other ranks");
         while (state.mailbox->poll()) {
         }
     } catch (...) {
-        everybody.abandon();
         state.fail(std::current_exception());
         state.abandon();
         throw;

@@ -5,6 +5,7 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/interrupt.hpp"
+#include "fluvial/mpi/environment.hpp"
 #include "fluvial/stream/idling.hpp"
 #include "fluvial/stream/stream_state.hpp"
 
@@ -26,7 +27,9 @@ void ChannelState::check_usable() const {
 
 void ChannelState::take(const Mail& mail) {
     if (mail.kind == MailKind::Failed) {
-        if (!failure) failure = mpi::Failure::from_bytes(mail.bytes);
+        if (failure) return;
+        failure = mpi::Failure::from_bytes(mail.bytes);
+        for (const auto& stream : streams) stream->fast = {};
         return;
     }
     streams[static_cast<std::size_t>(mail.stream)]->take(mail);
@@ -44,19 +47,26 @@ bool ChannelState::take_mail() {
     return any;
 }
 
-bool ChannelState::progress() {
+bool ChannelState::progress(const StreamState* spared) {
     if (!takes_part()) return false;
     bool moved = take_mail();
     check_usable();
     // By number: an operation may attach further streams.
-    for (std::size_t i = 0; i < streams.size(); ++i) moved = streams[i]->progress() || moved;
+    for (std::size_t i = 0; i < streams.size(); ++i) {
+        moved = streams[i]->progress(streams[i].get() != spared) || moved;
+    }
+    moves_ += moved ? 1 : 0;
     return moved;
 }
 
 void ChannelState::look_around() {
     check_interrupt();
+    const std::int64_t now = now_ns();
+    if (static_cast<double>(now - watched_ns_) * 1e-9 < options.dead_after_s / 2) return;
+    watched_ns_ = now;
     for (const int other : watched) {
         if (is_alive(members[static_cast<std::size_t>(other)].process)) continue;
+        mail_polled_ns_ = 0;
         take_mail();  // its last words may say why
         if (!failure) fail(mpi::Failure{"PeerLost", "the process died", other});
         check_usable();
@@ -66,21 +76,38 @@ void ChannelState::look_around() {
 void ChannelState::wait(std::string_view what, const std::function<bool()>& done) {
     Idling idling;
     std::int64_t moved_ns = 0;
+    std::uint64_t moves = moves_;
     while (!done()) {
-        if (progress()) {
+        progress();
+        const bool moved = moves != moves_;  // here, or by what `done` calls
+        moves = moves_;
+        if (moved) {
             idling.found_something();
             moved_ns = 0;
-            continue;
+        } else {
+            idling.rest();
         }
-        idling.rest();
         if (!idling.time_to_look_around()) continue;
         look_around();
+        if (moved) continue;
         if (moved_ns == 0) moved_ns = now_ns();
         const double waited_s = static_cast<double>(now_ns() - moved_ns) * 1e-9;
         if (waited_s < options.timeout_s) continue;
         throw TimedOut(Problem{text("Fluvial could not ", what, " in time"),
                                text("nothing moved for ", waited_s, " s"), "",
                                "Look at the other ranks, or raise timeout_s of the channel"});
+    }
+}
+
+void ChannelState::meet(std::string_view what) {
+    check_usable();
+    mpi::Request everybody = comm.ibarrier();
+    try {
+        wait(what, [&] { return everybody.test(); });
+    } catch (...) {
+        everybody.abandon();
+        fail(std::current_exception());
+        throw;
     }
 }
 
@@ -93,6 +120,8 @@ void ChannelState::fail(std::exception_ptr thrown) noexcept {
 void ChannelState::fail(const mpi::Failure& failed) noexcept {
     if (failure || !takes_part()) return;
     failure = failed;
+    for (const auto& stream : streams) stream->fast = {};
+    if (!mpi::running()) return;
     try {
         const std::vector<std::byte> bytes = failed.to_bytes();
         for (int other = 0; other < static_cast<int>(members.size()); ++other) {

@@ -36,12 +36,16 @@ struct ChannelState {
     bool takes_part() const { return rank >= 0; }
     int first_consumer() const { return consumers.front(); }
 
-    /// As Channel::progress.
-    bool progress();
+    /// As Channel::progress. No elements of `spared` are processed.
+    bool progress(const StreamState* spared = nullptr);
     /// Calls `done` until it returns true, with progress in between. Throws the channel's failure,
     /// PeerLost, TimedOut after options.timeout_s without progress, and what check_interrupt
     /// throws. `what` completes "Fluvial could not …".
     void wait(std::string_view what, const std::function<bool()>& done);
+    /// Blocking until all ranks have called it, with progress in between: whoever comes late may
+    /// still be sending to this rank, or never come because it failed. To be called before
+    /// collective work. What ends the wait early ends the channel.
+    void meet(std::string_view what);
     /// Throws when the channel is closed or has failed.
     void check_usable() const;
     /// The exception in flight is the channel's failure from now on, everywhere.
@@ -57,6 +61,8 @@ struct ChannelState {
     void look_around();
 
     std::int64_t mail_polled_ns_ = 0;
+    std::int64_t watched_ns_ = 0;
+    std::uint64_t moves_ = 0;  ///< calls of progress() that moved something
 };
 
 }  // namespace fluvial::stream

@@ -2,6 +2,7 @@
 #include "fluvial/stream/consumer_end.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace fluvial::stream {
@@ -22,6 +23,21 @@ class Raised {
     bool& flag_;
 };
 
+/// The length of the first records of `bytes`: as many as end before `most`, one at least.
+std::size_t whole_records(std::span<const std::byte> bytes, std::size_t most) {
+    if (bytes.size() <= most) return bytes.size();
+    std::size_t end = 0;
+    while (end < bytes.size()) {
+        std::uint64_t length = 0;
+        std::memcpy(&length, bytes.data() + end, sizeof length);
+        if (length == skip_record) return bytes.size();
+        const std::size_t next = end + record_bytes(static_cast<std::size_t>(length));
+        if (next > most) return end > 0 ? end : next;
+        end = next;
+    }
+    return end;
+}
+
 }  // namespace
 
 ConsumerEnd::ConsumerEnd(const LinkPlan& plan, const Element& element,
@@ -37,16 +53,16 @@ ConsumerEnd::ConsumerEnd(const LinkPlan& plan, const Element& element,
 std::size_t ConsumerEnd::work(std::size_t bytes_max) {
     if (working_ || operation_ == nullptr || ending_.begun()) return 0;
     const Raised raised(working_);
-    // Records end where they end: a batch of them is whatever lies side by side.
-    const std::size_t share = std::min(batch_bytes, bytes_max);
-    const std::size_t most = std::max(share - share % plan_.unit_bytes, plan_.unit_bytes);
     std::size_t done = 0;
-    for (std::size_t i = 0; i < inlets_.size() && (done == 0 || done < bytes_max); ++i) {
+    for (std::size_t i = 0; i < inlets_.size(); ++i) {
+        const std::size_t share = std::min(batch_bytes, bytes_max - std::min(bytes_max, done));
+        if (done > 0 && share < plan_.unit_bytes) break;
         Inlet& inlet = *inlets_[turn_++ % inlets_.size()];
         const Arrival arrival = inlet.ready();
         if (arrival.bytes.empty()) continue;
-        const std::size_t n =
-            plan_.varies ? arrival.bytes.size() : std::min(arrival.bytes.size(), most);
+        const std::size_t most = std::max(share - share % plan_.unit_bytes, plan_.unit_bytes);
+        const std::size_t n = plan_.varies ? whole_records(arrival.bytes, most)
+                                           : std::min(arrival.bytes.size(), most);
         const Batch batch{arrival.bytes.data(), n, arrival.producer, arrival.first};
         operation_->absorb(batch);
         count(batch);
@@ -96,6 +112,7 @@ bool ConsumerEnd::all_ended() {
 bool ConsumerEnd::progress() {
     if (messages_ != nullptr) messages_->progress();
     if (working_) return false;
+    const Raised raised(working_);  // the operation may wait in the functions below, too
     bool moved = false;
     if (!ending_.begun() && idle_ && all_ended()) {
         if (operation_) operation_->finish_local();

@@ -15,7 +15,7 @@ namespace {
 constexpr int spins = 100;
 constexpr int yields = 10'000;
 constexpr long nap_ns = 50'000;
-constexpr int looks_between_clocks = 100;
+constexpr unsigned rounds_between_clocks = 16;
 constexpr std::int64_t look_around_ns = 100'000'000;
 
 }  // namespace
@@ -33,7 +33,7 @@ void Idling::rest() {
 }
 
 bool Idling::time_to_look_around() {
-    if (looks_ % looks_between_clocks != 0) return false;
+    if (++rounds_ % rounds_between_clocks != 0) return false;
     const std::int64_t now = now_ns();
     if (looked_ns_ == 0) looked_ns_ = now;
     if (now - looked_ns_ < look_around_ns) return false;

@@ -11,11 +11,12 @@ class Idling {
   public:
     void found_something() { looks_ = 0; }
     void rest();
-    /// True about ten times a second.
+    /// True about ten times a second, also while something is found again and again.
     bool time_to_look_around();
 
   private:
     int looks_ = 0;
+    unsigned rounds_ = 0;
     std::int64_t looked_ns_ = 0;
 };
 

@@ -41,6 +41,10 @@ Outlet& ProducerEnd::outlet_for(std::span<const std::byte> element, std::size_t 
     if (association_.kind == Association::Kind::Choice) {
         return *outlets_[static_cast<std::size_t>(association_.choose(element) % outlets_.size())];
     }
+    if (association_.kind == Association::Kind::RoundRobin) {
+        return *outlets_[turn_++ %
+                         outlets_.size()];  // whose turn it is, whether it has room or not
+    }
     if (Outlet* outlet = with_room(bytes)) return *outlet;
     return *outlets_[turn_ % outlets_.size()];
 }
@@ -128,7 +132,11 @@ bool ProducerEnd::advance(Sending& sending) {
         if (written == 0) break;
     }
     while (!sending.direct.empty() && sending.direct.front().test()) sending.direct.pop_front();
-    return sending.written == sending.bytes.size() && sending.direct.empty();
+    return sending.done();
+}
+
+void ProducerEnd::drop(const Sending& sending) {
+    std::erase_if(queued_, [&](const auto& queued) { return queued.get() == &sending; });
 }
 
 bool ProducerEnd::advance_flush() {

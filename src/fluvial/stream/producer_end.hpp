@@ -30,6 +30,9 @@ struct Sending {
     std::size_t written = 0;
     Outlet* outlet = nullptr;         ///< of the element under way
     std::deque<mpi::Request> direct;  ///< parts that MPI reads from the user's memory
+
+    bool begun() const { return written > 0; }
+    bool done() const { return !record && written == bytes.size() && direct.empty(); }
 };
 
 /// Nothing here blocks.
@@ -44,6 +47,8 @@ class ProducerEnd {
     bool advance(Sending& sending);
     /// Queues a sending behind the others; progress() advances it.
     void queue(std::shared_ptr<Sending> sending) { queued_.push_back(std::move(sending)); }
+    /// Takes it out of the queue again.
+    void drop(const Sending& sending);
     bool has_queued() const { return !queued_.empty(); }
 
     /// A link with room for `bytes`; null when there is none now. Throws InvalidArgument where

@@ -49,6 +49,14 @@ void check_operation(const StreamState& stream, bool wanted) {
                          "Attach it without one, or call operate()"});
 }
 
+/// The end of a stream does not come before its operation returns.
+void check_not_inside(const StreamState& stream) {
+    if (!stream.consumer || !stream.consumer->working()) return;
+    throw InvalidArgument(
+        Problem{text("the operation of ", stream.name(), " waits for its own end"), "", "",
+                "Wait for it outside of the operation"});
+}
+
 void check_fixed(const StreamState& stream) {
     if (!stream.options.element.varies) return;
     throw InvalidArgument(Problem{text("elements of ", stream.name(), " vary in size"), "", "",
@@ -65,36 +73,55 @@ std::span<const std::byte> elements_at(const StreamState& stream, const void* el
             static_cast<std::size_t>(count) * stream.options.element.bytes};
 }
 
-/// Sends what was queued before, then `sending`.
+/// In an operation that sends to itself: its elements are not taken before it returns.
+void check_not_own(const StreamState& stream) {
+    const ChannelState& channel = *stream.channel;
+    const bool own = stream.options.association.kind == Association::Kind::Nearest &&
+                     channel.consumer_of[static_cast<std::size_t>(channel.rank)] == channel.rank;
+    if (!own || !stream.consumer->working()) return;
+    throw InvalidArgument(
+        Problem{text("the operation of ", stream.name(), " waits for room in its own buffer"), "",
+                "", "Use isend() inside of it, or raise buffer_bytes"});
+}
+
+/// Sends what was queued before, then `sending`. While it waits, an operation may send to the same
+/// stream; that is queued behind.
 void send_in_order(StreamState& stream, ProducerEnd& producer, Sending& sending) {
-    const auto done = [&] { return !producer.has_queued() && producer.advance(sending); };
-    if (!done()) stream.channel->wait(text("send to ", stream.name()), done);
+    try {
+        if (!producer.has_queued() && producer.advance(sending)) return;
+        check_not_own(stream);
+        stream.fast = {};
+        producer.queue({std::shared_ptr<void>(), &sending});
+        stream.channel->wait(text("send to ", stream.name()), [&] { return sending.done(); });
+    } catch (...) {
+        producer.drop(sending);
+        // The consumer has a part of it: neither can the rest be sent, nor the whole once more.
+        if (sending.begun()) stream.channel->fail(std::current_exception());
+        throw;
+    }
 }
 
 }  // namespace
 
 struct Pending::State {
     std::shared_ptr<Sending> sending;  ///< null: the end of the stream
-    bool done = false;
 };
 
+bool Pending::complete() const {
+    if (!state_) return true;
+    return state_->sending ? state_->sending->done() : stream_->terminated;
+}
+
 bool Pending::test() {
-    if (!state_ || state_->done) return true;
+    if (complete()) return true;
     stream_->channel->check_usable();
     stream_->channel->progress();
-    if (state_->sending) {
-        const Sending& sending = *state_->sending;
-        state_->done =
-            !sending.record && sending.written == sending.bytes.size() && sending.direct.empty();
-    } else {
-        state_->done = stream_->terminated;
-    }
-    return state_->done;
+    return complete();
 }
 
 void Pending::wait() {
     if (!test()) {
-        stream_->channel->wait(text("send to ", stream_->name()), [this] { return test(); });
+        stream_->channel->wait(text("send to ", stream_->name()), [this] { return complete(); });
     }
 }
 
@@ -103,13 +130,15 @@ Stream::Stream(Channel& channel, const StreamOptions& options, std::unique_ptr<O
     state_->channel = channel.state();
     state_->channel->check_usable();
     state_->options = options;
+    fast_ = &state_->fast;
+    if (state_->channel->takes_part()) state_->channel->meet("attach a stream");
     state_->number = static_cast<int>(state_->channel->streams.size());
     if (options.name.empty()) state_->options.name = text("stream ", state_->number);
     if (!state_->channel->takes_part()) return;
     attach(*state_, std::move(operation));
     state_->channel->streams.push_back(state_);
     state_->channel->comm.barrier();  // nobody writes to a rank that does not know the stream yet
-    choose_fast();
+    state_->choose_fast();
 }
 
 Stream::Stream(Stream&&) noexcept = default;
@@ -132,25 +161,12 @@ void Stream::check_size(std::size_t bytes) const {
                 text(element.varies ? "up to " : "", element.bytes, " bytes"), ""});
 }
 
-void Stream::choose_fast() {
-    fast_ = nullptr;
-    if (!state_->producer || state_->terminating || state_->producer->has_queued() ||
-        state_->reserved != nullptr || state_->options.element.varies || state_->in_parts()) {
-        return;
-    }
-    Outlet* const only = state_->producer->only();
-    const std::size_t bytes = state_->options.element.bytes;
-    if (only == nullptr || bytes >= only->direct_from()) return;
-    fast_ = only;
-    fast_bytes_ = bytes;
-}
-
 void Stream::send_all(const void* elements, Index count) {
     ProducerEnd& producer = producer_of(*state_);
     check_fixed(*state_);
     Sending sending(elements_at(*state_, elements, count));
     send_in_order(*state_, producer, sending);
-    choose_fast();
+    state_->choose_fast();
 }
 
 void Stream::send_record(std::span<const std::byte> element) {
@@ -176,7 +192,7 @@ Pending Stream::isend(const void* elements, Index count, std::shared_ptr<const v
     if (producer.has_queued() || !producer.advance(*pending.state_->sending)) {
         producer.queue(pending.state_->sending);
     }
-    choose_fast();
+    state_->choose_fast();
     return pending;
 }
 
@@ -197,12 +213,13 @@ std::span<std::byte> Stream::reserve(std::size_t bytes) {
     state_->channel->wait(text("reserve room in ", state_->name()), [&] {
         if (producer.has_queued()) return false;
         outlet = producer.with_room(needed);
+        if (outlet == nullptr) check_not_own(*state_);
         return outlet != nullptr;
     });
     std::byte* const room = outlet->try_reserve(needed);
     state_->reserved = outlet;
     state_->reserved_bytes = needed;
-    fast_ = nullptr;
+    state_->fast = {};
     if (!element.varies) return {room, needed};
     const std::uint64_t length = bytes;
     std::memcpy(room, &length, sizeof length);
@@ -221,6 +238,7 @@ std::span<std::byte> Stream::reserve_many(Index wanted) {
     state_->channel->wait(text("reserve room in ", state_->name()), [&] {
         if (producer.has_queued()) return false;
         outlet = producer.with_room(unit);
+        if (outlet == nullptr) check_not_own(*state_);
         return outlet != nullptr;
     });
     std::byte* const room = outlet->try_reserve(unit);
@@ -229,7 +247,7 @@ std::span<std::byte> Stream::reserve_many(Index wanted) {
     const std::size_t units = std::min(most, outlet->room() / unit);
     state_->reserved = outlet;
     state_->reserved_bytes = units * unit;
-    fast_ = nullptr;
+    state_->fast = {};
     return {room, units * unit};
 }
 
@@ -247,13 +265,13 @@ void Stream::commit(Index count) {
     }
     if (count > 0) state_->reserved->commit(static_cast<std::size_t>(count) * unit);
     state_->reserved = nullptr;
-    choose_fast();
+    state_->choose_fast();
 }
 
 void Stream::flush() {
     ProducerEnd& producer = producer_of(*state_);
     state_->channel->wait(text("flush ", state_->name()), [&] { return producer.advance_flush(); });
-    choose_fast();
+    state_->choose_fast();
 }
 
 void Stream::terminate() {
@@ -264,7 +282,7 @@ Pending Stream::iterminate() {
     Pending pending;
     if (state_->terminated) return pending;
     if (!state_->terminating) producer_of(*state_);
-    fast_ = nullptr;
+    state_->fast = {};
     pending.stream_ = state_;
     pending.state_ = std::make_shared<Pending::State>();
     state_->terminating = true;
@@ -276,6 +294,7 @@ void Stream::operate() {
     if (!state_->channel->takes_part()) return;
     consumer_of(*state_);
     check_operation(*state_, true);
+    check_not_inside(*state_);
     state_->channel->wait(text("operate ", state_->name()),
                           [this] { return state_->outcome.has_value(); });
 }
@@ -286,11 +305,11 @@ std::size_t Stream::operate_some(std::size_t bytes_max) {
     check_operation(*state_, true);
     std::size_t done = 0;
     const std::uint64_t before = consumer.bytes();
-    while (done < bytes_max) {
+    while (done < bytes_max && (done == 0 || bytes_max - done >= state_->plan.unit_bytes)) {
         if (state_->work(bytes_max - done) == 0) break;
         done = static_cast<std::size_t>(consumer.bytes() - before);
     }
-    state_->channel->progress();
+    state_->channel->progress(state_.get());
     return static_cast<std::size_t>(consumer.bytes() - before);
 }
 
@@ -330,6 +349,8 @@ const std::vector<std::byte>& Stream::result() {
     }
     if (!state_->outcome) {
         state_->channel->check_usable();
+        if (state_->consumer) check_operation(*state_, true);
+        check_not_inside(*state_);
         state_->channel->wait(text("end ", state_->name()),
                               [this] { return state_->outcome.has_value(); });
     }

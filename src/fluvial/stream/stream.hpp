@@ -30,6 +30,12 @@ namespace fluvial::stream {
 
 struct StreamState;
 
+/// The only link of a producer, while an element may be written to it at once.
+struct FastPath {
+    Outlet* outlet = nullptr;
+    std::size_t bytes = 0;  ///< of an element; 0: there is no such link now
+};
+
 /// Equal on all ranks but for the functions inside.
 struct StreamOptions {
     std::string name = {};  ///< for errors, statistics and traces; "stream N" by default
@@ -46,7 +52,8 @@ struct StreamOptions {
     double latency_s = 1e-3;
 };
 
-/// An isend or iterminate under way. Local; test() makes progress in the channel.
+/// An isend or iterminate under way. Local; test() makes progress in the channel. When the channel
+/// fails, what is not complete throws the failure.
 class Pending {
   public:
     Pending() = default;
@@ -57,6 +64,7 @@ class Pending {
   private:
     friend class Stream;
     struct State;
+    bool complete() const;
     std::shared_ptr<StreamState> stream_;
     std::shared_ptr<State> state_;
 };
@@ -84,10 +92,11 @@ class Stream {
     template <class T>
     void put(const T& value) {
         static_assert(std::is_trivially_copyable_v<T>);
-        if (fast_ != nullptr && sizeof(T) == fast_bytes_) {
-            if (std::byte* room = fast_->try_reserve(sizeof(T))) {
+        if (sizeof(T) == fast_->bytes) {
+            Outlet& outlet = *fast_->outlet;
+            if (std::byte* room = outlet.try_reserve(sizeof(T))) {
                 std::memcpy(room, &value, sizeof(T));
-                fast_->commit(sizeof(T));
+                outlet.commit(sizeof(T));
                 return;
             }
         }
@@ -96,10 +105,11 @@ class Stream {
     }
     /// `count` elements that lie side by side. Blocking until the memory may be reused.
     void send(const void* elements, Index count = 1) {
-        if (fast_ != nullptr && count == 1) {
-            if (std::byte* room = fast_->try_reserve(fast_bytes_)) {
-                fast_->fill(room, elements, fast_bytes_);
-                fast_->commit(fast_bytes_);
+        const auto [outlet, bytes] = *fast_;
+        if (outlet != nullptr && count == 1) {
+            if (std::byte* room = outlet->try_reserve(bytes)) {
+                outlet->fill(room, elements, bytes);
+                outlet->commit(bytes);
                 return;
             }
         }
@@ -129,8 +139,8 @@ class Stream {
     /// Processes elements until all producers have terminated, then merges with the other consumers
     /// (the terminal function). Blocking.
     void operate();
-    /// Processes what is there, at most `bytes_max`; returns the number of bytes. Goes on to the
-    /// end of the stream when the time has come. Does not block.
+    /// Processes what is there, at most `bytes_max` (but one element, if any); returns the number of
+    /// bytes. Goes on to the end of the stream when the time has come. Does not block.
     std::size_t operate_some(std::size_t bytes_max = std::size_t{1} << 20);
     /// The next elements, as they lie in the buffer, until the next call on this stream; nothing at
     /// its end. Blocking. They count as processed by the next call. For streams without operation.
@@ -155,11 +165,9 @@ class Stream {
   private:
     void check_size(std::size_t bytes) const;
     void send_all(const void* elements, Index count);
-    void choose_fast();
 
     std::shared_ptr<StreamState> state_;
-    Outlet* fast_ = nullptr;  ///< the only outlet, while nothing must be done before writing to it
-    std::size_t fast_bytes_ = 0;
+    const FastPath* fast_ = nullptr;  ///< of *state_, where it is withdrawn at the end
 };
 
 /// An operation that is called with spans of elements of type T.

@@ -25,20 +25,20 @@ std::size_t StreamState::work(std::size_t bytes_max) {
     }
 }
 
-bool StreamState::progress() {
+bool StreamState::progress(bool processes) {
     bool moved = false;
-    if (producer) {
-        moved = producer->progress();
-        if (terminating && !terminated) moved = advance_termination() || moved;
-    }
-    if (!consumer) return moved;
-    moved = work(turn_bytes) > 0 || moved;
+    if (consumer && processes) moved = work(turn_bytes) > 0;
     try {
-        moved = consumer->progress() || moved;
+        if (producer) {
+            moved = producer->progress() || moved;
+            if (terminating && !terminated) moved = advance_termination() || moved;
+        }
+        if (consumer) moved = consumer->progress() || moved;
     } catch (...) {
         channel->fail(std::current_exception());
         throw;
     }
+    if (!consumer) return moved;
     if (!outcome && consumer->outcome()) {
         outcome = consumer->outcome();
         for (const int rank : channel->producers) {
@@ -65,19 +65,34 @@ void StreamState::take(const Mail& mail) {
     }
 }
 
+void StreamState::choose_fast() {
+    fast = {};
+    if (!producer || terminating || producer->has_queued() || reserved != nullptr ||
+        options.element.varies || in_parts()) {
+        return;
+    }
+    Outlet* const only = producer->only();
+    if (only != nullptr && options.element.bytes < only->direct_from()) {
+        fast = {only, options.element.bytes};
+    }
+}
+
 bool StreamState::advance_termination() {
     terminating = true;
+    fast = {};
     terminated = producer->advance_termination();
     return terminated;
 }
 
 void StreamState::release_links() {
+    fast = {};
     producer.reset();
     consumer.reset();
     window.close();
 }
 
 void StreamState::abandon() noexcept {
+    fast = {};
     if (consumer) consumer->forget_operation();
     window.abandon();
 }

@@ -27,6 +27,7 @@ struct StreamState {
     bool terminating = false;
     bool terminated = false;         ///< as a producer, all has left
     std::optional<Outcome> outcome;  ///< where it is to be had
+    FastPath fast;                   ///< while nothing must be done before an element is written
     Outlet* reserved = nullptr;      ///< a reservation that was not committed yet
     std::size_t reserved_bytes = 0;
 
@@ -34,9 +35,11 @@ struct StreamState {
     bool in_parts() const { return plan.unit_bytes < options.element.bytes && !plan.varies; }
     /// Everything that this rank has to do here is done.
     bool ended() const;
-    /// Queued sends, links, elements (where there is an operation), the end. True when something
-    /// moved.
-    bool progress();
+    /// Queued sends, links, elements (where there is an operation, and unless `!processes`), the
+    /// end. True when something moved.
+    bool progress(bool processes = true);
+    /// Says in `fast` whether elements may go straight into the only link.
+    void choose_fast();
     void take(const Mail& mail);
     /// At most `bytes_max`; an exception becomes the channel's failure.
     std::size_t work(std::size_t bytes_max);
