@@ -31,8 +31,8 @@ class Batch(NamedTuple):
     producer: int
     """Its rank in the channel."""
     elements: Any
-    """A read-only array of shape (elements, *shape), or a list of uint8 arrays where elements vary
-    in size. It is the stream's own memory until the next call on the stream: keep copies."""
+    """A read-only array of shape ``(elements, *shape)``, or a list of uint8 arrays where elements
+    vary in size. It is the stream's own memory until the next call on the stream: keep copies."""
 
 
 class Element:

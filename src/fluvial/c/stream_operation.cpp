@@ -102,8 +102,12 @@ class Elementwise final : public CombinedOperation {
     }
 
     void fold(const std::byte* elements, std::size_t count) {
-        for (std::size_t i = 0; i < count * items_; ++i) {
-            item_.unpack(elements + i * item_.bytes(), incoming(i));
+        if (item_.contiguous()) {
+            std::memcpy(incoming(0), elements, count * types().element.bytes());
+        } else {
+            for (std::size_t i = 0; i < count * items_; ++i) {
+                item_.unpack(elements + i * item_.bytes(), incoming(i));
+            }
         }
         while (count > 1) {
             const std::size_t half = count / 2;

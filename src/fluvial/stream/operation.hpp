@@ -58,15 +58,12 @@ class Operation {
     virtual std::vector<std::byte> partial() const { return {}; }
     /// Merges `b` into `a`, `a` from lower ranks. Associative.
     virtual std::vector<std::byte> merge(std::vector<std::byte> a,
-                                         std::span<const std::byte> b) const;
+                                         std::span<const std::byte> /*b*/) const {
+        return a;
+    }
     /// The global result from all consumers' partials merged.
     virtual std::vector<std::byte> finish(std::vector<std::byte> merged) const { return merged; }
 };
-
-inline std::vector<std::byte> Operation::merge(std::vector<std::byte> a,
-                                               std::span<const std::byte>) const {
-    return a;
-}
 
 /// Operators of compute/ over the elements. The reduction's axes are: producer (its rank in the
 /// channel), element (its number among those that this producer sent to this consumer), then the
