@@ -209,7 +209,8 @@ void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
         stream.consumer.emplace(stream.plan, stream.options.element, std::move(inlets), messages,
                                 std::move(operation),
                                 Ending(*channel.mailbox, stream.number, channel.consumers,
-                                       static_cast<int>(at - channel.consumers.begin())));
+                                       static_cast<int>(at - channel.consumers.begin())),
+                                channel.trace.get());
     }
     if (produces(role)) {
         stream.producer.emplace(stream.plan, stream.options.element, stream.options.association,

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fluvial/base/bytes.hpp"
+#include "fluvial/base/clock.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/environment.hpp"
 #include "fluvial/stream/stream_state.hpp"
@@ -48,7 +49,8 @@ void introduce(ChannelState& state, Role role) {
     state.rank = state.comm.rank();
     state.host = state.comm.split_by_host();
     const int host = static_cast<int>(state.host.min(state.rank));
-    state.members = of_everybody(state.comm, Member{role, host, own_process()});
+    const bool traces = !state.options.trace_file.empty();
+    state.members = of_everybody(state.comm, Member{role, host, own_process(), traces});
     for (int rank = 0; rank < static_cast<int>(state.members.size()); ++rank) {
         const Member& member = state.members[static_cast<std::size_t>(rank)];
         if (produces(member.role)) state.producers.push_back(rank);
@@ -60,6 +62,25 @@ void introduce(ChannelState& state, Role role) {
     state.consumer_of = nearest_consumers(state.members);
     state.host_ranks = ranks_on_host(state);
     state.mailbox = std::make_unique<Mailbox>(state.comm);
+}
+
+void begin_trace(ChannelState& state, std::int64_t begin_ns) {
+    if (!state.members.front().traces) return;
+    state.trace = std::make_unique<Trace>();
+    state.trace->add(Activity::SetUp, -1, begin_ns, now_ns());
+    const bool one_host =
+        std::all_of(state.members.begin(), state.members.end(),
+                    [&](const Member& member) { return member.host == state.members[0].host; });
+    if (!one_host) state.clock_offset_ns = clock_offset(state.comm, now_ns);
+}
+
+void write_trace(const ChannelState& state) {
+    std::vector<Role> roles;
+    for (const Member& member : state.members) roles.push_back(member.role);
+    std::vector<std::string> names;
+    for (const auto& stream : state.streams) names.push_back(stream->name());
+    write_trace(state.options.trace_file, state.comm, *state.trace, state.clock_offset_ns, roles,
+                names);
 }
 
 /// Throws InvalidArgument when nobody takes the elements that are left.
@@ -86,6 +107,7 @@ bool is_drained(const std::shared_ptr<StreamState>& stream) {
 Channel::Channel(mpi::Comm comm, Role role, const ChannelOptions& options)
     : state_(std::make_shared<ChannelState>()) {
     state_->options = options;
+    const std::int64_t begin_ns = now_ns();
     if (comm.serial()) state_->options.shared_memory = true;  // there are no messages
     try {
         check_roles(comm, role);
@@ -105,6 +127,7 @@ Channel::Channel(mpi::Comm comm, Role role, const ChannelOptions& options)
         state_->comm = std::move(part);
     }
     introduce(*state_, role);
+    begin_trace(*state_, begin_ns);
 }
 
 Channel::Channel(Channel&&) noexcept = default;
@@ -167,7 +190,9 @@ void Channel::close() {
         throw InvalidArgument(Problem{"an operation closes the channel that it works for", "", "",
                                       "Close it outside of the operation"});
     }
+    std::exception_ptr unwritten;
     try {
+        const Trace::Span span(state.trace.get(), Activity::Terminating, -1);
         for (const auto& stream : state.streams) {
             if (stream->producer) stream->terminating = true;
         }
@@ -186,10 +211,16 @@ void Channel::close() {
         throw;
     }
     state.closed = true;
+    try {
+        if (state.trace) write_trace(state);
+    } catch (const Error&) {
+        unwritten = std::current_exception();
+    }
     for (const auto& stream : state.streams) stream->release_links();
     state.streams.clear();
     state.host.close();
     state.comm.close();
+    if (unwritten) std::rethrow_exception(unwritten);
 }
 
 void Channel::abandon(const std::string& message) noexcept {

@@ -18,7 +18,9 @@ struct ChannelOptions {
     bool shared_memory = true;  ///< between ranks of one host; otherwise messages everywhere
     double timeout_s = 1e9;     ///< a blocking call without any progress for this long is TimedOut
     double dead_after_s = 1;    ///< a rank of this host that is dead is noticed by those that wait
-    std::string trace_file;     ///< Chrome/Perfetto trace, written by the first rank at close()
+    /// What each rank did when, as a Chrome/Perfetto trace: written by the first rank at close(),
+    /// which throws SystemError on all ranks when that fails. The first rank's word counts.
+    std::string trace_file = {};
 };
 
 /// Move-only. Its communicators are its own: the application's messages never meet the channel's.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stream/channel_state.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "fluvial/base/clock.hpp"
@@ -15,6 +16,7 @@ namespace {
 
 // Looking for mail costs a probe of MPI; elements in shared memory come by the microsecond.
 constexpr std::int64_t mail_every_ns = 5'000;
+constexpr std::int64_t idle_worth_tracing_ns = 1'000;
 
 }  // namespace
 
@@ -73,18 +75,35 @@ void ChannelState::look_around() {
     }
 }
 
+void ChannelState::was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool traced) {
+    for (const auto& stream : streams) {
+        if (!stream->consumer) continue;
+        const std::int64_t until_ns = std::min(end_ns, stream->ended_ns);
+        stream->counted.idle_ns += std::max<std::int64_t>(0, until_ns - begin_ns);
+    }
+    if (traced && end_ns - begin_ns >= idle_worth_tracing_ns) {
+        trace->add(Activity::Idle, -1, begin_ns, end_ns);
+    }
+}
+
 void ChannelState::wait(std::string_view what, const std::function<bool()>& done) {
     Idling idling;
     std::int64_t moved_ns = 0;
     std::uint64_t moves = moves_;
-    while (!done()) {
+    std::int64_t idle_ns = 0;                        // 0: not idle
+    const bool traced = trace && !trace->in_span();  // a stall says more than that it was idle
+    std::int64_t now = now_ns();
+    for (; !done(); now = now_ns()) {
         progress();
         const bool moved = moves != moves_;  // here, or by what `done` calls
         moves = moves_;
         if (moved) {
+            if (idle_ns != 0) was_idle(idle_ns, now, traced);
+            idle_ns = 0;
             idling.found_something();
             moved_ns = 0;
         } else {
+            if (idle_ns == 0) idle_ns = now;
             idling.rest();
         }
         if (!idling.time_to_look_around()) continue;
@@ -97,6 +116,7 @@ void ChannelState::wait(std::string_view what, const std::function<bool()>& done
                                text("nothing moved for ", waited_s, " s"), "",
                                "Look at the other ranks, or raise timeout_s of the channel"});
     }
+    if (idle_ns != 0) was_idle(idle_ns, now, traced);
 }
 
 void ChannelState::meet(std::string_view what) {

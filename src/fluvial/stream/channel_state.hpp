@@ -12,6 +12,7 @@
 #include "fluvial/mpi/failure.hpp"
 #include "fluvial/stream/channel.hpp"
 #include "fluvial/stream/mailbox.hpp"
+#include "fluvial/stream/trace.hpp"
 
 namespace fluvial::stream {
 
@@ -32,6 +33,8 @@ struct ChannelState {
     std::vector<std::shared_ptr<StreamState>> streams;
     std::optional<mpi::Failure> failure;
     bool closed = false;
+    std::unique_ptr<Trace> trace;      ///< null: none is wanted
+    std::int64_t clock_offset_ns = 0;  ///< to the clock of rank 0
 
     bool takes_part() const { return rank >= 0; }
     int first_consumer() const { return consumers.front(); }
@@ -56,6 +59,7 @@ struct ChannelState {
 
   private:
     bool take_mail();
+    void was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool traced);
     void take(const Mail& mail);
     /// Throws PeerLost when a watched rank is dead.
     void look_around();

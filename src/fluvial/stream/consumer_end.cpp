@@ -5,12 +5,15 @@
 #include <cstring>
 #include <utility>
 
+#include "fluvial/base/clock.hpp"
+
 namespace fluvial::stream {
 
 namespace {
 
 // Handed to an operation at a time: its memory goes back early, and the next links get their turn.
 constexpr std::size_t batch_bytes = 64 * 1024;
+constexpr std::int64_t depth_every_ns = 100'000;
 
 class Raised {
   public:
@@ -42,13 +45,14 @@ std::size_t whole_records(std::span<const std::byte> bytes, std::size_t most) {
 
 ConsumerEnd::ConsumerEnd(const LinkPlan& plan, const Element& element,
                          std::vector<std::unique_ptr<Inlet>> inlets, MessageInlet* messages,
-                         std::unique_ptr<Operation> operation, Ending ending)
+                         std::unique_ptr<Operation> operation, Ending ending, Trace* trace)
     : plan_(plan),
       element_(element),
       inlets_(std::move(inlets)),
       messages_(messages),
       operation_(std::move(operation)),
-      ending_(std::move(ending)) {}
+      ending_(std::move(ending)),
+      trace_(trace) {}
 
 std::size_t ConsumerEnd::work(std::size_t bytes_max) {
     if (working_ || operation_ == nullptr || ending_.begun()) return 0;
@@ -64,8 +68,12 @@ std::size_t ConsumerEnd::work(std::size_t bytes_max) {
         const std::size_t n = plan_.varies ? whole_records(arrival.bytes, most)
                                            : std::min(arrival.bytes.size(), most);
         const Batch batch{arrival.bytes.data(), n, arrival.producer, arrival.first};
-        operation_->absorb(batch);
-        count(batch);
+        const std::int64_t begin_ns = now_ns();
+        {
+            const Trace::Span span(trace_, Activity::Processing, plan_.stream);
+            operation_->absorb(batch);
+        }
+        count(batch, begin_ns);
         inlet.release(n);
         done += n;
     }
@@ -73,8 +81,15 @@ std::size_t ConsumerEnd::work(std::size_t bytes_max) {
     return done;
 }
 
-void ConsumerEnd::count(const Batch& batch) {
+void ConsumerEnd::count(const Batch& batch, std::int64_t begin_ns) {
+    const std::int64_t now = now_ns();
     bytes_ += batch.bytes;
+    ++batches_;
+    processing_ns_ += now - begin_ns;
+    if (now - depth_seen_ns_ >= depth_every_ns) {
+        depth_seen_ns_ = now;
+        depth_max_ = std::max(depth_max_, depth());
+    }
     if (plan_.varies) for_each_record(batch, [&](std::span<const std::byte>) { ++records_; });
 }
 
@@ -84,7 +99,8 @@ std::uint64_t ConsumerEnd::elements() const {
 
 void ConsumerEnd::give_back() {
     if (lender_ == nullptr) return;
-    count(lent_);
+    lending_.reset();
+    count(lent_, lent_ns_);
     lender_->release(lent_.bytes);
     lender_ = nullptr;
 }
@@ -98,6 +114,8 @@ Batch ConsumerEnd::lend() {
         if (arrival.bytes.empty()) continue;
         idle_ = false;
         lender_ = &inlet;
+        lending_.emplace(trace_, Activity::Processing, plan_.stream);
+        lent_ns_ = now_ns();
         lent_ = {arrival.bytes.data(), arrival.bytes.size(), arrival.producer, arrival.first};
         return lent_;
     }
@@ -128,6 +146,16 @@ void ConsumerEnd::take(const Mail& mail) {
     } else {
         ending_.take(mail);
     }
+}
+
+void ConsumerEnd::add_to(Statistics& statistics) const {
+    statistics.elements = elements();
+    statistics.bytes = bytes_;
+    statistics.batches = batches_;
+    statistics.processing_ns = processing_ns_;
+    statistics.depth_bytes = depth();
+    statistics.depth_bytes_max = std::max(depth_max_, statistics.depth_bytes);
+    statistics.memory_bytes = memory();
 }
 
 std::uint64_t ConsumerEnd::depth() const {

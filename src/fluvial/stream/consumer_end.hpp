@@ -11,6 +11,8 @@
 #include "fluvial/stream/inlet.hpp"
 #include "fluvial/stream/link.hpp"
 #include "fluvial/stream/operation.hpp"
+#include "fluvial/stream/statistics.hpp"
+#include "fluvial/stream/trace.hpp"
 
 namespace fluvial::stream {
 
@@ -20,7 +22,7 @@ class ConsumerEnd {
     /// `messages` is one of the inlets, or null.
     ConsumerEnd(const LinkPlan& plan, const Element& element,
                 std::vector<std::unique_ptr<Inlet>> inlets, MessageInlet* messages,
-                std::unique_ptr<Operation> operation, Ending ending);
+                std::unique_ptr<Operation> operation, Ending ending, Trace* trace);
 
     /// Processes at most `bytes_max` of what is there (one unit at least), every link in turn;
     /// returns the number of bytes. 0 while the operation is under way further up the stack.
@@ -43,6 +45,8 @@ class ConsumerEnd {
     /// Elements processed here so far, and their bytes.
     std::uint64_t elements() const;
     std::uint64_t bytes() const { return bytes_; }
+    /// What was processed, and what waits. Asks the links.
+    void add_to(Statistics& statistics) const;
     /// Bytes that wait in the links.
     std::uint64_t depth() const;
     std::uint64_t memory() const;
@@ -51,7 +55,7 @@ class ConsumerEnd {
 
   private:
     void give_back();
-    void count(const Batch& batch);
+    void count(const Batch& batch, std::int64_t begin_ns);
     bool all_ended();
 
     LinkPlan plan_;
@@ -63,10 +67,17 @@ class ConsumerEnd {
     std::size_t turn_ = 0;
     std::uint64_t bytes_ = 0;
     std::uint64_t records_ = 0;
+    std::uint64_t batches_ = 0;
+    std::int64_t processing_ns_ = 0;
+    std::uint64_t depth_max_ = 0;
+    std::int64_t depth_seen_ns_ = 0;
     bool working_ = false;
     bool idle_ = true;  ///< the last look found nothing
     Inlet* lender_ = nullptr;
     Batch lent_;
+    std::int64_t lent_ns_ = 0;
+    Trace* trace_;
+    std::optional<Trace::Span> lending_;
 };
 
 }  // namespace fluvial::stream

@@ -139,6 +139,12 @@ void ProducerEnd::drop(const Sending& sending) {
     std::erase_if(queued_, [&](const auto& queued) { return queued.get() == &sending; });
 }
 
+std::uint64_t ProducerEnd::bytes() const {
+    std::uint64_t sum = 0;
+    for (const auto& outlet : outlets_) sum += outlet ? outlet->committed() : 0;
+    return sum;
+}
+
 bool ProducerEnd::advance_flush() {
     bool flushed = queued_.empty();
     for (const auto& outlet : outlets_) {

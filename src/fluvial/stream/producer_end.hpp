@@ -66,6 +66,8 @@ class ProducerEnd {
     /// After that: nothing that consumers sent back is under way any more.
     bool drained();
 
+    /// Written into all links so far.
+    std::uint64_t bytes() const;
     std::span<const std::unique_ptr<Outlet>> outlets() const { return outlets_; }
 
   private:

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/stream/stream_state.hpp"
 
@@ -84,6 +85,15 @@ void check_not_own(const StreamState& stream) {
                 "", "Use isend() inside of it, or raise buffer_bytes"});
 }
 
+/// Waits for room, which is a stall.
+void wait_for_room(StreamState& stream, const char* verb, const std::function<bool()>& done) {
+    ++stream.counted.stalls;
+    const Trace::Span span(stream.channel->trace.get(), Activity::Stalled, stream.number);
+    const std::int64_t begin = now_ns();
+    stream.channel->wait(text(verb, ' ', stream.name()), done);
+    stream.counted.stalled_ns += now_ns() - begin;
+}
+
 /// Sends what was queued before, then `sending`. While it waits, an operation may send to the same
 /// stream; that is queued behind.
 void send_in_order(StreamState& stream, ProducerEnd& producer, Sending& sending) {
@@ -92,7 +102,7 @@ void send_in_order(StreamState& stream, ProducerEnd& producer, Sending& sending)
         check_not_own(stream);
         stream.fast = {};
         producer.queue({std::shared_ptr<void>(), &sending});
-        stream.channel->wait(text("send to ", stream.name()), [&] { return sending.done(); });
+        wait_for_room(stream, "send to", [&] { return sending.done(); });
     } catch (...) {
         producer.drop(sending);
         // The consumer has a part of it: neither can the rest be sent, nor the whole once more.
@@ -120,9 +130,10 @@ bool Pending::test() {
 }
 
 void Pending::wait() {
-    if (!test()) {
-        stream_->channel->wait(text("send to ", stream_->name()), [this] { return complete(); });
-    }
+    if (test()) return;
+    const Activity activity = state_->sending ? Activity::Stalled : Activity::Terminating;
+    const Trace::Span span(stream_->channel->trace.get(), activity, stream_->number);
+    stream_->channel->wait(text("send to ", stream_->name()), [this] { return complete(); });
 }
 
 Stream::Stream(Channel& channel, const StreamOptions& options, std::unique_ptr<Operation> operation)
@@ -135,6 +146,7 @@ Stream::Stream(Channel& channel, const StreamOptions& options, std::unique_ptr<O
     state_->number = static_cast<int>(state_->channel->streams.size());
     if (options.name.empty()) state_->options.name = text("stream ", state_->number);
     if (!state_->channel->takes_part()) return;
+    const Trace::Span span(state_->channel->trace.get(), Activity::SetUp, state_->number);
     attach(*state_, std::move(operation));
     state_->channel->streams.push_back(state_);
     state_->channel->comm.barrier();  // nobody writes to a rank that does not know the stream yet
@@ -144,6 +156,10 @@ Stream::Stream(Channel& channel, const StreamOptions& options, std::unique_ptr<O
 Stream::Stream(Stream&&) noexcept = default;
 Stream& Stream::operator=(Stream&&) noexcept = default;
 Stream::~Stream() = default;
+
+Statistics Stream::statistics() const {
+    return state_->statistics();
+}
 
 const StreamOptions& Stream::options() const {
     return state_->options;
@@ -179,6 +195,7 @@ void Stream::send_record(std::span<const std::byte> element) {
     Sending sending(element);
     sending.record = true;
     send_in_order(*state_, producer, sending);
+    ++state_->counted.sent_elements;
 }
 
 Pending Stream::isend(const void* elements, Index count, std::shared_ptr<const void> owner) {
@@ -210,12 +227,13 @@ std::span<std::byte> Stream::reserve(std::size_t bytes) {
     }
     const std::size_t needed = element.varies ? record_bytes(bytes) : element.bytes;
     Outlet* outlet = nullptr;
-    state_->channel->wait(text("reserve room in ", state_->name()), [&] {
+    const auto found = [&] {
         if (producer.has_queued()) return false;
         outlet = producer.with_room(needed);
         if (outlet == nullptr) check_not_own(*state_);
         return outlet != nullptr;
-    });
+    };
+    if (!found()) wait_for_room(*state_, "reserve room in", found);
     std::byte* const room = outlet->try_reserve(needed);
     state_->reserved = outlet;
     state_->reserved_bytes = needed;
@@ -235,12 +253,13 @@ std::span<std::byte> Stream::reserve_many(Index wanted) {
     }
     const std::size_t unit = state_->plan.unit_bytes;
     Outlet* outlet = nullptr;
-    state_->channel->wait(text("reserve room in ", state_->name()), [&] {
+    const auto found = [&] {
         if (producer.has_queued()) return false;
         outlet = producer.with_room(unit);
         if (outlet == nullptr) check_not_own(*state_);
         return outlet != nullptr;
-    });
+    };
+    if (!found()) wait_for_room(*state_, "reserve room in", found);
     std::byte* const room = outlet->try_reserve(unit);
     // A link is taken for one element where there are several.
     const std::size_t most = producer.only() == nullptr ? 1 : static_cast<std::size_t>(wanted);
@@ -264,6 +283,7 @@ void Stream::commit(Index count) {
                                       text("0 to ", units), ""});
     }
     if (count > 0) state_->reserved->commit(static_cast<std::size_t>(count) * unit);
+    if (varies) state_->counted.sent_elements += static_cast<std::uint64_t>(count);
     state_->reserved = nullptr;
     state_->choose_fast();
 }

@@ -25,6 +25,7 @@
 #include "fluvial/stream/element.hpp"
 #include "fluvial/stream/operation.hpp"
 #include "fluvial/stream/outlet.hpp"
+#include "fluvial/stream/statistics.hpp"
 
 namespace fluvial::stream {
 
@@ -139,8 +140,8 @@ class Stream {
     /// Processes elements until all producers have terminated, then merges with the other consumers
     /// (the terminal function). Blocking.
     void operate();
-    /// Processes what is there, at most `bytes_max` (but one element, if any); returns the number of
-    /// bytes. Goes on to the end of the stream when the time has come. Does not block.
+    /// Processes what is there, at most `bytes_max` (but one element, if any); returns the number
+    /// of bytes. Goes on to the end of the stream when the time has come. Does not block.
     std::size_t operate_some(std::size_t bytes_max = std::size_t{1} << 20);
     /// The next elements, as they lie in the buffer, until the next call on this stream; nothing at
     /// its end. Blocking. They count as processed by the next call. For streams without operation.
@@ -156,6 +157,8 @@ class Stream {
     /// producers with result_on_producers only.
     const std::vector<std::byte>& result();
 
+    /// What this rank has done so far; as it was at the end, once the channel is closed. Local.
+    Statistics statistics() const;
     const StreamOptions& options() const;
     /// The number of this stream in its channel.
     int number() const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stream/stream_state.hpp"
 
+#include "fluvial/base/clock.hpp"
+
 namespace fluvial::stream {
 
 namespace {
@@ -9,6 +11,18 @@ namespace {
 constexpr std::size_t turn_bytes = 256 * 1024;
 
 }  // namespace
+
+Statistics StreamState::statistics() const {
+    Statistics now = counted;
+    now.stream = name();
+    now.rank = channel->rank;
+    if (producer) {
+        now.sent_bytes = producer->bytes();
+        if (!plan.varies) now.sent_elements = now.sent_bytes / options.element.bytes;
+    }
+    if (consumer) consumer->add_to(now);
+    return now;
+}
 
 bool StreamState::ended() const {
     const bool produced = !producer || terminated;
@@ -41,6 +55,7 @@ bool StreamState::progress(bool processes) {
     if (!consumer) return moved;
     if (!outcome && consumer->outcome()) {
         outcome = consumer->outcome();
+        ended_ns = now_ns();
         for (const int rank : channel->producers) {
             const bool mine = channel->consumer_of[static_cast<std::size_t>(rank)] == channel->rank;
             if (!mine || rank == channel->rank || !options.result_on_producers) continue;
@@ -85,6 +100,7 @@ bool StreamState::advance_termination() {
 }
 
 void StreamState::release_links() {
+    counted = statistics();
     fast = {};
     producer.reset();
     consumer.reset();

@@ -2,6 +2,7 @@
 /// One stream on one rank.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -9,6 +10,7 @@
 #include "fluvial/stream/channel_state.hpp"
 #include "fluvial/stream/consumer_end.hpp"
 #include "fluvial/stream/producer_end.hpp"
+#include "fluvial/stream/statistics.hpp"
 #include "fluvial/stream/stream.hpp"
 
 namespace fluvial::stream {
@@ -28,13 +30,16 @@ struct StreamState {
     bool terminated = false;         ///< as a producer, all has left
     std::optional<Outcome> outcome;  ///< where it is to be had
     FastPath fast;                   ///< while nothing must be done before an element is written
-    Outlet* reserved = nullptr;      ///< a reservation that was not committed yet
+    std::int64_t ended_ns = std::numeric_limits<std::int64_t>::max();  ///< as a consumer
+    Outlet* reserved = nullptr;  ///< a reservation that was not committed yet
     std::size_t reserved_bytes = 0;
+    Statistics counted;  ///< what the ends do not count themselves
 
     const std::string& name() const { return options.name; }
     bool in_parts() const { return plan.unit_bytes < options.element.bytes && !plan.varies; }
     /// Everything that this rank has to do here is done.
     bool ended() const;
+    Statistics statistics() const;
     /// Queued sends, links, elements (where there is an operation, and unless `!processes`), the
     /// end. True when something moved.
     bool progress(bool processes = true);

@@ -95,7 +95,6 @@ void Trace::add(Activity activity, int stream, std::int64_t begin_ns, std::int64
     event.end_ns = end_ns;
     event.stream = stream;
     event.activity = activity;
-    event.parent = open_;
     append(event);
 }
 

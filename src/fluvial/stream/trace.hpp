@@ -54,10 +54,11 @@ class Trace {
         TraceEvent event_;
     };
 
-    /// Something that is over, with no span in it.
+    /// Something that is over, with no span in it or around it.
     void add(Activity activity, int stream, std::int64_t begin_ns, std::int64_t end_ns);
 
     std::span<const TraceEvent> events() const { return events_; }
+    bool in_span() const { return open_ != 0; }
     /// Events within this time may have become one; 0: none have.
     std::int64_t resolution_ns() const { return resolution_ns_; }
 

@@ -5,6 +5,7 @@
 #include <iomanip>
 #include <limits>
 #include <sstream>
+#include <tuple>
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/mpi/agree.hpp"
@@ -23,6 +24,23 @@ struct RankTrace {
     std::vector<TraceEvent> events;
 };
 
+/// In the order of time, who encloses first. Where two cross (a batch of one stream was lent while
+/// that of another was given back) the later ends with the one that it began in.
+std::vector<TraceEvent> nested(std::vector<TraceEvent> events) {
+    std::stable_sort(events.begin(), events.end(), [](const TraceEvent& a, const TraceEvent& b) {
+        return std::tuple(a.begin_ns, -a.end_ns) < std::tuple(b.begin_ns, -b.end_ns);
+    });
+    std::vector<std::int64_t> open_until_ns;
+    for (TraceEvent& event : events) {
+        while (!open_until_ns.empty() && open_until_ns.back() <= event.begin_ns) {
+            open_until_ns.pop_back();
+        }
+        if (!open_until_ns.empty()) event.end_ns = std::min(event.end_ns, open_until_ns.back());
+        open_until_ns.push_back(event.end_ns);
+    }
+    return events;
+}
+
 std::vector<RankTrace> gather(const mpi::Comm& comm, const Trace& trace, std::int64_t offset_ns) {
     ByteWriter out;
     out.put(offset_ns);
@@ -40,7 +58,7 @@ std::vector<RankTrace> gather(const mpi::Comm& comm, const Trace& trace, std::in
         RankTrace& one = all.emplace_back();
         one.offset_ns = in.get<std::int64_t>();
         one.resolution_ns = in.get<std::int64_t>();
-        one.events = in.get_vector<TraceEvent>();
+        one.events = nested(in.get_vector<TraceEvent>());
     }
     return all;
 }

@@ -60,23 +60,23 @@ TEST_CASE("spans are nested and remember what they lie in") {
     Trace trace;
     {
         const Trace::Span outer(&trace, Activity::Stalled, 1);
-        {
-            const Trace::Span inner(&trace, Activity::Processing, 2);
-        }
-        trace.add(Activity::Idle, 2, now_ns(), now_ns());
+        CHECK(trace.in_span());
+        const Trace::Span inner(&trace, Activity::Processing, 2);
     }
+    CHECK(!trace.in_span());
+    trace.add(Activity::Idle, 2, now_ns(), now_ns());
     {
         const Trace::Span nothing(nullptr, Activity::Idle, 0);
     }
     const auto events = trace.events();
     REQUIRE(events.size() == 3);
     CHECK(events[0].activity == Activity::Processing);
-    CHECK(events[2].activity == Activity::Stalled);
-    CHECK(events[0].parent == events[1].parent);
+    CHECK(events[1].activity == Activity::Stalled);
     CHECK(events[0].parent != 0);
+    CHECK(events[1].parent == 0);
     CHECK(events[2].parent == 0);
-    CHECK(events[2].begin_ns <= events[0].begin_ns);
-    CHECK(events[0].end_ns <= events[2].end_ns);
+    CHECK(events[1].begin_ns <= events[0].begin_ns);
+    CHECK(events[0].end_ns <= events[1].end_ns);
     CHECK(badly_nested(events) == 0);
 }
 
