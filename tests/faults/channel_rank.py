@@ -37,5 +37,7 @@ try:
             stream.operate()
 except fl.Error as error:
     told = f"{type(error).__name__}: {error}"
-(where / f"rank-{comm.rank}").write_text(f"{time.monotonic() - begin:.3f}\n{told}")
+report = where / f".rank-{comm.rank}"  # appears under its name when it is whole
+report.write_text(f"{time.monotonic() - begin:.3f}\n{told}")
+report.rename(where / f"rank-{comm.rank}")
 os._exit(0)  # MPI_Finalize would wait for the dead

@@ -2,6 +2,7 @@
 /// How a stream comes into being: options agreed on, rings laid, links made.
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 
 #include "fluvial/base/bytes.hpp"
@@ -76,6 +77,11 @@ bool by_ring(const ChannelState& channel, int producer, int consumer) {
                channel.members[static_cast<std::size_t>(consumer)].host;
 }
 
+/// Parts end between items. Of opaque bytes nobody knows the items: their alignment is kept.
+std::size_t part_unit(const Element& element) {
+    return element.item_bytes() > 1 ? element.item_bytes() : std::gcd(element.bytes, line);
+}
+
 /// The same on all ranks. Throws InvalidArgument when the buffer is too small.
 LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
     const Element& element = stream.options.element;
@@ -84,9 +90,9 @@ LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
     plan.latency_s = stream.options.latency_s;
     plan.varies = element.varies;
     const bool in_parts = takes_parts && !element.varies && element.bytes > part_bytes_max;
-    plan.unit_bytes = element.varies ? 8 : in_parts ? element.item_bytes() : element.bytes;
+    plan.unit_bytes = element.varies ? 8 : in_parts ? part_unit(element) : element.bytes;
     plan.piece_bytes_max = element.varies ? record_bytes(element.bytes)
-                           : in_parts     ? part_bytes_max - part_bytes_max % element.item_bytes()
+                           : in_parts     ? part_bytes_max - part_bytes_max % plan.unit_bytes
                                           : element.bytes;
     std::size_t links = 1;
     for (const int consumer : stream.channel->consumers) {
@@ -190,19 +196,9 @@ class Links {
     ChannelState& channel_;
 };
 
-}  // namespace
-
-void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
+/// Local. What may fail: memory, and messages of more than 2 GiB.
+void make_ends(StreamState& stream, Links& links, Role role, std::unique_ptr<Operation> operation) {
     ChannelState& channel = *stream.channel;
-    const std::vector<Attached> all = exchange(stream, operation.get());
-    const bool takes_parts =
-        std::all_of(channel.consumers.begin(), channel.consumers.end(),
-                    [&](int rank) { return all[static_cast<std::size_t>(rank)].takes_parts; });
-    stream.plan = make_plan(stream, takes_parts);
-    mpi::agree(channel.comm, [&] { static_cast<void>(ring_memory(stream.plan)); });
-    Links links(stream);
-    links.allocate();
-    const Role role = channel.members[static_cast<std::size_t>(channel.rank)].role;
     if (consumes(role)) {
         auto [inlets, messages] = links.inlets();
         const auto at = std::find(channel.consumers.begin(), channel.consumers.end(), channel.rank);
@@ -215,6 +211,33 @@ void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
     if (produces(role)) {
         stream.producer.emplace(stream.plan, stream.options.element, stream.options.association,
                                 links.outlets());
+    }
+}
+
+}  // namespace
+
+void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
+    ChannelState& channel = *stream.channel;
+    const std::vector<Attached> all = exchange(stream, operation.get());
+    const bool takes_parts =
+        std::all_of(channel.consumers.begin(), channel.consumers.end(),
+                    [&](int rank) { return all[static_cast<std::size_t>(rank)].takes_parts; });
+    stream.plan = make_plan(stream, takes_parts);
+    const Role role = channel.members[static_cast<std::size_t>(channel.rank)].role;
+    mpi::agree(channel.comm, [&] {
+        static_cast<void>(ring_memory(stream.plan));
+        const Association& association = stream.options.association;
+        if (produces(role) && association.kind == Association::Kind::Choice && !association.choose)
+            throw InvalidArgument(Problem{"the function that chooses a consumer is missing",
+                                          "an empty function", "a function", ""});
+    });
+    Links links(stream);
+    links.allocate();
+    try {
+        mpi::agree(channel.comm, [&] { make_ends(stream, links, role, std::move(operation)); });
+    } catch (...) {
+        stream.release_links();
+        throw;
     }
 }
 

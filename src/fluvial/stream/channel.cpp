@@ -24,9 +24,31 @@ std::vector<T> of_everybody(const mpi::Comm& comm, const T& mine) {
     return all;
 }
 
-void check_roles(const mpi::Comm& everybody, Role role) {
-    const bool produced = everybody.any(produces(role));
-    const bool consumed = everybody.any(consumes(role));
+/// Throws on all ranks alike.
+void check_agreed(const mpi::Comm& everybody, Role role, const ChannelOptions& options) {
+    ByteWriter out;
+    out.put(role);
+    out.put_string(text("shared_memory ", options.shared_memory, ", timeout_s ", options.timeout_s,
+                        ", dead_after_s ", options.dead_after_s, ", trace_file '",
+                        options.trace_file, "'"));
+    bool produced = false;
+    bool consumed = false;
+    std::string first;
+    int rank = 0;
+    for (const auto& bytes : everybody.allgather(out.view())) {
+        ByteReader in(bytes);
+        const auto theirs = in.get<Role>();
+        produced = produced || produces(theirs);
+        consumed = consumed || consumes(theirs);
+        const std::string seen = in.get_string();
+        if (rank == 0) first = seen;
+        if (seen != first) {
+            throw InvalidArgument(
+                Problem{"the ranks open different channels", text(seen, " on rank ", rank),
+                        text(first, " as on rank 0"), "Give all ranks the same options"});
+        }
+        ++rank;
+    }
     if (!produced || !consumed) {
         throw InvalidArgument(
             Problem{text("the channel has no ", produced ? "consumer" : "producer"),
@@ -110,7 +132,7 @@ Channel::Channel(mpi::Comm comm, Role role, const ChannelOptions& options)
     const std::int64_t begin_ns = now_ns();
     if (comm.serial()) state_->options.shared_memory = true;  // there are no messages
     try {
-        check_roles(comm, role);
+        check_agreed(comm, role, options);
     } catch (...) {
         comm.close();
         throw;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What goes wrong in a channel, and that everybody learns of it.
+#include <array>
 #include <chrono>
 #include <stdexcept>
 #include <string>
@@ -153,6 +154,41 @@ TEST_CASE("channels and streams that cannot be are refused on every rank") {
                              InvalidArgument);
     }
     channel.close();
+}
+
+TEST_CASE("what is wrong on one rank alone is refused on every rank") {
+    if (world_size() > 1) {
+        CHECK_THROWS_WITH_AS(world_channel(halves(), {.shared_memory = world_rank() == 0}),
+                             doctest::Contains("the ranks open different channels"),
+                             InvalidArgument);
+    }
+    for (const bool shared : {true, false}) {
+        Channel channel = world_channel(halves(), {.shared_memory = shared});
+        StreamOptions options = whole_numbers();
+        options.association = Association::by([](auto) { return std::uint64_t{0}; });
+        if (channel.rank() == channel.producers().back()) options.association.choose = {};
+        CHECK_THROWS_WITH_AS(Stream(channel, options), doctest::Contains("function that chooses"),
+                             InvalidArgument);
+        Stream stream(channel, whole_numbers(), make_callback([](const Batch&) {}));
+        CHECK(stream.number() == 0);
+        channel.close();
+    }
+    CHECK_THROWS_AS(Element::varying(~std::size_t{0}), InvalidArgument);
+    CHECK_THROWS_AS(Element::opaque(~std::size_t{0}), InvalidArgument);
+    CHECK_THROWS_AS(Element::of(DType::Float64, {Index{1} << 40, Index{1} << 40}), InvalidArgument);
+}
+
+TEST_CASE("a callback of another type than the elements is refused") {
+    Channel channel = world_channel(halves());
+    Stream stream(channel, {.element = Element::opaque(12)},
+                  make_batches<double>([](std::span<const double>) {}));
+    const std::string message = message_of<InvalidArgument>([&] {
+        if (produces(channel.role())) stream.put(std::array<std::int32_t, 3>{});
+        channel.close();
+    });
+    CHECK(message.find("not of the callback's type") != std::string::npos);
+    channel.close();
+    world().barrier();
 }
 
 TEST_CASE("elements that nobody takes are an error and not lost in silence") {

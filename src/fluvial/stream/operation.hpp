@@ -82,6 +82,8 @@ std::vector<std::byte> encode_results(const std::map<std::string, compute::Resul
 /// No results for no bytes.
 std::map<std::string, compute::Result> decode_results(std::span<const std::byte> bytes);
 
+/// Throws InvalidArgument unless `batch` consists of whole values of `value_bytes`.
+void check_whole(const Batch& batch, std::size_t value_bytes);
 /// Calls `work` with every batch; the result is empty.
 std::unique_ptr<Operation> make_callback(std::function<void(const Batch&)> work,
                                          bool takes_parts = false);

@@ -178,6 +178,7 @@ template <class T, class Work>
 std::unique_ptr<Operation> make_batches(Work work, bool takes_parts = std::is_arithmetic_v<T>) {
     return make_callback(
         [work = std::move(work)](const Batch& batch) mutable {
+            check_whole(batch, sizeof(T));
             work(std::span(reinterpret_cast<const T*>(batch.data), batch.bytes / sizeof(T)));
         },
         takes_parts);

@@ -133,6 +133,29 @@ TEST_CASE("an element larger than the buffer's parts flows through in parts, or 
     }
 }
 
+TEST_CASE("large opaque elements are not cut inside of the values that they consist of") {
+    for (const bool shared : {true, false}) {
+        Channel channel = world_channel(halves(), {.shared_memory = shared});
+        const std::vector<double> values(50'000, 1.25);
+        double sum = 0;
+        Stream stream(
+            channel,
+            {.element = Element::opaque(values.size() * sizeof(double)), .buffer_bytes = 1'200'003},
+            make_batches<double>([&](std::span<const double> x) {
+                CHECK(reinterpret_cast<std::uintptr_t>(x.data()) % alignof(double) == 0);
+                sum = std::accumulate(x.begin(), x.end(), sum);
+            }));
+        if (produces(channel.role())) {
+            for (int i = 0; i < 20; ++i) stream.send(values.data());
+            stream.terminate();
+        }
+        if (consumes(channel.role())) stream.operate();
+        CHECK(sum_over_world(static_cast<std::int64_t>(sum)) ==
+              static_cast<std::int64_t>(channel.producers().size()) * 20 * 62'500);
+        channel.close();
+    }
+}
+
 TEST_CASE("elements are written in place, one or many at a time") {
     Channel channel = world_channel(halves());
     std::map<std::int64_t, std::vector<std::int64_t>> seen;
