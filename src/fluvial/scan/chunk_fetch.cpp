@@ -82,29 +82,37 @@ ArrayView ChunkFetch::fill_view(int part, const Coordinates& extent) const {
     return {has_fill ? layout.fill.data() : zeros, dtype, extent, Coordinates(extent.size(), 0)};
 }
 
-ArrayView ChunkFetch::chunk(int part, const Coordinates& cell) {
-    if (part == cached_part_ && cell == cached_cell_) {
-        return cached_;
-    }
+ArrayView ChunkFetch::chunk(int part, const Coordinates& cell, const Region& inside) {
     const store::Dataset& dataset = *input_.parts[static_cast<std::size_t>(part)];
     const store::Chunked& layout = this->layout(part);
-    const store::ChunkPlace place = locate(part, cell);
-    if (!place.stored) {
-        return fill_view(part, layout.chunk);
+    if (part != cached_part_ || !(cell == cached_cell_)) {
+        const store::ChunkPlace place = locate(part, cell);
+        if (!place.stored) {
+            return fill_view(part, inside.extent);
+        }
+        cached_part_ = -1;
+        if (decoder_part_ != part) {  // one at a time: joined files may be many
+            decoder_.emplace(layout, dataset.dtype());
+            decoder_part_ = part;
+        }
+        decoder_->decode_apart(stored_bytes(part, place), place.filters_left_out,
+                               text("chunk ", cell, " of '", dataset.name(), "'"));
+        ++stats_.chunks_decoded;
+        cached_part_ = part;
+        cached_cell_ = cell;
     }
-    cached_part_ = -1;
-    if (decoder_part_ != part) {  // one at a time: joined files may be many
-        decoder_.emplace(layout, dataset.dtype());
-        decoder_part_ = part;
+    Coordinates last = inside.offset;
+    for (int axis = 0; axis < last.size(); ++axis) {
+        last[axis] += inside.extent[axis] - 1;
     }
-    const auto elements = decoder_->decode(stored_bytes(part, place), place.filters_left_out,
-                                           text("chunk ", cell, " of '", dataset.name(), "'"));
-    ++stats_.chunks_decoded;
-    cached_ = ArrayView(elements.data(), dataset.dtype(), layout.chunk);
-    cached_.swapped = layout.swapped;
-    cached_part_ = part;
-    cached_cell_ = cell;
-    return cached_;
+    const Index first = linear_index(inside.offset, layout.chunk);
+    const Index count = linear_index(last, layout.chunk) - first + 1;
+    const auto elements =
+        decoder_->elements(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    ArrayView view(elements.data(), dataset.dtype(), inside.extent,
+                   contiguous_strides(layout.chunk, size_of(dataset.dtype())));
+    view.swapped = layout.swapped;
+    return view;
 }
 
 ArrayView ChunkFetch::fetch(int part, const Region& inside, const Coordinates& stride) {
@@ -117,8 +125,7 @@ ArrayView ChunkFetch::fetch(int part, const Region& inside, const Coordinates& s
         in_chunk.offset[axis] -= first[axis] * extent[axis];
     }
     const bool one = first == last;
-    const ArrayView all =
-        one ? subview(chunk(part, first), in_chunk) : gather(part, inside, first, last);
+    const ArrayView all = one ? chunk(part, first, in_chunk) : gather(part, inside, first, last);
     return every(all, stride);
 }
 
@@ -141,7 +148,7 @@ ArrayView ChunkFetch::gather(int part, const Region& inside, const Coordinates& 
             from.offset[axis] -= of_chunk.offset[axis];
             into.offset[axis] -= inside.offset[axis];
         }
-        ArrayView source = subview(chunk(part, cell), from);
+        ArrayView source = chunk(part, cell, from);
         std::byte turned[16];
         if (!source.swapped && layout.swapped) {  // the fill value, among swapped neighbours
             const std::size_t bytes = size_of(dtype), half = is_complex(dtype) ? bytes / 2 : bytes;

@@ -20,7 +20,8 @@ class ChunkFetch {
     /// Sorts units, one a chunk, by where their chunks lie; neighbours are read in one go.
     void expect(std::vector<Unit>& units);
     /// The selected elements of `inside`, a region of the part, every stride-th along each axis. A
-    /// view into the decoded chunk, or a gathered copy when several chunks hold them.
+    /// view into what was decoded of the chunk, or a gathered copy when several chunks hold them.
+    /// Regions of one chunk, one after the other, have it read once.
     ArrayView fetch(int part, const Region& inside, const Coordinates& stride);
 
   private:
@@ -32,8 +33,8 @@ class ChunkFetch {
 
     const store::Chunked& layout(int part) const;
     store::ChunkPlace locate(int part, const Coordinates& cell);
-    /// The whole chunk, as stored.
-    ArrayView chunk(int part, const Coordinates& cell);
+    /// The elements of `inside` of a chunk, as stored; valid until the next call.
+    ArrayView chunk(int part, const Coordinates& cell, const Region& inside);
     std::span<const std::byte> stored_bytes(int part, const store::ChunkPlace& place);
     ArrayView fill_view(int part, const Coordinates& extent) const;
     ArrayView gather(int part, const Region& inside, const Coordinates& first,
@@ -52,7 +53,6 @@ class ChunkFetch {
     std::uint64_t raw_begin_ = 0, raw_end_ = 0;
     int cached_part_ = -1;  ///< what the decoder's result is of
     Coordinates cached_cell_;
-    ArrayView cached_;
     std::vector<std::byte> gathered_;
 };
 

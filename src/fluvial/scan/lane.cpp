@@ -9,6 +9,8 @@ namespace fluvial::scan {
 namespace {
 
 constexpr Index window_units = 64;  ///< that are put into file order together
+constexpr Index slab_bytes =
+    256 * 1024;  ///< stay in the second-level cache while they are worked on
 
 /// Where the elements of a box of `selection` lie, without stride.
 Region dataset_region(const Selection& selection, const Region& box) {
@@ -18,6 +20,38 @@ Region dataset_region(const Selection& selection, const Region& box) {
         region.extent[axis] = (box.extent[axis] - 1) * selection.stride[axis] + 1;
     }
     return region;
+}
+
+/// Calls f with boxes of at most slab_bytes that make up `box`, in row-major order.
+template <class F>
+void for_slabs(const Region& box, Index element_bytes, F&& f) {
+    int axis = 0;  // that is cut; those before it go one by one
+    Index inner = box.volume() * element_bytes;
+    for (; axis < box.ndim() && inner > slab_bytes; ++axis) {
+        inner /= box.extent[axis];
+    }
+    if (axis == 0) {
+        f(box);
+        return;
+    }
+    --axis;
+    const Index step = std::max<Index>(slab_bytes / inner, 1);
+    Region slab = box;
+    std::fill(slab.extent.begin(), slab.extent.begin() + axis, 1);
+    for (int level = axis; level >= 0;) {
+        const Index end = box.offset[axis] + box.extent[axis];
+        for (Index at = box.offset[axis]; at < end; at += step) {
+            slab.offset[axis] = at;
+            slab.extent[axis] = std::min(step, end - at);
+            f(slab);
+        }
+        for (level = axis - 1; level >= 0; --level) {
+            if (++slab.offset[level] < box.offset[level] + box.extent[level]) {
+                break;
+            }
+            slab.offset[level] = box.offset[level];
+        }
+    }
 }
 
 }  // namespace
@@ -57,7 +91,7 @@ void Lane::run(Index begin, Index end, const std::atomic<bool>& stop, std::atomi
             if (stop) {
                 return;
             }
-            compute(unit);
+            compute_in_slabs(unit);
             ++done;
         }
     }
@@ -97,6 +131,22 @@ bool Lane::trim(Unit& unit) const {
         unit.box = *wanted;
     }
     return wanted.has_value();
+}
+
+/// A chunk is put together a slab at a time.
+void Lane::compute_in_slabs(const Unit& unit) {
+    const Input& input = work_.request.inputs.front();
+    const auto& dataset = *input.parts[static_cast<std::size_t>(unit.part)];
+    if (work_.request.inputs.size() > 1 ||
+        !std::holds_alternative<store::Chunked>(dataset.layout())) {
+        compute(unit);
+        return;
+    }
+    Unit slab = unit;
+    for_slabs(unit.box, static_cast<Index>(size_of(dataset.dtype())), [&](const Region& box) {
+        slab.box = box;
+        compute(slab);
+    });
 }
 
 void Lane::compute(const Unit& unit) {

@@ -44,6 +44,7 @@ class Lane {
     const Stats& stats() const { return stats_; }
 
   private:
+    void compute_in_slabs(const Unit& unit);
     void compute(const Unit& unit);
     bool trim(Unit& unit) const;
     std::optional<Region> inside(const Question& question, const Region& box) const;

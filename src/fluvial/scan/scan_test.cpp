@@ -197,6 +197,35 @@ TEST_CASE("missing values in stretches of any length") {
     }
 }
 
+TEST_CASE("chunks that are large are worked on in slabs, and decoded once") {
+    World world;
+    CAPTURE(world.seed);
+    const Elements elements = random_elements({3, 7, 90, 110}, world.random);
+    // Slabs of three indices of axis 1, of one, and of a few rows.
+    for (const Coordinates& chunk :
+         {Coordinates{2, 7, 90, 110}, Coordinates{1, 4, 60, 110}, Coordinates{3, 7, 90, 40}}) {
+        const DatasetPtr data = chunked_dataset(elements, chunk, true, 0, world.random);
+        for (const Selection& selection : {select(whole(elements.shape)),
+                                           Selection{{0, 1, 5, 3}, {2, 5, 40, 50}, {1, 1, 2, 2}}}) {
+            for (const std::vector<int>& over : {std::vector{0, 1, 2, 3}, {0, 2}}) {
+                Options options;
+                options.threads = 1;
+                const Outcome outcome =
+                    run({{{{data}, {}}}, selection, some_operators(), over, {}, {}, {}}, options,
+                        world.comm);
+                check_equal(outcome.groups[0], in_memory(elements, selection, over));
+                Index chunks = 1;
+                for (int axis = 0; axis < 4; ++axis) {
+                    const Index last = selection.start[axis] +
+                                       (selection.count[axis] - 1) * selection.stride[axis];
+                    chunks *= last / chunk[axis] - selection.start[axis] / chunk[axis] + 1;
+                }
+                CHECK(world.comm.sum(outcome.stats.chunks_decoded) == chunks);
+            }
+        }
+    }
+}
+
 TEST_CASE("packed integers are scaled, and only what is missing in an input leaves it out") {
     World world;
     std::vector<std::int16_t> stored{1, 2, -9, 4, 5, 6};

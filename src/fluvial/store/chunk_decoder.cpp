@@ -77,6 +77,7 @@ const char* name_of(Filter::Kind kind) {
 ChunkDecoder::ChunkDecoder(const Chunked& layout, DType dtype)
     : filters_(layout.filters),
       chunk_bytes_(static_cast<std::size_t>(volume_of(layout.chunk)) * size_of(dtype)),
+      element_bytes_(size_of(dtype)),
       tools_(std::make_unique<Tools>()) {}
 
 ChunkDecoder::ChunkDecoder(ChunkDecoder&&) noexcept = default;
@@ -86,6 +87,29 @@ ChunkDecoder::~ChunkDecoder() = default;
 std::span<const std::byte> ChunkDecoder::decode(std::span<const std::byte> stored,
                                                 std::uint32_t filters_left_out,
                                                 const std::string& what) {
+    return undo(stored, filters_left_out, 0, what);
+}
+
+void ChunkDecoder::decode_apart(std::span<const std::byte> stored, std::uint32_t filters_left_out,
+                                const std::string& what) {
+    shuffled_ = !filters_.empty() && filters_[0].kind == Filter::Kind::Shuffle &&
+                filters_[0].element_bytes == element_bytes_ && !left_out(filters_left_out, 0);
+    apart_ = undo(stored, filters_left_out, shuffled_ ? 1 : 0, what);
+}
+
+std::span<const std::byte> ChunkDecoder::elements(std::size_t first, std::size_t count) {
+    const std::size_t bytes = count * element_bytes_;
+    if (!shuffled_) {
+        return apart_.subspan(first * element_bytes_, bytes);
+    }
+    const auto out = other_scratch(apart_, bytes);
+    unshuffle_part(apart_, element_bytes_, first, count, out.data());
+    return out;
+}
+
+std::span<const std::byte> ChunkDecoder::undo(std::span<const std::byte> stored,
+                                              std::uint32_t filters_left_out, std::size_t kept,
+                                              const std::string& what) {
     // Lengths before each filter, as the writer had them.
     std::vector<Length> before;
     before.reserve(filters_.size());
@@ -101,7 +125,7 @@ std::span<const std::byte> ChunkDecoder::decode(std::span<const std::byte> store
                      : Length{length.bytes + length.bytes / 256 + 1024, false};
     }
     std::span<const std::byte> now = stored;
-    for (std::size_t i = filters_.size(); i-- > 0;) {
+    for (std::size_t i = filters_.size(); i-- > kept;) {
         if (left_out(filters_left_out, i)) {
             continue;
         }

@@ -29,6 +29,13 @@ class ChunkDecoder {
     /// filter, when the bytes are not what the filters made of a whole chunk.
     std::span<const std::byte> decode(std::span<const std::byte> stored,
                                       std::uint32_t filters_left_out, const std::string& what);
+    /// The same, but elements are only put together, with the shuffle filter, when elements() asks
+    /// for them.
+    void decode_apart(std::span<const std::byte> stored, std::uint32_t filters_left_out,
+                      const std::string& what);
+    /// Elements [first, first + count) of the chunk that decode_apart() was given last; valid until
+    /// the next call of anything.
+    std::span<const std::byte> elements(std::size_t first, std::size_t count);
     /// Of a decoded chunk.
     std::size_t chunk_bytes() const { return chunk_bytes_; }
 
@@ -46,8 +53,15 @@ class ChunkDecoder {
                                       const std::string& what);
     std::span<std::byte> other_scratch(std::span<const std::byte> than, std::size_t bytes);
 
+    /// Undoes all filters but the first `kept` ones.
+    std::span<const std::byte> undo(std::span<const std::byte> stored,
+                                    std::uint32_t filters_left_out, std::size_t kept,
+                                    const std::string& what);
+
     std::vector<Filter> filters_;
-    std::size_t chunk_bytes_;
+    std::size_t chunk_bytes_, element_bytes_;
+    std::span<const std::byte> apart_;  ///< of decode_apart()
+    bool shuffled_ = false;             ///< apart_ is in planes
     std::unique_ptr<Tools> tools_;
 };
 

@@ -107,6 +107,16 @@ TEST_CASE("any filters in any order, and any of them left out") {
             const Stored stored = encoded(data, filters, left_out);
             const auto got = decoder.decode(stored, left_out, "chunk");
             REQUIRE(std::equal(got.begin(), got.end(), data.begin(), data.end()));
+            decoder.decode_apart(stored, left_out, "chunk");
+            for (int part = 0; part < 3; ++part) {
+                const std::size_t first = random() % static_cast<std::size_t>(elements);
+                const std::size_t count =
+                    random() % (static_cast<std::size_t>(elements) - first + 1);
+                const auto some = decoder.elements(first, count);
+                REQUIRE(std::equal(
+                    some.begin(), some.end(), data.begin() + static_cast<std::ptrdiff_t>(4 * first),
+                    data.begin() + static_cast<std::ptrdiff_t>(4 * (first + count))));
+            }
         }
     }
 }

@@ -43,14 +43,14 @@ struct Sse2 {
 
 /// Elements [done, count), a tile at a time: what one pass over the tile writes is still in the L1
 /// cache in the next.
-void one_by_one(const std::byte* planes, std::size_t done, std::size_t count,
-                std::size_t element_bytes, std::byte* elements) {
+void one_by_one(const std::byte* planes, std::size_t plane_bytes, std::size_t done,
+                std::size_t count, std::size_t element_bytes, std::byte* elements) {
     constexpr std::size_t tile_bytes = 8192;
     const std::size_t tile = std::max<std::size_t>(1, tile_bytes / element_bytes);
     for (std::size_t first = done; first < count; first += tile) {
         const std::size_t end = std::min(count, first + tile);
         for (std::size_t byte = 0; byte < element_bytes; ++byte) {
-            const std::byte* plane = planes + byte * count;
+            const std::byte* plane = planes + byte * plane_bytes;
             for (std::size_t i = first; i < end; ++i) {
                 elements[i * element_bytes + byte] = plane[i];
             }
@@ -62,8 +62,10 @@ void one_by_one(const std::byte* planes, std::size_t done, std::size_t count,
 
 const std::vector<Unshuffler>& unshufflers() {
     static const std::vector<Unshuffler> all = [] {
-        std::vector<Unshuffler> found = {{"portable", [](const std::byte*, std::size_t, std::size_t,
-                                                         std::byte*) { return std::size_t{0}; }}};
+        std::vector<Unshuffler> found = {
+            {"portable", [](const std::byte*, std::size_t, std::size_t, std::size_t, std::byte*) {
+                 return std::size_t{0};
+             }}};
 #ifdef FLUVIAL_STORE_X86
         found.push_back({"sse2", &run<Sse2>});
         if (__builtin_cpu_supports("avx2")) {
@@ -79,11 +81,20 @@ void unshuffle(std::span<const std::byte> planes, std::size_t element_bytes,
                std::span<std::byte> elements, const Unshuffler& by) {
     const std::size_t count = element_bytes > 1 ? planes.size() / element_bytes : 0;
     const std::size_t shuffled = count * element_bytes;
-    const std::size_t done = by.run(planes.data(), count, element_bytes, elements.data());
-    one_by_one(planes.data(), done, count, element_bytes, elements.data());
+    const std::size_t done = by.run(planes.data(), count, count, element_bytes, elements.data());
+    one_by_one(planes.data(), count, done, count, element_bytes, elements.data());
     if (shuffled < planes.size()) {
         std::memcpy(elements.data() + shuffled, planes.data() + shuffled, planes.size() - shuffled);
     }
+}
+
+void unshuffle_part(std::span<const std::byte> planes, std::size_t element_bytes, std::size_t first,
+                    std::size_t count, std::byte* elements) {
+    const std::size_t plane_bytes = planes.size() / element_bytes;
+    const std::byte* const from = planes.data() + first;
+    const std::size_t done =
+        unshufflers().back().run(from, plane_bytes, count, element_bytes, elements);
+    one_by_one(from, plane_bytes, done, count, element_bytes, elements);
 }
 
 void unshuffle(std::span<const std::byte> planes, std::size_t element_bytes,

@@ -14,12 +14,16 @@ namespace fluvial::store {
 void unshuffle(std::span<const std::byte> planes, std::size_t element_bytes,
                std::span<std::byte> elements);
 
+/// Of such planes only elements [first, first + count); `elements` has room for these.
+void unshuffle_part(std::span<const std::byte> planes, std::size_t element_bytes, std::size_t first,
+                    std::size_t count, std::byte* elements);
+
 /// The fast way of one instruction set, for `count` elements of 2, 4 or 8 bytes whose planes are
-/// `count` bytes each; returns how many elements, from the first on, it did: all but a few.
+/// `plane_bytes` apart; returns how many elements, from the first on, it did: all but a few.
 struct Unshuffler {
     std::string_view isa;
-    std::size_t (*run)(const std::byte* planes, std::size_t count, std::size_t element_bytes,
-                       std::byte* elements);
+    std::size_t (*run)(const std::byte* planes, std::size_t plane_bytes, std::size_t count,
+                       std::size_t element_bytes, std::byte* elements);
 };
 
 /// Those that this CPU can run; the best one last.
