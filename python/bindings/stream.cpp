@@ -197,6 +197,24 @@ nb::object batch_tuple(const Stream& self, const std::optional<Batch>& batch) {
     return nb::make_tuple(batch->producer, batch->first, elements);
 }
 
+nb::dict statistics_of(const Stream& self) {
+    const stream::Statistics s = self.statistics();
+    nb::dict d;
+    d["sent_elements"] = s.sent_elements;
+    d["sent_bytes"] = s.sent_bytes;
+    d["stalls"] = s.stalls;
+    d["stalled_s"] = static_cast<double>(s.stalled_ns) * 1e-9;
+    d["elements"] = s.elements;
+    d["bytes"] = s.bytes;
+    d["batches"] = s.batches;
+    d["processing_s"] = static_cast<double>(s.processing_ns) * 1e-9;
+    d["idle_s"] = static_cast<double>(s.idle_ns) * 1e-9;
+    d["depth_bytes"] = s.depth_bytes;
+    d["depth_bytes_max"] = s.depth_bytes_max;
+    d["memory_bytes"] = s.memory_bytes;
+    return d;
+}
+
 const ArrayView& contiguous_view(const BorrowedArray& array) {
     if (!array.view().is_contiguous()) {
         throw InvalidArgument(
@@ -315,6 +333,7 @@ void bind_processing(nb::class_<Stream>& stream) {
              })
         .def_prop_ro("ended", &Stream::ended)
         .def_prop_ro("name", [](const Stream& self) { return self.options().name; })
+        .def_prop_ro("stats", &statistics_of)
         .def("result", &result_of);
 }
 

@@ -284,6 +284,11 @@ class Stream:
         """Whether all producers have terminated, and everything was processed."""
         return self._core.ended
 
+    @property
+    def stats(self) -> dict[str, Any]:
+        """What this rank has done in the stream so far: see the guide to streams."""
+        return self._core.stats
+
     def result(self) -> Any:
         """Return the global result: one, a list or a dict, as the operators were given.
 

@@ -133,6 +133,19 @@ def test_operators_by_name_object_list_dict():
         assert 1 <= stream.result() <= 7
 
 
+def test_the_largest_of_nothing():
+    with fl.Channel(None, producer=True, consumer=True) as channel:
+        stream = channel.stream(dtype="i4", op=["max", "count"])
+        stream.terminate()
+        with pytest.raises(fl.InvalidArgument, match="max"):
+            stream.result()
+        other = channel.stream(dtype="f4", op=["max", "count"])
+        other.terminate()
+        largest, count = other.result()
+        assert np.isnan(largest)
+        assert count == 0
+
+
 def test_a_c_function_of_mpi_type():
     pointer = ctypes.POINTER(ctypes.c_double)
 
@@ -157,6 +170,8 @@ def test_a_function_of_batches():
         stream.operate()
         assert stream.ended
         assert stream.result() is None
+        assert stream.stats["sent_elements"] == stream.stats["elements"] == 5
+        assert stream.stats["bytes"] == 40
     assert seen == list(range(5))
 
 

@@ -75,6 +75,15 @@ def test_the_statistics(tmp_path):
             assert documented == series.stats.keys()
 
 
+def test_the_statistics_of_streams_inside_a_job():
+    with fl.Channel(None, producer=True, consumer=True) as channel:
+        stats = channel.stream().stats
+    documented = {
+        n for row in rows("streams.md", "Statistics") for n in re.findall("`(.*?)`", row[0])
+    }
+    assert documented == stats.keys()
+
+
 def test_every_operator_is_in_the_table():
     table = " ".join(cell for row in rows("operators.md", "Built in") for cell in row[:2])
     missing = [name for name in fl._core.operator_names() if f"`{name}`" not in table]

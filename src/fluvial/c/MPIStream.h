@@ -177,6 +177,25 @@ int MPIStream_AttachWith(const MPIStream_Options* options, MPI_Datatype streamDa
                          MPIStream_Operation* operation, MPIStream* stream,
                          MPIStream_Channel* channel);
 
+/// What this rank has done in a stream so far.
+typedef struct MPIStream_Statistics {
+    long long sent_elements;  ///< as a producer
+    long long sent_bytes;
+    long long stalls;    ///< times that there was no room
+    double stalled_s;    ///< waited for room
+    long long elements;  ///< processed as a consumer
+    long long bytes;
+    long long batches;
+    double processing_s;
+    double idle_s;              ///< in blocking calls, with nothing to process
+    long long depth_bytes;      ///< waiting now
+    long long depth_bytes_max;  ///< the most that was seen
+    long long memory_bytes;     ///< held for elements
+} MPIStream_Statistics;
+
+/// Local.
+int MPIStream_GetStatistics(MPIStream_Statistics* statistics, MPIStream* stream);
+
 /// What went wrong in the last call of this thread that failed; "" before any did. Valid until the
 /// next one that fails. Local.
 const char* MPIStream_LastError(void);

@@ -87,6 +87,27 @@ int MPIStream_Terminal(MPI_User_function* function, MPI_Op* op, MPIStream_Channe
     });
 }
 
+int MPIStream_GetStatistics(MPIStream_Statistics* statistics, MPIStream* stream) {
+    return mpi_guarded([&] {
+        check_given(statistics, "statistics");
+        const stream::Statistics s = state_of(stream).stream.statistics();
+        const auto seconds = [](std::int64_t ns) { return static_cast<double>(ns) * 1e-9; };
+        const auto number = [](std::uint64_t n) { return static_cast<long long>(n); };
+        *statistics = {.sent_elements = number(s.sent_elements),
+                       .sent_bytes = number(s.sent_bytes),
+                       .stalls = number(s.stalls),
+                       .stalled_s = seconds(s.stalled_ns),
+                       .elements = number(s.elements),
+                       .bytes = number(s.bytes),
+                       .batches = number(s.batches),
+                       .processing_s = seconds(s.processing_ns),
+                       .idle_s = seconds(s.idle_ns),
+                       .depth_bytes = number(s.depth_bytes),
+                       .depth_bytes_max = number(s.depth_bytes_max),
+                       .memory_bytes = number(s.memory_bytes)};
+    });
+}
+
 const char* MPIStream_LastError(void) {
     return fluvial_last_message();
 }

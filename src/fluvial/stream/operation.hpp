@@ -79,7 +79,8 @@ struct NamedOperator {
 std::unique_ptr<Operation> make_reduction(std::vector<NamedOperator> operators,
                                           const Element& element, int ranks);
 std::vector<std::byte> encode_results(const std::map<std::string, compute::Result>& results);
-/// No results for no bytes.
+/// No results for no bytes. Throws what the operators threw when they were finished, such as
+/// InvalidArgument for the maximum of nothing.
 std::map<std::string, compute::Result> decode_results(std::span<const std::byte> bytes);
 
 /// Throws InvalidArgument unless `batch` consists of whole values of `value_bytes`.

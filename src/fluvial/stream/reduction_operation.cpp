@@ -10,7 +10,8 @@ namespace fluvial::stream {
 namespace {
 
 constexpr int element_axis = 1;
-constexpr Index elements_max = Index{1} << 40;  ///< of one producer to one consumer
+constexpr std::uint64_t no_results = ~std::uint64_t{0};  ///< a failure follows
+constexpr Index elements_max = Index{1} << 40;           ///< of one producer to one consumer
 
 /// Elements of one producer that positions in a domain of `ranks` producers can count.
 Index elements_of_domain(const Element& element, int ranks) {
@@ -33,6 +34,15 @@ void check_element(const Element& element) {
                                       "elements of varying size", "a dtype and a shape",
                                       "Use a callback for elements of varying size"});
     }
+}
+
+/// Whoever wants the results gets the failure, and the stream goes on.
+std::vector<std::byte> encode_failure(const Error& error) {
+    ByteWriter out;
+    out.put(no_results);
+    out.put_string(error.kind());
+    out.put_string(error.what());
+    return out.take();
 }
 
 class ReductionOperation final : public Operation {
@@ -88,8 +98,12 @@ class ReductionOperation final : public Operation {
         auto all = fresh();
         add_encoded(all, merged);
         std::map<std::string, compute::Result> results;
-        for (const compute::Reduction& reduction : all) {
-            results.merge(reduction.finish());
+        try {
+            for (const compute::Reduction& reduction : all) {
+                results.merge(reduction.finish());
+            }
+        } catch (const Error& error) {  // the maximum of nothing, say
+            return encode_failure(error);
         }
         return encode_results(results);
     }
@@ -209,7 +223,12 @@ std::map<std::string, compute::Result> decode_results(std::span<const std::byte>
         return results;
     }
     ByteReader in(bytes);
-    for (auto count = in.get<std::uint64_t>(); count > 0; --count) {
+    const auto count = in.get<std::uint64_t>();
+    if (count == no_results) {
+        const std::string kind = in.get_string();
+        throw_error(kind, in.get_string());
+    }
+    for (std::uint64_t i = 0; i < count; ++i) {
         compute::Result& result = results[in.get_string()];
         for (auto parts = in.get<std::uint64_t>(); parts > 0; --parts) {
             compute::Array& array = result[in.get_string()];
