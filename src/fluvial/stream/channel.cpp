@@ -29,8 +29,7 @@ void check_agreed(const mpi::Comm& everybody, Role role, const ChannelOptions& o
     ByteWriter out;
     out.put(role);
     out.put_string(text("shared_memory ", options.shared_memory, ", timeout_s ", options.timeout_s,
-                        ", dead_after_s ", options.dead_after_s, ", trace_file '",
-                        options.trace_file, "'"));
+                        ", dead_after_s ", options.dead_after_s));
     bool produced = false;
     bool consumed = false;
     std::string first;
