@@ -199,6 +199,7 @@ class Links {
 /// Local. What may fail: memory, and messages of more than 2 GiB.
 void make_ends(StreamState& stream, Links& links, Role role, std::unique_ptr<Operation> operation) {
     ChannelState& channel = *stream.channel;
+    stream.query.emplace(*channel.mailbox, stream.number, channel.consumers, channel.rank);
     if (consumes(role)) {
         auto [inlets, messages] = links.inlets();
         const auto at = std::find(channel.consumers.begin(), channel.consumers.end(), channel.rank);

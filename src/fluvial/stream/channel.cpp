@@ -120,7 +120,7 @@ bool is_working(const std::shared_ptr<StreamState>& stream) {
 }
 
 bool is_drained(const std::shared_ptr<StreamState>& stream) {
-    return !stream->producer || stream->producer->drained();
+    return !stream->producer || (stream->producer->drained() && stream->query->quiet());
 }
 
 }  // namespace

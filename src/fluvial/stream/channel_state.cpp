@@ -9,6 +9,7 @@
 #include "fluvial/mpi/environment.hpp"
 #include "fluvial/stream/idling.hpp"
 #include "fluvial/stream/stream_state.hpp"
+#include "fluvial/stream/threshold.hpp"
 
 namespace fluvial::stream {
 
@@ -34,7 +35,12 @@ void ChannelState::take(const Mail& mail) {
         for (const auto& stream : streams) stream->fast = {};
         return;
     }
-    streams[static_cast<std::size_t>(mail.stream)]->take(mail);
+    const auto number = static_cast<std::size_t>(mail.stream);
+    if (mail.kind == MailKind::Contribution || mail.kind == MailKind::Verdict) {
+        failing([&] { return thresholds[number]->take(mail), true; });
+    } else {
+        streams[number]->take(mail);
+    }
 }
 
 bool ChannelState::take_mail() {
@@ -53,6 +59,9 @@ bool ChannelState::progress(const StreamState* spared) {
     if (!takes_part()) return false;
     bool moved = take_mail();
     check_usable();
+    for (const auto& threshold : thresholds) {
+        moved = failing([&] { return threshold->advance(); }) || moved;
+    }
     // By number: an operation may attach further streams.
     for (std::size_t i = 0; i < streams.size(); ++i) {
         moved = streams[i]->progress(streams[i].get() != spared) || moved;
@@ -126,6 +135,15 @@ void ChannelState::meet(std::string_view what) {
         wait(what, [&] { return everybody.test(); });
     } catch (...) {
         everybody.abandon();
+        fail(std::current_exception());
+        throw;
+    }
+}
+
+bool ChannelState::failing(const std::function<bool()>& work) {
+    try {
+        return work();
+    } catch (...) {
         fail(std::current_exception());
         throw;
     }

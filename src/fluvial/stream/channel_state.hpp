@@ -17,6 +17,7 @@
 namespace fluvial::stream {
 
 struct StreamState;
+class Threshold;
 
 struct ChannelState {
     ChannelOptions options;
@@ -31,6 +32,7 @@ struct ChannelState {
     std::vector<int> watched;      ///< members on this host whose death can be seen
     std::unique_ptr<Mailbox> mailbox;
     std::vector<std::shared_ptr<StreamState>> streams;
+    std::vector<std::shared_ptr<Threshold>> thresholds;
     std::optional<mpi::Failure> failure;
     bool closed = false;
     std::unique_ptr<Trace> trace;      ///< null: none is wanted
@@ -54,6 +56,8 @@ struct ChannelState {
     /// The exception in flight is the channel's failure from now on, everywhere.
     void fail(std::exception_ptr thrown) noexcept;
     void fail(const mpi::Failure& failed) noexcept;
+    /// Does what users' functions take part in: an exception is the channel's failure.
+    bool failing(const std::function<bool()>& work);
     /// Forgets everything that others may still touch.
     void abandon() noexcept;
 

@@ -4,24 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "fluvial/base/bytes.hpp"
-
 namespace fluvial::stream {
-
-std::vector<std::byte> encode_outcome(const Outcome& outcome) {
-    ByteWriter out;
-    out.put(outcome.elements);
-    out.put_vector(outcome.result);
-    return out.take();
-}
-
-Outcome decode_outcome(std::span<const std::byte> bytes) {
-    ByteReader in(bytes);
-    Outcome outcome;
-    outcome.elements = in.get<std::uint64_t>();
-    outcome.result = in.get_vector<std::byte>();
-    return outcome;
-}
 
 Ending::Ending(Mailbox& mailbox, int stream, std::vector<int> consumers, int index)
     : mailbox_(mailbox), stream_(stream), consumers_(std::move(consumers)), index_(index) {}

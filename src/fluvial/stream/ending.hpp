@@ -8,19 +8,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "fluvial/stream/mailbox.hpp"
 #include "fluvial/stream/operation.hpp"
+#include "fluvial/stream/outcome.hpp"
 
 namespace fluvial::stream {
-
-/// What consumers learn at the end.
-struct Outcome {
-    std::uint64_t elements = 0;  ///< processed on all consumers
-    std::vector<std::byte> result;
-};
 
 /// The tree depends on the number of consumers alone, so results are reproducible to the bit for
 /// that number, as far as partials are. Source of the tree: mpi/tree_merge.hpp.
@@ -52,8 +46,5 @@ class Ending {
     std::map<int, Outcome> of_children_;  ///< by number of the consumer
     std::optional<Outcome> outcome_;
 };
-
-std::vector<std::byte> encode_outcome(const Outcome& outcome);
-Outcome decode_outcome(std::span<const std::byte> bytes);
 
 }  // namespace fluvial::stream

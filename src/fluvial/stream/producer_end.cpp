@@ -78,7 +78,8 @@ std::size_t ProducerEnd::write(Outlet& outlet, std::span<const std::byte> bytes)
     std::byte* const room = outlet.try_reserve(plan_.unit_bytes);
     if (room == nullptr) return 0;
     const std::size_t most = std::max(whole(publish_bytes, plan_.unit_bytes), plan_.unit_bytes);
-    const std::size_t n = std::min({bytes.size(), whole(outlet.room(), plan_.unit_bytes), most});
+    const std::size_t given = std::max(whole(outlet.room(), plan_.unit_bytes), plan_.unit_bytes);
+    const std::size_t n = std::min({bytes.size(), given, most});
     outlet.fill(room, bytes.data(), n);
     outlet.commit(n);
     return n;

@@ -263,7 +263,8 @@ std::span<std::byte> Stream::reserve_many(Index wanted) {
     std::byte* const room = outlet->try_reserve(unit);
     // A link is taken for one element where there are several.
     const std::size_t most = producer.only() == nullptr ? 1 : static_cast<std::size_t>(wanted);
-    const std::size_t units = std::min(most, outlet->room() / unit);
+    const std::size_t units =  // the courier may take back what is not reserved
+        std::min(most, std::max<std::size_t>(1, outlet->room() / unit));
     state_->reserved = outlet;
     state_->reserved_bytes = units * unit;
     state_->fast = {};

@@ -23,6 +23,7 @@
 
 #include "fluvial/stream/channel.hpp"
 #include "fluvial/stream/element.hpp"
+#include "fluvial/stream/inquiry.hpp"
 #include "fluvial/stream/operation.hpp"
 #include "fluvial/stream/outlet.hpp"
 #include "fluvial/stream/statistics.hpp"
@@ -134,6 +135,14 @@ class Stream {
     /// This producer sends no more. Blocking until its elements have left its memory. Idempotent.
     void terminate();
     Pending iterminate();
+
+    /// The global result so far and how many elements it covers: all partial results merged, each
+    /// taken between two batches of its consumer. Blocking until the consumers have come to answer;
+    /// they answer before they process further elements, also when they have reached their end,
+    /// and also to producers that have terminated. Not from inside the operation of this stream.
+    Outcome query();
+    /// The same without blocking.
+    Inquiry iquery();
 
     // Consumers ----------------------------------------------------------------------------------
 

@@ -41,7 +41,8 @@ std::size_t StreamState::work(std::size_t bytes_max) {
 
 bool StreamState::progress(bool processes) {
     bool moved = false;
-    if (consumer && processes) moved = work(turn_bytes) > 0;
+    if (consumer) moved = answer_queries();
+    if (consumer && processes) moved = work(turn_bytes) > 0 || moved;
     try {
         if (producer) {
             moved = producer->progress() || moved;
@@ -65,6 +66,14 @@ bool StreamState::progress(bool processes) {
     return moved;
 }
 
+bool StreamState::answer_queries() {
+    if (consumer->working()) return false;
+    return channel->failing([this] {
+        return query->advance(
+            {consumer->operation(), consumer->elements(), outcome ? &*outcome : nullptr});
+    });
+}
+
 void StreamState::take(const Mail& mail) {
     switch (mail.kind) {
         case MailKind::Result:
@@ -74,6 +83,11 @@ void StreamState::take(const Mail& mail) {
         case MailKind::Done:
         case MailKind::Finish:
             consumer->take(mail);
+            break;
+        case MailKind::Query:
+        case MailKind::QueryPartial:
+        case MailKind::QueryAnswer:
+            query->take(mail);
             break;
         default:
             break;

@@ -10,6 +10,7 @@
 #include "fluvial/stream/channel_state.hpp"
 #include "fluvial/stream/consumer_end.hpp"
 #include "fluvial/stream/producer_end.hpp"
+#include "fluvial/stream/query.hpp"
 #include "fluvial/stream/statistics.hpp"
 #include "fluvial/stream/stream.hpp"
 
@@ -27,7 +28,8 @@ struct StreamState {
     std::optional<ProducerEnd> producer;
     std::optional<ConsumerEnd> consumer;
     bool terminating = false;
-    bool terminated = false;         ///< as a producer, all has left
+    bool terminated = false;  ///< as a producer, all has left
+    std::optional<Query> query;
     std::optional<Outcome> outcome;  ///< where it is to be had
     FastPath fast;                   ///< while nothing must be done before an element is written
     std::int64_t ended_ns = std::numeric_limits<std::int64_t>::max();  ///< as a consumer
@@ -43,6 +45,8 @@ struct StreamState {
     /// Queued sends, links, elements (where there is an operation, and unless `!processes`), the
     /// end. True when something moved.
     bool progress(bool processes = true);
+    /// Before elements: answers what was asked, unless the operation is under way.
+    bool answer_queries();
     /// Says in `fast` whether elements may go straight into the only link.
     void choose_fast();
     void take(const Mail& mail);

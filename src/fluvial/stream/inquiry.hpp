@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A question under way.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "fluvial/stream/outcome.hpp"
+
+namespace fluvial::stream {
+
+struct StreamState;
+
+/// From Stream::iquery. Move-only; may be left alone at any time. test() makes progress in the
+/// channel.
+class Inquiry {
+  public:
+    Inquiry() = default;
+    Inquiry(Inquiry&&) noexcept = default;
+    Inquiry& operator=(Inquiry&& other) noexcept;
+    ~Inquiry();
+
+    /// True once the answer is here. Does not block.
+    bool test();
+    /// The answer. Blocking. Throws InvalidArgument when nothing was asked.
+    const Outcome& wait();
+
+  private:
+    friend class Stream;
+    void forget();
+    std::shared_ptr<StreamState> stream_;
+    std::uint64_t number_ = 0;
+};
+
+}  // namespace fluvial::stream

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stream/query.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "fluvial/base/bytes.hpp"
+
+namespace fluvial::stream {
+
+namespace {
+
+/// Of a question, or of a round between consumers.
+std::vector<std::byte> numbered(std::uint64_t number) {
+    ByteWriter out;
+    out.put(number);
+    return out.take();
+}
+
+std::vector<std::byte> encode_answer(bool partial, std::uint64_t number, const Outcome& outcome) {
+    ByteWriter out;
+    out.put(number);
+    out.put(partial);
+    out.put_vector(encode_outcome(outcome));
+    return out.take();
+}
+
+Outcome so_far(const Query::State& state) {
+    return {state.elements,
+            state.operation != nullptr ? state.operation->partial() : std::vector<std::byte>()};
+}
+
+}  // namespace
+
+Query::Query(Mailbox& mailbox, int stream, std::vector<int> consumers, int rank)
+    : mailbox_(mailbox), stream_(stream), consumers_(std::move(consumers)), rank_(rank) {}
+
+std::uint64_t Query::ask() {
+    const std::uint64_t number = asked_count_++;
+    asked_[number];
+    mailbox_.post(consumers_.front(), MailKind::Query, stream_, numbered(number));
+    return number;
+}
+
+const Outcome* Query::answer(std::uint64_t number) const {
+    const auto& answer = asked_.at(number).answer;
+    return answer ? &*answer : nullptr;
+}
+
+void Query::forget(std::uint64_t number) {
+    Asked& asked = asked_.at(number);
+    asked.forgotten = true;
+    if (asked.answer) asked_.erase(number);
+}
+
+bool Query::quiet() const {
+    return std::all_of(asked_.begin(), asked_.end(),
+                       [](const auto& asked) { return asked.second.answer.has_value(); });
+}
+
+void Query::take(const Mail& mail) {
+    ByteReader in(mail.bytes);
+    const auto number = in.get<std::uint64_t>();
+    if (mail.kind == MailKind::Query) {
+        waiting_.push_back({mail.from, number});
+        return;
+    }
+    if (mail.kind == MailKind::QueryPartial) {
+        partials_wanted_.push_back(number);
+        return;
+    }
+    const bool partial = in.get<bool>();
+    Outcome outcome = decode_outcome(in.get_vector<std::byte>());
+    if (partial) {
+        partials_[mail.from] = std::move(outcome);
+        return;
+    }
+    Asked& asked = asked_.at(number);
+    asked.answer = std::move(outcome);
+    if (asked.forgotten) asked_.erase(number);
+}
+
+bool Query::advance(const State& state) {
+    bool moved = !partials_wanted_.empty();
+    for (const std::uint64_t round : std::exchange(partials_wanted_, {})) {
+        mailbox_.post(consumers_.front(), MailKind::QueryAnswer, stream_,
+                      encode_answer(true, round, so_far(state)));
+    }
+    if (!is_first()) return moved;
+    if (serving_.empty() && !waiting_.empty()) {
+        moved = true;
+        serving_ = std::exchange(waiting_, {});
+        if (state.outcome != nullptr) {
+            answer_all(*state.outcome);
+            return moved;
+        }
+        partials_ = {{rank_, so_far(state)}};
+        ++round_;
+        for (const int consumer : consumers_) {
+            if (consumer == rank_) continue;
+            mailbox_.post(consumer, MailKind::QueryPartial, stream_, numbered(round_));
+        }
+    }
+    if (serving_.empty() || partials_.size() < consumers_.size()) return moved;
+    collect(state);
+    return true;
+}
+
+void Query::collect(const State& state) {
+    Outcome all = std::move(partials_.at(consumers_.front()));
+    for (const int consumer : consumers_) {
+        if (consumer == consumers_.front()) continue;
+        Outcome& partial = partials_.at(consumer);
+        all.elements += partial.elements;
+        if (state.operation != nullptr) {
+            all.result = state.operation->merge(std::move(all.result), partial.result);
+        }
+    }
+    partials_.clear();
+    if (state.operation != nullptr) all.result = state.operation->finish(std::move(all.result));
+    answer_all(all);
+}
+
+void Query::answer_all(const Outcome& outcome) {
+    for (const Question& question : std::exchange(serving_, {})) {
+        mailbox_.post(question.from, MailKind::QueryAnswer, stream_,
+                      encode_answer(false, question.number, outcome));
+    }
+}
+
+}  // namespace fluvial::stream

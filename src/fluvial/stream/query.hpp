@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What is the result so far? Asked by producers while the stream runs.
+///
+/// The first consumer takes the questions one after the other (those that wait when it begins are
+/// answered together), asks all consumers for their partial results, merges them in the order of
+/// ranks and answers. So concurrent questions cannot meet each other halfway, and nobody blocks but
+/// who asked. A consumer answers before it processes further elements.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "fluvial/stream/mailbox.hpp"
+#include "fluvial/stream/operation.hpp"
+#include "fluvial/stream/outcome.hpp"
+
+namespace fluvial::stream {
+
+/// One rank's part, whatever its role. Messages: one to the first consumer, one to and one from
+/// each of the others, one back.
+class Query {
+  public:
+    /// `consumers` are ranks of the channel; `rank` is this one.
+    Query(Mailbox& mailbox, int stream, std::vector<int> consumers, int rank);
+
+    /// Returns the question's number.
+    std::uint64_t ask();
+    /// Null until the answer is here.
+    const Outcome* answer(std::uint64_t number) const;
+    /// Nobody waits for this answer (any more).
+    void forget(std::uint64_t number);
+    /// Everything that was asked here is answered.
+    bool quiet() const;
+
+    /// Mail of the kinds Query, QueryPartial and QueryAnswer.
+    void take(const Mail& mail);
+    /// What this consumer has processed so far.
+    struct State {
+        const Operation* operation = nullptr;
+        std::uint64_t elements = 0;
+        const Outcome* outcome = nullptr;  ///< once the stream has ended
+    };
+    /// Answers and merges what there is; true when something moved. On consumers, while the
+    /// operation is not under way.
+    bool advance(const State& state);
+
+  private:
+    struct Question {
+        int from;
+        std::uint64_t number;
+    };
+    struct Asked {
+        std::optional<Outcome> answer = {};
+        bool forgotten = false;
+    };
+
+    bool is_first() const { return rank_ == consumers_.front(); }
+    void collect(const State& state);
+    void answer_all(const Outcome& outcome);
+
+    Mailbox& mailbox_;
+    int stream_;
+    std::vector<int> consumers_;
+    int rank_;
+    std::uint64_t asked_count_ = 0;
+    std::map<std::uint64_t, Asked> asked_;
+
+    std::vector<std::uint64_t> partials_wanted_;  ///< rounds of the first consumer
+    std::vector<Question> waiting_;
+    std::vector<Question> serving_;  ///< not empty: a round is under way
+    std::uint64_t round_ = 0;
+    std::map<int, Outcome> partials_;  ///< of this round, by rank
+};
+
+}  // namespace fluvial::stream

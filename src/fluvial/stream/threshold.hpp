@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The protocol of a threshold collective: a verdict on what all producers contribute, as soon as
+/// it is certain. Source: "A Data Streaming Model in MPI" (doi:10.1145/2831129.2831131), section 5.
+///
+/// Contributions of a round go to the producer's consumer, which merges what comes together and
+/// forwards it to the first consumer; that one judges. Its verdict goes back the same way, to those
+/// who wait for it and at once to those who come later: the round's number is in every message, so
+/// a late contribution never counts for another round.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "fluvial/stream/mailbox.hpp"
+
+namespace fluvial::stream {
+
+/// Equal on all consumers.
+struct ThresholdRule {
+    /// Merges contributions. Associative and commutative: they are merged as they come.
+    std::function<std::vector<std::byte>(std::vector<std::byte> a, std::span<const std::byte> b)>
+        merge;
+    /// The verdict on `count` contributions of `producers` if no further ones can change it;
+    /// nothing otherwise, which counts as false when there are none to come.
+    std::function<std::optional<bool>(std::span<const std::byte> merged, int count, int producers)>
+        judge;
+    /// So many rounds a producer may be ahead of the slowest one; then its verdicts wait.
+    std::uint64_t rounds_ahead = 1024;
+};
+
+/// One rank's part, whatever its role. Nothing here blocks.
+class Threshold {
+  public:
+    struct Parties {
+        int consumer = 0;  ///< of this rank, if it produces
+        int first_consumer = 0;
+        int producers = 0;  ///< how many
+    };
+    Threshold(Mailbox& mailbox, int number, const Parties& parties, ThresholdRule rule);
+
+    /// This producer's value of its next round; returns that round's number.
+    std::uint64_t contribute(std::span<const std::byte> value);
+    /// Of a round that this producer contributed to, once.
+    std::optional<bool> verdict(std::uint64_t round);
+
+    /// Mail of the kinds Contribution and Verdict. What the rule throws comes out here and below.
+    void take(const Mail& mail);
+    /// Forwards what has come; true when something moved.
+    bool advance();
+
+    /// On the first consumer: contributions that came after their round's verdict.
+    std::uint64_t late() const { return late_; }
+    /// On the first consumer: rounds that some producer has not contributed to.
+    std::size_t open_rounds() const { return rounds_.size(); }
+
+  private:
+    /// Of every message.
+    struct Heading {
+        std::uint64_t round;
+        std::uint64_t forward;  ///< number of a consumer's message; 0: to or from a producer
+        std::int32_t count;     ///< contributions in it
+        std::int32_t verdict;
+    };
+    /// Came together at a consumer.
+    struct Gathered {
+        std::vector<std::byte> merged;
+        std::vector<int> producers;
+    };
+    struct Forward {
+        int consumer;
+        std::uint64_t number;
+    };
+    /// At the first consumer.
+    struct Round {
+        std::vector<std::byte> merged;
+        int count = 0;
+        std::optional<bool> verdict;
+        std::vector<Forward> waiting;
+    };
+
+    void gather(std::uint64_t round, int producer, std::span<const std::byte> value);
+    void judge(const Heading& heading, int consumer, std::span<const std::byte> merged);
+    void complete();
+    void reply(std::uint64_t number, Round& round);
+    void post(int to, MailKind kind, const Heading& heading, std::span<const std::byte> value = {});
+
+    Mailbox& mailbox_;
+    int number_;
+    Parties parties_;
+    ThresholdRule rule_;
+
+    std::uint64_t contributed_ = 0;           ///< rounds
+    std::map<std::uint64_t, bool> verdicts_;  ///< that were not asked for yet
+
+    std::map<std::uint64_t, Gathered> gathered_;           ///< by round
+    std::map<std::uint64_t, std::vector<int>> forwarded_;  ///< whose, by number
+    std::uint64_t forwards_ = 0;
+
+    std::map<std::uint64_t, Round> rounds_;
+    std::uint64_t completed_ = 0;  ///< rounds that all have contributed to: those before this one
+    std::uint64_t late_ = 0;
+};
+
+}  // namespace fluvial::stream

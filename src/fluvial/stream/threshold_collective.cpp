@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stream/threshold_collective.hpp"
+
+#include <cstring>
+#include <utility>
+
+#include "fluvial/base/bytes.hpp"
+#include "fluvial/base/error.hpp"
+#include "fluvial/stream/channel_state.hpp"
+
+namespace fluvial::stream {
+
+namespace {
+
+double number_in(std::span<const std::byte> bytes) {
+    return ByteReader(bytes).get<double>();
+}
+
+std::vector<std::byte> bytes_of(double number) {
+    std::vector<std::byte> bytes(sizeof number);
+    std::memcpy(bytes.data(), &number, sizeof number);
+    return bytes;
+}
+
+}  // namespace
+
+ThresholdCollective ThresholdCollective::sum_over(Channel& channel, double limit,
+                                                  std::uint64_t rounds_ahead) {
+    ThresholdRule rule;
+    rule.merge = [](std::vector<std::byte> a, std::span<const std::byte> b) {
+        return bytes_of(number_in(a) + number_in(b));
+    };
+    rule.judge = [limit](std::span<const std::byte> sum, int, int) -> std::optional<bool> {
+        if (number_in(sum) > limit) return true;
+        return std::nullopt;
+    };
+    rule.rounds_ahead = rounds_ahead;
+    return {channel, std::move(rule)};
+}
+
+ThresholdCollective::ThresholdCollective(Channel& channel, ThresholdRule rule)
+    : channel_(channel.state()) {
+    ChannelState& state = *channel_;
+    state.check_usable();
+    if (rule.rounds_ahead == 0) {
+        throw InvalidArgument(Problem{"rounds_ahead is out of range", "0", "1 or more", ""});
+    }
+    if (!state.takes_part()) return;
+    const Threshold::Parties parties{
+        .consumer = state.consumer_of[static_cast<std::size_t>(state.rank)],
+        .first_consumer = state.first_consumer(),
+        .producers = static_cast<int>(state.producers.size())};
+    const int number = static_cast<int>(state.thresholds.size());
+    protocol_ = std::make_shared<Threshold>(*state.mailbox, number, parties, std::move(rule));
+    state.thresholds.push_back(protocol_);
+    state.meet(
+        "begin a threshold collective");  // nobody writes to a rank that does not know it yet
+}
+
+bool ThresholdCollective::contribute(std::span<const std::byte> value) {
+    ChannelState& state = *channel_;
+    state.check_usable();
+    if (!state.takes_part() ||
+        !produces(state.members[static_cast<std::size_t>(state.rank)].role)) {
+        throw InvalidArgument(Problem{"a rank that does not produce contributes to a collective",
+                                      text("rank ", state.rank), "producers", ""});
+    }
+    const std::uint64_t round = protocol_->contribute(value);
+    std::optional<bool> verdict;
+    state.wait("reach the verdict of a threshold collective", [&] {
+        verdict = protocol_->verdict(round);
+        return verdict.has_value();
+    });
+    return *verdict;
+}
+
+bool ThresholdCollective::contribute(double value) {
+    if (!(value >= 0)) {
+        throw InvalidArgument(
+            Problem{"a contribution is negative or not a number", text(value),
+                    "0 or more, so that a sum over the limit stays over it",
+                    "Contribute its absolute value, or attach a rule of your own"});
+    }
+    return contribute(std::as_bytes(std::span(&value, 1)));
+}
+
+}  // namespace fluvial::stream
