@@ -20,7 +20,7 @@ try:
 except ImportError as error:
     sys.exit(f"fluvial: the command needs more packages ({error}): pip install 'fluvial[files]'")
 
-from . import __version__, tables, words
+from . import __version__, tables, trace, words
 from ._core import Error, InvalidArgument
 from .communicator import world
 from .file_dataset import FileDataset
@@ -140,6 +140,31 @@ def reduce(
         result = _watched(pending, progress)
         if _is_first():
             _present(result, dataset.name, file.path, out, format)
+
+
+@app.command("trace")
+def show_trace(
+    file: Annotated[str, typer.Argument(help="What Channel(trace_file=…) wrote.")],
+    png: Annotated[str | None, typer.Option(help="Draw it: one row a rank.")] = None,
+    format: Annotated[Format, typer.Option(help="table or json.")] = Format.table,
+) -> None:
+    """Say how the ranks of a channel spent their time, or draw it.
+
+    fluvial trace trace.json --png trace.png
+    """
+    ranks = trace.read_trace(file)
+    if png is not None:
+        trace.draw_trace(ranks, png, os.path.basename(file))
+        return
+    rows = []
+    for rank in ranks:
+        seconds = rank.seconds()
+        times = {f"{name} (s)": round(seconds.get(name, 0.0), 6) for name in trace.COLOURS}
+        rows.append({"rank": rank.name, **times})
+    if format is Format.json:
+        tables.print_json({"rows": rows})
+    else:
+        tables.print_rows(rows, os.path.basename(file))
 
 
 def _present(result: Any, dataset: str, path: str, out: str | None, format: Format) -> None:

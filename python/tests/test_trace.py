@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics and traces of channels: the numbers, the file, the table and the picture."""
+
+import itertools
+import json
+import time
+
+import numpy as np
+import pytest
+from matplotlib import image
+
+import fluvial as fl
+from fluvial import cli, trace
+
+COUNT = 40
+
+
+def traced(path):
+    """Run a stream on one rank that is everything; its stats, and how long it took."""
+    begin = time.monotonic()
+    with fl.Channel(None, producer=True, consumer=True, trace_file=str(path)) as channel:
+        stream = channel.stream("numbers", op=lambda batch: time.sleep(0.002), dtype="f8")
+        for i in range(COUNT):
+            stream.send(float(i))
+            while stream.stats["elements"] <= i:
+                stream.operate_some()
+        stream.terminate()
+        stream.operate()
+        stats = stream.stats
+    return stats, time.monotonic() - begin
+
+
+def test_statistics_and_a_trace_agree(tmp_path):
+    path = tmp_path / "t.json"
+    stats, took = traced(path)
+    assert stats["sent_elements"] == stats["elements"] == COUNT
+    assert stats["sent_bytes"] == stats["bytes"] == 8 * COUNT
+    assert 0.002 * COUNT <= stats["processing_s"] <= took
+    [rank] = trace.read_trace(path)
+    assert rank.name == "producer and consumer 0"
+    seconds = rank.seconds()
+    assert seconds["processing"] == pytest.approx(stats["processing_s"], rel=0.1)
+    assert 0 < sum(seconds.values()) <= took
+
+
+def test_events_follow_each_other_or_are_nested(tmp_path):
+    path = tmp_path / "t.json"
+    traced(path)
+    events = json.loads(path.read_text())["traceEvents"]
+    blocks = [e for e in events if e["ph"] == "X"]
+    assert {e["name"] for e in blocks} >= {"set-up", "processing", "terminating"}
+    assert min(e["ts"] for e in blocks) == 0
+    for a, b in itertools.combinations(blocks, 2):
+        ends = a["ts"] + a["dur"], b["ts"] + b["dur"]
+        apart = ends[0] <= b["ts"] + 0.002 or ends[1] <= a["ts"] + 0.002
+        a_in_b = a["ts"] >= b["ts"] - 0.002 and ends[0] <= ends[1] + 0.002
+        b_in_a = b["ts"] >= a["ts"] - 0.002 and ends[1] <= ends[0] + 0.002
+        assert apart or a_in_b or b_in_a, (a, b)
+
+
+def test_times_are_those_of_the_outer_block_without_the_inner():
+    blocks = [
+        trace.Block("stalled", "a", 0, 10),
+        trace.Block("processing", "a", 2, 5),
+        trace.Block("processing", "a", 6, 7),
+        trace.Block("idle", "channel", 10, 12),
+    ]
+    assert trace.Rank("producer 0", blocks).seconds() == {
+        "stalled": 6,
+        "processing": 4,
+        "idle": 2,
+    }
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Return a function that runs the command in this process: exit code, output, errors."""
+
+    def called(*words):
+        monkeypatch.setattr("sys.argv", ["fluvial", *map(str, words)])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code or 0
+        return code, *capsys.readouterr()
+
+    return called
+
+
+def test_the_command_prints_and_draws(call, tmp_path):
+    path = tmp_path / "t.json"
+    traced(path)
+    code, out, err = call("trace", path)
+    assert (code, err) == (0, "")
+    header, row = out.splitlines()
+    assert "processing (s)" in header
+    assert "producer and consumer 0" in row
+    code, out, _ = call("trace", path, "--format", "json")
+    assert json.loads(out)["rows"][0]["processing (s)"] >= 0.002 * COUNT
+    png = tmp_path / "t.png"
+    code, out, err = call("trace", path, "--png", png)
+    assert (code, out, err) == (0, "", "")
+    pixels = (image.imread(png)[..., :3].reshape(-1, 3) * 255).round().astype(int)
+    wanted = tuple(bytes.fromhex(trace.COLOURS["processing"][1:]))
+    assert np.all(pixels == wanted, axis=1).sum() > 500
+
+
+def test_what_is_no_trace_is_refused(call, tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text("[1, 2]")
+    code, _, err = call("trace", path)
+    assert code == 2
+    assert "not the trace of a channel" in err
+    assert call("trace", tmp_path / "none.json")[0] == 2
+
+
+def test_a_trace_that_cannot_be_written_is_an_error():
+    channel = fl.Channel(None, producer=True, consumer=True, trace_file="/no/such/place/t.json")
+    with pytest.raises(fl.Error, match="cannot be written"):
+        channel.close()
