@@ -85,6 +85,7 @@ bool Query::advance(const State& state) {
     for (const std::uint64_t round : std::exchange(partials_wanted_, {})) {
         mailbox_.post(consumers_.front(), MailKind::QueryAnswer, stream_,
                       encode_answer(true, round, so_far(state)));
+        ++answered_;
     }
     if (!is_first()) return moved;
     if (serving_.empty() && !waiting_.empty()) {
@@ -125,6 +126,7 @@ void Query::answer_all(const Outcome& outcome) {
     for (const Question& question : std::exchange(serving_, {})) {
         mailbox_.post(question.from, MailKind::QueryAnswer, stream_,
                       encode_answer(false, question.number, outcome));
+        ++answered_;
     }
 }
 

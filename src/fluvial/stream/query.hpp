@@ -31,6 +31,8 @@ class Query {
     const Outcome* answer(std::uint64_t number) const;
     /// Nobody waits for this answer (any more).
     void forget(std::uint64_t number);
+    /// Questions that this consumer has answered, or had its part in answering.
+    std::uint64_t answered() const { return answered_; }
     /// Everything that was asked here is answered.
     bool quiet() const;
 
@@ -65,6 +67,7 @@ class Query {
     std::vector<int> consumers_;
     int rank_;
     std::uint64_t asked_count_ = 0;
+    std::uint64_t answered_ = 0;
     std::map<std::uint64_t, Asked> asked_;
 
     std::vector<std::uint64_t> partials_wanted_;  ///< rounds of the first consumer

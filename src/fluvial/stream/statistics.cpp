@@ -43,7 +43,6 @@ std::string Statistics::text() const {
             << amount(depth_bytes) << " waiting (" << amount(depth_bytes_max) << " at most) in "
             << amount(memory_bytes);
         if (queries_answered > 0) out << ", " << queries_answered << " queries answered";
-        if (contributions_late > 0) out << ", " << contributions_late << " late contributions";
         out << '\n';
     }
     return out.str();

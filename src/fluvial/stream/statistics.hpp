@@ -27,7 +27,6 @@ struct Statistics {
     std::uint64_t depth_bytes_max = 0;  ///< the most that was seen, about every 0.1 ms
     std::uint64_t memory_bytes = 0;     ///< held for elements
     std::uint64_t queries_answered = 0;
-    std::uint64_t contributions_late = 0;  ///< to rounds of a threshold collective that were over
 
     /// For people, one line for each role that this rank had.
     std::string text() const;

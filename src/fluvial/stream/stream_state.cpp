@@ -20,7 +20,10 @@ Statistics StreamState::statistics() const {
         now.sent_bytes = producer->bytes();
         if (!plan.varies) now.sent_elements = now.sent_bytes / options.element.bytes;
     }
-    if (consumer) consumer->add_to(now);
+    if (consumer) {
+        consumer->add_to(now);
+        now.queries_answered = query ? query->answered() : 0;
+    }
     return now;
 }
 

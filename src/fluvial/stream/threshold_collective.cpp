@@ -67,6 +67,7 @@ bool ThresholdCollective::contribute(std::span<const std::byte> value) {
     }
     const std::uint64_t round = protocol_->contribute(value);
     std::optional<bool> verdict;
+    const Trace::Span span(state.trace.get(), Activity::Threshold, -1);
     state.wait("reach the verdict of a threshold collective", [&] {
         verdict = protocol_->verdict(round);
         return verdict.has_value();
