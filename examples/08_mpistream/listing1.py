@@ -14,5 +14,5 @@ with fl.Channel(comm, producer=produces, consumer=not produces) as channel:
     numbers = channel.stream("numbers", dtype="int32", op=["count", "sum"])
     for i in range(100 if produces else 0):
         numbers.send(i)  # at this rank's own pace
-    if not produces:
+    if comm.rank == comm.size - 1:
         print(*numbers.result())  # of all producers, when they have ended

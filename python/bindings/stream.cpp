@@ -8,115 +8,21 @@
 #include <nanobind/stl/vector.h>
 
 #include "communicator.hpp"
-#include "compute.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/stream/channel_state.hpp"
-#include "lent_arrays.hpp"
+#include "stream_functions.hpp"
 
 using namespace nanobind::literals;
 
 namespace fluvial::python {
 namespace {
 
-using stream::Association;
 using stream::Batch;
 using stream::Channel;
 using stream::Element;
 using stream::Operation;
 using stream::Pending;
 using stream::Stream;
-
-/// The bytes of a batch or of room as they lie, for as long as the stream says.
-nb::object bytes_array(std::span<const std::byte> bytes, bool writable) {
-    const std::size_t shape[] = {bytes.size()};
-    void* const data = const_cast<std::byte*>(bytes.data());
-    const nb::capsule owner(data == nullptr ? static_cast<const void*>(shape) : data,
-                            [](void*) noexcept {});
-    const nb::dlpack::dtype dtype = dlpack_dtype(DType::UInt8);
-    if (writable) {
-        return nb::cast(nb::ndarray<nb::numpy>(data, 1, shape, owner, nullptr, dtype),
-                        nb::rv_policy::reference);
-    }
-    return nb::cast(nb::ndarray<nb::numpy, nb::ro>(data, 1, shape, owner, nullptr, dtype),
-                    nb::rv_policy::reference);
-}
-
-/// The records of a batch, one array each.
-nb::list record_arrays(const Batch& batch) {
-    nb::list records;
-    for_each_record(batch, [&](std::span<const std::byte> record) {
-        records.append(bytes_array(record, false));
-    });
-    return records;
-}
-
-nb::object elements_of(const Batch& batch, bool varies) {
-    if (varies) {
-        return record_arrays(batch);
-    }
-    return bytes_array({batch.data, batch.bytes}, false);
-}
-
-/// Calls `work(producer, elements)`; the arrays end with the call.
-std::unique_ptr<Operation> make_python_callback(nb::object work, bool varies) {
-    const auto shared = share(std::move(work));
-    return stream::make_callback([shared, varies](const Batch& batch) {
-        std::vector<ArrayView> views;
-        const auto add = [&](std::span<const std::byte> bytes) {
-            views.emplace_back(bytes.data(), DType::UInt8,
-                               Coordinates{static_cast<Index>(bytes.size())});
-        };
-        if (varies) {
-            for_each_record(batch, add);
-        } else {
-            add({batch.data, batch.bytes});
-        }
-        const nb::gil_scoped_acquire gil;
-        LentArrays lent(views);
-        {
-            nb::object elements = lent.list();
-            (*shared)(batch.producer, varies ? elements : nb::object(elements[0]));
-        }
-        lent.check_returned("the function of a stream");
-    });
-}
-
-std::unique_ptr<Operation> make_operation(nb::handle entries, nb::handle callback,
-                                          const Element& element, int ranks) {
-    if (!callback.is_none()) {
-        return make_python_callback(nb::borrow(callback), element.varies);
-    }
-    if (entries.is_none()) {
-        return nullptr;
-    }
-    std::vector<stream::NamedOperator> operators;
-    for (const nb::handle entry : entries) {
-        operators.push_back({nb::cast<std::string>(entry[0]), to_operator(entry[1]),
-                             nb::cast<std::vector<int>>(entry[2])});
-    }
-    return stream::make_reduction(std::move(operators), element, ranks);
-}
-
-Association to_association(nb::handle given) {
-    if (nb::isinstance<nb::str>(given)) {
-        const auto name = nb::cast<std::string>(given);
-        if (name == "nearest") return Association::nearest();
-        if (name == "round_robin") return Association::round_robin();
-        if (name == "most_room") return Association::most_room();
-        throw InvalidArgument(
-            Problem{"no such association of producers and consumers", "'" + name + "'",
-                    "'nearest', 'round_robin', 'most_room', or a function of an element", ""});
-    }
-    if (nb::isinstance<nb::tuple>(given)) {
-        return Association::by_key(nb::cast<std::size_t>(given[0]),
-                                   nb::cast<std::size_t>(given[1]));
-    }
-    return Association::by(
-        [shared = share(nb::borrow(given))](std::span<const std::byte> element) -> std::uint64_t {
-            const nb::gil_scoped_acquire gil;
-            return nb::cast<std::uint64_t>((*shared)(bytes_array(element, false)));
-        });
-}
 
 Element to_element(const nb::object& wanted) {
     const auto bytes = nb::cast<std::size_t>(wanted["bytes"]);
@@ -172,17 +78,28 @@ void attach(Stream* self, Channel& channel, nb::handle prepare) {
     new (self) Stream(channel, options, std::move(operation));
 }
 
-nb::object result_of(Stream& self) {
-    std::map<std::string, compute::Result> results;
-    {
-        const nb::gil_scoped_release release;
-        results = stream::decode_results(self.result());
-    }
+/// {name: {part: array}}
+nb::dict results_in(const std::vector<std::byte>& encoded) {
+    const auto results = stream::decode_results(encoded);
     nb::dict out;
     for (const auto& [name, result] : results) {
         out[name.c_str()] = to_numpy(result);
     }
     return out;
+}
+
+nb::dict result_of(Stream& self) {
+    const std::vector<std::byte>* encoded = nullptr;
+    {
+        const nb::gil_scoped_release release;
+        encoded = &self.result();
+    }
+    return results_in(*encoded);
+}
+
+/// (elements, results)
+nb::tuple answer_tuple(const stream::Outcome& answer) {
+    return nb::make_tuple(answer.elements, results_in(answer.result));
 }
 
 /// (producer, bytes before, elements); None at the end of the stream. Of try_next, elements may be
@@ -334,7 +251,64 @@ void bind_processing(nb::class_<Stream>& stream) {
         .def_prop_ro("ended", &Stream::ended)
         .def_prop_ro("name", [](const Stream& self) { return self.options().name; })
         .def_prop_ro("stats", &statistics_of)
+        .def("query",
+             [](Stream& self) {
+                 stream::Outcome answer;
+                 {
+                     const nb::gil_scoped_release release;
+                     answer = self.query();
+                 }
+                 return answer_tuple(answer);
+             })
+        .def("iquery", &Stream::iquery, nb::call_guard<nb::gil_scoped_release>())
         .def("result", &result_of);
+}
+
+void bind_threshold(nb::module_& m) {
+    using stream::Inquiry;
+    using stream::ThresholdCollective;
+    nb::class_<Inquiry>(m, "Inquiry")
+        .def("test", &Inquiry::test, nb::call_guard<nb::gil_scoped_release>())
+        .def("wait", [](Inquiry& self) {
+            const stream::Outcome* answer = nullptr;
+            {
+                const nb::gil_scoped_release release;
+                answer = &self.wait();
+            }
+            return answer_tuple(*answer);
+        });
+    nb::class_<ThresholdCollective>(m, "ThresholdCollective")
+        .def(
+            "__init__",
+            [](ThresholdCollective* self, Channel& channel, double limit,
+               std::uint64_t rounds_ahead) {
+                const nb::gil_scoped_release release;
+                new (self) ThresholdCollective(
+                    ThresholdCollective::sum_over(channel, limit, rounds_ahead));
+            },
+            "channel"_a, nb::kw_only(), "limit"_a, "rounds_ahead"_a, nb::keep_alive<1, 2>())
+        .def(
+            "__init__",
+            [](ThresholdCollective* self, Channel& channel, nb::object merge, nb::object judge,
+               std::uint64_t rounds_ahead) {
+                stream::ThresholdRule rule =
+                    to_rule(std::move(merge), std::move(judge), rounds_ahead);
+                const nb::gil_scoped_release release;
+                new (self) ThresholdCollective(channel, std::move(rule));
+            },
+            "channel"_a, nb::kw_only(), "merge"_a, "judge"_a, "rounds_ahead"_a,
+            nb::keep_alive<1, 2>())
+        .def("contribute", nb::overload_cast<double>(&ThresholdCollective::contribute), "value"_a,
+             nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "contribute_bytes",
+            [](ThresholdCollective& self, const nb::bytes& value) {
+                const std::vector<std::byte> bytes = to_bytes(value);
+                const nb::gil_scoped_release release;
+                return self.contribute(bytes);
+            },
+            "value"_a)
+        .def_prop_ro("late", &ThresholdCollective::late);
 }
 
 }  // namespace
@@ -344,6 +318,7 @@ void bind_processing(nb::class_<Stream>& stream) {
 void bind_stream(nanobind::module_& m) {
     using namespace fluvial::python;
     bind_channel(m);
+    bind_threshold(m);
     nb::class_<Pending>(m, "Pending")
         .def("test", &Pending::test, nb::call_guard<nb::gil_scoped_release>())
         .def("wait", &Pending::wait, nb::call_guard<nb::gil_scoped_release>());

@@ -25,7 +25,8 @@ from .channel import Channel
 from .reading import Chunk, Dataset, ReadSeries, ReadStep
 from .reduce import reduce
 from .series import open
-from .stream import Batch, Stream
+from .stream import Answer, Batch, Inquiry, Stream
+from .threshold import Threshold
 from .writing import WriteSeries, WriteStep
 from .xarray_import import when_imported
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from .scanning import PendingScan
 
 __all__ = [
+    "Answer",
     "Batch",
     "Channel",
     "Chunk",
@@ -44,6 +46,7 @@ __all__ = [
     "File",
     "FileDataset",
     "GroupedDataset",
+    "Inquiry",
     "InvalidArgument",
     "PeerLost",
     "PeerStalled",
@@ -54,6 +57,7 @@ __all__ = [
     "StaleContact",
     "Stream",
     "SystemError",
+    "Threshold",
     "TimedOut",
     "WriteSeries",
     "WriteStep",

@@ -13,6 +13,7 @@ from . import _core
 from .communicator import handle_of
 from .reduce import Specs
 from .stream import Function, Stream
+from .threshold import Judge, Merge, Threshold
 
 
 class Channel:
@@ -176,6 +177,44 @@ class Channel:
             result_on_producers=result_on_producers,
             latency=latency,
         )
+
+    def threshold(
+        self,
+        limit: float | None = None,
+        *,
+        judge: Judge | None = None,
+        merge: Merge | None = None,
+        rounds_ahead: int = 1024,
+    ) -> Threshold:
+        """Begin a threshold collective. Collective over producers and consumers.
+
+        Parameters
+        ----------
+        limit
+            The verdict is whether the sum of what all producers contribute exceeds it: True as soon
+            as a partial sum does, False when all have contributed.
+        judge
+            Instead: called with the merged contributions, their number and that of the producers;
+            returns the verdict if no further contributions can change it, else None. When all have
+            contributed, None counts as False.
+        merge
+            With `judge`: what two contributions make together. Associative and commutative.
+            Contributions are any objects; they travel by pickle.
+        rounds_ahead
+            So many rounds a producer may be ahead of the slowest; then it waits.
+
+        Examples
+        --------
+        >>> import fluvial as fl
+        >>> with fl.Channel(None, producer=True, consumer=True) as channel:
+        ...     too_large = channel.threshold(1e-3)
+        ...     error = 1.0
+        ...     while too_large.contribute(error):
+        ...         error /= 10
+        >>> error
+        0.001
+        """
+        return Threshold(self, limit, judge, merge, rounds_ahead)
 
     def progress(self) -> bool:
         """Process what is there for this rank, in all streams. Local, does not block.

@@ -35,6 +35,31 @@ class Batch(NamedTuple):
     vary in size. It is the stream's own memory until the next call on the stream: keep copies."""
 
 
+class Answer(NamedTuple):
+    """The result of a stream while it runs."""
+
+    result: Any
+    """As `Stream.result` gives it."""
+    elements: int
+    """How many it is made of, of all producers and consumers."""
+
+
+class Inquiry:
+    """A question under way; made by `Stream.iquery`. It may be left alone at any time."""
+
+    def __init__(self, core: _core.Inquiry, finish: Callable[[tuple[int, Any]], Answer]) -> None:
+        self._core = core
+        self._finish = finish
+
+    def test(self) -> bool:
+        """Tell whether the answer is here. Makes progress in the channel, and does not block."""
+        return self._core.test()
+
+    def wait(self) -> Answer:
+        """Return the answer. Blocking."""
+        return self._finish(self._core.wait())
+
+
 class Element:
     """What a stream transports, and how NumPy sees it."""
 
@@ -241,6 +266,23 @@ class Stream:
         """Terminate without blocking."""
         return self._core.iterminate()
 
+    def query(self) -> Answer:
+        """Return the global result so far, and how many elements it is made of. Blocking.
+
+        Consumers answer before they process further elements, also when they have reached their
+        end. Costs a message to and from each of them.
+
+        Raises
+        ------
+        InvalidArgument
+            An operator has no result yet, such as the maximum of no integer.
+        """
+        return self._answer(self._core.query())
+
+    def iquery(self) -> Inquiry:
+        """Ask for the global result so far without blocking."""
+        return Inquiry(self._core.iquery(), self._answer)
+
     # Consumers ------------------------------------------------------------------------------------
 
     def operate(self) -> None:
@@ -295,10 +337,16 @@ class Stream:
         Blocking until the stream has ended. On consumers, and on producers with
         `result_on_producers`. None for a stream without operators.
         """
-        results = self._core.result()
+        return self._wrap(self._core.result())
+
+    def _wrap(self, results: Mapping[str, Mapping[str, npt.NDArray[Any]]]) -> Any:
         if self._specs is None:
             return None
         return wrap_results(self._specs, self._operators, results)
+
+    def _answer(self, answer: tuple[int, Any]) -> Answer:
+        elements, results = answer
+        return Answer(self._wrap(results), elements)
 
     def _function(self, function: Any) -> Callable[[int, Any], None]:
         element = self._element

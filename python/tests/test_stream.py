@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams inside a job: in a single process, which is producer and consumer, and on several."""
+"""Streams inside a job, in a single process, which is producer and consumer."""
 
 import contextlib
 import ctypes
-import time
 
 import numpy as np
 import pytest
-from harness import scenario
 
 import fluvial as fl
 
@@ -227,149 +225,11 @@ def test_what_is_refused():
         fl.Channel("world", producer=True, consumer=True)
 
 
-@scenario("job on 3 ranks")
-class test_producers_and_consumers:
-    """Two producers and a consumer, by every association, with the results on all ranks."""
-
-    def job(comm, fl, where):
-        produces = comm.rank < 2
-        found = {}
-        with fl.Channel(comm, producer=produces, consumer=not produces) as channel:
-            assert (channel.rank, channel.size) == (comm.rank, 3)
-            assert (channel.producers, channel.consumers) == ([0, 1], [2])
-            for association in ("nearest", "round_robin", "most_room", lambda element: 5):
-                stream = channel.stream(
-                    f"by {association}",
-                    shape=100,
-                    op=["sum", "argmax", "count"],
-                    association=association,
-                    buffer_bytes=16_000,
-                    result_on_producers=True,
-                )
-                if produces:
-                    for i in range(200):
-                        stream.send(np.full(100, i + 1000.0 * (comm.rank == 1)))
-                    stream.terminate()
-                total, high, count = stream.result()
-                assert count == 2 * 200 * 100
-                assert total == 100 * (2 * 200 * 199 / 2 + 200 * 1000)
-                assert high.coordinates == (1, 199, 0)
-                found[str(association)[:9]] = float(total)
-        return found
-
-    def check(jobs):
-        jobs.start()
-        results = jobs.finish()["job"]
-        assert len(results[0]) == 4
-        assert results[0] == results[1] == results[2]
-
-
-@scenario("job on 4 ranks")
-class test_keys:
-    """Elements with equal keys meet on one of two consumers, in the order of each producer."""
-
-    def job(comm, fl, where):
-        particle = np.dtype([("id", "i8"), ("energy", "f8")])
-        produces = comm.rank < 2
-        with fl.Channel(comm, producer=produces, consumer=not produces) as channel:
-            stream = channel.stream(dtype=particle, key="id")
-            if produces:
-                for turn in range(50):
-                    for number in range(10):
-                        stream.send((number, turn))
-                stream.terminate()
-                return set()
-            last, ids = {}, set()
-            for batch in stream.batches():
-                for number, energy in batch.elements.tolist():
-                    assert last.get((batch.producer, number), -1) == energy - 1
-                    last[batch.producer, number] = energy
-                    ids.add(number)
-            return ids
-
-    def check(jobs):
-        jobs.start()
-        _, _, some, others = jobs.finish()["job"]
-        assert some | others == set(range(10))
-        assert not some & others
-
-
-@scenario("job on 2 ranks")
-class test_both_roles:
-    """Every rank produces for the other and for itself, consumes in between, and none blocks."""
-
-    def job(comm, fl, where):
-        with fl.Channel(comm, producer=True, consumer=True) as channel:
-            stream = channel.stream(
-                dtype="i8", op="sum", association="round_robin", buffer_bytes=4096
-            )
-            done = 0
-            for i in range(5000):
-                stream.send(i)
-                done += stream.operate_some() if i % 100 == 0 else 0
-            pending = stream.iterminate()
-            while not stream.ended:
-                channel.progress()
-            assert pending.test()
-            return int(stream.result())
-
-    def check(jobs):
-        jobs.start()
-        assert jobs.finish()["job"] == [5000 * 4999, 5000 * 4999]
-
-
-@scenario("job on 3 ranks")
-class test_failure:
-    """What a consumer's function raises is an error on every rank, at once."""
-
-    def job(comm, fl, where):
-        def work(batch):
-            raise ValueError("cannot make sense of it")
-
-        started = time.monotonic()
-        try:
-            with fl.Channel(comm, producer=comm.rank > 0, consumer=comm.rank == 0) as channel:
-                stream = channel.stream(op=work, buffer_bytes=4096)
-                if comm.rank > 0:
-                    while True:
-                        stream.send(1.0)
-                stream.operate()
-        except (fl.Error, ValueError) as error:
-            return type(error).__name__, str(error), time.monotonic() - started
-        return None
-
-    def check(jobs):
-        jobs.start()
-        results = jobs.finish()["job"]
-        assert results[0][0] == "ValueError"
-        assert [r[0] for r in results[1:]] == ["Error", "Error"]
-        assert all("cannot make sense of it" in r[1] for r in results)
-        assert "rank 0 of 3" in results[2][1]
-        assert all(r[2] < 20 for r in results)
-
-
-@scenario("job on 2 ranks")
-class test_wrong_on_one_rank:
-    """An argument that is wrong on one rank is an error on all; the channel goes on."""
-
-    def job(comm, fl, where):
-        with fl.Channel(comm, producer=comm.rank == 0, consumer=comm.rank == 1) as channel:
-            texts = []
-            for wrong in ({"op": "most"}, {"key": "charge"}, {"shape": 2}, {"op": "histogram"}):
-                try:
-                    channel.stream(**(wrong if comm.rank == 1 else {}))
-                except fl.InvalidArgument as error:
-                    texts.append(str(error))
-            stream = channel.stream(op="sum")
-            if comm.rank == 0:
-                stream.send(2.5)
-                return texts, None
-            return texts, float(stream.result())
-
-    def check(jobs):
-        jobs.start()
-        (texts, _), (others, total) = jobs.finish()["job"]
-        assert len(texts) == 4
-        assert texts == others
-        assert texts[0].startswith("rank 1 of 2: no operator of this name")
-        assert total == 2.5
+def test_what_a_threshold_refuses():
+    with fl.Channel(None, producer=True, consumer=True) as channel:
+        with pytest.raises(fl.InvalidArgument, match="a limit, or two functions"):
+            channel.threshold()
+        with pytest.raises(fl.InvalidArgument, match="limit alone"):
+            channel.threshold(1.0, judge=lambda merged, count, of: True)
+        with pytest.raises(fl.InvalidArgument, match="rounds_ahead"):
+            channel.threshold(1.0, rounds_ahead=0)

@@ -94,6 +94,26 @@ int MPIStream_Isend(const void* sendbuf, MPIStream* stream);
 int MPIStream_Terminate(MPIStream* stream);
 /// The same without blocking: MPIStream_Test() and _Wait() complete it.
 int MPIStream_Iterminate(MPIStream* stream);
+/// The result so far, of all consumers, at any time of the stream's life: *flag is 1 when it is in
+/// `resultbuf`, and 0 when there is none yet (the MPI_MAX of no element). Consumers answer before
+/// they process further elements; MPIStream_Covered() tells how many the answer is made of.
+/// Blocking. A message to and from each consumer.
+int MPIStream_Query(void* resultbuf, int* flag, MPIStream* stream);
+/// The same without blocking. The first call asks; it and later calls set *flag to 1 once the
+/// answer is in `resultbuf`. The next call then asks anew.
+int MPIStream_Iquery(void* resultbuf, int* flag, MPIStream* stream);
+/// A verdict on what all producers contribute, as soon as it is certain, without waiting for the
+/// slowest. Each producer passes the address of one element, and gets the verdict of this round,
+/// the same on all of them, as an int, 0 or 1, in `global_result`: its first call is of the first
+/// round, and so on. Late contributions never count for another round.
+///
+/// On the first consumer the intermediate function is called, with a result of its own that
+/// *len == 0 initialises, for all contributions of a round that have come, whenever one comes; it
+/// must depend on its arguments alone. When it can tell the verdict it calls this function with a
+/// null pointer as `local_result` and the verdict, an int, in `global_result`. Where it does not,
+/// with all contributions before it, the verdict is 0.
+/// Producers: blocking, while consumers process (MPIStream_Operate() and the like).
+int MPIStream_ThresholdColl(const void* local_result, void* global_result, MPIStream* stream);
 /// Processes elements until all producers have terminated and the result is there. Consumers.
 /// Blocking.
 int MPIStream_Operate(MPIStream* stream);
@@ -125,6 +145,9 @@ int MPIStream_Flush(MPIStream* stream);
 /// Blocking until the stream has ended. Consumers, and producers with result_on_producers.
 /// MPI_ERR_ARG for the MPI_MIN, MPI_MAX and the like of no element at all.
 int MPIStream_Result(void* resultbuf, long long* elements, MPIStream* stream);
+
+/// The number of elements that the last answer of MPIStream_Query() or _Iquery() is made of. Local.
+int MPIStream_Covered(long long* elements, MPIStream* stream);
 
 /// An intermediate function that stands for an MPI_Op, predefined or of MPI_Op_create(): the result
 /// has as many items as an element, each combined with the same one of every element. Null, and

@@ -101,7 +101,13 @@ void attach(const MPIStream_Options& options, MPI_Datatype element, MPI_Datatype
                                .stream = stream::Stream(channel.channel, all, std::move(work)),
                                .operation = seen,
                                .choosing = options.association >= MPISTREAM_BY_KEY});
-    handle->state = &channel.streams.back();
+    MPIStream_State& state = channel.streams.back();
+    if (options.batch == nullptr &&
+        c::elementwise_op(operation->intermediate_function) == MPI_OP_NULL) {
+        state.threshold.emplace(channel.channel,
+                                c::threshold_rule(types, operation->intermediate_function));
+    }
+    handle->state = &state;
 }
 
 }  // namespace
@@ -187,5 +193,49 @@ int MPIStream_Ioperate(MPIStream* stream) {
         state.operating = true;
         state.stream.operate_some();
         state.report();
+    });
+}
+
+int MPIStream_Query(void* resultbuf, int* flag, MPIStream* stream) {
+    return mpi_guarded([&] {
+        check_given(resultbuf, "resultbuf");
+        check_given(flag, "flag");
+        MPIStream_State& state = state_of(stream);
+        *flag = state.take_answer(state.stream.query(), resultbuf) ? 1 : 0;
+    });
+}
+
+int MPIStream_Iquery(void* resultbuf, int* flag, MPIStream* stream) {
+    return mpi_guarded([&] {
+        check_given(resultbuf, "resultbuf");
+        check_given(flag, "flag");
+        MPIStream_State& state = state_of(stream);
+        *flag = 0;
+        if (!state.inquiry) {
+            state.inquiry = state.stream.iquery();
+        }
+        if (state.inquiry->test()) {
+            *flag = state.take_answer(state.inquiry->wait(), resultbuf) ? 1 : 0;
+            state.inquiry.reset();
+        }
+    });
+}
+
+int MPIStream_ThresholdColl(const void* local_result, void* global_result, MPIStream* stream) {
+    return mpi_guarded([&] {
+        check_given(global_result, "global_result");
+        if (local_result == nullptr) {
+            c::give_verdict(*static_cast<const int*>(global_result) != 0);
+            return;
+        }
+        MPIStream_State& state = state_of(stream);
+        if (!state.threshold) {
+            throw InvalidArgument(Problem{"this stream has nothing that judges contributions",
+                                          "a batch function or an MPI_Op",
+                                          "an intermediate function", ""});
+        }
+        std::vector<std::byte> packed(state.types->element.bytes());
+        state.types->element.pack(local_result, packed.data());
+        *static_cast<int*>(global_result) = state.threshold->contribute(packed) ? 1 : 0;
     });
 }

@@ -87,6 +87,13 @@ int MPIStream_Terminal(MPI_User_function* function, MPI_Op* op, MPIStream_Channe
     });
 }
 
+int MPIStream_Covered(long long* elements, MPIStream* stream) {
+    return mpi_guarded([&] {
+        check_given(elements, "elements");
+        *elements = static_cast<long long>(state_of(stream).covered);
+    });
+}
+
 int MPIStream_GetStatistics(MPIStream_Statistics* statistics, MPIStream* stream) {
     return mpi_guarded([&] {
         check_given(statistics, "statistics");

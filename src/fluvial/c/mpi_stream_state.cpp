@@ -111,6 +111,15 @@ fluvial::c::TravellingResult MPIStream_State::result() {
     return fluvial::c::TravellingResult(own_result);
 }
 
+bool MPIStream_State::take_answer(const fluvial::stream::Outcome& answer, void* resultbuf) {
+    const fluvial::c::TravellingResult result(answer.result);
+    covered = answer.elements;
+    if (result.known) {
+        types->result.unpack(result.packed.data(), resultbuf);
+    }
+    return result.known;
+}
+
 void MPIStream_State::report() {
     const char* const wanted = std::getenv("FLUVIAL_STREAM_REPORT");
     if (reported || !stream.ended()) {

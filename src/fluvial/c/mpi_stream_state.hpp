@@ -5,6 +5,7 @@
 #include <deque>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,16 +13,20 @@
 #include "fluvial/c/MPIStream.h"
 #include "fluvial/c/boundary.hpp"
 #include "fluvial/c/stream_operation.hpp"
+#include "fluvial/c/stream_threshold.hpp"
 #include "fluvial/stream/stream.hpp"
 
 struct MPIStream_State {
     fluvial::stream::Channel* channel = nullptr;
     std::shared_ptr<const fluvial::c::StreamTypes> types;
     fluvial::stream::Stream stream;
-    fluvial::c::CombinedOperation* operation = nullptr;  ///< the stream's
+    fluvial::c::CombinedOperation* operation = nullptr;                  ///< the stream's
+    std::optional<fluvial::stream::ThresholdCollective> threshold = {};  ///< none: no function
     std::deque<fluvial::stream::Pending> under_way = {};
-    bool choosing = false;   ///< the consumer depends on the element
-    bool operating = false;  ///< without blocking
+    std::optional<fluvial::stream::Inquiry> inquiry = {};
+    std::uint64_t covered = 0;  ///< elements that the last answer to a query is made of
+    bool choosing = false;      ///< the consumer depends on the element
+    bool operating = false;     ///< without blocking
     bool reported = false;
     std::vector<std::byte> own_result = {};  ///< what result() gave last, where it is this rank's
 
@@ -33,6 +38,8 @@ struct MPIStream_State {
     /// The global result, or this consumer's own where results are not combined; valid until the
     /// next call. Blocking until the stream has ended.
     fluvial::c::TravellingResult result();
+    /// Writes an answer where the program wants it; false when it has no value.
+    bool take_answer(const fluvial::stream::Outcome& answer, void* resultbuf);
     /// The line of FLUVIAL_STREAM_REPORT, once, when the stream has ended.
     void report();
 

@@ -245,7 +245,12 @@ std::unique_ptr<CombinedOperation> make_operation(std::shared_ptr<const StreamTy
     if (const MPI_Op op = elementwise_op(intermediate); op != MPI_OP_NULL) {
         return make_elementwise(std::move(types), op, comm);
     }
-    return std::make_unique<ElementFunction>(std::move(types), intermediate);
+    return make_element_function(std::move(types), intermediate);
+}
+
+std::unique_ptr<CombinedOperation> make_element_function(std::shared_ptr<const StreamTypes> types,
+                                                         MPI_User_function* function) {
+    return std::make_unique<ElementFunction>(std::move(types), function);
 }
 
 }  // namespace fluvial::c

@@ -54,6 +54,10 @@ std::unique_ptr<CombinedOperation> make_operation(std::shared_ptr<const StreamTy
                                                   const MPIStream_Options& options,
                                                   const mpi::Comm& comm);
 
+/// Calls `function` for each element.
+std::unique_ptr<CombinedOperation> make_element_function(std::shared_ptr<const StreamTypes> types,
+                                                         MPI_User_function* function);
+
 /// The operation that MPIStream_Elementwise() has given this function for; MPI_OP_NULL for others.
 MPI_Op elementwise_op(MPI_User_function* function);
 

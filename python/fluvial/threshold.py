@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verdicts on what all producers of a channel contribute, without waiting for the slowest."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from . import _core
+from ._core import InvalidArgument
+
+if TYPE_CHECKING:
+    from .channel import Channel
+
+Merge = Callable[[Any, Any], Any]
+Judge = Callable[[Any, int, int], bool | None]
+
+
+class Threshold:
+    """A collective that returns as soon as its verdict is certain. Made by `Channel.threshold`.
+
+    Rounds follow each other: every producer contributes once to each, at its own pace, and gets the
+    same verdict as all others of that round, whether it comes before or after it. Contributions
+    that come after the verdict never count for another round. Consumers do their part in whatever
+    they wait for in the channel.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        limit: float | None,
+        judge: Judge | None,
+        merge: Merge | None,
+        rounds_ahead: int,
+    ) -> None:
+        if (limit is None) == (judge is None) or (judge is None) != (merge is None):
+            raise InvalidArgument(
+                f"a threshold needs a limit, or two functions: got limit={limit!r}, "
+                f"judge={judge!r}, merge={merge!r}; allowed: limit alone, or judge and merge"
+            )
+        self._any = limit is None
+        if judge is None or merge is None:
+            assert limit is not None
+            self._core = _core.ThresholdCollective(
+                channel._core, limit=float(limit), rounds_ahead=int(rounds_ahead)
+            )
+            return
+        self._core = _core.ThresholdCollective(
+            channel._core,
+            merge=lambda a, b: pickle.dumps(merge(pickle.loads(a), pickle.loads(b)), 5),
+            judge=lambda merged, count, of: judge(pickle.loads(merged), count, of),
+            rounds_ahead=int(rounds_ahead),
+        )
+
+    def contribute(self, value: Any) -> bool:
+        """Return the verdict of the next round, as soon as it is certain. Producers; blocking.
+
+        With a limit: whether the sum of all contributions, which must not be negative, exceeds it.
+
+        Raises
+        ------
+        InvalidArgument
+            A negative value or NaN beside a limit, or a rank that does not produce.
+        """
+        if self._any:
+            return self._core.contribute_bytes(pickle.dumps(value, 5))
+        return self._core.contribute(float(value))
+
+    @property
+    def late(self) -> int:
+        """On the first consumer: contributions that came after their verdict."""
+        return self._core.late
