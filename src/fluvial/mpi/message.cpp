@@ -30,6 +30,9 @@ MPI_Comm checked(const Comm& comm, int other, int tag, const char* what) {
     return handle;
 }
 
+/// Shorter messages need no type of their own, and many small ones would notice the time it takes.
+constexpr std::size_t plain_bytes = std::size_t{1} << 30;
+
 /// What the lambdas that start operations refer to: a single reference, which std::function keeps
 /// without allocating.
 struct Message {
@@ -44,6 +47,10 @@ Request post_send(std::vector<std::byte> owned, std::shared_ptr<const void> owne
                   const Message& message) {
     const auto start = [&message](std::span<std::byte> buffer, MPI_Request* request) {
         const std::span<const std::byte> bytes = message.is_pinned ? message.pinned : buffer;
+        if (bytes.size() < plain_bytes) {
+            return MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, message.other,
+                             message.tag, message.comm, request);
+        }
         const Payload payload(static_cast<Index>(bytes.size()));
         return MPI_Isend(bytes.data(), payload.count, payload.type.handle(), message.other,
                          message.tag, message.comm, request);

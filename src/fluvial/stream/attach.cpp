@@ -98,6 +98,8 @@ LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
     for (const int consumer : stream.channel->consumers) {
         links = std::max(links, producers_of(stream, consumer).size());
     }
+    plan.links = static_cast<int>(links);
+    plan.same_host = stream.channel->host.size() == stream.channel->comm.size();
     const std::size_t least = std::max(2 * plan.piece_bytes_max, 8 * line);
     plan.buffer_bytes = stream.options.buffer_bytes / links;
     if (stream.options.buffer_bytes == 0) {
@@ -182,9 +184,7 @@ class Links {
 
     std::unique_ptr<Outlet> outlet_to(int consumer) {
         if (!by_ring(channel_, channel_.rank, consumer)) {
-            LinkPlan plan = stream_.plan;
-            plan.same_host = channel_.host_ranks[static_cast<std::size_t>(consumer)] >= 0;
-            return make_message_outlet(plan, channel_.comm, *channel_.mailbox, consumer);
+            return make_message_outlet(stream_.plan, channel_.comm, *channel_.mailbox, consumer);
         }
         const std::vector<int> near = rings_into(consumer);
         const auto at = std::find(near.begin(), near.end(), channel_.rank);

@@ -22,6 +22,7 @@ struct LinkPlan {
     std::size_t piece_bytes_max = 8;  ///< of one record, or one try_direct; else unit_bytes
     std::size_t buffer_bytes = 0;     ///< memory of the link at either end, at most
     double latency_s = 1e-3;          ///< elements of an idle producer are under way after this
+    int links = 1;                    ///< into one consumer
     bool same_host = false;  ///< messages go through MPI's shared memory, which likes them small
 };
 

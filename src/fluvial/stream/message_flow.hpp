@@ -20,27 +20,37 @@ struct MessageFlow {
         const std::size_t unit = std::max<std::size_t>(1, plan.unit_bytes);
         const auto units = [&](std::size_t bytes) { return bytes / unit * unit; };
         const std::size_t longest = std::max(unit, plan.piece_bytes_max);
-        slot_bytes = std::max(longest, units(std::min(slot_bytes_wanted, plan.buffer_bytes / 4)));
+        const std::size_t wanted = plan.same_host ? near_message_bytes : far_message_bytes;
+        slot_bytes = longest >= direct_bytes
+                         ? longest
+                         : std::max(longest, units(std::min(wanted, plan.buffer_bytes / 4)));
         const std::size_t slots = std::max<std::size_t>(1, plan.buffer_bytes / slot_bytes);
-        credits = static_cast<int>(std::min<std::size_t>(slots, credits_max));
-        batches = static_cast<int>(std::min<std::size_t>(slots, batches_max));
-        message_bytes =
-            plan.same_host ? std::min(slot_bytes, std::max(unit, units(eager_bytes))) : slot_bytes;
+        const std::size_t share = posted_max / static_cast<std::size_t>(std::max(1, plan.links));
+        credits = static_cast<int>(
+            std::min({slots, credits_max, std::max<std::size_t>(credits_min, share)}));
+        batches = static_cast<int>(
+            std::min(slots, std::max<std::size_t>(batches_min, batch_bytes_wanted / slot_bytes)));
     }
 
-    std::size_t slot_bytes;     ///< of a receive at the consumer and a batch at the producer
-    std::size_t message_bytes;  ///< a message is sent as soon as it is about that long
-    int credits;                ///< receives for this producer
-    int batches;                ///< at the producer
+    std::size_t slot_bytes;  ///< of a receive at the consumer and a batch at the producer
+    int credits;             ///< receives for this producer
+    int batches;             ///< at the producer
     /// The consumer returns that many credits at a time.
     int credits_back() const { return std::max(1, credits / 2); }
 
-    static constexpr std::size_t slot_bytes_wanted = std::size_t{64} << 10;
-    /// In shared memory both MPICH 5.0 and Open MPI 4.1 are at their best just below the length
-    /// from which they no longer send eagerly (8 KiB and 4 KiB with headers).
-    static constexpr std::size_t eager_bytes = 4000;
-    static constexpr std::size_t credits_max = 8;
-    static constexpr std::size_t batches_max = 4;
+    /// Units from this size on are sent from where they lie. Below, a message for each costs more
+    /// than the copy (MPICH 5.0 and Open MPI 4.1, two ranks of a host).
+    static constexpr std::size_t direct_bytes = 4096;
+    /// In shared memory MPICH 5.0 and Open MPI 4.1 are at their best just below the length from
+    /// which they no longer send eagerly (8 KiB, and 4 KiB with headers).
+    static constexpr std::size_t near_message_bytes = 4000;
+    static constexpr std::size_t far_message_bytes = std::size_t{64} << 10;
+    static constexpr std::size_t credits_min = 2;
+    static constexpr std::size_t credits_max = 32;
+    /// All producers of a consumer together; networks match longer lists of receives in software.
+    static constexpr std::size_t posted_max = 256;
+    static constexpr std::size_t batches_min = 4;
+    static constexpr std::size_t batch_bytes_wanted = std::size_t{256} << 10;
 };
 
 }  // namespace fluvial::stream

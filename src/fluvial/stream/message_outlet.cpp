@@ -18,9 +18,6 @@ namespace fluvial::stream {
 
 namespace {
 
-/// Units from this size on are sent from where they lie. Below, one message each costs more than
-/// the copy (MPICH 5.0 and Open MPI 4.1, two ranks of a host).
-constexpr std::size_t direct_bytes = 4096;
 /// How long a link without new elements is still looked at, for what was reserved before the
 /// courier saw it empty and committed after that.
 constexpr int slow_visits_max = 64;
@@ -107,7 +104,7 @@ MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm, Mailbo
       queue_(comm, peer, data_tag + plan.stream),
       credits_(flow_.credits) {
     published_ = &visible_;
-    direct_from_ = direct_bytes;
+    direct_from_ = MessageFlow::direct_bytes;
     if (courier_) Courier::of_process().add(*this);
 }
 
@@ -137,8 +134,7 @@ std::byte* MessageOutlet::make_room(std::size_t bytes) {
     const auto fits = [&] { return static_cast<std::size_t>(batch_end() - cursor_) >= bytes; };
     if (!shut || !fits()) rewind();  // what was reserved when the courier came stays where it is
     if (!fits() && !next_batch()) return nullptr;
-    const auto room = std::min(static_cast<std::size_t>(batch_end() - cursor_),
-                               std::max(bytes, flow_.message_bytes));
+    const auto room = static_cast<std::size_t>(batch_end() - cursor_);
     end_ = cursor_ + std::max(bytes, room / unit_bytes_ * unit_bytes_);
     return cursor_;
 }
