@@ -32,6 +32,7 @@ std::string agreed_text(const StreamOptions& options) {
 
 struct Attached {
     std::string options;
+    bool operates = false;
     bool takes_parts = false;
 };
 
@@ -40,12 +41,14 @@ std::vector<Attached> exchange(const StreamState& stream, const Operation* opera
     const mpi::Comm& comm = stream.channel->comm;
     ByteWriter out;
     out.put_string(agreed_text(stream.options));
+    out.put(operation != nullptr);
     out.put(operation != nullptr && operation->takes_parts());
     std::vector<Attached> all;
     for (const auto& bytes : comm.allgather(out.view())) {
         ByteReader in(bytes);
         std::string options = in.get_string();
-        all.push_back({std::move(options), in.get<bool>()});
+        const bool operates = in.get<bool>();
+        all.push_back({std::move(options), operates, in.get<bool>()});
     }
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
         if (all[rank].options == all.front().options) continue;
@@ -53,6 +56,16 @@ std::vector<Attached> exchange(const StreamState& stream, const Operation* opera
                                       text(all[rank].options, " on rank ", rank),
                                       text(all.front().options, " as on rank 0"),
                                       "Attach streams in the same order with equal options"});
+    }
+    const auto& consumers = stream.channel->consumers;
+    for (const int rank : consumers) {
+        const bool operates = all[static_cast<std::size_t>(rank)].operates;
+        if (operates == all[static_cast<std::size_t>(consumers.front())].operates) continue;
+        throw InvalidArgument(
+            Problem{text("consumers differ in whether ", stream.name(), " has an operation"),
+                    text(operates ? "one" : "none", " on rank ", rank),
+                    text(operates ? "none" : "one", " as on rank ", consumers.front()),
+                    "Attach it with an operation on every consumer, or on none"});
     }
     return all;
 }

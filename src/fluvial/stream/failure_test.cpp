@@ -94,7 +94,7 @@ TEST_CASE("who abandons a channel is heard") {
 
 TEST_CASE("nothing moving for too long is a time-out, after which one may try again") {
     if (world_size() < 2) return;
-    Channel channel = world_channel(halves(), {.timeout_s = 0.3});
+    Channel channel = world_channel(halves(), {.timeout_s = 2});
     Stream stream(channel, whole_numbers(), make_callback([](const Batch&) {}));
     if (consumes(channel.role())) {
         CHECK_THROWS_WITH_AS(stream.operate(), doctest::Contains("could not operate numbers"),
@@ -189,6 +189,18 @@ TEST_CASE("a callback of another type than the elements is refused") {
     CHECK(message.find("not of the callback's type") != std::string::npos);
     channel.close();
     world().barrier();
+}
+
+TEST_CASE("consumers with and without an operation are refused on every rank") {
+    Channel channel = world_channel(halves());
+    if (channel.consumers().size() > 1) {
+        const bool odd = channel.rank() == channel.consumers().back();
+        CHECK_THROWS_WITH_AS(
+            Stream(channel, whole_numbers(), odd ? nullptr : make_callback([](const Batch&) {})),
+            doctest::Contains("consumers differ in whether numbers has an operation"),
+            InvalidArgument);
+    }
+    channel.close();
 }
 
 TEST_CASE("elements that nobody takes are an error and not lost in silence") {

@@ -28,6 +28,11 @@ constexpr std::int64_t desk_every_ns = 4000;
 constexpr std::uint64_t desk_little_bytes = 256;
 constexpr std::int64_t desk_longest_ns = 50'000;
 
+/// A copy of a desk, as aligned as elements are in rings.
+struct alignas(64) Desk {
+    std::byte bytes[ring_desk_bytes];
+};
+
 class RingInlet final : public Inlet {
   public:
     RingInlet(const LinkPlan& plan, RingControl& ring, int producer)
@@ -67,7 +72,7 @@ class RingInlet final : public Inlet {
     std::int64_t look_ns_ = 0;  ///< not before
     std::int64_t pause_ns_ = pause_min_ns;
 
-    std::vector<std::byte> copy_;   ///< of the desk
+    std::unique_ptr<Desk> copy_ = std::make_unique<Desk>();
     std::uint64_t copy_start_ = 0;  ///< the counts of copy_
     std::uint64_t copy_end_ = 0;
     std::int64_t desk_ns_ = 0;        ///< not before
@@ -77,8 +82,9 @@ class RingInlet final : public Inlet {
 
 Arrival RingInlet::ready() {
     if (released_ < copy_end_) {
-        return {std::span(copy_).subspan(static_cast<std::size_t>(released_ - copy_start_),
-                                         static_cast<std::size_t>(copy_end_ - released_)),
+        return {std::span(copy_->bytes)
+                    .subspan(static_cast<std::size_t>(released_ - copy_start_),
+                             static_cast<std::size_t>(copy_end_ - released_)),
                 producer_, released_};
     }
     if (released_ >= placed_ && !look()) {
@@ -166,8 +172,8 @@ void RingInlet::take_from_desk(std::uint64_t committed) {
         return;
     }
     const std::uint64_t lap = ring_.lap_start.load(std::memory_order_relaxed);
-    copy_.resize(static_cast<std::size_t>(committed - released_));
-    std::memcpy(copy_.data(), ring_.desk() + (released_ - start), copy_.size());
+    std::memcpy(copy_->bytes, ring_.desk() + (released_ - start),
+                static_cast<std::size_t>(committed - released_));
     std::atomic_thread_fence(std::memory_order_acquire);
     if (ring_.desk_start.load(std::memory_order_relaxed) != start) {
         return;
