@@ -3,6 +3,8 @@
 
 import contextlib
 import ctypes
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -233,3 +235,30 @@ def test_what_a_threshold_refuses():
             channel.threshold(1.0, judge=lambda merged, count, of: True)
         with pytest.raises(fl.InvalidArgument, match="rounds_ahead"):
             channel.threshold(1.0, rounds_ahead=0)
+
+
+_PROGRAM = """
+import fluvial as fl
+with fl.Channel(None, producer=True, consumer=True) as channel:
+    over = channel.threshold(judge=lambda m, count, of: True, merge=lambda a, b: a + b)
+    stream = channel.stream(op=lambda batch: None, association=lambda element: 0)
+    over.contribute(3), stream.send(1.0)
+    inquiry = stream.iquery()
+channel = fl.Channel(None, producer=True, consumer=True)
+try:
+    with channel:
+        stream = channel.stream(op=lambda batch: 1 / 0, association=lambda element: 0)
+        over = channel.threshold(judge=lambda m, count, of: True, merge=lambda a, b: a + b)
+        stream.send(1.0)
+        stream.operate()
+except ZeroDivisionError:
+    print("as expected")
+"""
+
+
+def test_functions_that_know_their_stream_are_set_free():
+    # The functions know their module, which knows the channel, which knows the functions.
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "as expected\n", "")

@@ -10,6 +10,7 @@
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/environment.hpp"
 #include "fluvial/stream/stream_state.hpp"
+#include "fluvial/stream/threshold.hpp"
 
 namespace fluvial::stream {
 
@@ -239,6 +240,7 @@ void Channel::close() {
     }
     for (const auto& stream : state.streams) stream->release_links();
     state.streams.clear();
+    for (const auto& threshold : state.thresholds) threshold->forget_rule();
     state.host.close();
     state.comm.close();
     if (unwritten) std::rethrow_exception(unwritten);

@@ -176,6 +176,7 @@ void ChannelState::abandon() noexcept {
     closed = true;
     for (const auto& stream : streams) stream->abandon();
     streams.clear();
+    for (const auto& threshold : thresholds) threshold->forget_rule();
     if (mailbox) mailbox->abandon();
     host.abandon();
     comm.abandon();

@@ -66,6 +66,9 @@ class ProducerEnd {
     /// After that: nothing that consumers sent back is under way any more.
     bool drained();
 
+    /// Nothing will be sent any more; what the function of an association holds is set free.
+    void forget_choice() noexcept { association_.choose = nullptr; }
+
     /// Written into all links so far.
     std::uint64_t bytes() const;
     std::span<const std::unique_ptr<Outlet>> outlets() const { return outlets_; }

@@ -121,12 +121,15 @@ void StreamState::release_links() {
     fast = {};
     producer.reset();
     consumer.reset();
+    options.association.choose = nullptr;
     window.close();
 }
 
 void StreamState::abandon() noexcept {
     fast = {};
     if (consumer) consumer->forget_operation();
+    if (producer) producer->forget_choice();
+    options.association.choose = nullptr;
     window.abandon();
 }
 

@@ -52,6 +52,9 @@ class Threshold {
     /// Forwards what has come; true when something moved.
     bool advance();
 
+    /// There will be no further verdicts; what the rule's functions hold is set free.
+    void forget_rule() noexcept { rule_ = {}; }
+
     /// On the first consumer: contributions that came after their round's verdict.
     std::uint64_t late() const { return late_; }
     /// On the first consumer: rounds that some producer has not contributed to.
