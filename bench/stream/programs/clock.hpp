@@ -8,6 +8,12 @@ inline double now() {
     return MPI_Wtime();
 }
 
+#ifdef SIMULATED
+constexpr bool simulated = true;
+#else
+constexpr bool simulated = false;
+#endif
+
 /// Lets `seconds` of computing pass on a simulated machine, where the program's own takes no time.
 inline void spend(double seconds) {
 #ifdef SIMULATED

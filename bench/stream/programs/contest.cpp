@@ -52,11 +52,9 @@ class Contest {
         for (const std::string& name : words.list("contestants")) {
             contestants_.push_back({name, make_contestant(name, roles, words), 0});
         }
-#ifndef SIMULATED
-        if (roles.ranks == 2) {
+        if (roles.ranks == 2 && !simulated) {
             probe_ = std::make_unique<Probe>(roles.comm);
         }
-#endif
     }
 
     void compete(std::int64_t repeats) {

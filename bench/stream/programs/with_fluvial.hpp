@@ -45,7 +45,7 @@ class WithFluvial final : public Contestant {
         sink_ = sink;
         bytes_ = source.bytes();
         rehearsed_ = 0;
-        rehearses_ = true;
+        rehearses_ = !simulated;
         channel_ = std::make_unique<stream::Channel>(
             fluvial::mpi::Comm::duplicate(roles_.comm),
             roles_.consumes() ? stream::Role::Consumer : stream::Role::Producer, options_);
@@ -57,7 +57,9 @@ class WithFluvial final : public Contestant {
         auto operation =
             stream::make_callback([this](const stream::Batch& batch) { take(batch); }, parts);
         stream_ = std::make_unique<stream::Stream>(*channel_, options, std::move(operation));
-        rehearse(source);
+        if (rehearses_) {
+            rehearse(source);
+        }
     }
 
     void produce(const Source& source, std::int64_t elements) override {

@@ -21,6 +21,7 @@ struct MessageFlow {
         const auto units = [&](std::size_t bytes) { return bytes / unit * unit; };
         const std::size_t longest = std::max(unit, plan.piece_bytes_max);
         const std::size_t wanted = plan.same_host ? near_message_bytes : far_message_bytes;
+        direct_bytes = plan.same_host ? near_direct_bytes : far_direct_bytes;
         slot_bytes = longest >= direct_bytes
                          ? longest
                          : std::max(longest, units(std::min(wanted, plan.buffer_bytes / 4)));
@@ -35,12 +36,15 @@ struct MessageFlow {
     std::size_t slot_bytes;  ///< of a receive at the consumer and a batch at the producer
     int credits;             ///< receives for this producer
     int batches;             ///< at the producer
+    /// Units from this size on are sent from where they lie, a message each.
+    std::size_t direct_bytes;
     /// The consumer returns that many credits at a time.
     int credits_back() const { return std::max(1, credits / 2); }
 
-    /// Units from this size on are sent from where they lie. Below, a message for each costs more
-    /// than the copy (MPICH 5.0 and Open MPI 4.1, two ranks of a host).
-    static constexpr std::size_t direct_bytes = 4096;
+    /// Below, a message for each costs more than the copy (MPICH 5.0 and Open MPI 4.1, two ranks of
+    /// a host). A network takes about a microsecond a message, in which a core copies tens of KiB.
+    static constexpr std::size_t near_direct_bytes = 4096;
+    static constexpr std::size_t far_direct_bytes = std::size_t{32} << 10;
     /// In shared memory MPICH 5.0 and Open MPI 4.1 are at their best just below the length from
     /// which they no longer send eagerly (8 KiB, and 4 KiB with headers).
     static constexpr std::size_t near_message_bytes = 4000;

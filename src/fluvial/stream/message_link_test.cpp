@@ -212,32 +212,37 @@ TEST_CASE("all ranks are producers and consumers at once, at random") {
 }
 
 TEST_CASE("units go directly from where they lie, between others and in order") {
-    Ends ends(plan_of(8192, 1 << 17), ranks(1, world()), {0});
-    if (!ends.inlet) {
-        CHECK(ends.outlets[0]->direct_from() <= 8192);
-        std::mt19937 random(17);
-        for (int n = 0; n < 500; ++n) {
-            if (random() % 2 == 0) {
-                wait([&] { return ends.produce(0) || (ends.progress(), false); });
-                continue;
+    for (const bool same_host : {true, false}) {
+        const std::size_t unit_bytes = same_host ? 8192 : 32768;
+        LinkPlan plan = plan_of(unit_bytes, 16 * unit_bytes);
+        plan.same_host = same_host;
+        Ends ends(plan, ranks(1, world()), {0});
+        if (!ends.inlet) {
+            CHECK(ends.outlets[0]->direct_from() <= unit_bytes);
+            std::mt19937 random(17);
+            for (int n = 0; n < 500; ++n) {
+                if (random() % 2 == 0) {
+                    wait([&] { return ends.produce(0) || (ends.progress(), false); });
+                    continue;
+                }
+                auto unit = std::make_shared<std::vector<std::byte>>(unit_bytes);
+                ends.fill(unit->data(), 0);
+                const std::weak_ptr<std::vector<std::byte>> alive = unit;
+                std::optional<mpi::Request> request;
+                wait([&] {
+                    request = ends.outlets[0]->try_direct(*unit, n % 3 == 0 ? nullptr : unit);
+                    return request.has_value() || (ends.progress(), false);
+                });
+                if (n % 3 != 0) unit.reset();
+                wait([&] { return request->test(); });
+                CHECK((alive.expired() || n % 3 == 0));
             }
-            auto unit = std::make_shared<std::vector<std::byte>>(8192);
-            ends.fill(unit->data(), 0);
-            const std::weak_ptr<std::vector<std::byte>> alive = unit;
-            std::optional<mpi::Request> request;
-            wait([&] {
-                request = ends.outlets[0]->try_direct(*unit, n % 3 == 0 ? nullptr : unit);
-                return request.has_value() || (ends.progress(), false);
-            });
-            if (n % 3 != 0) unit.reset();
-            wait([&] { return request->test(); });
-            CHECK((alive.expired() || n % 3 == 0));
         }
+        ends.close();
+        ends.finish();
+        for (int p = 1; p < world() && ends.inlet; ++p)
+            CHECK(ends.next[static_cast<std::size_t>(p)] == 500 * unit_bytes / 8);
     }
-    ends.close();
-    ends.finish();
-    for (int p = 1; p < world() && ends.inlet; ++p)
-        CHECK(ends.next[static_cast<std::size_t>(p)] == 500 * 8192 / 8);
 }
 
 TEST_CASE("a consumer that takes nothing holds up its producers, within the buffers") {

@@ -104,7 +104,7 @@ MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm, Mailbo
       queue_(comm, peer, data_tag + plan.stream),
       credits_(flow_.credits) {
     published_ = &visible_;
-    direct_from_ = MessageFlow::direct_bytes;
+    direct_from_ = flow_.direct_bytes;
     if (courier_) Courier::of_process().add(*this);
 }
 
