@@ -344,6 +344,34 @@ TEST_CASE("elements of a producer that does something else arrive within the lat
     ends.finish();
 }
 
+TEST_CASE("what was reserved before a pause and committed after it leaves too") {
+    LinkPlan plan = plan_of(8, 1 << 16);
+    for (const double pause_s : {0.05, 1.5}) {  // the courier looks now and then, and not any more
+        Ends ends(plan, {1}, {0});
+        if (ends.comm.rank() == 1) {
+            Outlet& outlet = *ends.outlets[0];
+            REQUIRE(ends.produce(0));
+            std::byte* const room = outlet.try_reserve(8);
+            REQUIRE(room != nullptr);
+            nap(pause_s);
+            CHECK(outlet.room() == 0);
+            CHECK(outlet.try_reserve(8) == room);
+            nap(pause_s);
+            ends.fill(room, 0);
+            outlet.commit(8);
+            if (pause_s > 1) outlet.progress();
+        } else if (ends.comm.rank() == 0) {
+            wait([&] {
+                ends.consume(std::size_t{1} << 30);
+                return ends.next[1] == 2;
+            });
+        }
+        ends.comm.barrier();
+        ends.close();
+        ends.finish();
+    }
+}
+
 TEST_CASE("the courier sleeps while there is nothing to do") {
     Ends ends(plan_of(8, 1 << 16), ranks(1, world()), {0});
     if (!ends.inlet) CHECK(ends.produce(0));

@@ -19,7 +19,7 @@ namespace fluvial::stream {
 namespace {
 
 /// How long a link without new elements is still looked at, for what was reserved before the
-/// courier saw it empty and committed after that.
+/// courier saw it empty and committed after that. Who reserves for longer calls progress() then.
 constexpr int slow_visits_max = 64;
 constexpr std::int64_t slower = 16;
 
@@ -238,7 +238,9 @@ void MessageOutlet::progress() {
     const std::lock_guard lock(mutex_);
     rethrow();
     queue_.completed();
-    if (sent_ < committed_) send_early(committed_, now_ns());
+    if (sent_ == committed_) return;
+    send_early(committed_, now_ns());
+    if (sent_ < committed_ && shut_ && courier_) Courier::of_process().call(*this, tick_ns_);
 }
 
 std::optional<std::int64_t> MessageOutlet::visit() try {

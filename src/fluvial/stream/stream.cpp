@@ -284,6 +284,8 @@ void Stream::commit(Index count) {
                                       text("0 to ", units), ""});
     }
     if (count > 0) state_->reserved->commit(static_cast<std::size_t>(count) * unit);
+    // The link may have been found empty meanwhile: nobody would look at it any more.
+    if (state_->reserved->room() == 0) state_->reserved->progress();
     if (varies) state_->counted.sent_elements += static_cast<std::uint64_t>(count);
     state_->reserved = nullptr;
     state_->choose_fast();
