@@ -115,7 +115,7 @@ def _judge_dip(figures: Figures) -> Iterable[tuple[bool, str]]:
 def _sizes(figures: Figures, mpi: str, path: str) -> Table:
     def best(case: Case) -> str:
         way = figures.best(case, PATHS[path])
-        return "—" if way is None else f"{rate_label(figures.rate(case, way))} {_bare(way)}"
+        return "—" if way is None else f"{_median(figures, way)(case)} {_bare(way)}"
 
     def ratio(peer: str) -> Cell:
         def cell(case: Case) -> str:
@@ -128,11 +128,11 @@ def _sizes(figures: Figures, mpi: str, path: str) -> Table:
     columns: dict[str, Cell] = {
         "element": lambda case: size_label(case.bytes),
         "one way, ns": lambda case: _distance(figures, case),
-        **{name: _rate(figures, peer) for peer, name in PEERS.items()},
+        **{name: _median(figures, peer) for peer, name in PEERS.items()},
         "Fluvial, best": best,
         **{f"× {PEERS[peer]}": ratio(peer) for peer in (SEED, SEND, WINDOW)},
     }
-    title = f"Element size, {path}, {mpi}: GB/s, median (min–max); paired ratios (Figure 6)"
+    title = f"Element size, {path}, {mpi}: median GB/s; paired ratios (Figure 6)"
     return _table(title, figures.cases(SIZES, mpi=mpi), columns)
 
 
@@ -238,6 +238,14 @@ def _table(title: str, cases: Sequence[Case], columns: dict[str, Cell]) -> Table
 
 def _rate(figures: Figures, who: str) -> Cell:
     return lambda case: rate_label(figures.rate(case, who))
+
+
+def _median(figures: Figures, who: str) -> Cell:
+    def cell(case: Case) -> str:
+        sample = figures.rate(case, who)
+        return "—" if sample is None else number(sample.median)
+
+    return cell
 
 
 def _distance(figures: Figures, case: Case) -> str:

@@ -154,7 +154,7 @@ class WithFluvial final : public Contestant {
     /// As many elements as fill the stream's memory once.
     void rehearse(const Source& source) {
         const auto bytes = static_cast<std::int64_t>(bytes_);
-        const std::int64_t enough = (std::int64_t{1} << 20) / bytes + 5;
+        const std::int64_t enough = (std::int64_t{8} << 20) / bytes + 5;
         if (sink_ == nullptr) {
             send(source, enough);
             stream_->flush();
