@@ -58,12 +58,19 @@ std::size_t ConsumerEnd::work(std::size_t bytes_max) {
     if (working_ || operation_ == nullptr || ending_.begun()) return 0;
     const Raised raised(working_);
     std::size_t done = 0;
-    for (std::size_t i = 0; i < inlets_.size(); ++i) {
+    std::size_t empty = 0;  // inlets in a row
+    for (std::size_t i = 0; empty < inlets_.size(); ++i) {
+        // All links get their turn; short messages several, or looking around would cost most.
+        if (i >= inlets_.size() && done >= batch_bytes) break;
         const std::size_t share = std::min(batch_bytes, bytes_max - std::min(bytes_max, done));
         if (done > 0 && share < plan_.unit_bytes) break;
         Inlet& inlet = *inlets_[turn_++ % inlets_.size()];
         const Arrival arrival = inlet.ready();
-        if (arrival.bytes.empty()) continue;
+        if (arrival.bytes.empty()) {
+            ++empty;
+            continue;
+        }
+        empty = 0;
         const std::size_t most = std::max(share - share % plan_.unit_bytes, plan_.unit_bytes);
         const std::size_t n = plan_.varies ? whole_records(arrival.bytes, most)
                                            : std::min(arrival.bytes.size(), most);

@@ -39,7 +39,7 @@ struct MessageFlow {
     /// Units from this size on are sent from where they lie, a message each.
     std::size_t direct_bytes;
     /// The consumer returns that many credits at a time.
-    int credits_back() const { return std::max(1, credits / 2); }
+    int credits_back() const { return std::clamp(credits / 2, 1, 16); }
 
     /// Below, a message for each costs more than the copy (MPICH 5.0 and Open MPI 4.1, two ranks of
     /// a host). A network takes about a microsecond a message, in which a core copies tens of KiB.
@@ -50,9 +50,9 @@ struct MessageFlow {
     static constexpr std::size_t near_message_bytes = 4000;
     static constexpr std::size_t far_message_bytes = std::size_t{64} << 10;
     static constexpr std::size_t credits_min = 2;
-    static constexpr std::size_t credits_max = 32;
+    static constexpr std::size_t credits_max = 64;
     /// All producers of a consumer together; networks match longer lists of receives in software.
-    static constexpr std::size_t posted_max = 256;
+    static constexpr std::size_t posted_max = 512;
     static constexpr std::size_t batches_min = 4;
     static constexpr std::size_t batch_bytes_wanted = std::size_t{256} << 10;
 };

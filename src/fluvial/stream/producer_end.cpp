@@ -132,7 +132,10 @@ bool ProducerEnd::advance(Sending& sending) {
         if (free_to_choose) sending.outlet = nullptr;
         if (written == 0) break;
     }
-    while (!sending.direct.empty() && sending.direct.front().test()) sending.direct.pop_front();
+    while (sending.direct_done < sending.direct.size() &&
+           sending.direct[sending.direct_done].test()) {
+        ++sending.direct_done;
+    }
     return sending.done();
 }
 

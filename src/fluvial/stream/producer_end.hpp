@@ -28,11 +28,12 @@ struct Sending {
     std::shared_ptr<const void> owner;
     bool record = false;  ///< one element of varying size
     std::size_t written = 0;
-    Outlet* outlet = nullptr;         ///< of the element under way
-    std::deque<mpi::Request> direct;  ///< parts that MPI reads from the user's memory
+    Outlet* outlet = nullptr;          ///< of the element under way
+    std::vector<mpi::Request> direct;  ///< parts that MPI reads from the user's memory
+    std::size_t direct_done = 0;       ///< of these, from the first on
 
     bool begun() const { return written > 0; }
-    bool done() const { return !record && written == bytes.size() && direct.empty(); }
+    bool done() const { return !record && written == bytes.size() && direct_done == direct.size(); }
 };
 
 /// Nothing here blocks.
