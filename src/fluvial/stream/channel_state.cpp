@@ -96,7 +96,7 @@ void ChannelState::was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool tra
 }
 
 void ChannelState::wait(std::string_view what, const std::function<bool()>& done) {
-    Idling idling;
+    Idling idling(host.size());
     std::int64_t moved_ns = 0;
     std::uint64_t moves = moves_;
     std::int64_t idle_ns = 0;                        // 0: not idle

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stream/idling.hpp"
 
+#include <algorithm>
 #include <ctime>
 
 #include <sched.h>
+#include <unistd.h>
 
 #include "fluvial/base/clock.hpp"
 
@@ -15,19 +17,37 @@ namespace {
 constexpr int spins = 100;
 constexpr int yields = 10'000;
 constexpr long nap_ns = 50'000;
+// With more ranks than cores: the more, the sooner to bed.
+constexpr int crowded_spins = 2;
+constexpr double crowded_yields = 1200;  ///< divided by the square of the ranks a core
+constexpr double crowd_max = 20;
 constexpr unsigned rounds_between_clocks = 16;
 constexpr std::int64_t look_around_ns = 100'000'000;
 
+// Not what this process may use: pinned ranks share the cores of the host all the same.
+double cores() {
+    static const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return static_cast<double>(std::max(1L, online));
+}
+
 }  // namespace
+
+Idling::Idling(int ranks) : spins_(spins), yields_(yields), nap_ns_(nap_ns) {
+    const double crowd = ranks / cores();
+    if (crowd <= 1) return;
+    spins_ = crowded_spins;
+    yields_ = spins_ + static_cast<int>(crowded_yields / (crowd * crowd));
+    nap_ns_ = static_cast<long>(nap_ns * std::min(crowd, crowd_max));
+}
 
 void Idling::rest() {
     ++looks_;
-    if (looks_ < spins) {
+    if (looks_ < spins_) {
         __builtin_ia32_pause();
-    } else if (looks_ < yields) {
+    } else if (looks_ < yields_) {
         sched_yield();
     } else {
-        const timespec nap{0, nap_ns};
+        const timespec nap{0, nap_ns_};
         nanosleep(&nap, nullptr);
     }
 }

@@ -6,15 +6,23 @@
 
 namespace fluvial::stream {
 
-/// First spins, then yields the core, then naps, so that more ranks than cores do not crawl.
+/// First spins, then yields the core, then naps, so that more ranks than cores do not crawl: then
+/// it naps soon and for long, because those who look for work keep those who have it from working
+/// (25 producers and a consumer on two cores, 8 B a message: 0.12 GB/s without, 0.55 GB/s with
+/// that).
 class Idling {
   public:
+    /// `ranks` of this host take part.
+    explicit Idling(int ranks = 1);
     void found_something() { looks_ = 0; }
     void rest();
     /// True about ten times a second, also while something is found again and again.
     bool time_to_look_around();
 
   private:
+    int spins_;
+    int yields_;  ///< looks, spins included
+    long nap_ns_;
     int looks_ = 0;
     unsigned rounds_ = 0;
     std::int64_t looked_ns_ = 0;
