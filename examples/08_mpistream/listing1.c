@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Listing 1 of "A Data Streaming Model in MPI" (doi:10.1145/2831129.2831131) as it stands there, but
-/// for the declaration of its callback. It prints nothing itself: run it on 10 ranks with
+/// Listing 1 of "A Data Streaming Model in MPI" (doi:10.1145/2831129.2831131) as it stands there,
+/// but for the declaration of its callback. It prints nothing itself: run it on 10 ranks with
 /// FLUVIAL_STREAM_REPORT=1, and the library says what has come of the stream.
+// clang-format off: it is quoted
 #include "MPIStream.h"
 void AccumulateOverTime(void *in, void *inout, int *len, MPI_Datatype *datatype);
 

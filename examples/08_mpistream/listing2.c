@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listing 2 of "A Data Streaming Model in MPI" (doi:10.1145/2831129.2831131): particles whose energy
-// is high are written out, and from then on always, wherever they go. The consumers collect them and
-// append them to one file.
+// Listing 2 of "A Data Streaming Model in MPI" (doi:10.1145/2831129.2831131): particles whose
+// energy is high are written out, and from then on always, wherever they go. The consumers collect
+// them and append them to one file.
 //   mpiexec -n 6 build/listing2 particles.bin
 //
 // Other than on paper: the first particle goes to place 0 of the buffer and not to place -1; a full

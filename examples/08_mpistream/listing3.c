@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Listing 3 of "A Data Streaming Model in MPI" (doi:10.1145/2831129.2831131): an iterative solver
-// whose ranks go on as soon as the sum of their errors is known to be too large, without waiting for
-// the slowest of them.
+// whose ranks go on as soon as the sum of their errors is known to be too large, without waiting
+// for the slowest of them.
 //   mpiexec -n 5 build/listing3
 //
 // Other than on paper: the library numbers the rounds, so the function neither compares numbers nor
@@ -96,7 +96,8 @@ int main(int argc, char** argv) {
     MPI_Allreduce(MPI_IN_PLACE, all, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     MPI_Allreduce(&last, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     if (rank == 0) {
-        printf("converged after %d to %d iterations, with an error of %.2e\n", -all[1], all[0], sum);
+        printf("converged after %d to %d iterations, with an error of %.2e\n", -all[1], all[0],
+               sum);
     }
     MPI_Type_free(&round);
     MPI_Finalize();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listing 4 of "A Data Streaming Model in MPI" (doi:10.1145/2831129.2831131): while a code runs whose
-// particles move between its ranks, a consumer watches how evenly they are spread, and raises an
-// alert.
+// Listing 4 of "A Data Streaming Model in MPI" (doi:10.1145/2831129.2831131): while a code runs
+// whose particles move between its ranks, a consumer watches how evenly they are spread, and raises
+// an alert.
 //   mpiexec -n 5 build/listing4
 //
 // Other than on paper: smallest and largest number belong to a cycle, where the listing keeps those
