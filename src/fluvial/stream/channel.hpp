@@ -13,7 +13,7 @@ namespace fluvial::stream {
 
 struct ChannelState;
 
-/// Equal on all ranks.
+/// Equal on all ranks, but for the name of the trace.
 struct ChannelOptions {
     bool shared_memory = true;  ///< between ranks of one host; otherwise messages everywhere
     double timeout_s = 1e9;     ///< a blocking call without any progress for this long is TimedOut
@@ -25,9 +25,11 @@ struct ChannelOptions {
 
 /// Move-only. Its communicators are its own: the application's messages never meet the channel's.
 ///
-///     Channel channel(Comm::duplicate(MPI_COMM_WORLD), rank < 6 ? Role::Producer :
-///     Role::Consumer); Stream energies(channel, {.element = Element::of(DType::Float64)},
-///     operation); … channel.close();
+///     Channel channel(Comm::duplicate(MPI_COMM_WORLD), role);
+///
+///     Stream stream(channel, {.element = Element::of(DType::Float64)}, std::move(operation));
+///
+///     channel.close();
 ///
 /// When a rank fails (its operation throws, or it dies on a host that somebody who waits is on),
 /// every call on every rank throws that failure from then on: the class of the exception with
@@ -35,8 +37,8 @@ struct ChannelOptions {
 class Channel {
   public:
     /// Collective over `comm`, which the channel takes over and closes. Throws InvalidArgument on
-    /// all ranks without a producer or without a consumer, or when the options differ. Three
-    /// splits and an allgather of 32 bytes.
+    /// all ranks without a producer or without a consumer, or when the options differ. Two splits
+    /// (one where every rank takes part) and some small collectives.
     Channel(mpi::Comm comm, Role role, const ChannelOptions& options = {});
     Channel(Channel&&) noexcept;
     Channel& operator=(Channel&&) noexcept;

@@ -16,8 +16,8 @@ namespace fluvial::stream {
 
 enum class MailKind : std::uint8_t {
     Closed,        ///< to a consumer: this producer's link has ended, with its number of bytes
-    Done,          ///< to the first consumer: all producers of the sender have ended
-    Finish,        ///< to a consumer: everybody is done, the terminal operation follows
+    Done,          ///< up the tree of consumers: the sender and all below have ended, merged
+    Finish,        ///< down the tree of consumers: everybody has ended, with the result
     Result,        ///< to a producer: the global result
     Failed,        ///< to everybody: what an operation threw
     Query,         ///< to the first consumer: what is the result so far?
