@@ -33,30 +33,19 @@ MPI_Comm checked(const Comm& comm, int other, int tag, const char* what) {
 /// Shorter messages need no type of their own, and many small ones would notice the time it takes.
 constexpr std::size_t plain_bytes = std::size_t{1} << 30;
 
-/// What the lambdas that start operations refer to: a single reference, which std::function keeps
-/// without allocating.
-struct Message {
-    MPI_Comm comm;
-    int other;
-    int tag;
-    std::span<const std::byte> pinned = {};
-    bool is_pinned = false;
-};
+Purpose outgoing(int destination, int tag) {
+    return {"send a message to", destination, tag};
+}
 
-Request post_send(std::vector<std::byte> owned, std::shared_ptr<const void> owner,
-                  const Message& message) {
-    const auto start = [&message](std::span<std::byte> buffer, MPI_Request* request) {
-        const std::span<const std::byte> bytes = message.is_pinned ? message.pinned : buffer;
-        if (bytes.size() < plain_bytes) {
-            return MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, message.other,
-                             message.tag, message.comm, request);
-        }
-        const Payload payload(static_cast<Index>(bytes.size()));
-        return MPI_Isend(bytes.data(), payload.count, payload.type.handle(), message.other,
-                         message.tag, message.comm, request);
-    };
-    return Request::post(Request::Role::Other, {"send a message to", message.other, message.tag},
-                         std::move(owned), std::move(owner), start);
+int start_send(MPI_Comm comm, std::span<const std::byte> bytes, int destination, int tag,
+               MPI_Request* request) {
+    if (bytes.size() < plain_bytes) {
+        return MPI_Isend(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, destination, tag,
+                         comm, request);
+    }
+    const Payload payload(static_cast<Index>(bytes.size()));
+    return MPI_Isend(bytes.data(), payload.count, payload.type.handle(), destination, tag, comm,
+                     request);
 }
 
 Purpose incoming(int source, int tag) {
@@ -143,7 +132,11 @@ std::optional<Incoming> Comm::try_recv(int source, int tag) const {
 
 Request Comm::isend(std::vector<std::byte> bytes, int destination, int tag) const {
     const MPI_Comm comm = checked(*this, destination, tag, "destination");
-    return post_send(std::move(bytes), nullptr, {comm, destination, tag});
+    const auto start = [&](std::span<std::byte> buffer, MPI_Request* request) {
+        return start_send(comm, buffer, destination, tag, request);
+    };
+    return Request::post(Request::Role::Other, outgoing(destination, tag), std::move(bytes),
+                         nullptr, start);
 }
 
 Request Comm::isend(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
@@ -154,7 +147,11 @@ Request Comm::isend(std::span<const std::byte> bytes, std::shared_ptr<const void
                                       "a shared_ptr that keeps it alive",
                                       "Pass the owner, or the bytes by value"});
     }
-    return post_send({}, std::move(owner), {comm, destination, tag, bytes, true});
+    MPI_Request request = MPI_REQUEST_NULL;
+    const Purpose purpose = outgoing(destination, tag);
+    const int error = start_send(comm, bytes, destination, tag, &request);
+    if (error != MPI_SUCCESS) check(error, purpose.to_string());
+    return Request::adopt(request, purpose, std::move(owner));
 }
 
 Request Comm::irecv(Index bytes_max, int source, int tag) const {

@@ -90,6 +90,17 @@ Request Request::post(Role role, const Purpose& purpose, std::vector<std::byte> 
     return request;
 }
 
+Request Request::adopt(MPI_Request handle, const Purpose& purpose,
+                       std::shared_ptr<const void> pinned) {
+    int done = 0;
+    const int error = MPI_Test(&handle, &done, MPI_STATUS_IGNORE);
+    if (error != MPI_SUCCESS) check(error, purpose.to_string());
+    Request request;
+    if (done == 0)
+        request.state_.reset(new State{Role::Other, purpose, {}, std::move(pinned), handle});
+    return request;
+}
+
 bool Request::in_flight() const {
     return state_ && state_->request != MPI_REQUEST_NULL;
 }

@@ -54,6 +54,11 @@ class Request {
                         std::shared_ptr<const void> pinned,
                         const std::function<int(std::span<std::byte>, MPI_Request*)>& start);
 
+    /// What was started elsewhere. Looks at it at once: most short messages have left by then, and
+    /// nothing needs to be kept. Local.
+    static Request adopt(MPI_Request request, const Purpose& purpose,
+                         std::shared_ptr<const void> pinned);
+
     bool in_flight() const;
     /// True once complete. Local, does not block. Throws SystemError when the operation failed.
     bool test();

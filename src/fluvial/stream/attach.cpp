@@ -7,6 +7,7 @@
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/stream/idling.hpp"
 #include "fluvial/stream/ring.hpp"
 #include "fluvial/stream/stream_state.hpp"
 
@@ -113,6 +114,7 @@ LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
     }
     plan.links = static_cast<int>(links);
     plan.same_host = stream.channel->host.size() == stream.channel->comm.size();
+    plan.crowded = ranks_a_core(stream.channel->host.size()) > 1;
     const std::size_t least = std::max(2 * plan.piece_bytes_max, 8 * line);
     plan.buffer_bytes = stream.options.buffer_bytes / links;
     if (stream.options.buffer_bytes == 0) {

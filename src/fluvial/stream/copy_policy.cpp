@@ -13,15 +13,24 @@ namespace fluvial::stream {
 
 namespace {
 
-/// A trial of each method, and how often the clock is looked at between trials.
+/// Of a trial, and what is timed at a time.
 constexpr std::uint64_t trial_bytes = std::uint64_t{1} << 20;
-constexpr std::int64_t rest_first_ns = 2'000'000;
-constexpr std::int64_t rest_min_ns = 20'000'000;
+/// Rest is so many times longer than what the trial cost.
+constexpr std::int64_t rest_factor = 100;
+constexpr std::int64_t rest_min_ns = 2'000'000;
 constexpr std::int64_t rest_max_ns = 160'000'000;
-/// The other method must be so much faster; it is broken off when it takes twice as long.
+/// When copying becomes so much slower a trial comes early.
+constexpr double alarm = 2.5;
+constexpr int alarms_needed = 2;
+constexpr std::int64_t early_factor = 20;
+/// The other method must be so much faster, and is broken off when it is too slow.
 constexpr double gain = 0.9;
-constexpr double patience = 2;
+constexpr double patience = 1.5;
 constexpr double patience_ns = 50'000;
+/// Lines that were written past the caches must first come back into them.
+constexpr std::uint64_t laps_to_warm_up = 8;
+constexpr double cached_patience = 4;
+constexpr int cached_trials = 8;
 constexpr std::int64_t gap_max_ns = 100'000;
 
 void copy_cached(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -76,14 +85,19 @@ const std::vector<CopyMethod>& copy_methods() {
     return all;
 }
 
-CopyPolicy::CopyPolicy(std::vector<CopyMethod> methods, std::uint64_t lap_bytes,
+LastChoice& last_choice() {
+    static LastChoice last{copy_methods().size() - 1};
+    return last;
+}
+
+CopyPolicy::CopyPolicy(std::vector<CopyMethod> methods, LastChoice& last, std::uint64_t lap_bytes,
                        std::int64_t (*clock_ns)())
     : methods_(std::move(methods)),
+      last_(last),
       lap_bytes_(lap_bytes),
       clock_ns_(clock_ns),
-      chosen_(methods_.size() - 1),
-      phase_bytes_(trial_bytes),
-      rest_ns_(rest_first_ns) {}
+      chosen_(std::min(last.load(std::memory_order_relaxed), methods_.size() - 1)),
+      phase_bytes_(std::max(trial_bytes, (chosen_ == 0 ? laps_to_warm_up : 1) * lap_bytes)) {}
 
 void CopyPolicy::copy_timed(std::byte* to, const std::byte* from, std::size_t bytes) {
     const std::size_t method = phase_ == Phase::Chosen ? chosen_ : 1 - chosen_;
@@ -91,33 +105,64 @@ void CopyPolicy::copy_timed(std::byte* to, const std::byte* from, std::size_t by
     const std::int64_t now = clock_ns_();
     spent_ns_ += std::min(now - last_ns_, gap_max_ns);
     last_ns_ = now;
-    if (phase_ != Phase::Chosen) {
-        const double expected = chosen_ns_per_byte_ * static_cast<double>(bytes_ + bytes);
-        if (static_cast<double>(spent_ns_) > patience * expected + patience_ns) {
-            rest(false);
-        }
+    if (phase_ == Phase::Chosen) return;
+    const double most =
+        (chosen_ == 0 ? patience : cached_patience) * expected_ns(tried_bytes_ + bytes_ + bytes) +
+        patience_ns;
+    if (static_cast<double>(tried_ns_ + spent_ns_) > most) {
+        rest(false);
     }
+}
+
+double CopyPolicy::expected_ns(std::uint64_t bytes) const {
+    return chosen_ns_per_byte_ * static_cast<double>(bytes);
 }
 
 void CopyPolicy::next_phase() {
     switch (phase_) {
-        case Phase::Rest: {
-            const bool due = methods_.size() == 2 && clock_ns_() >= rest_until_ns_;
-            enter(due ? Phase::Chosen : Phase::Rest, trial_bytes);
+        case Phase::Rest:
+            if (methods_.size() == 2 && is_due()) {
+                enter(Phase::Chosen, trial_bytes);
+            } else {
+                enter(Phase::Rest, trial_bytes);
+            }
             break;
-        }
         case Phase::Chosen:
             chosen_ns_per_byte_ = static_cast<double>(spent_ns_) / static_cast<double>(bytes_);
+            trials_ = 0;
+            tried_bytes_ = 0;
+            tried_ns_ = 0;
             enter(Phase::Settle, lap_bytes_);
             break;
         case Phase::Settle:
-            enter(Phase::Other, trial_bytes);
+            go_on();
             break;
-        case Phase::Other:
-            rest(static_cast<double>(spent_ns_) <
-                 gain * chosen_ns_per_byte_ * static_cast<double>(bytes_));
+        case Phase::Other: {
+            const bool better = static_cast<double>(spent_ns_) < gain * expected_ns(bytes_);
+            if (better || chosen_ == 0 || trials_ == cached_trials) {
+                rest(better);
+            } else {
+                go_on();
+            }
             break;
+        }
     }
+}
+
+/// The other method is timed once more.
+void CopyPolicy::go_on() {
+    ++trials_;
+    tried_bytes_ += bytes_;
+    tried_ns_ += spent_ns_;
+    enter(Phase::Other, trial_bytes);
+}
+
+bool CopyPolicy::is_due() {
+    const std::int64_t now = clock_ns_();
+    if (now >= rest_until_ns_) return true;
+    const bool slow = static_cast<double>(now - last_ns_) > alarm * expected_ns(bytes_);
+    alarms_ = slow ? alarms_ + 1 : 0;
+    return alarms_ >= alarms_needed && now >= early_ns_;
 }
 
 void CopyPolicy::enter(Phase phase, std::uint64_t bytes) {
@@ -129,9 +174,18 @@ void CopyPolicy::enter(Phase phase, std::uint64_t bytes) {
 }
 
 void CopyPolicy::rest(bool changed) {
-    chosen_ = changed ? 1 - chosen_ : chosen_;
-    rest_ns_ = changed ? rest_min_ns : std::min(2 * rest_ns_, rest_max_ns);
-    rest_until_ns_ = clock_ns_() + rest_ns_;
+    const double lost =
+        static_cast<double>(tried_ns_ + spent_ns_) - expected_ns(tried_bytes_ + bytes_);
+    const auto cost = static_cast<std::int64_t>(std::clamp(lost, 0.0, 1e9));
+    const std::int64_t now = clock_ns_();
+    if (changed) {
+        chosen_ = 1 - chosen_;
+        last_.store(chosen_, std::memory_order_relaxed);
+        chosen_ns_per_byte_ = static_cast<double>(spent_ns_) / static_cast<double>(bytes_);
+    }
+    rest_until_ns_ = now + std::clamp(rest_factor * cost, rest_min_ns, rest_max_ns);
+    early_ns_ = now + std::clamp(early_factor * cost, rest_min_ns, rest_max_ns);
+    alarms_ = 0;
     enter(Phase::Rest, trial_bytes);
 }
 

@@ -5,6 +5,7 @@
 /// not. So it is tried out again and again.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -22,15 +23,23 @@ struct CopyMethod {
 /// stores.
 const std::vector<CopyMethod>& copy_methods();
 
+/// Which method was best when that was last found out, so that streams that live for milliseconds
+/// need not find out anew.
+using LastChoice = std::atomic<std::size_t>;
+/// That of this process; at first the last method.
+LastChoice& last_choice();
+
 /// Copies, and tries the other method now and then, each for some bytes. What counts is the time
 /// from copy to copy: it has in it what the method does to the caches and to the consumer, who then
 /// makes room sooner or later. Gaps that nobody's copying explains are cut off. A trial that goes
-/// badly is broken off; trials take less than 2 % of the time.
+/// badly is broken off; trials take less than 2 % of the time, so the cheaper they are the more
+/// often they come.
 class CopyPolicy {
   public:
-    /// `methods`: two at most, the second is taken at first. A method counts once it has copied
-    /// `lap_bytes`: so much memory is used in turn. `clock_ns` never goes back.
-    CopyPolicy(std::vector<CopyMethod> methods, std::uint64_t lap_bytes,
+    /// `methods`: two at most. The first to be taken is `last`, which learns of every change. A
+    /// method counts once it has copied `lap_bytes`: so much memory is used in turn. `clock_ns`
+    /// never goes back.
+    CopyPolicy(std::vector<CopyMethod> methods, LastChoice& last, std::uint64_t lap_bytes,
                std::int64_t (*clock_ns)());
 
     void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -51,11 +60,15 @@ class CopyPolicy {
     enum class Phase { Rest, Chosen, Settle, Other };
 
     void copy_timed(std::byte* to, const std::byte* from, std::size_t bytes);
+    double expected_ns(std::uint64_t bytes) const;
     void next_phase();
+    bool is_due();
+    void go_on();
     void enter(Phase phase, std::uint64_t bytes);
     void rest(bool changed);
 
     std::vector<CopyMethod> methods_;
+    LastChoice& last_;
     std::uint64_t lap_bytes_;
     std::int64_t (*clock_ns_)();
     std::size_t chosen_;
@@ -65,8 +78,12 @@ class CopyPolicy {
     std::int64_t spent_ns_ = 0;
     std::int64_t last_ns_ = 0;  ///< end of the last copy
     double chosen_ns_per_byte_ = 0;
-    std::int64_t rest_ns_;
+    int trials_ = 0;
+    std::uint64_t tried_bytes_ = 0;  ///< by the other method in this trial, before this phase
+    std::int64_t tried_ns_ = 0;
     std::int64_t rest_until_ns_ = 0;
+    int alarms_ = 0;             ///< phases in a row that were slow
+    std::int64_t early_ns_ = 0;  ///< not before, even then
 };
 
 }  // namespace fluvial::stream

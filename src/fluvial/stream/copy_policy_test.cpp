@@ -13,6 +13,7 @@ using namespace fluvial::stream;
 namespace {
 
 std::int64_t clock_ns = 0;
+LastChoice last{1};
 double cached_ns_per_byte = 0;
 double streamed_ns_per_byte = 0;
 std::uint64_t cached_bytes = 0;
@@ -78,24 +79,35 @@ TEST_CASE("the first method is an ordinary copy, and the last goes past the cach
 
 TEST_CASE("the faster method is chosen, and again when it changes") {
     speeds(30, 12);
-    CopyPolicy policy(pretended(), 4 << 20, [] { return clock_ns; });
+    last = 1;
+    CopyPolicy policy(pretended(), last, 4 << 20, [] { return clock_ns; });
     CHECK(std::string(policy.chosen().name) == "streamed");
-    run_for(policy, 0.1);
+    run_for(policy, 0.01);
     CHECK(std::string(policy.chosen().name) == "cached");
     run_for(policy, 3);
     speeds(2, 12);
-    run_for(policy, 0.5);
+    run_for(policy, 0.02);
     CHECK(std::string(policy.chosen().name) == "streamed");
     speeds(30, 12);
-    run_for(policy, 0.5);
+    run_for(policy, 0.02);
     CHECK(std::string(policy.chosen().name) == "cached");
+}
+
+TEST_CASE("the next stream begins with what was best for the last") {
+    speeds(30, 12);
+    last = 1;
+    CopyPolicy first(pretended(), last, 4 << 20, [] { return clock_ns; });
+    run_for(first, 0.1);
+    const CopyPolicy second(pretended(), last, 4 << 20, [] { return clock_ns; });
+    CHECK(std::string(second.chosen().name) == "cached");
+    CHECK(last_choice() < copy_methods().size());
 }
 
 TEST_CASE("trials cost less than 2 % of the time") {
     for (const auto [cached, streamed] : {std::pair{30.0, 12.0}, {2.0, 12.0}, {0.1, 12.0}}) {
         CAPTURE(cached);
         speeds(cached, streamed);
-        CopyPolicy policy(pretended(), 4 << 20, [] { return clock_ns; });
+        CopyPolicy policy(pretended(), last, 4 << 20, [] { return clock_ns; });
         run_for(policy, 1);
         const double best = std::max(cached, streamed);
         cached_bytes = streamed_bytes = 0;
@@ -107,7 +119,7 @@ TEST_CASE("trials cost less than 2 % of the time") {
 
 TEST_CASE("waiting for room counts: a method that slows the consumer down loses") {
     speeds(30, 30);
-    CopyPolicy policy(pretended(), 4 << 20, [] { return clock_ns; });
+    CopyPolicy policy(pretended(), last, 4 << 20, [] { return clock_ns; });
     for (int i = 0; i < 100'000; ++i) {
         const std::uint64_t before = streamed_bytes;
         policy.copy(nullptr, nullptr, 16384);
@@ -119,7 +131,7 @@ TEST_CASE("waiting for room counts: a method that slows the consumer down loses"
 
 TEST_CASE("a producer that computes in between does not confuse the trials") {
     speeds(2, 12);
-    CopyPolicy policy(pretended(), 4 << 20, [] { return clock_ns; });
+    CopyPolicy policy(pretended(), last, 4 << 20, [] { return clock_ns; });
     std::mt19937 random(3);
     int wrong = 0;
     for (int i = 0; i < 200'000; ++i) {
@@ -134,7 +146,7 @@ TEST_CASE("with a single method there is nothing to try") {
     speeds(1, 1);
     auto methods = pretended();
     methods.pop_back();
-    CopyPolicy policy(methods, 4 << 20, [] { return clock_ns; });
+    CopyPolicy policy(methods, last, 4 << 20, [] { return clock_ns; });
     run_for(policy, 0.1);
     CHECK(std::string(policy.chosen().name) == "cached");
 }

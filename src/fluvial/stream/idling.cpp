@@ -24,16 +24,15 @@ constexpr double crowd_max = 20;
 constexpr unsigned rounds_between_clocks = 16;
 constexpr std::int64_t look_around_ns = 100'000'000;
 
-// Not what this process may use: pinned ranks share the cores of the host all the same.
-double cores() {
-    static const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return static_cast<double>(std::max(1L, online));
-}
-
 }  // namespace
 
+double ranks_a_core(int ranks) {
+    static const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return ranks / static_cast<double>(std::max(1L, online));
+}
+
 Idling::Idling(int ranks) : spins_(spins), yields_(yields), nap_ns_(nap_ns) {
-    const double crowd = ranks / cores();
+    const double crowd = ranks_a_core(ranks);
     if (crowd <= 1) return;
     spins_ = crowded_spins;
     yields_ = spins_ + static_cast<int>(crowded_yields / (crowd * crowd));

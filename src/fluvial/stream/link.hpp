@@ -23,6 +23,7 @@ struct LinkPlan {
     std::size_t buffer_bytes = 0;     ///< memory of the link at either end, at most
     double latency_s = 1e-3;          ///< elements of an idle producer are under way after this
     int links = 1;                    ///< into one consumer
+    bool crowded = false;             ///< more ranks than cores on the host
     bool same_host = false;  ///< messages go through MPI's shared memory, which likes them small
 };
 

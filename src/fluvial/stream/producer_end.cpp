@@ -106,7 +106,7 @@ bool ProducerEnd::write_record(Sending& sending) {
 
 bool ProducerEnd::start_direct(Sending& sending, std::span<const std::byte> piece) {
     auto request = sending.outlet->try_direct(piece, sending.owner);
-    if (request) sending.direct.push_back(std::move(*request));
+    if (request && request->in_flight()) sending.direct.push_back(std::move(*request));
     return request.has_value();
 }
 

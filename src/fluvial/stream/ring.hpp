@@ -12,16 +12,21 @@
 /// what lies on the desk for itself. So no element waits for others to come.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 
+#include "fluvial/stream/link.hpp"
+
 namespace fluvial::stream {
 
-/// Bytes of a ring that are in use while the consumer keeps up. Several times a second-level cache:
-/// lines that have left the consumer's are written again at three times the speed.
+/// Bytes of all rings into a consumer that are in use while it keeps up. Several times a
+/// second-level cache: lines that have left the consumer's are written again at three times the
+/// speed. More than fits into the next cache would cost as much, so rings share it.
 inline constexpr std::size_t ring_window_bytes = std::size_t{4} << 20;
+inline constexpr std::size_t ring_window_least = std::size_t{64} << 10;
 inline constexpr std::size_t ring_desk_bytes = std::size_t{16} << 10;
 
 /// The control block in front of the desk and the elements. What is written by different sides, or
@@ -51,6 +56,12 @@ struct RingControl {
     std::byte* elements() { return desk() + ring_desk_bytes; }
 };
 static_assert(sizeof(RingControl) == 3 * 128);
+
+/// One ring's share of ring_window_bytes.
+inline std::size_t ring_window(const LinkPlan& plan, std::size_t capacity) {
+    const std::size_t share = ring_window_bytes / static_cast<std::size_t>(std::max(1, plan.links));
+    return std::min(capacity, std::max(share, ring_window_least));
+}
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 }  // namespace fluvial::stream

@@ -41,7 +41,7 @@ class RingInlet final : public Inlet {
           batch_(plan.varies
                      ? static_cast<std::size_t>(ring.capacity)
                      : std::max(plan.unit_bytes, batch_bytes / plan.unit_bytes * plan.unit_bytes)),
-          block_(std::min<std::size_t>(ring_window_bytes, ring.capacity) / 4) {}
+          block_(ring_window(plan, ring.capacity) / 4) {}
 
     Arrival ready() override;
     void release(std::size_t bytes) override;

@@ -18,6 +18,8 @@ constexpr std::size_t large_bytes = 4096;
 constexpr std::size_t piece_bytes = std::size_t{64} << 10;
 /// A consumer that leaves the window full for longer does not merely take its turn.
 constexpr std::int64_t patience_ns = 20'000;
+/// Where ranks share cores, turns last milliseconds.
+constexpr std::int64_t crowded_patience_ns = 20'000'000;
 
 class RingOutlet final : public Outlet {
   public:
@@ -25,8 +27,10 @@ class RingOutlet final : public Outlet {
         : ring_(ring),
           capacity_(ring.capacity),
           unit_bytes_(plan.unit_bytes),
-          window_(std::min<std::size_t>(ring_window_bytes, capacity_)),
-          policy_({copy_methods().front(), copy_methods().back()}, window_, now_ns) {
+          window_least_(ring_window(plan, capacity_)),
+          patience_ns_(plan.crowded ? crowded_patience_ns : patience_ns),
+          window_(window_least_),
+          policy_({copy_methods().front(), copy_methods().back()}, last_choice(), window_, now_ns) {
         published_ = &ring.placed;
         cursor_ = end_ = ring.elements();
     }
@@ -52,6 +56,8 @@ class RingOutlet final : public Outlet {
     RingControl& ring_;
     const std::size_t capacity_;
     const std::size_t unit_bytes_;
+    const std::size_t window_least_;
+    const std::int64_t patience_ns_;
     std::uint64_t lap_start_ = 0;     ///< committed when this lap began
     std::uint64_t before_start_ = 0;  ///< the same of the lap before
     std::uint64_t released_ = 0;      ///< when last looked at
@@ -145,7 +151,7 @@ void RingOutlet::look(std::size_t bytes) {
     if (here && position() > 0 &&
         (empty || (position() + bytes > window_ && released_ - lap_start_ >= bytes))) {
         if (empty) {
-            window_ = std::max(window_ / 2, std::min(ring_window_bytes, capacity_));
+            window_ = std::max(window_ / 2, window_least_);
             window_ = std::max(window_, std::min(2 * bytes, capacity_));
         }
         // Who reads the desk must not take the new lap for that of what is on the desk still.
@@ -166,7 +172,7 @@ bool RingOutlet::widen(std::size_t bytes) {
     if (full_since_ns_ == 0) {
         full_since_ns_ = now;
     }
-    if (position() + bytes > free_end_ || now - full_since_ns_ < patience_ns) {
+    if (position() + bytes > free_end_ || now - full_since_ns_ < patience_ns_) {
         return false;
     }
     window_ = std::min(capacity_, std::max(2 * window_, position() + bytes));
