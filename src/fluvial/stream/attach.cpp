@@ -169,7 +169,8 @@ class Links {
         std::vector<std::unique_ptr<Inlet>> made;
         const std::vector<int> near = rings_into(channel_.rank);
         for (std::size_t i = 0; i < near.size(); ++i) {
-            made.push_back(make_ring_inlet(stream_.plan, ring(channel_.rank, i), near[i]));
+            made.push_back(make_ring_inlet(stream_.plan, ring(channel_.rank, i), near[i],
+                                           channel_.bell_of(near[i])));
         }
         std::vector<int> far;
         for (const int producer : producers_of(stream_, channel_.rank)) {
@@ -204,7 +205,8 @@ class Links {
         const std::vector<int> near = rings_into(consumer);
         const auto at = std::find(near.begin(), near.end(), channel_.rank);
         return make_ring_outlet(stream_.plan,
-                                ring(consumer, static_cast<std::size_t>(at - near.begin())));
+                                ring(consumer, static_cast<std::size_t>(at - near.begin())),
+                                channel_.bell_of(consumer));
     }
 
     StreamState& stream_;

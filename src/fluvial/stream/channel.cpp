@@ -9,6 +9,7 @@
 #include "fluvial/base/clock.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/environment.hpp"
+#include "fluvial/stream/idling.hpp"
 #include "fluvial/stream/stream_state.hpp"
 #include "fluvial/stream/threshold.hpp"
 
@@ -83,7 +84,11 @@ void introduce(ChannelState& state, Role role) {
     }
     state.consumer_of = nearest_consumers(state.members);
     state.host_ranks = ranks_on_host(state);
-    state.mailbox = std::make_unique<Mailbox>(state.comm);
+    if (state.options.shared_memory && ranks_a_core(state.host.size()) > 1) {
+        state.bells = Bells(state.host);
+    }
+    state.mailbox = std::make_unique<Mailbox>(
+        state.comm, [&state](int member) { ring(state.bell_of(member)); });
 }
 
 void begin_trace(ChannelState& state, std::int64_t begin_ns) {
@@ -241,6 +246,7 @@ void Channel::close() {
     for (const auto& stream : state.streams) stream->release_links();
     state.streams.clear();
     for (const auto& threshold : state.thresholds) threshold->forget_rule();
+    state.bells.close();
     state.host.close();
     state.comm.close();
     if (unwritten) std::rethrow_exception(unwritten);

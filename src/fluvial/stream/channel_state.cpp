@@ -96,7 +96,12 @@ void ChannelState::was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool tra
 }
 
 void ChannelState::wait(std::string_view what, const std::function<bool()>& done) {
-    Idling idling(host.size());
+    const bool one_host = host.size() == comm.size();
+    const bool consumer = consumes(members[static_cast<std::size_t>(rank)].role);
+    wait(what, done, Idling(host.size(), bell_of(rank), one_host && !consumer));
+}
+
+void ChannelState::wait(std::string_view what, const std::function<bool()>& done, Idling idling) {
     std::int64_t moved_ns = 0;
     std::uint64_t moves = moves_;
     std::int64_t idle_ns = 0;                        // 0: not idle
@@ -132,7 +137,7 @@ void ChannelState::meet(std::string_view what) {
     check_usable();
     mpi::Request everybody = comm.ibarrier();
     try {
-        wait(what, [&] { return everybody.test(); });
+        wait(what, [&] { return everybody.test(); }, Idling(host.size()));
     } catch (...) {
         everybody.abandon();
         fail(std::current_exception());
@@ -178,6 +183,7 @@ void ChannelState::abandon() noexcept {
     streams.clear();
     for (const auto& threshold : thresholds) threshold->forget_rule();
     if (mailbox) mailbox->abandon();
+    bells.abandon();
     host.abandon();
     comm.abandon();
 }

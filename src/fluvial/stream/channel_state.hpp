@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "fluvial/mpi/failure.hpp"
+#include "fluvial/stream/bell.hpp"
 #include "fluvial/stream/channel.hpp"
+#include "fluvial/stream/idling.hpp"
 #include "fluvial/stream/mailbox.hpp"
 #include "fluvial/stream/trace.hpp"
 
@@ -30,6 +32,7 @@ struct ChannelState {
     std::vector<int> consumer_of;  ///< nearest_consumers(members)
     std::vector<int> host_ranks;   ///< in `host`, of each member; -1 on other hosts
     std::vector<int> watched;      ///< members on this host whose death can be seen
+    Bells bells;                   ///< where ranks share cores
     std::unique_ptr<Mailbox> mailbox;
     std::vector<std::shared_ptr<StreamState>> streams;
     std::vector<std::shared_ptr<Threshold>> thresholds;
@@ -40,6 +43,10 @@ struct ChannelState {
 
     bool takes_part() const { return rank >= 0; }
     int first_consumer() const { return consumers.front(); }
+    /// Of a member on this host; null when there is none.
+    Bell* bell_of(int member) const {
+        return bells.of(host_ranks[static_cast<std::size_t>(member)]);
+    }
 
     /// As Channel::progress. No elements of `spared` are processed.
     bool progress(const StreamState* spared = nullptr);
@@ -62,6 +69,7 @@ struct ChannelState {
     void abandon() noexcept;
 
   private:
+    void wait(std::string_view what, const std::function<bool()>& done, Idling idling);
     bool take_mail();
     void was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool traced);
     void take(const Mail& mail);

@@ -21,6 +21,7 @@ constexpr long nap_ns = 50'000;
 constexpr int crowded_spins = 2;
 constexpr double crowded_yields = 1200;  ///< divided by the square of the ranks a core
 constexpr double crowd_max = 20;
+constexpr long rung_nap_ns = 5'000'000;
 constexpr unsigned rounds_between_clocks = 16;
 constexpr std::int64_t look_around_ns = 100'000'000;
 
@@ -31,12 +32,15 @@ double ranks_a_core(int ranks) {
     return ranks / static_cast<double>(std::max(1L, online));
 }
 
-Idling::Idling(int ranks) : spins_(spins), yields_(yields), nap_ns_(nap_ns) {
+Idling::Idling(int ranks, Bell* bell, bool rung)
+    : bell_(bell), spins_(spins), yields_(yields), nap_ns_(nap_ns) {
     const double crowd = ranks_a_core(ranks);
     if (crowd <= 1) return;
     spins_ = crowded_spins;
-    yields_ = spins_ + static_cast<int>(crowded_yields / (crowd * crowd));
-    nap_ns_ = static_cast<long>(nap_ns * std::min(crowd, crowd_max));
+    yields_ =
+        bell_ != nullptr ? spins_ : spins_ + static_cast<int>(crowded_yields / (crowd * crowd));
+    nap_ns_ = bell_ != nullptr && rung ? rung_nap_ns
+                                       : static_cast<long>(nap_ns * std::min(crowd, crowd_max));
 }
 
 void Idling::rest() {
@@ -46,8 +50,22 @@ void Idling::rest() {
     } else if (looks_ < yields_) {
         sched_yield();
     } else {
+        nap();
+    }
+}
+
+/// With a bell there is one more look between arming it and the nap, or what came just before would
+/// be slept over.
+void Idling::nap() {
+    if (bell_ == nullptr) {
         const timespec nap{0, nap_ns_};
         nanosleep(&nap, nullptr);
+    } else if (!armed_) {
+        bell_->arm();
+        armed_ = true;
+    } else {
+        bell_->sleep(nap_ns_);
+        armed_ = false;
     }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fluvial/mpi/comm.hpp"
+#include "fluvial/stream/bell.hpp"
 #include "fluvial/stream/inlet.hpp"
 #include "fluvial/stream/mailbox.hpp"
 #include "fluvial/stream/outlet.hpp"
@@ -48,8 +49,10 @@ std::size_t ring_memory(const LinkPlan& plan);
 /// before the producer comes.
 void lay_ring(const LinkPlan& plan, std::span<std::byte> memory);
 /// The two ends of a ring that was laid. The memory outlives them.
-std::unique_ptr<Outlet> make_ring_outlet(const LinkPlan& plan, std::span<std::byte> memory);
+/// `other` is rung, if there is one, when the other end has something worth waking up for.
+std::unique_ptr<Outlet> make_ring_outlet(const LinkPlan& plan, std::span<std::byte> memory,
+                                         Bell* other = nullptr);
 std::unique_ptr<Inlet> make_ring_inlet(const LinkPlan& plan, std::span<std::byte> memory,
-                                       int producer);
+                                       int producer, Bell* other = nullptr);
 
 }  // namespace fluvial::stream

@@ -36,6 +36,7 @@ void Mailbox::post(int to, MailKind kind, int stream, std::span<const std::byte>
     message.append(bytes.data(), bytes.size());
     posted_.push_back(comm_->isend(message.take(), to, mail_tag));
     sent();
+    if (ring_) ring_(to);
 }
 
 std::optional<Mail> Mailbox::poll() {

@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "fluvial/mpi/comm.hpp"
@@ -37,8 +39,10 @@ struct Mail {
 /// Order is kept between each two ranks. One thread at a time. A rank may post to itself.
 class Mailbox {
   public:
-    /// `comm` is the channel's, and outlives the mailbox. Uses its tag `mail_tag` alone.
-    explicit Mailbox(const mpi::Comm& comm) : comm_(&comm) {}
+    /// `comm` is the channel's, and outlives the mailbox. Uses its tag `mail_tag` alone. `ring` is
+    /// called with the rank to which something was posted: it may be asleep.
+    explicit Mailbox(const mpi::Comm& comm, std::function<void(int)> ring = {})
+        : comm_(&comm), ring_(std::move(ring)) {}
 
     /// Local, does not block, keeps the bytes until MPI has them. Throws SystemError when MPI
     /// fails.
@@ -53,6 +57,7 @@ class Mailbox {
 
   private:
     const mpi::Comm* comm_;
+    std::function<void(int)> ring_;
     std::list<mpi::Request> posted_;
     std::list<mpi::Incoming> arriving_;  // in the order in which they were matched
     std::list<Mail> to_self_;

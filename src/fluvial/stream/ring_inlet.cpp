@@ -35,8 +35,9 @@ struct alignas(64) Desk {
 
 class RingInlet final : public Inlet {
   public:
-    RingInlet(const LinkPlan& plan, RingControl& ring, int producer)
+    RingInlet(const LinkPlan& plan, RingControl& ring, int producer, Bell* other)
         : ring_(ring),
+          other_(other),
           producer_(producer),
           batch_(plan.varies
                      ? static_cast<std::size_t>(ring.capacity)
@@ -60,6 +61,7 @@ class RingInlet final : public Inlet {
     void publish();
 
     RingControl& ring_;
+    Bell* const other_;
     const int producer_;
     const std::size_t batch_;  ///< bytes of an arrival at most
     const std::size_t block_;  ///< memory goes back in blocks of this while there is more to do
@@ -187,15 +189,16 @@ void RingInlet::publish() {
     if (released_ != given_back_) {
         given_back_ = released_;
         ring_.released.store(released_, std::memory_order_release);
+        if (released_ >= placed_) ring(other_);  // sooner, it would be full again at once
     }
 }
 
 }  // namespace
 
 std::unique_ptr<Inlet> make_ring_inlet(const LinkPlan& plan, std::span<std::byte> memory,
-                                       int producer) {
+                                       int producer, Bell* other) {
     return std::make_unique<RingInlet>(plan, *reinterpret_cast<RingControl*>(memory.data()),
-                                       producer);
+                                       producer, other);
 }
 
 }  // namespace fluvial::stream

@@ -23,8 +23,9 @@ constexpr std::int64_t crowded_patience_ns = 20'000'000;
 
 class RingOutlet final : public Outlet {
   public:
-    RingOutlet(const LinkPlan& plan, RingControl& ring)
+    RingOutlet(const LinkPlan& plan, RingControl& ring, Bell* other)
         : ring_(ring),
+          other_(other),
           capacity_(ring.capacity),
           unit_bytes_(plan.unit_bytes),
           window_least_(ring_window(plan, capacity_)),
@@ -36,10 +37,14 @@ class RingOutlet final : public Outlet {
     }
 
     void fill(std::byte* room, const void* from, std::size_t bytes) override;
-    void flush() override { clear_desk(); }
+    void flush() override {
+        clear_desk();
+        announce(0);
+    }
     void close() override {
         clear_desk();
         ring_.end.store(committed_, std::memory_order_release);
+        fluvial::stream::ring(other_);
     }
 
   private:
@@ -49,11 +54,13 @@ class RingOutlet final : public Outlet {
     std::size_t usable_end() const { return std::min(free_end_, window_); }
     bool on_desk() const { return desk_from_ != RingControl::none; }
     void clear_desk();
+    void announce(std::size_t least);
     bool find_room(std::size_t bytes);
     void look(std::size_t bytes);
     bool widen(std::size_t bytes);
 
     RingControl& ring_;
+    Bell* const other_;
     const std::size_t capacity_;
     const std::size_t unit_bytes_;
     const std::size_t window_least_;
@@ -61,8 +68,9 @@ class RingOutlet final : public Outlet {
     std::uint64_t lap_start_ = 0;     ///< committed when this lap began
     std::uint64_t before_start_ = 0;  ///< the same of the lap before
     std::uint64_t released_ = 0;      ///< when last looked at
-    std::size_t free_end_ = 0;  ///< memory from position() to here is free, when last looked at
-    std::size_t window_;        ///< laps end here while the consumer keeps up
+    std::size_t free_end_ = 0;     ///< memory from position() to here is free, when last looked at
+    std::size_t window_;           ///< laps end here while the consumer keeps up
+    std::uint64_t announced_ = 0;  ///< committed when the consumer was last rung for
     std::int64_t full_since_ns_ = 0;                ///< 0: there was room
     std::uint64_t desk_from_ = RingControl::none;   ///< first count that is on the desk alone
     std::uint64_t desk_start_ = RingControl::none;  ///< count of the first byte of the desk
@@ -86,7 +94,9 @@ std::byte* RingOutlet::make_room(std::size_t bytes) {
     const bool direct = std::max(bytes, unit_bytes_) >= large_bytes ||
                         (committed_ > piece_start_ && 2 * large_ > committed_ - piece_start_);
     clear_desk();
+    announce(window_ / 2);
     if (!find_room(bytes)) {
+        announce(0);
         cursor_ = end_ = ring_.elements() + position();
         published_ = &ring_.placed;
         desk_from_ = RingControl::none;
@@ -124,6 +134,13 @@ void RingOutlet::clear_desk() {
                  static_cast<std::size_t>(committed_ - desk_from_));
     ring_.placed.store(committed_, std::memory_order_release);
     desk_from_ = committed_;
+}
+
+/// Wakes the consumer when more than `least` bytes came since that was last done.
+void RingOutlet::announce(std::size_t least) {
+    if (other_ == nullptr || committed_ - announced_ <= least) return;
+    announced_ = committed_;
+    other_->ring();
 }
 
 /// The consumer's count is looked at only when the room that is known is used up: its cache line
@@ -181,8 +198,10 @@ bool RingOutlet::widen(std::size_t bytes) {
 
 }  // namespace
 
-std::unique_ptr<Outlet> make_ring_outlet(const LinkPlan& plan, std::span<std::byte> memory) {
-    return std::make_unique<RingOutlet>(plan, *reinterpret_cast<RingControl*>(memory.data()));
+std::unique_ptr<Outlet> make_ring_outlet(const LinkPlan& plan, std::span<std::byte> memory,
+                                         Bell* other) {
+    return std::make_unique<RingOutlet>(plan, *reinterpret_cast<RingControl*>(memory.data()),
+                                        other);
 }
 
 }  // namespace fluvial::stream
