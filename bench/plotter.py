@@ -7,6 +7,7 @@ again from a results file: ``draw(png, layout, last_run(file)[1])``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from bench.table import size_label
 
 _INK = "#333333"
 _GRID = "#dddddd"
+_TICKS_APART = 0.07  # of the axis
 _SIZE_TICKS = (2**3, 2**6, 2**10, 2**13, 2**16, 2**20, 2**24, 2**28)
 
 
@@ -42,7 +44,7 @@ class Panel:
     `y` is ``"median"`` for figures and ``"ratio"`` for how far Fluvial is ahead; `marks` are
     horizontal lines with a label; x is the parameter `x`, written by `x_tick` (default: as bytes);
     records without it are left out.  `log_y` is for figures over decades, whose ticks `tick`
-    writes.
+    writes.  The least and greatest are a band, or `whiskers` where lines lie close together.
     """
 
     title: str
@@ -56,6 +58,7 @@ class Panel:
     tick: Callable[[float], str] | None = None
     marks: tuple[tuple[float, str], ...] = ()
     x_tick: Callable[[float], str] | None = None
+    whiskers: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,12 +79,16 @@ class Bars:
 
 @dataclass(frozen=True)
 class Layout:
-    """A picture: title, one line on the machine, panels from left to right and down."""
+    """A picture: title, one line on the machine, panels from left to right and down.
+
+    One legend for all panels, or one below each where their lines differ.
+    """
 
     title: str
     subtitle: str
     panels: tuple[Panel | Bars, ...]
     columns: int = 2
+    legends_apart: bool = False
 
 
 def points(
@@ -133,12 +140,11 @@ def draw(png: Path, layout: Layout, records: Sequence[Mapping[str, Any]]) -> Non
         figure, axes = pyplot.subplots(
             rows,
             layout.columns,
-            figsize=(5.6 * layout.columns, 3.7 * rows + 0.9),
+            figsize=(5.6 * layout.columns, (4.9 if layout.legends_apart else 3.7) * rows + 0.9),
             squeeze=False,
             layout="constrained",
         )
         height = figure.get_figheight()
-        figure.get_layout_engine().set(rect=(0, 0, 1, 1 - 0.95 / height), h_pad=0.08, w_pad=0.08)
         figure.text(0.012, 1 - 0.12 / height, layout.title, fontsize=14, weight="bold", va="top")
         figure.text(0.012, 1 - 0.42 / height, layout.subtitle, fontsize=8.5, va="top")
         for axis, panel in zip(axes.flat, layout.panels, strict=False):
@@ -152,7 +158,9 @@ def draw(png: Path, layout: Layout, records: Sequence[Mapping[str, Any]]) -> Non
             _draw_marks(axis, panel.marks if drawn else ())
             if not drawn:
                 axis.text(0.5, 0.5, "nothing measured", transform=axis.transAxes, ha="center")
-        _draw_legend(figure, axes)
+        legend = _draw_legends(axes) if layout.legends_apart else _draw_legend(figure, axes)
+        top = 1 - (0.67 + legend) / height
+        figure.get_layout_engine().set(rect=(0, 0, 1, top), h_pad=0.08, w_pad=0.08)
         for axis in axes.flat[len(layout.panels) :]:
             axis.set_visible(False)
         png.parent.mkdir(parents=True, exist_ok=True)
@@ -175,20 +183,46 @@ def _draw_marks(axis: Any, marks: Sequence[tuple[float, str]]) -> None:
         )
 
 
-def _draw_legend(figure: Any, axes: Any) -> None:
-    """One legend under the subtitle for all panels, in which a label has one colour."""
+def _draw_legends(axes: Any) -> float:
+    """Draw a legend below each panel; returns the height of one above all: none."""
+    for axis in axes.flat:
+        handles, labels = axis.get_legend_handles_labels()
+        if handles:
+            axis.legend(
+                handles,
+                labels,
+                loc="upper left",
+                bbox_to_anchor=(-0.1, -0.15),
+                ncols=2,
+                columnspacing=1.0,
+                handlelength=1.8,
+            )
+    return 0.0
+
+
+def _draw_legend(figure: Any, axes: Any) -> float:
+    """Draw one under the subtitle for all panels, in which a label has one colour.
+
+    As many columns as fit; returns its height in inches.
+    """
     handles: dict[str, Any] = {}
     for axis in axes.flat:
         for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    figure.legend(
-        list(handles.values()),
-        list(handles),
-        loc="upper left",
-        bbox_to_anchor=(0.006, 1 - 0.58 / figure.get_figheight()),
-        ncols=10,
-        columnspacing=1.6,
-    )
+    for columns in range(max(1, len(handles)), 0, -1):
+        legend = figure.legend(
+            list(handles.values()),
+            list(handles),
+            loc="upper left",
+            bbox_to_anchor=(0.006, 1 - 0.58 / figure.get_figheight()),
+            ncols=columns,
+            columnspacing=1.6,
+        )
+        extent = legend.get_window_extent(figure.canvas.get_renderer())
+        if extent.width < 0.985 * figure.bbox.width or columns == 1:
+            break
+        legend.remove()
+    return float(extent.height / figure.dpi)
 
 
 def _draw_lines(axis: Any, panel: Panel, records: Sequence[Mapping[str, Any]]) -> bool:
@@ -213,7 +247,10 @@ def _draw_lines(axis: Any, panel: Panel, records: Sequence[Mapping[str, Any]]) -
             marker="o",
             markersize=2.8,
         )
-        if low != high:
+        if low != high and panel.whiskers:
+            axis.vlines(x, low, high, color=line.colour, linewidth=1.1)
+            axis.plot(x, low, "_", x, high, "_", color=line.colour, markersize=4.5)
+        elif low != high:
             axis.fill_between(x, low, high, color=line.colour, alpha=0.18, linewidth=0)
     if drawn:
         axis.set_xscale("log", base=2)
@@ -230,11 +267,24 @@ def _draw_lines(axis: Any, panel: Panel, records: Sequence[Mapping[str, Any]]) -
         ticks = sorted(every_x)
         if panel.x_tick is None:
             ticks = sorted(every_x.intersection(_SIZE_TICKS)) or ticks
+        ticks = _apart(ticks)
         write_x = panel.x_tick or (lambda x: size_label(int(x)))
         axis.set_xticks(ticks, [write_x(x) for x in ticks])
         axis.minorticks_off()
         axis.set_xlabel(panel.x_label)
     return drawn
+
+
+def _apart(ticks: Sequence[float]) -> list[float]:
+    """Return ticks whose labels do not touch on a logarithmic axis: the last and those before."""
+    if len(ticks) < 2 or ticks[0] <= 0:
+        return list(ticks)
+    least = _TICKS_APART * math.log(ticks[-1] / ticks[0])
+    kept: list[float] = []
+    for tick in reversed(ticks):
+        if not kept or math.log(kept[-1] / tick) >= least:
+            kept.append(tick)
+    return kept[::-1]
 
 
 def _draw_bars(axis: Any, panel: Bars, records: Sequence[Mapping[str, Any]]) -> bool:

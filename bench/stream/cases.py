@@ -44,6 +44,7 @@ class Case:
     consumers: int = 1
     flops: int = 0
     machine: str = ""  # simulated
+    away: str = ""  # how the consumer is busy: INSIDE or OUTSIDE
 
     @property
     def bytes(self) -> int:
@@ -62,7 +63,7 @@ class Case:
         named |= {"kernel": self.kernel, "ranks": [self.producers, self.consumers]}
         axes: dict[str, dict[str, Any]] = {
             PRODUCERS: {"producers": self.producers / self.consumers},
-            MEMORY: {"producers": self.producers / self.consumers},
+            MEMORY: {"producers": self.producers / self.consumers, "busy": self.away},
             FLOPS: {"flops": self.flops},
             SCALING: {"pairs": self.consumers},
             SIMULATED: {"pairs": self.consumers, "machine": self.machine},
@@ -78,9 +79,12 @@ class Case:
             "kernel": self.kernel,
             "consumers": self.consumers,
             "flops": self.flops,
+            **({"calls_mpi": int(self.away == INSIDE)} if self.away else {}),
         }
 
 
+# A consumer that computes never calls MPI, or does so all the time: MPI takes messages in then.
+INSIDE, OUTSIDE = "in MPI", "computing"
 SIZES, STREAM, PRODUCERS, FLOPS = "element size", "kernels", "producers", "FLOPs"
 MEMORY, SCALING, SIMULATED = "memory", "scaling", "scaling, simulated"
 
@@ -113,3 +117,4 @@ EXPECTED = (
 # Elements of 8 bytes a second, in millions, by how they are taken.
 EXPECTED_MILLIONS: Mapping[str, float] = {"batch": 200.0, "each": 100.0}
 NO_DIP = 2.0  # the rate with the most producers a consumer, against one
+EFFICIENCY = 0.9  # of the most simulated pairs, against the fewest

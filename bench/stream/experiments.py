@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from bench.scan.once import run_lines
 from bench.stream.cases import (
     DEFAULT_WAY,
     FLOPS,
+    INSIDE,
     KERNELS,
     MEMORY,
     MESSAGE_WAYS,
+    OUTSIDE,
     PEERS,
     PRODUCERS,
     SCALING,
@@ -63,7 +66,7 @@ class Scope:
         flops = (1, 10, 100, 1000, 10_000, 100_000, 1_000_000)
         paper = (256, 512, 1024)
         producers = (1, 2, 4, 8, 16, 25)
-        memory = ((1, 1), (512, 1), (512, 25))
+        memory = ((1, 1), (512, 1), (512, 5), (512, 25))
         return cls(sizes, repeats, 0.03, producers, paper, 2**25, flops, (1, 2, 4), memory)
 
     @classmethod
@@ -142,12 +145,14 @@ class Laboratory:
             self.run(case, [SEED, DEFAULT_WAY], elements=elements)
 
     def memory(self, limit_bytes: int) -> None:
-        """Let the consumer compute for two seconds while producers send; each in its own job."""
-        for doubles, producers in self.scope.memory:
-            case = self._case(MEMORY, doubles=doubles, producers=producers)
+        """Keep the consumer busy for two seconds while producers send; each in its own job."""
+        for (doubles, producers), away in product(self.scope.memory, (OUTSIDE, INSIDE)):
+            case = self._case(MEMORY, doubles=doubles, producers=producers, away=away)
             elements = min(_MEMORY_BYTES // case.bytes, 2**22) // producers
             for who in (SEED, DEFAULT_WAY, f"{DEFAULT_WAY}/messages"):
-                self.say(f"{self.mpi}: memory, {producers} producers, {case.bytes} bytes, {who}")
+                self.say(
+                    f"{self.mpi}: memory, {producers} producers, {case.bytes} bytes, {away}, {who}"
+                )
                 words = {"elements": elements, "away": _AWAY_S, "buffer": limit_bytes}
                 self.run(case, [who], repeats=1, **words)
 

@@ -28,7 +28,8 @@ class Machine:
         return f"""<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
 <platform version="4.1">
-  <cluster id="machine" prefix="node" suffix="" radical="0-{NODES - 1}" speed="10Gf"
+  <cluster id="machine" prefix="node" suffix="" radical="0-{NODES - 1}"
+           speed="10Gf" core="{RANKS_A_NODE}"
            bw="2GBps" lat="1us" loopback_bw="10GBps" loopback_lat="200ns"
            sharing_policy="SPLITDUPLEX"
            topology="{self.topology}" topo_parameters="{self.parameters}"/>

@@ -48,6 +48,7 @@ def layout(header: dict[str, Any], mpi: str) -> Layout:
             _sizes(),
             _scaling(),
         ),
+        legends_apart=True,
     )
 
 
@@ -75,7 +76,13 @@ def _by_size(experiment: str, title: str, x: str) -> Panel:
         label = f"{doubles} doubles"
         lines.append(Line(f"Fluvial, {label}", ours, experiment, where=where))
         lines.append(
-            Line(f"{PEERS[SEED]}, {label}", theirs, peer=PEERS[SEED], style="--", where=where)
+            Line(
+                f"{PEERS[SEED]}, {label}",
+                theirs,
+                f"{experiment}, {PEERS[SEED]}",
+                style="--",
+                where=where,
+            )
         )
     return Panel(
         title,
@@ -86,6 +93,7 @@ def _by_size(experiment: str, title: str, x: str) -> Panel:
         x_label="producers for one consumer" if x == "producers" else "operations an element",
         tick=_rate,
         x_tick=_whole,
+        whiskers=True,
     )
 
 
@@ -98,7 +106,7 @@ def _sizes() -> Panel:
             Line(f"Fluvial, {SAME_NODE}", _OURS, f"{SAME_NODE}, {BEST}"),
             Line(f"Fluvial, {BETWEEN}: messages", _BETWEEN, f"{BETWEEN}, {BEST}"),
             *(
-                Line(PEERS[peer], colour, peer=PEERS[peer], style="--")
+                Line(PEERS[peer], colour, PEERS[peer], style="--")
                 for peer, colour in (
                     (SEED, _THEIRS),
                     (SEND, _SEND),
@@ -111,32 +119,40 @@ def _sizes() -> Panel:
         x_label="bytes an element",
         tick=_rate,
         x_tick=lambda bytes_: size_label(int(bytes_)),
+        whiskers=True,
     )
 
 
 def _scaling() -> Panel:
-    machines = ((TORUS, _OURS), (FAT_TREE, _BETWEEN))
+    machines = ((TORUS, _OURS, _THEIRS), (FAT_TREE, _BETWEEN, _SEND))
+    simulated = [
+        Line(
+            f"{who}, simulated {machine.name}",
+            colour,
+            f"{SIMULATED}, {machine.name}{rest}",
+            style=style,
+        )
+        for machine, *colours in machines
+        for who, colour, rest, style in (
+            ("Fluvial", colours[0], "", "-"),
+            (PEERS[SEED], colours[1], f", {PEERS[SEED]}", "--"),
+        )
+    ]
     return Panel(
         "Both sides grow, 512 doubles (Figure 7)",
         (RATE.name,),
         "GB/s",
         (
             Line("Fluvial, this machine", _LIGHT, SCALING),
-            *(
-                Line(f"Fluvial, simulated {machine.name}", colour, f"{SIMULATED}, {machine.name}")
-                for machine, colour in machines
-            ),
-            Line("linear", _PING, peer=LINEAR, style=":", where={"machine": TORUS.name}),
             Line(
-                f"{PEERS[SEED]}, simulated {TORUS.name}",
-                _THEIRS,
-                peer=PEERS[SEED],
-                style="--",
-                where={"machine": TORUS.name},
+                f"{PEERS[SEED]}, this machine", "#e3a28f", f"{SCALING}, {PEERS[SEED]}", style="--"
             ),
+            *simulated,
+            Line("linear", _PING, peer=LINEAR, style=":", where={"machine": TORUS.name}),
         ),
         x="pairs",
         x_label="producers, and as many consumers",
         tick=_rate,
         x_tick=_whole,
+        whiskers=True,
     )

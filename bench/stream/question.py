@@ -28,6 +28,7 @@ from bench.scan.once import RunError
 from bench.stream import picture, report, simulated, tables
 from bench.stream.experiments import Laboratory, Scope
 from bench.stream.figures import Figures
+from bench.stream.machines import MACHINES
 from bench.table import wide_console
 
 _PROGRAM = Path(__file__).with_name("programs") / "contest.cpp"
@@ -80,9 +81,12 @@ def ask(
     tables.show(console, figures, started)
     output = Output.of("stream", json, png)
     append_lines(output.json, started, records)
-    first = _MPIS[mpis[0]]
-    draw(output.png, picture.layout(started, first), picture.drawn(records, first))
-    console.print(f"{len(records)} lines appended to {output.json}; picture: {output.png}")
+    drawn = []
+    for name in mpis:
+        png = output.png if not drawn else output.png.with_stem(f"{output.png.stem}_{name}")
+        draw(png, picture.layout(started, _MPIS[name]), picture.drawn(records, _MPIS[name]))
+        drawn.append(str(png))
+    console.print(f"{len(records)} lines appended to {output.json}; drawn: {', '.join(drawn)}")
 
 
 def _measure(laboratory: Laboratory, parts: list[str], console: Console) -> None:
@@ -103,10 +107,12 @@ def _simulate(quick: bool, figures: Figures, say: simulated.Say, console: Consol
     if contest.path is None:
         console.print(f"SimGrid is missing: {contest.missing}", style="red", markup=False)
         return
-    try:
-        simulated.run(contest, simulated.QUICK if quick else simulated.Plan(), figures, say)
-    except RunError as error:
-        console.print(f"simulated: {error}", style="red", markup=False)
+    for machine in MACHINES:
+        try:
+            plan = simulated.QUICK if quick else simulated.Plan()
+            simulated.run(contest, machine, plan, figures, say)
+        except RunError as error:
+            console.print(f"simulated {machine.name}: {error}", style="red", markup=False)
 
 
 def _chosen(words: list[str], known: tuple[str, ...], option: str) -> list[str]:

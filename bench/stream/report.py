@@ -42,6 +42,7 @@ def records(figures: Figures) -> list[Record]:
     for experiment in (STREAM, PRODUCERS, FLOPS, SCALING):
         for case in figures.cases(experiment):
             found += _beside(figures, case, experiment, DEFAULT_WAY, SEED)
+            found += _alone(figures, case, f"{experiment}, {PEERS[SEED]}", SEED)
     for case in figures.cases(MEMORY):
         theirs = figures.grown(case, SEED)
         for path, way in ((SAME_NODE, DEFAULT_WAY), (BETWEEN, f"{DEFAULT_WAY}/messages")):
@@ -67,6 +68,15 @@ def _sizes(figures: Figures, case: Case) -> Iterable[Record]:
         for peer in PEERS if best is not None else ():
             named = _beside(figures, case, f"{path}, {BEST}", best or "", peer)
             yield from (record for record in named if record.metric == RATE.name)
+    for peer, name in PEERS.items():
+        yield from _alone(figures, case, name, peer)
+
+
+def _alone(figures: Figures, case: Case, name: str, who: str) -> Iterable[Record]:
+    """Yield a peer's own rate, with its spread."""
+    rate = figures.rate(case, who)
+    if rate is not None:
+        yield compare("stream", name, case.params, RATE, rate, "", None)
 
 
 def _beside(figures: Figures, case: Case, name: str, way: str, peer: str) -> Iterable[Record]:
@@ -86,6 +96,7 @@ def _simulated(figures: Figures, case: Case) -> Iterable[Record]:
     name, params = f"{SIMULATED}, {case.machine}", case.params
     yield compare("stream", name, params, RATE, ours, PEERS[SEED], theirs)
     yield compare("stream", name, params, RATE, ours, LINEAR, linear(figures, case))
+    yield from _alone(figures, case, f"{name}, {PEERS[SEED]}", SEED)
 
 
 def linear(figures: Figures, case: Case) -> Sample | None:

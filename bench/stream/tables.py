@@ -14,6 +14,7 @@ from bench.record import Sample
 from bench.stream.cases import (
     BETWEEN,
     DEFAULT_WAY,
+    EFFICIENCY,
     EXPECTED,
     EXPECTED_MILLIONS,
     FAR,
@@ -82,6 +83,7 @@ def judge(figures: Figures) -> Iterable[tuple[bool, str]]:
         if case.bytes == 8:
             yield from _judge_small(figures, case)
     yield from _judge_dip(figures)
+    yield from _judge_simulated(figures)
 
 
 def _judge_small(figures: Figures, case: Case) -> Iterable[tuple[bool, str]]:
@@ -109,6 +111,18 @@ def _judge_dip(figures: Figures) -> Iterable[tuple[bool, str]]:
                 share * NO_DIP >= 1,
                 f"{mpi}, {size_label(8 * doubles)}: {found[-1].producers} producers reach "
                 f"{share:.2f} of the rate of one (expected: {1 / NO_DIP:g})",
+            )
+
+
+def _judge_simulated(figures: Figures) -> Iterable[tuple[bool, str]]:
+    for machine in dict.fromkeys(case.machine for case in figures.cases(SIMULATED)):
+        most = max(figures.cases(SIMULATED, machine=machine), key=lambda case: case.consumers)
+        reached = efficiency(figures, most)
+        if reached is not None:
+            yield (
+                reached >= EFFICIENCY,
+                f"simulated {machine}: {most.producers:,}+{most.consumers:,} ranks reach "
+                f"{100 * reached:.1f} % of linear (expected: {100 * EFFICIENCY:g} %)",
             )
 
 
@@ -150,15 +164,19 @@ def _ways(figures: Figures, mpi: str, path: str) -> Table:
 
 
 def _pair(figures: Figures) -> dict[str, Cell]:
-    def ratio(case: Case) -> str:
-        value = figures.ratio(case, DEFAULT_WAY, SEED)
-        return "—" if value is None else f"{number(value)}×"
-
     return {
         f"{PEERS[SEED]}, GB/s": _rate(figures, SEED),
         "Fluvial, GB/s": _rate(figures, DEFAULT_WAY),
-        "ratio": ratio,
+        "ratio": _ratio(figures, DEFAULT_WAY),
     }
+
+
+def _ratio(figures: Figures, way: str) -> Cell:
+    def cell(case: Case) -> str:
+        value = figures.ratio(case, way, SEED)
+        return "—" if value is None else f"{number(value)}×"
+
+    return cell
 
 
 def _memory(figures: Figures) -> dict[str, Cell]:
@@ -176,6 +194,7 @@ def _memory(figures: Figures) -> dict[str, Cell]:
     return {
         "element": lambda case: size_label(case.bytes),
         "producers": lambda case: str(case.producers),
+        "consumer is": lambda case: case.away,
         PEERS[SEED]: grown(SEED),
         f"Fluvial, {SAME_NODE}": grown(DEFAULT_WAY),
         f"Fluvial, {BETWEEN}": grown(f"{DEFAULT_WAY}/messages"),
@@ -193,6 +212,7 @@ def _simulated(figures: Figures) -> dict[str, Cell]:
         "pairs": lambda case: f"{case.producers}+{case.consumers}",
         f"{PEERS[SEED]}, GB/s": _rate(figures, SEED),
         "Fluvial, GB/s": _rate(figures, SIMULATED_WAY),
+        "ratio": _ratio(figures, SIMULATED_WAY),
         "efficiency": share,
     }
 
@@ -222,7 +242,7 @@ _EXPERIMENTS: tuple[tuple[str, str, Callable[[Figures], dict[str, Cell]]], ...] 
         "Both sides grow, equal bytes (Figure 7)",
         _with("pairs", lambda case: f"{case.producers}+{case.consumers}"),
     ),
-    (MEMORY, "A consumer computes for 2 s: its growth", _memory),
+    (MEMORY, "A consumer is busy for 2 s: its growth", _memory),
     (SIMULATED, "Both sides grow, between nodes (Figure 7)", _simulated),
 )
 

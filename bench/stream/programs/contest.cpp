@@ -10,6 +10,7 @@
 ///   elements=N           of each producer, instead of seconds
 ///   repeats=N cores=0,1  ranks are bound to these cores in turn; anywhere by default
 ///   away=S               the consumer computes for S seconds when the first element has come
+///   calls_mpi=1          and looks for a message on another communicator all that time
 ///   yields=1             waiting ranks give their core away: more ranks than cores
 ///   kernel_gbps=X        under SMPI: the rate at which the kernel takes elements
 #include <cmath>
@@ -28,7 +29,8 @@ namespace {
 struct Result {
     std::int64_t elements = 0;  ///< of all producers
     double seconds = 0;
-    double grown_bytes = 0;  ///< peak above the start, of the consumer that grew most
+    double grown_bytes = 0;  ///< peak above the time before it was prepared, of the consumer that
+                             ///< grew most
 };
 
 double over_ranks(double value, MPI_Op op) {
@@ -48,6 +50,7 @@ class Contest {
         plan_.kernel = kernel_of(words.text("kernel", "scale"));
         plan_.flops = static_cast<int>(words.number("flops", 0));
         plan_.away_s = words.real("away", 0);
+        plan_.calls_mpi = words.number("calls_mpi", 0) != 0;
         if (const double rate = words.real("kernel_gbps", 0); rate > 0) {
             plan_.second_a_byte = 1e-9 / rate;
         }
@@ -98,9 +101,9 @@ class Contest {
         SinkPlan plan = plan_;
         plan.checks = checks;
         Sink sink(plan);
-        way.prepare(source_, roles_.consumes() ? &sink : nullptr, elements);
         forget_peak();
         const std::int64_t before = memory_now("VmRSS");
+        way.prepare(source_, roles_.consumes() ? &sink : nullptr, elements);
         MPI_Barrier(roles_.comm);
         const double begin = now();
         if (roles_.consumes()) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "clock.hpp"
@@ -71,6 +72,7 @@ struct SinkPlan {
     Kernel kernel = Kernel::Scale;
     int flops = 0;             ///< further operations on each element
     double away_s = 0;         ///< what the first element takes in addition
+    bool calls_mpi = false;    ///< during that time
     bool checks = false;       ///< add up what arrives
     double second_a_byte = 0;  ///< simulated: what the kernel takes
 };
@@ -159,8 +161,7 @@ class Sink {
     }
     void extra_work(std::size_t count) {
         if (plan_.away_s > 0) {
-            for (const double until = now() + std::exchange(plan_.away_s, 0); now() < until;) {
-            }
+            be_away(std::exchange(plan_.away_s, 0));
         }
         for (std::size_t k = 0; plan_.flops > 0 && k < count; ++k) {
             for (int done = 0; done < plan_.flops; done += 2 * lanes) {
@@ -171,6 +172,15 @@ class Sink {
         }
         if (plan_.second_a_byte > 0) {
             spend(plan_.second_a_byte * static_cast<double>(8 * plan_.doubles * count));
+        }
+    }
+
+    void be_away(double seconds) const {
+        for (const double until = now() + seconds; now() < until;) {
+            int found = 0;
+            if (plan_.calls_mpi) {
+                MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+            }
         }
     }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/mpi/agree.hpp"
 
+#include <bit>
+
+#include "fluvial/base/hash.hpp"
 #include "fluvial/mpi/failure.hpp"
 
 namespace fluvial::mpi {
@@ -34,6 +37,11 @@ void agree(const Comm& comm, const std::function<void()>& validate, const Deadli
     const auto mine = failure_of(comm.rank(), validate);
     comm.barrier(deadline);
     raise_first(comm, mine);
+}
+
+bool all_equal(const Comm& comm, std::span<const std::byte> bytes) {
+    const auto mine = std::bit_cast<Index>(hash_of(bytes));
+    return comm.min(mine) == comm.max(mine);
 }
 
 }  // namespace fluvial::mpi

@@ -2,7 +2,9 @@
 /// The second word of "validate locally, agree across ranks, then communicate".
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <span>
 
 #include "fluvial/mpi/comm.hpp"
 
@@ -20,5 +22,9 @@ void agree(const Comm& comm, const std::function<void()>& validate);
 /// The same, and TimedOut on the ranks that are left waiting when another does not come to agree
 /// before `deadline`. One barrier more.
 void agree(const Comm& comm, const std::function<void()>& validate, const Deadline& deadline);
+
+/// True on all ranks when everybody's bytes are the same. Collective, blocking. Two allreduces of 8
+/// bytes, whatever the length and the number of ranks: compares hashes of 64 bits.
+bool all_equal(const Comm& comm, std::span<const std::byte> bytes);
 
 }  // namespace fluvial::mpi

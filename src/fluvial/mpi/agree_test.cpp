@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/mpi/agree.hpp"
 
+#include <span>
 #include <stdexcept>
 #include <string>
 
@@ -83,6 +84,19 @@ TEST_CASE("a rank that does not come to agree is a time-out for the others") {
     signal.barrier();
     comm.barrier();
     signal.close();
+    comm.close();
+}
+
+TEST_CASE("everybody sees whether all bytes are the same") {
+    Comm comm = Comm::duplicate(MPI_COMM_WORLD);
+    const auto equal = [&](const std::string& mine) {
+        return all_equal(comm, std::as_bytes(std::span(mine)));
+    };
+    CHECK(equal(""));
+    CHECK(equal(std::string(100, 'x')));
+    const bool last = comm.rank() == comm.size() - 1;
+    CHECK(equal(last ? "one" : "two") == (comm.size() == 1));
+    CHECK(equal(std::string(comm.rank() == 0 ? 8 : 9, '\0')) == (comm.size() == 1));
     comm.close();
 }
 

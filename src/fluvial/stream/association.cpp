@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stream/association.hpp"
 
-#include <algorithm>
+#include <queue>
+#include <unordered_map>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/hash.hpp"
@@ -10,59 +11,70 @@ namespace fluvial::stream {
 
 namespace {
 
-/// Consumers with the number of producers that they have so far.
-class Loads {
-  public:
-    explicit Loads(const std::vector<Member>& members) : members_(members) {
-        int producers = 0;
-        for (int rank = 0; rank < static_cast<int>(members.size()); ++rank) {
-            if (consumes(members[static_cast<std::size_t>(rank)].role)) consumers_.push_back(rank);
-            producers += produces(members[static_cast<std::size_t>(rank)].role) ? 1 : 0;
-        }
-        loads_.assign(consumers_.size(), 0);
-        const int n = static_cast<int>(consumers_.size());
-        load_max_ = n == 0 ? 0 : (producers + n - 1) / n;
-    }
+/// A consumer with the number of producers that it has so far.
+struct Load {
+    int producers = 0;
+    int consumer = 0;
 
-    /// Gives the producer to the least loaded consumer that `serves` and has a place left; -1 when
-    /// there is none.
-    template <class Serves>
-    int place(const Serves& serves) {
-        std::size_t best = consumers_.size();
-        for (std::size_t i = 0; i < consumers_.size(); ++i) {
-            if (loads_[i] >= load_max_ || !serves(consumers_[i])) continue;
-            if (best == consumers_.size() || loads_[i] < loads_[best]) best = i;
-        }
-        if (best == consumers_.size()) return -1;
-        ++loads_[best];
-        return consumers_[best];
+    friend bool operator>(const Load& a, const Load& b) {
+        return a.producers != b.producers ? a.producers > b.producers : a.consumer > b.consumer;
+    }
+};
+
+/// Consumers that share producers: the least loaded one first, the lower rank of two alike.
+class Group {
+  public:
+    void add(const Load& load) { loads_.push(load); }
+    /// Takes a place of the least loaded consumer; -1 when each has `load_max`.
+    int place(int load_max) {
+        if (loads_.empty() || loads_.top().producers >= load_max) return -1;
+        Load least = loads_.top();
+        loads_.pop();
+        ++least.producers;
+        loads_.push(least);
+        return least.consumer;
     }
 
   private:
-    const std::vector<Member>& members_;
-    std::vector<int> consumers_;
-    std::vector<int> loads_;
-    int load_max_ = 0;
+    std::priority_queue<Load, std::vector<Load>, std::greater<>> loads_;
 };
+
+int load_max_of(const std::vector<Member>& members) {
+    int producers = 0;
+    int consumers = 0;
+    for (const Member& member : members) {
+        producers += produces(member.role) ? 1 : 0;
+        consumers += consumes(member.role) ? 1 : 0;
+    }
+    return consumers == 0 ? 0 : (producers + consumers - 1) / consumers;
+}
 
 }  // namespace
 
 std::vector<int> nearest_consumers(const std::vector<Member>& members) {
-    Loads loads(members);
+    const int load_max = load_max_of(members);
     std::vector<int> consumer(members.size(), -1);
-    const auto each_unplaced = [&](const auto& serves) {
+    std::vector<int> loads(members.size(), 0);
+    for (std::size_t rank = 0; rank < members.size(); ++rank) {
+        if (members[rank].role != Role::Both) continue;
+        consumer[rank] = static_cast<int>(rank);
+        loads[rank] = 1;
+    }
+    // A rank that waits for a place finds it in the group of its host, then in that of all.
+    const auto place = [&](const auto& group_of) {
+        std::unordered_map<int, Group> groups;
+        for (std::size_t rank = 0; rank < members.size(); ++rank) {
+            if (!consumes(members[rank].role)) continue;
+            groups[group_of(members[rank])].add({loads[rank], static_cast<int>(rank)});
+        }
         for (std::size_t rank = 0; rank < members.size(); ++rank) {
             if (!produces(members[rank].role) || consumer[rank] >= 0) continue;
-            consumer[rank] =
-                loads.place([&](int at) { return serves(static_cast<int>(rank), at); });
+            consumer[rank] = groups[group_of(members[rank])].place(load_max);
+            if (consumer[rank] >= 0) ++loads[static_cast<std::size_t>(consumer[rank])];
         }
     };
-    each_unplaced([](int producer, int at) { return producer == at; });
-    each_unplaced([&](int producer, int at) {
-        return members[static_cast<std::size_t>(producer)].host ==
-               members[static_cast<std::size_t>(at)].host;
-    });
-    each_unplaced([](int, int) { return true; });
+    place([](const Member& member) { return member.host; });
+    place([](const Member&) { return 0; });
     return consumer;
 }
 

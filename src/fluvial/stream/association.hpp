@@ -33,7 +33,7 @@ struct Member {
 /// The consumer (rank in the channel) of each producer; -1 for ranks that produce nothing.
 /// Balanced: no consumer gets more than the number of producers over that of consumers, rounded up;
 /// within that a producer is served on its own host, and by itself where it is both. Pure: the same
-/// on every rank.
+/// on every rank. O(P log P).
 std::vector<int> nearest_consumers(const std::vector<Member>& members);
 
 /// Equal on all ranks but for the functions, which must agree in effect.

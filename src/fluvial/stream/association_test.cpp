@@ -18,6 +18,47 @@ Member member(Role role, int host) {
     return {role, host, {}};
 }
 
+std::vector<Member> random_members(std::mt19937& random) {
+    std::vector<Member> members;
+    const int size = 1 + static_cast<int>(random() % 40);
+    for (int rank = 0; rank < size; ++rank) {
+        members.push_back(member(static_cast<Role>(random() % 4), static_cast<int>(random() % 3)));
+    }
+    members.push_back(member(Role::Consumer, 0));
+    return members;
+}
+
+/// As nearest_consumers() is described, with a look at every consumer for each producer.
+std::vector<int> looked_up(const std::vector<Member>& members) {
+    std::vector<int> loads(members.size(), 0);
+    std::vector<int> consumer(members.size(), -1);
+    int producers = 0;
+    int consumers = 0;
+    for (const Member& member : members) {
+        producers += produces(member.role) ? 1 : 0;
+        consumers += consumes(member.role) ? 1 : 0;
+    }
+    const int load_max = (producers + consumers - 1) / consumers;
+    const auto place = [&](const auto& serves) {
+        for (std::size_t rank = 0; rank < members.size(); ++rank) {
+            if (!produces(members[rank].role) || consumer[rank] >= 0) continue;
+            std::size_t best = members.size();
+            for (std::size_t at = 0; at < members.size(); ++at) {
+                if (!consumes(members[at].role) || loads[at] >= load_max || !serves(rank, at))
+                    continue;
+                if (best == members.size() || loads[at] < loads[best]) best = at;
+            }
+            if (best == members.size()) continue;
+            ++loads[best];
+            consumer[rank] = static_cast<int>(best);
+        }
+    };
+    place([](std::size_t rank, std::size_t at) { return rank == at; });
+    place([&](std::size_t rank, std::size_t at) { return members[rank].host == members[at].host; });
+    place([](std::size_t, std::size_t) { return true; });
+    return consumer;
+}
+
 }  // namespace
 
 TEST_CASE("producers are served on their own host, and by themselves where they can") {
@@ -38,14 +79,9 @@ TEST_CASE("random channels are balanced") {
     std::mt19937 random(7);
     for (int trial = 0; trial < 500; ++trial) {
         CAPTURE(trial);
-        std::vector<Member> members;
-        const int size = 1 + static_cast<int>(random() % 40);
-        for (int rank = 0; rank < size; ++rank) {
-            members.push_back(
-                member(static_cast<Role>(random() % 4), static_cast<int>(random() % 3)));
-        }
-        members.push_back(member(Role::Consumer, 0));
+        const std::vector<Member> members = random_members(random);
         const std::vector<int> consumer = nearest_consumers(members);
+        CHECK(consumer == looked_up(members));
         std::vector<int> loads(members.size(), 0);
         int producers = 0;
         int consumers = 0;

@@ -31,44 +31,47 @@ std::string agreed_text(const StreamOptions& options) {
                 options.result_on_producers, ", latency_s ", options.latency_s);
 }
 
-struct Attached {
-    std::string options;
-    bool operates = false;
-    bool takes_parts = false;
-};
+/// Every rank's bytes, for what is said when they differ: elsewhere they cost P times as much.
+std::vector<std::string> everybodys(const mpi::Comm& comm, std::span<const std::byte> bytes) {
+    std::vector<std::string> all;
+    for (const auto& theirs : comm.allgather(bytes)) all.push_back(ByteReader(theirs).get_string());
+    return all;
+}
 
-/// Every rank's description; throws on all when one differs from the first rank's.
-std::vector<Attached> exchange(const StreamState& stream, const Operation* operation) {
+/// Throws on all ranks when one differs from the first rank.
+void check_options(const StreamState& stream) {
     const mpi::Comm& comm = stream.channel->comm;
     ByteWriter out;
     out.put_string(agreed_text(stream.options));
-    out.put(operation != nullptr);
-    out.put(operation != nullptr && operation->takes_parts());
-    std::vector<Attached> all;
-    for (const auto& bytes : comm.allgather(out.view())) {
-        ByteReader in(bytes);
-        std::string options = in.get_string();
-        const bool operates = in.get<bool>();
-        all.push_back({std::move(options), operates, in.get<bool>()});
-    }
+    if (mpi::all_equal(comm, out.view())) return;
+    const std::vector<std::string> all = everybodys(comm, out.view());
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
-        if (all[rank].options == all.front().options) continue;
+        if (all[rank] == all.front()) continue;
         throw InvalidArgument(Problem{text("the ranks attach different streams"),
-                                      text(all[rank].options, " on rank ", rank),
-                                      text(all.front().options, " as on rank 0"),
+                                      text(all[rank], " on rank ", rank),
+                                      text(all.front(), " as on rank 0"),
                                       "Attach streams in the same order with equal options"});
     }
+}
+
+/// Throws on all ranks when consumers differ.
+void check_operations(const StreamState& stream, Role role, const Operation* operation) {
+    const mpi::Comm& comm = stream.channel->comm;
     const auto& consumers = stream.channel->consumers;
+    const Index operating = comm.sum(consumes(role) && operation != nullptr ? 1 : 0);
+    if (operating == 0 || operating == static_cast<Index>(consumers.size())) return;
+    ByteWriter out;
+    out.put_string(operation != nullptr ? "one" : "none");
+    const std::vector<std::string> all = everybodys(comm, out.view());
+    const std::string& first = all[static_cast<std::size_t>(consumers.front())];
     for (const int rank : consumers) {
-        const bool operates = all[static_cast<std::size_t>(rank)].operates;
-        if (operates == all[static_cast<std::size_t>(consumers.front())].operates) continue;
+        const std::string& theirs = all[static_cast<std::size_t>(rank)];
+        if (theirs == first) continue;
         throw InvalidArgument(
             Problem{text("consumers differ in whether ", stream.name(), " has an operation"),
-                    text(operates ? "one" : "none", " on rank ", rank),
-                    text(operates ? "none" : "one", " as on rank ", consumers.front()),
+                    text(theirs, " on rank ", rank), text(first, " as on rank ", consumers.front()),
                     "Attach it with an operation on every consumer, or on none"});
     }
-    return all;
 }
 
 bool is_linked(const StreamState& stream, int producer, int consumer) {
@@ -83,6 +86,19 @@ std::vector<int> producers_of(const StreamState& stream, int consumer) {
         if (is_linked(stream, producer, consumer)) found.push_back(producer);
     }
     return found;
+}
+
+/// Of the consumer that has most.
+std::size_t links_max(const StreamState& stream) {
+    const ChannelState& channel = *stream.channel;
+    if (stream.options.association.kind != Association::Kind::Nearest) {
+        return channel.producers.size();
+    }
+    std::vector<std::size_t> links(channel.members.size(), 0);
+    for (const int producer : channel.producers) {
+        ++links[static_cast<std::size_t>(channel.consumer_of[static_cast<std::size_t>(producer)])];
+    }
+    return *std::max_element(links.begin(), links.end());
 }
 
 bool by_ring(const ChannelState& channel, int producer, int consumer) {
@@ -108,10 +124,7 @@ LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
     plan.piece_bytes_max = element.varies ? record_bytes(element.bytes)
                            : in_parts     ? part_bytes_max - part_bytes_max % plan.unit_bytes
                                           : element.bytes;
-    std::size_t links = 1;
-    for (const int consumer : stream.channel->consumers) {
-        links = std::max(links, producers_of(stream, consumer).size());
-    }
+    const std::size_t links = links_max(stream);
     plan.links = static_cast<int>(links);
     plan.same_host = stream.channel->host.size() == stream.channel->comm.size();
     plan.crowded = ranks_a_core(stream.channel->host.size()) > 1;
@@ -159,8 +172,7 @@ class Links {
     std::vector<std::unique_ptr<Outlet>> outlets() {
         std::vector<std::unique_ptr<Outlet>> made;
         for (const int consumer : channel_.consumers) {
-            made.push_back(is_linked(stream_, channel_.rank, consumer) ? outlet_to(consumer)
-                                                                       : nullptr);
+            if (is_linked(stream_, channel_.rank, consumer)) made.push_back(outlet_to(consumer));
         }
         return made;
     }
@@ -236,12 +248,11 @@ void make_ends(StreamState& stream, Links& links, Role role, std::unique_ptr<Ope
 
 void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
     ChannelState& channel = *stream.channel;
-    const std::vector<Attached> all = exchange(stream, operation.get());
-    const bool takes_parts =
-        std::all_of(channel.consumers.begin(), channel.consumers.end(),
-                    [&](int rank) { return all[static_cast<std::size_t>(rank)].takes_parts; });
-    stream.plan = make_plan(stream, takes_parts);
     const Role role = channel.members[static_cast<std::size_t>(channel.rank)].role;
+    check_options(stream);
+    check_operations(stream, role, operation.get());
+    const bool whole_only = consumes(role) && !(operation != nullptr && operation->takes_parts());
+    stream.plan = make_plan(stream, !channel.comm.any(whole_only));
     mpi::agree(channel.comm, [&] {
         static_cast<void>(ring_memory(stream.plan));
         const Association& association = stream.options.association;

@@ -27,21 +27,25 @@ std::vector<T> of_everybody(const mpi::Comm& comm, const T& mine) {
 }
 
 /// Throws on all ranks alike.
+void check_roles(const mpi::Comm& everybody, Role role) {
+    const bool produced = everybody.any(produces(role));
+    if (everybody.any(consumes(role)) && produced) return;
+    throw InvalidArgument(
+        Problem{text("the channel has no ", produced ? "consumer" : "producer"),
+                text("none of ", everybody.size(), " ranks"), "one or more of each",
+                "Give ranks the roles by their number, e.g. the last two as consumers"});
+}
+
+/// Throws on all ranks alike.
 void check_agreed(const mpi::Comm& everybody, Role role, const ChannelOptions& options) {
     ByteWriter out;
-    out.put(role);
     out.put_string(text("shared_memory ", options.shared_memory, ", timeout_s ", options.timeout_s,
                         ", dead_after_s ", options.dead_after_s));
-    bool produced = false;
-    bool consumed = false;
+    if (mpi::all_equal(everybody, out.view())) return check_roles(everybody, role);
     std::string first;
     int rank = 0;
     for (const auto& bytes : everybody.allgather(out.view())) {
-        ByteReader in(bytes);
-        const auto theirs = in.get<Role>();
-        produced = produced || produces(theirs);
-        consumed = consumed || consumes(theirs);
-        const std::string seen = in.get_string();
+        const std::string seen = ByteReader(bytes).get_string();
         if (rank == 0) first = seen;
         if (seen != first) {
             throw InvalidArgument(
@@ -49,12 +53,6 @@ void check_agreed(const mpi::Comm& everybody, Role role, const ChannelOptions& o
                         text(first, " as on rank 0"), "Give all ranks the same options"});
         }
         ++rank;
-    }
-    if (!produced || !consumed) {
-        throw InvalidArgument(
-            Problem{text("the channel has no ", produced ? "consumer" : "producer"),
-                    text("none of ", everybody.size(), " ranks"), "one or more of each",
-                    "Give ranks the roles by their number, e.g. the last two as consumers"});
     }
 }
 

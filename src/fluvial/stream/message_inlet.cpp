@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <deque>
+#include <unordered_map>
 #include <utility>
 
 #include "fluvial/base/assert.hpp"
@@ -40,8 +41,8 @@ class RingOfMessages final : public MessageInlet {
     const mpi::Comm& comm_;
     const int stream_;
     mpi::ReceiveRing ring_;
-    std::vector<std::optional<Link>> links_;  ///< by rank in the channel
-    int open_ = 0;                            ///< producers that did not close, or have more here
+    std::unordered_map<int, Link> links_;  ///< by rank in the channel
+    int open_ = 0;                         ///< producers that did not close, or have more here
     std::deque<mpi::ReceiveRing::Received> arrived_;
     std::size_t taken_ = 0;  ///< of the oldest of them
     std::uint64_t depth_ = 0;
@@ -55,9 +56,8 @@ RingOfMessages::RingOfMessages(const LinkPlan& plan, const mpi::Comm& comm,
       stream_(plan.stream),
       ring_(comm, data_tag + plan.stream,
             static_cast<std::size_t>(flow_.credits) * producers.size(), flow_.slot_bytes),
-      links_(static_cast<std::size_t>(comm.size())),
       open_(static_cast<int>(producers.size())) {
-    for (const int producer : producers) links_.at(static_cast<std::size_t>(producer)).emplace();
+    for (const int producer : producers) links_[producer] = {};
 }
 
 RingOfMessages::~RingOfMessages() {
@@ -75,15 +75,14 @@ bool RingOfMessages::advance() {
 Arrival RingOfMessages::ready() {
     if (arrived_.empty() && !advance()) return {};
     const auto& oldest = arrived_.front();
-    return {oldest.bytes.subspan(taken_), oldest.source,
-            links_[static_cast<std::size_t>(oldest.source)]->released};
+    return {oldest.bytes.subspan(taken_), oldest.source, links_.at(oldest.source).released};
 }
 
 void RingOfMessages::release(std::size_t bytes) {
     if (bytes == 0) return;
     FLUVIAL_ASSERT(!arrived_.empty() && taken_ + bytes <= arrived_.front().bytes.size(), bytes);
     const auto oldest = arrived_.front();
-    Link& link = *links_[static_cast<std::size_t>(oldest.source)];
+    Link& link = links_.at(oldest.source);
     link.released += bytes;
     depth_ -= bytes;
     taken_ += bytes;
@@ -107,7 +106,7 @@ void RingOfMessages::settle(int producer, Link& link) {
 }
 
 void RingOfMessages::take(const Mail& mail) {
-    Link& link = *links_.at(static_cast<std::size_t>(mail.from));
+    Link& link = links_.at(mail.from);
     link.committed = ByteReader(mail.bytes).get<std::uint64_t>();
     settle(mail.from, link);
 }

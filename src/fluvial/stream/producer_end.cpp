@@ -29,11 +29,7 @@ ProducerEnd::ProducerEnd(const LinkPlan& plan, const Element& element, Associati
       element_(element),
       association_(std::move(association)),
       outlets_(std::move(outlets)) {
-    const auto linked =
-        std::count_if(outlets_.begin(), outlets_.end(), [](const auto& o) { return o != nullptr; });
-    for (const auto& outlet : outlets_) {
-        if (linked == 1 && outlet) only_ = outlet.get();
-    }
+    if (outlets_.size() == 1) only_ = outlets_.front().get();
 }
 
 Outlet& ProducerEnd::outlet_for(std::span<const std::byte> element, std::size_t bytes) {
@@ -145,14 +141,13 @@ void ProducerEnd::drop(const Sending& sending) {
 
 std::uint64_t ProducerEnd::bytes() const {
     std::uint64_t sum = 0;
-    for (const auto& outlet : outlets_) sum += outlet ? outlet->committed() : 0;
+    for (const auto& outlet : outlets_) sum += outlet->committed();
     return sum;
 }
 
 bool ProducerEnd::advance_flush() {
     bool flushed = queued_.empty();
     for (const auto& outlet : outlets_) {
-        if (!outlet) continue;
         outlet->flush();
         flushed = outlet->flushed() && flushed;
     }
@@ -162,19 +157,15 @@ bool ProducerEnd::advance_flush() {
 bool ProducerEnd::advance_termination() {
     if (!closed_) {
         if (!advance_flush()) return false;
-        for (const auto& outlet : outlets_) {
-            if (outlet) outlet->close();
-        }
+        for (const auto& outlet : outlets_) outlet->close();
         closed_ = true;
     }
     return std::all_of(outlets_.begin(), outlets_.end(),
-                       [](const auto& outlet) { return !outlet || outlet->finished(); });
+                       [](const auto& outlet) { return outlet->finished(); });
 }
 
 bool ProducerEnd::progress() {
-    for (const auto& outlet : outlets_) {
-        if (outlet) outlet->progress();
-    }
+    for (const auto& outlet : outlets_) outlet->progress();
     bool moved = false;
     while (!queued_.empty()) {
         Sending& sending = *queued_.front();
@@ -189,7 +180,7 @@ bool ProducerEnd::progress() {
 
 bool ProducerEnd::drained() {
     return std::all_of(outlets_.begin(), outlets_.end(),
-                       [](const auto& outlet) { return !outlet || outlet->drained(); });
+                       [](const auto& outlet) { return outlet->drained(); });
 }
 
 }  // namespace fluvial::stream

@@ -39,7 +39,8 @@ struct Sending {
 /// Nothing here blocks.
 class ProducerEnd {
   public:
-    /// `outlets` by number of the consumer; null where this producer has no link to it.
+    /// `outlets` to the consumers that this producer has links to, in their order: all of them, or
+    /// one.
     ProducerEnd(const LinkPlan& plan, const Element& element, Association association,
                 std::vector<std::unique_ptr<Outlet>> outlets);
 
