@@ -93,8 +93,8 @@ def modelled(runs: Runs) -> list[Scale]:
     told = runs.sample("shuffle, to one, time", SCAN, ranks, MAP)
     if sent is None or told is None or ranks < 2:
         return []
-    # A tree over n ranks has n - 1 messages; every rank holds the questions of all.
-    partial, question = sent.median / (ranks - 1), told.median / ranks**2
+    # A tree over n ranks has n - 1 messages; a rank is told the questions of its neighbours.
+    partial, question = sent.median / (ranks - 1), told.median / ranks
     return [model(count, partial, question) for count in PAPER_RANKS]
 
 

@@ -99,12 +99,12 @@ def model(ranks: int, partial_bytes: float, question_bytes: float) -> Scale:
 
     Raw data: each host's aggregator reads what its 24 ranks ask for and keeps its own share.
     Partial results: a tree of the aggregators' partials (to one), or a partial to each rank (to
-    all); before that every rank tells every other what it asks for, of which a ring sends each
-    question to all but one.  With one common request nothing is told but a check of 16 bytes.
+    all); before that every rank tells those who read a part of it what it asks for, in
+    `question_bytes`.  With one common request nothing is told but a check of 16 bytes.
     """
     hosts = -(-ranks // PAPER_RANKS_A_HOST)
     raw = ranks * PAPER_BYTES_A_RANK * (1 - 1 / PAPER_RANKS_A_HOST)
-    told = ranks * (ranks - 1) * question_bytes
+    told = ranks * question_bytes
     to_one = (hosts - 1) * partial_bytes
     to_all = (ranks - hosts) * partial_bytes
     return Scale(ranks, raw, to_one + told, to_all + told, to_one + 16 * ranks)

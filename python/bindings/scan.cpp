@@ -250,7 +250,8 @@ void bind_scans(nb::module_& m) {
             [](Described* self, nb::handle inputs, nb::handle entries, nb::handle selection,
                std::vector<int> over, nb::handle weights, nb::handle where, nb::handle groups,
                const std::string& mode, const std::string& shuffle, int threads, int aggregators,
-               std::int64_t buffer_bytes, std::int64_t read_ahead_bytes) {
+               std::int64_t buffer_bytes, std::int64_t read_ahead_bytes,
+               std::int64_t memory_bytes) {
                 Options options;
                 options.mode = to_mode(mode);
                 options.shuffle = to_shuffle(shuffle);
@@ -258,13 +259,14 @@ void bind_scans(nb::module_& m) {
                 options.aggregators = aggregators;
                 options.buffer_bytes = buffer_bytes;
                 options.read_ahead_bytes = read_ahead_bytes;
+                options.memory_bytes = memory_bytes;
                 new (self) Described{
                     to_request(inputs, entries, selection, std::move(over), weights, where, groups),
                     options};
             },
             nb::kw_only(), "inputs"_a, "entries"_a, "selection"_a.none(), "over"_a, "weights"_a,
             "where"_a, "groups"_a.none(), "mode"_a, "shuffle"_a, "threads"_a, "aggregators"_a,
-            "buffer_bytes"_a, "read_ahead_bytes"_a,
+            "buffer_bytes"_a, "read_ahead_bytes"_a, "memory_bytes"_a,
             "`inputs`: (list of datasets, Decoding). `entries`: (name, operator, input numbers). "
             "`weights`: (axis, factors). `where`: (input number, sign, bound) or (function, input "
             "numbers). `groups`: (axis, group of each index, number of groups).");

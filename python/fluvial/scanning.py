@@ -40,6 +40,8 @@ class ScanOptions(TypedDict, total=False):
         Bytes of a read (cb_buffer_size), e.g. "4 MiB"; None: chosen.
     read_ahead
         Bytes asked of the system before they are needed.
+    memory
+        Of this rank, beside results: where chunks are large, fewer threads work at once.
     info
         An mpi4py Info or a dict with the hints cb_nodes and cb_buffer_size.
     """
@@ -52,6 +54,7 @@ class ScanOptions(TypedDict, total=False):
     aggregators: int
     buffer: int | str | None
     read_ahead: int | str
+    memory: int | str
     info: Any
 
 
@@ -152,33 +155,48 @@ def _options(options: ScanOptions) -> dict[str, Any]:
         "buffer_bytes": to_bytes(options.get("buffer"), "buffer")
         or int(info.get("cb_buffer_size") or 0),
         "read_ahead_bytes": to_bytes(options.get("read_ahead", "16 MiB"), "read_ahead"),
+        "memory_bytes": to_bytes(options.get("memory", "64 MiB"), "memory"),
     }
 
 
 def _agree(comm: Any, failure: Exception | None) -> None:
-    """Raise on this rank what failed on another. Collective: an allgather of a few bytes."""
-    said = None if failure is None else (type(failure).__name__, str(failure))
-    for rank, other in enumerate(comm.allgather(said)):
-        if other is not None and failure is None:
-            kind, message = other
-            known = getattr(_core, kind, None)
-            if isinstance(known, type) and issubclass(known, _core.Error):
-                raise known(f"{message} (on rank {rank})")
-            raise InvalidArgument(f"the reduction failed on rank {rank}: {kind}: {message}")
+    """Raise on this rank what failed on another. Collective: a tree of small messages."""
+    said = failure and (comm.Get_rank(), type(failure).__name__, str(failure))
+    first = comm.allreduce(said, op=_lower)
+    if first is not None and failure is None:
+        rank, kind, message = first
+        known = getattr(_core, kind, None)
+        if isinstance(known, type) and issubclass(known, _core.Error):
+            raise known(f"{message} (on rank {rank})")
+        raise InvalidArgument(f"the reduction failed on rank {rank}: {kind}: {message}")
+
+
+def _lower(a: tuple[Any, ...] | None, b: tuple[Any, ...] | None) -> tuple[Any, ...] | None:
+    return b if a is None or (b is not None and b < a) else a
 
 
 def _of_all_ranks(work: Work, comm: Any, shuffle: str) -> Work:
     """Return the work with the result's kept axes, which hold all ranks' selections."""
     if comm is None or shuffle != "to-one":
         return work
-    selections = comm.allgather(work.request["selection"])
+    start, count = work.request["selection"][:2]
+    ranges = [(s, s + n) for s, n in zip(start, count, strict=True)] if all(count) else None
+    ranges = comm.allreduce(ranges, op=_covering)
     view, frame = work.view, work.frame
     for axis, dim in enumerate(view.dims):
         if dim in frame.dims:
-            chosen = [range(s[0][axis], s[0][axis] + s[1][axis]) for s in selections if all(s[1])]
-            begin = min((c.start for c in chosen), default=0)
-            end = max((c.stop for c in chosen), default=0)
+            begin, end = (0, 0) if ranges is None else ranges[axis]
             view = view.replace(dim, range(begin, end))
             if dim in frame.labels:
                 frame.coords[dim] = frame.labels[dim][begin:end]
     return work._replace(view=view)
+
+
+_Ranges = list[tuple[int, int]] | None
+
+
+def _covering(a: _Ranges, b: _Ranges) -> _Ranges:
+    if a is None or b is None:
+        return b if a is None else a
+    pairs = zip(a, b, strict=True)
+    return [(min(begin, other), max(end, last)) for (begin, end), (other, last) in pairs]

@@ -127,6 +127,16 @@ Index Comm::max(Index n) const {
     return allreduce(*this, n, MPI_MAX, "take a maximum over the ranks");
 }
 
+std::vector<Index> Comm::min_of_each(std::vector<Index> numbers) const {
+    const MPI_Comm comm = handle();
+    if (serial()) return numbers;
+    check(MPI_Allreduce(MPI_IN_PLACE, numbers.data(),
+                        to_int(static_cast<Index>(numbers.size()), "the number of minima"),
+                        MPI_INT64_T, MPI_MIN, comm),
+          "take minima over the ranks");
+    return numbers;
+}
+
 bool Comm::all(bool here) const {
     return min(here ? 1 : 0) == 1;
 }

@@ -67,6 +67,7 @@ TEST_CASE("sums, extremes and logic over the ranks") {
     CHECK(comm.exscan_sum(big + r) == r * big + r * (r - 1) / 2);
     CHECK(comm.sum(big + r) == p * big + p * (p - 1) / 2);
     CHECK(comm.min(r - big) == -big);
+    CHECK(comm.min_of_each({r, -r, big}) == std::vector<Index>{0, 1 - comm.size(), big});
     CHECK(comm.max(r + big) == big + p - 1);
     CHECK(comm.all(true));
     CHECK_FALSE(comm.all(r != p - 1));

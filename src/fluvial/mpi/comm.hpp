@@ -81,6 +81,8 @@ class Comm {
     Index max(Index n) const;
     bool all(bool here) const;
     bool any(bool here) const { return !all(!here); }
+    /// The least of each entry; as many on every rank. Collective, blocking, one allreduce.
+    std::vector<Index> min_of_each(std::vector<Index> numbers) const;
 
     /// Number of ranks that share memory with this one, itself included. Collective, blocking.
     int ranks_on_this_host() const;

@@ -10,12 +10,29 @@ const store::Chunked& ChunkFetch::layout(int part) const {
     return std::get<store::Chunked>(input_.parts[static_cast<std::size_t>(part)]->layout());
 }
 
-store::ChunkPlace ChunkFetch::locate(int part, const Coordinates& cell) {
+const store::ChunkPlace& ChunkFetch::locate(int part, const Coordinates& cell) {
+    if (located_.part == part && located_.cell == cell) {
+        return located_.place;
+    }
     if (next_ < expected_.size() && expected_[next_].part == part &&
         expected_[next_].cell == cell) {
-        return expected_[next_++].place;
+        located_ = expected_[next_++];
+    } else {
+        located_ = {part, cell, input_.parts[static_cast<std::size_t>(part)]->locate(cell)};
     }
-    return input_.parts[static_cast<std::size_t>(part)]->locate(cell);
+    return located_.place;
+}
+
+void ChunkFetch::check_inside_file(int part, const store::ChunkPlace& place) const {
+    const store::Dataset& dataset = *input_.parts[static_cast<std::size_t>(part)];
+    const std::uint64_t size = dataset.bytes().size();
+    if (place.bytes > size || place.offset > size - place.bytes) {
+        throw DamagedFile(Problem{text("a chunk of '", dataset.name(), "' lies outside of '",
+                                       dataset.bytes().path(), "'"),
+                                  text(place.bytes, " bytes at ", place.offset),
+                                  text("up to ", size),
+                                  "The file is truncated or damaged; copy or write it again"});
+    }
 }
 
 void ChunkFetch::expect(std::vector<Unit>& units) {
@@ -42,14 +59,8 @@ void ChunkFetch::expect(std::vector<Unit>& units) {
 std::span<const std::byte> ChunkFetch::stored_bytes(int part, const store::ChunkPlace& place) {
     const std::uint64_t end = place.offset + place.bytes;
     if (raw_part_ != part || place.offset < raw_begin_ || end > raw_end_) {
-        const store::Dataset& dataset = *input_.parts[static_cast<std::size_t>(part)];
-        const store::InputFile& file = dataset.bytes();
-        if (place.bytes > file.size() || place.offset > file.size() - place.bytes) {
-            throw DamagedFile(Problem{
-                text("a chunk of '", dataset.name(), "' lies outside of '", file.path(), "'"),
-                text(place.bytes, " bytes at ", place.offset), text("up to ", file.size()),
-                "The file is truncated or damaged; copy or write it again"});
-        }
+        check_inside_file(part, place);
+        const store::InputFile& file = input_.parts[static_cast<std::size_t>(part)]->bytes();
         std::uint64_t until = end;
         for (std::size_t i = next_; i < expected_.size(); ++i) {
             const store::ChunkPlace& next = expected_[i].place;
@@ -113,6 +124,39 @@ ArrayView ChunkFetch::chunk(int part, const Coordinates& cell, const Region& ins
                    contiguous_strides(layout.chunk, size_of(dataset.dtype())));
     view.swapped = layout.swapped;
     return view;
+}
+
+std::optional<ChunkFetch::Direct> ChunkFetch::direct(int part, const Region& inside) {
+    const store::Chunked& layout = this->layout(part);
+    const store::Dataset& dataset = *input_.parts[static_cast<std::size_t>(part)];
+    const std::size_t element = size_of(dataset.dtype());
+    const Index bytes = volume_of(layout.chunk) * static_cast<Index>(element);
+    if (!layout.filters.empty() || bytes <= buffer_bytes_) {
+        return std::nullopt;
+    }
+    Coordinates cell = inside.offset, first = inside.offset;
+    for (int axis = 0; axis < inside.ndim(); ++axis) {
+        cell[axis] /= layout.chunk[axis];
+        first[axis] -= cell[axis] * layout.chunk[axis];
+        if (first[axis] + inside.extent[axis] > layout.chunk[axis]) {
+            return std::nullopt;
+        }
+    }
+    const bool again = located_.part == part && located_.cell == cell;
+    const store::ChunkPlace& place = locate(part, cell);
+    if (!place.stored) {
+        return std::nullopt;
+    }
+    if (!again) {
+        check_inside_file(part, place);
+        ++stats_.chunks_decoded;
+    }
+    if (place.bytes != static_cast<std::uint64_t>(bytes)) {
+        throw DamagedFile(Problem{text("chunk ", cell, " of '", dataset.name(), "' is damaged"),
+                                  text(place.bytes, " bytes"), text(bytes, " bytes, a whole chunk"),
+                                  "Copy or write the file again"});
+    }
+    return Direct{{place.offset, contiguous_strides(layout.chunk, element), layout.swapped}, first};
 }
 
 ArrayView ChunkFetch::fetch(int part, const Region& inside, const Coordinates& stride) {

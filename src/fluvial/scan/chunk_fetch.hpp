@@ -24,6 +24,15 @@ class ChunkFetch {
     /// Regions of one chunk, one after the other, have it read once.
     ArrayView fetch(int part, const Region& inside, const Coordinates& stride);
 
+    /// Elements that are read without their chunk: where they are, and the first of them.
+    struct Direct {
+        store::Affine layout;
+        Coordinates first;
+    };
+    /// Of a region inside of one chunk, if that is stored without filters and longer than a buffer;
+    /// it is then for the caller to read. Throws DamagedFile.
+    std::optional<Direct> direct(int part, const Region& inside);
+
   private:
     struct Expected {
         int part = 0;
@@ -32,7 +41,8 @@ class ChunkFetch {
     };
 
     const store::Chunked& layout(int part) const;
-    store::ChunkPlace locate(int part, const Coordinates& cell);
+    const store::ChunkPlace& locate(int part, const Coordinates& cell);
+    void check_inside_file(int part, const store::ChunkPlace& place) const;
     /// The elements of `inside` of a chunk, as stored; valid until the next call.
     ArrayView chunk(int part, const Coordinates& cell, const Region& inside);
     std::span<const std::byte> stored_bytes(int part, const store::ChunkPlace& place);
@@ -48,6 +58,7 @@ class ChunkFetch {
     int decoder_part_ = -1;
     std::vector<Expected> expected_;  ///< in file order
     std::size_t next_ = 0;            ///< of expected_
+    Expected located_{-1, {}, {}};    ///< the last one
     std::vector<std::byte> raw_;      ///< bytes raw_begin_… of raw_part_
     int raw_part_ = -1;
     std::uint64_t raw_begin_ = 0, raw_end_ = 0;

@@ -12,10 +12,17 @@ namespace fluvial::scan {
 Answer merge_to_one(const Work& work, std::optional<Answer> mine, const mpi::Comm& comm,
                     Stats& stats);
 
-/// `mine` has what this rank found for each rank's question; the result is what all ranks found for
-/// this rank's. Collective, blocking; a message to each rank for which something was found, as long
-/// as a partial, merged in the order of the ranks.
-Answer merge_to_all(const Work& work, std::vector<std::optional<Answer>> mine,
+/// Between whom partial results go: the ranks that asked this one, in the order of Work::questions,
+/// and those that read for this one; both ascending.
+struct Routes {
+    const std::vector<int>& askers;
+    const std::vector<int>& readers;
+};
+
+/// `mine` has what this rank found for each of its questions; the result is what all ranks found
+/// for this rank's own. Collective, blocking; a message to each asker, as long as a partial or
+/// empty where nothing was found, merged in the order of the ranks.
+Answer merge_to_all(const Work& work, std::vector<std::optional<Answer>> mine, const Routes& routes,
                     const mpi::Comm& comm, Stats& stats);
 
 }  // namespace fluvial::scan

@@ -37,6 +37,9 @@ ArrayView Fetch::fetch(const Unit& unit) {
         return affine(dataset, *layout, inside.offset, unit.box.extent);
     }
     if (std::holds_alternative<store::Chunked>(dataset.layout())) {
+        if (const auto direct = chunks_.direct(unit.part, inside)) {
+            return affine(dataset, direct->layout, direct->first, unit.box.extent);
+        }
         return chunks_.fetch(unit.part, inside, selection_.stride);
     }
     return by_library(dataset, inside);

@@ -4,14 +4,12 @@
 #include <algorithm>
 
 #include "fluvial/base/clock.hpp"
+#include "fluvial/scan/footprint.hpp"
 
 namespace fluvial::scan {
 namespace {
 
 constexpr Index window_units = 64;  ///< that are put into file order together
-constexpr Index slab_bytes =
-    256 * 1024;  ///< stay in the second-level cache while they are worked on
-
 /// Where the elements of a box of `selection` lie, without stride.
 Region dataset_region(const Selection& selection, const Region& box) {
     Region region = box;
@@ -56,11 +54,10 @@ void for_slabs(const Region& box, Index element_bytes, F&& f) {
 
 }  // namespace
 
-Answer Work::new_answer(std::size_t question) const {
+Answer Work::new_answer(const Question& asked) const {
     if (one_answer) {
         return Answer(sets, covered, over, groups);
     }
-    const Question& asked = questions[question];
     return Answer(sets, asked.selection, over, asked.groups ? asked.groups->count : 1);
 }
 
@@ -81,7 +78,7 @@ void Lane::run(Index begin, Index end, const std::atomic<bool>& stop, std::atomi
         units.clear();
         for (Index i = 0; i < count; ++i) {
             Unit unit = work_.grid.unit(first + i);
-            if (work_.questions.size() == 1 || trim(unit)) {
+            if (work_.common || trim(unit)) {
                 units.push_back(std::move(unit));
             }
         }
@@ -97,10 +94,9 @@ void Lane::run(Index begin, Index end, const std::atomic<bool>& stop, std::atomi
     }
 }
 
-/// The part of a box of the grid that a question asks for, in the question's own index space. The
-/// grid's selection is the only question's, or has no stride.
+/// The part of a box of the grid that a question asks for, in the question's own index space.
 std::optional<Region> Lane::inside(const Question& question, const Region& box) const {
-    if (work_.questions.size() == 1) {
+    if (work_.common) {
         return box;
     }
     return selected_within(question.selection, dataset_region(work_.selection, box));
@@ -135,13 +131,12 @@ bool Lane::trim(Unit& unit) const {
 
 /// A chunk is put together a slab at a time.
 void Lane::compute_in_slabs(const Unit& unit) {
-    const Input& input = work_.request.inputs.front();
-    const auto& dataset = *input.parts[static_cast<std::size_t>(unit.part)];
-    if (work_.request.inputs.size() > 1 ||
-        !std::holds_alternative<store::Chunked>(dataset.layout())) {
+    const auto part = static_cast<std::size_t>(unit.part);
+    if (!works_in_slabs(work_.request, work_.grid_input, part)) {
         compute(unit);
         return;
     }
+    const store::Dataset& dataset = *work_.request.inputs[work_.grid_input].parts[part];
     Unit slab = unit;
     for_slabs(unit.box, static_cast<Index>(size_of(dataset.dtype())), [&](const Region& box) {
         slab.box = box;
@@ -166,10 +161,10 @@ void Lane::compute(const Unit& unit) {
         }
         auto& answer = answers_[work_.one_answer ? 0 : q];
         if (!answer) {
-            answer.emplace(work_.new_answer(q));
+            answer.emplace(work_.new_answer(question));
         }
         stats_.elements += part->volume() * static_cast<Index>(stored_.size());
-        if (work_.questions.size() == 1) {
+        if (work_.common) {
             answer->absorb(question, *part, prepare_.values(), prepare_.masks());
             continue;
         }

@@ -13,14 +13,19 @@
 
 namespace fluvial::scan {
 
+/// Of the parts in which a chunk is worked on: they stay in the second-level cache meanwhile.
+inline constexpr Index slab_bytes = 256 * 1024;
+
 /// What all lanes of a rank read and none writes.
 struct Work {
     const Request& request;
     const UnitGrid& grid;
-    Selection selection;  ///< that the grid was made of
-    std::vector<Question> questions;
-    bool one_answer = true;  ///< to all questions together; else one each
-    Selection covered;       ///< of one answer
+    Selection selection;              ///< that the grid was made of
+    bool common = true;               ///< it is the one question's own, else without stride
+    Question own;                     ///< of this rank
+    std::vector<Question> questions;  ///< that something is read for here
+    bool one_answer = true;           ///< to all questions together; else one each
+    Selection covered;                ///< of one answer
     const std::vector<OperatorSet>& sets;
     std::vector<int> over;
     int groups = 1;
@@ -28,7 +33,7 @@ struct Work {
     Index read_ahead_bytes = 0;
     std::size_t grid_input = 0;  ///< whose layout the units follow
 
-    Answer new_answer(std::size_t question) const;
+    Answer new_answer(const Question& asked) const;
 };
 
 class Lane {

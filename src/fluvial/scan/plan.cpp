@@ -3,13 +3,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <set>
 
 #include <sched.h>
 
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/sparse_exchange.hpp"
 #include "fluvial/scan/answer.hpp"
+#include "fluvial/scan/footprint.hpp"
 #include "fluvial/scan/prepare.hpp"
+#include "fluvial/scan/routing.hpp"
 
 namespace fluvial::scan {
 namespace {
@@ -17,7 +21,9 @@ namespace {
 constexpr Index buffer_default = 1024 * 1024;  ///< most of it stays in the second-level cache
 constexpr Index buffer_min = 4096;
 constexpr Index buffer_max = Index{1} << 30;
+constexpr Index memory_default = Options().memory_bytes;
 constexpr int threads_max = 1024;
+constexpr int tag_question = 2;
 
 Coordinates joined_shape(const Input& input) {
     if (input.parts.empty()) {
@@ -130,6 +136,7 @@ void plan_alone(const Request& request, const Options& options, Plan& plan) {
     range("threads", options.threads, 1, threads_max);
     range("aggregators", options.aggregators, 1, Index{1} << 30);
     range("buffer_bytes", options.buffer_bytes, buffer_min, buffer_max);
+    range("memory_bytes", options.memory_bytes, 1, std::numeric_limits<Index>::max());
     range("read_ahead_bytes", options.read_ahead_bytes, 0, buffer_max);
     plan.buffer_bytes = options.buffer_bytes == 0 ? buffer_default : options.buffer_bytes;
     // What the operators themselves refuse shows now, not on a thread later.
@@ -142,7 +149,8 @@ void plan_alone(const Request& request, const Options& options, Plan& plan) {
     }
     plan.selection = selection;
     plan.covered = selection;
-    plan.questions.push_back(std::move(question));
+    plan.questions.push_back(question);
+    plan.own = std::move(question);
 }
 
 /// Of all that has to be the same on every rank: data, operators, axes, what decides the order of
@@ -198,49 +206,71 @@ void check_equal(const Request& request, const Options& options, const Plan& pla
     }
 }
 
-/// Everybody's questions, and a selection without stride that covers them all.
-void gather_questions(const Options& options, const mpi::Comm& comm, Plan& plan) {
-    ByteWriter out;
-    encode(out, plan.questions.front());
-    const auto everybody = comm.allgather(out.view());
-    plan.questions.clear();
-    std::optional<Region> bounds;
-    for (const Bytes& bytes : everybody) {
-        ByteReader in(bytes);
-        plan.questions.push_back(decode_question(in));
-        plan.metadata_bytes += static_cast<Index>(bytes.size());
-        const Region region = plan.questions.back().selection.bounds();
-        if (region.empty()) {
-            continue;
-        }
-        if (!bounds) {
-            bounds = region;
-        }
-        for (int axis = 0; axis < region.ndim(); ++axis) {
-            const Index begin = std::min(bounds->offset[axis], region.offset[axis]);
-            const Index end = std::max(bounds->offset[axis] + bounds->extent[axis],
-                                       region.offset[axis] + region.extent[axis]);
-            bounds->offset[axis] = begin;
-            bounds->extent[axis] = end - begin;
-        }
+/// What follows from looking at all ranks once.
+struct Overview {
+    std::optional<Region> bounds;  ///< of all selections; none when all are empty
+    bool threads_alike = true;
+};
+
+/// Collective, one allreduce. Throws InvalidArgument on all ranks.
+Overview look_at_all(const Options& options, const mpi::Comm& comm, Plan& plan) {
+    constexpr Index none = std::numeric_limits<Index>::max();
+    const Region mine = plan.own.selection.bounds();
+    const int ndim = mine.ndim();
+    std::vector<Index> least{plan.threads, -plan.threads, plan.groups, -plan.groups};
+    for (int axis = 0; axis < ndim; ++axis) {
+        least.push_back(mine.empty() ? none : mine.offset[axis]);
+        least.push_back(mine.empty() ? none : -(mine.offset[axis] + mine.extent[axis]));
     }
-    const int ndim = plan.selection.ndim();
-    plan.selection = select(bounds.value_or(Region{Coordinates(ndim, 0), Coordinates(ndim, 0)}));
+    least = comm.min_of_each(std::move(least));
+    plan.metadata_bytes += static_cast<Index>(least.size() * sizeof(Index));
+    if (options.shuffle == Options::Shuffle::ToOne && least[2] != -least[3]) {
+        throw InvalidArgument(Problem{"the ranks have different numbers of groups",
+                                      text(least[2], " to ", -least[3]), "one number", ""});
+    }
+    Overview overview;
+    overview.threads_alike = least[0] == -least[1];
+    Region bounds{Coordinates(ndim, 0), Coordinates(ndim, 0)};
+    bool some = true;
+    for (int axis = 0; axis < ndim; ++axis) {
+        const auto at = static_cast<std::size_t>(4 + 2 * axis);
+        some = some && least[at] != none;
+        bounds.offset[axis] = least[at];
+        bounds.extent[axis] = some ? -least[at + 1] - least[at] : 0;
+    }
+    if (some) {
+        overview.bounds = bounds;
+    }
+    return overview;
+}
+
+/// Tells those who read for this rank what it asks, and learns whom it reads for.
+void exchange_questions(const Request& request, const Options& options, const mpi::Comm& comm,
+                        Plan& plan) {
+    const Overview overview = look_at_all(options, comm, plan);
+    const Coordinates none(plan.own.selection.ndim(), 0);
+    plan.common = false;
+    plan.selection = select(overview.bounds.value_or(Region{none, none}));
     plan.covered = plan.selection;
-    if (options.shuffle == Options::Shuffle::ToOne) {
-        for (const Question& question : plan.questions) {
-            if (!question.selection.is_dense()) {
-                throw InvalidArgument(
-                    Problem{"selections that are parts of one reduction cannot have a stride",
-                            text(question.selection.stride), "1 along every axis",
-                            "Use shuffle Common with one strided selection, or ToAll"});
-            }
-            if ((question.groups ? question.groups->count : 1) != plan.groups) {
-                throw InvalidArgument(Problem{"the ranks have different numbers of groups",
-                                              text(question.groups ? question.groups->count : 1),
-                                              text(plan.groups), ""});
-            }
-        }
+    const LaneOwners owners(comm, plan.threads, overview.threads_alike);
+    plan.lane_begin = owners.first_lane(comm.rank());
+    plan.lanes = owners.lanes();
+    const UnitGrid grid(request.inputs[plan.grid_input], plan.selection, plan.buffer_bytes);
+    plan.readers = readers_of(plan.own.selection, plan.selection, grid, owners);
+    ByteWriter question;
+    encode(question, plan.own);
+    std::vector<mpi::Addressed> messages;
+    for (const int reader : plan.readers) {
+        messages.push_back({reader, {question.view().begin(), question.view().end()}});
+    }
+    plan.questions.clear();
+    for (const mpi::Addressed& asked :
+         mpi::sparse_exchange(comm, std::move(messages), tag_question)) {
+        ByteReader in(asked.bytes);
+        plan.questions.push_back(decode_question(in));
+        plan.askers.push_back(asked.rank);
+        plan.metadata_bytes +=
+            asked.rank == comm.rank() ? 0 : static_cast<Index>(asked.bytes.size());
     }
 }
 
@@ -250,6 +280,14 @@ int default_threads(int ranks_here) {
     CPU_ZERO(&cores);
     const bool known = sched_getaffinity(0, sizeof cores, &cores) == 0;
     return std::clamp((known ? CPU_COUNT(&cores) : 1) / ranks_here, 1, threads_max);
+}
+
+/// As many as were asked for or `chosen`, but no more than the memory is enough for.
+int threads_within(const Request& request, const Options& options, const Plan& plan, int chosen) {
+    const int wanted = options.threads != 0 ? options.threads : chosen;
+    const Index memory = options.memory_bytes != 0 ? options.memory_bytes : memory_default;
+    const Index enough = memory / lane_bytes(request, plan.grid_input, plan.buffer_bytes);
+    return static_cast<int>(std::clamp<Index>(enough, 1, wanted));
 }
 
 /// Position of this rank among all, when hosts are dealt in turn: the first n are n aggregators
@@ -276,25 +314,34 @@ Plan make_plan(const Request& request, const Options& options, const mpi::Comm& 
     if (comm.size() == 1 || options.mode == Options::Mode::Independent) {
         plan_alone(request, options, plan);
         const int chosen = comm.size() == 1 ? default_threads(1) : 1;
-        plan.threads = options.threads != 0 ? options.threads : chosen;
+        plan.threads = threads_within(request, options, plan, chosen);
         plan.lanes = plan.threads;
         return plan;
     }
-    mpi::agree(comm, [&] { plan_alone(request, options, plan); });
+    mpi::agree(comm, [&] {
+        plan_alone(request, options, plan);
+        if (options.shuffle == Options::Shuffle::ToOne && !plan.own.selection.is_dense()) {
+            throw InvalidArgument(
+                Problem{"selections that are parts of one reduction cannot have a stride",
+                        text(plan.own.selection.stride), "1 along every axis",
+                        "Use shuffle Common with one strided selection, or ToAll"});
+        }
+    });
     check_equal(request, options, plan, comm);
     plan.metadata_bytes = 2 * static_cast<Index>(sizeof(Index));
-    if (options.shuffle != Options::Shuffle::Common) {
-        gather_questions(options, comm, plan);
-    }
     // Collective calls are made by all ranks, whatever each has been told of its threads.
     const int chosen = default_threads(comm.ranks_on_this_host());
-    plan.threads = options.threads != 0 ? options.threads : chosen;
+    plan.threads = threads_within(request, options, plan, chosen);
     if (options.aggregators != 0 && options.aggregators < comm.size() &&
         position_by_host(comm) >= options.aggregators) {
         plan.threads = 0;
     }
-    plan.lane_begin = comm.exscan_sum(plan.threads);
-    plan.lanes = comm.sum(plan.threads);
+    if (options.shuffle == Options::Shuffle::Common) {
+        plan.lane_begin = comm.exscan_sum(plan.threads);
+        plan.lanes = comm.sum(plan.threads);
+    } else {
+        exchange_questions(request, options, comm, plan);
+    }
     return plan;
 }
 

@@ -13,7 +13,11 @@ struct Plan {
     std::vector<OperatorSet> sets;
     std::vector<int> over;  ///< ascending
     int groups = 1;
-    std::vector<Question> questions;  ///< of all ranks; one alone when they are all the same
+    Question own;                     ///< of this rank
+    bool common = true;               ///< all ranks ask the same
+    std::vector<Question> questions;  ///< that this rank reads something for; `own` when common
+    std::vector<int> askers;          ///< their ranks, ascending; unless common
+    std::vector<int> readers;         ///< who reads something for `own`, ascending; unless common
     Selection selection;              ///< that the units are made of
     Selection covered;                ///< domain of the one answer (not ToAll)
     std::size_t grid_input = 0;       ///< the input whose layout the units follow
@@ -25,7 +29,9 @@ struct Plan {
 };
 
 /// Collective over `comm` (local when serial or Independent). Throws InvalidArgument on all ranks.
-/// Costs an allreduce or two; with ToOne and ToAll an allgather of the questions.
+/// Costs some allreduces; with ToOne and ToAll each rank's question goes to those that read a part
+/// of its selection, so that neither time nor memory grows with the number of ranks, but for an
+/// allgather of 16 bytes a rank where ranks differ in threads.
 Plan make_plan(const Request& request, const Options& options, const mpi::Comm& comm);
 
 }  // namespace fluvial::scan

@@ -12,6 +12,7 @@
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/scan/exchange.hpp"
 #include "fluvial/scan/plan.hpp"
+#include "fluvial/scan/routing.hpp"
 
 namespace fluvial::scan {
 
@@ -42,8 +43,10 @@ struct Scan::State {
           work{request,
                grid,
                plan.selection,
+               plan.common,
+               plan.own,
                plan.questions,
-               plan.questions.size() == 1 || options.shuffle != Options::Shuffle::ToAll,
+               plan.common || options.shuffle != Options::Shuffle::ToAll,
                plan.covered,
                plan.sets,
                plan.over,
@@ -61,13 +64,10 @@ struct Scan::State {
 
     void make_lanes() {
         const Index units = grid.size();
-        const auto share = [&](Index lane) {
-            return plan.lanes == 0 ? 0
-                                   : units / plan.lanes * lane + std::min(lane, units % plan.lanes);
-        };
         for (Index lane = plan.lane_begin; lane < plan.lane_begin + plan.threads; ++lane) {
             lanes.push_back(std::make_unique<Lane>(work));
-            shares.emplace_back(share(lane), share(lane + 1));
+            shares.emplace_back(first_unit(lane, plan.lanes, units),
+                                first_unit(lane + 1, plan.lanes, units));
             units_here += shares.back().second - shares.back().first;
         }
     }
@@ -186,11 +186,13 @@ struct Scan::State {
         }
         outcome.stats.metadata_bytes = plan.metadata_bytes;
         if (!collective) {
-            outcome.groups = (mine[0] ? std::move(*mine[0]) : work.new_answer(0)).finish();
+            outcome.groups = (mine[0] ? std::move(*mine[0]) : work.new_answer(plan.own)).finish();
         } else if (work.one_answer) {
             outcome.groups = merge_to_one(work, std::move(mine[0]), comm, outcome.stats).finish();
         } else {
-            outcome.groups = merge_to_all(work, std::move(mine), comm, outcome.stats).finish();
+            const Routes routes{plan.askers, plan.readers};
+            outcome.groups =
+                merge_to_all(work, std::move(mine), routes, comm, outcome.stats).finish();
         }
         outcome.stats.merge_s = static_cast<double>(now_ns() - merge_begin) * 1e-9;
         outcome.stats.total_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;

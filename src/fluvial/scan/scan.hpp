@@ -44,6 +44,9 @@ struct Options {
     int aggregators = 0;                       ///< ranks that read (MPI-IO's cb_nodes); 0: chosen
     std::int64_t buffer_bytes = 0;             ///< of a read (cb_buffer_size), a thread; 0: chosen
     std::int64_t read_ahead_bytes = 16 << 20;  ///< asked of the system before they are needed
+    /// Of this rank, beside partial results: where chunks are large, fewer threads work at once.
+    /// One thread always does, and needs a chunk as it is stored and as it is decoded.
+    std::int64_t memory_bytes = 64 << 20;
 };
 
 /// What a scan did, on this rank.

@@ -141,6 +141,60 @@ Index UnitGrid::Axis::first_in(Index cell) const {
     return before <= 0 ? 0 : (before - 1) / stride + 1;
 }
 
+Index UnitGrid::Axis::cut_of(Index own) const {
+    if (!chunked) {
+        return (own - begin) / extent;
+    }
+    return stride >= extent ? own - begin : cell_of(own) - cell_of(begin);
+}
+
+void UnitGrid::for_runs(const Region& box,
+                        const std::function<void(Index first, Index end)>& f) const {
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+        const auto ndim = static_cast<int>(parts_[p].axes.size());
+        Coordinates first(ndim, 0), last(ndim, 0);  // cuts
+        bool touched = true;
+        int outer = ndim;  // axes from this one on are touched in one range
+        Index length = 1;
+        for (int axis = ndim - 1; axis >= 0; --axis) {
+            const Axis& cuts = parts_[p].axes[static_cast<std::size_t>(axis)];
+            const Index begin = std::max(cuts.begin, box.offset[axis]);
+            const Index end = std::min(cuts.end, box.offset[axis] + box.extent[axis]);
+            touched = touched && begin < end;
+            if (!touched) {
+                break;
+            }
+            first[axis] = cuts.cut_of(begin);
+            last[axis] = cuts.cut_of(end - 1);
+            if (outer == axis + 1 && length == units_behind(parts_[p], axis)) {
+                outer = axis;
+                length *= last[axis] - first[axis] + 1;
+            }
+        }
+        for (Coordinates at = first; touched;) {
+            Index unit = begins_[p];
+            for (int axis = 0; axis < ndim; ++axis) {
+                unit += at[axis] * units_behind(parts_[p], axis);
+            }
+            f(unit, unit + length);
+            int axis = outer - 1;
+            for (; axis >= 0 && ++at[axis] > last[axis]; --axis) {
+                at[axis] = first[axis];
+            }
+            touched = axis >= 0;
+        }
+    }
+}
+
+Index UnitGrid::units_behind(const PartGrid& grid, int axis) {
+    Index units = 1;
+    for (std::size_t inner = static_cast<std::size_t>(axis) + 1; inner < grid.axes.size();
+         ++inner) {
+        units *= grid.axes[inner].count;
+    }
+    return units;
+}
+
 Unit UnitGrid::unit(Index i) const {
     const auto found = std::upper_bound(begins_.begin(), begins_.end(), i) - 1;
     const PartGrid& grid = parts_[static_cast<std::size_t>(found - begins_.begin())];

@@ -7,6 +7,7 @@
 ///     dataset = start + own · stride          part = dataset - begin (axis 0 only)
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "fluvial/describe/selection.hpp"
@@ -47,6 +48,10 @@ class UnitGrid {
 
     Index size() const { return begins_.back(); }
     Unit unit(Index i) const;
+    /// Calls f(first, end) for the ranges of units that hold a part of `box`, ascending; adjacent
+    /// ones are one range as far as that is seen at once. The selection has no stride. `box` is not
+    /// empty and in the selection's own index space.
+    void for_runs(const Region& box, const std::function<void(Index first, Index end)>& f) const;
 
   private:
     /// How an axis is cut; cut i is computed from i.
@@ -61,12 +66,17 @@ class UnitGrid {
         Index cell_of(Index own) const { return (first + own * stride) / extent; }
         /// The first own index whose coordinate is in this chunk or behind it.
         Index first_in(Index cell) const;
+        /// The cut that holds this own index.
+        Index cut_of(Index own) const;
     };
     /// What one file contributes: the product of its axes' cuts.
     struct PartGrid {
         int part = 0;
         std::vector<Axis> axes;
     };
+
+    /// How many units one step along an axis passes over.
+    static Index units_behind(const PartGrid& grid, int axis);
 
     std::vector<PartGrid> parts_;
     std::vector<Index> begins_;  ///< first unit of each part, and the end

@@ -85,6 +85,37 @@ TEST_CASE("units cover every selection exactly once, and fetch what lies there")
     }
 }
 
+TEST_CASE("the units that hold a part of a box are found without looking at all of them") {
+    const auto seed = std::random_device()();
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    for (int round = 0; round < 300; ++round) {
+        const Coordinates shape =
+            random_extent(Coordinates(static_cast<int>(random() % 5), 9), random);
+        const Input input = random_input(random_elements(shape, random), random);
+        Selection covered = random_selection(shape, random);
+        covered.stride = Coordinates(shape.size(), 1);
+        const UnitGrid grid(input, covered, Index{1} << (3 + random() % 10));
+        Region box = random_selection(shape, random).bounds();
+        if (box.empty() || grid.size() == 0) {
+            continue;
+        }
+        CAPTURE(round);
+        std::vector<int> found(static_cast<std::size_t>(grid.size()), 0);
+        Index before = 0;
+        grid.for_runs(box, [&](Index first, Index end) {
+            CHECK(first >= before);
+            CHECK(end > first);
+            before = end;
+            std::fill(found.begin() + first, found.begin() + end, 1);
+        });
+        for (Index i = 0; i < grid.size(); ++i) {
+            CHECK((found[static_cast<std::size_t>(i)] == 1) ==
+                  intersect(grid.unit(i).box, box).has_value());
+        }
+    }
+}
+
 TEST_CASE("a box of a chunked dataset is gathered from the chunks that it touches") {
     std::mt19937_64 random(7);
     const Elements elements = random_elements({10, 12}, random);
