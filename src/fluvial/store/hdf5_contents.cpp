@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/store/hdf5_contents.hpp"
 
+#include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "fluvial/store/affine_dataset.hpp"
 #include "fluvial/store/hdf5_attributes.hpp"
@@ -16,6 +18,7 @@ constexpr std::size_t depth_max = 200;
 struct Link {
     std::string name;
     H5L_type_t kind;
+    std::int64_t number;  ///< in the order of creation, if that is known
 };
 
 struct Group {
@@ -27,7 +30,8 @@ struct Group {
 
 herr_t keep_link(hid_t, const char* name, const H5L_info_t* info, void* to) {
     try {
-        static_cast<std::vector<Link>*>(to)->push_back({name, info->type});
+        static_cast<std::vector<Link>*>(to)->push_back(
+            {name, info->type, info->corder_valid ? info->corder : 0});
         return 0;
     } catch (...) {
         return -1;
@@ -53,13 +57,14 @@ Group open_group(hid_t where, const std::string& name, const std::string& prefix
     Group group;
     group.id = Hdf5Id(hdf5_checked(open_inside(where, name), what));
     group.prefix = prefix;
-    unsigned order = 0;
-    const Hdf5Id properties(hdf5_checked(H5Gget_create_plist(group.id), what));
-    hdf5_checked(H5Pget_link_creation_order(properties, &order), what);
-    const auto index = (order & H5P_CRT_ORDER_INDEXED) != 0 || (order & H5P_CRT_ORDER_TRACKED) != 0
-                           ? H5_INDEX_CRT_ORDER
-                           : H5_INDEX_NAME;
-    hdf5_checked(H5Literate(group.id, index, H5_ITER_INC, nullptr, &keep_link, &group.links), what);
+    // In the order in which they are stored: for any other, libhdf5 1.10 makes a table of as many
+    // links as the group claims, and frees what it did not get to fill when a part is damaged.
+    hdf5_checked(
+        H5Literate(group.id, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, &keep_link, &group.links),
+        what);
+    std::ranges::sort(group.links, [](const Link& a, const Link& b) {
+        return std::tie(a.number, a.name) < std::tie(b.number, b.name);
+    });
     return group;
 }
 

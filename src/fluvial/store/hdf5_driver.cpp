@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 
+#include "fluvial/store/hdf5_guard.hpp"
+
 namespace fluvial::store {
 
 namespace {
@@ -13,6 +15,7 @@ namespace {
 struct OpenFile {
     H5FD_t seen_by_hdf5;
     const InputFile* file;
+    Hdf5Sizes sizes;
     haddr_t end_of_allocation;
 };
 
@@ -38,6 +41,7 @@ H5FD_t* open(const char* name, unsigned flags, hid_t, haddr_t) {
         }
         auto file = std::make_unique<InputFile>(name);
         auto opened = std::make_unique<OpenFile>();
+        opened->sizes = hdf5_sizes(*file);
         opened->file = file.release();
         return &opened.release()->seen_by_hdf5;
     } catch (const std::exception& error) {
@@ -58,7 +62,9 @@ int compare(const H5FD_t* a, const H5FD_t* b) {
 }
 
 herr_t query(const H5FD_t*, unsigned long* flags) {
-    *flags = H5FD_FEAT_ACCUMULATE_METADATA_READ | H5FD_FEAT_DATA_SIEVE;
+    // Not H5FD_FEAT_ACCUMULATE_METADATA_READ: 1.10 copies from outside of what it accumulated when
+    // an address is close to the largest there is.
+    *flags = H5FD_FEAT_DATA_SIEVE;
     return 0;
 }
 
@@ -93,7 +99,15 @@ herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes,
             push_reason("read", H5E_READERROR, "an address beyond the end of the file");
             return -1;
         }
-        from.read(address, {static_cast<std::byte*>(to), bytes});
+        const std::span<std::byte> read_to(static_cast<std::byte*>(to), bytes);
+        from.read(address, read_to);
+        const char* const reason = kind == H5FD_MEM_DRAW  // as libhdf5 calls heaps here, too
+                                       ? distrust_heap(from, ours(file).sizes, address, read_to)
+                                       : nullptr;
+        if (reason != nullptr) {
+            push_reason("read", H5E_READERROR, reason);
+            return -1;
+        }
         return 0;
     } catch (const std::exception& error) {
         push_reason("read", H5E_READERROR, error.what());

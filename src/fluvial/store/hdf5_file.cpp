@@ -17,7 +17,7 @@ namespace fluvial::store {
 namespace {
 
 std::shared_ptr<const OpenHdf5> open_both(const std::string& path) {
-    auto opened = std::make_shared<OpenHdf5>(InputFile(path), Hdf5Id());
+    auto opened = std::make_shared<OpenHdf5>(OpenHdf5{InputFile(path), Hdf5Id()});
     const Hdf5Id access = hdf5_access();
     opened->file = Hdf5Id(hdf5_checked(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access),
                                        "'" + path + "' cannot be opened as HDF5"));

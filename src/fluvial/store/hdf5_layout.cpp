@@ -139,6 +139,12 @@ Hdf5Storage storage_of(hid_t dataset, const Hdf5Entry& entry, std::uint64_t file
             storage.layout = chunked(properties, entry, storage, what);
             break;
         case H5D_COMPACT:
+            // libhdf5 1.10 copies as many bytes as the shape says, whatever there are.
+            if (H5Dget_storage_size(dataset) < *bytes_of(entry.shape.extent, H5Tget_size(type))) {
+                throw DamagedFile(Problem{what + " has fewer bytes than elements",
+                                          text(H5Dget_storage_size(dataset), " bytes"),
+                                          text(entry.shape.extent), ""});
+            }
             storage.layout = by_library("data in the object's header (HDF5's compact layout)");
             break;
         case H5D_VIRTUAL:

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+/// libFuzzer's entry: any bytes as an HDF5 file (cmake/FluvialFuzz.cmake says how to run it). What
+/// crashes in libhdf5 itself ends the run, unless with -fork=1 -ignore_crashes=1.
+#include "fluvial/store/format_exercise.hpp"
+#include "fluvial/store/hdf5_file.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t bytes) {
+    fluvial::store::opens(fluvial::store::open_hdf5, std::as_bytes(std::span(data, bytes)));
+    return 0;
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/store/hdf5_guard.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <vector>
+
+namespace fluvial::store {
+
+namespace {
+
+std::uint64_t little_endian(std::span<const std::byte> bytes) {
+    std::uint64_t value = 0;
+    for (std::size_t i = bytes.size(); i-- > 0;) {
+        value = value << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+    }
+    return value;
+}
+
+bool known(std::size_t bytes) {
+    return bytes == 2 || bytes == 4 || bytes == 8;
+}
+
+}  // namespace
+
+Hdf5Sizes hdf5_sizes(const InputFile& file) {
+    constexpr char signature[] = "\x89HDF\r\n\x1a\n";
+    std::array<std::byte, 16> block{};
+    for (std::uint64_t at = 0; at + block.size() <= file.size();
+         at = std::max<std::uint64_t>(512, 2 * at)) {
+        file.read(at, block);
+        if (std::memcmp(block.data(), signature, 8) != 0) {
+            continue;
+        }
+        // Version 0 and 1: free space, root group, nothing, shared headers come before the sizes.
+        const std::size_t place = std::to_integer<int>(block[8]) < 2 ? 13 : 9;
+        const Hdf5Sizes sizes{std::to_integer<std::size_t>(block[place]),
+                              std::to_integer<std::size_t>(block[place + 1])};
+        return known(sizes.address_bytes) && known(sizes.length_bytes) ? sizes : Hdf5Sizes();
+    }
+    return {};
+}
+
+const char* distrust_heap(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
+                          std::span<const std::byte> begin) {
+    const std::size_t header = 8 + sizes.length_bytes;  // of the heap, and of each entry
+    if (begin.size() < header || std::memcmp(begin.data(), "GCOL\1", 5) != 0) {
+        return nullptr;  // libhdf5 looks at that itself, or the rest of what was looked at before
+    }
+    const std::uint64_t bytes = little_endian(begin.subspan(8, sizes.length_bytes));
+    if (bytes < header || bytes > file.size() || address > file.size() - bytes) {
+        return "a heap that does not lie in the file";
+    }
+    std::vector<std::byte> whole;
+    if (bytes > begin.size()) {
+        whole.resize(bytes);
+        file.read(address, whole);
+        begin = whole;
+    }
+    auto rest = begin.subspan(header, bytes - header);
+    while (rest.size() >= header) {
+        const std::uint64_t number = little_endian(rest.first(2));
+        const std::uint64_t length = little_endian(rest.subspan(8, sizes.length_bytes));
+        if (length > rest.size() || (number == 0 && length < header)) {
+            return "a heap with an entry of impossible length";
+        }
+        const std::uint64_t step = number == 0 ? length : header + (length + 7) / 8 * 8;
+        if (step > rest.size()) {
+            return "a heap with an entry of impossible length";
+        }
+        rest = rest.subspan(step);
+    }
+    return nullptr;
+}
+
+}  // namespace fluvial::store
