@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define FLUVIAL_NON_TEMPORAL
@@ -16,21 +17,27 @@ namespace {
 /// Of a trial, and what is timed at a time.
 constexpr std::uint64_t trial_bytes = std::uint64_t{1} << 20;
 /// Rest is so many times longer than what the trial cost.
-constexpr std::int64_t rest_factor = 100;
+constexpr std::int64_t rest_factor = 60;
 constexpr std::int64_t rest_min_ns = 2'000'000;
 constexpr std::int64_t rest_max_ns = 160'000'000;
 /// When copying becomes so much slower a trial comes early.
 constexpr double alarm = 2.5;
 constexpr int alarms_needed = 2;
 constexpr std::int64_t early_factor = 20;
-/// The other method must be so much faster, and is broken off when it is too slow.
-constexpr double gain = 0.9;
-constexpr double patience = 1.5;
-constexpr double patience_ns = 50'000;
-/// Lines that were written past the caches must first come back into them.
+/// Going past the caches gains a factor of two to five where it gains, so less is taken for chance;
+/// its trial is broken off when it is so many times slower.
+constexpr double streamed_gain = 0.7;
+constexpr double streamed_patience = 1.5;
+constexpr double streamed_patience_ns = 50'000;
+/// For ordinary stores, lines that were written past the caches must first come back into them.
+/// They have several trials, as long as these get faster or are not hopeless.
 constexpr std::uint64_t laps_to_warm_up = 8;
+constexpr double cached_gain = 0.9;
 constexpr double cached_patience = 4;
+constexpr double cached_patience_ns = 100'000;
 constexpr int cached_trials = 8;
+constexpr double hopeless = 2;
+constexpr double faster = 0.85;
 constexpr std::int64_t gap_max_ns = 100'000;
 
 void copy_cached(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -106,9 +113,9 @@ void CopyPolicy::copy_timed(std::byte* to, const std::byte* from, std::size_t by
     spent_ns_ += std::min(now - last_ns_, gap_max_ns);
     last_ns_ = now;
     if (phase_ == Phase::Chosen) return;
-    const double most =
-        (chosen_ == 0 ? patience : cached_patience) * expected_ns(tried_bytes_ + bytes_ + bytes) +
-        patience_ns;
+    const double expected = expected_ns(tried_bytes_ + bytes_ + bytes);
+    const double most = chosen_ == 0 ? streamed_patience * expected + streamed_patience_ns
+                                     : cached_patience * expected + cached_patience_ns;
     if (static_cast<double>(tried_ns_ + spent_ns_) > most) {
         rest(false);
     }
@@ -132,14 +139,22 @@ void CopyPolicy::next_phase() {
             trials_ = 0;
             tried_bytes_ = 0;
             tried_ns_ = 0;
+            before_ns_per_byte_ = std::numeric_limits<double>::max();
             enter(Phase::Settle, lap_bytes_);
+            trial_since_ns_ = last_ns_;
             break;
         case Phase::Settle:
             go_on();
             break;
         case Phase::Other: {
-            const bool better = static_cast<double>(spent_ns_) < gain * expected_ns(bytes_);
-            if (better || chosen_ == 0 || trials_ == cached_trials) {
+            const double ns_per_byte = static_cast<double>(spent_ns_) / static_cast<double>(bytes_);
+            const double gain = chosen_ == 0 ? streamed_gain : cached_gain;
+            const bool better = ns_per_byte < gain * chosen_ns_per_byte_;
+            const bool over = chosen_ == 0 || trials_ == cached_trials ||
+                              (ns_per_byte > hopeless * chosen_ns_per_byte_ &&
+                               ns_per_byte > faster * before_ns_per_byte_);
+            before_ns_per_byte_ = ns_per_byte;
+            if (better || over) {
                 rest(better);
             } else {
                 go_on();
@@ -174,10 +189,10 @@ void CopyPolicy::enter(Phase phase, std::uint64_t bytes) {
 }
 
 void CopyPolicy::rest(bool changed) {
-    const double lost =
-        static_cast<double>(tried_ns_ + spent_ns_) - expected_ns(tried_bytes_ + bytes_);
-    const auto cost = static_cast<std::int64_t>(std::clamp(lost, 0.0, 1e9));
     const std::int64_t now = clock_ns_();
+    const double expected = expected_ns(tried_bytes_ + bytes_);
+    const auto cost = std::max<std::int64_t>(
+        0, now - trial_since_ns_ - static_cast<std::int64_t>(std::min(expected, 1e9)));
     if (changed) {
         chosen_ = 1 - chosen_;
         last_.store(chosen_, std::memory_order_relaxed);

@@ -53,6 +53,11 @@ class CopyPolicy {
             next_phase();
         }
     }
+    /// Whether an ordinary store is as good as copy(). False now and then for as long as a trial
+    /// takes, so that one comes about even where nothing needs to be copied.
+    bool stores_are_best() const {
+        return chosen_ == 0 && phase_ == Phase::Rest && clock_ns_() < rest_until_ns_;
+    }
     /// The method in use, but for trials.
     const CopyMethod& chosen() const { return methods_[chosen_]; }
 
@@ -79,6 +84,8 @@ class CopyPolicy {
     std::int64_t last_ns_ = 0;  ///< end of the last copy
     double chosen_ns_per_byte_ = 0;
     int trials_ = 0;
+    std::int64_t trial_since_ns_ = 0;
+    double before_ns_per_byte_ = 0;  ///< of the trial before
     std::uint64_t tried_bytes_ = 0;  ///< by the other method in this trial, before this phase
     std::int64_t tried_ns_ = 0;
     std::int64_t rest_until_ns_ = 0;

@@ -89,7 +89,7 @@ TEST_CASE("the faster method is chosen, and again when it changes") {
     run_for(policy, 0.02);
     CHECK(std::string(policy.chosen().name) == "streamed");
     speeds(30, 12);
-    run_for(policy, 0.02);
+    run_for(policy, 0.1);
     CHECK(std::string(policy.chosen().name) == "cached");
 }
 

@@ -43,7 +43,7 @@ struct MessageFlow {
 
     /// Below, a message for each costs more than the copy (MPICH 5.0 and Open MPI 4.1, two ranks of
     /// a host). A network takes about a microsecond a message, in which a core copies tens of KiB.
-    static constexpr std::size_t near_direct_bytes = 4096;
+    static constexpr std::size_t near_direct_bytes = 8192;
     static constexpr std::size_t far_direct_bytes = std::size_t{32} << 10;
     /// In shared memory MPICH 5.0 and Open MPI 4.1 are at their best just below the length from
     /// which they no longer send eagerly (8 KiB, and 4 KiB with headers).

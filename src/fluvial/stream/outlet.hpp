@@ -47,6 +47,14 @@ class Outlet {
         std::memcpy(room, from, bytes);
     }
 
+    /// As try_reserve, for a user who writes there himself, until give_back(): where that is slow
+    /// in the link's own memory, it is memory of this process.
+    virtual std::byte* try_lend(std::size_t bytes) { return try_reserve(bytes); }
+    /// commit() of what was written into try_lend()'s memory; 0: nothing was.
+    virtual void give_back(std::size_t bytes) {
+        if (bytes > 0) commit(bytes);
+    }
+
     /// Elements from this size on go directly from the user's memory: try_direct instead of
     /// try_reserve.
     std::size_t direct_from() const { return direct_from_; }

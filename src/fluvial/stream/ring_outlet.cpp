@@ -21,6 +21,10 @@ constexpr std::int64_t patience_ns = 20'000;
 /// Where ranks share cores, turns last milliseconds.
 constexpr std::int64_t crowded_patience_ns = 20'000'000;
 
+struct alignas(64) Piece {
+    std::byte bytes[piece_bytes];
+};
+
 class RingOutlet final : public Outlet {
   public:
     RingOutlet(const LinkPlan& plan, RingControl& ring, Bell* other)
@@ -37,6 +41,8 @@ class RingOutlet final : public Outlet {
     }
 
     void fill(std::byte* room, const void* from, std::size_t bytes) override;
+    std::byte* try_lend(std::size_t bytes) override;
+    void give_back(std::size_t bytes) override;
     void flush() override {
         clear_desk();
         announce(0);
@@ -77,6 +83,8 @@ class RingOutlet final : public Outlet {
     std::uint64_t piece_start_ = 0;                 ///< committed when this room was made
     std::uint64_t large_ = 0;                       ///< bytes of it that came in large fills
     CopyPolicy policy_;
+    std::unique_ptr<Piece> lent_;  ///< memory of this process instead of the ring's
+    bool lends_ = false;
 };
 
 void RingOutlet::fill(std::byte* room, const void* from, std::size_t bytes) {
@@ -87,6 +95,23 @@ void RingOutlet::fill(std::byte* room, const void* from, std::size_t bytes) {
     } else {
         policy_.copy(room, static_cast<const std::byte*>(from), bytes);
     }
+}
+
+/// Between cores that share no cache, stores into the ring are several times slower than stores
+/// into a cache and a copy past it.
+std::byte* RingOutlet::try_lend(std::size_t bytes) {
+    std::byte* const room = try_reserve(bytes);
+    lends_ = room != nullptr && !on_desk() && Outlet::room() <= piece_bytes &&
+             !policy_.stores_are_best();
+    if (!lends_) return room;
+    if (!lent_) lent_ = std::make_unique<Piece>();
+    return lent_->bytes;
+}
+
+void RingOutlet::give_back(std::size_t bytes) {
+    if (lends_ && bytes > 0) policy_.copy(cursor_, lent_->bytes, bytes);
+    lends_ = false;
+    if (bytes > 0) commit(bytes);
 }
 
 std::byte* RingOutlet::make_room(std::size_t bytes) {
@@ -182,8 +207,8 @@ void RingOutlet::look(std::size_t bytes) {
         released_ >= lap_start_ ? capacity_ : static_cast<std::size_t>(released_ - before_start_);
 }
 
-/// The window is full. A burst may go on into memory that is not in the caches, but not at once: a
-/// consumer at the speed of memory soon makes room inside the window.
+/// The window is full. A burst may go on into memory that is not in the
+/// caches, but not at once: a consumer at the speed of memory soon makes room inside the window.
 bool RingOutlet::widen(std::size_t bytes) {
     const std::int64_t now = now_ns();
     if (full_since_ns_ == 0) {

@@ -63,7 +63,8 @@ std::byte* reserve(Outlet& outlet, std::size_t bytes) {
     return room;
 }
 
-/// Sends `total` bytes in reservations of random numbers of units, half of them through fill().
+/// Sends `total` bytes in reservations of random numbers of units: a third of them through fill(),
+/// a third where a user writes himself.
 void produce(Outlet& outlet, const LinkPlan& plan, std::uint64_t total, unsigned seed) {
     std::mt19937 random(seed);
     std::vector<std::byte> scratch;
@@ -76,7 +77,14 @@ void produce(Outlet& outlet, const LinkPlan& plan, std::uint64_t total, unsigned
         scratch.resize(units * plan.unit_bytes);
         for (std::size_t i = 0; i < scratch.size(); ++i) scratch[i] = pattern(at + i);
         std::byte* room = reserve(outlet, scratch.size());
-        if (random() % 2 == 0) {
+        const auto way = random() % 3;
+        if (way == 0) {
+            std::byte* const lent = outlet.try_lend(scratch.size());
+            std::copy(scratch.begin(), scratch.end(), lent);
+            outlet.give_back(random() % 10 == 0 ? 0 : scratch.size());
+            continue;
+        }
+        if (way == 1) {
             outlet.fill(room, scratch.data(), scratch.size());
         } else {
             std::copy(scratch.begin(), scratch.end(), room);

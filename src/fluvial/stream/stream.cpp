@@ -234,7 +234,7 @@ std::span<std::byte> Stream::reserve(std::size_t bytes) {
         return outlet != nullptr;
     };
     if (!found()) wait_for_room(*state_, "reserve room in", found);
-    std::byte* const room = outlet->try_reserve(needed);
+    std::byte* const room = outlet->try_lend(needed);
     state_->reserved = outlet;
     state_->reserved_bytes = needed;
     state_->fast = {};
@@ -260,7 +260,7 @@ std::span<std::byte> Stream::reserve_many(Index wanted) {
         return outlet != nullptr;
     };
     if (!found()) wait_for_room(*state_, "reserve room in", found);
-    std::byte* const room = outlet->try_reserve(unit);
+    std::byte* const room = outlet->try_lend(unit);
     // A link is taken for one element where there are several.
     const std::size_t most = producer.only() == nullptr ? 1 : static_cast<std::size_t>(wanted);
     const std::size_t units =  // the courier may take back what is not reserved
@@ -283,7 +283,7 @@ void Stream::commit(Index count) {
         throw InvalidArgument(Problem{"more elements are committed than were reserved", text(count),
                                       text("0 to ", units), ""});
     }
-    if (count > 0) state_->reserved->commit(static_cast<std::size_t>(count) * unit);
+    state_->reserved->give_back(static_cast<std::size_t>(count) * unit);
     // The link may have been found empty meanwhile: nobody would look at it any more.
     if (state_->reserved->room() == 0) state_->reserved->progress();
     if (varies) state_->counted.sent_elements += static_cast<std::uint64_t>(count);
