@@ -157,6 +157,15 @@ def _inputs(
                 f"allowed: {count}. Name them: file.reduce(op, [{count} names])."
             )
         out[key] = [datasets.index(dataset) for dataset in chosen]
+    used = max(len(numbers) for numbers in out.values())
+    if wanted is None and len(names) > used:
+        key = next(iter(out))
+        ops = {f"{dataset}_{key}": key for dataset in names}
+        own = {f"{dataset}_{key}": dataset for dataset in names}
+        raise InvalidArgument(
+            f"no operator reads '{names[used]}': got {len(names)} datasets; allowed: {used}, as "
+            f"many as the operators take. Give each dataset its own operator: reduce({ops}, {own})."
+        )
     return out
 
 

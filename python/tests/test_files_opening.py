@@ -192,6 +192,7 @@ def test_a_file_that_was_closed(tmp_path):
         (lambda f: f["u"].reduce("sum", colour=3), "unknown option of a reduction: got colour"),
         (lambda f: f["u"].reduce("sum", comm=3), "not a communicator"),
         (lambda f: f["u"].reduce(fl.ops.Apply(np.hypot, "max")), "takes 2 datasets: got 1"),
+        (lambda f: f.reduce(["mean", "max"], ["u", "v"]), "no operator reads 'v'"),
         (lambda f: f.reduce("sum", []), "no dataset"),
         (lambda f: f.reduce({"a": "sum"}, {"b": "u"}), r"got \['b'\].*\['a'\]"),
         (lambda f: f.reduce(fl.ops.Apply(np.hypot, "max"), ["u", "temperature"]), "shape"),

@@ -101,6 +101,7 @@ void measure(const Problem& problem) {
     scan::Options options;
     options.threads = static_cast<int>(problem.number("threads", 1));
     options.buffer_bytes = problem.number("buffer", 0);
+    options.read_ahead_bytes = problem.number("read_ahead", options.read_ahead_bytes);
     const double peak_before = static_cast<double>(peak_memory());
     std::vector<double> seconds;
     scan::Outcome outcome;
