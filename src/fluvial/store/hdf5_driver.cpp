@@ -16,6 +16,7 @@ struct OpenFile {
     H5FD_t seen_by_hdf5;
     const InputFile* file;
     Hdf5Sizes sizes;
+    std::set<std::uint64_t> continued;  ///< see distrust_header
     haddr_t end_of_allocation;
 };
 
@@ -101,9 +102,13 @@ herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes,
         }
         const std::span<std::byte> read_to(static_cast<std::byte*>(to), bytes);
         from.read(address, read_to);
-        const char* const reason = kind == H5FD_MEM_DRAW  // as libhdf5 calls heaps here, too
-                                       ? distrust_heap(from, ours(file).sizes, address, read_to)
-                                       : nullptr;
+        OpenFile& opened = ours(file);
+        const char* reason = nullptr;
+        if (kind == H5FD_MEM_DRAW) {  // as libhdf5 calls heaps here, too
+            reason = distrust_heap(from, opened.sizes, address, read_to);
+        } else if (kind == H5FD_MEM_OHDR) {
+            reason = distrust_header(from, opened.sizes, address, opened.continued);
+        }
         if (reason != nullptr) {
             push_reason("read", H5E_READERROR, reason);
             return -1;

@@ -36,7 +36,7 @@ Hdf5Sizes hdf5_sizes(const InputFile& file) {
         // Version 0 and 1: free space, root group, nothing, shared headers come before the sizes.
         const std::size_t place = std::to_integer<int>(block[8]) < 2 ? 13 : 9;
         const Hdf5Sizes sizes{std::to_integer<std::size_t>(block[place]),
-                              std::to_integer<std::size_t>(block[place + 1])};
+                              std::to_integer<std::size_t>(block[place + 1]), at};
         return known(sizes.address_bytes) && known(sizes.length_bytes) ? sizes : Hdf5Sizes();
     }
     return {};
