@@ -36,7 +36,7 @@ Element to_element(const nb::object& wanted) {
 }
 
 /// What fails on one rank fails on all, so that none waits for it.
-void agree(const Channel& channel, const std::function<void()>& prepare) {
+void agree(const Channel& channel, stream::Meeting meeting, const std::function<void()>& prepare) {
     stream::ChannelState& state = *channel.state();
     state.check_usable();
     const auto with_gil = [&] {
@@ -52,7 +52,7 @@ void agree(const Channel& channel, const std::function<void()>& prepare) {
     };
     const nb::gil_scoped_release release;
     if (state.takes_part()) {
-        state.meet("attach a stream");
+        state.meet(meeting);
         mpi::agree(state.comm, with_gil);
     } else {
         with_gil();
@@ -63,7 +63,7 @@ void agree(const Channel& channel, const std::function<void()>& prepare) {
 void attach(Stream* self, Channel& channel, nb::handle prepare) {
     stream::StreamOptions options;
     std::unique_ptr<Operation> operation;
-    agree(channel, [&] {
+    agree(channel, stream::Meeting::AttachStream, [&] {
         const nb::object wanted = prepare();
         options.name = nb::cast<std::string>(wanted["name"]);
         options.element = to_element(wanted);
@@ -129,6 +129,7 @@ nb::dict statistics_of(const Stream& self) {
     d["depth_bytes"] = s.depth_bytes;
     d["depth_bytes_max"] = s.depth_bytes_max;
     d["memory_bytes"] = s.memory_bytes;
+    d["queries_answered"] = s.queries_answered;
     return d;
 }
 
@@ -138,6 +139,37 @@ const ArrayView& contiguous_view(const BorrowedArray& array) {
             Problem{"elements do not lie side by side", "strides", "a contiguous array", ""});
     }
     return array.view();
+}
+
+/// Lives as long as its memory is sent from, which may end without the GIL.
+std::shared_ptr<BorrowedArray> kept(nb::handle array) {
+    return {new BorrowedArray(array), [](BorrowedArray* held) {
+                const nb::gil_scoped_acquire gil;
+                delete held;
+            }};
+}
+
+/// `prepare` returns a limit or (merge, judge), and rounds_ahead.
+void begin_threshold(stream::ThresholdCollective* self, Channel& channel, nb::handle prepare) {
+    double limit = 0;
+    std::uint64_t rounds_ahead = 0;
+    std::optional<stream::ThresholdRule> rule;
+    agree(channel, stream::Meeting::BeginThreshold, [&] {
+        const nb::object wanted = prepare();
+        rounds_ahead = nb::cast<std::uint64_t>(wanted["rounds_ahead"]);
+        if (wanted["limit"].is_none()) {
+            rule = to_rule(wanted["merge"], wanted["judge"], rounds_ahead);
+        } else {
+            limit = nb::cast<double>(wanted["limit"]);
+        }
+    });
+    const nb::gil_scoped_release release;
+    if (rule) {
+        new (self) stream::ThresholdCollective(channel, std::move(*rule));
+    } else {
+        new (self) stream::ThresholdCollective(
+            stream::ThresholdCollective::sum_over(channel, limit, rounds_ahead));
+    }
 }
 
 void bind_channel(nb::module_& m) {
@@ -187,17 +219,22 @@ void bind_sending(nb::class_<Stream>& stream) {
             "record"_a)
         .def(
             "isend",
-            [](Stream& self, nb::object elements, Index count) {
-                const auto array = std::shared_ptr<BorrowedArray>(
-                    new BorrowedArray(elements), [](BorrowedArray* held) {
-                        const nb::gil_scoped_acquire gil;
-                        delete held;
-                    });
+            [](Stream& self, nb::handle elements, Index count) {
+                const auto array = kept(elements);
                 const void* const data = contiguous_view(*array).data;
                 const nb::gil_scoped_release release;
                 return self.isend(data, count, array);
             },
             "elements"_a, "count"_a)
+        .def(
+            "isend_record",
+            [](Stream& self, nb::handle record) {
+                const auto array = kept(record);
+                const ArrayView& view = contiguous_view(*array);
+                const nb::gil_scoped_release release;
+                return self.isend_record({view.data, static_cast<std::size_t>(view.size())}, array);
+            },
+            "record"_a)
         .def(
             "reserve",
             [](Stream& self, Index wanted) {
@@ -278,26 +315,7 @@ void bind_threshold(nb::module_& m) {
             return answer_tuple(*answer);
         });
     nb::class_<ThresholdCollective>(m, "ThresholdCollective")
-        .def(
-            "__init__",
-            [](ThresholdCollective* self, Channel& channel, double limit,
-               std::uint64_t rounds_ahead) {
-                const nb::gil_scoped_release release;
-                new (self) ThresholdCollective(
-                    ThresholdCollective::sum_over(channel, limit, rounds_ahead));
-            },
-            "channel"_a, nb::kw_only(), "limit"_a, "rounds_ahead"_a, nb::keep_alive<1, 2>())
-        .def(
-            "__init__",
-            [](ThresholdCollective* self, Channel& channel, nb::object merge, nb::object judge,
-               std::uint64_t rounds_ahead) {
-                stream::ThresholdRule rule =
-                    to_rule(std::move(merge), std::move(judge), rounds_ahead);
-                const nb::gil_scoped_release release;
-                new (self) ThresholdCollective(channel, std::move(rule));
-            },
-            "channel"_a, nb::kw_only(), "merge"_a, "judge"_a, "rounds_ahead"_a,
-            nb::keep_alive<1, 2>())
+        .def("__init__", &begin_threshold, "channel"_a, "prepare"_a, nb::keep_alive<1, 2>())
         .def("contribute", nb::overload_cast<double>(&ThresholdCollective::contribute), "value"_a,
              nb::call_guard<nb::gil_scoped_release>())
         .def(

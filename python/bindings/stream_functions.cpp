@@ -133,7 +133,11 @@ stream::ThresholdRule to_rule(nb::object merge, nb::object judge, std::uint64_t 
         if (verdict.is_none()) {
             return std::nullopt;
         }
-        return nb::cast<bool>(verdict);
+        const int truth = PyObject_IsTrue(verdict.ptr());  // NumPy's booleans too
+        if (truth < 0) {
+            throw nb::python_error();
+        }
+        return truth != 0;
     };
     rule.rounds_ahead = rounds_ahead;
     return rule;

@@ -180,7 +180,7 @@ class Stream:
                 "entries": [(n, o, axes) for n, o in self._operators.items()] or None,
                 "callback": callback,
                 "buffer_bytes": int(buffer_bytes),
-                "association": self._association(association, key),
+                "association": self._association(association, key, len(channel.consumers)),
                 "result_on_producers": bool(result_on_producers),
                 "latency": float(latency),
             }
@@ -230,13 +230,10 @@ class Stream:
     def isend(self, data: Any) -> Pending:
         """Send without blocking: leave the array unchanged until the `Pending` is complete.
 
-        It has ``test()`` and ``wait()``, and the stream keeps the array alive.
+        It has ``test()`` and ``wait()``, and the stream keeps the array (or the bytes) alive.
         """
         if self._element.varies:
-            raise InvalidArgument(
-                "isend of elements that vary in size: got bytes; allowed: elements of a dtype and "
-                "a shape. Use send."
-            )
+            return self._core.isend_record(np.frombuffer(data, np.uint8) if len(data) else _NOTHING)
         array, count = self._element.arrays(data)
         return self._core.isend(_raw(array), count)
 
@@ -248,7 +245,14 @@ class Stream:
         """
         if self._element.varies:
             return self._core.reserve_record(int(count))
-        return self._element.view(self._core.reserve(int(count)))
+        raw = self._core.reserve(int(count))
+        if raw.size % self._element.bytes:
+            self._core.commit(0)
+            raise InvalidArgument(
+                f"an element travels in parts: got {self._element.bytes} bytes; allowed: up to "
+                "256 KiB. Use send."
+            )
+        return self._element.view(raw)
 
     def commit(self, count: int = 1) -> None:
         """Send the first `count` elements of the room that was reserved; 0 gives it back."""
@@ -363,12 +367,17 @@ class Stream:
                 "uint64, float16 to float64, complex64, complex128. Pass a function of batches."
             )
 
-    def _association(self, association: Any, key: str | None) -> Any:
+    def _association(self, association: Any, key: str | None, consumers: int) -> Any:
         if key is None:
             if not callable(association):
                 return association
             element = self._element
-            return lambda raw: int(association(raw if element.varies else element.view(raw)[0]))
+
+            def choose(raw: npt.NDArray[np.uint8]) -> int:
+                number = int(association(raw if element.varies else element.view(raw)[0]))
+                return number % consumers
+
+            return choose
         fields: Mapping[str, Any] = self.dtype.fields or {}
         if key not in fields or association != "nearest":
             raise InvalidArgument(

@@ -34,34 +34,41 @@ class Threshold:
         merge: Merge | None,
         rounds_ahead: int,
     ) -> None:
-        if (limit is None) == (judge is None) or (judge is None) != (merge is None):
-            raise InvalidArgument(
-                f"a threshold needs a limit, or two functions: got limit={limit!r}, "
-                f"judge={judge!r}, merge={merge!r}; allowed: limit alone, or judge and merge"
-            )
         self._any = limit is None
-        if judge is None or merge is None:
-            assert limit is not None
-            self._core = _core.ThresholdCollective(
-                channel._core, limit=float(limit), rounds_ahead=int(rounds_ahead)
-            )
-            return
-        self._core = _core.ThresholdCollective(
-            channel._core,
-            merge=lambda a, b: pickle.dumps(merge(pickle.loads(a), pickle.loads(b)), 5),
-            judge=lambda merged, count, of: judge(pickle.loads(merged), count, of),
-            rounds_ahead=int(rounds_ahead),
-        )
+
+        def prepare() -> dict[str, Any]:
+            """Return what the core needs; what this raises is raised on all ranks."""
+            if int(rounds_ahead) < 1:
+                raise InvalidArgument(
+                    f"rounds_ahead is out of range: got {rounds_ahead}; allowed: 1 or more"
+                )
+            wanted = {"limit": None, "rounds_ahead": min(int(rounds_ahead), 2**64 - 1)}
+            if judge is not None and merge is not None and limit is None:
+                return wanted | {
+                    "merge": lambda a, b: pickle.dumps(merge(pickle.loads(a), pickle.loads(b)), 5),
+                    "judge": lambda merged, count, of: judge(pickle.loads(merged), count, of),
+                }
+            if limit is None or judge is not None or merge is not None:
+                raise InvalidArgument(
+                    f"a threshold needs a limit, or two functions: got limit={limit!r}, "
+                    f"judge={judge!r}, merge={merge!r}; allowed: limit alone, or judge and merge"
+                )
+            return wanted | {"limit": float(limit)}
+
+        self._core = _core.ThresholdCollective(channel._core, prepare)
 
     def contribute(self, value: Any) -> bool:
         """Return the verdict of the next round, as soon as it is certain. Producers; blocking.
 
         With a limit: whether the sum of all contributions, which must not be negative, exceeds it.
+        After `TimedOut` a further call waits for the same round, whatever its value: this rank has
+        contributed to it already.
 
         Raises
         ------
         InvalidArgument
-            A negative value or NaN beside a limit, or a rank that does not produce.
+            A negative value or NaN beside a limit, or a rank that does not produce. On all ranks,
+            when a producer closes the channel whose value is wanted.
         """
         if self._any:
             return self._core.contribute_bytes(pickle.dumps(value, 5))

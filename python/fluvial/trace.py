@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -54,9 +55,18 @@ class Rank:
 
 
 def read_trace(path: str | Path) -> list[Rank]:
-    """Return the ranks of a trace that a channel wrote (``trace_file``), in their order."""
+    """Return the ranks of a trace that a channel wrote (``trace_file``), in their order.
+
+    A channel that failed has left a file of each rank instead, which are read together.
+    """
+    whole = Path(path)
+    own = sorted(whole.parent.glob(f"{glob.escape(whole.stem)}.rank-*{glob.escape(whole.suffix)}"))
     try:
-        events = json.loads(Path(path).read_text(encoding="utf-8"))["traceEvents"]
+        events = [
+            event
+            for part in ([whole] if whole.exists() or not own else own)
+            for event in json.loads(part.read_text(encoding="utf-8"))["traceEvents"]
+        ]
         ranks = {
             event["tid"]: Rank(event["args"]["name"])
             for event in events

@@ -80,6 +80,59 @@ def test_bytes_of_varying_size():
     assert got == [*words, b"xyz"]
 
 
+def test_bytes_of_varying_size_without_blocking():
+    words = [bytes([n]) * n for n in range(200)]
+    with alone(
+        bytes_max=200, buffer_bytes=4096, op=lambda batch: got.extend(map(bytes, batch))
+    ) as stream:
+        got = []
+        pending = [stream.isend(word) for word in words]
+        stream.terminate()
+        assert all(one.test() for one in pending)
+        stream.operate()
+        assert stream.stats["sent_elements"] == 200
+        with pytest.raises(fl.InvalidArgument, match="terminated"):
+            stream.isend(b"more")
+    assert got == words
+
+
+def test_its_own_buffer_is_full():
+    with (
+        pytest.raises(fl.InvalidArgument, match="try_next"),
+        alone(dtype="i8", buffer_bytes=8192) as stream,
+    ):
+        stream.send(np.arange(10_000))
+    with alone(dtype="i8", buffer_bytes=8192) as stream:
+        pending = stream.isend(np.arange(10_000))
+        end = stream.iterminate()
+        assert taken(stream).sum() == sum(range(10_000))
+        assert pending.test()
+        assert end.test()
+
+
+def test_elements_in_parts_have_no_room_of_their_own():
+    with alone(dtype="f8", shape=100_000, op="sum") as stream:
+        with pytest.raises(fl.InvalidArgument, match="in parts"):
+            stream.reserve(1)
+        stream.send(np.ones(100_000))
+        stream.terminate()
+        assert stream.result() == 100_000
+
+
+def test_an_association_may_give_any_whole_number():
+    with alone(dtype="i8", op="count", association=lambda element: -int(element) - 1) as stream:
+        stream.send(np.arange(7))
+        stream.terminate()
+        assert stream.result() == 7
+
+
+def test_queries_are_counted():
+    with alone(dtype="i8", op="sum") as stream:
+        stream.send(np.arange(7))
+        assert stream.query().elements in range(8)
+        assert stream.stats["queries_answered"] == 1
+
+
 def test_room_is_filled_in_place():
     with alone(dtype="f4", shape=2, op="sum", over=("producer", "element")) as stream:
         room = stream.reserve(10)
@@ -235,8 +288,22 @@ def test_what_a_threshold_refuses():
             channel.threshold()
         with pytest.raises(fl.InvalidArgument, match="limit alone"):
             channel.threshold(1.0, judge=lambda merged, count, of: True)
-        with pytest.raises(fl.InvalidArgument, match="rounds_ahead"):
-            channel.threshold(1.0, rounds_ahead=0)
+        for wrong in (0, -1):
+            with pytest.raises(fl.InvalidArgument, match="rounds_ahead"):
+                channel.threshold(1.0, rounds_ahead=wrong)
+        with pytest.raises(fl.InvalidArgument, match="no number"):
+            channel.threshold(float("nan"))
+        unlimited = channel.threshold(1.0, rounds_ahead=2**70)
+        assert [unlimited.contribute(x) for x in (1, 2, 3)] == [False, True, True]
+
+
+def test_a_threshold_takes_numpy_booleans():
+    with fl.Channel(None, producer=True, consumer=True) as channel:
+        over = channel.threshold(
+            judge=lambda merged, count, of: np.sum(merged) > 3, merge=lambda a, b: a + b
+        )
+        assert over.contribute([1, 3])
+        assert not over.contribute([1, 2])
 
 
 _PROGRAM = """

@@ -106,6 +106,23 @@ def test_the_command_prints_and_draws(call, tmp_path):
     assert np.all(pixels == wanted, axis=1).sum() > 500
 
 
+def test_a_channel_that_fails_leaves_what_it_has(tmp_path):
+    path = tmp_path / "t.json"
+    with (
+        pytest.raises(ZeroDivisionError),
+        fl.Channel(None, producer=True, consumer=True, trace_file=str(path)) as channel,
+    ):
+        stream = channel.stream("numbers", op=lambda batch: 1 / 0)
+        stream.send(1.0)
+        stream.terminate()
+        stream.operate()
+    assert [file.name for file in tmp_path.iterdir()] == ["t.rank-0.json"]
+    [rank] = trace.read_trace(path)
+    assert rank.name == "producer and consumer 0"
+    assert {"set-up", "processing"} <= {block.activity for block in rank.blocks}
+    assert min(block.begin for block in rank.blocks) >= 0
+
+
 def test_what_is_no_trace_is_refused(call, tmp_path):
     path = tmp_path / "t.json"
     path.write_text("[1, 2]")

@@ -46,7 +46,8 @@ typedef struct MPIStream_Channel {
     struct MPIStream_ChannelState* state;  ///< the library's own
 } MPIStream_Channel;
 
-/// A stream that is attached to a channel. It may be copied, and ends with its channel.
+/// A stream that is attached to a channel. It may be copied, and ends with its channel: afterwards
+/// calls return MPI_ERR_ARG.
 typedef struct MPIStream {
     struct MPIStream_State* state;  ///< the library's own
 } MPIStream;
@@ -76,7 +77,7 @@ int MPIStream_CreateChannel(int isProducer, int isConsumer, MPI_Comm comm,
                             MPIStream_Channel* channel);
 /// Ends streams that have not ended (producers terminate, consumers process what is left), then
 /// frees them and the channel, also after a failure. Collective over its producers and consumers,
-/// blocking.
+/// blocking. Not from inside an intermediate function.
 int MPIStream_FreeChannel(MPIStream_Channel* channel);
 /// An element of the stream is one of `streamDataType`: any committed datatype, also with gaps,
 /// such as the outer layer of a mesh; it is taken from where it lies. The result is one
@@ -97,7 +98,8 @@ int MPIStream_Iterminate(MPIStream* stream);
 /// The result so far, of all consumers, at any time of the stream's life: *flag is 1 when it is in
 /// `resultbuf`, and 0 when there is none yet (the MPI_MAX of no element). Consumers answer before
 /// they process further elements; MPIStream_Covered() tells how many the answer is made of.
-/// Blocking. A message to and from each consumer.
+/// Blocking. A message to and from each consumer. With MPI_OP_NULL as terminal function nothing is
+/// combined: it is the first consumer's own result.
 int MPIStream_Query(void* resultbuf, int* flag, MPIStream* stream);
 /// The same without blocking. The first call asks; it and later calls set *flag to 1 once the
 /// answer is in `resultbuf`. The next call then asks anew.
@@ -107,12 +109,14 @@ int MPIStream_Iquery(void* resultbuf, int* flag, MPIStream* stream);
 /// the same on all of them, as an int, 0 or 1, in `global_result`: its first call is of the first
 /// round, and so on. Late contributions never count for another round.
 ///
-/// On the first consumer the intermediate function is called, with a result of its own that
-/// *len == 0 initialises, for all contributions of a round that have come, whenever one comes; it
-/// must depend on its arguments alone. When it can tell the verdict it calls this function with a
-/// null pointer as `local_result` and the verdict, an int, in `global_result`. Where it does not,
-/// with all contributions before it, the verdict is 0.
-/// Producers: blocking, while consumers process (MPIStream_Operate() and the like).
+/// On the first consumer the intermediate function is called with a result of each round's own:
+/// with *len == 0 when the round begins, then once for each contribution, in the order in which
+/// they come. When it can tell the verdict it calls this function with a null pointer as
+/// `local_result` and the verdict, an int, in `global_result`; it sees no further contributions of
+/// that round, but for those that came together with the last. Where it does not, with all
+/// contributions before it, the verdict is 0. Producers: blocking, while consumers process
+/// (MPIStream_Operate() and the like). An error on all ranks when a producer frees the channel
+/// whose contribution is wanted.
 int MPIStream_ThresholdColl(const void* local_result, void* global_result, MPIStream* stream);
 /// Processes elements until all producers have terminated and the result is there. Consumers.
 /// Blocking.
@@ -160,6 +164,23 @@ MPI_User_function* MPIStream_Elementwise(MPI_Op op);
 /// several consumers, with *len > 0 to combine `inout` with the result `in` of lower ranks, as MPI
 /// has it. It is freed with the channel.
 int MPIStream_Terminal(MPI_User_function* function, MPI_Op* op, MPIStream_Channel* channel);
+
+/// Equal on all ranks, but for the name of the trace: the first rank's word counts.
+typedef struct MPIStream_ChannelOptions {
+    int shared_memory;    ///< 1: between ranks of one host; 0: messages everywhere
+    double timeout_s;     ///< a blocking call in which nothing moves for so long fails
+    double dead_after_s;  ///< a rank of this host that is dead is noticed by those that wait
+    /// Null, or where MPIStream_FreeChannel() writes what each rank did when, for chrome://tracing
+    /// and Perfetto. Of a channel that fails each rank writes what it has into a file of its own
+    /// beside it: "trace.rank-3.json" for "trace.json".
+    const char* trace_file;
+} MPIStream_ChannelOptions;
+
+/// What MPIStream_CreateChannel() uses. Local.
+int MPIStream_ChannelOptions_init(MPIStream_ChannelOptions* options);
+/// MPIStream_CreateChannel() with options.
+int MPIStream_CreateChannelWith(const MPIStream_ChannelOptions* options, int isProducer,
+                                int isConsumer, MPI_Comm comm, MPIStream_Channel* channel);
 
 /// Which consumer an element goes to.
 enum {
@@ -214,6 +235,7 @@ typedef struct MPIStream_Statistics {
     long long depth_bytes;      ///< waiting now
     long long depth_bytes_max;  ///< the most that was seen
     long long memory_bytes;     ///< held for elements
+    long long queries_answered;
 } MPIStream_Statistics;
 
 /// Local.

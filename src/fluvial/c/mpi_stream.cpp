@@ -9,6 +9,7 @@
 #include "fluvial/stream/channel_state.hpp"
 
 using fluvial::c::check_given;
+using fluvial::c::check_memory;
 using fluvial::c::mpi_guarded;
 using fluvial::c::state_of;
 
@@ -51,6 +52,13 @@ stream::Association association_of(const MPIStream_Options& options, std::size_t
                                   "MPISTREAM_BY_FUNCTION needs a function"});
 }
 
+stream::ChannelOptions channel_options(const MPIStream_ChannelOptions& options) {
+    return {.shared_memory = options.shared_memory != 0,
+            .timeout_s = options.timeout_s,
+            .dead_after_s = options.dead_after_s,
+            .trace_file = options.trace_file == nullptr ? "" : options.trace_file};
+}
+
 stream::StreamOptions stream_options(const MPIStream_Options& options,
                                      const c::StreamTypes& types) {
     stream::StreamOptions all;
@@ -69,14 +77,24 @@ void agree(const MPIStream_ChannelState& channel, Validate&& validate) {
     stream::ChannelState& state = *channel.channel.state();
     state.check_usable();
     if (state.takes_part()) {
-        state.meet("attach a stream");
+        state.meet(stream::Meeting::AttachStream);
         mpi::agree(state.comm, validate);
     } else {
         validate();
     }
 }
 
-void attach(const MPIStream_Options& options, MPI_Datatype element, MPI_Datatype result,
+/// Consumers judge, so it is they who say whether they can.
+bool judges(const MPIStream_Options& options, const MPIStream_Operation& operation,
+            const stream::Channel& channel) {
+    const bool here = !consumes(channel.role()) ||
+                      (options.batch == nullptr &&
+                       c::elementwise_op(operation.intermediate_function) == MPI_OP_NULL);
+    const stream::ChannelState& state = *channel.state();
+    return state.takes_part() ? state.comm.all(here) : here;
+}
+
+void attach(const MPIStream_Options* options, MPI_Datatype element, MPI_Datatype result,
             MPI_Datatype process, const MPIStream_Operation* operation, MPIStream* handle,
             MPIStream_ChannelState& channel) {
     std::shared_ptr<const c::StreamTypes> types;
@@ -84,49 +102,83 @@ void attach(const MPIStream_Options& options, MPI_Datatype element, MPI_Datatype
     std::unique_ptr<c::CombinedOperation> work;
     agree(channel, [&] {
         check_given(handle, "stream");
-        handle->state = nullptr;
+        check_given(options, "options");
         check_given(operation, "operation");
         types = std::make_shared<const c::StreamTypes>(
             element, result, process, operation->terminal_function,
             channel.terminal_of(operation->terminal_function), channel.self);
-        all = stream_options(options, *types);
+        all = stream_options(*options, *types);
         if (consumes(channel.channel.role())) {
             work =
-                c::make_operation(types, operation->intermediate_function, options, channel.self);
+                c::make_operation(types, operation->intermediate_function, *options, channel.self);
         }
     });
-    c::CombinedOperation* const seen = work.get();
-    channel.streams.push_back({.channel = &channel.channel,
+    const auto last = work ? work->last() : nullptr;
+    c::AttachedStream attached{.channel = &channel.channel,
                                .types = types,
                                .stream = stream::Stream(channel.channel, all, std::move(work)),
-                               .operation = seen,
-                               .choosing = options.association >= MPISTREAM_BY_KEY});
-    MPIStream_State& state = channel.streams.back();
-    if (options.batch == nullptr &&
-        c::elementwise_op(operation->intermediate_function) == MPI_OP_NULL) {
-        state.threshold.emplace(channel.channel,
-                                c::threshold_rule(types, operation->intermediate_function));
+                               .own_result = last,
+                               .choosing = options->association >= MPISTREAM_BY_KEY};
+    if (judges(*options, *operation, channel.channel)) {
+        attached.threshold.emplace(channel.channel,
+                                   c::threshold_rule(types, operation->intermediate_function));
     }
+    MPIStream_State& state = channel.add();
+    state.attached.emplace(std::move(attached));
     handle->state = &state;
 }
 
 }  // namespace
 
+int MPIStream_ChannelOptions_init(MPIStream_ChannelOptions* options) {
+    return mpi_guarded([&] {
+        check_given(options, "options");
+        const stream::ChannelOptions usual;
+        *options = {.shared_memory = usual.shared_memory ? 1 : 0,
+                    .timeout_s = usual.timeout_s,
+                    .dead_after_s = usual.dead_after_s,
+                    .trace_file = nullptr};
+    });
+}
+
 int MPIStream_CreateChannel(int isProducer, int isConsumer, MPI_Comm comm,
                             MPIStream_Channel* channel) {
-    return mpi_guarded([&] {
-        check_given(channel, "channel");
+    MPIStream_ChannelOptions options;
+    MPIStream_ChannelOptions_init(&options);
+    return MPIStream_CreateChannelWith(&options, isProducer, isConsumer, comm, channel);
+}
+
+int MPIStream_CreateChannelWith(const MPIStream_ChannelOptions* options, int isProducer,
+                                int isConsumer, MPI_Comm comm, MPIStream_Channel* channel) {
+    if (channel != nullptr) {
         channel->state = nullptr;
+    }
+    return mpi_guarded([&] {
         mpi::Comm own = mpi::Comm::duplicate(comm);
+        try {
+            mpi::agree(own, [&] {
+                check_given(channel, "channel");
+                check_given(options, "options");
+            });
+        } catch (...) {
+            own.close();
+            throw;
+        }
         channel->state = new MPIStream_ChannelState{
-            .channel = stream::Channel(std::move(own), role_of(isProducer != 0, isConsumer != 0)),
+            .channel = stream::Channel(std::move(own), role_of(isProducer != 0, isConsumer != 0),
+                                       channel_options(*options)),
             .self = mpi::Comm::duplicate(MPI_COMM_SELF)};
     });
 }
 
 int MPIStream_FreeChannel(MPIStream_Channel* channel) {
     return mpi_guarded([&] {
-        const std::unique_ptr<MPIStream_ChannelState> state(&state_of(channel));
+        MPIStream_ChannelState& open = state_of(channel);
+        if (open.channel.state()->working()) {
+            throw InvalidArgument(Problem{"an operation frees the channel that it works for", "",
+                                          "", "Free it outside of the operation"});
+        }
+        const std::unique_ptr<MPIStream_ChannelState> state(&open);
         channel->state = nullptr;
         state->free();
     });
@@ -153,19 +205,29 @@ int MPIStream_AttachWith(const MPIStream_Options* options, MPI_Datatype streamDa
                          MPI_Datatype resultDataType, MPI_Datatype processDataType,
                          MPIStream_Operation* operation, MPIStream* stream,
                          MPIStream_Channel* channel) {
+    if (stream != nullptr) {
+        stream->state = nullptr;
+    }
     return mpi_guarded([&] {
-        check_given(options, "options");
-        attach(*options, streamDataType, resultDataType, processDataType, operation, stream,
+        attach(options, streamDataType, resultDataType, processDataType, operation, stream,
                state_of(channel));
     });
 }
 
 int MPIStream_Send(const void* sendbuf, MPIStream* stream) {
-    return mpi_guarded([&] { state_of(stream).send(sendbuf); });
+    return mpi_guarded([&] {
+        c::AttachedStream& state = state_of(stream);
+        check_memory(sendbuf, state.types->element, "sendbuf");
+        state.send(sendbuf);
+    });
 }
 
 int MPIStream_Isend(const void* sendbuf, MPIStream* stream) {
-    return mpi_guarded([&] { state_of(stream).isend(sendbuf); });
+    return mpi_guarded([&] {
+        c::AttachedStream& state = state_of(stream);
+        check_memory(sendbuf, state.types->element, "sendbuf");
+        state.isend(sendbuf);
+    });
 }
 
 int MPIStream_Terminate(MPIStream* stream) {
@@ -174,14 +236,14 @@ int MPIStream_Terminate(MPIStream* stream) {
 
 int MPIStream_Iterminate(MPIStream* stream) {
     return mpi_guarded([&] {
-        MPIStream_State& state = state_of(stream);
+        c::AttachedStream& state = state_of(stream);
         state.under_way.push_back(state.stream.iterminate());
     });
 }
 
 int MPIStream_Operate(MPIStream* stream) {
     return mpi_guarded([&] {
-        MPIStream_State& state = state_of(stream);
+        c::AttachedStream& state = state_of(stream);
         state.stream.operate();
         state.report();
     });
@@ -189,7 +251,7 @@ int MPIStream_Operate(MPIStream* stream) {
 
 int MPIStream_Ioperate(MPIStream* stream) {
     return mpi_guarded([&] {
-        MPIStream_State& state = state_of(stream);
+        c::AttachedStream& state = state_of(stream);
         state.operating = true;
         state.stream.operate_some();
         state.report();
@@ -198,18 +260,18 @@ int MPIStream_Ioperate(MPIStream* stream) {
 
 int MPIStream_Query(void* resultbuf, int* flag, MPIStream* stream) {
     return mpi_guarded([&] {
-        check_given(resultbuf, "resultbuf");
         check_given(flag, "flag");
-        MPIStream_State& state = state_of(stream);
+        c::AttachedStream& state = state_of(stream);
+        check_memory(resultbuf, state.types->result, "resultbuf");
         *flag = state.take_answer(state.stream.query(), resultbuf) ? 1 : 0;
     });
 }
 
 int MPIStream_Iquery(void* resultbuf, int* flag, MPIStream* stream) {
     return mpi_guarded([&] {
-        check_given(resultbuf, "resultbuf");
         check_given(flag, "flag");
-        MPIStream_State& state = state_of(stream);
+        c::AttachedStream& state = state_of(stream);
+        check_memory(resultbuf, state.types->result, "resultbuf");
         *flag = 0;
         if (!state.inquiry) {
             state.inquiry = state.stream.iquery();
@@ -228,12 +290,13 @@ int MPIStream_ThresholdColl(const void* local_result, void* global_result, MPISt
             c::give_verdict(*static_cast<const int*>(global_result) != 0);
             return;
         }
-        MPIStream_State& state = state_of(stream);
+        c::AttachedStream& state = state_of(stream);
         if (!state.threshold) {
             throw InvalidArgument(Problem{"this stream has nothing that judges contributions",
                                           "a batch function or an MPI_Op",
                                           "an intermediate function", ""});
         }
+        check_memory(local_result, state.types->element, "local_result");
         std::vector<std::byte> packed(state.types->element.bytes());
         state.types->element.pack(local_result, packed.data());
         *static_cast<int*>(global_result) = state.threshold->contribute(packed) ? 1 : 0;

@@ -6,13 +6,14 @@
 
 using namespace fluvial;
 using fluvial::c::check_given;
+using fluvial::c::check_memory;
 using fluvial::c::mpi_guarded;
 using fluvial::c::state_of;
 
 int MPIStream_Test(int* flag, MPIStream* stream) {
     return mpi_guarded([&] {
         check_given(flag, "flag");
-        MPIStream_State& state = state_of(stream);
+        c::AttachedStream& state = state_of(stream);
         *flag = state.test() ? 1 : 0;
         state.report();
     });
@@ -20,7 +21,7 @@ int MPIStream_Test(int* flag, MPIStream* stream) {
 
 int MPIStream_Wait(MPIStream* stream) {
     return mpi_guarded([&] {
-        MPIStream_State& state = state_of(stream);
+        c::AttachedStream& state = state_of(stream);
         state.wait();
         state.report();
     });
@@ -28,7 +29,14 @@ int MPIStream_Wait(MPIStream* stream) {
 
 int MPIStream_SendMany(const void* sendbuf, long long count, MPIStream* stream) {
     return mpi_guarded([&] {
-        MPIStream_State& state = state_of(stream);
+        c::AttachedStream& state = state_of(stream);
+        if (count < 0) {
+            throw InvalidArgument(
+                Problem{"a number of elements is negative", text(count), "0 or more", ""});
+        }
+        if (count > 0) {
+            check_memory(sendbuf, state.types->element, "sendbuf");
+        }
         if (state.types->element.contiguous()) {
             state.stream.send(sendbuf, count);
             return;
@@ -44,7 +52,7 @@ int MPIStream_Reserve(void** room, long long* count, MPIStream* stream) {
     return mpi_guarded([&] {
         check_given(room, "room");
         check_given(count, "count");
-        MPIStream_State& state = state_of(stream);
+        c::AttachedStream& state = state_of(stream);
         const auto bytes = state.stream.reserve_many(*count);
         *room = bytes.data();
         *count = static_cast<long long>(bytes.size() / state.types->element.bytes());
@@ -61,8 +69,8 @@ int MPIStream_Flush(MPIStream* stream) {
 
 int MPIStream_Result(void* resultbuf, long long* elements, MPIStream* stream) {
     return mpi_guarded([&] {
-        check_given(resultbuf, "resultbuf");
-        MPIStream_State& state = state_of(stream);
+        c::AttachedStream& state = state_of(stream);
+        check_memory(resultbuf, state.types->result, "resultbuf");
         const c::TravellingResult result = state.result();
         state.report();
         if (!result.known) {
@@ -111,7 +119,8 @@ int MPIStream_GetStatistics(MPIStream_Statistics* statistics, MPIStream* stream)
                        .idle_s = seconds(s.idle_ns),
                        .depth_bytes = number(s.depth_bytes),
                        .depth_bytes_max = number(s.depth_bytes_max),
-                       .memory_bytes = number(s.memory_bytes)};
+                       .memory_bytes = number(s.memory_bytes),
+                       .queries_answered = number(s.queries_answered)};
     });
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <mutex>
 #include <sstream>
 #include <type_traits>
 
@@ -12,9 +13,14 @@
 #include "fluvial/describe/dtype.hpp"
 #include "fluvial/mpi/local_operation.hpp"
 
+namespace fluvial::c {
 namespace {
 
 constexpr std::size_t reported_items_max = 8;
+/// Handles that were freed last are not used again before as many others.
+constexpr std::size_t graves_min = 256;
+/// Absolute addresses are larger.
+constexpr std::ptrdiff_t absolute_min = 4096;
 
 template <class T>
 T load(const void* from) {
@@ -24,8 +30,7 @@ T load(const void* from) {
 }
 
 /// "39600", or "1 2 3 …"; empty where the items are of several types or of one that C++ lacks.
-std::string items_text(const fluvial::mpi::PackedType& type, std::span<const std::byte> packed) {
-    using namespace fluvial;
+std::string items_text(const mpi::PackedType& type, std::span<const std::byte> packed) {
     std::ostringstream out;
     out.precision(17);
     try {
@@ -45,9 +50,19 @@ std::string items_text(const fluvial::mpi::PackedType& type, std::span<const std
     return out.str();
 }
 
+struct Graveyard {
+    std::mutex mutex;
+    std::list<MPIStream_State> states;
+};
+
+Graveyard& graveyard() {
+    static auto* const one = new Graveyard;  // handles may outlive static objects
+    return *one;
+}
+
 }  // namespace
 
-void MPIStream_State::send(const void* element) {
+void AttachedStream::send(const void* element) {
     const std::size_t bytes = types->element.bytes();
     if (!types->element.contiguous()) {
         if (choosing) {
@@ -67,7 +82,7 @@ void MPIStream_State::send(const void* element) {
     }
 }
 
-void MPIStream_State::isend(const void* element) {
+void AttachedStream::isend(const void* element) {
     sends_complete();  // forgets those that are
     if (types->element.contiguous()) {
         under_way.push_back(stream.isend(element));
@@ -78,14 +93,18 @@ void MPIStream_State::isend(const void* element) {
     under_way.push_back(stream.isend(packed->data(), 1, packed));
 }
 
-bool MPIStream_State::sends_complete() {
-    while (!under_way.empty() && under_way.front().test()) {
-        under_way.pop_front();
+bool AttachedStream::sends_complete() {
+    while (!under_way.empty()) {
+        stream::Pending first = under_way.front();  // an operation may come here meanwhile
+        if (!first.test()) {
+            return false;
+        }
+        std::erase_if(under_way, [](const stream::Pending& one) { return one.complete(); });
     }
-    return under_way.empty();
+    return true;
 }
 
-bool MPIStream_State::test() {
+bool AttachedStream::test() {
     const bool sent = sends_complete();
     if (operating && !stream.ended()) {
         channel->progress();
@@ -93,26 +112,26 @@ bool MPIStream_State::test() {
     return sent && (!operating || stream.ended());
 }
 
-void MPIStream_State::wait() {
-    for (; !under_way.empty(); under_way.pop_front()) {
-        under_way.front().wait();
+void AttachedStream::wait() {
+    while (!sends_complete()) {
+        stream::Pending first = under_way.front();
+        first.wait();
     }
     if (operating) {
         stream.operate();
     }
 }
 
-fluvial::c::TravellingResult MPIStream_State::result() {
+TravellingResult AttachedStream::result() {
     const std::vector<std::byte>& global = stream.result();
     if (types->combination.op != MPI_OP_NULL || !consumes(channel->role())) {
-        return fluvial::c::TravellingResult(global);
+        return TravellingResult(global);
     }
-    own_result = operation->partial();
-    return fluvial::c::TravellingResult(own_result);
+    return TravellingResult(*own_result);
 }
 
-bool MPIStream_State::take_answer(const fluvial::stream::Outcome& answer, void* resultbuf) {
-    const fluvial::c::TravellingResult result(answer.result);
+bool AttachedStream::take_answer(const stream::Outcome& answer, void* resultbuf) {
+    const TravellingResult result(answer.result);
     covered = answer.elements;
     if (result.known) {
         types->result.unpack(result.packed.data(), resultbuf);
@@ -120,7 +139,7 @@ bool MPIStream_State::take_answer(const fluvial::stream::Outcome& answer, void* 
     return result.known;
 }
 
-void MPIStream_State::report() {
+void AttachedStream::report() {
     const char* const wanted = std::getenv("FLUVIAL_STREAM_REPORT");
     if (reported || !stream.ended()) {
         return;
@@ -133,17 +152,30 @@ void MPIStream_State::report() {
     }
 }
 
-std::string MPIStream_State::report_line() {
-    const fluvial::c::TravellingResult all(stream.result());
+std::string AttachedStream::report_line() {
+    const TravellingResult all(stream.result());
     const std::string& name = stream.options().name;
     std::string line =
-        fluvial::text(name.empty() ? fluvial::text("stream ", stream.number()) : name, ": ",
-                      all.elements, " elements, ", all.elements * types->element.bytes(), " bytes");
+        text(name.empty() ? text("stream ", stream.number()) : name, ": ", all.elements,
+             " elements, ", all.elements * types->element.bytes(), " bytes");
     const std::string items = items_text(types->result, all.packed);
     if (types->combination.op != MPI_OP_NULL && all.known && !items.empty()) {
         line += ", result " + items;
     }
     return line;
+}
+
+}  // namespace fluvial::c
+
+MPIStream_State& MPIStream_ChannelState::add() {
+    auto& graves = fluvial::c::graveyard();
+    const std::lock_guard lock(graves.mutex);
+    if (graves.states.size() > fluvial::c::graves_min) {
+        streams.splice(streams.end(), graves.states, graves.states.begin());
+    } else {
+        streams.emplace_back();
+    }
+    return streams.back();
 }
 
 MPI_User_function* MPIStream_ChannelState::terminal_of(MPI_Op op) const {
@@ -166,9 +198,18 @@ void MPIStream_ChannelState::free() {
     };
     attempt([&] { channel.close(); });
     for (MPIStream_State& stream : streams) {
-        attempt([&] { stream.report(); });
+        attempt([&] {
+            if (stream.attached) {
+                stream.attached->report();
+            }
+        });
+        stream.attached.reset();
     }
-    streams.clear();
+    {
+        auto& graves = fluvial::c::graveyard();
+        const std::lock_guard lock(graves.mutex);
+        graves.states.splice(graves.states.end(), streams);
+    }
     for (const auto& [op, function] : terminals) {
         attempt([op = op] { fluvial::mpi::free_operation(op); });
     }
@@ -194,10 +235,24 @@ int mpi_code(int fluvial_code) noexcept {
     }
 }
 
-MPIStream_State& state_of(MPIStream* stream) {
+AttachedStream& state_of(MPIStream* stream) {
     check_given(stream, "stream");
     check_given(stream->state, "what stands behind the stream (was it attached?)");
-    return *stream->state;
+    if (!stream->state->attached) {
+        throw InvalidArgument(Problem{"the channel of this stream was freed", "", "",
+                                      "Take results before MPIStream_FreeChannel"});
+    }
+    return *stream->state->attached;
+}
+
+void check_memory(const void* address, const mpi::PackedType& type, const char* name) {
+    if (address == MPI_IN_PLACE) {
+        throw InvalidArgument(
+            Problem{text(name, " is no memory"), "MPI_IN_PLACE", "an address", ""});
+    }
+    if (address == nullptr && type.first_byte() < absolute_min) {
+        check_given(address, name);
+    }
 }
 
 MPIStream_ChannelState& state_of(MPIStream_Channel* channel) {

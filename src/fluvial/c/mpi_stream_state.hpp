@@ -16,19 +16,21 @@
 #include "fluvial/c/stream_threshold.hpp"
 #include "fluvial/stream/stream.hpp"
 
-struct MPIStream_State {
-    fluvial::stream::Channel* channel = nullptr;
-    std::shared_ptr<const fluvial::c::StreamTypes> types;
-    fluvial::stream::Stream stream;
-    fluvial::c::CombinedOperation* operation = nullptr;                  ///< the stream's
-    std::optional<fluvial::stream::ThresholdCollective> threshold = {};  ///< none: no function
-    std::deque<fluvial::stream::Pending> under_way = {};
-    std::optional<fluvial::stream::Inquiry> inquiry = {};
+namespace fluvial::c {
+
+/// A stream as MPI programs see it.
+struct AttachedStream {
+    stream::Channel* channel = nullptr;
+    std::shared_ptr<const StreamTypes> types;
+    stream::Stream stream;
+    std::shared_ptr<const std::vector<std::byte>> own_result;   ///< CombinedOperation::last()
+    std::optional<stream::ThresholdCollective> threshold = {};  ///< none: no function
+    std::deque<stream::Pending> under_way = {};
+    std::optional<stream::Inquiry> inquiry = {};
     std::uint64_t covered = 0;  ///< elements that the last answer to a query is made of
     bool choosing = false;      ///< the consumer depends on the element
     bool operating = false;     ///< without blocking
     bool reported = false;
-    std::vector<std::byte> own_result = {};  ///< what result() gave last, where it is this rank's
 
     void send(const void* element);
     void isend(const void* element);
@@ -37,15 +39,23 @@ struct MPIStream_State {
     void wait();
     /// The global result, or this consumer's own where results are not combined; valid until the
     /// next call. Blocking until the stream has ended.
-    fluvial::c::TravellingResult result();
+    TravellingResult result();
     /// Writes an answer where the program wants it; false when it has no value.
-    bool take_answer(const fluvial::stream::Outcome& answer, void* resultbuf);
+    bool take_answer(const stream::Outcome& answer, void* resultbuf);
     /// The line of FLUVIAL_STREAM_REPORT, once, when the stream has ended.
     void report();
 
   private:
     bool sends_complete();
     std::string report_line();
+};
+
+}  // namespace fluvial::c
+
+/// A handle may be used after its channel was freed, which is an error and must not be more than
+/// that: this stays where it is, and only later streams take its place.
+struct MPIStream_State {
+    std::optional<fluvial::c::AttachedStream> attached;
 };
 
 struct MPIStream_ChannelState {
@@ -55,6 +65,8 @@ struct MPIStream_ChannelState {
     std::list<MPIStream_State> streams = {};
 
     MPI_User_function* terminal_of(MPI_Op op) const;
+    /// Where the next stream is to be.
+    MPIStream_State& add();
     /// Frees everything, also when this or that throws.
     void free();
 };
@@ -68,8 +80,11 @@ int mpi_guarded(Work&& work) noexcept {
     return mpi_code(guarded(std::forward<Work>(work)));
 }
 
-/// Throw InvalidArgument for handles that were not set up.
-MPIStream_State& state_of(MPIStream* stream);
+/// Throw InvalidArgument for handles that were not set up, and for streams whose channel is gone.
+AttachedStream& state_of(MPIStream* stream);
 MPIStream_ChannelState& state_of(MPIStream_Channel* channel);
+/// Throws InvalidArgument for what cannot be the memory of an element or a result. A null pointer
+/// is MPI_BOTTOM, good for types of absolute addresses.
+void check_memory(const void* address, const mpi::PackedType& type, const char* name);
 
 }  // namespace fluvial::c

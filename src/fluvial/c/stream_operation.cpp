@@ -190,6 +190,7 @@ void CombinedOperation::finish_local() {
         MPI_Datatype type = types_->result.handle();
         types_->combination.at_end(nullptr, local_.address(), &length, &type);
     }
+    *last_ = partial();
 }
 
 std::vector<std::byte> CombinedOperation::partial() const {

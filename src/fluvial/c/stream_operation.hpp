@@ -29,6 +29,8 @@ class CombinedOperation : public stream::Operation {
 
     void absorb(const stream::Batch& batch) final;
     void finish_local() override;
+    /// Where partial() is once this consumer's last element was processed.
+    std::shared_ptr<const std::vector<std::byte>> last() const { return last_; }
     std::vector<std::byte> partial() const override;
     std::vector<std::byte> merge(std::vector<std::byte> a,
                                  std::span<const std::byte> b) const override;
@@ -44,6 +46,7 @@ class CombinedOperation : public stream::Operation {
   private:
     std::shared_ptr<const StreamTypes> types_;
     TypedMemory local_;
+    std::shared_ptr<std::vector<std::byte>> last_ = std::make_shared<std::vector<std::byte>>();
     std::uint64_t elements_ = 0;
     bool known_ = false;
 };

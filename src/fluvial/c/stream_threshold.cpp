@@ -22,6 +22,24 @@ class Judging {
     std::optional<bool>* before_;
 };
 
+/// The result of one round, and the verdict that the function gives on the way.
+class FunctionJudge final : public stream::RoundJudge {
+  public:
+    FunctionJudge(std::shared_ptr<const StreamTypes> types, MPI_User_function* function) {
+        const Judging here(verdict_);
+        result_ = make_element_function(std::move(types), function);
+    }
+    std::optional<bool> take(std::span<const std::byte> merged) override {
+        const Judging here(verdict_);
+        result_->absorb({merged.data(), merged.size(), 0, 0});
+        return verdict_;
+    }
+
+  private:
+    std::optional<bool> verdict_;
+    std::unique_ptr<CombinedOperation> result_;
+};
+
 }  // namespace
 
 stream::ThresholdRule threshold_rule(std::shared_ptr<const StreamTypes> types,
@@ -31,12 +49,8 @@ stream::ThresholdRule threshold_rule(std::shared_ptr<const StreamTypes> types,
         a.insert(a.end(), b.begin(), b.end());
         return a;
     };
-    rule.judge = [types = std::move(types), function](std::span<const std::byte> merged, int,
-                                                      int) -> std::optional<bool> {
-        std::optional<bool> verdict;
-        const Judging here(verdict);
-        make_element_function(types, function)->absorb({merged.data(), merged.size(), 0, 0});
-        return verdict;
+    rule.begin_round = [types = std::move(types), function] {
+        return std::make_unique<FunctionJudge>(types, function);
     };
     return rule;
 }

@@ -10,8 +10,9 @@
 
 namespace fluvial::c {
 
-/// Contributions are elements; merged they lie side by side. To judge, a fresh result is made of
-/// all of them by `function`; what it passes to give_verdict() meanwhile is the verdict.
+/// Contributions are elements; merged they lie side by side. Each round has a result of its own,
+/// which `function` makes of them as they come; what it passes to give_verdict() meanwhile is the
+/// verdict.
 stream::ThresholdRule threshold_rule(std::shared_ptr<const StreamTypes> types,
                                      MPI_User_function* function);
 

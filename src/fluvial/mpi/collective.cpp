@@ -137,6 +137,19 @@ std::vector<Index> Comm::min_of_each(std::vector<Index> numbers) const {
     return numbers;
 }
 
+Index Comm::sum_for_each(const std::vector<Index>& numbers) const {
+    const MPI_Comm comm = handle();
+    if (static_cast<Index>(numbers.size()) != size()) {
+        throw InvalidArgument(Problem{"a number for each rank is wanted", text(numbers.size()),
+                                      text(size(), " numbers"), ""});
+    }
+    if (serial()) return numbers[0];
+    Index sum = 0;
+    check(MPI_Reduce_scatter_block(numbers.data(), &sum, 1, MPI_INT64_T, MPI_SUM, comm),
+          "sum numbers for each rank");
+    return sum;
+}
+
 bool Comm::all(bool here) const {
     return min(here ? 1 : 0) == 1;
 }

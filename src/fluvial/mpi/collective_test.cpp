@@ -89,3 +89,14 @@ TEST_CASE("a payload for which no rank has memory is an error on all of them" *
     CHECK(comm.sum(1) == comm.size());
     comm.close();
 }
+
+TEST_CASE("a sum for each rank") {
+    Comm comm = Comm::duplicate(MPI_COMM_WORLD);
+    const Index rank = comm.rank(), last = comm.size() - 1;
+    std::vector<Index> numbers;
+    for (Index other = 0; other <= last; ++other) numbers.push_back(100 * rank + other);
+    CHECK(comm.sum_for_each(numbers) == 100 * last * (last + 1) / 2 + (last + 1) * rank);
+    CHECK_THROWS_AS(comm.sum_for_each({}), InvalidArgument);
+    comm.close();
+    CHECK(Comm().sum_for_each({5}) == 5);
+}

@@ -79,6 +79,9 @@ class Comm {
     Index sum(Index n) const;
     Index min(Index n) const;
     Index max(Index n) const;
+    /// Each rank has a number for every rank, and gets the sum of what all have for it. Collective,
+    /// blocking, 8 P bytes a rank at first.
+    Index sum_for_each(const std::vector<Index>& numbers) const;
     bool all(bool here) const;
     bool any(bool here) const { return !all(!here); }
     /// The least of each entry; as many on every rank. Collective, blocking, one allreduce.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
+#include <utility>
 
 #include <mpi.h>
 
@@ -15,6 +17,18 @@ namespace {
 
 constexpr int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED,
                           MPI_THREAD_MULTIPLE};
+
+/// MPI_Finalize deletes what is attached to MPI_COMM_SELF before it does anything else.
+int call_attached(MPI_Comm, int, void* attached, void*) {
+    const std::unique_ptr<std::function<void()>> work(
+        static_cast<std::function<void()>*>(attached));
+    try {
+        (*work)();
+    } catch (...) {
+        return MPI_ERR_OTHER;
+    }
+    return MPI_SUCCESS;
+}
 
 }  // namespace
 
@@ -57,6 +71,20 @@ ThreadLevel thread_level() {
     check(MPI_Query_thread(&provided), "tell its thread level");
     return static_cast<ThreadLevel>(std::find(std::begin(levels), std::end(levels), provided) -
                                     levels);
+}
+
+void before_finalize(std::function<void()> work) {
+    if (!running()) {
+        throw SystemError(Problem{"nothing can be done before MPI ends", "MPI is not running",
+                                  "between MPI_Init and MPI_Finalize", ""});
+    }
+    int key = MPI_KEYVAL_INVALID;
+    check(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, call_attached, &key, nullptr),
+          "create an attribute");
+    auto attached = std::make_unique<std::function<void()>>(std::move(work));
+    check(MPI_Comm_set_attr(MPI_COMM_SELF, key, attached.get()), "set an attribute");
+    static_cast<void>(attached.release());
+    check(MPI_Comm_free_keyval(&key), "let go an attribute");  // it lives on with its value
 }
 
 std::string library_version() {

@@ -2,6 +2,7 @@
 /// MPI's own life: begun and ended for C++ programs, and what a library may ask of it at any time.
 #pragma once
 
+#include <functional>
 #include <string>
 
 namespace fluvial::mpi {
@@ -42,6 +43,9 @@ inline bool running() {
 
 /// What MPI gave at initialisation. Local. Throws SystemError unless running().
 ThreadLevel thread_level();
+/// `work` is called at the beginning of MPI_Finalize, while MPI still works; what it throws is
+/// lost. Local. Throws SystemError unless running().
+void before_finalize(std::function<void()> work);
 /// Vendor and version in one line, e.g. "Open MPI v4.1.4". Local, at any time.
 std::string library_version();
 

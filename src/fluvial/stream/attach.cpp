@@ -18,6 +18,8 @@ namespace {
 constexpr std::size_t link_bytes_default = std::size_t{512} << 10;
 constexpr std::size_t ring_bytes_default = ring_window_bytes;
 constexpr std::size_t buffer_bytes_default = std::size_t{64} << 20;
+constexpr std::size_t buffer_bytes_max = std::size_t{1} << 48;
+constexpr double latency_max_s = 1e6;
 constexpr std::size_t line = 64;
 
 /// What must be equal on all ranks, as text, so that errors can show it.
@@ -112,8 +114,22 @@ std::size_t part_unit(const Element& element) {
     return element.item_bytes() > 1 ? element.item_bytes() : std::gcd(element.bytes, line);
 }
 
-/// The same on all ranks. Throws InvalidArgument when the buffer is too small.
+void check_ranges(const StreamOptions& options) {
+    if (!(options.latency_s >= 0 && options.latency_s <= latency_max_s)) {
+        throw InvalidArgument(Problem{"latency_s is out of range", text(options.latency_s),
+                                      text("0 to ", latency_max_s, " seconds"), ""});
+    }
+    if (options.buffer_bytes > buffer_bytes_max) {
+        throw InvalidArgument(Problem{"buffer_bytes is too large", text(options.buffer_bytes),
+                                      text("up to ", buffer_bytes_max),
+                                      "Leave it at 0 for a size that suits"});
+    }
+}
+
+/// The same on all ranks. Throws InvalidArgument when an option makes no sense, or the buffer is
+/// too small.
 LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
+    check_ranges(stream.options);
     const Element& element = stream.options.element;
     LinkPlan plan;
     plan.stream = stream.number;

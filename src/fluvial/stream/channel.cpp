@@ -26,6 +26,12 @@ std::vector<T> of_everybody(const mpi::Comm& comm, const T& mine) {
     return all;
 }
 
+void check_more_than_nothing(double seconds, const char* name) {
+    if (seconds > 0) return;
+    throw InvalidArgument(
+        Problem{text(name, " is out of range"), text(seconds), "more than 0 seconds", ""});
+}
+
 /// Throws on all ranks alike.
 void check_roles(const mpi::Comm& everybody, Role role) {
     const bool produced = everybody.any(produces(role));
@@ -41,7 +47,11 @@ void check_agreed(const mpi::Comm& everybody, Role role, const ChannelOptions& o
     ByteWriter out;
     out.put_string(text("shared_memory ", options.shared_memory, ", timeout_s ", options.timeout_s,
                         ", dead_after_s ", options.dead_after_s));
-    if (mpi::all_equal(everybody, out.view())) return check_roles(everybody, role);
+    if (mpi::all_equal(everybody, out.view())) {
+        check_more_than_nothing(options.timeout_s, "timeout_s");
+        check_more_than_nothing(options.dead_after_s, "dead_after_s");
+        return check_roles(everybody, role);
+    }
     std::string first;
     int rank = 0;
     for (const auto& bytes : everybody.allgather(out.view())) {
@@ -97,6 +107,13 @@ void begin_trace(ChannelState& state, std::int64_t begin_ns) {
         std::all_of(state.members.begin(), state.members.end(),
                     [&](const Member& member) { return member.host == state.members[0].host; });
     if (!one_host) state.clock_offset_ns = clock_offset(state.comm, now_ns);
+    ByteWriter first;
+    first.put(begin_ns);
+    first.put_string(state.options.trace_file);
+    const Bytes bytes = state.comm.bcast(first.view(), 0);
+    ByteReader in(bytes);
+    state.trace_start_ns = in.get<std::int64_t>() - state.clock_offset_ns;
+    state.trace_file = in.get_string();
 }
 
 void write_trace(const ChannelState& state) {
@@ -104,8 +121,7 @@ void write_trace(const ChannelState& state) {
     for (const Member& member : state.members) roles.push_back(member.role);
     std::vector<std::string> names;
     for (const auto& stream : state.streams) names.push_back(stream->name());
-    write_trace(state.options.trace_file, state.comm, *state.trace, state.clock_offset_ns, roles,
-                names);
+    write_trace(state.trace_file, state.comm, *state.trace, state.clock_offset_ns, roles, names);
 }
 
 /// Throws InvalidArgument when nobody takes the elements that are left.
@@ -119,8 +135,12 @@ bool is_over(const std::shared_ptr<StreamState>& stream) {
     return stream->ended();
 }
 
-bool is_working(const std::shared_ptr<StreamState>& stream) {
-    return stream->consumer && stream->consumer->working();
+/// Its room would be gone at the end.
+void check_committed(const std::shared_ptr<StreamState>& stream) {
+    if (stream->reserved == nullptr) return;
+    throw InvalidArgument(
+        Problem{text("the channel is closed while a reservation in ", stream->name(), " is open"),
+                "", "", "commit() it first; commit(0) gives it back"});
 }
 
 bool is_drained(const std::shared_ptr<StreamState>& stream) {
@@ -211,25 +231,26 @@ void Channel::close() {
         state.abandon();
         return;
     }
-    if (std::any_of(state.streams.begin(), state.streams.end(), is_working)) {
+    if (state.working()) {
         throw InvalidArgument(Problem{"an operation closes the channel that it works for", "", "",
                                       "Close it outside of the operation"});
     }
     std::exception_ptr unwritten;
     try {
         const Trace::Span span(state.trace.get(), Activity::Terminating, -1);
+        for (const auto& stream : state.streams) check_committed(stream);
         for (const auto& stream : state.streams) {
             if (stream->producer) stream->terminating = true;
         }
+        state.closing = true;
         state.wait("end the streams of a channel", [&] {
             return std::all_of(state.streams.begin(), state.streams.end(), is_over) &&
                    std::all_of(state.streams.begin(), state.streams.end(), is_drained) &&
                    state.mailbox->sent();
         });
         // Whoever comes first still answers those that are not through yet.
-        state.meet("meet the other ranks");
-        while (state.mailbox->poll()) {
-        }
+        state.meet(Meeting::Close);
+        state.mailbox->drain();
     } catch (...) {
         state.fail(std::current_exception());
         state.abandon();

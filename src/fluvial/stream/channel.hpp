@@ -19,7 +19,9 @@ struct ChannelOptions {
     double timeout_s = 1e9;     ///< a blocking call without any progress for this long is TimedOut
     double dead_after_s = 1;    ///< a rank of this host that is dead is noticed by those that wait
     /// What each rank did when, as a Chrome/Perfetto trace: written by the first rank at close(),
-    /// which throws SystemError on all ranks when that fails. The first rank's word counts.
+    /// which throws SystemError on all ranks when that fails. The first rank's word counts. Of a
+    /// channel that fails each rank writes what it has into a file of its own beside that:
+    /// "trace.rank-3.json" for "trace.json".
     std::string trace_file = {};
 };
 

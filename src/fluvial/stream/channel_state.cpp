@@ -19,7 +19,18 @@ namespace {
 constexpr std::int64_t mail_every_ns = 5'000;
 constexpr std::int64_t idle_worth_tracing_ns = 1'000;
 
+/// In place of a stream's number, in mail of kind Failed: whether its sender still comes to the
+/// end of the meeting that it is in.
+constexpr int leaves = 0;
+constexpr int stays = 1;
+
 }  // namespace
+
+bool ChannelState::working() const {
+    return std::any_of(streams.begin(), streams.end(), [](const auto& stream) {
+        return stream->consumer && stream->consumer->working();
+    });
+}
 
 void ChannelState::check_usable() const {
     if (failure) failure->raise(static_cast<int>(members.size()));
@@ -30,11 +41,13 @@ void ChannelState::check_usable() const {
 
 void ChannelState::take(const Mail& mail) {
     if (mail.kind == MailKind::Failed) {
+        left_ = left_ || mail.stream == leaves;
         if (failure) return;
         failure = mpi::Failure::from_bytes(mail.bytes);
         for (const auto& stream : streams) stream->fast = {};
         return;
     }
+    if (failure) return;
     const auto number = static_cast<std::size_t>(mail.stream);
     if (mail.kind == MailKind::Contribution || mail.kind == MailKind::Verdict) {
         failing([&] { return thresholds[number]->take(mail), true; });
@@ -72,6 +85,13 @@ bool ChannelState::progress(const StreamState* spared) {
 
 void ChannelState::look_around() {
     check_interrupt();
+    if (closing) {
+        for (const auto& threshold : thresholds) threshold->retire();
+    }
+    look_for_the_dead();
+}
+
+void ChannelState::look_for_the_dead() {
     const std::int64_t now = now_ns();
     if (static_cast<double>(now - watched_ns_) * 1e-9 < options.dead_after_s / 2) return;
     watched_ns_ = now;
@@ -79,7 +99,9 @@ void ChannelState::look_around() {
         if (is_alive(members[static_cast<std::size_t>(other)].process)) continue;
         mail_polled_ns_ = 0;
         take_mail();  // its last words may say why
+        staying_ = false;
         if (!failure) fail(mpi::Failure{"PeerLost", "the process died", other});
+        if (!left_) announce(true);
         check_usable();
     }
 }
@@ -133,18 +155,6 @@ void ChannelState::wait(std::string_view what, const std::function<bool()>& done
     if (idle_ns != 0) was_idle(idle_ns, now, traced);
 }
 
-void ChannelState::meet(std::string_view what) {
-    check_usable();
-    mpi::Request everybody = comm.ibarrier();
-    try {
-        wait(what, [&] { return everybody.test(); }, Idling(host.size()));
-    } catch (...) {
-        everybody.abandon();
-        fail(std::current_exception());
-        throw;
-    }
-}
-
 bool ChannelState::failing(const std::function<bool()>& work) {
     try {
         return work();
@@ -164,12 +174,18 @@ void ChannelState::fail(const mpi::Failure& failed) noexcept {
     if (failure || !takes_part()) return;
     failure = failed;
     for (const auto& stream : streams) stream->fast = {};
+    announce(!staying_);
+}
+
+void ChannelState::announce(bool is_leaving) noexcept {
+    left_ = left_ || is_leaving;
     if (!mpi::running()) return;
     try {
-        const std::vector<std::byte> bytes = failed.to_bytes();
+        const std::vector<std::byte> bytes = failure->to_bytes();
+        const bool dead = failure->kind == "PeerLost";
         for (int other = 0; other < static_cast<int>(members.size()); ++other) {
-            if (other != rank && other != failed.rank) {
-                mailbox->post(other, MailKind::Failed, 0, bytes);
+            if (other != rank && !(dead && other == failure->rank)) {
+                mailbox->post(other, MailKind::Failed, is_leaving ? leaves : stays, bytes);
             }
         }
     } catch (const std::exception&) {
@@ -177,7 +193,21 @@ void ChannelState::fail(const mpi::Failure& failed) noexcept {
     }
 }
 
+/// Nobody collects the events of all any more: each rank writes its own, beside where all would be.
+void ChannelState::leave_trace() const noexcept {
+    if (!trace) return;
+    try {
+        std::vector<std::string> names;
+        for (const auto& stream : streams) names.push_back(stream->name());
+        write_own_trace(trace_file, rank, *trace, trace_start_ns,
+                        members[static_cast<std::size_t>(rank)].role, names);
+    } catch (const std::exception&) {
+        return;  // the channel's failure is what counts
+    }
+}
+
 void ChannelState::abandon() noexcept {
+    if (!closed) leave_trace();
     closed = true;
     for (const auto& stream : streams) stream->abandon();
     streams.clear();

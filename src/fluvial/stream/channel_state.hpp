@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,9 @@ namespace fluvial::stream {
 
 struct StreamState;
 class Threshold;
+
+/// What all ranks of a channel do together.
+enum class Meeting : int { AttachStream, BeginThreshold, Close };
 
 struct ChannelState {
     ChannelOptions options;
@@ -38,7 +42,10 @@ struct ChannelState {
     std::vector<std::shared_ptr<Threshold>> thresholds;
     std::optional<mpi::Failure> failure;
     bool closed = false;
+    bool closing = false;
     std::unique_ptr<Trace> trace;      ///< null: none is wanted
+    std::string trace_file;            ///< the first rank's word
+    std::int64_t trace_start_ns = 0;   ///< when the channel was opened on rank 0, on this clock
     std::int64_t clock_offset_ns = 0;  ///< to the clock of rank 0
 
     bool takes_part() const { return rank >= 0; }
@@ -47,6 +54,8 @@ struct ChannelState {
     Bell* bell_of(int member) const {
         return bells.of(host_ranks[static_cast<std::size_t>(member)]);
     }
+    /// An operation of this rank is under way further up the stack.
+    bool working() const;
 
     /// As Channel::progress. No elements of `spared` are processed.
     bool progress(const StreamState* spared = nullptr);
@@ -56,8 +65,9 @@ struct ChannelState {
     void wait(std::string_view what, const std::function<bool()>& done);
     /// Blocking until all ranks have called it, with progress in between: whoever comes late may
     /// still be sending to this rank, or never come because it failed. To be called before
-    /// collective work. What ends the wait early ends the channel.
-    void meet(std::string_view what);
+    /// collective work: it returns on all ranks, or throws on all (unless one dies). What ends the
+    /// wait early ends the channel; so does another purpose on another rank.
+    void meet(Meeting purpose);
     /// Throws when the channel is closed or has failed.
     void check_usable() const;
     /// The exception in flight is the channel's failure from now on, everywhere.
@@ -71,14 +81,22 @@ struct ChannelState {
   private:
     void wait(std::string_view what, const std::function<bool()>& done, Idling idling);
     bool take_mail();
+    void leave_trace() const noexcept;
+    void announce(bool is_leaving) noexcept;
+    void leave(std::exception_ptr thrown) noexcept;
+    std::exception_ptr stay();
+    void check_together(Meeting purpose, std::exception_ptr thrown);
     void was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool traced);
     void take(const Mail& mail);
-    /// Throws PeerLost when a watched rank is dead.
+    /// Throws what check_interrupt throws, and PeerLost when a watched rank is dead.
     void look_around();
+    void look_for_the_dead();
 
     std::int64_t mail_polled_ns_ = 0;
     std::int64_t watched_ns_ = 0;
     std::uint64_t moves_ = 0;  ///< calls of progress() that moved something
+    bool staying_ = false;     ///< whatever happens, this rank comes to the meeting's end
+    bool left_ = false;        ///< after a failure: somebody does not come to any meeting
 };
 
 }  // namespace fluvial::stream

@@ -6,7 +6,10 @@
 #include <limits>
 #include <utility>
 
+#include <pthread.h>
+
 #include "fluvial/base/clock.hpp"
+#include "fluvial/mpi/environment.hpp"
 
 namespace fluvial::stream {
 
@@ -23,21 +26,35 @@ Courier& Courier::of_process() {
 
 void Courier::add(Customer& customer) {
     const std::lock_guard lock(mutex_);
+    if (retired_) return;
+    if (!known_to_mpi_) mpi::before_finalize([this] { retire(); });
+    known_to_mpi_ = true;
+    if (!thread_.joinable()) {
+        stop_ = std::make_shared<bool>(false);
+        thread_ = std::thread([this, stop = stop_] { run(*stop); });
+        pthread_setname_np(thread_.native_handle(), "fluvial courier");
+    }
     rounds_.push_back({&customer, never_ns});
-    if (thread_.joinable()) return;
-    stop_ = std::make_shared<bool>(false);
-    thread_ = std::thread([this, stop = stop_] { run(*stop); });
 }
 
 void Courier::remove(Customer& customer) {
-    std::thread ended;
-    {
-        const std::lock_guard lock(mutex_);
-        std::erase_if(rounds_, [&](const Round& round) { return round.customer == &customer; });
-        if (!rounds_.empty() || !thread_.joinable()) return;
-        *stop_ = true;
-        ended = std::move(thread_);
-    }
+    std::unique_lock lock(mutex_);
+    std::erase_if(rounds_, [&](const Round& round) { return round.customer == &customer; });
+    if (rounds_.empty()) stop(std::move(lock));
+}
+
+void Courier::retire() {
+    std::unique_lock lock(mutex_);
+    retired_ = true;
+    rounds_.clear();
+    stop(std::move(lock));
+}
+
+void Courier::stop(std::unique_lock<std::mutex> lock) {
+    if (!thread_.joinable()) return;
+    *stop_ = true;
+    std::thread ended = std::move(thread_);
+    lock.unlock();
     called_.notify_all();
     ended.join();
 }

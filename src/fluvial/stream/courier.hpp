@@ -14,7 +14,7 @@
 namespace fluvial::stream {
 
 /// Asleep while nobody has called it. One for the process: of_process(). The thread lives as long
-/// as anybody is on its list.
+/// as anybody is on its list, and ends before MPI does.
 class Courier {
   public:
     class Customer {
@@ -32,6 +32,8 @@ class Courier {
     void remove(Customer& customer);
     /// Come in `ns` nanoseconds, or earlier if that was agreed. Not from visit().
     void call(Customer& customer, std::int64_t ns);
+    /// Nobody is visited any more, whoever is on the list: MPI is about to end.
+    void retire();
 
   private:
     struct Round {
@@ -40,6 +42,7 @@ class Courier {
     };
 
     void run(const bool& stop);
+    void stop(std::unique_lock<std::mutex> lock);
     std::int64_t visit_due();
 
     std::mutex mutex_;
@@ -47,6 +50,8 @@ class Courier {
     std::vector<Round> rounds_;
     std::thread thread_;
     std::shared_ptr<bool> stop_;  ///< of thread_
+    bool known_to_mpi_ = false;   ///< retire() will be called
+    bool retired_ = false;
 };
 
 }  // namespace fluvial::stream

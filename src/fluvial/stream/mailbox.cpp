@@ -35,6 +35,7 @@ void Mailbox::post(int to, MailKind kind, int stream, std::span<const std::byte>
     message.put(Heading{kind, {}, stream});
     message.append(bytes.data(), bytes.size());
     posted_.push_back(comm_->isend(message.take(), to, mail_tag));
+    ++posted_to_[static_cast<std::size_t>(to)];
     sent();
     if (ring_) ring_(to);
 }
@@ -54,6 +55,7 @@ std::optional<Mail> Mailbox::poll() {
         if (std::any_of(arriving_.begin(), it, overtakes) || !it->message.test()) continue;
         Mail mail = open(it->source, it->message.take());
         arriving_.erase(it);
+        ++taken_;
         return mail;
     }
     return std::nullopt;
@@ -62,6 +64,16 @@ std::optional<Mail> Mailbox::poll() {
 bool Mailbox::sent() {
     std::erase_if(posted_, [](mpi::Request& request) { return request.test(); });
     return posted_.empty();
+}
+
+void Mailbox::drain() {
+    const Index coming = comm_->sum_for_each(posted_to_);
+    const auto drained = [&] {
+        while (poll()) {
+        }
+        return taken_ == coming && sent();
+    };
+    mpi::wait_for(drained, Deadline(1e9), "take the last letters");
 }
 
 void Mailbox::abandon() {

@@ -42,7 +42,7 @@ class Mailbox {
     /// `comm` is the channel's, and outlives the mailbox. Uses its tag `mail_tag` alone. `ring` is
     /// called with the rank to which something was posted: it may be asleep.
     explicit Mailbox(const mpi::Comm& comm, std::function<void(int)> ring = {})
-        : comm_(&comm), ring_(std::move(ring)) {}
+        : comm_(&comm), ring_(std::move(ring)), posted_to_(static_cast<std::size_t>(comm.size())) {}
 
     /// Local, does not block, keeps the bytes until MPI has them. Throws SystemError when MPI
     /// fails.
@@ -52,6 +52,10 @@ class Mailbox {
     std::optional<Mail> poll();
     /// Everything that was posted has been given to MPI for good. Local.
     bool sent();
+    /// Takes, without a look at it, everything that was posted anywhere, so that no letter is left
+    /// for whoever gets this communicator's number next. Collective, blocking; nobody posts any
+    /// more.
+    void drain();
     /// Gives up on what was not sent and on what is half received: somebody died. Local.
     void abandon();
 
@@ -61,11 +65,14 @@ class Mailbox {
     std::list<mpi::Request> posted_;
     std::list<mpi::Incoming> arriving_;  // in the order in which they were matched
     std::list<Mail> to_self_;
+    std::vector<Index> posted_to_;  // letters, by rank
+    Index taken_ = 0;               // of other ranks
 };
 
 inline constexpr int mail_tag = 1;
 /// Elements of stream n travel on this tag plus n, the credits for them on credit_tag plus n.
 inline constexpr int data_tag = 2;
 inline constexpr int credit_tag = 8192;
+inline constexpr int streams_max = credit_tag - data_tag;
 
 }  // namespace fluvial::stream

@@ -11,9 +11,18 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "fluvial/base/error.hpp"
 #include "fluvial/stream/link.hpp"
 
 namespace fluvial::stream {
+
+/// Throws InvalidArgument when there are no tags left for this stream.
+inline void check_tags(const LinkPlan& plan) {
+    if (plan.stream < streams_max) return;
+    throw InvalidArgument(Problem{"too many streams in a channel", text(plan.stream + 1),
+                                  text("up to ", streams_max, " where elements go by messages"),
+                                  "Open another channel for the rest"});
+}
 
 struct MessageFlow {
     explicit MessageFlow(const LinkPlan& plan) {

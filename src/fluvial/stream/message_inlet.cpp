@@ -121,6 +121,7 @@ void RingOfMessages::progress() {
 
 std::unique_ptr<MessageInlet> make_message_inlet(const LinkPlan& plan, const mpi::Comm& comm,
                                                  std::vector<int> producers) {
+    check_tags(plan);
     return std::make_unique<RingOfMessages>(plan, comm, producers);
 }
 

@@ -39,6 +39,7 @@ class MessageOutlet final : public Outlet, private Courier::Customer {
     void close() override;
     bool finished() override;
     bool drained() override;
+    void abandon() noexcept override;
 
   private:
     struct Batch {
@@ -69,7 +70,7 @@ class MessageOutlet final : public Outlet, private Courier::Customer {
     const int stream_;
     const std::size_t unit_bytes_;
     const std::int64_t tick_ns_;  ///< the courier's; half the latency bound
-    const bool courier_;          ///< it may come
+    bool courier_;                ///< it may come
     std::atomic<std::uint64_t> visible_{0};
 
     mutable std::mutex
@@ -109,8 +110,12 @@ MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm, Mailbo
 }
 
 MessageOutlet::~MessageOutlet() {
-    if (courier_) Courier::of_process().remove(*this);
+    abandon();
     if (credits_coming_) credits_coming_->message.abandon();
+}
+
+void MessageOutlet::abandon() noexcept {
+    if (std::exchange(courier_, false)) Courier::of_process().remove(*this);
 }
 
 void MessageOutlet::allocate() {
@@ -290,6 +295,7 @@ bool MessageOutlet::drained() {
 
 std::unique_ptr<Outlet> make_message_outlet(const LinkPlan& plan, const mpi::Comm& comm,
                                             Mailbox& mailbox, int peer) {
+    check_tags(plan);
     return std::make_unique<MessageOutlet>(plan, comm, mailbox, peer);
 }
 

@@ -77,6 +77,8 @@ class Outlet {
     /// Nothing that the consumer sends back is under way any more, once it has taken everything:
     /// only then the communicator may go. After close().
     virtual bool drained() { return true; }
+    /// The channel has failed: nothing happens in the background any more. Local.
+    virtual void abandon() noexcept {}
 
     /// Bytes committed so far.
     std::uint64_t committed() const { return committed_; }

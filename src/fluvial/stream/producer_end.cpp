@@ -139,6 +139,24 @@ void ProducerEnd::drop(const Sending& sending) {
     std::erase_if(queued_, [&](const auto& queued) { return queued.get() == &sending; });
 }
 
+void ProducerEnd::abandon() noexcept {
+    association_.choose = nullptr;
+    for (const auto& outlet : outlets_) {
+        if (outlet) outlet->abandon();
+    }
+}
+
+bool ProducerEnd::held_up_by(const Outlet& link, bool flushes) const {
+    if (!queued_.empty()) {
+        const Sending& first = *queued_.front();
+        return first.outlet == &link && (first.record || first.written < first.bytes.size());
+    }
+    if (flushes) return !link.flushed();
+    if (only_ != nullptr) return only_ == &link;
+    return association_.kind == Association::Kind::RoundRobin &&
+           outlets_[turn_ % outlets_.size()].get() == &link;
+}
+
 std::uint64_t ProducerEnd::bytes() const {
     std::uint64_t sum = 0;
     for (const auto& outlet : outlets_) sum += outlet->committed();

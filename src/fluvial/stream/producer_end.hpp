@@ -69,7 +69,9 @@ class ProducerEnd {
     bool drained();
 
     /// Nothing will be sent any more; what the function of an association holds is set free.
-    void forget_choice() noexcept { association_.choose = nullptr; }
+    void abandon() noexcept;
+    /// Whether nothing (or, where `flushes`, not everything) can leave before `link` has room.
+    bool held_up_by(const Outlet& link, bool flushes) const;
 
     /// Written into all links so far.
     std::uint64_t bytes() const;

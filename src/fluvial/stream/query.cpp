@@ -10,6 +10,9 @@ namespace fluvial::stream {
 
 namespace {
 
+/// Questions of one producer under way.
+constexpr std::size_t under_way_max = 16;
+
 /// Of a question, or of a round between consumers.
 std::vector<std::byte> numbered(std::uint64_t number) {
     ByteWriter out;
@@ -38,8 +41,18 @@ Query::Query(Mailbox& mailbox, int stream, std::vector<int> consumers, int rank)
 std::uint64_t Query::ask() {
     const std::uint64_t number = asked_count_++;
     asked_[number];
-    mailbox_.post(consumers_.front(), MailKind::Query, stream_, numbered(number));
+    if (together_.size() < under_way_max) {
+        send({number});
+    } else {
+        held_.push_back(number);
+    }
     return number;
+}
+
+void Query::send(std::vector<std::uint64_t> together) {
+    const std::uint64_t number = together.back();
+    mailbox_.post(consumers_.front(), MailKind::Query, stream_, numbered(number));
+    together_[number] = std::move(together);
 }
 
 const Outcome* Query::answer(std::uint64_t number) const {
@@ -50,7 +63,7 @@ const Outcome* Query::answer(std::uint64_t number) const {
 void Query::forget(std::uint64_t number) {
     Asked& asked = asked_.at(number);
     asked.forgotten = true;
-    if (asked.answer) asked_.erase(number);
+    if (asked.answer || std::erase(held_, number) > 0) asked_.erase(number);
 }
 
 bool Query::quiet() const {
@@ -75,9 +88,13 @@ void Query::take(const Mail& mail) {
         partials_[mail.from] = std::move(outcome);
         return;
     }
-    Asked& asked = asked_.at(number);
-    asked.answer = std::move(outcome);
-    if (asked.forgotten) asked_.erase(number);
+    const auto together = together_.extract(number);
+    for (const std::uint64_t each : together.mapped()) {
+        Asked& asked = asked_.at(each);
+        asked.answer = outcome;
+        if (asked.forgotten) asked_.erase(each);
+    }
+    if (!held_.empty()) send(std::exchange(held_, {}));
 }
 
 bool Query::advance(const State& state) {

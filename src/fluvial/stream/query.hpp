@@ -58,6 +58,7 @@ class Query {
         bool forgotten = false;
     };
 
+    void send(std::vector<std::uint64_t> together);
     bool is_first() const { return rank_ == consumers_.front(); }
     void collect(const State& state);
     void answer_all(const Outcome& outcome);
@@ -69,6 +70,10 @@ class Query {
     std::uint64_t asked_count_ = 0;
     std::uint64_t answered_ = 0;
     std::map<std::uint64_t, Asked> asked_;
+    /// Under way, by the number that they go under; a bounded number, so that nobody who asks and
+    /// asks fills the first consumer's memory.
+    std::map<std::uint64_t, std::vector<std::uint64_t>> together_;
+    std::vector<std::uint64_t> held_;  ///< will go together when an answer has come
 
     std::vector<std::uint64_t> partials_wanted_;  ///< rounds of the first consumer
     std::vector<Question> waiting_;

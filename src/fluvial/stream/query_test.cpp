@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Questions to a running stream.
+#include "fluvial/stream/query.hpp"
+
 #include <chrono>
 #include <cstring>
 #include <thread>
@@ -144,6 +146,34 @@ TEST_CASE("a question goes before the elements that wait") {
     }
     if (consumes(channel.role())) stream.operate();
     channel.close();
+}
+
+TEST_CASE("who asks and asks fills nobody's mailbox, and all questions are answered") {
+    const mpi::Comm alone;
+    Mailbox mailbox(alone);
+    Query query(mailbox, 0, {0}, 0);
+    const Sum sum;
+    std::vector<std::uint64_t> numbers;
+    for (int i = 0; i < 1000; ++i) numbers.push_back(query.ask());
+    for (int i = 0; i < 1000; i += 3) query.forget(numbers[static_cast<std::size_t>(i)]);
+    int letters = 0;
+    const auto deliver = [&] {
+        int taken = 0;
+        for (; const auto mail = mailbox.poll(); ++taken) query.take(*mail);
+        return taken;
+    };
+    const int first = deliver();
+    CHECK(first <= 16);
+    for (letters = first; !query.quiet(); letters += deliver()) {
+        query.advance({&sum, 7, nullptr});
+    }
+    CHECK(letters < 100);
+    for (int i = 0; i < 1000; ++i) {
+        if (i % 3 == 0) continue;
+        const Outcome* const answer = query.answer(numbers[static_cast<std::size_t>(i)]);
+        REQUIRE(answer != nullptr);
+        CHECK(answer->elements == 7);
+    }
 }
 
 TEST_CASE("who may ask") {

@@ -2,15 +2,21 @@
 #include "fluvial/stream/stream.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/stream/own_buffer.hpp"
 #include "fluvial/stream/stream_state.hpp"
 
 namespace fluvial::stream {
 
 namespace {
+
+constexpr Index index_max = std::numeric_limits<Index>::max();
+// As between two turns of an operation; looking costs some 0.2 us.
+constexpr std::int64_t mail_every_ns = 5'000;
 
 ProducerEnd& producer_of(StreamState& stream) {
     stream.channel->check_usable();
@@ -66,27 +72,32 @@ void check_fixed(const StreamState& stream) {
 
 std::span<const std::byte> elements_at(const StreamState& stream, const void* elements,
                                        Index count) {
-    if (count < 0) {
+    const std::size_t bytes = stream.options.element.bytes;
+    const auto most = static_cast<Index>(static_cast<std::size_t>(index_max) / bytes);
+    if (count < 0 || count > most) {
         throw InvalidArgument(
-            Problem{"a number of elements is negative", text(count), "0 or more", ""});
+            Problem{"a number of elements is out of range", text(count), text("0 to ", most), ""});
+    }
+    if (elements == nullptr && count > 0) {
+        throw InvalidArgument(Problem{text("what is sent to ", stream.name(), " is missing"),
+                                      "a null pointer", "the address of an element", ""});
     }
     return {static_cast<const std::byte*>(elements),
             static_cast<std::size_t>(count) * stream.options.element.bytes};
 }
 
-/// In an operation that sends to itself: its elements are not taken before it returns.
-void check_not_own(const StreamState& stream) {
-    const ChannelState& channel = *stream.channel;
-    const bool own = stream.options.association.kind == Association::Kind::Nearest &&
-                     channel.consumer_of[static_cast<std::size_t>(channel.rank)] == channel.rank;
-    if (!own || !stream.consumer->working()) return;
-    throw InvalidArgument(
-        Problem{text("the operation of ", stream.name(), " waits for room in its own buffer"), "",
-                "", "Use isend() inside of it, or raise buffer_bytes"});
+/// Elements go before mail otherwise, for as long as there are any.
+void look_for_mail(StreamState& stream) {
+    const std::int64_t now = now_ns();
+    if (now - stream.looked_ns < mail_every_ns) return;
+    stream.looked_ns = now;
+    stream.channel->progress();
 }
 
 /// Waits for room, which is a stall.
-void wait_for_room(StreamState& stream, const char* verb, const std::function<bool()>& done) {
+void wait_for_room(StreamState& stream, const char* verb, const std::function<bool()>& found) {
+    OwnBuffer own(stream, false);
+    const auto done = [&] { return found() || (own.check(), false); };
     ++stream.counted.stalls;
     const Trace::Span span(stream.channel->trace.get(), Activity::Stalled, stream.number);
     const std::int64_t begin = now_ns();
@@ -99,7 +110,6 @@ void wait_for_room(StreamState& stream, const char* verb, const std::function<bo
 void send_in_order(StreamState& stream, ProducerEnd& producer, Sending& sending) {
     try {
         if (!producer.has_queued() && producer.advance(sending)) return;
-        check_not_own(stream);
         stream.fast = {};
         producer.queue({std::shared_ptr<void>(), &sending});
         wait_for_room(stream, "send to", [&] { return sending.done(); });
@@ -133,7 +143,9 @@ void Pending::wait() {
     if (test()) return;
     const Activity activity = state_->sending ? Activity::Stalled : Activity::Terminating;
     const Trace::Span span(stream_->channel->trace.get(), activity, stream_->number);
-    stream_->channel->wait(text("send to ", stream_->name()), [this] { return complete(); });
+    OwnBuffer own(*stream_, state_->sending == nullptr);
+    stream_->channel->wait(text("send to ", stream_->name()),
+                           [&] { return complete() || (own.check(), false); });
 }
 
 Stream::Stream(Channel& channel, const StreamOptions& options, std::unique_ptr<Operation> operation)
@@ -142,7 +154,7 @@ Stream::Stream(Channel& channel, const StreamOptions& options, std::unique_ptr<O
     state_->channel->check_usable();
     state_->options = options;
     fast_ = &state_->fast;
-    if (state_->channel->takes_part()) state_->channel->meet("attach a stream");
+    if (state_->channel->takes_part()) state_->channel->meet(Meeting::AttachStream);
     state_->number = static_cast<int>(state_->channel->streams.size());
     if (options.name.empty()) state_->options.name = text("stream ", state_->number);
     if (!state_->channel->takes_part()) return;
@@ -199,15 +211,38 @@ void Stream::send_record(std::span<const std::byte> element) {
 }
 
 Pending Stream::isend(const void* elements, Index count, std::shared_ptr<const void> owner) {
-    ProducerEnd& producer = producer_of(*state_);
+    static_cast<void>(producer_of(*state_));
     check_fixed(*state_);
+    return start(
+        std::make_shared<Sending>(elements_at(*state_, elements, count), std::move(owner)));
+}
+
+Pending Stream::isend_record(std::span<const std::byte> element,
+                             std::shared_ptr<const void> owner) {
+    static_cast<void>(producer_of(*state_));
+    if (!state_->options.element.varies || element.size() > state_->options.element.bytes) {
+        check_size(element.size());
+        return isend(element.data(), 1, std::move(owner));
+    }
+    const auto sending = std::make_shared<Sending>(element, std::move(owner));
+    sending->record = true;
+    Pending pending = start(sending);
+    ++state_->counted.sent_elements;
+    return pending;
+}
+
+Pending Stream::start(std::shared_ptr<Sending> sending) {
+    ProducerEnd& producer = *state_->producer;
     Pending pending;
     pending.stream_ = state_;
     pending.state_ = std::make_shared<Pending::State>();
-    pending.state_->sending =
-        std::make_shared<Sending>(elements_at(*state_, elements, count), std::move(owner));
-    if (producer.has_queued() || !producer.advance(*pending.state_->sending)) {
-        producer.queue(pending.state_->sending);
+    pending.state_->sending = sending;
+    try {
+        if (producer.has_queued() || !producer.advance(*sending)) producer.queue(sending);
+    } catch (...) {
+        // As in send_in_order().
+        if (sending->begun()) state_->channel->fail(std::current_exception());
+        throw;
     }
     state_->choose_fast();
     return pending;
@@ -230,7 +265,6 @@ std::span<std::byte> Stream::reserve(std::size_t bytes) {
     const auto found = [&] {
         if (producer.has_queued()) return false;
         outlet = producer.with_room(needed);
-        if (outlet == nullptr) check_not_own(*state_);
         return outlet != nullptr;
     };
     if (!found()) wait_for_room(*state_, "reserve room in", found);
@@ -256,7 +290,6 @@ std::span<std::byte> Stream::reserve_many(Index wanted) {
     const auto found = [&] {
         if (producer.has_queued()) return false;
         outlet = producer.with_room(unit);
-        if (outlet == nullptr) check_not_own(*state_);
         return outlet != nullptr;
     };
     if (!found()) wait_for_room(*state_, "reserve room in", found);
@@ -272,6 +305,7 @@ std::span<std::byte> Stream::reserve_many(Index wanted) {
 }
 
 void Stream::commit(Index count) {
+    state_->channel->check_usable();
     if (state_->reserved == nullptr) {
         throw InvalidArgument(
             Problem{text("nothing is reserved in ", state_->name()), "", "", "reserve() first"});
@@ -293,7 +327,9 @@ void Stream::commit(Index count) {
 
 void Stream::flush() {
     ProducerEnd& producer = producer_of(*state_);
-    state_->channel->wait(text("flush ", state_->name()), [&] { return producer.advance_flush(); });
+    OwnBuffer own(*state_, true);
+    state_->channel->wait(text("flush ", state_->name()),
+                          [&] { return producer.advance_flush() || (own.check(), false); });
     state_->choose_fast();
 }
 
@@ -340,6 +376,7 @@ std::optional<Batch> Stream::try_next() {
     if (!state_->channel->takes_part()) return std::nullopt;
     ConsumerEnd& consumer = consumer_of(*state_);
     check_operation(*state_, false);
+    look_for_mail(*state_);
     const Batch batch = consumer.lend();
     if (batch.bytes > 0) return batch;
     state_->channel->progress();

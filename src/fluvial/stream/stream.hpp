@@ -30,6 +30,7 @@
 
 namespace fluvial::stream {
 
+struct Sending;
 struct StreamState;
 
 /// The only link of a producer, while an element may be written to it at once.
@@ -62,11 +63,12 @@ class Pending {
     /// True once the memory may be reused (isend), or everything has left (iterminate).
     bool test();
     void wait();
+    /// What test() said last, or would say: makes no progress. Local.
+    bool complete() const;
 
   private:
     friend class Stream;
     struct State;
-    bool complete() const;
     std::shared_ptr<StreamState> stream_;
     std::shared_ptr<State> state_;
 };
@@ -74,7 +76,11 @@ class Pending {
 /// Move-only; one thread at a time for all streams of a channel. Blocking calls of a rank process
 /// what arrives for it in the meantime (in all streams of the channel, but for those whose
 /// operation is under way further up the stack), so that ranks which are producers and consumers do
-/// not deadlock. Calls throw InvalidArgument on ranks without the role, and after terminate().
+/// not deadlock. A wait for room in this rank's own buffer that only its own next(), or the return
+/// of its own operation, could end is an InvalidArgument. Operations on different ranks that block
+/// while they send into each other's streams do wait for each other, until the channel's time-out:
+/// inside of operations isend() is the way, and iquery(). Calls throw InvalidArgument on ranks
+/// without the role, and after terminate().
 class Stream {
   public:
     /// Collective over the members of `channel`, blocking. `operation` is this rank's; without one
@@ -108,7 +114,7 @@ class Stream {
     /// `count` elements that lie side by side. Blocking until the memory may be reused.
     void send(const void* elements, Index count = 1) {
         const auto [outlet, bytes] = *fast_;
-        if (outlet != nullptr && count == 1) {
+        if (outlet != nullptr && count == 1 && elements != nullptr) {
             if (std::byte* room = outlet->try_reserve(bytes)) {
                 outlet->fill(room, elements, bytes);
                 outlet->commit(bytes);
@@ -123,6 +129,8 @@ class Stream {
     /// the Pending is complete.
     Pending isend(const void* elements, Index count = 1,
                   std::shared_ptr<const void> owner = nullptr);
+    Pending isend_record(std::span<const std::byte> element,
+                         std::shared_ptr<const void> owner = nullptr);
     /// Room for one element (of `bytes` if they vary), to be written in place and then commit()ted.
     /// Blocking while the buffer is full. Not with a Choice of the consumer by content.
     std::span<std::byte> reserve(std::size_t bytes = 0);
@@ -177,6 +185,7 @@ class Stream {
   private:
     void check_size(std::size_t bytes) const;
     void send_all(const void* elements, Index count);
+    Pending start(std::shared_ptr<Sending> sending);
 
     std::shared_ptr<StreamState> state_;
     const FastPath* fast_ = nullptr;  ///< of *state_, where it is withdrawn at the end

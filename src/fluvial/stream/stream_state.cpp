@@ -119,6 +119,7 @@ bool StreamState::advance_termination() {
 void StreamState::release_links() {
     counted = statistics();
     fast = {};
+    reserved = nullptr;
     producer.reset();
     consumer.reset();
     options.association.choose = nullptr;
@@ -128,7 +129,7 @@ void StreamState::release_links() {
 void StreamState::abandon() noexcept {
     fast = {};
     if (consumer) consumer->forget_operation();
-    if (producer) producer->forget_choice();
+    if (producer) producer->abandon();
     options.association.choose = nullptr;
     window.abandon();
 }

@@ -35,7 +35,8 @@ struct StreamState {
     std::int64_t ended_ns = std::numeric_limits<std::int64_t>::max();  ///< as a consumer
     Outlet* reserved = nullptr;  ///< a reservation that was not committed yet
     std::size_t reserved_bytes = 0;
-    Statistics counted;  ///< what the ends do not count themselves
+    std::int64_t looked_ns = 0;  ///< for mail and the like, by who takes elements by next()
+    Statistics counted;          ///< what the ends do not count themselves
 
     const std::string& name() const { return options.name; }
     bool in_parts() const { return plan.unit_bytes < options.element.bytes && !plan.varies; }

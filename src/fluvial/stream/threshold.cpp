@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stream/threshold.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "fluvial/base/bytes.hpp"
+#include "fluvial/base/error.hpp"
 
 namespace fluvial::stream {
 
@@ -19,8 +21,14 @@ void Threshold::post(int to, MailKind kind, const Heading& heading,
 }
 
 std::uint64_t Threshold::contribute(std::span<const std::byte> value) {
+    if (broken_off_) return *std::exchange(broken_off_, std::nullopt);
     post(parties_.consumer, MailKind::Contribution, {contributed_, 0, 1, 0}, value);
     return contributed_++;
+}
+
+void Threshold::retire() {
+    if (parties_.consumer < 0 || std::exchange(retired_, true)) return;
+    post(parties_.consumer, MailKind::Contribution, {contributed_, 0, 0, 0});
 }
 
 std::optional<bool> Threshold::verdict(std::uint64_t round) {
@@ -35,7 +43,15 @@ void Threshold::take(const Mail& mail) {
     const auto heading = ByteReader(mail.bytes).get<Heading>();
     if (mail.kind == MailKind::Contribution) {
         const auto value = std::span(mail.bytes).subspan(sizeof heading);
-        if (heading.forward == 0) {
+        if (heading.count == 0 && heading.forward == 0) {
+            advance();  // what came before
+            post(parties_.first_consumer, MailKind::Contribution,
+                 {heading.round, ++forwards_, 0, 0});
+        } else if (heading.count == 0) {
+            ends_.push_back(heading.round);
+            complete();
+            check_certain();
+        } else if (heading.forward == 0) {
             gather(heading.round, mail.from, value);
         } else {
             judge(heading, mail.from, value);
@@ -76,30 +92,58 @@ bool Threshold::advance() {
 void Threshold::judge(const Heading& heading, int consumer, std::span<const std::byte> merged) {
     Round& round = rounds_[heading.round];
     round.waiting.push_back({consumer, heading.forward});
-    const bool first = round.count == 0;
-    round.count += heading.count;
+    const bool first = std::exchange(round.count, round.count + heading.count) == 0;
     if (round.verdict) {
         late_ += static_cast<std::uint64_t>(heading.count);
     } else {
-        if (first) {
-            round.merged.assign(merged.begin(), merged.end());
-        } else {
-            round.merged = rule_.merge(std::move(round.merged), merged);
-        }
-        round.verdict = rule_.judge(round.merged, round.count, parties_.producers);
+        round.verdict = verdict_on(round, merged, first);
         if (round.count == parties_.producers) round.verdict = round.verdict.value_or(false);
     }
-    if (heading.round < completed_ + rule_.rounds_ahead && round.verdict) {
+    if (heading.round - completed_ < rule_.rounds_ahead && round.verdict) {
         reply(heading.round, round);
     }
     complete();
+    check_certain();
+}
+
+std::optional<bool> Threshold::verdict_on(Round& round, std::span<const std::byte> merged,
+                                          bool first) const {
+    if (rule_.begin_round) {
+        if (first) round.judge = rule_.begin_round();
+        return round.judge->take(merged);
+    }
+    if (first) {
+        round.merged.assign(merged.begin(), merged.end());
+    } else {
+        round.merged = rule_.merge(std::move(round.merged), merged);
+    }
+    return rule_.judge(round.merged, round.count, parties_.producers);
+}
+
+bool Threshold::is_complete(std::uint64_t number, const Round& round) const {
+    const auto retired =
+        std::count_if(ends_.begin(), ends_.end(), [&](std::uint64_t end) { return end <= number; });
+    return round.count + retired == parties_.producers;
+}
+
+/// Whoever waits for a verdict that cannot come any more must hear of it.
+void Threshold::check_certain() const {
+    if (ends_.empty()) return;
+    for (const auto& [number, round] : rounds_) {
+        if (round.verdict || !is_complete(number, round)) continue;
+        throw InvalidArgument(
+            Problem{"a producer closes the channel while others wait for its contribution",
+                    text("round ", number, " has ", round.count, " of ", parties_.producers,
+                         " contributions"),
+                    "as many contributions of each producer as there are rounds", ""});
+    }
 }
 
 /// Forgets the rounds that all have contributed to, and lets go those that were too far ahead. Each
 /// producer contributes to one round after the other, so these are complete in their order.
 void Threshold::complete() {
     while (!rounds_.empty() && rounds_.begin()->first == completed_ &&
-           rounds_.begin()->second.count == parties_.producers) {
+           rounds_.begin()->second.verdict && is_complete(completed_, rounds_.begin()->second)) {
         rounds_.erase(rounds_.begin());
         const auto ahead = rounds_.find(completed_ + rule_.rounds_ahead);
         if (ahead != rounds_.end() && ahead->second.verdict) reply(ahead->first, ahead->second);

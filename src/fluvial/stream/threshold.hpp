@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -18,6 +19,14 @@
 #include "fluvial/stream/mailbox.hpp"
 
 namespace fluvial::stream {
+
+/// What has come of one round.
+class RoundJudge {
+  public:
+    virtual ~RoundJudge() = default;
+    /// Takes what was merged of further contributions; returns the verdict as ThresholdRule::judge.
+    virtual std::optional<bool> take(std::span<const std::byte> merged) = 0;
+};
 
 /// Equal on all consumers.
 struct ThresholdRule {
@@ -28,6 +37,8 @@ struct ThresholdRule {
     /// nothing otherwise, which counts as false when there are none to come.
     std::function<std::optional<bool>(std::span<const std::byte> merged, int count, int producers)>
         judge;
+    /// In place of `judge`, one for each round: it sees each contribution once.
+    std::function<std::unique_ptr<RoundJudge>()> begin_round = {};
     /// So many rounds a producer may be ahead of the slowest one; then its verdicts wait.
     std::uint64_t rounds_ahead = 1024;
 };
@@ -44,6 +55,12 @@ class Threshold {
 
     /// This producer's value of its next round; returns that round's number.
     std::uint64_t contribute(std::span<const std::byte> value);
+    /// Nobody waits for the verdict of this round any more: the next contribute() means it again,
+    /// and its value does not count.
+    void break_off(std::uint64_t round) { broken_off_ = round; }
+    /// This producer contributes to no further round. Where others need it for a verdict, the first
+    /// consumer throws InvalidArgument.
+    void retire();
     /// Of a round that this producer contributed to, once.
     std::optional<bool> verdict(std::uint64_t round);
 
@@ -80,6 +97,7 @@ class Threshold {
     /// At the first consumer.
     struct Round {
         std::vector<std::byte> merged;
+        std::unique_ptr<RoundJudge> judge;
         int count = 0;
         std::optional<bool> verdict;
         std::vector<Forward> waiting;
@@ -87,6 +105,10 @@ class Threshold {
 
     void gather(std::uint64_t round, int producer, std::span<const std::byte> value);
     void judge(const Heading& heading, int consumer, std::span<const std::byte> merged);
+    std::optional<bool> verdict_on(Round& round, std::span<const std::byte> merged,
+                                   bool first) const;
+    bool is_complete(std::uint64_t number, const Round& round) const;
+    void check_certain() const;
     void complete();
     void reply(std::uint64_t number, Round& round);
     void post(int to, MailKind kind, const Heading& heading, std::span<const std::byte> value = {});
@@ -96,7 +118,9 @@ class Threshold {
     Parties parties_;
     ThresholdRule rule_;
 
-    std::uint64_t contributed_ = 0;           ///< rounds
+    std::uint64_t contributed_ = 0;  ///< rounds
+    std::optional<std::uint64_t> broken_off_;
+    bool retired_ = false;
     std::map<std::uint64_t, bool> verdicts_;  ///< that were not asked for yet
 
     std::map<std::uint64_t, Gathered> gathered_;           ///< by round
@@ -104,6 +128,7 @@ class Threshold {
     std::uint64_t forwards_ = 0;
 
     std::map<std::uint64_t, Round> rounds_;
+    std::vector<std::uint64_t> ends_;  ///< of retired producers: the first round without them
     std::uint64_t completed_ = 0;  ///< rounds that all have contributed to: those before this one
     std::uint64_t late_ = 0;
 };

@@ -6,6 +6,7 @@
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/mpi/agree.hpp"
 #include "fluvial/stream/channel_state.hpp"
 
 namespace fluvial::stream {
@@ -35,26 +36,51 @@ ThresholdCollective ThresholdCollective::sum_over(Channel& channel, double limit
         return std::nullopt;
     };
     rule.rounds_ahead = rounds_ahead;
-    return {channel, std::move(rule)};
+    return {channel, std::move(rule), [limit] {
+                if (limit == limit) return;
+                throw InvalidArgument(Problem{"the limit of a threshold collective is no number",
+                                              text(limit), "any number", ""});
+            }};
 }
 
 ThresholdCollective::ThresholdCollective(Channel& channel, ThresholdRule rule)
+    : ThresholdCollective(channel, std::move(rule), [] {}) {}
+
+ThresholdCollective::ThresholdCollective(Channel& channel, ThresholdRule rule,
+                                         const std::function<void()>& check)
     : channel_(channel.state()) {
     ChannelState& state = *channel_;
     state.check_usable();
-    if (rule.rounds_ahead == 0) {
-        throw InvalidArgument(Problem{"rounds_ahead is out of range", "0", "1 or more", ""});
+    const auto check_all = [&, ahead = rule.rounds_ahead,
+                            complete = rule.merge && (rule.judge || rule.begin_round)] {
+        if (ahead == 0) {
+            throw InvalidArgument(Problem{"rounds_ahead is out of range", "0", "1 or more", ""});
+        }
+        if (!complete) {
+            throw InvalidArgument(Problem{"a function of a threshold collective is missing",
+                                          "an empty function", "merge, and judge or begin_round",
+                                          ""});
+        }
+        check();
+    };
+    if (!state.takes_part()) {
+        check_all();
+        return;
     }
-    if (!state.takes_part()) return;
+    state.meet(Meeting::BeginThreshold);
     const Threshold::Parties parties{
         .consumer = state.consumer_of[static_cast<std::size_t>(state.rank)],
         .first_consumer = state.first_consumer(),
         .producers = static_cast<int>(state.producers.size())};
     const int number = static_cast<int>(state.thresholds.size());
     protocol_ = std::make_shared<Threshold>(*state.mailbox, number, parties, std::move(rule));
-    state.thresholds.push_back(protocol_);
-    state.meet(
-        "begin a threshold collective");  // nobody writes to a rank that does not know it yet
+    state.thresholds.push_back(protocol_);  // before anybody has agreed, and so may contribute
+    try {
+        mpi::agree(state.comm, check_all);
+    } catch (...) {
+        state.thresholds.pop_back();
+        throw;
+    }
 }
 
 bool ThresholdCollective::contribute(std::span<const std::byte> value) {
@@ -68,10 +94,15 @@ bool ThresholdCollective::contribute(std::span<const std::byte> value) {
     const std::uint64_t round = protocol_->contribute(value);
     std::optional<bool> verdict;
     const Trace::Span span(state.trace.get(), Activity::Threshold, -1);
-    state.wait("reach the verdict of a threshold collective", [&] {
-        verdict = protocol_->verdict(round);
-        return verdict.has_value();
-    });
+    try {
+        state.wait("reach the verdict of a threshold collective", [&] {
+            verdict = protocol_->verdict(round);
+            return verdict.has_value();
+        });
+    } catch (...) {
+        protocol_->break_off(round);
+        throw;
+    }
     return *verdict;
 }
 

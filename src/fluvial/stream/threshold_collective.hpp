@@ -27,15 +27,19 @@ class ThresholdCollective {
   public:
     /// True as soon as the sum of the contributions exceeds `limit`, false when all have come and
     /// it does not. They must not be negative: contribute() throws InvalidArgument.
-    /// Collective over the members of `channel`, blocking, as the other constructor.
+    /// Collective over the members of `channel`, blocking, as the other constructor. Throws
+    /// InvalidArgument on all ranks when `limit` is not a number or `rounds_ahead` 0 on any.
     static ThresholdCollective sum_over(Channel& channel, double limit,
                                         std::uint64_t rounds_ahead = 1024);
-    /// Any rule. What its functions throw ends the channel on all ranks.
+    /// Any rule. What its functions throw ends the channel on all ranks. Throws InvalidArgument on
+    /// all ranks for a rule without functions.
     ThresholdCollective(Channel& channel, ThresholdRule rule);
 
     /// This producer's value of the next round, as bytes that the rule's merge takes; returns that
     /// round's verdict. Blocking until it is certain; three messages one after the other, there and
-    /// back. Throws InvalidArgument on ranks that do not produce.
+    /// back. Throws InvalidArgument on ranks that do not produce, and on all ranks when a producer
+    /// closes the channel whose value is wanted for the verdict. After TimedOut a further call
+    /// waits for the same round, to which this rank has contributed already.
     bool contribute(std::span<const std::byte> value);
     /// The same for sum_over. Throws InvalidArgument for a negative value and for NaN.
     bool contribute(double value);
@@ -44,6 +48,8 @@ class ThresholdCollective {
     std::uint64_t late() const { return protocol_ ? protocol_->late() : 0; }
 
   private:
+    ThresholdCollective(Channel& channel, ThresholdRule rule, const std::function<void()>& check);
+
     std::shared_ptr<ChannelState> channel_;
     std::shared_ptr<Threshold> protocol_;
 };

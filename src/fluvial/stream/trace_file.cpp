@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Events of all ranks in one file, on one clock.
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iomanip>
 #include <limits>
@@ -85,43 +86,52 @@ const char* name_of(Role role) {
     return names[static_cast<int>(role)];
 }
 
+std::int64_t first_event_ns(std::span<const RankTrace> ranks) {
+    std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
+    for (const RankTrace& rank : ranks) {
+        for (const TraceEvent& event : rank.events) {
+            first_ns = std::min(first_ns, event.begin_ns + rank.offset_ns);
+        }
+    }
+    return first_ns;
+}
+
 /// The lines of the file between the brackets, and what they need to know.
 class Lines {
   public:
-    Lines(std::span<const RankTrace> ranks, std::span<const Role> roles,
-          std::span<const std::string> streams)
-        : ranks_(ranks), roles_(roles), streams_(streams) {
-        start_ns_ = std::numeric_limits<std::int64_t>::max();
-        for (const RankTrace& rank : ranks) {
-            for (const TraceEvent& event : rank.events) {
-                start_ns_ = std::min(start_ns_, event.begin_ns + rank.offset_ns);
-            }
-        }
-    }
+    /// Of ranks from number `first_rank` on.
+    Lines(std::span<const RankTrace> ranks, int first_rank, std::int64_t start_ns,
+          std::span<const Role> roles, std::span<const std::string> streams)
+        : ranks_(ranks),
+          first_rank_(first_rank),
+          start_ns_(start_ns),
+          roles_(roles),
+          streams_(streams) {}
 
     std::string text() {
         out_ << std::fixed << std::setprecision(3);
         out_ << R"({"displayTimeUnit": "ms", "traceEvents": [)"
              << "\n"
              << R"({"name": "process_name", "ph": "M", "pid": 0, "args": {"name": "channel"}})";
-        for (std::size_t rank = 0; rank < ranks_.size(); ++rank) add_rank(rank);
+        for (std::size_t i = 0; i < ranks_.size(); ++i) add_rank(i);
         out_ << "\n]}\n";
         return out_.str();
     }
 
   private:
-    void add_rank(std::size_t rank) {
+    void add_rank(std::size_t i) {
+        const int rank = first_rank_ + static_cast<int>(i);
         out_ << ",\n"
              << R"({"name": "thread_name", "ph": "M", "pid": 0, "tid": )" << rank
-             << R"(, "args": {"name": ")" << name_of(roles_[rank]) << ' ' << rank << R"("}})"
+             << R"(, "args": {"name": ")" << name_of(roles_[i]) << ' ' << rank << R"("}})"
              << ",\n"
              << R"({"name": "thread_sort_index", "ph": "M", "pid": 0, "tid": )" << rank
              << R"(, "args": {"sort_index": )" << rank << "}}";
-        for (const TraceEvent& event : ranks_[rank].events) add(rank, event);
+        for (const TraceEvent& event : ranks_[i].events) add(rank, ranks_[i].offset_ns, event);
     }
 
-    void add(std::size_t rank, const TraceEvent& event) {
-        const std::int64_t begin_ns = event.begin_ns + ranks_[rank].offset_ns - start_ns_;
+    void add(int rank, std::int64_t offset_ns, const TraceEvent& event) {
+        const std::int64_t begin_ns = event.begin_ns + offset_ns - start_ns_;
         const std::int64_t length_ns = event.end_ns - event.begin_ns;
         const bool of_stream =
             event.stream >= 0 && static_cast<std::size_t>(event.stream) < streams_.size();
@@ -136,11 +146,21 @@ class Lines {
     }
 
     std::span<const RankTrace> ranks_;
+    int first_rank_;
+    std::int64_t start_ns_;
     std::span<const Role> roles_;
     std::span<const std::string> streams_;
-    std::int64_t start_ns_ = 0;
     std::ostringstream out_;
 };
+
+void write(const std::string& path, const std::string& lines) {
+    std::ofstream file(path);
+    file << lines;
+    file.close();
+    if (file) return;
+    throw SystemError(Problem{"the trace of a channel cannot be written", path,
+                              "a path in a directory that exists, on a disk with room", ""});
+}
 
 }  // namespace
 
@@ -178,13 +198,23 @@ void write_trace(const std::string& path, const mpi::Comm& comm, const Trace& tr
     const std::vector<RankTrace> ranks = gather(comm, trace, offset_ns);
     mpi::agree(comm, [&] {
         if (comm.rank() > 0) return;
-        std::ofstream file(path);
-        file << Lines(ranks, roles, streams).text();
-        file.close();
-        if (file) return;
-        throw SystemError(Problem{"the trace of a channel cannot be written", path,
-                                  "a path in a directory that exists, on a disk with room", ""});
+        write(path, Lines(ranks, 0, first_event_ns(ranks), roles, streams).text());
     });
+}
+
+std::string trace_path_of(const std::string& path, int rank) {
+    const std::filesystem::path whole(path);
+    const std::string name =
+        text(whole.stem().string(), ".rank-", rank, whole.extension().string());
+    return (whole.parent_path() / name).string();
+}
+
+void write_own_trace(const std::string& path, int rank, const Trace& trace, std::int64_t start_ns,
+                     Role role, std::span<const std::string> streams) {
+    const RankTrace own{.resolution_ns = trace.resolution_ns(),
+                        .events = nested({trace.events().begin(), trace.events().end()})};
+    write(trace_path_of(path, rank),
+          Lines(std::span(&own, 1), rank, start_ns, std::span(&role, 1), streams).text());
 }
 
 }  // namespace fluvial::stream

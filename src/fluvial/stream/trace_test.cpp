@@ -144,6 +144,29 @@ TEST_CASE("the file has the events of all ranks on one clock") {
     }
 }
 
+TEST_CASE("each rank of a channel that fails writes what it has") {
+    const std::string path = text("trace_test.failed_", world_size(), ".json");
+    CHECK(trace_path_of("a.b/c", 3) == "a.b/c.rank-3");
+    CHECK(trace_path_of("/x/y.json", 12) == "/x/y.rank-12.json");
+    ChannelOptions options;
+    if (world_rank() == 0) options.trace_file = path;
+    Channel channel = world_channel(Role::Both, options);
+    Stream stream(channel, {.name = "numbers", .element = Element::of(DType::Int64)},
+                  make_callback([](const Batch&) { throw OutOfRange("not this"); }));
+    stream.put(std::int64_t{1});
+    CHECK_THROWS_AS(channel.close(), OutOfRange);
+    const std::string own = trace_path_of(path, world_rank());
+    const std::string file = contents(own);
+    CHECK(file.find(text("producer and consumer ", world_rank())) != std::string::npos);
+    CHECK(file.find(text("\"tid\": ", world_rank())) != std::string::npos);
+    CHECK(file.find("set-up") != std::string::npos);
+    CHECK(file.find("\"cat\": \"numbers\"") != std::string::npos);
+    CHECK(file.find("\"ts\": -") == std::string::npos);
+    CHECK(std::remove(own.c_str()) == 0);
+    CHECK(contents(path).empty());
+    world().barrier();
+}
+
 TEST_CASE("a file that cannot be written is an error on all ranks") {
     const std::vector<Role> roles(static_cast<std::size_t>(world_size()), Role::Both);
     CHECK_THROWS_AS(write_trace("no/such/directory/t.json", world(), Trace(), 0, roles, {}),

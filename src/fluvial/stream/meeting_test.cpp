@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Calls that all ranks make together, when one of them breaks off, or does something else.
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/base/interrupt.hpp"
+#include "fluvial/stream/channel_fixture.hpp"
+#include "fluvial/stream/threshold_collective.hpp"
+
+using namespace fluvial;
+using namespace fluvial::stream;
+
+namespace {
+
+void nap(double s) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(s));
+}
+
+/// The first look around takes long, so that all others come in the meantime, and then throws.
+class Interrupt {
+  public:
+    explicit Interrupt(double pause_s) {
+        set_interrupt_check([pause_s] {
+            nap(pause_s);
+            throw std::runtime_error("interrupted by the user");
+        });
+    }
+    Interrupt(const Interrupt&) = delete;
+    ~Interrupt() {
+        set_interrupt_check([] {});
+    }
+};
+
+template <class Work>
+std::string message_of(Work&& work) {
+    try {
+        work();
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    return "";
+}
+
+bool says(const std::string& message, const char* words) {
+    return message.find(words) != std::string::npos;
+}
+
+bool same_everywhere(bool here) {
+    return world().all(here) || !world().any(here);
+}
+
+}  // namespace
+
+TEST_CASE("who is interrupted while others are through already leaves nobody behind") {
+    if (world_size() < 2) return;
+    for (const bool closes : {true, false}) {
+        CAPTURE(closes);
+        Channel channel = world_channel(halves());
+        Stream stream(channel, {.element = Element::of(DType::Int64)},
+                      make_callback([](const Batch&) {}));
+        const auto meet = [&] {
+            if (closes) {
+                channel.close();
+            } else {
+                const Stream second(channel, {.element = Element::of(DType::Int64)});
+            }
+        };
+        std::string message;
+        if (world_rank() == 0) {
+            if (closes) stream.terminate();
+            const Interrupt interrupt(0.5);
+            message = message_of(meet);
+        } else {
+            nap(0.2);  // comes while rank 0 looks around
+            message = message_of(meet);
+        }
+        INFO(message);
+        CHECK(says(message, "interrupted by the user"));
+        channel.close();
+        world().barrier();
+    }
+}
+
+TEST_CASE("an operation that throws while a stream is attached throws on all ranks or on none") {
+    if (world_size() < 2) return;
+    for (int round = 0; round < 60; ++round) {
+        CAPTURE(round);
+        Channel channel = world_channel(halves());
+        Stream stream(channel, {.element = Element::of(DType::Int64)},
+                      make_callback([](const Batch&) { throw OutOfRange("not this one"); }));
+        if (produces(channel.role())) {
+            stream.put(std::int64_t{1});
+            nap(1e-5 * (round % 10));
+        } else {
+            nap(1e-5 * (round / 10));
+        }
+        const std::string message =
+            message_of([&] { const Stream second(channel, {.element = Element::opaque(8)}); });
+        CHECK(same_everywhere(message.empty()));
+        if (message.empty()) CHECK_THROWS_AS(channel.close(), Error);
+        channel.close();
+        world().barrier();
+    }
+}
+
+TEST_CASE("ranks that do different things together are told so") {
+    if (world_size() < 2) return;
+    Channel channel = world_channel(halves());
+    const std::string message = message_of([&] {
+        if (world_rank() == 0) {
+            const Stream stream(channel, {.element = Element::of(DType::Int64)});
+        } else {
+            channel.close();
+        }
+    });
+    INFO(message);
+    CHECK(says(message, "attach a stream"));
+    CHECK(says(message, "close the channel"));
+    channel.close();
+    world().barrier();
+}
+
+TEST_CASE("an operation that still sends to a rank that waits to attach is served") {
+    Channel channel = world_channel(Role::Both, {.timeout_s = 20});
+    std::int64_t seen = 0;
+    const StreamOptions small{.element = Element::of(DType::Int64),
+                              .buffer_bytes = 4096 * static_cast<std::size_t>(world_size()),
+                              .association = Association::round_robin()};
+    Stream second(channel, small, make_elements<std::int64_t>([&](std::int64_t) { ++seen; }));
+    Stream first(channel, small, make_elements<std::int64_t>([&](std::int64_t) {
+                     for (int i = 0; i < 3000; ++i) second.put(std::int64_t{i});
+                 }));
+    for (int i = 0; i < world_size(); ++i) first.put(std::int64_t{i});
+    const Stream third(channel, small, make_callback([](const Batch&) {}));
+    first.terminate();
+    first.operate();
+    channel.close();
+    CHECK(sum_over_world(seen) == std::int64_t{3000} * world_size() * world_size());
+}
+
+TEST_CASE("a threshold that is wrong on one rank is refused on all") {
+    Channel channel = world_channel(halves());
+    const std::uint64_t ahead = world_rank() == world_size() - 1 ? 0 : 1024;
+    CHECK_THROWS_WITH_AS(ThresholdCollective::sum_over(channel, 1, ahead),
+                         doctest::Contains("rounds_ahead"), InvalidArgument);
+    const double limit = world_rank() == 0 ? std::numeric_limits<double>::quiet_NaN() : 1;
+    CHECK_THROWS_WITH_AS(ThresholdCollective::sum_over(channel, limit), doctest::Contains("limit"),
+                         InvalidArgument);
+    auto over = ThresholdCollective::sum_over(channel, 0.5);
+    if (produces(channel.role())) CHECK(over.contribute(1.0));
+    channel.close();
+}
