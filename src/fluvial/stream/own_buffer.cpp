@@ -15,9 +15,16 @@ constexpr int looks_min = 1000;
 constexpr std::int64_t patience_ns = 50'000'000;
 
 const Outlet* own_link(const StreamState& stream) {
-    const std::vector<int>& consumers = stream.channel->consumers;
-    const auto at = std::find(consumers.begin(), consumers.end(), stream.channel->rank);
+    const ChannelState& channel = *stream.channel;
+    const std::vector<int>& consumers = channel.consumers;
+    const auto at = std::find(consumers.begin(), consumers.end(), channel.rank);
     if (at == consumers.end()) return nullptr;
+    if (const Outlet* const only = stream.producer->only()) {
+        const bool nearest = stream.options.association.kind == Association::Kind::Nearest;
+        const int consumer = nearest ? channel.consumer_of[static_cast<std::size_t>(channel.rank)]
+                                     : consumers.front();
+        return consumer == channel.rank ? only : nullptr;
+    }
     return stream.producer->outlets()[static_cast<std::size_t>(at - consumers.begin())].get();
 }
 
