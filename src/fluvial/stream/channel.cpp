@@ -107,13 +107,11 @@ void begin_trace(ChannelState& state, std::int64_t begin_ns) {
         std::all_of(state.members.begin(), state.members.end(),
                     [&](const Member& member) { return member.host == state.members[0].host; });
     if (!one_host) state.clock_offset_ns = clock_offset(state.comm, now_ns);
+    state.trace_start_ns = state.comm.min(begin_ns + state.clock_offset_ns) - state.clock_offset_ns;
     ByteWriter first;
-    first.put(begin_ns);
     first.put_string(state.options.trace_file);
     const Bytes bytes = state.comm.bcast(first.view(), 0);
-    ByteReader in(bytes);
-    state.trace_start_ns = in.get<std::int64_t>() - state.clock_offset_ns;
-    state.trace_file = in.get_string();
+    state.trace_file = ByteReader(bytes).get_string();
 }
 
 void write_trace(const ChannelState& state) {

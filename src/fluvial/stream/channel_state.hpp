@@ -45,7 +45,7 @@ struct ChannelState {
     bool closing = false;
     std::unique_ptr<Trace> trace;      ///< null: none is wanted
     std::string trace_file;            ///< the first rank's word
-    std::int64_t trace_start_ns = 0;   ///< when the channel was opened on rank 0, on this clock
+    std::int64_t trace_start_ns = 0;   ///< when the first rank opened the channel, on this clock
     std::int64_t clock_offset_ns = 0;  ///< to the clock of rank 0
 
     bool takes_part() const { return rank >= 0; }
