@@ -117,4 +117,5 @@ EXPECTED = (
 # Elements of 8 bytes a second, in millions, by how they are taken.
 EXPECTED_MILLIONS: Mapping[str, float] = {"batch": 200.0, "each": 100.0}
 NO_DIP = 2.0  # the rate with the most producers a consumer, against one
+MPI_BYTES = 2**23  # that a consumer's MPI may take besides the configured limit
 EFFICIENCY = 0.9  # of the most simulated pairs, against the fewest

@@ -49,14 +49,7 @@ _OPTIONS = (
     "--cfg=smpi/test:0",
     "--cfg=smpi/iprobe:0",
     "--cfg=smpi/wtime:0",
-    # Trees: the selectors' choices begin with a ring, whose messages are the square of the ranks.
-    "--cfg=smpi/allgather:bruck",
-    "--cfg=smpi/allgatherv:ompi_bruck",
-    "--cfg=smpi/allreduce:rdb",
-    "--cfg=smpi/barrier:ompi_bruck",
-    "--cfg=smpi/bcast:binomial_tree",
-    "--cfg=smpi/gather:ompi_binomial",
-    "--cfg=smpi/reduce:binomial",
+    "--cfg=smpi/bcast:binomial_tree",  # of a communicator's number
     "--cfg=smpi/host-speed:10Gf",
     "--cfg=contexts/stack-size:256",
     "--log=root.thresh:critical",

@@ -20,6 +20,7 @@ from bench.stream.cases import (
     FAR,
     FLOPS,
     MEMORY,
+    MPI_BYTES,
     NEAR,
     NO_DIP,
     PATHS,
@@ -83,6 +84,7 @@ def judge(figures: Figures) -> Iterable[tuple[bool, str]]:
         if case.bytes == 8:
             yield from _judge_small(figures, case)
     yield from _judge_dip(figures)
+    yield from _judge_memory(figures)
     yield from _judge_simulated(figures)
 
 
@@ -112,6 +114,21 @@ def _judge_dip(figures: Figures) -> Iterable[tuple[bool, str]]:
                 f"{mpi}, {size_label(8 * doubles)}: {found[-1].producers} producers reach "
                 f"{share:.2f} of the rate of one (expected: {1 / NO_DIP:g})",
             )
+
+
+def _judge_memory(figures: Figures) -> Iterable[tuple[bool, str]]:
+    for case in figures.cases(MEMORY):
+        ways = {SAME_NODE: DEFAULT_WAY, BETWEEN: f"{DEFAULT_WAY}/messages"}
+        for path, way in ways.items():
+            grown = figures.grown(case, way)
+            if grown is not None:
+                limit = figures.turns[case][way][0].limit_bytes
+                yield (
+                    grown.max <= limit + MPI_BYTES,
+                    f"{case.mpi}, {path}, {case.producers} producers of {size_label(case.bytes)}, "
+                    f"consumer {case.away}: grows by {grown.max / 2**20:.1f} MiB "
+                    f"(expected: {size_label(int(limit))}, and {size_label(MPI_BYTES)} for MPI)",
+                )
 
 
 def _judge_simulated(figures: Figures) -> Iterable[tuple[bool, str]]:

@@ -58,8 +58,10 @@ def test_turns_rotate_and_the_number_of_elements_is_found(contest):
     assert lines[0]["elements"] == lines[3]["elements"] >= 8
 
 
-def test_a_consumer_that_computes_does_not_grow_beyond_the_limit(contest):
+@pytest.mark.parametrize("calls_mpi", [0, 1])
+def test_a_consumer_that_computes_does_not_grow_beyond_the_limit(contest, calls_mpi):
     words = {"doubles": 512, "elements": 20_000, "away": 0.5, "buffer": 2**22}
+    words["calls_mpi"] = calls_mpi
     (line,) = compete(contest, 2, contestants=DEFAULT_WAY, **words)
     assert line["limit_bytes"] == 2**22
     assert line["seconds"] >= 0.5
@@ -140,7 +142,7 @@ def figures():
     for flops in (10, 100):
         case = replace(CASE, experiment=cases.FLOPS, doubles=512, flops=flops)
         found.turns[case][DEFAULT_WAY].append(turn(0, 1.0))
-    memory = replace(CASE, experiment=cases.MEMORY, doubles=512)
+    memory = replace(CASE, experiment=cases.MEMORY, doubles=512, away=cases.INSIDE)
     found.turns[memory][SEED].append(turn(0, 1.0, 0, 2.0**28))
     found.turns[memory][DEFAULT_WAY].append(turn(0, 1.0, 0, 2.0**24))
     for pairs, rate in ((32, 4.0), (64, 7.0)):
@@ -187,6 +189,10 @@ def test_expectations_are_judged_in_both_states(figures):
     assert any("375 million elements/s with many-batch" in s for s in said)
     dip = [s for s in said if "25 producers reach" in s]
     assert not said[dip[0]]
+    (grown,) = [s for s in said if "grows by 16.0 MiB" in s]
+    assert said[grown]
+    (scaled,) = [s for s in said if "64+64 ranks reach 87.5 % of linear" in s]
+    assert not said[scaled]
 
 
 @pytest.mark.parametrize("measured", [True, False])

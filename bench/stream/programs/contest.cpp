@@ -127,7 +127,7 @@ class Contest {
 
     /// Until all are through. Who shares a core must not look for the others all the time.
     void wait_asleep() const {
-        if (!roles_.yields) {
+        if (!roles_.yields || simulated) {
             return;
         }
         MPI_Request all = MPI_REQUEST_NULL;

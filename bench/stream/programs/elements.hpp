@@ -179,7 +179,7 @@ class Sink {
         for (const double until = now() + seconds; now() < until;) {
             int found = 0;
             if (plan_.calls_mpi) {
-                MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+                MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
             }
         }
     }
