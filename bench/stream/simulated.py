@@ -62,8 +62,8 @@ class Plan:
 
     pairs: tuple[int, ...] = (32, 64, 128, 256, 512, 1024, 2048)
     elements: int = 200
-    seed_pairs_max: int = 256
-    limit_s: float = 3600.0
+    seed_pairs_max: int = 2048
+    limit_s: float = 1800.0
 
 
 QUICK = Plan(pairs=(32, 64), elements=50, seed_pairs_max=32, limit_s=120.0)
