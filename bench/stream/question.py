@@ -99,6 +99,8 @@ def _measure(laboratory: Laboratory, parts: list[str], console: Console) -> None
                 getattr(laboratory, part)()
         except RunError as error:
             console.print(f"{laboratory.mpi}, {part}: {error}", style="red", markup=False)
+    for complaint in laboratory.complaints:
+        console.print(f"{laboratory.mpi}, memory: {complaint}", style="red", markup=False)
 
 
 def _simulate(quick: bool, figures: Figures, say: simulated.Say, console: Console) -> None:
