@@ -33,7 +33,7 @@ from bench.stream.figures import Figures
 _LIMIT_S = 300.0
 _AWAY_S = 2.0
 _MEMORY_BYTES = 2**28
-_MEMORY_ELEMENTS = 2**19  # MPI takes minutes to work off millions that came unexpected
+_MEMORY_ELEMENTS = 2**16  # Open MPI takes minutes to work off more that came unexpected
 # A rank that waits gives its core away; only where there are more ranks than cores.
 _YIELDING = {
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",

@@ -91,6 +91,9 @@ inline int simulated_allgather(const void* mine, int count, MPI_Datatype type, v
 inline int simulated_allreduce(const void* mine, void* all, int count, MPI_Datatype type, MPI_Op op,
                                MPI_Comm comm) {
     Meeting& meeting = Meeting::of(comm);
+    if (mine == MPI_IN_PLACE) {
+        mine = all;
+    }
     meeting.share(comm, mine, [&](const auto& given, int rank) {
         if (rank != 0) {
             return;
