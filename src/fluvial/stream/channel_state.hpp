@@ -50,6 +50,9 @@ struct ChannelState {
 
     bool takes_part() const { return rank >= 0; }
     int first_consumer() const { return consumers.front(); }
+    /// In the second step of a meeting the others may be through already, in what is collective,
+    /// and make no room: no operation may wait for some.
+    bool may_wait() const { return !staying_; }
     /// Of a member on this host; null when there is none.
     Bell* bell_of(int member) const {
         return bells.of(host_ranks[static_cast<std::size_t>(member)]);

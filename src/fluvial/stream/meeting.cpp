@@ -19,7 +19,9 @@ const char* name_of(Index meeting) {
 /// Until all are here anybody may leave: an operation throws, the user breaks off. But then some
 /// may have seen that all were here, and would wait for ever in what is collective. So there are
 /// two steps. Who has begun the second one knows that all have come, and stays to its end whatever
-/// happens; who leaves in the first one says so, and nobody gets to the end of the second.
+/// happens; who leaves in the first one says so, and nobody gets to the end of the second. In the
+/// first, operations that send are served by those who wait; in the second they need not be, for
+/// what they send is kept (ChannelState::may_wait).
 void ChannelState::meet(Meeting purpose) {
     check_usable();
     mpi::Request everybody = comm.ibarrier();

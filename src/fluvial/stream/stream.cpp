@@ -105,10 +105,22 @@ void wait_for_room(StreamState& stream, const char* verb, const std::function<bo
     stream.counted.stalled_ns += now_ns() - begin;
 }
 
+/// Instead of waiting for room: a copy leaves when there is some.
+void send_later(StreamState& stream, ProducerEnd& producer, const Sending& sending) {
+    const auto kept =
+        std::make_shared<std::vector<std::byte>>(sending.bytes.begin(), sending.bytes.end());
+    const auto later = std::make_shared<Sending>(*kept, kept);
+    later->record = sending.record;
+    if (!producer.has_queued() && producer.advance(*later)) return;
+    stream.fast = {};
+    producer.queue(later);
+}
+
 /// Sends what was queued before, then `sending`. While it waits, an operation may send to the same
 /// stream; that is queued behind.
 void send_in_order(StreamState& stream, ProducerEnd& producer, Sending& sending) {
     try {
+        if (!stream.channel->may_wait()) return send_later(stream, producer, sending);
         if (!producer.has_queued() && producer.advance(sending)) return;
         stream.fast = {};
         producer.queue({std::shared_ptr<void>(), &sending});
