@@ -196,6 +196,7 @@ int main(int argc, char** argv) {
         Contest(words, roles).compete(words.number("repeats", 10));
     } catch (const std::exception& error) {
         std::fprintf(stderr, "contest: %s\n", error.what());
+        usleep(300'000);  // launchers lose what was said just before
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     MPI_Finalize();
