@@ -84,9 +84,9 @@ class CopyPolicy {
     std::int64_t last_ns_ = 0;  ///< end of the last copy
     double chosen_ns_per_byte_ = 0;
     int trials_ = 0;
-    std::int64_t trial_since_ns_ = 0;
-    double before_ns_per_byte_ = 0;  ///< of the trial before
-    std::uint64_t tried_bytes_ = 0;  ///< by the other method in this trial, before this phase
+    std::int64_t trial_since_ns_ = 0;  ///< when the other method was first taken
+    double before_ns_per_byte_ = 0;    ///< of the trial before
+    std::uint64_t tried_bytes_ = 0;    ///< by the other method in this trial, before this phase
     std::int64_t tried_ns_ = 0;
     std::int64_t rest_until_ns_ = 0;
     int alarms_ = 0;             ///< phases in a row that were slow

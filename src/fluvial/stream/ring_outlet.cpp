@@ -207,8 +207,8 @@ void RingOutlet::look(std::size_t bytes) {
         released_ >= lap_start_ ? capacity_ : static_cast<std::size_t>(released_ - before_start_);
 }
 
-/// The window is full. A burst may go on into memory that is not in the
-/// caches, but not at once: a consumer at the speed of memory soon makes room inside the window.
+/// The window is full. A burst may go on into memory that is not in the caches, but not at once: a
+/// consumer at the speed of memory soon makes room inside the window.
 bool RingOutlet::widen(std::size_t bytes) {
     const std::int64_t now = now_ns();
     if (full_since_ns_ == 0) {
