@@ -6,9 +6,7 @@
 using namespace fluvial::c;
 
 TEST_CASE("ranks without a part") {
-    int rank = 0, size = 1;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const int rank = world_rank(), size = world_size();
     if (size < 3) {
         return;
     }

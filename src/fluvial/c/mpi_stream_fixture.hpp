@@ -11,11 +11,21 @@
 
 namespace fluvial::c {
 
+inline int world_rank() {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return rank;
+}
+
+inline int world_size() {
+    int size = 1;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    return size;
+}
+
 /// With its consumers last; the only rank is both.
 struct World {
     explicit World(int consumers = 1) {
-        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        MPI_Comm_size(MPI_COMM_WORLD, &size);
         consumer = rank >= size - std::min(consumers, std::max(size - 1, 1));
         producer = !consumer || size == 1;
         REQUIRE(MPIStream_CreateChannel(producer, consumer, MPI_COMM_WORLD, &channel) ==
@@ -28,10 +38,17 @@ struct World {
             CHECK(MPIStream_FreeChannel(&channel) == MPI_SUCCESS);
         }
     }
-    int rank = 0, size = 1, producers = 1;
+    const int rank = world_rank(), size = world_size();
+    int producers = 1;
     bool producer = false, consumer = false;
     MPIStream_Channel channel;
 };
+
+inline int sum_over_world(int mine) {
+    int sum = 0;
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    return sum;
+}
 
 inline bool all_ranks(bool here) {
     int mine = here ? 1 : 0, all = 0;

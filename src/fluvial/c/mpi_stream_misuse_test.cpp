@@ -55,12 +55,6 @@ void send_inside(void* in, void* inout, int* len, MPI_Datatype*) {
     }
 }
 
-int everywhere(int here) {
-    int sum = 0;
-    MPI_Allreduce(&here, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
-    return sum;
-}
-
 }  // namespace
 
 TEST_CASE("consumers alone need a function") {
@@ -190,9 +184,7 @@ TEST_CASE("types with gaps and of absolute addresses") {
 }
 
 TEST_CASE("what is missing on one rank is an error on all") {
-    int rank = 0, size = 1;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const int rank = world_rank(), size = world_size();
     const bool last = rank == size - 1;
     MPIStream_Channel unused;
     CHECK(MPIStream_CreateChannel(1, 1, MPI_COMM_WORLD, last ? nullptr : &unused) == MPI_ERR_ARG);
@@ -242,9 +234,7 @@ TEST_CASE("a stream that was not attached, because its channel had failed") {
 }
 
 TEST_CASE("a function may send and test while its rank waits for what it has sent") {
-    int size = 1;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (size > 1) {
+    if (world_size() > 1) {
         return;
     }
     World world;
@@ -319,14 +309,12 @@ TEST_CASE("a threshold's function is called once for each contribution") {
         }
         MPI_Type_free(&pair);
     }
-    CHECK(everywhere(calls) == rounds * producers);
-    CHECK(everywhere(first_calls) == rounds);
+    CHECK(sum_over_world(calls) == rounds * producers);
+    CHECK(sum_over_world(first_calls) == rounds);
 }
 
 TEST_CASE("channels have options") {
-    int rank = 0, size = 1;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    const int rank = world_rank(), size = world_size();
     const std::string path = "c_channel_options_" + std::to_string(size) + ".json";
     MPIStream_ChannelOptions options;
     CHECK(MPIStream_ChannelOptions_init(nullptr) == MPI_ERR_ARG);

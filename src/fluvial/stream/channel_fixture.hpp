@@ -2,8 +2,13 @@
 /// Channels over all ranks of a test.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <memory>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "fluvial/mpi/comm.hpp"
@@ -34,6 +39,25 @@ inline Role halves() {
 
 inline Channel world_channel(Role role, ChannelOptions options = {}) {
     return {mpi::Comm::duplicate(MPI_COMM_WORLD), role, options};
+}
+
+inline StreamOptions whole_numbers(std::size_t buffer_bytes = 0) {
+    return {.name = "numbers", .element = Element::of(DType::Int64), .buffer_bytes = buffer_bytes};
+}
+
+inline void nap(double s) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(s));
+}
+
+/// Threads of this process that send in the background, found by their name.
+inline int couriers() {
+    int found = 0;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::ifstream file(task.path() / "comm");
+        std::string name;
+        found += std::getline(file, name) && name == "fluvial courier" ? 1 : 0;
+    }
+    return found;
 }
 
 /// Lists the ranks whose partials were merged, and ends the list with 255.

@@ -27,17 +27,14 @@ std::string message_of(Work&& work) {
     return "";
 }
 
-StreamOptions whole_numbers() {
-    return {.name = "numbers", .element = Element::of(DType::Int64), .buffer_bytes = 16'384};
-}
-
 }  // namespace
 
 TEST_CASE("an operation that throws is an error on every rank, and nobody hangs") {
     for (const bool shared : {true}) {
         Channel channel = world_channel(halves(), {.shared_memory = shared});
         const int thrower = channel.consumers().back();
-        Stream stream(channel, whole_numbers(), make_elements<std::int64_t>([&](std::int64_t x) {
+        Stream stream(channel, whole_numbers(16'384),
+                      make_elements<std::int64_t>([&](std::int64_t x) {
                           if (x == 1234 && channel.rank() == thrower) {
                               throw OutOfRange("1234 is too much for me");
                           }
@@ -67,7 +64,7 @@ TEST_CASE("merging and ending that throw are errors on every rank too") {
         void finish_local() override { throw std::runtime_error("no space left"); }
     };
     Channel channel = world_channel(halves());
-    Stream stream(channel, whole_numbers(), std::make_unique<Bad>());
+    Stream stream(channel, whole_numbers(16'384), std::make_unique<Bad>());
     const std::string message = message_of<std::exception>([&] {
         if (produces(channel.role())) stream.terminate();
         if (consumes(channel.role())) stream.operate();
@@ -81,7 +78,7 @@ TEST_CASE("merging and ending that throw are errors on every rank too") {
 TEST_CASE("who abandons a channel is heard") {
     if (world_size() < 2) return;
     Channel channel = world_channel(halves());
-    Stream stream(channel, whole_numbers(), make_callback([](const Batch&) {}));
+    Stream stream(channel, whole_numbers(16'384), make_callback([](const Batch&) {}));
     if (world_rank() == 0) {
         channel.abandon("out of patience");
     } else {
@@ -95,7 +92,7 @@ TEST_CASE("who abandons a channel is heard") {
 TEST_CASE("nothing moving for too long is a time-out, after which one may try again") {
     if (world_size() < 2) return;
     Channel channel = world_channel(halves(), {.timeout_s = 2});
-    Stream stream(channel, whole_numbers(), make_callback([](const Batch&) {}));
+    Stream stream(channel, whole_numbers(16'384), make_callback([](const Batch&) {}));
     if (consumes(channel.role())) {
         CHECK_THROWS_WITH_AS(stream.operate(), doctest::Contains("could not operate numbers"),
                              TimedOut);
@@ -111,7 +108,7 @@ TEST_CASE("nothing moving for too long is a time-out, after which one may try ag
 
 TEST_CASE("wrong use names the stream, the value and the remedy") {
     Channel channel = world_channel(halves());
-    Stream stream(channel, whole_numbers(), make_callback([](const Batch&) {}));
+    Stream stream(channel, whole_numbers(16'384), make_callback([](const Batch&) {}));
     if (produces(channel.role())) {
         CHECK_THROWS_WITH_AS(stream.put(1.0F), doctest::Contains("4 bytes; allowed: 8 bytes"),
                              InvalidArgument);
@@ -142,12 +139,12 @@ TEST_CASE("channels and streams that cannot be are refused on every rank") {
     CHECK_THROWS_WITH_AS(world_channel(Role::Consumer), doctest::Contains("no producer"),
                          InvalidArgument);
     Channel channel = world_channel(halves());
-    StreamOptions options = whole_numbers();
+    StreamOptions options = whole_numbers(16'384);
     options.buffer_bytes = 64;
     CHECK_THROWS_WITH_AS(Stream(channel, options), doctest::Contains("buffer_bytes is too small"),
                          InvalidArgument);
     if (world_size() > 1) {
-        options = whole_numbers();
+        options = whole_numbers(16'384);
         if (world_rank() == 1) options.element = Element::of(DType::Float32);
         CHECK_THROWS_WITH_AS(Stream(channel, options),
                              doctest::Contains("the ranks attach different streams"),
@@ -164,12 +161,12 @@ TEST_CASE("what is wrong on one rank alone is refused on every rank") {
     }
     for (const bool shared : {true, false}) {
         Channel channel = world_channel(halves(), {.shared_memory = shared});
-        StreamOptions options = whole_numbers();
+        StreamOptions options = whole_numbers(16'384);
         options.association = Association::by([](auto) { return std::uint64_t{0}; });
         if (channel.rank() == channel.producers().back()) options.association.choose = {};
         CHECK_THROWS_WITH_AS(Stream(channel, options), doctest::Contains("function that chooses"),
                              InvalidArgument);
-        Stream stream(channel, whole_numbers(), make_callback([](const Batch&) {}));
+        Stream stream(channel, whole_numbers(16'384), make_callback([](const Batch&) {}));
         CHECK(stream.number() == 0);
         channel.close();
     }
@@ -196,7 +193,8 @@ TEST_CASE("consumers with and without an operation are refused on every rank") {
     if (channel.consumers().size() > 1) {
         const bool odd = channel.rank() == channel.consumers().back();
         CHECK_THROWS_WITH_AS(
-            Stream(channel, whole_numbers(), odd ? nullptr : make_callback([](const Batch&) {})),
+            Stream(channel, whole_numbers(16'384),
+                   odd ? nullptr : make_callback([](const Batch&) {})),
             doctest::Contains("consumers differ in whether numbers has an operation"),
             InvalidArgument);
     }
@@ -205,7 +203,7 @@ TEST_CASE("consumers with and without an operation are refused on every rank") {
 
 TEST_CASE("elements that nobody takes are an error and not lost in silence") {
     Channel channel = world_channel(halves());
-    Stream stream(channel, whole_numbers());
+    Stream stream(channel, whole_numbers(16'384));
     if (produces(channel.role())) stream.put(std::int64_t{1});
     const std::string message = message_of<InvalidArgument>([&] { channel.close(); });
     CHECK(message.find("elements of numbers are waiting") != std::string::npos);
@@ -218,7 +216,7 @@ TEST_CASE("ten thousand channels come and go") {
         Channel channel = world_channel(halves());
         if (i % 10 == 0) {
             std::int64_t sum = 0;
-            Stream stream(channel, whole_numbers(),
+            Stream stream(channel, whole_numbers(16'384),
                           make_elements<std::int64_t>([&](std::int64_t x) { sum += x; }));
             if (produces(channel.role())) stream.put(std::int64_t{i});
             channel.close();

@@ -3,29 +3,11 @@
 // MPI afterwards. A program of its own, because MPI ends once.
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <string>
-#include <thread>
 
 #include "fluvial/stream/channel_fixture.hpp"
 
 using namespace fluvial;
 using namespace fluvial::stream;
-
-namespace {
-
-int couriers() {
-    int found = 0;
-    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-        std::ifstream file(task.path() / "comm");
-        std::string name;
-        found += std::getline(file, name) && name == "fluvial courier" ? 1 : 0;
-    }
-    return found;
-}
-
-}  // namespace
 
 int main(int argc, char** argv) {
     int level = MPI_THREAD_SINGLE;

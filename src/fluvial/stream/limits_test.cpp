@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Arguments at the edge, and waits that nobody could end.
-#include <chrono>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <stdexcept>
-#include <string>
-#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -20,29 +15,6 @@
 
 using namespace fluvial;
 using namespace fluvial::stream;
-
-namespace {
-
-void nap(double s) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(s));
-}
-
-StreamOptions whole_numbers(std::size_t buffer_bytes = 0) {
-    return {.name = "numbers", .element = Element::of(DType::Int64), .buffer_bytes = buffer_bytes};
-}
-
-/// Of this process, by their name.
-int couriers() {
-    int found = 0;
-    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-        std::ifstream file(task.path() / "comm");
-        std::string name;
-        found += std::getline(file, name) && name == "fluvial courier" ? 1 : 0;
-    }
-    return found;
-}
-
-}  // namespace
 
 TEST_CASE("a rank that fills its own buffer, which only next() empties, is told so") {
     for (const bool shared : {true, false}) {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Calls that all ranks make together, when one of them breaks off, or does something else.
-#include <chrono>
 #include <stdexcept>
 #include <string>
-#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -16,10 +14,6 @@ using namespace fluvial;
 using namespace fluvial::stream;
 
 namespace {
-
-void nap(double s) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(s));
-}
 
 /// The first look around takes long, so that all others come in the meantime, and then throws.
 class Interrupt {

@@ -18,10 +18,6 @@ using namespace fluvial::stream;
 
 namespace {
 
-StreamOptions whole_numbers(std::size_t buffer_bytes = 0) {
-    return {.element = Element::of(DType::Int64), .buffer_bytes = buffer_bytes};
-}
-
 double seconds_of(const std::function<void()>& work) {
     const auto begin = std::chrono::steady_clock::now();
     work();

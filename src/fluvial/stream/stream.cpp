@@ -135,31 +135,6 @@ void send_in_order(StreamState& stream, ProducerEnd& producer, Sending& sending)
 
 }  // namespace
 
-struct Pending::State {
-    std::shared_ptr<Sending> sending;  ///< null: the end of the stream
-};
-
-bool Pending::complete() const {
-    if (!state_) return true;
-    return state_->sending ? state_->sending->done() : stream_->terminated;
-}
-
-bool Pending::test() {
-    if (complete()) return true;
-    stream_->channel->check_usable();
-    stream_->channel->progress();
-    return complete();
-}
-
-void Pending::wait() {
-    if (test()) return;
-    const Activity activity = state_->sending ? Activity::Stalled : Activity::Terminating;
-    const Trace::Span span(stream_->channel->trace.get(), activity, stream_->number);
-    OwnBuffer own(*stream_, state_->sending == nullptr);
-    stream_->channel->wait(text("send to ", stream_->name()),
-                           [&] { return complete() || (own.check(), false); });
-}
-
 Stream::Stream(Channel& channel, const StreamOptions& options, std::unique_ptr<Operation> operation)
     : state_(std::make_shared<StreamState>()) {
     state_->channel = channel.state();
@@ -245,10 +220,6 @@ Pending Stream::isend_record(std::span<const std::byte> element,
 
 Pending Stream::start(std::shared_ptr<Sending> sending) {
     ProducerEnd& producer = *state_->producer;
-    Pending pending;
-    pending.stream_ = state_;
-    pending.state_ = std::make_shared<Pending::State>();
-    pending.state_->sending = sending;
     try {
         if (producer.has_queued() || !producer.advance(*sending)) producer.queue(sending);
     } catch (...) {
@@ -257,7 +228,7 @@ Pending Stream::start(std::shared_ptr<Sending> sending) {
         throw;
     }
     state_->choose_fast();
-    return pending;
+    return {state_, std::move(sending)};
 }
 
 std::span<std::byte> Stream::reserve(std::size_t bytes) {
@@ -350,15 +321,12 @@ void Stream::terminate() {
 }
 
 Pending Stream::iterminate() {
-    Pending pending;
-    if (state_->terminated) return pending;
+    if (state_->terminated) return {};
     if (!state_->terminating) producer_of(*state_);
     state_->fast = {};
-    pending.stream_ = state_;
-    pending.state_ = std::make_shared<Pending::State>();
     state_->terminating = true;
     state_->advance_termination();
-    return pending;
+    return {state_, nullptr};
 }
 
 void Stream::operate() {

@@ -26,11 +26,11 @@
 #include "fluvial/stream/inquiry.hpp"
 #include "fluvial/stream/operation.hpp"
 #include "fluvial/stream/outlet.hpp"
+#include "fluvial/stream/pending.hpp"
 #include "fluvial/stream/statistics.hpp"
 
 namespace fluvial::stream {
 
-struct Sending;
 struct StreamState;
 
 /// The only link of a producer, while an element may be written to it at once.
@@ -53,24 +53,6 @@ struct StreamOptions {
     /// in shared memory; by messages if MPI was initialised with MPI_THREAD_MULTIPLE, otherwise at
     /// its next call.
     double latency_s = 1e-3;
-};
-
-/// An isend or iterminate under way. Local; test() makes progress in the channel. When the channel
-/// fails, what is not complete throws the failure.
-class Pending {
-  public:
-    Pending() = default;
-    /// True once the memory may be reused (isend), or everything has left (iterminate).
-    bool test();
-    void wait();
-    /// What test() said last, or would say: makes no progress. Local.
-    bool complete() const;
-
-  private:
-    friend class Stream;
-    struct State;
-    std::shared_ptr<StreamState> stream_;
-    std::shared_ptr<State> state_;
 };
 
 /// Move-only; one thread at a time for all streams of a channel. Blocking calls of a rank process

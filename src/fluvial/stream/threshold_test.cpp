@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threshold collectives. The last producer is the slow one.
-#include <chrono>
 #include <cstring>
 #include <random>
-#include <string>
-#include <thread>
 
 #include <doctest/doctest.h>
 
@@ -17,10 +14,6 @@ using namespace fluvial;
 using namespace fluvial::stream;
 
 namespace {
-
-void nap(double s) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(s));
-}
 
 /// All but the last rank only produce; the last one consumes, and so does the first of four.
 Role role_here() {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stream/pending.hpp"
+
+#include <utility>
+
+#include "fluvial/stream/own_buffer.hpp"
+#include "fluvial/stream/stream_state.hpp"
+
+namespace fluvial::stream {
+
+Pending::Pending(std::shared_ptr<StreamState> stream, std::shared_ptr<Sending> sending)
+    : stream_(std::move(stream)), sending_(std::move(sending)) {}
+
+bool Pending::complete() const {
+    if (!stream_) return true;
+    return sending_ ? sending_->done() : stream_->terminated;
+}
+
+bool Pending::test() {
+    if (complete()) return true;
+    stream_->channel->check_usable();
+    stream_->channel->progress();
+    return complete();
+}
+
+void Pending::wait() {
+    if (test()) return;
+    const Activity activity = sending_ ? Activity::Stalled : Activity::Terminating;
+    const Trace::Span span(stream_->channel->trace.get(), activity, stream_->number);
+    OwnBuffer own(*stream_, sending_ == nullptr);
+    stream_->channel->wait(text("send to ", stream_->name()),
+                           [&] { return complete() || (own.check(), false); });
+}
+
+}  // namespace fluvial::stream
