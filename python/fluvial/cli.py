@@ -110,6 +110,9 @@ def reduce(
     threads: Annotated[int, typer.Option(min=0, help="Of a rank; 0: its cores.")] = 0,
     aggregators: Annotated[int, typer.Option(min=0, help="Ranks that read; 0: chosen.")] = 0,
     buffer: Annotated[str | None, typer.Option(help="Bytes of a read: '4 MiB'.")] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="Bytes of a rank beside results. [default: 64MiB]")
+    ] = None,
     out: Annotated[str | None, typer.Option(help="Write the result to this netCDF file.")] = None,
     format: Annotated[Format, typer.Option(help="table or json.")] = Format.table,
     progress: Annotated[bool, typer.Option(help="A bar, on a terminal.")] = True,
@@ -128,7 +131,12 @@ def reduce(
         dataset = _select(file, arguments[-1], isel, where, nearest, mask, weights)
         grouped = _group(dataset, groupby, resample)
         operators = words.to_operators(op, skipna)
-        options: dict[str, Any] = {"threads": threads, "aggregators": aggregators, "buffer": buffer}
+        options: dict[str, Any] = {
+            "threads": threads,
+            "aggregators": aggregators,
+            "buffer": buffer,
+            "memory": memory,
+        }
         pending = grouped.start(
             operators,
             words.to_names(over),

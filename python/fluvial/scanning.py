@@ -41,9 +41,11 @@ class ScanOptions(TypedDict, total=False):
     read_ahead
         Bytes asked of the system before they are needed.
     memory
-        Of this rank, beside results: where chunks are large, fewer threads work at once.
+        Of this rank, beside results, e.g. "256 MiB"; None: 64 MiB. Where chunks are large, fewer
+        threads work at once.
     info
-        An mpi4py Info or a dict with the hints cb_nodes and cb_buffer_size.
+        An mpi4py Info or a dict with the hints cb_nodes, cb_buffer_size, fluvial_threads and
+        fluvial_memory: whole numbers for what the options above leave open.
     """
 
     comm: Any
@@ -54,7 +56,7 @@ class ScanOptions(TypedDict, total=False):
     aggregators: int
     buffer: int | str | None
     read_ahead: int | str
-    memory: int | str
+    memory: int | str | None
     info: Any
 
 
@@ -147,16 +149,33 @@ def begin(prepare: Callable[[], Work], options: ScanOptions) -> PendingScan:
 
 def _options(options: ScanOptions) -> dict[str, Any]:
     info = options.get("info") or {}
+    keys = "fluvial_threads", "cb_nodes", "cb_buffer_size", "fluvial_memory"
+    threads, aggregators, buffer, memory = (_hint(info, key) for key in keys)
     return {
         "mode": options.get("mode", "collective"),
         "shuffle": options.get("shuffle", "common"),
-        "threads": int(options.get("threads", 0)),
-        "aggregators": int(options.get("aggregators", 0) or info.get("cb_nodes") or 0),
-        "buffer_bytes": to_bytes(options.get("buffer"), "buffer")
-        or int(info.get("cb_buffer_size") or 0),
+        "threads": int(options.get("threads", 0)) or threads,
+        "aggregators": int(options.get("aggregators", 0)) or aggregators,
+        "buffer_bytes": to_bytes(options.get("buffer"), "buffer") or buffer,
         "read_ahead_bytes": to_bytes(options.get("read_ahead", "16 MiB"), "read_ahead"),
-        "memory_bytes": to_bytes(options.get("memory", "64 MiB"), "memory"),
+        "memory_bytes": to_bytes(options.get("memory"), "memory") or memory,
     }
+
+
+def _hint(info: Any, key: str) -> int:
+    """Return the value of a hint; 0 when it is not there."""
+    value = info.get(key)
+    if value is None:
+        return 0
+    try:
+        if (number := int(value)) > 0:
+            return number
+    except ValueError:
+        pass
+    raise InvalidArgument(
+        f"hint {key} makes no sense: got {value!r}; allowed: a whole number from 1 on. "
+        "Leave it out: it is chosen."
+    )
 
 
 def _agree(comm: Any, failure: Exception | None) -> None:

@@ -163,6 +163,8 @@ def test_version_and_help(call):
         (["reduce", "{}", "u", "--weights", "lat lon"], "cannot read the weights"),
         (["reduce", "{}", "u", "--groupby", "time.day", "--resample", "time=MS"], "one of them"),
         (["reduce", "{}", "u", "--buffer", "big"], "got 'big'"),
+        (["reduce", "{}", "u", "--memory", "64QB"], "memory: .*got '64QB'; allowed: a number with"),
+        (["reduce", "{}", "u", "--memory=-1MiB"], "memory_bytes is out of range: got -1048576"),
         (["reduce", "{}", "u", "--out", "no/such/folder/r.nc"], "cannot write the result"),
         (["info", "nowhere.nc"], "No such file"),
     ],
@@ -173,6 +175,19 @@ def test_errors_are_one_line_and_exit_code_2(call, path, words, message):
     assert err.startswith("fluvial: ")
     assert err.count("\n") == 1
     assert re.search(message, err)
+
+
+def test_memory_reaches_the_scan(call, path, monkeypatch):
+    seen = {}
+    real = fl._core.ScanRequest
+
+    def watched(**words):
+        seen.update(words)
+        return real(**words)
+
+    monkeypatch.setattr(fl._core, "ScanRequest", watched)
+    assert call("reduce", path, "u", "--memory", "32MiB")[0] == 0
+    assert seen["memory_bytes"] == 32 << 20
 
 
 def test_wrong_options_exit_with_2(call, path):

@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -368,6 +369,24 @@ def test_non_blocking(ours, theirs):
     assert pending.progress == 1
     assert pending.stats["bytes_read"] > 0
     assert pending.stats["elements"] == theirs["temperature"].size
+
+
+def test_little_memory_leaves_one_thread(ours):
+    def threads_of(**options):
+        seen = set()
+
+        def note(values):
+            seen.add(threading.get_ident())
+            return values > -1e9
+
+        ours["temperature"].where(note).reduce("mean", threads=8, buffer="4 KiB", **options)
+        return len(seen)
+
+    assert threads_of(memory="1 KiB") == 1
+    assert threads_of(info={"fluvial_memory": "1024"}) == 1
+    for info in [{"fluvial_memory": "much"}, {"cb_nodes": 0}, {"fluvial_threads": "-3"}]:
+        with pytest.raises(fl.InvalidArgument, match=f"hint {next(iter(info))} makes no sense"):
+            threads_of(info=info)
 
 
 def test_an_abandoned_scan_ends(ours):

@@ -104,6 +104,7 @@ int fluvial_open(MPI_Comm comm, const char* path, MPI_Info info, fluvial_file** 
                 opened->buffer_bytes = mpi::positive_hint(info, "cb_buffer_size");
                 opened->threads = static_cast<int>(
                     std::min(mpi::positive_hint(info, "fluvial_threads"), 1LL << 30));
+                opened->memory_bytes = mpi::positive_hint(info, "fluvial_memory");
                 opened->file = store::open_file(path);
             });
         } catch (...) {

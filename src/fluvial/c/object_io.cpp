@@ -122,6 +122,7 @@ scan::Options options_of(const fluvial_object_io& io, bool calls_mpi) {
     options.aggregators = file.aggregators;
     options.buffer_bytes = file.buffer_bytes;
     options.threads = file.threads;
+    options.memory_bytes = file.memory_bytes;
     if (alone && options.threads == 0) {  // no rank may be asked who else is there
         const auto cores = static_cast<int>(std::thread::hardware_concurrency());
         options.threads = std::max(1, cores / file.ranks_here);

@@ -45,7 +45,7 @@ struct Options {
     std::int64_t buffer_bytes = 0;             ///< of a read (cb_buffer_size), a thread; 0: chosen
     std::int64_t read_ahead_bytes = 16 << 20;  ///< asked of the system before they are needed
     /// Of this rank, beside partial results: where chunks are large, fewer threads work at once.
-    /// One thread always does, and needs a chunk as it is stored and as it is decoded.
+    /// One thread always does, and needs a chunk as it is stored and as it is decoded. 0: chosen.
     std::int64_t memory_bytes = 64 << 20;
 };
 

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <cstring>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/c/object_io_fixture.hpp"
+
+using namespace fluvial::c;
+
+namespace {
+
+constexpr MPI_Offset length = 1 << 20;
+
+SharedFile large_file() {
+    using fluvial::store::ClassicFixture;
+    ClassicFixture made{5};
+    made.dimensions = {{"x", length}};
+    made.variables = {{"v", {0}, fluvial::store::ClassicType::Float}};
+    return SharedFile(made.build());
+}
+
+struct Seen {
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+};
+
+/// Slow, so that every thread gets something to do.
+void note_thread(const double* const* in, double* out, size_t n, void* context) {
+    std::memcpy(out, in[0], n * sizeof *out);
+    auto& seen = *static_cast<Seen*>(context);
+    {
+        const std::lock_guard lock(seen.mutex);
+        seen.threads.insert(std::this_thread::get_id());
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
+std::size_t threads_that_work(const SharedFile& shared, MPI_Info info) {
+    fluvial_file* file = nullptr;
+    REQUIRE(fluvial_open(MPI_COMM_WORLD, shared.path().c_str(), info, &file) == FLUVIAL_OK);
+    fluvial_object_io io;
+    REQUIRE(fluvial_object_io_init(&io, file, "v") == FLUVIAL_OK);
+    Seen seen;
+    io.map = note_thread;
+    io.map_context = &seen;
+    io.mode = FLUVIAL_INDEPENDENT;
+    double sum = 0, expected = 0;
+    REQUIRE(fluvial_object_get_vara_double(&io, MPI_SUM, &sum) == FLUVIAL_OK);
+    for (MPI_Offset i = 0; i < length; ++i) {
+        expected += fluvial::store::ClassicFixture::value(0, static_cast<std::uint64_t>(i));
+    }
+    CHECK(sum == expected);
+    REQUIRE(fluvial_close(file) == FLUVIAL_OK);
+    return seen.threads.size();
+}
+
+}  // namespace
+
+TEST_CASE("the hint fluvial_memory bounds how many threads work") {
+    const SharedFile shared = large_file();
+    MPI_Info info = MPI_INFO_NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "fluvial_threads", "4");
+    MPI_Info_set(info, "cb_buffer_size", "65536");
+    CHECK(threads_that_work(shared, info) > 1);
+    MPI_Info_set(info, "fluvial_memory", "65536");
+    CHECK(threads_that_work(shared, info) == 1);
+    for (const char* wrong : {"64MiB", "0", "-1"}) {
+        CAPTURE(std::string(wrong));
+        MPI_Info_set(info, "fluvial_memory", wrong);
+        fluvial_file* other = nullptr;
+        CHECK(fluvial_open(MPI_COMM_WORLD, shared.path().c_str(), info, &other) == FLUVIAL_EINVAL);
+        CHECK(other == nullptr);
+        CHECK(std::strstr(fluvial_last_message(), "fluvial_memory") != nullptr);
+    }
+    MPI_Info_free(&info);
+}
