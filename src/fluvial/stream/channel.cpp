@@ -135,7 +135,7 @@ bool is_over(const std::shared_ptr<StreamState>& stream) {
 
 /// Its room would be gone at the end.
 void check_committed(const std::shared_ptr<StreamState>& stream) {
-    if (stream->reserved == nullptr) return;
+    if (!stream->reserved) return;
     throw InvalidArgument(
         Problem{text("the channel is closed while a reservation in ", stream->name(), " is open"),
                 "", "", "commit() it first; commit(0) gives it back"});

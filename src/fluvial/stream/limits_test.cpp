@@ -130,6 +130,23 @@ TEST_CASE("a channel does not end with a reservation open, and a late commit is 
     }
 }
 
+TEST_CASE("parts of an element are not strewn over consumers") {
+    Channel channel = world_channel(Role::Both);
+    StreamOptions options = whole_numbers();
+    options.element = Element::of(DType::Int64, {100'000});
+    options.association = Association::round_robin();
+    Stream stream(channel, options, make_callback([](const Batch&) {}, true));
+    CHECK_THROWS_WITH_AS(stream.reserve(), doctest::Contains("in parts"), InvalidArgument);
+    if (world_size() > 1) {
+        CHECK_THROWS_WITH_AS(stream.reserve_many(1), doctest::Contains("in parts"),
+                             InvalidArgument);
+    } else {
+        CHECK(!stream.reserve_many(1).empty());
+        stream.commit(0);
+    }
+    channel.close();
+}
+
 TEST_CASE("an isend that breaks off in the middle ends the channel") {
     Channel channel = world_channel(Role::Both);
     StreamOptions options = whole_numbers();

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Calls that all ranks make together, when one of them breaks off, or does something else.
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/interrupt.hpp"
 #include "fluvial/stream/channel_fixture.hpp"
+#include "fluvial/stream/channel_state.hpp"
 #include "fluvial/stream/threshold_collective.hpp"
 
 using namespace fluvial;
@@ -135,6 +141,118 @@ TEST_CASE("an operation that still sends to a rank that waits to attach is serve
     first.operate();
     channel.close();
     CHECK(sum_over_world(seen) == std::int64_t{3000} * world_size() * world_size());
+}
+
+namespace {
+
+enum class Way { Reserve, ReserveMany, Record, Flush, Wait, Terminate };
+constexpr std::array ways = {Way::Reserve, Way::ReserveMany, Way::Record,
+                             Way::Flush,   Way::Wait,        Way::Terminate};
+
+/// 0 to 499, more than there is room for.
+void send_numbers(Stream& stream, Way way) {
+    constexpr std::int64_t count = 500;
+    std::vector<std::int64_t> numbers(count);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    std::vector<Pending> pending;
+    for (std::int64_t& number : numbers) {
+        switch (way) {
+            case Way::Reserve:
+                std::memcpy(stream.reserve().data(), &number, sizeof number);
+                stream.commit();
+                break;
+            case Way::ReserveMany:
+                std::memcpy(stream.reserve_many(3).data(), &number, sizeof number);
+                stream.commit(number % 2);  // gives back what is even
+                stream.put(number % 2 == 0 ? number : -1);
+                break;
+            case Way::Record:
+                std::memcpy(stream.reserve(sizeof number).data(), &number, sizeof number);
+                stream.commit();
+                break;
+            case Way::Flush:
+                stream.put(number);
+                break;
+            case Way::Wait:
+            case Way::Terminate:
+                pending.push_back(stream.isend(&number));
+                break;
+        }
+    }
+    if (way == Way::Flush) stream.flush();
+    if (way == Way::Terminate) stream.terminate();
+    if (way == Way::Wait) {
+        for (Pending& one : pending) one.wait();
+    }
+    std::fill(numbers.begin(), numbers.end(), -2);
+}
+
+/// Of one producer and at one consumer. Numbers below zero are none.
+void check_order(const Batch& batch, Way way, std::vector<std::int64_t>& last, std::int64_t& seen) {
+    std::int64_t& before = last[static_cast<std::size_t>(batch.producer)];
+    const auto look = [&](std::span<const std::byte> element) {
+        std::int64_t number = 0;
+        std::memcpy(&number, element.data(), sizeof number);
+        CHECK(number > -2);
+        if (number < 0) return;
+        CHECK(number > before);
+        before = number;
+        ++seen;
+    };
+    if (way == Way::Record) return for_each_record(batch, look);
+    for (std::size_t at = 0; at < batch.bytes; at += 8) look({batch.data + at, 8});
+}
+
+}  // namespace
+
+TEST_CASE("an operation sends while others are through with a meeting") {
+    if (world_size() < 2) return;
+    const auto ranks = static_cast<std::size_t>(world_size());
+    const bool works = world_rank() == world_size() - 1;
+    for (int attempt = 0, done = 0; done < 2; ++attempt) {
+        REQUIRE(attempt < 10);
+        const bool shared = done == 0;
+        CAPTURE(shared);
+        Channel channel = world_channel(Role::Both, {.shared_memory = shared, .timeout_s = 20});
+        StreamOptions small = whole_numbers(1024 * ranks);
+        small.association = Association::round_robin();
+        std::int64_t seen = 0;
+        std::vector<std::vector<std::int64_t>> last(ways.size(),
+                                                    std::vector<std::int64_t>(ranks, -1));
+        std::vector<Stream> numbers;
+        for (std::size_t i = 0; i < ways.size(); ++i) {
+            small.element =
+                ways[i] == Way::Record ? Element::varying(16) : Element::of(DType::Int64);
+            numbers.emplace_back(channel, small, make_callback([&, i](const Batch& batch) {
+                                     check_order(batch, ways[i], last[i], seen);
+                                 }));
+        }
+        std::int64_t inside = 0;
+        bool attached = false;
+        const std::int64_t again = 0;
+        std::optional<Stream> work;
+        work.emplace(channel, whole_numbers(), make_callback([&](const Batch&) {
+                         if (!attached && inside == 0) work->isend(&again);  // come back
+                         if (channel.state()->may_wait() || inside > 0) return;
+                         ++inside;
+                         nap(0.6);
+                         for (std::size_t i = 0; i < ways.size(); ++i)
+                             send_numbers(numbers[i], ways[i]);
+                     }));
+        if (works) {
+            nap(0.25);
+            work->put(again);
+        } else {  // looks around when the last rank comes, and hurries to the end afterwards
+            set_interrupt_check([] { nap(0.4); });
+        }
+        const Stream third(channel, small, make_callback([](const Batch&) {}));
+        set_interrupt_check([] {});
+        attached = true;
+        channel.close();
+        const bool tried = world().any(inside > 0);
+        CHECK(sum_over_world(seen) == (tried ? 500 * std::ssize(ways) : 0));
+        done += tried ? 1 : 0;
+    }
 }
 
 TEST_CASE("a threshold that is wrong on one rank is refused on all") {

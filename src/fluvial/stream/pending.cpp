@@ -13,7 +13,7 @@ Pending::Pending(std::shared_ptr<StreamState> stream, std::shared_ptr<Sending> s
 
 bool Pending::complete() const {
     if (!stream_) return true;
-    return sending_ ? sending_->done() : stream_->terminated;
+    return sending_ ? sending_->reusable() : stream_->terminated;
 }
 
 bool Pending::test() {
@@ -27,9 +27,14 @@ void Pending::wait() {
     if (test()) return;
     const Activity activity = sending_ ? Activity::Stalled : Activity::Terminating;
     const Trace::Span span(stream_->channel->trace.get(), activity, stream_->number);
+    // Where nobody may wait for room, it is enough that the user's memory is his again.
+    const bool keeps = !stream_->channel->may_wait();
+    ProducerEnd& producer = *stream_->producer;
+    if (keeps) producer.keep_queued();
     OwnBuffer own(*stream_, sending_ == nullptr);
-    stream_->channel->wait(text("send to ", stream_->name()),
-                           [&] { return complete() || (own.check(), false); });
+    stream_->channel->wait(text("send to ", stream_->name()), [&] {
+        return complete() || (keeps && !producer.reads_users_memory()) || (own.check(), false);
+    });
 }
 
 }  // namespace fluvial::stream

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "fluvial/base/error.hpp"
-
 namespace fluvial::stream {
 
 namespace {
@@ -21,6 +19,14 @@ std::size_t whole(std::size_t bytes, std::size_t unit) {
 
 Sending::~Sending() {
     for (mpi::Request& request : direct) request.abandon();  // an exception is under way
+}
+
+void Sending::keep() {
+    if (kept) return;
+    const auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
+    bytes = *copy;
+    owner = copy;
+    kept = true;
 }
 
 ProducerEnd::ProducerEnd(const LinkPlan& plan, const Element& element, Association association,
@@ -65,9 +71,7 @@ Outlet* ProducerEnd::with_room(std::size_t bytes) {
         case Association::Kind::Choice:
             break;
     }
-    throw InvalidArgument(Problem{"room cannot be reserved where elements choose their consumer",
-                                  "", "associations nearest, round robin and most room",
-                                  "Send the finished element instead"});
+    return nullptr;
 }
 
 std::size_t ProducerEnd::write(Outlet& outlet, std::span<const std::byte> bytes) {
@@ -133,6 +137,15 @@ bool ProducerEnd::advance(Sending& sending) {
         ++sending.direct_done;
     }
     return sending.done();
+}
+
+void ProducerEnd::keep_queued() {
+    for (const auto& sending : queued_) sending->keep();
+}
+
+bool ProducerEnd::reads_users_memory() const {
+    return std::any_of(queued_.begin(), queued_.end(),
+                       [](const auto& sending) { return !sending->reusable(); });
 }
 
 void ProducerEnd::drop(const Sending& sending) {

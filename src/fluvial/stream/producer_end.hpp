@@ -26,14 +26,20 @@ struct Sending {
 
     std::span<const std::byte> bytes;
     std::shared_ptr<const void> owner;
+    bool kept = false;    ///< `bytes` are no longer the user's
     bool record = false;  ///< one element of varying size
     std::size_t written = 0;
     Outlet* outlet = nullptr;          ///< of the element under way
     std::vector<mpi::Request> direct;  ///< parts that MPI reads from the user's memory
     std::size_t direct_done = 0;       ///< of these, from the first on
 
+    /// The rest leaves from a copy.
+    void keep();
+
     bool begun() const { return written > 0; }
     bool done() const { return !record && written == bytes.size() && direct_done == direct.size(); }
+    /// Nobody reads the user's memory any more.
+    bool reusable() const { return done() || (kept && direct_done == direct.size()); }
 };
 
 /// Nothing here blocks.
@@ -53,8 +59,13 @@ class ProducerEnd {
     void drop(const Sending& sending);
     bool has_queued() const { return !queued_.empty(); }
 
-    /// A link with room for `bytes`; null when there is none now. Throws InvalidArgument where
-    /// elements choose their consumer.
+    /// What is queued leaves from copies, so that users need not wait for it.
+    void keep_queued();
+    /// Something that is queued still leaves from where it was.
+    bool reads_users_memory() const;
+
+    /// A link with room for `bytes`; null when there is none now, or several among which elements
+    /// choose themselves.
     Outlet* with_room(std::size_t bytes);
     /// The only link there is, if so.
     Outlet* only() const { return only_; }

@@ -1,40 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stream/stream.hpp"
 
-#include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
-#include "fluvial/stream/own_buffer.hpp"
 #include "fluvial/stream/stream_state.hpp"
 
 namespace fluvial::stream {
 
 namespace {
 
-constexpr Index index_max = std::numeric_limits<Index>::max();
 // As between two turns of an operation; looking costs some 0.2 us.
 constexpr std::int64_t mail_every_ns = 5'000;
-
-ProducerEnd& producer_of(StreamState& stream) {
-    stream.channel->check_usable();
-    if (!stream.producer) {
-        throw InvalidArgument(Problem{text("this rank is no producer of ", stream.name()),
-                                      text("rank ", stream.channel->rank), "the producers",
-                                      "Send on ranks with the role Producer or Both"});
-    }
-    if (stream.terminating) {
-        throw InvalidArgument(Problem{text(stream.name(), " was terminated on this rank"), "", "",
-                                      "Send before terminate(); attach another stream for more"});
-    }
-    if (stream.reserved != nullptr) {
-        throw InvalidArgument(Problem{text("a reservation in ", stream.name(), " is still open"),
-                                      "", "", "commit() it first; commit(0) gives it back"});
-    }
-    return *stream.producer;
-}
 
 ConsumerEnd& consumer_of(StreamState& stream) {
     stream.channel->check_usable();
@@ -64,73 +42,12 @@ void check_not_inside(const StreamState& stream) {
                 "Wait for it outside of the operation"});
 }
 
-void check_fixed(const StreamState& stream) {
-    if (!stream.options.element.varies) return;
-    throw InvalidArgument(Problem{text("elements of ", stream.name(), " vary in size"), "", "",
-                                  "Use send_record, or reserve with a number of bytes"});
-}
-
-std::span<const std::byte> elements_at(const StreamState& stream, const void* elements,
-                                       Index count) {
-    const std::size_t bytes = stream.options.element.bytes;
-    const auto most = static_cast<Index>(static_cast<std::size_t>(index_max) / bytes);
-    if (count < 0 || count > most) {
-        throw InvalidArgument(
-            Problem{"a number of elements is out of range", text(count), text("0 to ", most), ""});
-    }
-    if (elements == nullptr && count > 0) {
-        throw InvalidArgument(Problem{text("what is sent to ", stream.name(), " is missing"),
-                                      "a null pointer", "the address of an element", ""});
-    }
-    return {static_cast<const std::byte*>(elements),
-            static_cast<std::size_t>(count) * stream.options.element.bytes};
-}
-
 /// Elements go before mail otherwise, for as long as there are any.
 void look_for_mail(StreamState& stream) {
     const std::int64_t now = now_ns();
     if (now - stream.looked_ns < mail_every_ns) return;
     stream.looked_ns = now;
     stream.channel->progress();
-}
-
-/// Waits for room, which is a stall.
-void wait_for_room(StreamState& stream, const char* verb, const std::function<bool()>& found) {
-    OwnBuffer own(stream, false);
-    const auto done = [&] { return found() || (own.check(), false); };
-    ++stream.counted.stalls;
-    const Trace::Span span(stream.channel->trace.get(), Activity::Stalled, stream.number);
-    const std::int64_t begin = now_ns();
-    stream.channel->wait(text(verb, ' ', stream.name()), done);
-    stream.counted.stalled_ns += now_ns() - begin;
-}
-
-/// Instead of waiting for room: a copy leaves when there is some.
-void send_later(StreamState& stream, ProducerEnd& producer, const Sending& sending) {
-    const auto kept =
-        std::make_shared<std::vector<std::byte>>(sending.bytes.begin(), sending.bytes.end());
-    const auto later = std::make_shared<Sending>(*kept, kept);
-    later->record = sending.record;
-    if (!producer.has_queued() && producer.advance(*later)) return;
-    stream.fast = {};
-    producer.queue(later);
-}
-
-/// Sends what was queued before, then `sending`. While it waits, an operation may send to the same
-/// stream; that is queued behind.
-void send_in_order(StreamState& stream, ProducerEnd& producer, Sending& sending) {
-    try {
-        if (!stream.channel->may_wait()) return send_later(stream, producer, sending);
-        if (!producer.has_queued() && producer.advance(sending)) return;
-        stream.fast = {};
-        producer.queue({std::shared_ptr<void>(), &sending});
-        wait_for_room(stream, "send to", [&] { return sending.done(); });
-    } catch (...) {
-        producer.drop(sending);
-        // The consumer has a part of it: neither can the rest be sent, nor the whole once more.
-        if (sending.begun()) stream.channel->fail(std::current_exception());
-        throw;
-    }
 }
 
 }  // namespace
@@ -166,167 +83,6 @@ const StreamOptions& Stream::options() const {
 
 int Stream::number() const {
     return state_->number;
-}
-
-void Stream::check_size(std::size_t bytes) const {
-    const Element& element = state_->options.element;
-    if (!element.varies && bytes == element.bytes) return;
-    throw InvalidArgument(
-        Problem{text("an element of ", state_->name(), " has another size"), text(bytes, " bytes"),
-                text(element.varies ? "up to " : "", element.bytes, " bytes"), ""});
-}
-
-void Stream::send_all(const void* elements, Index count) {
-    ProducerEnd& producer = producer_of(*state_);
-    check_fixed(*state_);
-    Sending sending(elements_at(*state_, elements, count));
-    send_in_order(*state_, producer, sending);
-    state_->choose_fast();
-}
-
-void Stream::send_record(std::span<const std::byte> element) {
-    ProducerEnd& producer = producer_of(*state_);
-    if (!state_->options.element.varies || element.size() > state_->options.element.bytes) {
-        check_size(element.size());
-        send(element.data());
-        return;
-    }
-    Sending sending(element);
-    sending.record = true;
-    send_in_order(*state_, producer, sending);
-    ++state_->counted.sent_elements;
-}
-
-Pending Stream::isend(const void* elements, Index count, std::shared_ptr<const void> owner) {
-    static_cast<void>(producer_of(*state_));
-    check_fixed(*state_);
-    return start(
-        std::make_shared<Sending>(elements_at(*state_, elements, count), std::move(owner)));
-}
-
-Pending Stream::isend_record(std::span<const std::byte> element,
-                             std::shared_ptr<const void> owner) {
-    static_cast<void>(producer_of(*state_));
-    if (!state_->options.element.varies || element.size() > state_->options.element.bytes) {
-        check_size(element.size());
-        return isend(element.data(), 1, std::move(owner));
-    }
-    const auto sending = std::make_shared<Sending>(element, std::move(owner));
-    sending->record = true;
-    Pending pending = start(sending);
-    ++state_->counted.sent_elements;
-    return pending;
-}
-
-Pending Stream::start(std::shared_ptr<Sending> sending) {
-    ProducerEnd& producer = *state_->producer;
-    try {
-        if (producer.has_queued() || !producer.advance(*sending)) producer.queue(sending);
-    } catch (...) {
-        // As in send_in_order().
-        if (sending->begun()) state_->channel->fail(std::current_exception());
-        throw;
-    }
-    state_->choose_fast();
-    return {state_, std::move(sending)};
-}
-
-std::span<std::byte> Stream::reserve(std::size_t bytes) {
-    ProducerEnd& producer = producer_of(*state_);
-    const Element& element = state_->options.element;
-    if (element.varies ? bytes > element.bytes : bytes != 0 && bytes != element.bytes) {
-        check_size(bytes);
-    }
-    if (state_->in_parts()) {
-        throw InvalidArgument(Problem{text("an element of ", state_->name(), " travels in parts"),
-                                      text(element.bytes, " bytes"),
-                                      text("up to ", part_bytes_max, " bytes"),
-                                      "Use reserve_many, which gives room for items, or send"});
-    }
-    const std::size_t needed = element.varies ? record_bytes(bytes) : element.bytes;
-    Outlet* outlet = nullptr;
-    const auto found = [&] {
-        if (producer.has_queued()) return false;
-        outlet = producer.with_room(needed);
-        return outlet != nullptr;
-    };
-    if (!found()) wait_for_room(*state_, "reserve room in", found);
-    std::byte* const room = outlet->try_lend(needed);
-    state_->reserved = outlet;
-    state_->reserved_bytes = needed;
-    state_->fast = {};
-    if (!element.varies) return {room, needed};
-    const std::uint64_t length = bytes;
-    std::memcpy(room, &length, sizeof length);
-    return {room + sizeof length, bytes};
-}
-
-std::span<std::byte> Stream::reserve_many(Index wanted) {
-    ProducerEnd& producer = producer_of(*state_);
-    check_fixed(*state_);
-    if (wanted < 1) {
-        throw InvalidArgument(
-            Problem{"a number of elements is out of range", text(wanted), "1 or more", ""});
-    }
-    const std::size_t unit = state_->plan.unit_bytes;
-    Outlet* outlet = nullptr;
-    const auto found = [&] {
-        if (producer.has_queued()) return false;
-        outlet = producer.with_room(unit);
-        return outlet != nullptr;
-    };
-    if (!found()) wait_for_room(*state_, "reserve room in", found);
-    std::byte* const room = outlet->try_lend(unit);
-    // A link is taken for one element where there are several.
-    const std::size_t most = producer.only() == nullptr ? 1 : static_cast<std::size_t>(wanted);
-    const std::size_t units =  // the courier may take back what is not reserved
-        std::min(most, std::max<std::size_t>(1, outlet->room() / unit));
-    state_->reserved = outlet;
-    state_->reserved_bytes = units * unit;
-    state_->fast = {};
-    return {room, units * unit};
-}
-
-void Stream::commit(Index count) {
-    state_->channel->check_usable();
-    if (state_->reserved == nullptr) {
-        throw InvalidArgument(
-            Problem{text("nothing is reserved in ", state_->name()), "", "", "reserve() first"});
-    }
-    const bool varies = state_->options.element.varies;
-    const std::size_t unit = varies ? state_->reserved_bytes : state_->plan.unit_bytes;
-    const auto units = static_cast<Index>(state_->reserved_bytes / unit);
-    if (count < 0 || count > units) {
-        throw InvalidArgument(Problem{"more elements are committed than were reserved", text(count),
-                                      text("0 to ", units), ""});
-    }
-    state_->reserved->give_back(static_cast<std::size_t>(count) * unit);
-    // The link may have been found empty meanwhile: nobody would look at it any more.
-    if (state_->reserved->room() == 0) state_->reserved->progress();
-    if (varies) state_->counted.sent_elements += static_cast<std::uint64_t>(count);
-    state_->reserved = nullptr;
-    state_->choose_fast();
-}
-
-void Stream::flush() {
-    ProducerEnd& producer = producer_of(*state_);
-    OwnBuffer own(*state_, true);
-    state_->channel->wait(text("flush ", state_->name()),
-                          [&] { return producer.advance_flush() || (own.check(), false); });
-    state_->choose_fast();
-}
-
-void Stream::terminate() {
-    iterminate().wait();
-}
-
-Pending Stream::iterminate() {
-    if (state_->terminated) return {};
-    if (!state_->terminating) producer_of(*state_);
-    state_->fast = {};
-    state_->terminating = true;
-    state_->advance_termination();
-    return {state_, nullptr};
 }
 
 void Stream::operate() {

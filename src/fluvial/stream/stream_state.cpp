@@ -99,8 +99,8 @@ void StreamState::take(const Mail& mail) {
 
 void StreamState::choose_fast() {
     fast = {};
-    if (!producer || terminating || producer->has_queued() || reserved != nullptr ||
-        options.element.varies || in_parts()) {
+    if (!producer || terminating || producer->has_queued() || reserved || options.element.varies ||
+        in_parts()) {
         return;
     }
     Outlet* const only = producer->only();
@@ -119,7 +119,7 @@ bool StreamState::advance_termination() {
 void StreamState::release_links() {
     counted = statistics();
     fast = {};
-    reserved = nullptr;
+    reserved.reset();
     producer.reset();
     consumer.reset();
     options.association.choose = nullptr;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "fluvial/mpi/window.hpp"
 #include "fluvial/stream/channel_state.hpp"
@@ -18,6 +19,15 @@ namespace fluvial::stream {
 
 /// An operation takes elements of more bytes than this in parts, if it does.
 inline constexpr std::size_t part_bytes_max = 256 * 1024;
+
+/// Room that a user writes into himself.
+struct Reservation {
+    Outlet* outlet =
+        nullptr;  ///< null: nobody may wait for room in a link, and `kept` leaves later
+    std::size_t units = 0;
+    std::size_t unit_bytes = 0;
+    std::shared_ptr<std::vector<std::byte>> kept = nullptr;
+};
 
 struct StreamState {
     std::shared_ptr<ChannelState> channel;
@@ -33,8 +43,7 @@ struct StreamState {
     std::optional<Outcome> outcome;  ///< where it is to be had
     FastPath fast;                   ///< while nothing must be done before an element is written
     std::int64_t ended_ns = std::numeric_limits<std::int64_t>::max();  ///< as a consumer
-    Outlet* reserved = nullptr;  ///< a reservation that was not committed yet
-    std::size_t reserved_bytes = 0;
+    std::optional<Reservation> reserved;                               ///< and not committed yet
     std::int64_t looked_ns = 0;  ///< for mail and the like, by who takes elements by next()
     Statistics counted;          ///< what the ends do not count themselves
 
