@@ -335,3 +335,16 @@ def test_not_hdf5(path):
     path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
     with pytest.raises(DamagedFile, match="HDF5"):
         open_file(str(path))
+
+
+@pytest.mark.parametrize("width", [2, 4, 8])
+def test_short_addresses_and_lengths(path, width):
+    properties = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    properties.set_sizes(width, width)
+    data = np.arange(5.0)
+    with h5py.File(h5py.h5f.create(str(path).encode(), fcpl=properties)) as file:
+        file["x"] = data
+        file["x"].attrs["units"] = "Kelvin"
+        file["x"].attrs["names"] = ["a", "bcd"]
+    dataset = check_file(path, "x", data)
+    assert dataset.attributes == {"units": "Kelvin", "names": ["a", "bcd"]}

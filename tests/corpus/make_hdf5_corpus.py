@@ -93,6 +93,24 @@ def types(path: Path) -> None:
         file.create_dataset("none", (0, 4), "f4", chunks=(1, 4), maxshape=(None, 4))
 
 
+def types_new(path: Path) -> None:
+    """Types in types as new files have them, committed, of attributes and of datasets."""
+    with h5py.File(path, "w", libver=("v110", "v110")) as file:
+        inner = np.dtype([("a", "<i2"), ("b", ">f4", (2, 3))])
+        pair = np.dtype([("first", inner), ("second", h5py.enum_dtype({"A": 0, "B": 7}, "<u2"))])
+        file["committed"] = np.dtype("<f8")
+        file["pair type"] = pair
+        file.create_dataset("x", data=np.arange(4.0), dtype=file["committed"], fillvalue=-1)
+        file["x"].attrs.create("limits", [0.0, 3.0], dtype=file["committed"])
+        file["x"].attrs.create("pair", np.zeros(2, pair), dtype=file["pair type"])
+        file["x"].attrs["long"] = np.array([1, 2], "g")
+        file.create_dataset("pairs", data=np.zeros(3, pair))
+        file.create_dataset("opaque", data=np.zeros(3, "V7"))
+        file.create_dataset("ragged", (2,), h5py.vlen_dtype("i4"))
+        file.create_dataset("links", (2,), h5py.ref_dtype)
+        file.create_dataset("regions", (2,), h5py.regionref_dtype)
+
+
 def by_library(path: Path) -> None:
     """Layouts that only libhdf5 reads: compact, virtual, a filter of its own."""
     with h5py.File(path, "w", libver=("earliest", "v110")) as file:
@@ -146,6 +164,7 @@ VALID = {
     "indices_new.h5": indices_new,
     "groups_new.h5": groups_new,
     "types.h5": types,
+    "types_new.h5": types_new,
     "by_library.h5": by_library,
     "netcdf.nc": netcdf,
     "openpmd.h5": openpmd,

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <vector>
+#include <set>
 
 namespace fluvial::store {
 
@@ -42,9 +42,18 @@ Hdf5Sizes hdf5_sizes(const InputFile& file) {
     return {};
 }
 
+namespace {
+
+/// libhdf5 keeps what it puts into heaps at multiples of 8.
+std::size_t heap_header_bytes(const Hdf5Sizes& sizes) {
+    return (8 + sizes.length_bytes + 7) / 8 * 8;
+}
+
+}  // namespace
+
 const char* distrust_heap(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
                           std::span<const std::byte> begin) {
-    const std::size_t header = 8 + sizes.length_bytes;  // of the heap, and of each entry
+    const std::size_t header = heap_header_bytes(sizes);  // of the heap, and of each entry
     if (begin.size() < header || std::memcmp(begin.data(), "GCOL\1", 5) != 0) {
         return nullptr;  // libhdf5 looks at that itself, or the rest of what was looked at before
     }
@@ -59,11 +68,15 @@ const char* distrust_heap(const InputFile& file, const Hdf5Sizes& sizes, std::ui
         begin = whole;
     }
     auto rest = begin.subspan(header, bytes - header);
+    std::set<std::uint64_t> numbers;
     while (rest.size() >= header) {
         const std::uint64_t number = little_endian(rest.first(2));
         const std::uint64_t length = little_endian(rest.subspan(8, sizes.length_bytes));
         if (length > rest.size() || (number == 0 && length < header)) {
             return "a heap with an entry of impossible length";
+        }
+        if (number != 0 && !numbers.insert(number).second) {
+            return "a heap with two entries of one number";
         }
         const std::uint64_t step = number == 0 ? length : header + (length + 7) / 8 * 8;
         if (step > rest.size()) {
@@ -72,6 +85,38 @@ const char* distrust_heap(const InputFile& file, const Hdf5Sizes& sizes, std::ui
         rest = rest.subspan(step);
     }
     return nullptr;
+}
+
+const char* find_in_heap(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
+                         std::uint64_t index, std::vector<std::byte>& object) {
+    constexpr const char* none = "a reference to a heap that is not there";
+    const std::size_t header = heap_header_bytes(sizes);
+    const std::uint64_t at = address + sizes.base;
+    if (at < address || at > file.size() || file.size() - at < header) {
+        return none;
+    }
+    std::vector<std::byte> heap(header);
+    file.read(at, heap);
+    if (std::memcmp(heap.data(), "GCOL\1", 5) != 0) {
+        return none;
+    }
+    if (const char* reason = distrust_heap(file, sizes, at, heap)) {
+        return reason;
+    }
+    heap.resize(little_endian(std::span(heap).subspan(8, sizes.length_bytes)));
+    file.read(at, heap);
+    auto rest = std::span<const std::byte>(heap).subspan(header);
+    while (rest.size() >= header) {
+        const std::uint64_t number = little_endian(rest.first(2));
+        const std::uint64_t length = little_endian(rest.subspan(8, sizes.length_bytes));
+        if (number != 0 && number == index) {
+            const auto found = rest.subspan(header, length);
+            object.assign(found.begin(), found.end());
+            return nullptr;
+        }
+        rest = rest.subspan(number == 0 ? length : header + (length + 7) / 8 * 8);
+    }
+    return "a reference to an object that its heap does not have";
 }
 
 }  // namespace fluvial::store

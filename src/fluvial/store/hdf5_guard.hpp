@@ -4,8 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <set>
+#include <map>
 #include <span>
+#include <vector>
 
 #include "fluvial/store/input_file.hpp"
 
@@ -26,10 +27,35 @@ Hdf5Sizes hdf5_sizes(const InputFile& file);
 const char* distrust_heap(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
                           std::span<const std::byte> begin);
 
-/// The same of the object header that is read from `address` on: attributes and fill values that
-/// reach behind their message, links that cannot be decoded. Notes in `continued` where its other
-/// parts begin, which are looked at with it; reads from there are passed over.
+/// Reads the object `index` of the global heap at `address` (as the file counts). What speaks
+/// against it, or null.
+const char* find_in_heap(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
+                         std::uint64_t index, std::vector<std::byte>& object);
+
+/// What a datatype message says of its type.
+struct Hdf5Type {
+    unsigned kind = 0;        ///< its class
+    std::uint64_t bytes = 0;  ///< of an element in the file
+    bool plain = true;        ///< no sequences, no references
+};
+
+/// Why libhdf5 must not decode this datatype message, or null: it must lie inside of `message`, its
+/// members inside of it, and its numbers inside of their bytes.
+const char* distrust_datatype(std::span<const std::byte> message, const Hdf5Sizes& sizes,
+                              Hdf5Type& type);
+
+/// Why the list of parts of a virtual dataset with `rank` dimensions must not be decoded, or null.
+/// It is the object `index` of the global heap at `address` (as the file counts).
+const char* distrust_virtual(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
+                             std::uint64_t index, std::uint64_t rank);
+
+/// Parts of object headers that are looked at with their first one: where, and how many bytes.
+using Hdf5Continued = std::map<std::uint64_t, std::uint64_t>;
+
+/// Why the object header of which `bytes` are read from `address` (in the file) on must not be
+/// decoded, or null: its datatypes, dataspaces, attributes, fill values, links, and lists of
+/// virtual parts. Notes in `continued` where its other parts begin; reads of them are passed over.
 const char* distrust_header(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
-                            std::set<std::uint64_t>& continued);
+                            std::uint64_t bytes, Hdf5Continued& continued);
 
 }  // namespace fluvial::store

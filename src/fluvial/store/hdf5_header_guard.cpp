@@ -2,8 +2,10 @@
 // Source: "HDF5 File Format Specification Version 3.0", IV.A, Data Object Headers.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <vector>
 
+#include "fluvial/store/hdf5_front.hpp"
 #include "fluvial/store/hdf5_guard.hpp"
 
 namespace fluvial::store {
@@ -11,10 +13,12 @@ namespace fluvial::store {
 namespace {
 
 enum Message : unsigned {
+    dataspace = 0x01,
     datatype = 0x03,
     old_fill = 0x04,
     fill = 0x05,
     link = 0x06,
+    layout = 0x08,
     attribute = 0x0c,
     continuation = 0x10
 };
@@ -22,80 +26,30 @@ enum Message : unsigned {
 constexpr std::size_t parts_max = 1000;  // of one header
 constexpr std::uint64_t part_bytes_max = 64 << 20;
 
-/// Bytes from the front; zeros and not good() after the end.
-class Front {
-  public:
-    explicit Front(std::span<const std::byte> bytes) : rest_(bytes) {}
-
-    std::uint64_t number(std::size_t bytes) {
-        const auto at = take(bytes);
-        std::uint64_t value = 0;
-        for (std::size_t i = at.size(); i-- > 0;) {
-            value = value << 8 | std::to_integer<std::uint64_t>(at[i]);
-        }
-        return value;
-    }
-    std::span<const std::byte> take(std::uint64_t bytes) {
-        if (bytes > rest_.size()) {
-            good_ = false;
-            rest_ = {};
-            return {};
-        }
-        const auto front = rest_.first(bytes);
-        rest_ = rest_.subspan(bytes);
-        return front;
-    }
-    bool good() const { return good_; }
-    std::size_t left() const { return rest_.size(); }
-
-  private:
-    std::span<const std::byte> rest_;
-    bool good_ = true;
+/// What a dataspace message says.
+struct Space {
+    std::uint64_t rank = 0, elements = 1;  ///< elements: the largest number when there are more
 };
 
-/// Bytes of a dataspace's elements, each of `item` bytes.
-std::uint64_t data_bytes(std::span<const std::byte> space, std::uint64_t item,
-                         std::size_t length_bytes) {
-    Front in(space);
-    const auto version = in.number(1), rank = in.number(1);
-    in.number(1);
-    const auto type = in.number(1);
+bool decode_space(std::span<const std::byte> message, std::size_t length_bytes, Space& space) {
+    constexpr std::uint64_t rank_max = 32;
+    Front in(message);
+    const auto version = in.number(1);
+    space.rank = in.number(1);
+    const auto flags = in.number(1), type = in.number(1);
     if (version == 1) {
         in.number(4);
-    } else if (type == 2) {
-        return 0;
     }
-    std::uint64_t bytes = item;
-    for (std::uint64_t axis = 0; axis < rank; ++axis) {
-        if (__builtin_mul_overflow(bytes, in.number(length_bytes), &bytes)) {
-            return ~std::uint64_t{0};
+    for (std::uint64_t axis = 0; axis < space.rank && in.good(); ++axis) {
+        if (__builtin_mul_overflow(space.elements, in.number(length_bytes), &space.elements)) {
+            space.elements = ~std::uint64_t{0};
         }
     }
-    return bytes;
-}
-
-bool good_attribute(std::span<const std::byte> message, std::size_t length_bytes) {
-    Front in(message);
-    const auto version = in.number(1), flags = in.number(1);
-    const auto name_bytes = in.number(2), type_bytes = in.number(2), space_bytes = in.number(2);
-    if (version == 3) {
-        in.number(1);
+    in.take((flags & 1) != 0 ? space.rank * length_bytes : 0);
+    if (version == 2 && type == 2) {
+        space.elements = 0;
     }
-    const auto padded = [&](std::uint64_t n) { return version == 1 ? (n + 7) / 8 * 8 : n; };
-    const auto name = in.take(padded(name_bytes));
-    const auto type = in.take(padded(type_bytes));
-    const auto space = in.take(padded(space_bytes));
-    if (!in.good() || name_bytes == 0 ||
-        std::find(name.begin(), name.end(), std::byte{0}) == name.end()) {
-        return false;
-    }
-    if (version > 1 && flags != 0) {
-        return true;  // type or shape are elsewhere
-    }
-    Front of_type(type);
-    of_type.number(4);
-    const auto item = of_type.number(4);
-    return of_type.good() && data_bytes(space, item, length_bytes) <= in.left();
+    return in.good() && (version == 1 || version == 2) && space.rank <= rank_max;
 }
 
 /// Bytes of the value; 0 for none, more than the message has for one that reaches behind it.
@@ -134,86 +88,183 @@ bool good_link(std::span<const std::byte> message, std::size_t address_bytes) {
     return in.good();
 }
 
+/// Where a message lies that is in another header; none when it is in a table of the file.
+std::optional<std::uint64_t> shared_address(std::span<const std::byte> message,
+                                            const Hdf5Sizes& sizes) {
+    constexpr std::uint64_t in_table = 1;
+    Front in(message);
+    const auto version = in.number(1), type = in.number(1);
+    in.take(version == 1 ? 6 + sizes.length_bytes : 0);
+    const auto address = in.number(sizes.address_bytes) + sizes.base;
+    const bool elsewhere = version == 3 && type == in_table;
+    return in.good() && !elsewhere ? std::optional(address) : std::nullopt;
+}
+
 struct Part {
     std::uint64_t address, bytes;
 };
 
 /// Of one header, whose parts are looked at one after the other.
-struct HeaderWalk {
-    const InputFile& file;
-    const Hdf5Sizes& sizes;
-    bool old = false;    ///< version 1
-    bool order = false;  ///< messages have a number
-    std::vector<Part> parts = {};
-    std::uint64_t item = 0, filled = 0;  ///< bytes of a number of the dataset, of its fill value
+class HeaderWalk {
+  public:
+    HeaderWalk(const InputFile& file, const Hdf5Sizes& sizes) : file_(file), sizes_(sizes) {}
 
-    const char* part(std::span<const std::byte> messages) {
-        Front in(messages);
-        const std::size_t header = old ? 8 : order ? 6 : 4;
-        while (in.left() >= header) {
-            const auto kind = static_cast<unsigned>(in.number(old ? 2 : 1));
-            const auto bytes = in.number(2), flags = in.number(1);
-            in.number(header - (old ? 5 : 4));
-            const auto body = in.take(bytes);
-            if (!in.good()) {
-                return nullptr;  // libhdf5 says so itself
-            }
-            if (const char* reason = (flags & 2) != 0 ? nullptr : message(kind, body)) {
-                return reason;
-            }
+    /// Only the datatype counts; it is checked when its own header is read.
+    std::optional<Hdf5Type> type_at(std::uint64_t address) {
+        type_only_ = true;
+        walk(address, nullptr);
+        return type_;
+    }
+
+    const char* walk(std::uint64_t address, Hdf5Continued* continued);
+
+  private:
+    Part first_part(std::uint64_t address);
+    const char* part(std::span<const std::byte> messages);
+    const char* message(unsigned kind, bool shared, std::span<const std::byte> body);
+    const char* attribute_message(std::span<const std::byte> message);
+    const char* whole() const;
+
+    std::optional<Hdf5Type> type_of(bool shared, std::span<const std::byte> message,
+                                    const char*& reason) {
+        if (shared) {
+            const auto address = shared_address(message, sizes_);
+            return address ? HeaderWalk(file_, sizes_).type_at(*address) : std::nullopt;
         }
+        Hdf5Type type;
+        reason = distrust_datatype(message, sizes_, type);
+        return type;
+    }
+
+    const InputFile& file_;
+    const Hdf5Sizes& sizes_;
+    bool type_only_ = false;
+    bool old_ = false;    ///< version 1
+    bool order_ = false;  ///< messages have a number
+    std::vector<Part> parts_ = {};
+    std::optional<Hdf5Type> type_;
+    std::optional<Space> space_;
+    /// Bytes of the fill value: of the shorter one, where an old and a new message have one.
+    std::optional<std::uint64_t> filled_;
+    std::optional<std::pair<std::uint64_t, std::uint64_t>> virtual_parts_;  ///< heap, number in it
+};
+
+const char* HeaderWalk::attribute_message(std::span<const std::byte> message) {
+    constexpr const char* longer = "an attribute that is longer than its message";
+    Front in(message);
+    const auto version = in.number(1), flags = in.number(1);
+    const auto name_bytes = in.number(2), type_bytes = in.number(2), space_bytes = in.number(2);
+    if (version == 3) {
+        in.number(1);
+    }
+    const auto padded = [&](std::uint64_t n) { return version == 1 ? (n + 7) / 8 * 8 : n; };
+    const auto name = in.take(padded(name_bytes));
+    const auto of_type = in.take(padded(type_bytes));
+    const auto of_space = in.take(padded(space_bytes));
+    if (!in.good() || name_bytes == 0 ||
+        std::find(name.begin(), name.end(), std::byte{0}) == name.end()) {
+        return longer;
+    }
+    const char* reason = nullptr;
+    const auto type = type_of(version > 1 && (flags & 1) != 0, of_type, reason);
+    if (reason != nullptr || !type || (version > 1 && (flags & 2) != 0)) {
+        return reason;  // or elsewhere
+    }
+    Space space;
+    if (!decode_space(of_space, sizes_.length_bytes, space)) {
+        return "an attribute with an impossible shape";
+    }
+    std::uint64_t bytes = 0;
+    const bool fits =
+        !__builtin_mul_overflow(space.elements, type->bytes, &bytes) && bytes <= in.left();
+    return fits ? nullptr : longer;
+}
+
+const char* HeaderWalk::part(std::span<const std::byte> messages) {
+    Front in(messages);
+    const std::size_t header = old_ ? 8 : order_ ? 6 : 4;
+    while (in.left() >= header) {
+        const auto kind = static_cast<unsigned>(in.number(old_ ? 2 : 1));
+        const auto bytes = in.number(2), flags = in.number(1);
+        in.number(header - (old_ ? 5 : 4));
+        const auto body = in.take(bytes);
+        if (!in.good()) {
+            return nullptr;  // libhdf5 says so itself
+        }
+        const bool counts = !type_only_ || kind == datatype || kind == continuation;
+        if (const char* reason = counts ? message(kind, (flags & 2) != 0, body) : nullptr) {
+            return reason;
+        }
+    }
+    return nullptr;
+}
+
+const char* HeaderWalk::message(unsigned kind, bool shared, std::span<const std::byte> body) {
+    Front in(body);
+    if (kind == datatype && !(shared && type_only_)) {
+        const char* reason = nullptr;
+        type_ = type_of(shared, body, reason);
+        return reason;
+    }
+    if (shared) {
         return nullptr;
     }
-
-    const char* message(unsigned kind, std::span<const std::byte> body) {
-        Front in(body);
-        switch (kind) {
-            case attribute:
-                return good_attribute(body, sizes.length_bytes)
-                           ? nullptr
-                           : "an attribute that is longer than its message";
-            case link:
-                return good_link(body, sizes.address_bytes) ? nullptr
-                                                            : "a link that makes no sense";
-            case datatype:
-                if ((in.number(1) & 0x0f) <= 1) {  // integers and floating-point numbers
-                    in.number(3);
-                    item = in.number(4);
-                }
-                return nullptr;
-            case fill:
-            case old_fill:
-                filled = std::max(filled, fill_bytes(kind, body));
-                return filled == ~std::uint64_t{0} ? "a fill value longer than its message"
-                                                   : nullptr;
-            case continuation: {
-                const auto at = in.number(sizes.address_bytes);
-                parts.push_back({at + sizes.base, in.number(sizes.length_bytes)});
-                return nullptr;
+    switch (kind) {
+        case attribute:
+            return attribute_message(body);
+        case link:
+            return good_link(body, sizes_.address_bytes) ? nullptr : "a link that makes no sense";
+        case dataspace:
+            return decode_space(body, sizes_.length_bytes, space_.emplace())
+                       ? nullptr
+                       : "a shape that makes no sense";
+        case fill:
+        case old_fill:
+            if (const auto bytes = fill_bytes(kind, body); bytes > body.size()) {
+                return "a fill value longer than its message";
+            } else if (bytes > 0) {
+                filled_ = std::min(bytes, filled_.value_or(bytes));
             }
-            default:
-                return nullptr;
+            return nullptr;
+        case layout: {
+            const auto version = in.number(1), layout_class = in.number(1);
+            const auto address = in.number(sizes_.address_bytes), index = in.number(4);
+            const bool undefined =
+                address == (sizes_.address_bytes == 8
+                                ? ~std::uint64_t{0}
+                                : (std::uint64_t{1} << 8 * sizes_.address_bytes) - 1);
+            if (version >= 4 && layout_class == 3 && in.good() && !undefined) {
+                virtual_parts_ = {address, index};
+            }
+            return nullptr;
         }
+        case continuation: {
+            const auto at = in.number(sizes_.address_bytes);
+            parts_.push_back({at + sizes_.base, in.number(sizes_.length_bytes)});
+            return nullptr;
+        }
+        default:
+            return nullptr;
     }
-};
+}
 
 /// Where the messages of a header begin and how many bytes of them there are; none for what is no
 /// header.
-Part first_part(HeaderWalk& walk, std::uint64_t address) {
+Part HeaderWalk::first_part(std::uint64_t address) {
     std::byte start[40] = {};
-    const std::uint64_t size = walk.file.size();
-    walk.file.read(address, std::span(start).first(std::min<std::uint64_t>(40, size - address)));
+    const std::uint64_t size = file_.size();
+    file_.read(address, std::span(start).first(std::min<std::uint64_t>(40, size - address)));
     Front in(start);
     if (std::memcmp(start, "OHDR\2", 5) == 0) {
         in.take(5);
         const auto flags = in.number(1);
-        walk.order = (flags & 0x04) != 0;
+        order_ = (flags & 0x04) != 0;
         in.take((flags & 0x20) != 0 ? 16 : 0);
         in.take((flags & 0x10) != 0 ? 4 : 0);
         const auto bytes = in.number(std::size_t{1} << (flags & 0x03));
         return {address + sizeof start - in.left(), bytes};
     }
-    walk.old = true;
+    old_ = true;
     if (in.number(1) != 1 || in.number(1) != 0) {
         return {0, 0};
     }
@@ -221,38 +272,56 @@ Part first_part(HeaderWalk& walk, std::uint64_t address) {
     return {address + 16, in.number(4)};
 }
 
-}  // namespace
+/// What can be said only of all messages together.
+const char* HeaderWalk::whole() const {
+    if (type_ && type_->plain && filled_ && type_->bytes > *filled_) {
+        return "a fill value shorter than its type";
+    }
+    return virtual_parts_ ? distrust_virtual(file_, sizes_, virtual_parts_->first,
+                                             virtual_parts_->second, space_ ? space_->rank : 0)
+                          : nullptr;
+}
 
-const char* distrust_header(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
-                            std::set<std::uint64_t>& continued) {
-    if (continued.contains(address) || address >= file.size()) {
+const char* HeaderWalk::walk(std::uint64_t address, Hdf5Continued* continued) {
+    if (address >= file_.size()) {
         return nullptr;
     }
-    HeaderWalk walk{file, sizes};
-    walk.parts.push_back(first_part(walk, address));
+    parts_.push_back(first_part(address));
     std::vector<std::byte> bytes;
-    for (std::size_t i = 0; i < walk.parts.size() && i < parts_max; ++i) {
-        Part part = walk.parts[i];
-        if (part.bytes > part_bytes_max || part.address > file.size() ||
-            part.bytes > file.size() - part.address) {
+    for (std::size_t i = 0; i < parts_.size() && i < parts_max; ++i) {
+        const Part part_here = parts_[i];
+        if (part_here.bytes > part_bytes_max || part_here.address > file_.size() ||
+            part_here.bytes > file_.size() - part_here.address) {
             return nullptr;  // libhdf5 says so itself
         }
-        if (i > 0) {
-            continued.insert(part.address);
+        if (i > 0 && continued != nullptr) {
+            continued->insert_or_assign(part_here.address, part_here.bytes);
         }
-        bytes.resize(part.bytes);
-        file.read(part.address, bytes);
+        bytes.resize(part_here.bytes);
+        file_.read(part_here.address, bytes);
         std::span<const std::byte> messages = bytes;
-        if (i > 0 && !walk.old) {  // a signature before and a checksum behind
+        if (i > 0 && !old_) {  // a signature before and a checksum behind
             messages =
                 messages.size() < 8 ? messages.first(0) : messages.subspan(4, messages.size() - 8);
         }
-        if (const char* reason = walk.part(messages)) {
+        if (const char* reason = part(messages)) {
             return reason;
         }
     }
-    return walk.filled > 0 && walk.item > walk.filled ? "a fill value shorter than its type"
-                                                      : nullptr;
+    return whole();
+}
+
+}  // namespace
+
+const char* distrust_header(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
+                            std::uint64_t bytes, Hdf5Continued& continued) {
+    // What libhdf5 reads of a header whose length it does not know yet.
+    constexpr std::uint64_t guessed_bytes = 512;
+    const auto noted = continued.find(address);
+    if (noted != continued.end() && noted->second == bytes && bytes != guessed_bytes) {
+        return nullptr;
+    }
+    return HeaderWalk(file, sizes).walk(address, &continued);
 }
 
 }  // namespace fluvial::store

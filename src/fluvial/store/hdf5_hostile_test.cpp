@@ -12,6 +12,23 @@
 using namespace fluvial;
 using namespace fluvial::store;
 
+namespace {
+
+std::string content_of(const std::string& name) {
+    std::ifstream in(std::filesystem::path(FLUVIAL_CORPUS) / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string number_of(std::uint64_t number, std::size_t bytes) {
+    std::string text;
+    for (std::size_t i = 0; i < bytes; ++i) {
+        text += static_cast<char>(number >> 8 * i & 0xff);
+    }
+    return text;
+}
+
+}  // namespace
+
 TEST_CASE("the corpus: valid_ files open, hostile_ ones do not, all others may") {
     std::size_t files = 0;
     for (const auto& entry : std::filesystem::directory_iterator(FLUVIAL_CORPUS)) {
@@ -24,7 +41,7 @@ TEST_CASE("the corpus: valid_ files open, hostile_ ones do not, all others may")
         CHECK_FALSE((name.starts_with("hostile_") && opened));
         ++files;
     }
-    CHECK(files >= 16);
+    CHECK(files >= 25);
 }
 
 TEST_CASE("every truncation of a file is refused") {
@@ -38,4 +55,36 @@ TEST_CASE("every truncation of a file is refused") {
             CHECK_FALSE(opens(open_hdf5, std::as_bytes(std::span(whole)).first(length)));
         }
     }
+}
+
+TEST_CASE("lists of a virtual dataset's parts that make no sense are not decoded") {
+    using namespace std::string_literals;
+    const std::string whole = content_of("valid_by_library.h5");
+    const auto heap = whole.find("GCOL\1"s);
+    const auto parts = whole.find(".\0scaled\0"s, heap);
+    REQUIRE(parts != std::string::npos);
+    const auto layout = whole.find("\4\3"s + number_of(heap, 8));
+    REQUIRE(layout != std::string::npos);
+    const auto usable = [&](std::size_t at, const std::string& bytes) {
+        std::string changed = whole;
+        changed.replace(at, bytes.size(), bytes);
+        const MemoryFile memory(std::as_bytes(std::span(changed)));
+        const auto file = open_hdf5(memory.path());
+        CHECK(file->dataset("compact")->shape() == Coordinates{4});
+        const auto& names = file->names();
+        return std::find(names.begin(), names.end(), "virtual") != names.end();
+    };
+    CHECK(usable(0, "\x89"));
+    CHECK_FALSE(usable(layout + 2, number_of(heap + 8, 8)));  // no heap is there
+    CHECK_FALSE(usable(layout + 2, number_of(1 << 30, 8)));   // nothing is
+    CHECK_FALSE(usable(layout + 10, number_of(200, 4)));      // no such object
+    CHECK_FALSE(usable(layout + 10, number_of(0, 4)));        // free space
+    CHECK_FALSE(usable(parts - 8, number_of(1000, 8)));       // more parts
+    CHECK_FALSE(usable(parts + 8, "endless"));                // a name that does not end
+    const auto selection = parts + 9;                         // of the source: everything
+    CHECK_FALSE(usable(selection, number_of(4, 4)));          // of no kind
+    CHECK_FALSE(usable(selection, number_of(1, 4)));          // points, too many
+    const auto own = selection + 16;                          // a hyperslab of two dimensions
+    CHECK_FALSE(usable(own + 16, number_of(33, 4)));          // of 33
+    CHECK_FALSE(usable(own + 16, number_of(1, 4)));           // of one
 }

@@ -97,7 +97,7 @@ class Heaps {
         }
         // index (2), references (2), nothing (4), size; data padded to 8 bytes. Index 0 is the
         // free space at the end.
-        const std::size_t header = 8 + format_.size_bytes;
+        const std::size_t header = header_bytes();
         std::span<const std::byte> rest = std::span(heap_).subspan(header);
         while (rest.size() >= header) {
             const std::uint64_t here = little_endian(rest.first(2));
@@ -116,16 +116,19 @@ class Heaps {
     }
 
   private:
+    /// Of a heap and of each object in it; libhdf5 keeps them at multiples of 8.
+    std::size_t header_bytes() const { return (8 + format_.size_bytes + 7) / 8 * 8; }
+
     void load(std::uint64_t address) {
         heap_.clear();
-        const std::size_t header = 8 + format_.size_bytes;
+        const std::size_t header = header_bytes();
         const std::uint64_t at = address + format_.base;
         if (at < address || at > file_.size() || file_.size() - at < header) {
             damaged(what_, text("a heap at byte ", at, " of ", file_.size()));
         }
         std::vector<std::byte> heap(header);
         file_.read(at, heap);
-        const std::uint64_t size = little_endian(std::span(heap).subspan(8));
+        const std::uint64_t size = little_endian(std::span(heap).subspan(8, format_.size_bytes));
         if (std::memcmp(heap.data(), "GCOL\1", 5) != 0 || size < header ||
             size > file_.size() - at) {
             damaged(what_, text("no heap at byte ", at));
