@@ -61,6 +61,14 @@ std::span<const std::byte> ChunkFetch::stored_bytes(int part, const store::Chunk
     if (raw_part_ != part || place.offset < raw_begin_ || end > raw_end_) {
         check_inside_file(part, place);
         const store::InputFile& file = input_.parts[static_cast<std::size_t>(part)]->bytes();
+        was_in_place_ = false;
+        if (in_place_) {
+            if (const std::byte* const seen = reader_.look(file, place.offset, place.bytes,
+                                                           static_cast<Index>(place.bytes))) {
+                was_in_place_ = true;
+                return {seen, place.bytes};
+            }
+        }
         std::uint64_t until = end;
         for (std::size_t i = next_; i < expected_.size(); ++i) {
             const store::ChunkPlace& next = expected_[i].place;
@@ -83,6 +91,10 @@ std::span<const std::byte> ChunkFetch::stored_bytes(int part, const store::Chunk
         raw_end_ = until;
     }
     return {raw_.data() + (place.offset - raw_begin_), place.bytes};
+}
+
+void ChunkFetch::forget_place() {
+    cached_part_ = was_in_place_ ? -1 : cached_part_;
 }
 
 ArrayView ChunkFetch::fill_view(int part, const Coordinates& extent) const {
@@ -159,7 +171,9 @@ std::optional<ChunkFetch::Direct> ChunkFetch::direct(int part, const Region& ins
     return Direct{{place.offset, contiguous_strides(layout.chunk, element), layout.swapped}, first};
 }
 
-ArrayView ChunkFetch::fetch(int part, const Region& inside, const Coordinates& stride) {
+ArrayView ChunkFetch::fetch(int part, const Region& inside, const Coordinates& stride,
+                            bool in_place) {
+    in_place_ = in_place;
     const Coordinates& extent = layout(part).chunk;
     Coordinates first = inside.offset, last = inside.offset;
     Region in_chunk = inside;

@@ -22,7 +22,12 @@ class ChunkFetch {
     /// The selected elements of `inside`, a region of the part, every stride-th along each axis. A
     /// view into what was decoded of the chunk, or a gathered copy when several chunks hold them.
     /// Regions of one chunk, one after the other, have it read once.
-    ArrayView fetch(int part, const Region& inside, const Coordinates& stride);
+    /// `in_place`: the stored chunk is decoded from the system's memory where that has it.
+    ArrayView fetch(int part, const Region& inside, const Coordinates& stride, bool in_place);
+    /// Whether the last chunk came from there.
+    bool was_in_place() const { return was_in_place_; }
+    /// To be called when the reader looks elsewhere: a chunk may be kept in place.
+    void forget_place();
 
     /// Elements that are read without their chunk: where they are, and the first of them.
     struct Direct {
@@ -65,6 +70,7 @@ class ChunkFetch {
     int cached_part_ = -1;  ///< what the decoder's result is of
     Coordinates cached_cell_;
     std::vector<std::byte> gathered_;
+    bool in_place_ = false, was_in_place_ = false;  ///< wanted and had
 };
 
 }  // namespace fluvial::scan

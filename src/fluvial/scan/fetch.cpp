@@ -6,12 +6,12 @@
 namespace fluvial::scan {
 
 Fetch::Fetch(const Input& input, const Selection& selection, Index buffer_bytes,
-             Index read_ahead_bytes, Stats& stats)
+             Index read_ahead_bytes, Index window_bytes, Stats& stats)
     : input_(input),
       selection_(selection),
       begins_(part_begins(input)),
       buffer_bytes_(buffer_bytes),
-      reader_(read_ahead_bytes, stats),
+      reader_(read_ahead_bytes, window_bytes, stats),
       chunks_(input, buffer_bytes, reader_, stats) {}
 
 void Fetch::expect(std::vector<Unit>& units) {
@@ -24,7 +24,9 @@ void Fetch::expect(std::vector<Unit>& units) {
     }
 }
 
-ArrayView Fetch::fetch(const Unit& unit) {
+ArrayView Fetch::fetch(const Unit& unit, bool in_place) {
+    in_place_ = in_place;
+    was_in_place_ = false;
     const store::Dataset& dataset = *input_.parts[static_cast<std::size_t>(unit.part)];
     Region inside = unit.box;  // coordinates of the part; without stride
     for (int axis = 0; axis < inside.ndim(); ++axis) {
@@ -40,7 +42,9 @@ ArrayView Fetch::fetch(const Unit& unit) {
         if (const auto direct = chunks_.direct(unit.part, inside)) {
             return affine(dataset, direct->layout, direct->first, unit.box.extent);
         }
-        return chunks_.fetch(unit.part, inside, selection_.stride);
+        const ArrayView view = chunks_.fetch(unit.part, inside, selection_.stride, in_place);
+        was_in_place_ = chunks_.was_in_place();
+        return view;
     }
     return by_library(dataset, inside);
 }
@@ -53,12 +57,26 @@ ArrayView Fetch::affine(const store::Dataset& dataset, const store::Affine& layo
     if (packing.buffer_bytes > std::max(buffer_bytes_, volume_of(extent) * element)) {
         packing = pack(step, extent, element, 0);  // units that follow another input's chunks
     }
-    if (static_cast<Index>(buffer_.size()) < packing.buffer_bytes) {
-        buffer_.resize(static_cast<std::size_t>(packing.buffer_bytes));
-    }
     std::uint64_t offset = layout.offset;
+    Index spans = 1, range = element;  // in the file, from the first element to the last
     for (int axis = 0; axis < first.size(); ++axis) {
         offset += static_cast<std::uint64_t>(first[axis] * layout.strides[axis]);
+        spans *= axis < packing.spans_axis ? extent[axis] : 1;
+        range += (extent[axis] - 1) * step[axis];
+    }
+    if (in_place_) {
+        if (const std::byte* const seen =
+                reader_.look(dataset.bytes(), offset, static_cast<std::uint64_t>(range),
+                             spans * packing.span_bytes)) {
+            was_in_place_ = true;
+            chunks_.forget_place();
+            ArrayView view(seen, dataset.dtype(), extent, step);
+            view.swapped = layout.swapped;
+            return view;
+        }
+    }
+    if (static_cast<Index>(buffer_.size()) < packing.buffer_bytes) {
+        buffer_.resize(static_cast<std::size_t>(packing.buffer_bytes));
     }
     Coordinates at(packing.spans_axis, 0);
     for (std::byte* to = buffer_.data();;) {

@@ -63,11 +63,13 @@ Answer Work::new_answer(const Question& asked) const {
 
 Lane::Lane(const Work& work)
     : work_(work),
+      access_(work.access),
       prepare_(work.request, work.sets),
       answers_(work.one_answer ? 1 : work.questions.size()) {
     for (const Input& input : work.request.inputs) {
         fetches_.push_back(std::make_unique<Fetch>(input, work.selection, work.buffer_bytes,
-                                                   work.read_ahead_bytes, stats_));
+                                                   work.read_ahead_bytes, work.window_bytes,
+                                                   stats_));
     }
 }
 
@@ -147,9 +149,14 @@ void Lane::compute_in_slabs(const Unit& unit) {
 void Lane::compute(const Unit& unit) {
     const double read_before = stats_.read_s;
     const std::int64_t begin = now_ns();
+    const bool in_place = access_.in_place();
+    bool was_in_place = false;
+    Index bytes = 0;
     stored_.clear();
     for (const auto& fetch : fetches_) {
-        stored_.push_back(fetch->fetch(unit));
+        stored_.push_back(fetch->fetch(unit, in_place));
+        was_in_place = was_in_place || fetch->was_in_place();
+        bytes += stored_.back().size() * static_cast<Index>(size_of(stored_.back().dtype));
     }
     const Region all = dataset_region(work_.selection, unit.box);
     prepare_.run(stored_, work_.selection.is_dense() ? all : unit.box);
@@ -175,8 +182,14 @@ void Lane::compute(const Unit& unit) {
         prepare_.select(local, question.selection.stride);
         answer->absorb(question, *part, prepare_.selected_values(), prepare_.selected_masks());
     }
-    const double elapsed = static_cast<double>(now_ns() - begin) * 1e-9;
-    stats_.compute_s += elapsed - (stats_.read_s - read_before);
+    for (const auto& fetch : fetches_) {
+        fetch->check();
+    }
+    const std::int64_t elapsed = now_ns() - begin;
+    if (was_in_place == in_place) {
+        access_.took(bytes, elapsed);
+    }
+    stats_.compute_s += static_cast<double>(elapsed) * 1e-9 - (stats_.read_s - read_before);
 }
 
 }  // namespace fluvial::scan

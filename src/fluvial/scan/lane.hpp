@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "fluvial/scan/access_choice.hpp"
 #include "fluvial/scan/answer.hpp"
 #include "fluvial/scan/fetch.hpp"
 #include "fluvial/scan/prepare.hpp"
@@ -31,6 +32,8 @@ struct Work {
     int groups = 1;
     Index buffer_bytes = 0;
     Index read_ahead_bytes = 0;
+    Index window_bytes = 0;  ///< of the page cache that a lane looks at in place; 0: none
+    Options::Access access = Options::Access::Chosen;
     std::size_t grid_input = 0;  ///< whose layout the units follow
 
     Answer new_answer(const Question& asked) const;
@@ -57,6 +60,7 @@ class Lane {
     const Work& work_;
     Stats stats_;
     std::vector<std::unique_ptr<Fetch>> fetches_;  ///< one an input
+    AccessChoice access_;
     Prepare prepare_;
     std::vector<std::optional<Answer>> answers_;
     std::vector<ArrayView> stored_;  ///< of the unit at hand

@@ -19,6 +19,8 @@ namespace fluvial::scan {
 namespace {
 
 constexpr Index buffer_default = 1024 * 1024;  ///< most of it stays in the second-level cache
+constexpr Index window_min = 1024 * 1024;      ///< to map less costs more than to copy it
+constexpr Index window_max = 4 * window_min;
 constexpr Index buffer_min = 4096;
 constexpr Index buffer_max = Index{1} << 30;
 constexpr Index memory_default = Options().memory_bytes;
@@ -282,12 +284,16 @@ int default_threads(int ranks_here) {
     return std::clamp((known ? CPU_COUNT(&cores) : 1) / ranks_here, 1, threads_max);
 }
 
-/// As many as were asked for or `chosen`, but no more than the memory is enough for.
-int threads_within(const Request& request, const Options& options, const Plan& plan, int chosen) {
+/// As many threads as were asked for or `chosen`, but no more than the memory is enough for; and
+/// what is left of it for windows.
+void divide_memory(const Request& request, const Options& options, int chosen, Plan& plan) {
     const int wanted = options.threads != 0 ? options.threads : chosen;
     const Index memory = options.memory_bytes != 0 ? options.memory_bytes : memory_default;
-    const Index enough = memory / lane_bytes(request, plan.grid_input, plan.buffer_bytes);
-    return static_cast<int>(std::clamp<Index>(enough, 1, wanted));
+    const Index lane = lane_bytes(request, plan.grid_input, plan.buffer_bytes);
+    plan.threads = static_cast<int>(std::clamp<Index>(memory / lane, 1, wanted));
+    const auto inputs = static_cast<Index>(request.inputs.size());
+    const Index window = (memory / plan.threads - lane) / inputs;
+    plan.window_bytes = window < window_min ? 0 : std::min(window, window_max);
 }
 
 /// Position of this rank among all, when hosts are dealt in turn: the first n are n aggregators
@@ -314,7 +320,7 @@ Plan make_plan(const Request& request, const Options& options, const mpi::Comm& 
     if (comm.size() == 1 || options.mode == Options::Mode::Independent) {
         plan_alone(request, options, plan);
         const int chosen = comm.size() == 1 ? default_threads(1) : 1;
-        plan.threads = threads_within(request, options, plan, chosen);
+        divide_memory(request, options, chosen, plan);
         plan.lanes = plan.threads;
         return plan;
     }
@@ -331,7 +337,7 @@ Plan make_plan(const Request& request, const Options& options, const mpi::Comm& 
     plan.metadata_bytes = 2 * static_cast<Index>(sizeof(Index));
     // Collective calls are made by all ranks, whatever each has been told of its threads.
     const int chosen = default_threads(comm.ranks_on_this_host());
-    plan.threads = threads_within(request, options, plan, chosen);
+    divide_memory(request, options, chosen, plan);
     if (options.aggregators != 0 && options.aggregators < comm.size() &&
         position_by_host(comm) >= options.aggregators) {
         plan.threads = 0;

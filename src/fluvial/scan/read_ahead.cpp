@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fluvial/base/clock.hpp"
+#include "fluvial/base/error.hpp"
 
 namespace fluvial::scan {
 namespace {
@@ -14,6 +15,38 @@ constexpr Index telling_bytes = 128 * 1024;  ///< shorter reads say nothing abou
 constexpr int fast_asks_max = 2;
 
 }  // namespace
+
+ReadAhead::ReadAhead(Index bytes_ahead, Index window_bytes, Stats& stats)
+    : bytes_ahead_(bytes_ahead),
+      stats_(stats),
+      window_bytes_(static_cast<std::uint64_t>(window_bytes)) {}
+
+const std::byte* ReadAhead::look(const store::InputFile& file, std::uint64_t offset,
+                                 std::uint64_t bytes, Index wanted) {
+    if (bytes > window_bytes_ || bytes == 0 || file_ == &file) {
+        return nullptr;
+    }
+    if (!window_) {
+        window_.emplace(window_bytes_);
+    }
+    const std::byte* const found = window_->map(file, offset, bytes);
+    if (found != nullptr) {
+        if (seen_ != file.path()) {
+            seen_ = file.path();
+        }
+        stats_.bytes_read += wanted;
+        ++stats_.reads;
+    }
+    return found;
+}
+
+void ReadAhead::check() const {
+    if (window_ && window_->broken()) {
+        throw DamagedFile(Problem{"'" + seen_ + "' changed while it was read",
+                                  "bytes that are no longer there, or that the disk does not give",
+                                  "a file that stays as it is", "Read it when it is complete"});
+    }
+}
 
 void ReadAhead::read(const store::InputFile& file, std::uint64_t offset, std::span<std::byte> to) {
     const std::int64_t begin = now_ns();

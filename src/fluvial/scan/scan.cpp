@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "fluvial/base/clock.hpp"
@@ -21,9 +23,18 @@ namespace {
 /// Units that test() works through on_calling_thread: 4 MiB by default, about a millisecond.
 constexpr Index units_a_test = 4;
 
-Options with_threads(Options options) {
+/// As wanted, with what follows from it and from the environment.
+Options settled(Options options) {
     if (options.on_calling_thread) {
         options.threads = 1;
+    }
+    const char* const access = std::getenv("FLUVIAL_FILE_ACCESS");
+    if (access != nullptr && *access != 0) {
+        if (std::string_view(access) != "copy") {
+            throw InvalidArgument(Problem{"the environment variable FLUVIAL_FILE_ACCESS",
+                                          text("'", access, "'"), "'copy', or unset", ""});
+        }
+        options.access = Options::Access::Copy;
     }
     return options;
 }
@@ -35,7 +46,7 @@ Options with_threads(Options options) {
 struct Scan::State {
     State(Request wanted, Options chosen, const mpi::Comm& user)
         : request(std::move(wanted)),
-          options(with_threads(chosen)),
+          options(settled(chosen)),
           begin_ns(now_ns()),
           plan(make_plan(request, options, user)),
           collective(user.size() > 1 && options.mode == Options::Mode::Collective),
@@ -53,6 +64,8 @@ struct Scan::State {
                plan.groups,
                plan.buffer_bytes,
                options.read_ahead_bytes,
+               plan.window_bytes,
+               options.access,
                plan.grid_input} {
         if (!collective) {
             make_lanes();

@@ -35,8 +35,15 @@ struct Options {
     /// result of its own selection. Operators, inputs and predicates are those of all ranks alike.
     enum class Shuffle : std::uint8_t { Common, ToOne, ToAll };
 
+    /// How bytes come from the page cache. Copy: by reads alone. InPlace: where they are, if the
+    /// system maps them; the process has a handler of bus errors then (store/mapped_window.hpp).
+    /// Chosen: whichever turns out to be faster while the scan runs; Copy where the environment
+    /// variable FLUVIAL_FILE_ACCESS says "copy".
+    enum class Access : std::uint8_t { Chosen, Copy, InPlace };
+
     Mode mode = Mode::Collective;
     Shuffle shuffle = Shuffle::Common;
+    Access access = Access::Chosen;
     int threads = 0;  ///< of this rank; 0: the cores it may use, shared between ranks
     /// Reads and computes on the thread that calls test() (a few MiB a call) and wait(), as the
     /// only one: for operators that no other thread may run. `threads` does not count then.
@@ -54,7 +61,8 @@ struct Stats {
     std::int64_t bytes_read = 0, reads = 0, elements = 0, chunks_decoded = 0;
     std::int64_t bytes_sent = 0;      ///< partial results
     std::int64_t metadata_bytes = 0;  ///< of the logical map: selections and plans exchanged
-    double read_s = 0, compute_s = 0, merge_s = 0;  ///< summed over threads, but merge_s
+    /// Summed over threads, but merge_s. What is looked at in place counts as computed alone.
+    double read_s = 0, compute_s = 0, merge_s = 0;
     double total_s = 0;
 };
 

@@ -33,6 +33,7 @@ Options random_options(std::mt19937_64& random) {
     options.buffer_bytes = 4096 << (random() % 3);
     options.aggregators = static_cast<int>(random() % 3);
     options.read_ahead_bytes = random() % 2 == 0 ? 0 : 1 << 16;
+    options.access = static_cast<Options::Access>(random() % 3);
     return options;
 }
 

@@ -62,12 +62,12 @@ TEST_CASE("units cover every selection exactly once, and fetch what lies there")
             units.push_back(grid.unit(i));
         }
         Stats stats;
-        Fetch fetch(input, selection, buffer, 0, stats);
+        Fetch fetch(input, selection, buffer, 0, Index{1} << 22, stats);
         fetch.expect(units);
         std::vector<double> seen(static_cast<std::size_t>(volume_of(selection.count)));
         std::vector<int> times(seen.size(), 0);
         for (const Unit& unit : units) {
-            const ArrayView view = fetch.fetch(unit);
+            const ArrayView view = fetch.fetch(unit, random() % 2 == 0);
             REQUIRE(view.extent == unit.box.extent);
             for (Index i = 0; i < unit.box.volume(); ++i) {
                 const Coordinates at = coordinates_of(i, unit.box.extent);
@@ -122,9 +122,9 @@ TEST_CASE("a box of a chunked dataset is gathered from the chunks that it touche
     const Input input{{chunked_dataset(elements, {4, 5}, true, 0, random)}, {}};
     const Selection all = select(whole(elements.shape));
     Stats stats;
-    Fetch fetch(input, all, 1024, 0, stats);
+    Fetch fetch(input, all, 1024, 0, 0, stats);
     const Unit unit{0, {{2, 3}, {7, 8}}, {}};
-    const ArrayView view = fetch.fetch(unit);
+    const ArrayView view = fetch.fetch(unit, false);
     for (Index i = 0; i < 56; ++i) {
         const Coordinates at = coordinates_of(i, {7, 8});
         CHECK(element(view, at) == elements.at({at[0] + 2, at[1] + 3}));
@@ -177,10 +177,10 @@ TEST_CASE("narrow rows and strides are read over their gaps, a buffer at a time"
          {Selection{{0, 3}, {500, 2}, {1, 1}}, Selection{{1, 1}, {100, 5}, {4, 3}}}) {
         const UnitGrid grid(input, selection, 4096);
         Stats stats;
-        Fetch fetch(input, selection, 4096, 0, stats);
+        Fetch fetch(input, selection, 4096, 0, 0, stats);
         for (Index i = 0; i < grid.size(); ++i) {
             const Unit unit = grid.unit(i);
-            const ArrayView view = fetch.fetch(unit);
+            const ArrayView view = fetch.fetch(unit, false);
             const Coordinates first{selection.start[0] + unit.box.offset[0] * selection.stride[0],
                                     selection.start[1]};
             CHECK(element(view, {0, 0}) == elements.at(first));

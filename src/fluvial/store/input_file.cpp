@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
@@ -72,6 +73,16 @@ void InputFile::will_need(std::uint64_t offset, std::uint64_t bytes) const {
     // Advice only: what fails here shows when the bytes are read.
     static_cast<void>(::posix_fadvise(descriptor_, static_cast<off_t>(offset),
                                       static_cast<off_t>(bytes), POSIX_FADV_WILLNEED));
+}
+
+bool InputFile::in_memory([[maybe_unused]] std::uint64_t offset) const {
+#ifdef RWF_NOWAIT
+    std::byte byte;
+    const iovec to{&byte, 1};
+    return ::preadv2(descriptor_, &to, 1, static_cast<off_t>(offset), RWF_NOWAIT) == 1;
+#else
+    return false;
+#endif
 }
 
 }  // namespace fluvial::store

@@ -26,6 +26,10 @@ class InputFile {
     void read(std::uint64_t offset, std::span<std::byte> to) const;
     /// Asks the system to have these bytes in memory soon. Local, does not wait.
     void will_need(std::uint64_t offset, std::uint64_t bytes) const;
+    /// Whether this byte can be had without the disk, as far as the system says. Local.
+    bool in_memory(std::uint64_t offset) const;
+    /// Open until this object goes.
+    int descriptor() const { return descriptor_; }
     /// Identity, for "the same file under two names".
     std::uint64_t device() const { return device_; }
     std::uint64_t inode() const { return inode_; }
