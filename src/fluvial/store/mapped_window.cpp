@@ -58,7 +58,8 @@ class BusErrors {
         const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
         for (MappedWindow::Slot& slot : slots_) {
             const std::uintptr_t begin = slot.begin, end = slot.end;
-            if (at < begin || at >= end) {
+            // Another thread's window may move meanwhile: only what it was all the time counts.
+            if (at < begin || at >= end || slot.begin != begin) {
                 continue;
             }
             const std::uintptr_t from = at & ~(page_ - 1);
@@ -101,7 +102,8 @@ void MappedWindow::unmap() {
     if (memory_ == nullptr) {
         return;
     }
-    slot_->begin = slot_->end = 0;
+    slot_->end = 0;  // first: nobody must see a range that never was
+    slot_->begin = 0;
     ::munmap(memory_, end_ - begin_);
     memory_ = nullptr;
 }
