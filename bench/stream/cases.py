@@ -15,6 +15,8 @@ PEERS = {
     PING: "ping-pong",
     MEMCPY: "memcpy",
 }
+# The work of both sides in memory of their own, with no exchange: what the cores can do at most.
+LIMIT, LIMIT_NAME = "limit", "bare work"
 # How elements are given (a call each, many a call, in place), and taken (each, batches).
 WAYS = ("put-each", "put-batch", "many-each", "many-batch", "place-batch")
 MESSAGE_WAYS = tuple(f"{way}/messages" for way in ("put-each", "put-batch", "many-batch"))
@@ -45,6 +47,7 @@ class Case:
     flops: int = 0
     machine: str = ""  # simulated
     away: str = ""  # how the consumer is busy: INSIDE or OUTSIDE
+    placement: str = ""  # APART, or else ranks are dealt to the cores in turn
 
     @property
     def bytes(self) -> int:
@@ -62,7 +65,10 @@ class Case:
         named: dict[str, Any] = {"mpi": self.mpi, "doubles": self.doubles, "bytes": self.bytes}
         named |= {"kernel": self.kernel, "ranks": [self.producers, self.consumers]}
         axes: dict[str, dict[str, Any]] = {
-            PRODUCERS: {"producers": self.producers / self.consumers},
+            PRODUCERS: {
+                "producers": self.producers / self.consumers,
+                "placement": self.placement,
+            },
             MEMORY: {"producers": self.producers / self.consumers, "busy": self.away},
             FLOPS: {"flops": self.flops},
             SCALING: {"pairs": self.consumers},
@@ -79,12 +85,16 @@ class Case:
             "kernel": self.kernel,
             "consumers": self.consumers,
             "flops": self.flops,
+            "apart": int(self.placement == APART),
             **({"calls_mpi": int(self.away == INSIDE)} if self.away else {}),
         }
 
 
 # A consumer that computes never calls MPI, or does so all the time: MPI takes messages in then.
 INSIDE, OUTSIDE = "in MPI", "computing"
+# Who has which core where there are more ranks than cores.  Only the first compares equal with
+# equal: with one producer, too, the consumer has a core of its own.
+APART, DEALT = "consumer on a core of its own", "ranks dealt to the cores"
 SIZES, STREAM, PRODUCERS, FLOPS = "element size", "kernels", "producers", "FLOPs"
 MEMORY, SCALING, SIMULATED = "memory", "scaling", "scaling, simulated"
 
@@ -116,6 +126,6 @@ EXPECTED = (
 )
 # Elements of 8 bytes a second, in millions, by how they are taken.
 EXPECTED_MILLIONS: Mapping[str, float] = {"batch": 200.0, "each": 100.0}
-NO_DIP = 2.0  # the rate with the most producers a consumer, against one
+NO_DIP = 2.0  # the rate with the most producers a consumer, against one; placed APART
 MPI_BYTES = 2**23  # that a consumer's MPI may take besides the configured limit
 EFFICIENCY = 0.9  # of the most simulated pairs, against the fewest

@@ -12,10 +12,13 @@ from typing import Any
 from bench.scan.compiled import OPEN_MPI, Program
 from bench.scan.once import RunError, run_lines
 from bench.stream.cases import (
+    APART,
+    DEALT,
     DEFAULT_WAY,
     FLOPS,
     INSIDE,
     KERNELS,
+    LIMIT,
     MEMORY,
     MESSAGE_WAYS,
     OUTSIDE,
@@ -32,6 +35,7 @@ from bench.stream.figures import Figures
 
 _LIMIT_S = 300.0
 _AWAY_S = 2.0
+_DEALT_DOUBLES = (512,)
 _MEMORY_BYTES = 2**28
 _MEMORY_ELEMENTS = 2**16  # Open MPI takes minutes to work off more that came unexpected
 # A rank that waits gives its core away; only where there are more ranks than cores.
@@ -56,6 +60,8 @@ class Scope:
     producers: tuple[int, ...]
     producer_doubles: tuple[int, ...]
     producer_bytes: int  # of all producers together, whatever their number
+    dealt: tuple[int, ...]  # producers, where they share the consumer's core
+    pair_bytes: int  # of all pairs together
     flops: tuple[int, ...]
     pairs: tuple[int, ...]
     memory: tuple[tuple[int, int], ...]  # doubles and producers
@@ -66,17 +72,38 @@ class Scope:
         sizes = (1, 8, 64, 512, 2**13, 2**17, 2**21, 2**22)
         flops = (1, 10, 100, 1000, 10_000, 100_000, 1_000_000)
         paper = (256, 512, 1024)
-        producers = (1, 2, 4, 8, 16, 25)
         memory = ((1, 1), (512, 1), (512, 5), (512, 25))
-        return cls(sizes, repeats, 0.03, producers, paper, 2**25, flops, (1, 2, 4), memory)
+        return cls(
+            doubles=sizes,
+            repeats=repeats,
+            seconds=0.03,
+            producers=(1, 2, 5, 10, 16, 25),
+            producer_doubles=paper,
+            producer_bytes=2**28,
+            dealt=(1, 5, 25),
+            pair_bytes=2**25,
+            flops=flops,
+            pairs=(1, 2, 4),
+            memory=memory,
+        )
 
     @classmethod
     def quick(cls, repeats: int) -> Scope:
         """Return what takes some 20 s."""
         sizes = (1, 64, 512, 2**13, 2**17)
-        memory = ((512, 1),)
-        flops = (10, 1000, 100_000)
-        return cls(sizes, repeats, 0.01, (1, 5, 25), (512,), 2**23, flops, (1, 2), memory)
+        return cls(
+            doubles=sizes,
+            repeats=repeats,
+            seconds=0.01,
+            producers=(1, 5, 25),
+            producer_doubles=(512,),
+            producer_bytes=2**27,
+            dealt=(1, 25),
+            pair_bytes=2**23,
+            flops=(10, 1000, 100_000),
+            pairs=(1, 2),
+            memory=((512, 1),),
+        )
 
 
 @dataclass
@@ -123,12 +150,15 @@ class Laboratory:
 
     def producers(self) -> None:
         """Figure 4: more producers a consumer send as much together."""
-        for doubles in self.scope.producer_doubles:
-            for producers in self.scope.producers:
-                case = self._case(PRODUCERS, doubles=doubles, producers=producers)
-                self.say(f"{self.mpi}: {producers} producers, {case.bytes} bytes")
-                elements = max(1, self.scope.producer_bytes // case.bytes // producers)
-                self.run(case, [SEED, DEFAULT_WAY], elements=elements)
+        placed = [
+            *product(self.scope.producer_doubles, self.scope.producers, [APART]),
+            *product(_DEALT_DOUBLES, self.scope.dealt, [DEALT]),
+        ]
+        for doubles, producers, placement in placed:
+            case = self._case(PRODUCERS, doubles=doubles, producers=producers, placement=placement)
+            self.say(f"{self.mpi}: {producers} producers, {case.bytes} bytes, {placement}")
+            elements = max(1, self.scope.producer_bytes // case.bytes // producers)
+            self.run(case, [SEED, DEFAULT_WAY, LIMIT], elements=elements)
 
     def flops(self) -> None:
         """Figure 5: more to do for each element."""
@@ -143,7 +173,7 @@ class Laboratory:
         for pairs in self.scope.pairs:
             self.say(f"{self.mpi}: {pairs}+{pairs}")
             case = self._case(SCALING, producers=pairs, consumers=pairs)
-            elements = max(1, self.scope.producer_bytes // case.bytes // pairs)
+            elements = max(1, self.scope.pair_bytes // case.bytes // pairs)
             self.run(case, [SEED, DEFAULT_WAY], elements=elements)
 
     def memory(self, limit_bytes: int) -> None:

@@ -48,9 +48,13 @@ class Figures:
             and all(getattr(case, name) == value for name, value in wanted.items())
         ]
 
-    def rate(self, case: Case, who: str) -> Sample | None:
-        """Return the GB/s of a contestant."""
-        turns = self.turns[case].get(who)
+    def rate(self, case: Case, who: str, state: str = "") -> Sample | None:
+        """Return the GB/s of a contestant; `state` leaves turns with the cores in this state."""
+        turns = [
+            turn
+            for turn in self.turns[case].get(who, ())
+            if not state or state_of(turn.one_way_ns) == state
+        ]
         if not turns:
             return None
         return Sample.of(turn.elements * case.bytes / turn.seconds / 1e9 for turn in turns)

@@ -9,6 +9,7 @@ from typing import Any
 from bench.plotter import Layout, Line, Panel
 from bench.record import Record
 from bench.stream.cases import (
+    APART,
     BETWEEN,
     FLOPS,
     MEMCPY,
@@ -72,7 +73,9 @@ def _rate(value: float) -> str:
 def _by_size(experiment: str, title: str, x: str) -> Panel:
     lines = []
     for doubles, (ours, theirs) in _SHADES.items():
-        where = {"doubles": doubles}
+        where: dict[str, Any] = {"doubles": doubles}
+        if experiment == PRODUCERS:
+            where["placement"] = APART
         label = f"{doubles} doubles"
         lines.append(Line(f"Fluvial, {label}", ours, experiment, where=where))
         lines.append(

@@ -11,6 +11,8 @@ from bench.stream.cases import (
     BETWEEN,
     DEFAULT_WAY,
     FLOPS,
+    LIMIT,
+    LIMIT_NAME,
     MEMORY,
     PATHS,
     PEERS,
@@ -43,6 +45,7 @@ def records(figures: Figures) -> list[Record]:
         for case in figures.cases(experiment):
             found += _beside(figures, case, experiment, DEFAULT_WAY, SEED)
             found += _alone(figures, case, f"{experiment}, {PEERS[SEED]}", SEED)
+            found += _alone(figures, case, f"{experiment}, {LIMIT_NAME}", LIMIT)
     for case in figures.cases(MEMORY):
         theirs = figures.grown(case, SEED)
         for path, way in ((SAME_NODE, DEFAULT_WAY), (BETWEEN, f"{DEFAULT_WAY}/messages")):

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from bench.record import Sample
 from bench.stream.cases import (
+    APART,
     BETWEEN,
     DEFAULT_WAY,
     EFFICIENCY,
@@ -19,6 +20,8 @@ from bench.stream.cases import (
     EXPECTED_MILLIONS,
     FAR,
     FLOPS,
+    LIMIT,
+    LIMIT_NAME,
     MEMORY,
     MPI_BYTES,
     NEAR,
@@ -102,18 +105,24 @@ def _judge_small(figures: Figures, case: Case) -> Iterable[tuple[bool, str]]:
 
 def _judge_dip(figures: Figures) -> Iterable[tuple[bool, str]]:
     cases = figures.cases(PRODUCERS)
-    for mpi, doubles in dict.fromkeys((case.mpi, case.doubles) for case in cases):
-        found = sorted(
-            figures.cases(PRODUCERS, mpi=mpi, doubles=doubles), key=lambda case: case.producers
-        )
-        rates = [figures.rate(case, DEFAULT_WAY) for case in (found[0], found[-1])]
-        if len(found) > 1 and rates[0] is not None and rates[1] is not None:
-            share = rates[1].median / rates[0].median
-            yield (
-                share * NO_DIP >= 1,
-                f"{mpi}, {size_label(8 * doubles)}: {found[-1].producers} producers reach "
-                f"{share:.2f} of the rate of one (expected: {1 / NO_DIP:g})",
-            )
+    sets = dict.fromkeys((case.mpi, case.doubles, case.placement) for case in cases)
+    for mpi, doubles, placement in sets:
+        some = figures.cases(PRODUCERS, mpi=mpi, doubles=doubles, placement=placement)
+        most = max(some, key=lambda case: case.producers)
+        one = min(some, key=lambda case: case.producers)
+        who = f"{mpi}, {size_label(8 * doubles)}, {placement}"
+        for state in _STATES if most != one else ():
+            ours = [figures.rate(case, DEFAULT_WAY, state) for case in (most, one)]
+            bare = [figures.rate(case, LIMIT, state) for case in (most, one)]
+            if ours[0] is None or ours[1] is None:
+                continue
+            share = ours[0].median / ours[1].median
+            said = f"{most.producers} producers reach {share:.2f} of the rate of one"
+            if bare[0] is not None and bare[1] is not None:
+                said += f", {LIMIT_NAME} {bare[0].median / bare[1].median:.2f}"
+            expected = f" (expected: {1 / NO_DIP:g})" if placement == APART else ""
+            holds = placement != APART or share * NO_DIP >= 1
+            yield holds, f"{who}, cores {state}: {said}{expected}"
 
 
 def _judge_memory(figures: Figures) -> Iterable[tuple[bool, str]]:
@@ -238,6 +247,22 @@ def _with(name: str, cell: Cell) -> Callable[[Figures], dict[str, Cell]]:
     return lambda figures: {"element": _element, name: cell, **_pair(figures)}
 
 
+def _producers(figures: Figures) -> dict[str, Cell]:
+    def share(case: Case) -> str:
+        value = figures.ratio(case, DEFAULT_WAY, LIMIT)
+        return "—" if value is None else f"{value:.2f}"
+
+    return {
+        "element": _element,
+        "producers": lambda case: str(case.producers),
+        "placement": lambda case: case.placement,
+        "one way, ns": lambda case: _distance(figures, case),
+        **_pair(figures),
+        f"{LIMIT_NAME}, GB/s": _rate(figures, LIMIT),
+        f"× {LIMIT_NAME}": share,
+    }
+
+
 def _element(case: Case) -> str:
     return size_label(case.bytes)
 
@@ -247,7 +272,7 @@ _EXPERIMENTS: tuple[tuple[str, str, Callable[[Figures], dict[str, Cell]]], ...] 
     (
         PRODUCERS,
         "Producers for one consumer, equal bytes (Figure 4)",
-        _with("producers", lambda case: str(case.producers)),
+        _producers,
     ),
     (
         FLOPS,

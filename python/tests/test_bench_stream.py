@@ -35,7 +35,7 @@ def compete(contest, ranks, **words):
 
 @pytest.mark.parametrize("doubles", [1, 3, 512, 50_000])
 def test_every_contestant_delivers_every_element_once(contest, doubles):
-    who = [*PEERS, *WAYS, *MESSAGE_WAYS]
+    who = [*PEERS, *WAYS, *MESSAGE_WAYS, cases.LIMIT]
     lines = compete(contest, 2, contestants=",".join(who), doubles=doubles, elements=100)
     assert [line["contestant"] for line in lines] == who
     assert all(line["elements"] == 100 and line["seconds"] > 0 for line in lines)
@@ -90,6 +90,15 @@ def test_an_element_has_one_axis_in_each_experiment():
     assert (producers["producers"], producers["ranks"]) == (3, [6, 2])
 
 
+@pytest.mark.parametrize("placement", [cases.APART, cases.DEALT])
+def test_ranks_are_placed_and_their_cores_probed(contest, placement):
+    case = replace(CASE, experiment=cases.PRODUCERS, producers=5, doubles=8, placement=placement)
+    words = {**case.words(), "contestants": f"{DEFAULT_WAY},{cases.LIMIT}", "cores": "0,1"}
+    lines = compete(contest, 6, elements=1000, **words)
+    assert [line["elements"] for line in lines] == [5000, 5000]
+    assert all(line["one_way_ns"] > 0 for line in lines)
+
+
 def test_the_state_of_the_cores():
     assert [cases.state_of(ns) for ns in (30, 60, 160, 260)] == ["near", "near", "far", "far"]
 
@@ -136,9 +145,13 @@ def figures():
     sizes["many-batch"] += [turn(k, 3.0) for k in range(3)]
     sizes[MESSAGES] += [turn(k, 0.1) for k in range(3)]
     for producers, rate in ((1, 4.0), (25, 1.5)):
-        case = replace(CASE, experiment=cases.PRODUCERS, doubles=512, producers=producers)
-        found.turns[case][SEED].append(turn(0, 0.5))
-        found.turns[case][DEFAULT_WAY].append(turn(0, rate))
+        for placement in (cases.APART, cases.DEALT):
+            case = replace(CASE, experiment=cases.PRODUCERS, doubles=512)
+            case = replace(case, producers=producers, placement=placement)
+            found.turns[case][SEED].append(turn(0, 0.5))
+            found.turns[case][DEFAULT_WAY].append(turn(0, rate))
+            found.turns[case][DEFAULT_WAY].append(turn(1, 2 * rate, 260))
+            found.turns[case][cases.LIMIT].append(turn(0, 2 * rate))
     for flops in (10, 100):
         case = replace(CASE, experiment=cases.FLOPS, doubles=512, flops=flops)
         found.turns[case][DEFAULT_WAY].append(turn(0, 1.0))
@@ -175,7 +188,8 @@ def test_records_have_every_way_beside_its_peers(figures):
     scaled = by["scaling, simulated, torus", rate, report.LINEAR]
     assert [record.ratio for record in scaled] == pytest.approx([1, 7 / 8])
     assert by["core distance", report.DISTANCE.name, ""][0].max == 260
-    assert len(by["producers", rate, seed]) == 2
+    assert len(by["producers", rate, seed]) == 4
+    assert len(by["producers, bare work", rate, ""]) == 4
 
 
 def test_expectations_are_judged_in_both_states(figures):
@@ -187,8 +201,13 @@ def test_expectations_are_judged_in_both_states(figures):
     far = [s for s in said if "cores near" in s and "between nodes" in s]
     assert not said[far[0]]
     assert any("375 million elements/s with many-batch" in s for s in said)
-    dip = [s for s in said if "25 producers reach" in s]
-    assert not said[dip[0]]
+    apart, dealt = (
+        [s for s in said if "25 producers reach 0.38" in s and where in s]
+        for where in (cases.APART, cases.DEALT)
+    )
+    assert ["expected: 0.5" in s for s in (*apart, *dealt)] == [True, True, False, False]
+    assert [said[s] for s in (*apart, *dealt)] == [False, False, True, True]
+    assert "bare work 0.38" in dealt[0]
     (grown,) = [s for s in said if "grows by 16.0 MiB" in s]
     assert said[grown]
     (scaled,) = [s for s in said if "64+64 ranks reach 87.5 % of linear" in s]

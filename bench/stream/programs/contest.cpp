@@ -9,6 +9,7 @@
 ///   seconds=S            how long a run should take: the number of elements is found by trying
 ///   elements=N           of each producer, instead of seconds
 ///   repeats=N cores=0,1  ranks are bound to these cores in turn; anywhere by default
+///   apart=1              consumers to the first of these cores, producers to the others
 ///   away=S               the consumer computes for S seconds when the first element has come
 ///   calls_mpi=1          and looks for a message on another communicator all that time
 ///   yields=1             waiting ranks give their core away: more ranks than cores
@@ -57,8 +58,9 @@ class Contest {
         for (const std::string& name : words.list("contestants")) {
             contestants_.push_back({name, make_contestant(name, roles, words), 0});
         }
-        if (roles.ranks == 2 && !simulated) {
-            probe_ = std::make_unique<Probe>(roles.comm);
+        if (!simulated) {
+            const bool apart = words.number("apart", 0) != 0;
+            probe_ = std::make_unique<Probe>(roles.comm, apart ? roles.consumers : 1);
         }
     }
 
@@ -69,7 +71,7 @@ class Contest {
         for (std::int64_t repetition = 0; repetition < repeats; ++repetition) {
             for (std::size_t turn = 0; turn < contestants_.size(); ++turn) {
                 const auto at = (turn + static_cast<std::size_t>(repetition)) % contestants_.size();
-                const double distance = probe_ == nullptr ? 0 : probe_->one_way_ns();
+                const double distance = one_way_ns();
                 Entry& entry = contestants_[at];
                 print(repetition, entry, run(*entry.way, entry.elements, fixed_ > 0), distance);
             }
@@ -95,6 +97,13 @@ class Contest {
         }
         const double wanted = static_cast<double>(elements) * target_s_ / seconds;
         return std::max(static_cast<std::int64_t>(wanted), least_elements);
+    }
+
+    /// Between the cores of the sides, while everybody else sleeps.
+    double one_way_ns() {
+        const double found = probe_ == nullptr ? 0 : probe_->one_way_ns();
+        wait_asleep();
+        return found;
     }
 
     Result run(Contestant& way, std::int64_t elements, bool checks) {
@@ -192,7 +201,8 @@ int main(int argc, char** argv) {
         MPI_Comm_size(roles.comm, &roles.ranks);
         roles.consumers = static_cast<int>(words.number("consumers", 1));
         roles.yields = words.number("yields", 0) != 0;
-        pin(words.list("cores"), roles.rank);
+        const bool apart = words.number("apart", 0) != 0;
+        pin(words.list("cores"), apart ? (roles.consumes() ? 0 : 1) : roles.rank);
         Contest(words, roles).compete(words.number("repeats", 10));
     } catch (const std::exception& error) {
         std::fprintf(stderr, "contest: %s\n", error.what());

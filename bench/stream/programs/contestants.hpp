@@ -27,6 +27,9 @@ inline std::unique_ptr<Contestant> make_contestant(const std::string& name, cons
     if (name == "memcpy") {
         return std::make_unique<Memcpy>(roles);
     }
+    if (name == "limit") {
+        return std::make_unique<Limit>(roles);
+    }
     // GIVING-TAKING or GIVING-TAKING/messages
     const std::size_t slash = std::min(name.find('/'), name.size());
     const std::size_t dash = std::min(name.find('-'), slash);

@@ -3,6 +3,7 @@
 /// and memcpy, without any messages.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -119,6 +120,46 @@ class PingPong final : public Messages {
         }
     }
     bool streams() const override { return false; }
+};
+
+/// The work of both sides and nothing else, each in memory of its own, as large as the ring of one
+/// producer is at most while the consumer keeps up. Nothing goes from core to core, and nobody
+/// waits for anybody: what the cores can do at most.
+class Limit final : public Contestant {
+  public:
+    using Contestant::Contestant;
+
+    void prepare(const Source& source, Sink*, std::int64_t) override {
+        memory_.assign(std::max(memory_bytes / source.bytes(), std::size_t{1}) * source.bytes() / 8,
+                       1.0);
+    }
+    void produce(const Source& source, std::int64_t elements) override {
+        const auto doubles = static_cast<std::size_t>(source.doubles());
+        std::size_t at = 0;
+        for (std::int64_t k = 0; k < elements; ++k) {
+            std::memcpy(memory_.data() + at, source.element(k), source.bytes());
+            asm volatile("" : : "r"(memory_.data()) : "memory");
+            at = at + doubles == memory_.size() ? 0 : at + doubles;
+        }
+    }
+    void consume(Sink& sink, std::int64_t elements) override {
+        auto left = static_cast<std::size_t>(elements * roles_.my_producers());
+        const std::size_t most = std::max<std::size_t>(batch_bytes / 8 / sink.doubles(), 1);
+        std::size_t at = 0;
+        while (left > 0) {
+            const std::size_t room = (memory_.size() - at) / sink.doubles();
+            const std::size_t count = std::min({left, most, room});
+            sink.many(memory_.data() + at, count);
+            left -= count;
+            at = count == room ? 0 : at + count * sink.doubles();
+        }
+    }
+    bool streams() const override { return false; }
+
+  private:
+    static constexpr std::size_t memory_bytes = 4 << 20, batch_bytes = 64 << 10;
+
+    std::vector<double> memory_;
 };
 
 /// The consumer alone copies arrays of 64 MiB, or of an element when that is larger.

@@ -8,11 +8,16 @@
 
 #include <mpi.h>
 
-/// Collective over the two ranks of `comm`, on one host.
+/// Collective. Between rank 0 and rank `other`, on one host; the others have no part in it.
 class Probe {
   public:
-    explicit Probe(MPI_Comm comm) {
-        MPI_Comm_dup(comm, &comm_);
+    Probe(MPI_Comm comm, int other) {
+        MPI_Comm_rank(comm, &rank_);
+        const bool takes_part = rank_ == 0 || rank_ == other;
+        MPI_Comm_split(comm, takes_part ? 0 : MPI_UNDEFINED, rank_, &comm_);
+        if (!takes_part) {
+            return;
+        }
         MPI_Comm_rank(comm_, &rank_);
         void* mine = nullptr;
         MPI_Win_allocate_shared(rank_ == 0 ? page : 0, 1, MPI_INFO_NULL, comm_, &mine, &window_);
@@ -26,14 +31,20 @@ class Probe {
         MPI_Barrier(comm_);
     }
     ~Probe() {
-        MPI_Win_free(&window_);
-        MPI_Comm_free(&comm_);
+        if (comm_ != MPI_COMM_NULL) {
+            MPI_Win_free(&window_);
+            MPI_Comm_free(&comm_);
+        }
     }
     Probe(const Probe&) = delete;
     Probe& operator=(const Probe&) = delete;
 
-    /// Nanoseconds one way: the least mean of a few series, so that an interruption does not count.
+    /// Nanoseconds one way: the least mean of a few series, so that an interruption does not count;
+    /// 0 on the others.
     double one_way_ns() {
+        if (comm_ == MPI_COMM_NULL) {
+            return 0;
+        }
         MPI_Barrier(comm_);
         double least = 1e9;
         for (int series = 0; series < 4; ++series) {

@@ -85,6 +85,7 @@ inline int simulated_ibarrier(MPI_Comm comm, MPI_Request* request) {
 #undef clock_gettime
 #define clock_gettime(clock, time) simulated_clock(time)
 #undef getpid                                       // the process is real, and alive
+#define sched_getaffinity(pid, size, cores) (-1)    // they are as many as
 #define sysconf(name) static_cast<long>(SIMULATED)  // the cores of a node
 #define sched_yield() simulated_look()
 #define __builtin_ia32_pause() simulated_look()

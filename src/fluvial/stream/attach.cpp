@@ -7,7 +7,6 @@
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/mpi/agree.hpp"
-#include "fluvial/stream/idling.hpp"
 #include "fluvial/stream/ring.hpp"
 #include "fluvial/stream/stream_state.hpp"
 
@@ -109,6 +108,22 @@ bool by_ring(const ChannelState& channel, int producer, int consumer) {
                channel.members[static_cast<std::size_t>(consumer)].host;
 }
 
+/// Of the consumer on this host that has most: ranks that share a core take turns.
+double writers_max(const StreamState& stream) {
+    const ChannelState& channel = *stream.channel;
+    double most = 0;
+    for (const int consumer : channel.consumers) {
+        double writers = 0;
+        for (const int producer : producers_of(stream, consumer)) {
+            const int host_rank = channel.host_ranks[static_cast<std::size_t>(producer)];
+            if (host_rank < 0 || !by_ring(channel, producer, consumer)) continue;
+            writers += 1 / std::max(1.0, channel.crowds[static_cast<std::size_t>(host_rank)]);
+        }
+        most = std::max(most, writers);
+    }
+    return most;
+}
+
 /// Parts end between items. Of opaque bytes nobody knows the items: their alignment is kept.
 std::size_t part_unit(const Element& element) {
     return element.item_bytes() > 1 ? element.item_bytes() : std::gcd(element.bytes, line);
@@ -142,8 +157,9 @@ LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
                                           : element.bytes;
     const std::size_t links = links_max(stream);
     plan.links = static_cast<int>(links);
+    plan.writers = writers_max(stream);
     plan.same_host = stream.channel->host.size() == stream.channel->comm.size();
-    plan.crowded = ranks_a_core(stream.channel->host.size()) > 1;
+    plan.crowded = stream.channel->host_is_crowded();
     const std::size_t least = std::max(2 * plan.piece_bytes_max, 8 * line);
     plan.buffer_bytes = stream.options.buffer_bytes / links;
     if (stream.options.buffer_bytes == 0) {

@@ -9,7 +9,7 @@
 #include "fluvial/base/clock.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/environment.hpp"
-#include "fluvial/stream/idling.hpp"
+#include "fluvial/stream/crowd.hpp"
 #include "fluvial/stream/stream_state.hpp"
 #include "fluvial/stream/threshold.hpp"
 
@@ -92,7 +92,8 @@ void introduce(ChannelState& state, Role role) {
     }
     state.consumer_of = nearest_consumers(state.members);
     state.host_ranks = ranks_on_host(state);
-    if (state.options.shared_memory && ranks_a_core(state.host.size()) > 1) {
+    state.crowds = ranks_a_core(state.host);
+    if (state.options.shared_memory && state.host_is_crowded()) {
         state.bells = Bells(state.host);
     }
     state.mailbox = std::make_unique<Mailbox>(

@@ -120,7 +120,7 @@ void ChannelState::was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool tra
 void ChannelState::wait(std::string_view what, const std::function<bool()>& done) {
     const bool one_host = host.size() == comm.size();
     const bool consumer = consumes(members[static_cast<std::size_t>(rank)].role);
-    wait(what, done, Idling(host.size(), bell_of(rank), one_host && !consumer));
+    wait(what, done, Idling(crowd(), bell_of(rank), one_host && !consumer));
 }
 
 void ChannelState::wait(std::string_view what, const std::function<bool()>& done, Idling idling) {

@@ -2,6 +2,7 @@
 /// What all streams of a channel share on one rank: communicators, mail, failures, and waiting.
 #pragma once
 
+#include <algorithm>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -35,6 +36,7 @@ struct ChannelState {
     std::vector<int> consumers;
     std::vector<int> consumer_of;  ///< nearest_consumers(members)
     std::vector<int> host_ranks;   ///< in `host`, of each member; -1 on other hosts
+    std::vector<double> crowds;    ///< ranks a core, of each rank in `host`
     std::vector<int> watched;      ///< members on this host whose death can be seen
     Bells bells;                   ///< where ranks share cores
     std::unique_ptr<Mailbox> mailbox;
@@ -57,6 +59,10 @@ struct ChannelState {
     Bell* bell_of(int member) const {
         return bells.of(host_ranks[static_cast<std::size_t>(member)]);
     }
+    /// Ranks to each core that this rank may run on.
+    double crowd() const { return crowds[static_cast<std::size_t>(host.rank())]; }
+    /// Some rank of this host shares its core.
+    bool host_is_crowded() const { return *std::max_element(crowds.begin(), crowds.end()) > 1; }
     /// An operation of this rank is under way further up the stack.
     bool working() const;
 

@@ -5,7 +5,6 @@
 #include <ctime>
 
 #include <sched.h>
-#include <unistd.h>
 
 #include "fluvial/base/clock.hpp"
 
@@ -27,14 +26,8 @@ constexpr std::int64_t look_around_ns = 100'000'000;
 
 }  // namespace
 
-double ranks_a_core(int ranks) {
-    static const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return ranks / static_cast<double>(std::max(1L, online));
-}
-
-Idling::Idling(int ranks, Bell* bell, bool rung)
+Idling::Idling(double crowd, Bell* bell, bool rung)
     : bell_(bell), spins_(spins), yields_(yields), nap_ns_(nap_ns) {
-    const double crowd = ranks_a_core(ranks);
     if (crowd <= 1) return;
     spins_ = crowded_spins;
     yields_ =

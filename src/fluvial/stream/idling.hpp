@@ -8,18 +8,15 @@
 
 namespace fluvial::stream {
 
-/// Of this host's cores, when `ranks` of it take part. Pinned ranks share them all the same.
-double ranks_a_core(int ranks);
-
 /// First spins, then yields the core, then naps, so that more ranks than cores do not crawl: then
 /// it naps soon and for long, because those who look for work keep those who have it from working
 /// (25 producers and a consumer on two cores, 8 B a message: 0.12 GB/s without, 0.55 GB/s with
 /// that; rings and bells, 4 KiB: 4 to 7 GB/s).
 class Idling {
   public:
-    /// `ranks` of this host take part. With a `bell` (own; may be null) naps end when it rings, and
-    /// are long when nothing but what rings it is waited for (`rung`).
-    explicit Idling(int ranks = 1, Bell* bell = nullptr, bool rung = false);
+    /// With `crowd` ranks to a core (crowd.hpp). With a `bell` (own; may be null) naps end when it
+    /// rings, and are long when nothing but what rings it is waited for (`rung`).
+    explicit Idling(double crowd = 1, Bell* bell = nullptr, bool rung = false);
     ~Idling() { found_something(); }
     Idling(const Idling&) = delete;
     Idling& operator=(const Idling&) = delete;

@@ -24,7 +24,8 @@ struct LinkPlan {
     std::size_t buffer_bytes = 0;     ///< memory of the link at either end, at most
     double latency_s = 1e-3;          ///< elements of an idle producer are under way after this
     int links = 1;                    ///< into one consumer
-    bool crowded = false;             ///< more ranks than cores on the host
+    double writers = 1;               ///< producers of one consumer on its host that run at once
+    bool crowded = false;             ///< ranks of the host share cores
     bool same_host = false;  ///< messages go through MPI's shared memory, which likes them small
 };
 

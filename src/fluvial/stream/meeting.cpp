@@ -28,7 +28,7 @@ void ChannelState::meet(Meeting purpose) {
     try {
         wait(
             name_of(static_cast<Index>(purpose)), [&] { return everybody.test(); },
-            Idling(host.size()));
+            Idling(crowd()));
     } catch (...) {
         everybody.abandon();
         leave(std::current_exception());
@@ -50,7 +50,7 @@ void ChannelState::meet(Meeting purpose) {
 /// thrown meanwhile; throws when somebody does not come.
 std::exception_ptr ChannelState::stay() {
     std::exception_ptr thrown;
-    Idling idling(host.size());
+    Idling idling(crowd());
     Deadline deadline(options.timeout_s);
     mpi::Request everybody = comm.ibarrier();
     while (!everybody.test()) {

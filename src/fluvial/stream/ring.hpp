@@ -24,7 +24,8 @@ namespace fluvial::stream {
 
 /// Bytes of all rings into a consumer that are in use while it keeps up. Several times a
 /// second-level cache: lines that have left the consumer's are written again at three times the
-/// speed. More than fits into the next cache would cost as much, so rings share it.
+/// speed. More than fits into the next cache would cost as much, so rings share it, but only those
+/// whose producers run at the same time.
 inline constexpr std::size_t ring_window_bytes = std::size_t{4} << 20;
 inline constexpr std::size_t ring_window_least = std::size_t{64} << 10;
 inline constexpr std::size_t ring_desk_bytes = std::size_t{16} << 10;
@@ -59,8 +60,8 @@ static_assert(sizeof(RingControl) == 3 * 128);
 
 /// One ring's share of ring_window_bytes.
 inline std::size_t ring_window(const LinkPlan& plan, std::size_t capacity) {
-    const std::size_t share = ring_window_bytes / static_cast<std::size_t>(std::max(1, plan.links));
-    return std::min(capacity, std::max(share, ring_window_least));
+    const double share = static_cast<double>(ring_window_bytes) / std::max(1.0, plan.writers);
+    return std::min(capacity, std::max(static_cast<std::size_t>(share), ring_window_least));
 }
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 

@@ -138,6 +138,42 @@ std::uint64_t total_of(const LinkPlan& plan) {
 
 }  // namespace
 
+TEST_CASE("who has looked in vain for long sees what comes, by either way, and the end") {
+    LinkPlan plan;
+    plan.unit_bytes = 8;
+    plan.buffer_bytes = 1 << 20;
+    Ring ring(plan);
+    const auto look_for = [&](std::chrono::milliseconds time) {
+        const auto until = std::chrono::steady_clock::now() + time;
+        std::size_t found = 0;
+        while (found == 0 && std::chrono::steady_clock::now() < until) {
+            found = ring.inlet->ready().bytes.size();
+        }
+        ring.inlet->release(found);
+        return found;
+    };
+    const std::vector<std::byte> many(8192);
+    for (int round = 0; round < 3; ++round) {
+        CHECK(look_for(std::chrono::milliseconds(5)) == 0);
+        std::byte* room = reserve(*ring.outlet, 8);
+        ring.outlet->fill(room, many.data(), 8);
+        ring.outlet->commit(8);  // lies on the desk
+        CHECK(look_for(std::chrono::seconds(10)) == 8);
+        CHECK(look_for(std::chrono::milliseconds(5)) == 0);
+        room = reserve(*ring.outlet, many.size());
+        ring.outlet->fill(room, many.data(), many.size());
+        ring.outlet->commit(many.size());
+        CHECK(look_for(std::chrono::seconds(10)) == many.size());
+    }
+    CHECK(look_for(std::chrono::milliseconds(5)) == 0);
+    CHECK_FALSE(ring.inlet->ended());
+    ring.outlet->close();
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!ring.inlet->ended() && std::chrono::steady_clock::now() < until) {
+    }
+    CHECK(ring.inlet->ended());
+}
+
 TEST_CASE("every byte arrives once and in order between two threads") {
     unsigned seed = 1;
     for (const LinkPlan& plan : plans()) {
