@@ -236,12 +236,12 @@ def _in_memory(
         attrs=array.attrs,
     )
     found = {
-        name: labelled.to_dataarray(operator, results[name], frame)
+        name: labelled.to_labelled(operator, results[name], frame)
         for name, operator in operators.items()
     }
     if isinstance(op, Mapping) or len(found) > 1:
         return labelled.to_dataset(found, frame, {})
-    return next(iter(found.values()))
+    return labelled.to_dataarray(next(iter(found.values())), frame.name)
 
 
 def _not_of_file(array: xr.DataArray, seen: str) -> InvalidArgument:

@@ -15,6 +15,15 @@ from ._core import InvalidArgument
 
 Parts = Sequence[_core.FileDataset]
 
+_DECODED = {
+    *("_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "_Encoding"),
+    *("calendar", "dtype"),
+}
+_PLAIN_UNITS = {
+    *("", "1", "m", "km", "Pa", "hPa", "mbar", "millibar", "K", "level", "degree", "degrees"),
+    *("degrees_north", "degrees_east", "degree_north", "degree_east", "degreesN", "degreesE"),
+}
+
 
 def whole(dataset: _core.FileDataset) -> np.ndarray:
     """Return all stored elements of one file's dataset."""
@@ -143,8 +152,16 @@ def _raw(dataset: _core.FileDataset, dims: tuple[str, ...]) -> xr.Variable:
     return xr.Variable(dims, values, typed(dataset.attributes, values.dtype))
 
 
+def _is_plain(attributes: dict[str, Any]) -> bool:
+    """Tell whether xarray would find nothing to decode; asking it takes a while."""
+    units = attributes.get("units", "")
+    return _DECODED.isdisjoint(attributes) and isinstance(units, str) and units in _PLAIN_UNITS
+
+
 def _decode(dataset: _core.FileDataset, dims: tuple[str, ...]) -> xr.Variable:
     raw = _raw(dataset, dims)
+    if _is_plain(raw.attrs):
+        return raw
     name = dims[0] if dims else "scalar"
     try:
         with warnings.catch_warnings():

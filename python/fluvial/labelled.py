@@ -89,8 +89,16 @@ def result_attributes(attrs: Mapping[str, Any], op: Any, reduced: Sequence[str])
     return out
 
 
-def to_dataarray(op: Any, arrays: Arrays, frame: Frame) -> Any:
-    """Return the named arrays of a finished reduction as one DataArray.
+class Labelled(NamedTuple):
+    """A result as xarray takes it."""
+
+    variable: xr.Variable
+    coords: dict[str, Any]
+    """Of the frame, and the operator's own."""
+
+
+def to_labelled(op: Any, arrays: Arrays, frame: Frame) -> Any:
+    """Return the named arrays of a finished reduction as one variable with coordinates.
 
     What an operator found beside its values (where an extremum lies, edges of bins) are
     coordinates. Operators with a result of their own kind give that instead.
@@ -131,20 +139,31 @@ def to_dataarray(op: Any, arrays: Arrays, frame: Frame) -> Any:
         raise AssertionError("bug in Fluvial: a result without a value")
     dims = (*dims, *(f"dim_{i}" for i in range(value.ndim - len(dims))))
     attrs = result_attributes(frame.attrs, op, frame.reduced)
-    return xr.DataArray(value, dims=dims, coords=coords, name=frame.name, attrs=attrs)
+    return Labelled(xr.Variable(dims, value, attrs), coords)
 
 
-def to_dataset(found: Mapping[str, xr.DataArray], frame: Frame, attrs: Mapping[str, Any]) -> Any:
+def to_dataarray(result: Any, name: str | None) -> Any:
+    """Return the DataArray of this name; results of another kind as they are."""
+    if not isinstance(result, Labelled):
+        return result
+    return xr.DataArray(result.variable, coords=result.coords, name=name)
+
+
+def to_dataset(found: Mapping[str, Any], frame: Frame, attrs: Mapping[str, Any]) -> Any:
     """Return several results as one Dataset; what belongs to one of them has its name in front.
 
-    Results that are no DataArray make it a dict.
+    Results of another kind make it a dict of these and DataArrays.
     """
-    if not all(isinstance(array, xr.DataArray) for array in found.values()):
-        return dict(found)
+    if not all(isinstance(result, Labelled) for result in found.values()):
+        return {name: to_dataarray(result, name) for name, result in found.items()}
     shared = {*frame.dims, *frame.coords}
     named: dict[str, xr.DataArray | xr.Variable] = {}
-    for name, given in found.items():
-        array = given.drop_vars([c for c in given.coords if c == "quantile" and not given[c].ndim])
+    for name, (variable, coords) in found.items():
+        if coords.keys() <= shared and set(variable.dims) <= shared:
+            named[name] = variable
+            continue
+        array = xr.DataArray(variable, coords=coords)
+        array = array.drop_vars([c for c in array.coords if c == "quantile" and not array[c].ndim])
         own = {str(key): f"{name}_{key}" for key in (*array.coords, *array.dims)}
         own = {key: new for key, new in own.items() if key not in shared}
         named[name] = array.rename(own) if own else array.variable

@@ -23,11 +23,10 @@ def label(work: Work, groups: list[dict[str, dict[str, np.ndarray]]]) -> Any:
             name: array if name.startswith("edges") else _flipped(work, array)
             for name, array in arrays.items()
         }
-        frame = work.frame._replace(name=key) if several else work.frame
-        found[key] = labelled.to_dataarray(op, arrays, frame)
-    if not several:
-        return next(iter(found.values()))
-    return labelled.to_dataset(found, work.frame, work.attrs)
+        found[key] = labelled.to_labelled(op, arrays, work.frame)
+    if several:
+        return labelled.to_dataset(found, work.frame, work.attrs)
+    return labelled.to_dataarray(next(iter(found.values())), work.frame.name)
 
 
 def _stack(work: Work, groups: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:

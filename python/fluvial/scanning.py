@@ -8,6 +8,8 @@ import weakref
 from collections.abc import Callable
 from typing import Any, TypedDict
 
+import numpy as np
+
 from . import _core
 from ._core import InvalidArgument
 from .communicator import handle_of, world
@@ -179,7 +181,11 @@ def _hint(info: Any, key: str) -> int:
 
 
 def _agree(comm: Any, failure: Exception | None) -> None:
-    """Raise on this rank what failed on another. Collective: a tree of small messages."""
+    """Raise on this rank what failed on another. Collective: one word, and what was said if any."""
+    failed = np.zeros(1, "i4")
+    comm.Allreduce(np.array([failure is not None], "i4"), failed)
+    if not failed[0]:
+        return
     said = failure and (comm.Get_rank(), type(failure).__name__, str(failure))
     first = comm.allreduce(said, op=_lower)
     if first is not None and failure is None:
