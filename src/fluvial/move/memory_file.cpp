@@ -2,6 +2,7 @@
 #include "fluvial/move/memory_file.hpp"
 
 #include <cerrno>
+#include <cstdint>
 
 #include <fcntl.h>
 #include <linux/falloc.h>
@@ -30,16 +31,20 @@ Mapping::~Mapping() {
     }
 }
 
-bool Mapping::populate(std::size_t offset, std::size_t bytes) const {
+bool populate(std::span<std::byte> memory) {
 #ifndef MADV_POPULATE_WRITE
     constexpr int MADV_POPULATE_WRITE = 23;  // Linux 5.14; glibc 2.35 names it
 #endif
-    const std::size_t begin = offset / page_bytes * page_bytes;
+    const std::size_t before = reinterpret_cast<std::uintptr_t>(memory.data()) % page_bytes;
     int result = 0;
     do {
-        result = ::madvise(memory_.data() + begin, offset + bytes - begin, MADV_POPULATE_WRITE);
+        result = ::madvise(memory.data() - before, before + memory.size(), MADV_POPULATE_WRITE);
     } while (result != 0 && errno == EINTR);
     return result == 0 || errno == EINVAL;  // an older kernel: the pages come with the first touch
+}
+
+bool Mapping::populate(std::size_t offset, std::size_t bytes) const {
+    return move::populate(memory_.subspan(offset, bytes));
 }
 
 MemoryFile MemoryFile::create(const std::string& label, std::size_t bytes) {

@@ -30,6 +30,10 @@ class Descriptor {
 
 enum class Access { ReadOnly, ReadWrite };
 
+/// Takes the pages of mapped, writable memory now: a lack of them becomes `false` here instead of a
+/// fault later.
+bool populate(std::span<std::byte> memory);
+
 /// A mapping of a whole memory file; unmapped on destruction.
 class Mapping {
   public:

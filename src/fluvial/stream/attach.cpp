@@ -177,7 +177,7 @@ LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
     return plan;
 }
 
-/// Where each ring into a consumer lies in its part of the window.
+/// Where each ring into a consumer lies in its part of the memory.
 std::span<std::byte> ring_at(std::span<std::byte> part, const LinkPlan& plan, std::size_t number) {
     const auto address = reinterpret_cast<std::uintptr_t>(part.data());
     const std::size_t gap = (line - address % line) % line;
@@ -192,7 +192,7 @@ class Links {
         if (!channel_.options.shared_memory) return;
         std::size_t bytes = 0;
         if (consumes(own_role())) bytes = rings_into(channel_.rank).size() * ring_bytes() + line;
-        stream_.window = mpi::Window::allocate_shared(channel_.host, static_cast<Index>(bytes));
+        stream_.memory = HostMemory::allocate(channel_.host, bytes);
         if (consumes(own_role())) {
             for (std::size_t i = 0; i < rings_into(channel_.rank).size(); ++i) {
                 lay_ring(stream_.plan, ring(channel_.rank, i));
@@ -239,7 +239,7 @@ class Links {
 
     std::span<std::byte> ring(int consumer, std::size_t number) const {
         const int host_rank = channel_.host_ranks[static_cast<std::size_t>(consumer)];
-        return ring_at(stream_.window.memory(host_rank), stream_.plan, number);
+        return ring_at(stream_.memory.memory(host_rank), stream_.plan, number);
     }
 
     std::unique_ptr<Outlet> outlet_to(int consumer) {
@@ -293,8 +293,8 @@ void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
                                           "an empty function", "a function", ""});
     });
     Links links(stream);
-    links.allocate();
     try {
+        mpi::agree(channel.comm, [&] { links.allocate(); });
         mpi::agree(channel.comm, [&] { make_ends(stream, links, role, std::move(operation)); });
     } catch (...) {
         stream.release_links();

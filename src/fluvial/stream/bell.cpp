@@ -31,14 +31,14 @@ void Bell::wake() {
 }
 
 Bells::Bells(const mpi::Comm& host)
-    : window_(mpi::Window::allocate_shared(host, 2 * sizeof(Bell))), any_(true) {
+    : memory_(HostMemory::allocate(host, 2 * sizeof(Bell))), any_(true) {
     new (of(host.rank())) Bell;
     host.barrier();
 }
 
 Bell* Bells::of(int host_rank) const {
     if (!any_ || host_rank < 0) return nullptr;
-    void* at = window_.memory(host_rank).data();
+    void* at = memory_.memory(host_rank).data();
     std::size_t space = 2 * sizeof(Bell);
     return static_cast<Bell*>(std::align(alignof(Bell), sizeof(Bell), at, space));
 }

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "fluvial/mpi/comm.hpp"
-#include "fluvial/mpi/window.hpp"
+#include "fluvial/stream/host_memory.hpp"
 
 namespace fluvial::stream {
 
@@ -42,11 +42,14 @@ class Bells {
     /// Null when there are none.
     Bell* of(int host_rank) const;
     /// Collective, blocking.
-    void close() { window_.close(); }
-    void abandon() noexcept { window_.abandon(); }
+    void close() {
+        any_ = false;
+        memory_.close();
+    }
+    void abandon() noexcept { memory_.abandon(); }
 
   private:
-    mpi::Window window_;
+    HostMemory memory_;
     bool any_ = false;
 };
 

@@ -93,8 +93,16 @@ void introduce(ChannelState& state, Role role) {
     state.consumer_of = nearest_consumers(state.members);
     state.host_ranks = ranks_on_host(state);
     state.crowds = ranks_a_core(state.host);
-    if (state.options.shared_memory && state.host_is_crowded()) {
-        state.bells = Bells(state.host);
+    const bool sleeps = state.options.shared_memory && state.host_is_crowded();
+    try {
+        mpi::agree(state.comm, [&] {
+            if (sleeps) state.bells = Bells(state.host);
+        });
+    } catch (...) {
+        state.bells.close();
+        state.host.close();
+        state.comm.close();
+        throw;
     }
     state.mailbox = std::make_unique<Mailbox>(
         state.comm, [&state](int member) { ring(state.bell_of(member)); });

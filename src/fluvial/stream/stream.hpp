@@ -67,8 +67,8 @@ class Stream {
   public:
     /// Collective over the members of `channel`, blocking. `operation` is this rank's; without one
     /// consumers take elements by next(). Throws InvalidArgument on all ranks when the options
-    /// differ or the buffer does not hold two elements of each producer. One window of shared
-    /// memory, one allgather.
+    /// differ or the buffer does not hold two elements of each producer. One piece of memory that
+    /// the ranks of a host share, one allgather.
     Stream(Channel& channel, const StreamOptions& options,
            std::unique_ptr<Operation> operation = nullptr);
     Stream(Stream&&) noexcept;

@@ -123,7 +123,7 @@ void StreamState::release_links() {
     producer.reset();
     consumer.reset();
     options.association.choose = nullptr;
-    window.close();
+    memory.close();
 }
 
 void StreamState::abandon() noexcept {
@@ -131,7 +131,7 @@ void StreamState::abandon() noexcept {
     if (consumer) consumer->forget_operation();
     if (producer) producer->abandon();
     options.association.choose = nullptr;
-    window.abandon();
+    memory.abandon();
 }
 
 }  // namespace fluvial::stream

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "fluvial/mpi/window.hpp"
 #include "fluvial/stream/channel_state.hpp"
 #include "fluvial/stream/consumer_end.hpp"
+#include "fluvial/stream/host_memory.hpp"
 #include "fluvial/stream/producer_end.hpp"
 #include "fluvial/stream/query.hpp"
 #include "fluvial/stream/statistics.hpp"
@@ -34,7 +34,7 @@ struct StreamState {
     int number = 0;
     StreamOptions options;
     LinkPlan plan;
-    mpi::Window window;  ///< where rings into the consumers of this host are
+    HostMemory memory;  ///< where rings into the consumers of this host are
     std::optional<ProducerEnd> producer;
     std::optional<ConsumerEnd> consumer;
     bool terminating = false;
@@ -63,7 +63,7 @@ struct StreamState {
     /// At most `bytes_max`; an exception becomes the channel's failure.
     std::size_t work(std::size_t bytes_max);
     bool advance_termination();
-    /// After the window can be touched by nobody any more.
+    /// After their memory can be touched by nobody any more.
     void release_links();
     void abandon() noexcept;
 };
