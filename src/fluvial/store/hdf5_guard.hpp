@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -49,13 +50,17 @@ const char* distrust_datatype(std::span<const std::byte> message, const Hdf5Size
 const char* distrust_virtual(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
                              std::uint64_t index, std::uint64_t rank);
 
-/// Parts of object headers that are looked at with their first one: where, and how many bytes.
-using Hdf5Continued = std::map<std::uint64_t, std::uint64_t>;
+/// What is looked at with the first part of a header.
+struct Hdf5Seen {
+    std::map<std::uint64_t, std::uint64_t> parts;  ///< other parts: where, and how many bytes
+    std::set<std::uint64_t> heaps;                 ///< of attributes and links
+};
 
 /// Why the object header of which `bytes` are read from `address` (in the file) on must not be
 /// decoded, or null: its datatypes, dataspaces, attributes, fill values, links, and lists of
-/// virtual parts. Notes in `continued` where its other parts begin; reads of them are passed over.
+/// virtual parts; attributes and links in heaps, too. Notes in `seen` what was looked at: reads of
+/// other parts are passed over, and a heap is looked at once.
 const char* distrust_header(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
-                            std::uint64_t bytes, Hdf5Continued& continued);
+                            std::uint64_t bytes, Hdf5Seen& seen);
 
 }  // namespace fluvial::store

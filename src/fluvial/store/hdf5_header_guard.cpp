@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "fluvial/store/hdf5_fractal_heap.hpp"
 #include "fluvial/store/hdf5_front.hpp"
 #include "fluvial/store/hdf5_guard.hpp"
 
@@ -14,13 +15,15 @@ namespace {
 
 enum Message : unsigned {
     dataspace = 0x01,
+    link_info = 0x02,
     datatype = 0x03,
     old_fill = 0x04,
     fill = 0x05,
     link = 0x06,
     layout = 0x08,
     attribute = 0x0c,
-    continuation = 0x10
+    continuation = 0x10,
+    attribute_info = 0x15
 };
 
 constexpr std::size_t parts_max = 1000;  // of one header
@@ -100,6 +103,11 @@ std::optional<std::uint64_t> shared_address(std::span<const std::byte> message,
     return in.good() && !elsewhere ? std::optional(address) : std::nullopt;
 }
 
+/// The address of what is nowhere.
+std::uint64_t undefined(std::size_t address_bytes) {
+    return ~std::uint64_t{0} >> 8 * (8 - address_bytes);
+}
+
 struct Part {
     std::uint64_t address, bytes;
 };
@@ -116,13 +124,14 @@ class HeaderWalk {
         return type_;
     }
 
-    const char* walk(std::uint64_t address, Hdf5Continued* continued);
+    const char* walk(std::uint64_t address, Hdf5Seen* seen);
 
   private:
     Part first_part(std::uint64_t address);
     const char* part(std::span<const std::byte> messages);
     const char* message(unsigned kind, bool shared, std::span<const std::byte> body);
     const char* attribute_message(std::span<const std::byte> message);
+    const char* in_heap(unsigned kind, std::span<const std::byte> info);
     const char* whole() const;
 
     std::optional<Hdf5Type> type_of(bool shared, std::span<const std::byte> message,
@@ -138,6 +147,7 @@ class HeaderWalk {
 
     const InputFile& file_;
     const Hdf5Sizes& sizes_;
+    Hdf5Seen* seen_ = nullptr;
     bool type_only_ = false;
     bool old_ = false;    ///< version 1
     bool order_ = false;  ///< messages have a number
@@ -180,6 +190,51 @@ const char* HeaderWalk::attribute_message(std::span<const std::byte> message) {
     return fits ? nullptr : longer;
 }
 
+/// Attributes or links that are not in the header.
+const char* HeaderWalk::in_heap(unsigned kind, std::span<const std::byte> info) {
+    constexpr const char* missing = "an attribute or link that its heap does not have";
+    const bool attributes = kind == attribute_info;
+    const std::size_t a = sizes_.address_bytes;
+    Front in(info);
+    in.take(1);
+    const auto flags = in.number(1);
+    in.take((flags & 1) == 0 ? 0 : attributes ? 2 : 8);
+    const auto heap_at = in.number(a);
+    const std::uint64_t trees[] = {in.number(a), (flags & 2) != 0 ? in.number(a) : undefined(a)};
+    if (!in.good() || heap_at == undefined(a) || !seen_->heaps.insert(heap_at).second) {
+        return nullptr;
+    }
+    FractalHeap heap(file_, sizes_, heap_at + sizes_.base);
+    if (heap.reason() != nullptr || (heap.filtered() && !attributes)) {
+        return heap.reason();
+    }
+    const char* reason = nullptr;
+    for (std::size_t by_number = 0; by_number < 2 && reason == nullptr; ++by_number) {
+        // Before the ID of a link: a hash, or its number. Behind that of an attribute: flags.
+        const std::size_t before = attributes ? 0 : 4 + 4 * by_number;
+        const std::size_t id_bytes = attributes ? 8 : 7;
+        if (trees[by_number] == undefined(a)) {
+            continue;
+        }
+        reason = for_each_record(file_, sizes_, trees[by_number] + sizes_.base,
+                                 [&](std::span<const std::byte> record) -> const char* {
+                                     Front of(record);
+                                     of.take(before);
+                                     const auto id = of.take(id_bytes);
+                                     const bool in_table = attributes && (of.number(1) & 2) != 0;
+                                     if (!of.good() || heap.filtered()) {
+                                         return missing;
+                                     }
+                                     const auto object = in_table ? std::nullopt : heap.object(id);
+                                     return object ? message(attributes ? attribute : link, false,
+                                                             *object)
+                                            : in_table ? nullptr
+                                                       : missing;
+                                 });
+    }
+    return reason;
+}
+
 const char* HeaderWalk::part(std::span<const std::byte> messages) {
     Front in(messages);
     const std::size_t header = old_ ? 8 : order_ ? 6 : 4;
@@ -214,6 +269,9 @@ const char* HeaderWalk::message(unsigned kind, bool shared, std::span<const std:
             return attribute_message(body);
         case link:
             return good_link(body, sizes_.address_bytes) ? nullptr : "a link that makes no sense";
+        case link_info:
+        case attribute_info:
+            return in_heap(kind, body);
         case dataspace:
             return decode_space(body, sizes_.length_bytes, space_.emplace())
                        ? nullptr
@@ -229,11 +287,8 @@ const char* HeaderWalk::message(unsigned kind, bool shared, std::span<const std:
         case layout: {
             const auto version = in.number(1), layout_class = in.number(1);
             const auto address = in.number(sizes_.address_bytes), index = in.number(4);
-            const bool undefined =
-                address == (sizes_.address_bytes == 8
-                                ? ~std::uint64_t{0}
-                                : (std::uint64_t{1} << 8 * sizes_.address_bytes) - 1);
-            if (version >= 4 && layout_class == 3 && in.good() && !undefined) {
+            if (version >= 4 && layout_class == 3 && in.good() &&
+                address != undefined(sizes_.address_bytes)) {
                 virtual_parts_ = {address, index};
             }
             return nullptr;
@@ -282,7 +337,8 @@ const char* HeaderWalk::whole() const {
                           : nullptr;
 }
 
-const char* HeaderWalk::walk(std::uint64_t address, Hdf5Continued* continued) {
+const char* HeaderWalk::walk(std::uint64_t address, Hdf5Seen* seen) {
+    seen_ = seen;
     if (address >= file_.size()) {
         return nullptr;
     }
@@ -294,8 +350,8 @@ const char* HeaderWalk::walk(std::uint64_t address, Hdf5Continued* continued) {
             part_here.bytes > file_.size() - part_here.address) {
             return nullptr;  // libhdf5 says so itself
         }
-        if (i > 0 && continued != nullptr) {
-            continued->insert_or_assign(part_here.address, part_here.bytes);
+        if (i > 0 && seen != nullptr) {
+            seen->parts.insert_or_assign(part_here.address, part_here.bytes);
         }
         bytes.resize(part_here.bytes);
         file_.read(part_here.address, bytes);
@@ -314,14 +370,14 @@ const char* HeaderWalk::walk(std::uint64_t address, Hdf5Continued* continued) {
 }  // namespace
 
 const char* distrust_header(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
-                            std::uint64_t bytes, Hdf5Continued& continued) {
+                            std::uint64_t bytes, Hdf5Seen& seen) {
     // What libhdf5 reads of a header whose length it does not know yet.
     constexpr std::uint64_t guessed_bytes = 512;
-    const auto noted = continued.find(address);
-    if (noted != continued.end() && noted->second == bytes && bytes != guessed_bytes) {
+    const auto noted = seen.parts.find(address);
+    if (noted != seen.parts.end() && noted->second == bytes && bytes != guessed_bytes) {
         return nullptr;
     }
-    return HeaderWalk(file, sizes).walk(address, &continued);
+    return HeaderWalk(file, sizes).walk(address, &seen);
 }
 
 }  // namespace fluvial::store

@@ -88,3 +88,30 @@ TEST_CASE("lists of a virtual dataset's parts that make no sense are not decoded
     CHECK_FALSE(usable(own + 16, number_of(33, 4)));          // of 33
     CHECK_FALSE(usable(own + 16, number_of(1, 4)));           // of one
 }
+
+TEST_CASE("attributes and links in heaps are looked at before libhdf5 decodes them") {
+    using namespace std::string_literals;
+    const std::string whole = content_of("valid_groups_new.h5");
+    const auto refused = [&](std::size_t at, char byte, const std::string& reason) {
+        REQUIRE(at < whole.size());
+        std::string changed = whole;
+        changed[at] = byte;
+        const MemoryFile memory(std::as_bytes(std::span(changed)));
+        try {
+            static_cast<void>(open_hdf5(memory.path())->dataset("d3"));
+        } catch (const Error& error) {
+            CAPTURE(std::string(error.what()));
+            CHECK(std::string(error.what()).find(reason) != std::string::npos);
+            return;
+        }
+        FAIL_CHECK("not refused");
+    };
+    const auto named = whole.find("attribute 7\0"s);
+    const auto type = named + 12;
+    refused(type, 0x1b, "a datatype of unknown class");
+    refused(type + 4, 2, "a number of more bits than bytes");
+    refused(named - 5, 90, "an attribute that is longer than its message");  // length of its type
+    const auto link = whole.find("d11"s, whole.find("FHDB"s));
+    refused(link - 1, 90, "a link that makes no sense");  // length of its name
+    refused(whole.find("BTHD\0\5"s) + 10, 1, "that its heap does not have");
+}
