@@ -50,6 +50,14 @@ const char* distrust_datatype(std::span<const std::byte> message, const Hdf5Size
 const char* distrust_virtual(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
                              std::uint64_t index, std::uint64_t rank);
 
+/// Why a filter message must not be trusted, or null. `decoded_bytes`: how many bytes of a chunk
+/// the filters say to decode that only libhdf5 undoes, if there are any; they do not look at the
+/// chunk.
+const char* distrust_filters(std::span<const std::byte> message, std::uint64_t& decoded_bytes);
+
+/// Bytes of a chunk, as a layout message says; 0 where there are no chunks.
+std::uint64_t chunk_bytes(std::span<const std::byte> layout, const Hdf5Sizes& sizes);
+
 /// What is looked at with the first part of a header.
 struct Hdf5Seen {
     std::map<std::uint64_t, std::uint64_t> parts;  ///< other parts: where, and how many bytes
@@ -57,9 +65,9 @@ struct Hdf5Seen {
 };
 
 /// Why the object header of which `bytes` are read from `address` (in the file) on must not be
-/// decoded, or null: its datatypes, dataspaces, attributes, fill values, links, and lists of
-/// virtual parts; attributes and links in heaps, too. Notes in `seen` what was looked at: reads of
-/// other parts are passed over, and a heap is looked at once.
+/// decoded, or null: its datatypes, dataspaces, attributes, fill values, links, filters, and lists
+/// of virtual parts; attributes and links in heaps, too. Notes in `seen` what was looked at: reads
+/// of other parts are passed over, and a heap is looked at once.
 const char* distrust_header(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
                             std::uint64_t bytes, Hdf5Seen& seen);
 

@@ -21,6 +21,7 @@ enum Message : unsigned {
     fill = 0x05,
     link = 0x06,
     layout = 0x08,
+    filters = 0x0b,
     attribute = 0x0c,
     continuation = 0x10,
     attribute_info = 0x15
@@ -87,8 +88,14 @@ bool good_link(std::span<const std::byte> message, std::size_t address_bytes) {
         name_bytes == 0) {
         return false;
     }
-    in.take(type == 0 ? address_bytes : in.number(2));
-    return in.good();
+    constexpr std::uint64_t external = 64;
+    Front value(in.take(type == 0 ? address_bytes : in.number(2)));
+    if (type == external) {  // flags, a file, an object in it
+        value.take(1);
+        value.text();
+        value.text();
+    }
+    return in.good() && value.good();
 }
 
 /// Where a message lies that is in another header; none when it is in a table of the file.
@@ -152,10 +159,12 @@ class HeaderWalk {
     bool old_ = false;    ///< version 1
     bool order_ = false;  ///< messages have a number
     std::vector<Part> parts_ = {};
+    std::set<unsigned> kinds_;
     std::optional<Hdf5Type> type_;
     std::optional<Space> space_;
     /// Bytes of the fill value: of the shorter one, where an old and a new message have one.
     std::optional<std::uint64_t> filled_;
+    std::uint64_t chunk_bytes_ = 0, decoded_bytes_ = 0;  ///< of the layout; of the filters
     std::optional<std::pair<std::uint64_t, std::uint64_t>> virtual_parts_;  ///< heap, number in it
 };
 
@@ -255,6 +264,12 @@ const char* HeaderWalk::part(std::span<const std::byte> messages) {
 }
 
 const char* HeaderWalk::message(unsigned kind, bool shared, std::span<const std::byte> body) {
+    constexpr unsigned singular[] = {dataspace, link_info, datatype, old_fill,
+                                     fill,      layout,    filters,  attribute_info};
+    if (std::find(std::begin(singular), std::end(singular), kind) != std::end(singular) &&
+        !kinds_.insert(kind).second) {
+        return "a header with two messages of which there is but one";  // libhdf5 takes any of them
+    }
     Front in(body);
     if (kind == datatype && !(shared && type_only_)) {
         const char* reason = nullptr;
@@ -284,7 +299,10 @@ const char* HeaderWalk::message(unsigned kind, bool shared, std::span<const std:
                 filled_ = std::min(bytes, filled_.value_or(bytes));
             }
             return nullptr;
+        case filters:
+            return distrust_filters(body, decoded_bytes_);
         case layout: {
+            chunk_bytes_ = chunk_bytes(body, sizes_);
             const auto version = in.number(1), layout_class = in.number(1);
             const auto address = in.number(sizes_.address_bytes), index = in.number(4);
             if (version >= 4 && layout_class == 3 && in.good() &&
@@ -331,6 +349,9 @@ Part HeaderWalk::first_part(std::uint64_t address) {
 const char* HeaderWalk::whole() const {
     if (type_ && type_->plain && filled_ && type_->bytes > *filled_) {
         return "a fill value shorter than its type";
+    }
+    if (decoded_bytes_ != 0 && chunk_bytes_ != 0 && decoded_bytes_ != chunk_bytes_) {
+        return "a filter for chunks of another size";
     }
     return virtual_parts_ ? distrust_virtual(file_, sizes_, virtual_parts_->first,
                                              virtual_parts_->second, space_ ? space_->rank : 0)

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Source: "HDF5 File Format Specification Version 3.0", IV.A.2.i and l, The Data Layout and the
+// Data Storage - Filter Pipeline Message; parameters of filters as H5Zscaleoffset.c and H5Znbit.c
+// set them.
+#include "fluvial/store/hdf5_front.hpp"
+#include "fluvial/store/hdf5_guard.hpp"
+
+namespace fluvial::store {
+
+namespace {
+
+enum Filter : unsigned { nbit = 5, scale_offset = 6, first_of_others = 256 };
+
+}  // namespace
+
+const char* distrust_filters(std::span<const std::byte> message, std::uint64_t& decoded_bytes) {
+    constexpr const char* senseless = "filters that make no sense";
+    Front in(message);
+    const auto version = in.number(1), filters = in.number(1);
+    in.take(version == 1 ? 6 : 0);
+    for (std::uint64_t i = 0; i < filters; ++i) {
+        const auto id = in.number(2);
+        const auto name_bytes = version == 1 || id >= first_of_others ? in.number(2) : 0;
+        in.take(2);
+        const auto count = in.number(2);
+        in.take(version == 1 ? (name_bytes + 7) / 8 * 8 : name_bytes);
+        Front values(in.take(4 * count));
+        in.take(version == 1 && count % 2 == 1 ? 4 : 0);
+        if (!in.good()) {
+            return senseless;
+        }
+        if (id == nbit || id == scale_offset) {
+            const auto first = values.number(4);
+            values.take(4);
+            const auto elements = values.number(4);
+            values.take(4);
+            decoded_bytes = elements * values.number(4);
+            if (!values.good() || decoded_bytes == 0 || (id == nbit && first != count)) {
+                return senseless;
+            }
+        }
+    }
+    return nullptr;
+}
+
+std::uint64_t chunk_bytes(std::span<const std::byte> layout, const Hdf5Sizes& sizes) {
+    constexpr std::uint64_t chunked = 2;
+    Front in(layout);
+    const auto version = in.number(1);
+    auto kind = in.number(1);
+    std::uint64_t axes = kind;  // in the first two versions it comes before the class
+    std::size_t extent_bytes = 4;
+    if (version <= 2) {
+        kind = in.number(1);
+        in.take(5 + sizes.address_bytes);
+    } else {
+        in.take(version == 3 ? 0 : 1);
+        axes = in.number(1);
+        if (version == 3) {
+            in.take(sizes.address_bytes);
+        } else {
+            extent_bytes = in.number(1);
+        }
+    }
+    if (kind != chunked || extent_bytes > 8) {
+        return 0;
+    }
+    std::uint64_t bytes = 1;
+    for (std::uint64_t axis = 0; axis < axes; ++axis) {
+        if (__builtin_mul_overflow(bytes, in.number(extent_bytes), &bytes)) {
+            return 0;
+        }
+    }
+    return in.good() ? bytes : 0;
+}
+
+}  // namespace fluvial::store
