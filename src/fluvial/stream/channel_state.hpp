@@ -104,6 +104,7 @@ struct ChannelState {
     std::int64_t mail_polled_ns_ = 0;
     std::int64_t watched_ns_ = 0;
     std::uint64_t moves_ = 0;  ///< calls of progress() that moved something
+    bool moved_ = false;       ///< the last one did
     bool staying_ = false;     ///< whatever happens, this rank comes to the meeting's end
     bool left_ = false;        ///< after a failure: somebody does not come to any meeting
 };
