@@ -80,10 +80,11 @@ int MPIStream_CreateChannel(int isProducer, int isConsumer, MPI_Comm comm,
 /// blocking. Not from inside an intermediate function.
 int MPIStream_FreeChannel(MPIStream_Channel* channel);
 /// An element of the stream is one of `streamDataType`: any committed datatype, also with gaps,
-/// such as the outer layer of a mesh; it is taken from where it lies. The result is one
-/// `resultDataType`. `processDataType` is what the intermediate function sees elements as: an
-/// element consists of *len of these. MPI_DATATYPE_NULL: of one `streamDataType`. The types may be
-/// freed afterwards. Collective over producers and consumers, which give equal types, blocking.
+/// such as the outer layer of a mesh, of less than 2 GiB of data (MPI_ERR_ARG beyond: send parts of
+/// it); it is taken from where it lies. The result is one `resultDataType`. `processDataType` is
+/// what the intermediate function sees elements as: an element consists of *len of these.
+/// MPI_DATATYPE_NULL: of one `streamDataType`. The types may be freed afterwards. Collective over
+/// producers and consumers, which give equal types, blocking.
 int MPIStream_Attach(MPI_Datatype streamDataType, MPI_Datatype resultDataType,
                      MPI_Datatype processDataType, MPIStream_Operation* operation,
                      MPIStream* stream, MPIStream_Channel* channel);

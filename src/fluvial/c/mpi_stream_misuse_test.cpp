@@ -183,6 +183,19 @@ TEST_CASE("types with gaps and of absolute addresses") {
     MPI_Type_free(&absolute);
 }
 
+TEST_CASE("elements past what MPI can pack are refused on all ranks") {
+    World world;
+    MPI_Datatype large;
+    MPI_Type_contiguous(1 << 28, MPI_LONG, &large);  // 2 GiB
+    MPI_Type_commit(&large);
+    MPIStream_Operation operation = sum_of_longs();
+    MPIStream stream;
+    CHECK(MPIStream_Attach(large, MPI_LONG, MPI_LONG, &operation, &stream, &world.channel) ==
+          MPI_ERR_ARG);
+    CHECK(error_says("2147483648 bytes"));
+    MPI_Type_free(&large);
+}
+
 TEST_CASE("what is missing on one rank is an error on all") {
     const int rank = world_rank(), size = world_size();
     const bool last = rank == size - 1;

@@ -36,7 +36,7 @@ void ReceiveRing::Release::operator()(std::byte* memory) const {
 ReceiveRing::ReceiveRing(const Comm& comm, int tag, std::size_t slots, std::size_t slot_bytes)
     : comm_(comm.handle()),
       tag_(tag),
-      slot_bytes_(to_int(static_cast<Index>(slot_bytes), "bytes of a message")),
+      slot_(static_cast<Index>(slot_bytes)),
       stride_((slot_bytes + 63) / 64 * 64),
       slots_(slots, MPI_REQUEST_NULL) {
     comm.check_message(comm.rank(), tag);
@@ -56,8 +56,8 @@ ReceiveRing::~ReceiveRing() {
 
 void ReceiveRing::post(std::uint64_t number) {
     const auto slot = static_cast<std::size_t>(number % slots_.size());
-    check(MPI_Irecv(memory_.get() + slot * stride_, slot_bytes_, MPI_BYTE, MPI_ANY_SOURCE, tag_,
-                    comm_, &slots_[slot]),
+    check(MPI_Irecv(memory_.get() + slot * stride_, slot_.count, slot_.type.handle(),
+                    MPI_ANY_SOURCE, tag_, comm_, &slots_[slot]),
           "post a receive");
 }
 
@@ -70,8 +70,8 @@ std::optional<ReceiveRing::Received> ReceiveRing::try_next() {
     if (error == MPI_SUCCESS && done == 0) return std::nullopt;
     ++received_;
     check(error, "receive a message");
-    int bytes = 0;
-    check(MPI_Get_count(&status, MPI_BYTE, &bytes), "count the bytes received");
+    MPI_Count bytes = 0;
+    check(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "count the bytes received");
     return Received{status.MPI_SOURCE,
                     {memory_.get() + slot * stride_, static_cast<std::size_t>(bytes)}};
 }

@@ -12,12 +12,14 @@
 #include <mpi.h>
 
 #include "fluvial/mpi/comm.hpp"
+#include "fluvial/mpi/datatype.hpp"
 
 namespace fluvial::mpi {
 
-/// `slots` receives of one tag, each into memory of its own, from any rank. MPI matches messages to
-/// them in the order in which they were posted, so only the oldest is ever tested: the cost of a
-/// look does not grow with the slots or the ranks. Everything is local. One thread at a time.
+/// `slots` receives of one tag, each into memory of its own of any length, from any rank. MPI
+/// matches messages to them in the order in which they were posted, so only the oldest is ever
+/// tested: the cost of a look does not grow with the slots or the ranks. Everything is local. One
+/// thread at a time.
 ///
 /// Plain receives: persistent ones were no faster with MPICH 5.0 and Open MPI 4.1 from 8 B to 1 MiB
 /// (two ranks of a host, eight slots).
@@ -53,7 +55,7 @@ class ReceiveRing {
 
     MPI_Comm comm_;
     int tag_;
-    int slot_bytes_;
+    Payload slot_;
     std::size_t stride_;
     std::unique_ptr<std::byte, Release> memory_;
     std::vector<MPI_Request> slots_;  ///< message number n is in slot n modulo their number

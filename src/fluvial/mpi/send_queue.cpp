@@ -6,6 +6,7 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/check.hpp"
+#include "fluvial/mpi/datatype.hpp"
 #include "fluvial/mpi/environment.hpp"
 
 namespace fluvial::mpi {
@@ -22,10 +23,10 @@ SendQueue::~SendQueue() {
 }
 
 void SendQueue::post(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
-    const int count = to_int(static_cast<Index>(bytes.size()), "bytes of a message");
+    const Payload payload(static_cast<Index>(bytes.size()));
     under_way_.push_back({MPI_REQUEST_NULL, std::move(owner)});
-    const int error = MPI_Isend(bytes.data(), count, MPI_BYTE, destination_, tag_, comm_,
-                                &under_way_.back().request);
+    const int error = MPI_Isend(bytes.data(), payload.count, payload.type.handle(), destination_,
+                                tag_, comm_, &under_way_.back().request);
     if (error != MPI_SUCCESS) under_way_.pop_back();
     check(error, "send a message");
     ++posted_;

@@ -27,7 +27,7 @@ class SendQueue {
     /// ends.
     ~SendQueue();
 
-    /// `owner` keeps `bytes`, which are at most 2 GiB, until completed() covers this message; they
+    /// `owner` keeps `bytes`, of any length, until completed() covers this message; they
     /// stay unchanged until then. Throws SystemError.
     void post(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
     std::uint64_t posted() const { return posted_; }

@@ -257,7 +257,7 @@ class Links {
     ChannelState& channel_;
 };
 
-/// Local. What may fail: memory, and messages of more than 2 GiB.
+/// Local. What may fail: memory.
 void make_ends(StreamState& stream, Links& links, Role role, std::unique_ptr<Operation> operation) {
     ChannelState& channel = *stream.channel;
     stream.query.emplace(*channel.mailbox, stream.number, channel.consumers, channel.rank);
