@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A channel between two hosts, made of namespaces: over the network, at a death, at a cut cable."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from fluvial.launcher import Launcher
+from harness import wait_until
+
+PROGRAM = Path(__file__).with_name("hosts_rank.py")
+NETWORK = "10.77.0"
+
+# In the place of ssh: its last arguments are a host and a command for a shell.
+REMOTE_SHELL = """#!/bin/sh
+while [ "${{1#-}}" != "$1" ]; do shift; done
+host=$1; shift
+exec {on_host} "$FLUVIAL_TEST_HOSTS${{host##*.}}" sh -c "$*"
+"""
+# Runs a command on a host: a network, a name and shared memory of its own.
+ON_HOST = """#!/bin/sh
+host=$1; shift
+exec ip netns exec "$host" unshare --uts --mount sh -c \\
+    'hostname "$0" && mount -t tmpfs tmpfs /dev/shm && exec "$@"' "$host" "$@"
+"""
+# Launchers end a job when one of their children dies, so each rank is the child of a shell, which
+# waits until the others have told what they saw.
+RANK_SHELL = '"$@"; while [ "$(ls "$SEEN" | grep -c ^rank-)" -lt "$EXPECTED" ]; do sleep 0.1; done'
+
+
+def ip(*words):
+    """Run ip(8)."""
+    return subprocess.run(["ip", *words], capture_output=True, text=True, check=True)
+
+
+class Hosts:
+    """Two hosts, 1 and 2, and a cable."""
+
+    def __init__(self, prefix):
+        self.prefix = prefix
+        self.launcher = Launcher.detect()
+        ip("link", "add", f"{prefix}a", "type", "veth", "peer", "name", f"{prefix}b")
+        for number, end in ((1, "a"), (2, "b")):
+            name, cable = f"{prefix}{number}", f"{prefix}{end}"
+            ip("link", "set", cable, "netns", name)
+            ip("-n", name, "addr", "add", f"{NETWORK}.{number}/24", "dev", cable)
+            for device in (cable, "lo"):
+                ip("-n", name, "link", "set", device, "up")
+
+    def cut(self):
+        """Pull the cable out."""
+        ip("-n", f"{self.prefix}2", "link", "set", f"{self.prefix}b", "down")
+
+    def sent_bytes(self):
+        """Return what went from host 1 to host 2."""
+        path = f"/sys/class/net/{self.prefix}a/statistics/tx_bytes"
+        words = ["ip", "netns", "exec", f"{self.prefix}1", "cat", path]
+        return int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+
+    def start(self, what, where, expected):
+        """Start a job of four ranks, two on each host."""
+        on_host, shell = where.parent / "on_host", where.parent / "remote_shell"
+        on_host.write_text(ON_HOST)
+        shell.write_text(REMOTE_SHELL.format(on_host=on_host))
+        for script in (on_host, shell):
+            script.chmod(0o755)
+        rank = ["sh", "-c", RANK_SHELL, "sh", sys.executable, str(PROGRAM), what, str(where)]
+        hosts = [f"{NETWORK}.1", f"{NETWORK}.2"]
+        if self.launcher.mpi == "openmpi":
+            network = f"{NETWORK}.0/24"
+            options = ["--mca", "plm_rsh_agent", str(shell), "--bind-to", "none"]
+            options += ["--mca", "btl", "tcp,vader,self", "--mca", "pml", "ob1"]
+            options += ["--mca", "oob_tcp_if_include", network]
+            options += ["--mca", "btl_tcp_if_include", network]
+            options += ["--host", ",".join(f"{host}:2" for host in hosts)]
+        else:
+            options = ["-launcher", "ssh", "-launcher-exec", str(shell), "-localhost", hosts[0]]
+            options += ["-hosts", ",".join(f"{host}:2" for host in hosts)]
+        # The two hosts have one memory, by which UCX would find a way around the cable.
+        environment = {"UCX_TLS": "tcp,self", "FLUVIAL_TEST_HOSTS": self.prefix}
+        environment |= {"SEEN": str(where), "EXPECTED": str(expected)}
+        first = [str(on_host), f"{self.prefix}1"]
+        supervisor = Path(sys.modules[Launcher.__module__].__file__).with_name("supervisor.py")
+        supervised = [sys.executable, "-I", "-S", str(supervisor), "--timeout", "60", "--"]
+        return subprocess.Popen(
+            [*supervised, *first, self.launcher.mpiexec, *options, "-n", "4", *rank],
+            env=self.launcher.environment(environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+
+@pytest.fixture
+def hosts():
+    """Make two hosts for a test."""
+    if shutil.which("ip") is None:
+        pytest.skip("there is no ip(8)")
+    prefix = f"flv{os.getpid() % 100_000}x"
+    names = [f"{prefix}{number}" for number in (1, 2)]
+    try:
+        try:
+            for name in names:
+                ip("netns", "add", name)
+            made = Hosts(prefix)
+        except subprocess.CalledProcessError as error:
+            pytest.skip(f"no network namespaces here: {error.stderr.strip()}")
+        yield made
+    finally:
+        for name in names:  # with their ends of the cable
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+
+def told_by(where, ranks):
+    """Return what ranks saw, once they have all told."""
+    files = [where / f"rank-{rank}" for rank in ranks]
+    wait_until(lambda: all(file.exists() for file in files), timeout=40, what="all to have told")
+    return [file.read_text().split("\n", 1) for file in files]
+
+
+@pytest.mark.any_mpi
+@pytest.mark.timeout(90)
+def test_elements_cross_the_network(hosts, tmp_path):
+    where = tmp_path / "seen"
+    where.mkdir()
+    job = hosts.start("run", where, 4)
+    output, _ = job.communicate()
+    assert job.returncode == 0, output
+    told = [what for _, what in told_by(where, range(4))]
+    total = 2 * sum(range(200_000))
+    assert told == ["sent", "sent", f"sum {total}", f"sum {total}"]
+    assert hosts.sent_bytes() > 2 * 200_000 * 8
+
+
+@pytest.mark.any_mpi
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("what", ["kill", "cut"])
+def test_the_other_host_learns_in_time(hosts, tmp_path, what):
+    where = tmp_path / "seen"
+    where.mkdir()
+    if what == "kill" and hosts.launcher.mpi == "mpich":
+        pytest.skip("MPICH 5.0: MPI_Isend to a dead rank elsewhere crashes (UCX) or blocks (OFI)")
+    alive = [0, 1, 3] if what == "kill" else [0, 1, 2, 3]
+    job = hosts.start(what, where, len(alive))
+    try:
+        if what == "cut":
+            wait_until(lambda: (where / "cut").exists(), timeout=40, what="the middle")
+            hosts.cut()
+        told = told_by(where, alive)
+    finally:
+        job.terminate()
+        output, _ = job.communicate()
+        print(output)  # which pytest shows when the test fails
+    for waited, error in told:
+        assert "PeerLost" in error or "TimedOut" in error
+        assert float(waited) < 30
