@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// libFuzzer's entry: any bytes as an HDF5 file (cmake/FluvialFuzz.cmake says how to run it). What
-/// crashes in libhdf5 itself ends the run, unless with -fork=1 -ignore_crashes=1.
+/// libFuzzer's entry: any bytes as an HDF5 file (cmake/FluvialFuzz.cmake says how to run it; with
+/// -malloc_limit_mb=100000). What crashes in libhdf5 itself ends the run, unless with -fork=1
+/// -ignore_crashes=1.
 #include "fluvial/store/format_exercise.hpp"
 #include "fluvial/store/hdf5_file.hpp"
 
