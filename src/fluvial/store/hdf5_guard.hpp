@@ -2,6 +2,7 @@
 /// What libhdf5 1.10 takes on trust in the metadata that it reads, checked before it gets them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -61,7 +62,7 @@ std::uint64_t chunk_bytes(std::span<const std::byte> layout, const Hdf5Sizes& si
 /// What is looked at with the first part of a header.
 struct Hdf5Seen {
     std::map<std::uint64_t, std::uint64_t> parts;  ///< other parts: where, and how many bytes
-    std::set<std::uint64_t> heaps;                 ///< of attributes and links
+    std::set<std::array<std::uint64_t, 3>> heaps;  ///< of attributes and links, and their indices
 };
 
 /// Why the object header of which `bytes` are read from `address` (in the file) on must not be

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source: "HDF5 File Format Specification Version 3.0", IV.A, Data Object Headers.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -210,7 +211,8 @@ const char* HeaderWalk::in_heap(unsigned kind, std::span<const std::byte> info) 
     in.take((flags & 1) == 0 ? 0 : attributes ? 2 : 8);
     const auto heap_at = in.number(a);
     const std::uint64_t trees[] = {in.number(a), (flags & 2) != 0 ? in.number(a) : undefined(a)};
-    if (!in.good() || heap_at == undefined(a) || !seen_->heaps.insert(heap_at).second) {
+    const std::array place{heap_at, trees[0], trees[1]};
+    if (!in.good() || heap_at == undefined(a) || seen_->heaps.contains(place)) {
         return nullptr;
     }
     FractalHeap heap(file_, sizes_, heap_at + sizes_.base);
@@ -240,6 +242,9 @@ const char* HeaderWalk::in_heap(unsigned kind, std::span<const std::byte> info) 
                                             : in_table ? nullptr
                                                        : missing;
                                  });
+    }
+    if (reason == nullptr) {
+        seen_->heaps.insert(place);
     }
     return reason;
 }
