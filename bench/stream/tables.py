@@ -111,18 +111,27 @@ def _judge_dip(figures: Figures) -> Iterable[tuple[bool, str]]:
         most = max(some, key=lambda case: case.producers)
         one = min(some, key=lambda case: case.producers)
         who = f"{mpi}, {size_label(8 * doubles)}, {placement}"
-        for state in _STATES if most != one else ():
-            ours = [figures.rate(case, DEFAULT_WAY, state) for case in (most, one)]
-            bare = [figures.rate(case, LIMIT, state) for case in (most, one)]
-            if ours[0] is None or ours[1] is None:
-                continue
-            share = ours[0].median / ours[1].median
+        if most == one:
+            continue
+        shares = {
+            state: share
+            for state in _STATES
+            if (share := _share(figures, most, one, DEFAULT_WAY, state)) is not None
+        }
+        if not shares and (share := _share(figures, most, one, DEFAULT_WAY)) is not None:
+            shares[""] = share  # the cores were never in the same state
+        for state, share in shares.items():
             said = f"{most.producers} producers reach {share:.2f} of the rate of one"
-            if bare[0] is not None and bare[1] is not None:
-                said += f", {LIMIT_NAME} {bare[0].median / bare[1].median:.2f}"
-            expected = f" (expected: {1 / NO_DIP:g})" if placement == APART else ""
+            bare = _share(figures, most, one, LIMIT, state)
+            said += "" if bare is None else f", {LIMIT_NAME} {bare:.2f}"
+            said += f" (expected: {1 / NO_DIP:g})" if placement == APART else ""
             holds = placement != APART or share * NO_DIP >= 1
-            yield holds, f"{who}, cores {state}: {said}{expected}"
+            yield holds, f"{who}, cores {state or 'near or far'}: {said}"
+
+
+def _share(figures: Figures, case: Case, of: Case, who: str, state: str = "") -> float | None:
+    ours, theirs = figures.rate(case, who, state), figures.rate(of, who, state)
+    return None if ours is None or theirs is None else ours.median / theirs.median
 
 
 def _judge_memory(figures: Figures) -> Iterable[tuple[bool, str]]:

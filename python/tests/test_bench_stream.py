@@ -214,6 +214,16 @@ def test_expectations_are_judged_in_both_states(figures):
     assert not said[scaled]
 
 
+def test_a_dip_is_judged_also_when_the_cores_were_never_in_the_same_state():
+    found = Figures()
+    for producers, ns in ((1, 30), (25, 160)):
+        case = replace(CASE, experiment=cases.PRODUCERS, producers=producers)
+        found.turns[replace(case, placement=cases.APART)][DEFAULT_WAY].append(turn(0, 1.0, ns))
+    ((holds, sentence),) = tables.judge(found)
+    assert holds
+    assert "cores near or far: 25 producers reach 1.00" in sentence
+
+
 @pytest.mark.parametrize("measured", [True, False])
 def test_the_picture_is_drawn_and_the_tables_shown(tmp_path, figures, measured, capsys):
     header = {
