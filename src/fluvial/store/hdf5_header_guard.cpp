@@ -89,8 +89,12 @@ bool good_link(std::span<const std::byte> message, std::size_t address_bytes) {
         name_bytes == 0) {
         return false;
     }
-    constexpr std::uint64_t external = 64;
-    Front value(in.take(type == 0 ? address_bytes : in.number(2)));
+    constexpr std::uint64_t soft = 1, external = 64;
+    const auto target = in.take(type == 0 ? address_bytes : in.number(2));
+    if (type == soft && target.empty()) {
+        return false;
+    }
+    Front value(target);
     if (type == external) {  // flags, a file, an object in it
         value.take(1);
         value.text();
