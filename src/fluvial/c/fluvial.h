@@ -114,9 +114,10 @@ const char* fluvial_last_warnings(void);
 
 /// Opens a file of any format that Fluvial reads: netCDF classic, netCDF-4, HDF5. Hints:
 /// `cb_nodes` (how many ranks read; all, unless given), `cb_buffer_size` (bytes of a read),
-/// `fluvial_threads` (threads of a rank; its cores, unless given), `fluvial_memory` (bytes of a rank
-/// beside results, 64 MiB unless given: where chunks are large, fewer threads work at once); others
-/// are passed over. The communicator is duplicated. Collective, blocking. MPI must be initialised.
+/// `fluvial_threads` (threads of a rank; its cores, unless given), `fluvial_memory` (bytes of a
+/// rank beside results, 64 MiB unless given: where chunks are large, fewer threads work at once);
+/// others are passed over. The communicator is duplicated. Collective, blocking. MPI must be
+/// initialised.
 int fluvial_open(MPI_Comm comm, const char* path, MPI_Info info, fluvial_file** file);
 /// Collective, blocking. FLUVIAL_EINVAL, and the file stays open, while an object I/O on it is
 /// under way on any rank. Null is no error.
