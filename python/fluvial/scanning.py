@@ -124,12 +124,6 @@ def _abandon_all() -> None:
 
 def begin(prepare: Callable[[], Work], options: ScanOptions) -> PendingScan:
     """Start what `prepare()` describes; an error in it, on any rank, is one on all. Collective."""
-    options = dict(options)  # type: ignore[assignment]
-    if unknown := set(options) - set(ScanOptions.__annotations__):
-        raise InvalidArgument(
-            f"unknown option of a reduction: got {', '.join(sorted(unknown))}; "
-            f"allowed: {', '.join(sorted(ScanOptions.__annotations__))}"
-        )
     comm = options.get("comm")
     comm = None if options.get("local") else world() if comm is None else comm
     handle = handle_of(comm)
@@ -150,6 +144,11 @@ def begin(prepare: Callable[[], Work], options: ScanOptions) -> PendingScan:
 
 
 def _options(options: ScanOptions) -> dict[str, Any]:
+    if unknown := set(options) - set(ScanOptions.__annotations__):
+        raise InvalidArgument(
+            f"unknown option of a reduction: got {', '.join(sorted(unknown))}; "
+            f"allowed: {', '.join(sorted(ScanOptions.__annotations__))}"
+        )
     info = options.get("info") or {}
     keys = "fluvial_threads", "cb_nodes", "cb_buffer_size", "fluvial_memory"
     threads, aggregators, buffer, memory = (_hint(info, key) for key in keys)

@@ -155,6 +155,7 @@ def at_odds(comm, fl, where):
         "operator": error_of(lambda: u.reduce("add" if odd else "sum"), fl.Error),
         "axis": error_of(lambda: u.reduce("sum", "x" if odd else "lat"), fl.Error),
         "request": error_of(lambda: u.reduce("sum", "time" if odd else "lat"), fl.Error),
+        "option": error_of(lambda: u.reduce("sum", **({"way": 1} if odd else {})), fl.Error),
         "mode": error_of(lambda: u.reduce("sum", mode="odd" if odd else "collective"), fl.Error),
         "function": error_of(lambda: u.where(broken).reduce("sum"), fl.Error, ZeroDivisionError),
     }
@@ -176,6 +177,37 @@ def test_an_error_on_one_rank_is_one_on_all(jobs):
         assert "only here" in found["function"][1], found["function"]
         for what in ("truncated", "truncated under way"):
             assert "DamagedFile" in found[what][0], found[what]
+
+
+def environment_at_odds(comm, fl, where):
+    """One rank's environment makes no sense, then only differs from that of the others."""
+    path = where / "t.nc"
+    if comm.rank == 0:
+        write(climate(), path)
+    comm.barrier()
+    found = {}
+    for name, odd in [("FLUVIAL_ISA", 1), ("FLUVIAL_FILE_ACCESS", comm.size - 1)]:
+        if comm.rank == odd:
+            os.environ[name] = "odd"
+        with fl.open(path) as file:
+            found[name] = error_of(lambda file=file: file["u"].reduce("sum"), fl.InvalidArgument)
+        os.environ.pop(name, None)
+    if comm.rank == 0:
+        os.environ["FLUVIAL_FILE_ACCESS"] = "copy"
+    with fl.open(path) as file:
+        found["count"] = int(file["u"].reduce("count"))
+    return found
+
+
+@scenario("program on 3 ranks", program=environment_at_odds)
+def test_an_environment_that_makes_no_sense_on_one_rank(jobs):
+    for found in jobs.finish()["program"]:
+        assert found.pop("count") == 24 * 7 * 8
+        for name, error in found.items():
+            assert error is not None, name
+            assert name in error[1]
+            assert "'odd'" in error[1] or "got odd" in error[1]
+            assert "Unset it" in error[1]
 
 
 @scenario("program on 2 ranks", program=lambda comm, fl, where: several(comm, fl, where))

@@ -2,7 +2,9 @@
 #include "fluvial/scan/access_choice.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
+#include <string_view>
 
 namespace fluvial::scan {
 namespace {
@@ -10,6 +12,19 @@ namespace {
 constexpr double none = std::numeric_limits<double>::infinity();
 
 }  // namespace
+
+Options::Access permitted(Options::Access wanted) {
+    const char* const given = std::getenv("FLUVIAL_FILE_ACCESS");
+    if (given == nullptr || *given == '\0') {
+        return wanted;
+    }
+    if (std::string_view(given) != "copy") {
+        throw InvalidArgument(Problem{"the environment variable FLUVIAL_FILE_ACCESS makes no sense",
+                                      text("'", given, "'"), "'copy', or unset",
+                                      "Unset it: whichever way is faster is taken"});
+    }
+    return Options::Access::Copy;
+}
 
 AccessChoice::AccessChoice(Options::Access access)
     : fixed_(access != Options::Access::Chosen),

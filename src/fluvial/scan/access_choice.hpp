@@ -9,6 +9,10 @@
 
 namespace fluvial::scan {
 
+/// Copy where this process's environment variable FLUVIAL_FILE_ACCESS says "copy", else as wanted.
+/// Throws InvalidArgument when it says anything else.
+Options::Access permitted(Options::Access wanted);
+
 /// Tries both in turn for some MiB, stays with the faster one for much longer, and tries again. One
 /// lane's; one thread.
 class AccessChoice {

@@ -8,8 +8,10 @@
 
 #include <sched.h>
 
+#include "fluvial/compute/kernels/kernels.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/sparse_exchange.hpp"
+#include "fluvial/scan/access_choice.hpp"
 #include "fluvial/scan/answer.hpp"
 #include "fluvial/scan/footprint.hpp"
 #include "fluvial/scan/prepare.hpp"
@@ -90,8 +92,15 @@ void check_axis(int axis, const Selection& selection, std::size_t entries, const
     }
 }
 
+/// What the environment of this rank says: each has its own.
+void look_at_environment(const Options& options, Plan& plan) {
+    plan.access = permitted(options.access);
+    static_cast<void>(compute::kernels());  // refuses an unknown FLUVIAL_ISA
+}
+
 /// This rank's part of the plan, as far as no other rank matters.
 void plan_alone(const Request& request, const Options& options, Plan& plan) {
+    look_at_environment(options, plan);
     const Coordinates shape = common_shape(request);
     Question question{request.selection.value_or(select(whole(shape))), request.weights,
                       request.groups};

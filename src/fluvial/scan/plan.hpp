@@ -23,9 +23,10 @@ struct Plan {
     std::size_t grid_input = 0;       ///< the input whose layout the units follow
     Index buffer_bytes = 0;
     Index window_bytes = 0;  ///< that a lane may look at in place for an input; 0: none
-    int threads = 0;         ///< of this rank; 0: it does not read
-    Index lane_begin = 0;    ///< number of this rank's first lane
-    Index lanes = 0;         ///< of all ranks
+    Options::Access access = Options::Access::Chosen;  ///< of this rank
+    int threads = 0;                                   ///< of this rank; 0: it does not read
+    Index lane_begin = 0;                              ///< number of this rank's first lane
+    Index lanes = 0;                                   ///< of all ranks
     Index metadata_bytes = 0;
 };
 

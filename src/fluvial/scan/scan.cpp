@@ -3,10 +3,8 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <cstdlib>
 #include <exception>
 #include <mutex>
-#include <string_view>
 #include <thread>
 
 #include "fluvial/base/clock.hpp"
@@ -23,18 +21,10 @@ namespace {
 /// Units that test() works through on_calling_thread: 4 MiB by default, about a millisecond.
 constexpr Index units_a_test = 4;
 
-/// As wanted, with what follows from it and from the environment.
+/// As wanted, with what follows from it.
 Options settled(Options options) {
     if (options.on_calling_thread) {
         options.threads = 1;
-    }
-    const char* const access = std::getenv("FLUVIAL_FILE_ACCESS");
-    if (access != nullptr && *access != 0) {
-        if (std::string_view(access) != "copy") {
-            throw InvalidArgument(Problem{"the environment variable FLUVIAL_FILE_ACCESS",
-                                          text("'", access, "'"), "'copy', or unset", ""});
-        }
-        options.access = Options::Access::Copy;
     }
     return options;
 }
@@ -65,7 +55,7 @@ struct Scan::State {
                plan.buffer_bytes,
                options.read_ahead_bytes,
                plan.window_bytes,
-               options.access,
+               plan.access,
                plan.grid_input} {
         if (!collective) {
             make_lanes();

@@ -1,15 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 // How scans run beside the application, and what they refuse, on all ranks alike.
 #include <atomic>
+#include <cstdlib>
 #include <thread>
 
 #include <doctest/doctest.h>
 
+#include "fluvial/scan/plan.hpp"
 #include "fluvial/scan/scan.hpp"
 #include "fluvial/scan/scan_reference.hpp"
 
 using namespace fluvial;
 using namespace fluvial::scan;
+
+namespace {
+
+/// FLUVIAL_FILE_ACCESS of this process, as long as the object lives.
+class FileAccess {
+  public:
+    explicit FileAccess(const char* value) {
+        if (value == nullptr) {
+            ::unsetenv(name);
+        } else {
+            ::setenv(name, value, 1);
+        }
+    }
+    FileAccess(const FileAccess&) = delete;
+    FileAccess& operator=(const FileAccess&) = delete;
+    ~FileAccess() { ::unsetenv(name); }
+
+  private:
+    static constexpr const char* name = "FLUVIAL_FILE_ACCESS";
+};
+
+}  // namespace
 
 TEST_CASE("a scan runs beside the application") {
     World world;
@@ -56,6 +80,46 @@ TEST_CASE("what fails on one rank fails on all") {
     }
     // The communicator is as good as before.
     CHECK(world.comm.sum(1) == world.comm.size());
+}
+
+TEST_CASE("an environment that makes no sense on one rank is refused on all") {
+    World world;
+    const Elements elements = random_elements({64, 64}, world.random);
+    const Request request{
+        {{{affine_dataset(elements, false, 0, 0)}, {}}}, {}, some_operators(), {}, {}, {}, {}};
+    for (const auto shuffle : {Options::Shuffle::Common, Options::Shuffle::ToAll}) {
+        Options options;
+        options.shuffle = shuffle;
+        for (int odd = 0; odd < world.comm.size(); ++odd) {
+            const FileAccess here(world.comm.rank() == odd ? "inplace" : nullptr);
+            CHECK_THROWS_WITH_AS(
+                run(request, options, world.comm),
+                doctest::Contains("FLUVIAL_FILE_ACCESS makes no sense: got 'inplace'; allowed: "
+                                  "'copy', or unset. Unset it"),
+                InvalidArgument);
+        }
+        check_equal(run(request, options, world.comm).groups[0],
+                    in_memory(elements, select(whole(elements.shape)), {}));
+    }
+}
+
+TEST_CASE("each rank reads as its own environment permits") {
+    World world;
+    const Elements elements = random_elements({64, 64}, world.random);
+    const Request request{
+        {{{affine_dataset(elements, false, 0, 0)}, {}}}, {}, some_operators(), {}, {}, {}, {}};
+    for (int odd = 0; odd < world.comm.size(); ++odd) {
+        const bool copies = world.comm.rank() == odd;
+        const FileAccess here(copies ? "copy" : odd == 0 ? "" : nullptr);
+        for (const auto wanted : {Options::Access::Chosen, Options::Access::InPlace}) {
+            Options options;
+            options.access = wanted;
+            const Plan plan = make_plan(request, options, world.comm);
+            CHECK(plan.access == (copies ? Options::Access::Copy : wanted));
+            check_equal(run(request, options, world.comm).groups[0],
+                        in_memory(elements, select(whole(elements.shape)), {}));
+        }
+    }
 }
 
 TEST_CASE("a scan on the calling thread goes on in test() and stays there") {
