@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Elements past 2 GiB for real, on two ranks. What is sent is zero pages but for a few marks,
 /// which the consumer finds again. Needs about 2.5 GiB.
-#include <fstream>
-#include <string>
-
 #include <doctest/doctest.h>
-#include <sys/mman.h>
 
-#include "fluvial/base/error.hpp"
+#include "fluvial/mpi/large_payload_fixture.hpp"
 #include "fluvial/stream/channel_fixture.hpp"
 
 using namespace fluvial;
@@ -27,24 +23,6 @@ void set_marks(std::span<std::byte> element) {
     for (const std::size_t place : marks) element[place] = mark_of(place);
 }
 
-/// Zeros that take no memory until they are written to.
-class Sparse {
-  public:
-    Sparse()
-        : memory_(mmap(nullptr, length, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
-        REQUIRE(memory_ != MAP_FAILED);
-        set_marks({static_cast<std::byte*>(memory_), length});
-    }
-    ~Sparse() { munmap(memory_, length); }
-    Sparse(const Sparse&) = delete;
-    Sparse& operator=(const Sparse&) = delete;
-    const void* data() const { return memory_; }
-
-  private:
-    void* memory_;
-};
-
 /// Of the places of marks that are in it, how many are right; anything else must be zero.
 int count_marks(const Batch& batch) {
     int found = 0;
@@ -55,20 +33,10 @@ int count_marks(const Batch& batch) {
     return found;
 }
 
-bool enough_memory() {
-    std::ifstream file("/proc/meminfo");
-    std::string name;
-    for (Index kib = 0; file >> name;) {
-        if (name == "MemAvailable:") return file >> kib && world().all(kib > Index{4} << 20);
-    }
-    return world().all(false);
-}
-
 }  // namespace
 
 TEST_CASE("an element of more than 2 GiB arrives whole, or in parts") {
-    if (!enough_memory()) {
-        MESSAGE("not run: less than 4 GiB of memory are available");
+    if (!mpi::enough_memory(world(), 4)) {
         return;
     }
     for (const bool shared : {true, false}) {
@@ -95,8 +63,9 @@ TEST_CASE("an element of more than 2 GiB arrives whole, or in parts") {
                         set_marks(stream.reserve());
                         stream.commit();
                     } else {
-                        const Sparse element;
-                        stream.send(element.data());
+                        const mpi::SparseZeros element(length);
+                        set_marks(element.bytes());
+                        stream.send(element.bytes().data());
                     }
                     stream.terminate();
                 } else {
