@@ -137,6 +137,19 @@ std::vector<Index> Comm::min_of_each(std::vector<Index> numbers) const {
     return numbers;
 }
 
+Request Comm::imin_of_each(const std::vector<Index>& numbers) const {
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(numbers));
+    const int count = to_int(static_cast<Index>(numbers.size()), "the number of minima");
+    return Request::post(Request::Role::Other, {"take minima over the ranks"},
+                         {bytes.begin(), bytes.end()}, nullptr,
+                         [comm = handle(), alone = serial(), count](std::span<std::byte> buffer,
+                                                                    MPI_Request* request) -> int {
+                             if (alone) return MPI_SUCCESS;
+                             return MPI_Iallreduce(MPI_IN_PLACE, buffer.data(), count, MPI_INT64_T,
+                                                   MPI_MIN, comm, request);
+                         });
+}
+
 Index Comm::sum_for_each(const std::vector<Index>& numbers) const {
     const MPI_Comm comm = handle();
     if (static_cast<Index>(numbers.size()) != size()) {

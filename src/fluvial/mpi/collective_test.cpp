@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include "fluvial/base/bytes.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/comm.hpp"
 
@@ -68,6 +69,13 @@ TEST_CASE("sums, extremes and logic over the ranks") {
     CHECK(comm.sum(big + r) == p * big + p * (p - 1) / 2);
     CHECK(comm.min(r - big) == -big);
     CHECK(comm.min_of_each({r, -r, big}) == std::vector<Index>{0, 1 - comm.size(), big});
+    Request least = comm.imin_of_each({r, -r, big});
+    least.wait();
+    const std::vector<std::byte> minima = least.take();
+    ByteReader in(minima);
+    CHECK(in.get<Index>() == 0);
+    CHECK(in.get<Index>() == 1 - comm.size());
+    CHECK(in.get<Index>() == big);
     CHECK(comm.max(r + big) == big + p - 1);
     CHECK(comm.all(true));
     CHECK_FALSE(comm.all(r != p - 1));

@@ -86,6 +86,8 @@ class Comm {
     bool any(bool here) const { return !all(!here); }
     /// The least of each entry; as many on every rank. Collective, blocking, one allreduce.
     std::vector<Index> min_of_each(std::vector<Index> numbers) const;
+    /// The same, to be tested; once complete, what the Request has are the minima's bytes. Local.
+    Request imin_of_each(const std::vector<Index>& numbers) const;
 
     /// Number of ranks that share memory with this one, itself included. Collective, blocking.
     int ranks_on_this_host() const;

@@ -106,6 +106,7 @@ void introduce(ChannelState& state, Role role) {
     }
     state.mailbox = std::make_unique<Mailbox>(
         state.comm, [&state](int member) { ring(state.bell_of(member)); });
+    state.standstill.emplace(*state.mailbox, state.rank, state.comm.size());
 }
 
 void begin_trace(ChannelState& state, std::int64_t begin_ns) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fluvial/base/bytes.hpp"
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/interrupt.hpp"
 #include "fluvial/mpi/environment.hpp"
@@ -20,6 +21,8 @@ constexpr std::int64_t mail_every_ns = 5'000;
 /// While elements move: a probe of Open MPI 4.1 takes half a microsecond.
 constexpr std::int64_t mail_every_busy_ns = 25'000;
 constexpr std::int64_t idle_worth_tracing_ns = 1'000;
+/// Asking all others is worth it then.
+constexpr double standstill_after_s = 0.25;
 
 /// In place of a stream's number, in mail of kind Failed: whether its sender still comes to the
 /// end of the meeting that it is in.
@@ -41,21 +44,31 @@ void ChannelState::check_usable() const {
     }
 }
 
-void ChannelState::take(const Mail& mail) {
+/// True when something moved by it.
+bool ChannelState::take(const Mail& mail) {
     if (mail.kind == MailKind::Failed) {
         left_ = left_ || mail.stream == leaves;
-        if (failure) return;
+        if (failure) return true;
         failure = mpi::Failure::from_bytes(mail.bytes);
         for (const auto& stream : streams) stream->fast = {};
-        return;
+        return true;
     }
-    if (failure) return;
+    if (mail.kind == MailKind::WorkOn) {
+        wanted_vote_ = std::max(wanted_vote_, ByteReader(mail.bytes).get<Index>());
+        return false;
+    }
+    if (mail.kind == MailKind::Asked || mail.kind == MailKind::Told) {
+        standstill->take(mail);
+        return false;
+    }
+    if (failure) return true;
     const auto number = static_cast<std::size_t>(mail.stream);
     if (mail.kind == MailKind::Contribution || mail.kind == MailKind::Verdict) {
         failing([&] { return thresholds[number]->take(mail), true; });
     } else {
         streams[number]->take(mail);
     }
+    return true;
 }
 
 bool ChannelState::take_mail() {
@@ -64,25 +77,33 @@ bool ChannelState::take_mail() {
     mail_polled_ns_ = now;
     bool any = false;
     while (const auto mail = mailbox->poll()) {
-        take(*mail);
-        any = true;
+        any = take(*mail) || any;
     }
     return any;
 }
 
 bool ChannelState::progress(const StreamState* spared) {
     if (!takes_part()) return false;
+    const bool waits = std::exchange(waits_, false);
     bool moved = take_mail();
     check_usable();
-    for (const auto& threshold : thresholds) {
-        moved = failing([&] { return threshold->advance(); }) || moved;
-    }
+    if (waits && !moved) standstill->answer(movement());
+    moved = advance_thresholds() || moved;
     // By number: an operation may attach further streams.
     for (std::size_t i = 0; i < streams.size(); ++i) {
         moved = streams[i]->progress(streams[i].get() != spared) || moved;
     }
     moves_ += moved ? 1 : 0;
     moved_ = moved;
+    if (staying_ && !moved && asked_vote_ < votes_ && working()) ask_others_to_work_on();
+    return moved;
+}
+
+bool ChannelState::advance_thresholds() {
+    bool moved = false;
+    for (const auto& threshold : thresholds) {
+        moved = failing([&] { return threshold->advance(); }) || moved;
+    }
     return moved;
 }
 
@@ -133,6 +154,7 @@ void ChannelState::wait(std::string_view what, const std::function<bool()>& done
     const bool traced = trace && !trace->in_span();  // a stall says more than that it was idle
     std::int64_t now = now_ns();
     for (; !done(); now = now_ns()) {
+        waits_ = true;
         progress();
         const bool moved = moves != moves_;  // here, or by what `done` calls
         moves = moves_;
@@ -150,6 +172,7 @@ void ChannelState::wait(std::string_view what, const std::function<bool()>& done
         if (moved) continue;
         if (moved_ns == 0) moved_ns = now_ns();
         const double waited_s = static_cast<double>(now_ns() - moved_ns) * 1e-9;
+        if (waited_s >= standstill_after_s) check_standstill(what);
         if (waited_s < options.timeout_s) continue;
         throw TimedOut(Problem{text("Fluvial could not ", what, " in time"),
                                text("nothing moved for ", waited_s, " s"), "",

@@ -16,6 +16,7 @@
 #include "fluvial/stream/channel.hpp"
 #include "fluvial/stream/idling.hpp"
 #include "fluvial/stream/mailbox.hpp"
+#include "fluvial/stream/standstill.hpp"
 #include "fluvial/stream/trace.hpp"
 
 namespace fluvial::stream {
@@ -25,6 +26,7 @@ class Threshold;
 
 /// What all ranks of a channel do together.
 enum class Meeting : int { AttachStream, BeginThreshold, Close };
+const char* name_of(Meeting meeting);
 
 struct ChannelState {
     ChannelOptions options;
@@ -40,6 +42,7 @@ struct ChannelState {
     std::vector<int> watched;      ///< members on this host whose death can be seen
     Bells bells;                   ///< where ranks share cores
     std::unique_ptr<Mailbox> mailbox;
+    std::optional<Standstill> standstill;
     std::vector<std::shared_ptr<StreamState>> streams;
     std::vector<std::shared_ptr<Threshold>> thresholds;
     std::optional<mpi::Failure> failure;
@@ -52,8 +55,8 @@ struct ChannelState {
 
     bool takes_part() const { return rank >= 0; }
     int first_consumer() const { return consumers.front(); }
-    /// In the second step of a meeting the others may be through already, in what is collective,
-    /// and make no room: no operation may wait for some.
+    /// From the second step of a meeting on the others begin no operations by themselves, and make
+    /// no room: no operation may wait for some.
     bool may_wait() const { return !staying_; }
     /// Of a member on this host; null when there is none.
     Bell* bell_of(int member) const {
@@ -69,7 +72,8 @@ struct ChannelState {
     /// As Channel::progress. No elements of `spared` are processed.
     bool progress(const StreamState* spared = nullptr);
     /// Calls `done` until it returns true, with progress in between. Throws the channel's failure,
-    /// PeerLost, TimedOut after options.timeout_s without progress, and what check_interrupt
+    /// PeerLost, TimedOut after options.timeout_s without progress, InvalidArgument when an
+    /// operation waits for what cannot come before the end of a meeting, and what check_interrupt
     /// throws. `what` completes "Fluvial could not …".
     void wait(std::string_view what, const std::function<bool()>& done);
     /// Blocking until all ranks have called it, with progress in between: whoever comes late may
@@ -93,20 +97,33 @@ struct ChannelState {
     void leave_trace() const noexcept;
     void announce(bool is_leaving) noexcept;
     void leave(std::exception_ptr thrown) noexcept;
-    std::exception_ptr stay();
-    void check_together(Meeting purpose, std::exception_ptr thrown);
+    bool attend();
+    bool advance_thresholds();
+    void come(Meeting purpose);
+    void stay(mpi::Request& step, std::exception_ptr& thrown, bool votes);
+    void conclude(Meeting purpose, std::exception_ptr& thrown);
+    void throw_together(std::exception_ptr thrown);
+    void ask_others_to_work_on();
+    Movement movement() const;
+    void check_standstill(std::string_view what);
     void was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool traced);
-    void take(const Mail& mail);
+    bool take(const Mail& mail);
     /// Throws what check_interrupt throws, and PeerLost when a watched rank is dead.
     void look_around();
     void look_for_the_dead();
 
     std::int64_t mail_polled_ns_ = 0;
     std::int64_t watched_ns_ = 0;
-    std::uint64_t moves_ = 0;  ///< calls of progress() that moved something
-    bool moved_ = false;       ///< the last one did
-    bool staying_ = false;     ///< whatever happens, this rank comes to the meeting's end
-    bool left_ = false;        ///< after a failure: somebody does not come to any meeting
+    std::uint64_t moves_ = 0;         ///< calls of progress() that moved something
+    bool moved_ = false;              ///< the last one did
+    bool waits_ = false;              ///< progress() is called by who does nothing but wait
+    std::optional<Meeting> meeting_;  ///< under way
+    mpi::Request coming_;             ///< its first step
+    bool staying_ = false;            ///< whatever happens, this rank comes to the meeting's end
+    Index votes_ = 0;                 ///< that this rank has given in all meetings so far
+    Index asked_vote_ = -1;           ///< before this vote this rank asked the others to work on
+    Index wanted_vote_ = -1;          ///< before this vote somebody else did
+    bool left_ = false;               ///< after a failure: somebody does not come to any meeting
 };
 
 }  // namespace fluvial::stream

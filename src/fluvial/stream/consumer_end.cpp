@@ -135,7 +135,7 @@ bool ConsumerEnd::all_ended() {
 }
 
 bool ConsumerEnd::progress() {
-    if (messages_ != nullptr) messages_->progress();
+    receive();
     if (working_) return false;
     const Raised raised(working_);  // the operation may wait in the functions below, too
     bool moved = false;

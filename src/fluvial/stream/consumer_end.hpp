@@ -30,6 +30,10 @@ class ConsumerEnd {
     std::size_t work(std::size_t bytes_max);
     /// The next units as they lie, until the next call; empty when there is nothing now.
     Batch lend();
+    /// Takes what MPI has.
+    void receive() {
+        if (messages_ != nullptr) messages_->progress();
+    }
     /// Takes what MPI has; goes on to the end when the time has come. True when something moved.
     bool progress();
     void take(const Mail& mail);

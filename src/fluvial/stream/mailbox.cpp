@@ -27,6 +27,7 @@ Mail open(int from, const Bytes& message) {
 }  // namespace
 
 void Mailbox::post(int to, MailKind kind, int stream, std::span<const std::byte> bytes) {
+    under_way_ += is_about_others(kind) ? 0 : 1;
     if (to == comm_->rank()) {
         to_self_.push_back({kind, to, stream, {bytes.begin(), bytes.end()}});
         return;
@@ -41,6 +42,12 @@ void Mailbox::post(int to, MailKind kind, int stream, std::span<const std::byte>
 }
 
 std::optional<Mail> Mailbox::poll() {
+    std::optional<Mail> mail = next();
+    if (mail && !is_about_others(mail->kind)) --under_way_;
+    return mail;
+}
+
+std::optional<Mail> Mailbox::next() {
     if (!to_self_.empty()) {
         Mail mail = std::move(to_self_.front());
         to_self_.pop_front();

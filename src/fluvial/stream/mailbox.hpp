@@ -27,7 +27,15 @@ enum class MailKind : std::uint8_t {
     QueryAnswer,   ///< partial or global result with the number of elements that it covers
     Contribution,  ///< to a consumer: a value of one round of a threshold collective
     Verdict,       ///< to a producer or consumer: the outcome of a round
+    WorkOn,        ///< to everybody at the end of a meeting: an operation is still under way
+    Asked,         ///< to everybody: does anything move there?
+    Told,          ///< the answer
 };
+
+/// Kinds that say something about all others.
+inline bool is_about_others(MailKind kind) {
+    return kind >= MailKind::WorkOn;
+}
 
 struct Mail {
     MailKind kind = MailKind::Failed;
@@ -50,6 +58,9 @@ class Mailbox {
     /// The next message that has arrived. Local, does not block. One probe. A long message that is
     /// still on its way holds up only what its sender posted after it.
     std::optional<Mail> poll();
+    /// Letters posted here less those taken here, those about others aside: summed over all ranks,
+    /// those under way.
+    Index under_way() const { return under_way_; }
     /// Everything that was posted has been given to MPI for good. Local.
     bool sent();
     /// Takes, without a look at it, everything that was posted anywhere, so that no letter is left
@@ -60,6 +71,8 @@ class Mailbox {
     void abandon();
 
   private:
+    std::optional<Mail> next();
+
     const mpi::Comm* comm_;
     std::function<void(int)> ring_;
     std::list<mpi::Request> posted_;
@@ -67,6 +80,7 @@ class Mailbox {
     std::list<Mail> to_self_;
     std::vector<Index> posted_to_;  // letters, by rank
     Index taken_ = 0;               // of other ranks
+    Index under_way_ = 0;
 };
 
 inline constexpr int mail_tag = 1;

@@ -1,65 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How the ranks of a channel come together before collective work.
+#include "fluvial/base/bytes.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/stream/channel_state.hpp"
 #include "fluvial/stream/idling.hpp"
+#include "fluvial/stream/stream_state.hpp"
 
 namespace fluvial::stream {
 
 namespace {
 
-const char* name_of(Index meeting) {
-    static constexpr const char* names[] = {"attach a stream", "begin a threshold collective",
-                                            "close the channel"};
-    return names[meeting];
-}
+class UnderWay {
+  public:
+    UnderWay(std::optional<Meeting>& meeting, bool& staying, Meeting purpose)
+        : meeting_(meeting), staying_(staying) {
+        meeting_ = purpose;
+    }
+    ~UnderWay() {
+        meeting_.reset();
+        staying_ = false;
+    }
+    UnderWay(const UnderWay&) = delete;
+    UnderWay& operator=(const UnderWay&) = delete;
+
+  private:
+    std::optional<Meeting>& meeting_;
+    bool& staying_;
+};
 
 }  // namespace
 
+const char* name_of(Meeting meeting) {
+    static constexpr const char* names[] = {"attach a stream", "begin a threshold collective",
+                                            "close the channel"};
+    return names[static_cast<int>(meeting)];
+}
+
 /// Until all are here anybody may leave: an operation throws, the user breaks off. But then some
-/// may have seen that all were here, and would wait for ever in what is collective. So there are
-/// two steps. Who has begun the second one knows that all have come, and stays to its end whatever
-/// happens; who leaves in the first one says so, and nobody gets to the end of the second. In the
-/// first, operations that send are served by those who wait; in the second they need not be, for
-/// what they send is kept (ChannelState::may_wait).
+/// may have seen that all were here, and would wait for ever in what is collective. So there is a
+/// second step. Who has begun it knows that all have come, and stays to the end whatever happens;
+/// who leaves in the first one says so, and nobody gets to the end of the second. In both,
+/// operations are served by those who wait.
+///
+/// Then no operation may begin any more, for it could wait for somebody who is through. But one
+/// that had begun before may still be under way elsewhere, and wait for what others' operations do.
+/// So all vote on the end, and begin none while votes are counted, unless an operation that waits
+/// asks for it; its rank votes against the end later on, and then all vote once more.
 void ChannelState::meet(Meeting purpose) {
     check_usable();
+    if (meeting_) {
+        throw InvalidArgument(Problem{text("an operation of this rank tries to ", name_of(purpose)),
+                                      text("the rank is about to ", name_of(*meeting_)),
+                                      "one after the other",
+                                      "Attach, begin and close outside of operations"});
+    }
+    const UnderWay under_way(meeting_, staying_, purpose);
+    come(purpose);
+    staying_ = true;
+    std::exception_ptr thrown;
     mpi::Request everybody = comm.ibarrier();
+    stay(everybody, thrown, false);
+    conclude(purpose, thrown);
+}
+
+void ChannelState::come(Meeting purpose) {
+    coming_ = comm.ibarrier();
     try {
-        wait(
-            name_of(static_cast<Index>(purpose)), [&] { return everybody.test(); },
-            Idling(crowd()));
+        wait(name_of(purpose), [&] { return coming_.test(); }, Idling(crowd()));
     } catch (...) {
-        everybody.abandon();
+        coming_.abandon();
         leave(std::current_exception());
         throw;
     }
-    std::exception_ptr thrown;
-    staying_ = true;
-    try {
-        thrown = stay();
-    } catch (...) {
-        staying_ = false;
-        throw;
-    }
-    staying_ = false;
-    check_together(purpose, thrown);
 }
 
-/// Goes on to process what others may still send from inside their operations. Returns what was
-/// thrown meanwhile; throws when somebody does not come.
-std::exception_ptr ChannelState::stay() {
-    std::exception_ptr thrown;
+/// Goes on to process what others may still send from inside their operations; in a vote only where
+/// it is asked to. `thrown` is what was thrown meanwhile; throws when somebody does not come.
+void ChannelState::stay(mpi::Request& step, std::exception_ptr& thrown, bool votes) {
     Idling idling(crowd());
     Deadline deadline(options.timeout_s);
-    mpi::Request everybody = comm.ibarrier();
-    while (!everybody.test()) {
+    while (!step.test()) {
         bool moved = false;
         try {
+            waits_ = true;
             if (failure) {
                 take_mail();
             } else {
-                moved = progress();
+                // The vote under way is the one before votes_.
+                moved = votes && wanted_vote_ < votes_ - 1 ? attend() : progress();
             }
             if (moved) deadline = Deadline(options.timeout_s);
             if (idling.time_to_look_around()) look_for_the_dead();
@@ -75,7 +103,7 @@ std::exception_ptr ChannelState::stay() {
             if (!thrown) thrown = std::current_exception();
         }
         if (left_) {
-            everybody.abandon();
+            step.abandon();
             if (thrown) std::rethrow_exception(thrown);
             check_usable();
         }
@@ -85,29 +113,85 @@ std::exception_ptr ChannelState::stay() {
             idling.rest();
         }
     }
-    return thrown;
+}
+
+/// As progress(), but begins no operation.
+bool ChannelState::attend() {
+    const bool waits = std::exchange(waits_, false);
+    bool moved = take_mail();
+    check_usable();
+    if (waits && !moved) standstill->answer(movement());
+    moved = advance_thresholds() || moved;
+    for (const auto& stream : streams) moved = stream->attend() || moved;
+    moves_ += moved ? 1 : 0;
+    moved_ = moved;
+    return moved;
 }
 
 /// The last word on whether all go on, and to the same end. Everybody is here.
-void ChannelState::check_together(Meeting purpose, std::exception_ptr thrown) {
+void ChannelState::conclude(Meeting purpose, std::exception_ptr& thrown) {
     const auto code = static_cast<Index>(purpose);
-    const std::vector<Index> least = comm.min_of_each({failure ? rank : comm.size(), code, -code});
-    if (least[0] < comm.size()) {
-        if (thrown) std::rethrow_exception(thrown);
-        const auto told = [&] {
-            take_mail();
-            return failure.has_value();
-        };
-        mpi::wait_for(told, Deadline(options.timeout_s), "hear of a failure");
+    for (bool over = false; !over;) {
+        const Index calm = asked_vote_ == votes_ ? 0 : 1;
+        mpi::Request vote = comm.imin_of_each({failure ? rank : comm.size(), code, -code, calm});
+        ++votes_;
+        stay(vote, thrown, true);
+        const std::vector<std::byte> bytes = vote.take();
+        ByteReader least(bytes);
+        if (least.get<Index>() < comm.size()) throw_together(thrown);
+        const auto one = static_cast<Meeting>(least.get<Index>());
+        const auto other = static_cast<Meeting>(-least.get<Index>());
+        over = least.get<Index>() == 1;
+        if (one == other) continue;
+        const Problem problem{"the ranks of a channel do different things together",
+                              text(name_of(one), " on some, ", name_of(other), " on others"),
+                              "the same on all", "Attach and close in the same order on all ranks"};
+        failure = mpi::Failure{"InvalidArgument", InvalidArgument(problem).what(), 0};
+        left_ = true;
         check_usable();
     }
-    if (least[1] == -least[2]) return;
-    const Problem problem{"the ranks of a channel do different things together",
-                          text(name_of(least[1]), " on some, ", name_of(-least[2]), " on others"),
-                          "the same on all", "Attach and close in the same order on all ranks"};
-    failure = mpi::Failure{"InvalidArgument", InvalidArgument(problem).what(), 0};
-    left_ = true;
+}
+
+/// All know that somebody has failed, and not all know how.
+void ChannelState::throw_together(std::exception_ptr thrown) {
+    if (thrown) std::rethrow_exception(thrown);
+    const auto told = [&] {
+        take_mail();
+        return failure.has_value();
+    };
+    mpi::wait_for(told, Deadline(options.timeout_s), "hear of a failure");
     check_usable();
+}
+
+void ChannelState::ask_others_to_work_on() {
+    asked_vote_ = votes_;
+    ByteWriter out;
+    out.put(asked_vote_);
+    for (int other = 0; other < comm.size(); ++other) {
+        if (other != rank) mailbox->post(other, MailKind::WorkOn, 0, out.view());
+    }
+}
+
+Movement ChannelState::movement() const {
+    Movement mine{moves_, 0, mailbox->under_way()};
+    for (const auto& stream : streams) {
+        if (stream->producer) mine.elements += static_cast<std::int64_t>(stream->producer->bytes());
+        if (!stream->consumer) continue;
+        const std::uint64_t here = stream->consumer->bytes() + stream->consumer->depth();
+        mine.elements -= static_cast<std::int64_t>(here);
+    }
+    return mine;
+}
+
+/// Where all meet nobody's program goes on but operations. When these all wait, they wait in vain.
+void ChannelState::check_standstill(std::string_view what) {
+    if (!meeting_ || !working() || !(staying_ || coming_.test())) return;
+    if (!standstill->found(movement())) return;
+    throw InvalidArgument(Problem{
+        text("an operation waits in vain: Fluvial cannot ", what, " before its end"),
+        text("all ranks are about to ", name_of(*meeting_), ", and nothing moves any more"), "",
+        "Inside of operations use what does not wait (try_next, isend, iquery), or wait after "
+        "them"});
 }
 
 /// What is in flight, or a failure that others told of, keeps this rank from coming to a meeting.

@@ -69,6 +69,18 @@ bool StreamState::progress(bool processes) {
     return moved;
 }
 
+bool StreamState::attend() {
+    bool moved = consumer && answer_queries();
+    return channel->failing([&] {
+        if (producer) {
+            moved = producer->progress() || moved;
+            if (terminating && !terminated) moved = advance_termination() || moved;
+        }
+        if (consumer) consumer->receive();
+        return moved;
+    });
+}
+
 bool StreamState::answer_queries() {
     if (consumer->working()) return false;
     return channel->failing([this] {
@@ -99,8 +111,8 @@ void StreamState::take(const Mail& mail) {
 
 void StreamState::choose_fast() {
     fast = {};
-    if (!producer || terminating || producer->has_queued() || reserved || options.element.varies ||
-        in_parts()) {
+    if (channel->failure || !producer || terminating || producer->has_queued() || reserved ||
+        options.element.varies || in_parts()) {
         return;
     }
     Outlet* const only = producer->only();

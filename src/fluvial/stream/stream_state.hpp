@@ -55,6 +55,8 @@ struct StreamState {
     /// Queued sends, links, elements (where there is an operation, and unless `!processes`), the
     /// end. True when something moved.
     bool progress(bool processes = true);
+    /// The part of it that begins no operation. True when something moved.
+    bool attend();
     /// Before elements: answers what was asked, unless the operation is under way.
     bool answer_queries();
     /// Says in `fast` whether elements may go straight into the only link.
