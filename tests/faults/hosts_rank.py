@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of a job on two hosts: two producers on the first, two consumers on the second."""
 
+import json
 import os
 import pathlib
+import resource
 import signal
 import sys
 import time
 
+import numpy as np
 from mpi4py import MPI
 
 import fluvial as fl
 
-what = sys.argv[1]  # "run", "kill" or "cut"
+what = sys.argv[1]  # "run", "slow", "kill" or "cut"
 where = pathlib.Path(sys.argv[2])
 comm = MPI.COMM_WORLD
 COUNT = 200_000
+SLOW_COUNT = 24_000
 
 
 def report(name, text):
@@ -35,7 +39,47 @@ def fail_late(batch):
         time.sleep(1)  # until it is
 
 
+def peak_bytes():
+    """Return the most memory that this process has had."""
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def send_slowly():
+    """Send numbers of 1 KiB to both consumers in turn; return what was seen, as JSON."""
+    seen = {0: [0, 0], 1: [0, 0]}  # of each producer: elements, and the sum of their numbers
+    last = {0: -1, 1: -1}
+    disorder = 0
+    options = {"association": "round_robin", "buffer_bytes": 1 << 20}
+    with fl.Channel(comm, producer=comm.rank < 2, consumer=comm.rank >= 2, timeout=20) as channel:
+        numbers = channel.stream("numbers", dtype="i8", shape=128, **options)
+        before = peak_bytes()
+        if comm.rank < 2:
+            element = np.zeros(128, "i8")
+            for i in range(SLOW_COUNT):
+                element[:] = i
+                numbers.send(element)
+            numbers.terminate()
+        else:
+            for producer, batch in numbers.batches():
+                disorder += int(np.count_nonzero(batch != batch[:, :1]))
+                order = np.concatenate([[last[producer]], batch[:, 0]])
+                disorder += int(np.count_nonzero(np.diff(order) <= 0))
+                last[producer] = int(order[-1])
+                seen[producer][0] += len(batch)
+                seen[producer][1] += int(batch[:, 0].sum())
+                if comm.rank == 2 and last[producer] > SLOW_COUNT // 2:
+                    report("middle", "now")
+        told = {"seen": seen, "disorder": disorder, "grown_bytes": peak_bytes() - before}
+        for name in ("sent_bytes", "memory_bytes", "stalled_s"):
+            told[name] = numbers.stats[name]
+    return json.dumps(told)
+
+
 begin = time.monotonic()
+if what == "slow":
+    told = send_slowly()
+    report(f"rank-{comm.rank}", f"{time.monotonic() - begin:.3f}\n{told}")
+    sys.exit()
 try:
     with fl.Channel(comm, producer=comm.rank < 2, consumer=comm.rank >= 2, timeout=4) as channel:
         # The buffer is much smaller than what is sent: producers depend on the other side.

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A channel between two hosts, made of namespaces: over the network, at a death, at a cut cable."""
+"""A channel between two hosts, made of namespaces.
 
+Over the network, over a slow one with an outage, at a death, at a cut cable.
+"""
+
+import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -8,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from faults.slow_cable import SlowCable
 from fluvial.launcher import Launcher
 from harness import wait_until
 
@@ -37,12 +43,11 @@ def ip(*words):
 
 
 class Hosts:
-    """Two hosts, 1 and 2, and a cable."""
+    """Two hosts, 1 and 2, and the two ends of a cable that exists."""
 
     def __init__(self, prefix):
         self.prefix = prefix
         self.launcher = Launcher.detect()
-        ip("link", "add", f"{prefix}a", "type", "veth", "peer", "name", f"{prefix}b")
         for number, end in ((1, "a"), (2, "b")):
             name, cable = f"{prefix}{number}", f"{prefix}{end}"
             ip("link", "set", cable, "netns", name)
@@ -94,24 +99,52 @@ class Hosts:
         )
 
 
-@pytest.fixture
-def hosts():
-    """Make two hosts for a test."""
+@contextlib.contextmanager
+def two_hosts(plug):
+    """Make two hosts; `plug` makes the two ends of a cable and returns what is to be called."""
     if shutil.which("ip") is None:
         pytest.skip("there is no ip(8)")
     prefix = f"flv{os.getpid() % 100_000}x"
     names = [f"{prefix}{number}" for number in (1, 2)]
-    try:
+    with contextlib.ExitStack() as stack:
         try:
             for name in names:
                 ip("netns", "add", name)
+                # With its end of the cable.
+                words = ["ip", "netns", "del", name]
+                stack.callback(subprocess.run, words, capture_output=True, check=False)
+            cable = plug([f"{prefix}a", f"{prefix}b"], stack)
             made = Hosts(prefix)
         except subprocess.CalledProcessError as error:
             pytest.skip(f"no network namespaces here: {error.stderr.strip()}")
+        yield made, cable
+
+
+@pytest.fixture
+def hosts():
+    """Make two hosts with a fast cable between them."""
+
+    def plug(ends, _):
+        ip("link", "add", ends[0], "type", "veth", "peer", "name", ends[1])
+
+    with two_hosts(plug) as (made, _):
         yield made
-    finally:
-        for name in names:  # with their ends of the cable
-            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+
+@pytest.fixture
+def distant_hosts():
+    """Make two hosts with 100 Mbit/s, 5 ms and some losses between them."""
+
+    def plug(ends, stack):
+        try:
+            cable = SlowCable(ends, bits_a_second=100e6, delay_s=0.005, loss=0.0005)
+        except OSError as error:
+            pytest.skip(f"no TAP devices here: {error}")
+        stack.callback(cable.unplug)
+        return cable
+
+    with two_hosts(plug) as made:
+        yield made
 
 
 def told_by(where, ranks):
@@ -157,3 +190,38 @@ def test_the_other_host_learns_in_time(hosts, tmp_path, what):
     for waited, error in told:
         assert "PeerLost" in error or "TimedOut" in error
         assert float(waited) < 30
+
+
+@pytest.mark.any_mpi
+@pytest.mark.timeout(120)
+def test_a_slow_network_with_an_outage(distant_hosts, tmp_path):
+    hosts, cable = distant_hosts
+    where = tmp_path / "seen"
+    where.mkdir()
+    job = hosts.start("slow", where, 4)
+    try:
+        wait_until(lambda: (where / "middle").exists(), timeout=40, what="the middle")
+        dropped = cable.dropped
+        cable.fail_for(1.2)
+        told = [what for _, what in told_by(where, range(4))]
+    finally:
+        output, _ = job.communicate()
+        print(output)
+    assert job.returncode == 0
+    assert cable.dropped > dropped  # the outage met something
+    producers = [json.loads(what) for what in told[:2]]
+    consumers = [json.loads(what) for what in told[2:]]
+    sent_bytes = sum(rank["sent_bytes"] for rank in producers)
+    assert sent_bytes == 2 * 24_000 * 1024
+    assert cable.carried_bytes > sent_bytes
+    # Each element once: all of a number between the two consumers, and in order (the rank checks).
+    for producer in ("0", "1"):
+        seen = [rank["seen"][producer] for rank in consumers]
+        assert sum(count for count, _ in seen) == 24_000
+        assert sum(total for _, total in seen) == sum(range(24_000))
+    assert all(rank["disorder"] == 0 for rank in consumers)
+    for rank in producers + consumers:
+        assert rank["memory_bytes"] <= 1024 * 1024
+        assert rank["grown_bytes"] < 12 * 1024 * 1024  # of 47 MiB that travelled
+    # It is the network that takes the time, and producers feel it.
+    assert all(rank["stalled_s"] > 1 for rank in producers)
