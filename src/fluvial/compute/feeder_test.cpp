@@ -160,3 +160,40 @@ TEST_CASE_TEMPLATE("a histogram counts what a search of its edges counts", T, fl
         }
     }
 }
+
+TEST_CASE("a histogram that skips NaN counts it nowhere, of few bins, of many, and with weights") {
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const std::vector<double> x = {0.5, nan, 1.5, -1, nan, 0.25, nan, 9};
+    const std::vector<double> two(x.size(), 2.0);
+    const ArrayView piece(x.data(), DType::Float64, {2, 4});
+    const ArrayView weights(two.data(), DType::Float64, {2, 4});
+    for (const int bins : {2, 3000}) {
+        std::vector<double> edges;
+        for (int i = 0; i <= bins; ++i) {
+            edges.push_back(2.0 * i / bins);
+        }
+        for (const ArrayView* weight : {static_cast<const ArrayView*>(nullptr), &weights}) {
+            const Domain domain = make_domain(whole({2, 4}), {1}, {DType::Float64});
+            const Options options = {{"edges", edges}, {"skipna", true}};
+            Reduction reduction({{"h", make_operator("histogram", options), {}}}, domain);
+            Piece both{{&piece, 1}, whole({2, 4})};
+            both.weights = weight;
+            reduction.absorb(both);
+            const Result found = reduction.finish().at("h");
+            const auto numbers = [&](const char* name) {
+                const Array& array = found.at(name);
+                std::vector<double> out;
+                for (Index i = 0; i < volume_of(array.shape); ++i) {
+                    out.push_back(weight == nullptr ? static_cast<double>(array.as<Index>()[i])
+                                                    : array.as<double>()[i] / 2);
+                }
+                return out;
+            };
+            CHECK(numbers("nan") == std::vector<double>{0, 0});
+            CHECK(numbers("underflow") == std::vector<double>{1, 0});
+            CHECK(numbers("overflow") == std::vector<double>{0, 1});
+            const std::vector<double> values = numbers("value");
+            CHECK(std::accumulate(values.begin(), values.end(), 0.0) == 3);
+        }
+    }
+}

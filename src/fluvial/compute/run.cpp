@@ -80,6 +80,9 @@ void walk(const Piece& piece, std::span<RunPartial* const> partials) {
         }
     }
     feeder.finish();
+    for (RunPartial* const partial : partials) {
+        partial->end_of_runs();
+    }
 }
 
 }  // namespace fluvial::compute

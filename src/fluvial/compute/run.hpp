@@ -71,6 +71,8 @@ class RunPartial : public Partial {
     void absorb(const Piece& piece) final;
     bool takes_blocks() const final { return true; }
     virtual void absorb_run(const Run& run) = 0;
+    /// After the last run of a piece: the state is complete.
+    virtual void end_of_runs() {}
     /// SummaryPart bits that absorb_run makes use of where a summary is possible.
     virtual unsigned summary_parts() const { return 0; }
     /// Whether absorb_run makes do with run.columns, of float32 and float64, instead of one run a

@@ -104,11 +104,13 @@ class Rows {
     std::vector<std::uint8_t> weighted_;
 };
 
-/// A row is: below, the bins, above, NaN.
+/// A row is: below, the bins, above, NaN. NaN has a bin anyway: to skip it, that bin is left out,
+/// and no run has to be looked through beforehand.
 class HistogramPartial final : public StatePartial<HistogramPartial> {
   public:
-    HistogramPartial(const Domain& domain, const RunNeeds& needs, SharedEdges edges)
+    HistogramPartial(const Domain& domain, const RunNeeds& needs, bool skipna, SharedEdges edges)
         : StatePartial("histogram", domain, needs),
+          skipna_(skipna),
           edges_(std::move(edges)),
           rows_(cells(), edges_->bins() + 3) {}
 
@@ -124,6 +126,7 @@ class HistogramPartial final : public StatePartial<HistogramPartial> {
             count(run, begin, end);
         }
     }
+    void end_of_runs() override { settle(); }
     bool takes_swapped() const override { return few_bins(); }
     void merge(const Partial& other) override { rows_.merge(same(other).rows_); }
     template <class Visit>
@@ -143,8 +146,11 @@ class HistogramPartial final : public StatePartial<HistogramPartial> {
     static constexpr Index few_bins_max = 2048;
     static constexpr Index block_max = 2048;    ///< their bins stay in the first-level cache
     static constexpr Index entries_max = 8192;  ///< of 16 tables: 32 KiB
+    static constexpr Index few_count_max = Index{1} << 31;  ///< and a run more: fit into 32 bits
 
     bool few_bins() const { return edges_->bins() <= few_bins_max; }
+    Index row_width() const { return edges_->bins() + 3; }
+    Index tables() const { return 16 * row_width() <= entries_max ? 16 : 8; }
 
     /// Of elements [begin, end) of the run, to bin_.
     void find_bins(const Run& run, Index begin, Index end) {
@@ -160,42 +166,59 @@ class HistogramPartial final : public StatePartial<HistogramPartial> {
     }
 
     void count(const Run& run, Index begin, Index end) {
+        const std::int32_t nan = static_cast<std::int32_t>(edges_->bins()) + 1;
         for (Index i = begin; i < end; ++i) {
-            if (run.included == nullptr || run.included[i] != 0) {
-                rows_.row(run.cell + i * run.cell_step)[bin_[at(i - begin)] + 1] +=
+            const std::int32_t bin = bin_[at(i - begin)];
+            const bool included = run.included == nullptr || run.included[i] != 0;
+            if (included && !(skipna_ && bin == nan)) {
+                rows_.row(run.cell + i * run.cell_step)[bin + 1] +=
                     run.weights == nullptr ? 1.0 : run.weights[i];
             }
         }
     }
 
-    /// Into tables that are added to the row of the run's cell at its end.
+    /// Into tables that are added to the row of their cell by settle().
     void count_few(const Run& run) {
-        const Index width = edges_->bins() + 3;
-        const Index tables = 16 * width <= entries_max ? 16 : 8;
-        few_.assign(at(tables * width), 0);
-        const BinTables to{few_.data(), static_cast<std::int32_t>(tables),
-                           static_cast<std::int32_t>(width)};
+        if (run.cell != few_cell_ || few_count_ > few_count_max) {
+            settle();
+        }
+        few_cell_ = run.cell;
+        few_count_ += run.count;
+        few_.resize(at(tables() * row_width()));
+        const BinTables to{few_.data(), static_cast<std::int32_t>(tables()),
+                           static_cast<std::int32_t>(row_width())};
         const BinSearch search = edges_->search();
         if (run.dtype == DType::Float32) {
             kernels().count_bins_float[run.swapped](run.as<float>(), run.count, search, to);
         } else {
             kernels().count_bins_double[run.swapped](run.as<double>(), run.count, search, to);
         }
-        for (Index table = 1; table < tables; ++table) {
+    }
+
+    void settle() {
+        if (few_count_ == 0) {
+            return;
+        }
+        const Index width = row_width();
+        for (Index table = 1; table < tables(); ++table) {
             for (Index k = 0; k < width; ++k) {
                 few_[at(k)] += few_[at(table * width + k)];
             }
         }
-        double* const row = rows_.row(run.cell);
-        for (Index k = 0; k < width; ++k) {
+        double* const row = rows_.row(few_cell_);
+        for (Index k = 0; k < width - (skipna_ ? 1 : 0); ++k) {
             row[k] += few_[at(k)];
         }
+        std::fill(few_.begin(), few_.end(), 0);
+        few_count_ = 0;
     }
 
+    bool skipna_;
     SharedEdges edges_;
     Rows rows_;
     std::vector<std::int32_t> bin_;
-    std::vector<std::uint32_t> few_;
+    std::vector<std::uint32_t> few_;  ///< counts of cell few_cell_ that its row does not have yet
+    Index few_cell_ = 0, few_count_ = 0;
 };
 
 /// A row is: the bins (x slowest), outside, NaN.
@@ -256,8 +279,8 @@ class Histogram final : public Operator {
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         require_dtype(*this, domain, real_dtype, real_dtypes);
         const bool single = kernel_dtype(domain.dtypes[0]) == DType::Float32;
-        const RunNeeds needs{single ? DType::Float32 : DType::Float64, 1, skipna_, false};
-        return std::make_unique<HistogramPartial>(domain, needs, edges_);
+        const RunNeeds needs{single ? DType::Float32 : DType::Float64, 1, false, false};
+        return std::make_unique<HistogramPartial>(domain, needs, skipna_, edges_);
     }
 
   private:
