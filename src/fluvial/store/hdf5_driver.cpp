@@ -106,6 +106,8 @@ herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes,
         const char* reason = nullptr;
         if (kind == H5FD_MEM_DRAW) {  // as libhdf5 calls heaps here, too
             reason = distrust_heap(from, opened.sizes, address, read_to);
+        } else if (kind == H5FD_MEM_LHEAP) {
+            reason = distrust_local_heap(from, opened.sizes, read_to);
         } else if (kind == H5FD_MEM_OHDR) {
             reason = distrust_header(from, opened.sizes, address, bytes, opened.seen);
         }

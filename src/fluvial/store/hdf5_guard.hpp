@@ -29,6 +29,11 @@ Hdf5Sizes hdf5_sizes(const InputFile& file);
 const char* distrust_heap(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
                           std::span<const std::byte> begin);
 
+/// Why the local heap, which has the names in an old group, must not be read, or null. `begin`: as
+/// much of it as was read. Libhdf5 adds to its length without looking, and follows its free blocks.
+const char* distrust_local_heap(const InputFile& file, const Hdf5Sizes& sizes,
+                                std::span<const std::byte> begin);
+
 /// Reads the object `index` of the global heap at `address` (as the file counts). What speaks
 /// against it, or null.
 const char* find_in_heap(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,

@@ -115,3 +115,39 @@ TEST_CASE("attributes and links in heaps are looked at before libhdf5 decodes th
     refused(link - 1, 90, "a link that makes no sense");  // length of its name
     refused(whole.find("BTHD\0\5"s) + 10, 1, "that its heap does not have");
 }
+
+TEST_CASE("heaps with the names of old groups are looked at before libhdf5 decodes them") {
+    using namespace std::string_literals;
+    const std::string whole = content_of("valid_openpmd.h5");
+    const auto said = [&](std::size_t at, const std::string& bytes) {
+        std::string changed = whole;
+        changed.replace(at, bytes.size(), bytes);
+        const MemoryFile memory(std::as_bytes(std::span(changed)));
+        try {
+            const auto file = open_hdf5(memory.path());
+            exercise(*file);
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return "read"s;
+    };
+    const auto contains = [](const std::string& text, const char* part) {
+        CAPTURE(text);
+        CHECK(text.find(part) != std::string::npos);
+    };
+    const auto heap = whole.find("HEAP\0"s);
+    const auto length = heap + 8, first_free = heap + 16, address = heap + 24;
+    REQUIRE(heap != std::string::npos);
+    CHECK(said(heap, "H") == "read");
+    constexpr const char* elsewhere = "a heap of names that does not lie in the file";
+    contains(said(length, number_of(~std::uint64_t{0}, 8)), elsewhere);  // and 32 bytes are few
+    contains(said(length, number_of(whole.size(), 8)), elsewhere);
+    contains(said(address, number_of(~std::uint64_t{0} - 20, 8)), elsewhere);
+    constexpr const char* senseless = "a heap of names whose free space makes no sense";
+    const auto bytes = static_cast<unsigned char>(whole[length]);
+    contains(said(first_free, number_of(bytes, 8)), senseless);
+    contains(said(first_free, number_of(bytes - 9u, 8)), senseless);  // half of a block
+    const auto free_at = static_cast<unsigned char>(whole[first_free]);
+    REQUIRE(free_at + 16 <= bytes);
+    contains(said(heap + 32 + free_at, number_of(free_at, 8)), senseless);  // a circle
+}
