@@ -9,10 +9,13 @@ from harness import scenario, wait_until
 STEPS = 60
 
 
-def write(comm, fl, where, readers=2, full="block"):
+def write(comm, fl, where, readers=2, full="block", late=0):
+    """Write all steps; when `late` readers more are to come, the last half once they are there."""
     n = 1000
     with fl.open("shared", "w", comm=comm, queue_steps=3, readers=readers, full=full) as series:
         for index in range(STEPS):
+            if index == STEPS // 2:
+                wait_until(lambda: series.stats["readers_joined"] >= readers + late, timeout=40)
             if full == "discard-oldest" and index == STEPS - 1:
                 # While every place holds a step that somebody reads, even the newest is given up.
                 wait_until(lambda: series.stats["queue_depth"] == 0)
@@ -78,7 +81,7 @@ def test_a_slow_reader_that_lets_go_of_steps_knows_how_many(jobs):
 
 @scenario("writer on 2 ranks, reader on 1 rank, late reader on 2 ranks", writer=write, reader=sums)
 def test_a_late_reader_joins_a_running_stream_and_another_leaves_it(jobs):
-    jobs.start("writer", readers=1)
+    jobs.start("writer", readers=1, late=1)
     jobs.start("reader", pause=0.03, leave_after=STEPS - 10)
     wait_until((jobs.where / "ten steps").exists)
     jobs.start("late_reader", start="next")

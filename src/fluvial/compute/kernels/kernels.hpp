@@ -22,9 +22,28 @@ struct CentredSums {
 struct BinSearch {
     const double* edges = nullptr;  ///< count + 1 of them
     std::int32_t count = 0;
-    bool uniform = false;
-    double scale = 0;  ///< bins per unit when uniform
-    double slack = 0;  ///< bins that an edge may be away from even spacing
+    bool uniform = false;  ///< evenly spaced, or nearly
+    double scale = 0;      ///< bins per unit when uniform; cells per unit of Even cells
+    double slack = 0;      ///< bins that an edge is away from even spacing, when uniform
+    /// What is between the first and the last edge may be divided into cells, numbered so that no
+    /// larger number has a smaller cell, whatever is rounded: only the edges in its own cell need
+    /// be compared with a number. Even: of equal width. Octaves: by the first bits of the number,
+    /// which must not be negative.
+    enum class Cells : std::uint8_t { None, Even, Octaves };
+    Cells cells = Cells::None;
+    int shift = 0;                        ///< of Octaves: bits of a number that do not count
+    const std::int32_t* below = nullptr;  ///< edges in the cells below each one; behind, of all
+
+    /// For x from the first edge to the last. Never compiled apart, and so in no kernel's copy.
+    __attribute__((always_inline)) std::int32_t cell_of(double x) const {
+        if (cells == Cells::Even) {
+            return static_cast<std::int32_t>((x - edges[0]) * scale);
+        }
+        // No -0.0: it is no smaller than 0.0.
+        return static_cast<std::int32_t>((__builtin_bit_cast(std::uint64_t, x + 0.0) -
+                                          __builtin_bit_cast(std::uint64_t, edges[0] + 0.0)) >>
+                                         shift);
+    }
 };
 
 /// Where elements are counted by their bins: element i adds one to entry bin + 1 of table i %

@@ -6,56 +6,14 @@
 /// "edges_x" and "edges_y" (2-D) are what was given.
 #include <algorithm>
 
+#include "fluvial/compute/operators/bin_edges.hpp"
 #include "fluvial/compute/registry.hpp"
 #include "fluvial/compute/sums.hpp"
 
 namespace fluvial::compute {
 namespace {
 
-/// Edges that are found fast when they are evenly spaced.
-class Edges {
-  public:
-    Edges(std::vector<double> edges, const std::string& name) : edges_(std::move(edges)) {
-        constexpr std::size_t count_max = 1 << 28;
-        const bool ascending = std::is_sorted(edges_.begin(), edges_.end(), std::less_equal<>());
-        const bool ordered =
-            std::none_of(edges_.begin(), edges_.end(), [](double e) { return std::isnan(e); });
-        if (edges_.size() < 2 || edges_.size() > count_max || !ordered || !ascending) {
-            throw InvalidArgument(Problem{name + ": unusable edges", text(edges_.size(), " edges"),
-                                          "2 or more numbers, each larger than the one before",
-                                          "Sort them and drop duplicates, or use numpy.linspace"});
-        }
-        search_.count = static_cast<std::int32_t>(edges_.size() - 1);
-        const double width = (edges_.back() - edges_.front()) / search_.count;
-        search_.scale = 1 / width;
-        search_.uniform = std::isfinite(width) && std::isfinite(search_.scale);
-        for (std::size_t i = 0; i < edges_.size() && search_.uniform; ++i) {
-            const double even = edges_.front() + static_cast<double>(i) * width;
-            search_.slack = std::max(search_.slack, std::abs(edges_[i] - even) / width);
-            search_.uniform = search_.slack <= 1e-6;
-        }
-    }
-    Edges(const Edges&) = delete;
-    Edges& operator=(const Edges&) = delete;
-
-    Index bins() const { return search_.count; }
-    BinSearch search() const {
-        BinSearch search = search_;
-        search.edges = edges_.data();
-        return search;
-    }
-    Array array() const {
-        Array out(DType::Float64, {static_cast<Index>(edges_.size())});
-        std::copy(edges_.begin(), edges_.end(), out.as<double>());
-        return out;
-    }
-
-  private:
-    std::vector<double> edges_;
-    BinSearch search_;
-};
-
-using SharedEdges = std::shared_ptr<const Edges>;
+using SharedEdges = std::shared_ptr<const BinEdges>;
 
 /// One row of counts a cell; counts are whole numbers below 2^53 until a weight is seen.
 class Rows {
@@ -308,7 +266,7 @@ class Histogram2D final : public Operator {
 OperatorPtr make(const Options& options) {
     OptionReader reader(options, "histogram");
     const bool skipna = reader.boolean("skipna", false);
-    auto edges = std::make_shared<Edges>(reader.numbers("edges"), "histogram");
+    auto edges = std::make_shared<BinEdges>(reader.numbers("edges"), "histogram");
     reader.done();
     return std::make_shared<Histogram>(skipna, std::move(edges));
 }
@@ -316,8 +274,8 @@ OperatorPtr make(const Options& options) {
 OperatorPtr make2d(const Options& options) {
     OptionReader reader(options, "histogram2d");
     const bool skipna = reader.boolean("skipna", false);
-    auto x = std::make_shared<Edges>(reader.numbers("edges_x"), "histogram2d");
-    auto y = std::make_shared<Edges>(reader.numbers("edges_y"), "histogram2d");
+    auto x = std::make_shared<BinEdges>(reader.numbers("edges_x"), "histogram2d");
+    auto y = std::make_shared<BinEdges>(reader.numbers("edges_y"), "histogram2d");
     reader.done();
     return std::make_shared<Histogram2D>(skipna, std::move(x), std::move(y));
 }
