@@ -22,6 +22,7 @@ from bench.stream.cases import (
     MEMORY,
     MESSAGE_WAYS,
     OUTSIDE,
+    PAST_CACHES,
     PEERS,
     PRODUCERS,
     SCALING,
@@ -140,7 +141,7 @@ class Laboratory:
         for doubles in self.scope.doubles:
             case = self._case(SIZES, doubles=doubles)
             self.say(f"{self.mpi}: elements of {case.bytes} bytes")
-            self.run(case, [*PEERS, *WAYS, *MESSAGE_WAYS])
+            self.run(case, [*PEERS, PAST_CACHES, *WAYS, *MESSAGE_WAYS])
 
     def kernels(self) -> None:
         """Compare copy, scale, add and triad."""

@@ -14,6 +14,8 @@ from bench.stream.cases import (
     LIMIT,
     LIMIT_NAME,
     MEMORY,
+    PAST_CACHES,
+    PAST_CACHES_NAME,
     PATHS,
     PEERS,
     PRODUCERS,
@@ -71,7 +73,7 @@ def _sizes(figures: Figures, case: Case) -> Iterable[Record]:
         for peer in PEERS if best is not None else ():
             named = _beside(figures, case, f"{path}, {BEST}", best or "", peer)
             yield from (record for record in named if record.metric == RATE.name)
-    for peer, name in PEERS.items():
+    for peer, name in (PEERS | {PAST_CACHES: PAST_CACHES_NAME}).items():
         yield from _alone(figures, case, name, peer)
 
 

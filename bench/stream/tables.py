@@ -26,6 +26,8 @@ from bench.stream.cases import (
     MPI_BYTES,
     NEAR,
     NO_DIP,
+    PAST_CACHES,
+    PAST_CACHES_NAME,
     PATHS,
     PEERS,
     PRODUCERS,
@@ -178,6 +180,7 @@ def _sizes(figures: Figures, mpi: str, path: str) -> Table:
         "element": lambda case: size_label(case.bytes),
         "one way, ns": lambda case: _distance(figures, case),
         **{name: _median(figures, peer) for peer, name in PEERS.items()},
+        **({PAST_CACHES_NAME: _median(figures, PAST_CACHES)} if path == SAME_NODE else {}),
         "Fluvial, best": best,
         **{f"× {PEERS[peer]}": ratio(peer) for peer in (SEED, SEND, WINDOW)},
     }

@@ -143,8 +143,8 @@ class Channel:
             results (argmax) are meant so, too.
         buffer_bytes
             Memory for elements at each consumer, all its producers together; a producer waits while
-            it is full. 0: 4 MiB a producer (half a MiB without shared memory), room for four
-            elements at least, 64 MiB in all where that does.
+            it is full. 0: 4 MiB a producer (without shared memory 2 MiB on one host, else half a
+            MiB), room for four elements at least, 64 MiB in all where that does.
         association
             Which consumer an element goes to. "nearest": each producer has one, on its own host
             where possible; "round_robin": to all in turn; "most_room": to one that has room, so

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "past_caches.hpp"
 #include "plain.hpp"
 #include "seed_scheme.hpp"
 #include "with_fluvial.hpp"
@@ -29,6 +30,9 @@ inline std::unique_ptr<Contestant> make_contestant(const std::string& name, cons
     }
     if (name == "limit") {
         return std::make_unique<Limit>(roles);
+    }
+    if (name == "past-caches") {
+        return std::make_unique<PastCaches>(roles);
     }
     // GIVING-TAKING or GIVING-TAKING/messages
     const std::size_t slash = std::min(name.find('/'), name.size());

@@ -7,6 +7,7 @@
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/stream/message_flow.hpp"
 #include "fluvial/stream/ring.hpp"
 #include "fluvial/stream/stream_state.hpp"
 
@@ -14,7 +15,6 @@ namespace fluvial::stream {
 
 namespace {
 
-constexpr std::size_t link_bytes_default = std::size_t{512} << 10;
 constexpr std::size_t ring_bytes_default = ring_window_bytes;
 constexpr std::size_t buffer_bytes_default = std::size_t{64} << 20;
 constexpr std::size_t buffer_bytes_max = std::size_t{1} << 48;
@@ -163,8 +163,9 @@ LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
     const std::size_t least = std::max(2 * plan.piece_bytes_max, 8 * line);
     plan.buffer_bytes = stream.options.buffer_bytes / links;
     if (stream.options.buffer_bytes == 0) {
-        const std::size_t suits =
-            stream.channel->options.shared_memory ? ring_bytes_default : link_bytes_default;
+        const std::size_t suits = stream.channel->options.shared_memory ? ring_bytes_default
+                                  : plan.same_host                      ? near_link_bytes
+                                                                        : far_link_bytes;
         plan.buffer_bytes = std::max(std::min(suits, buffer_bytes_default / links), 2 * least);
     }
     if (plan.buffer_bytes < least) {

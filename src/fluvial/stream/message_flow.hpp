@@ -24,46 +24,70 @@ inline void check_tags(const LinkPlan& plan) {
                                   "Open another channel for the rest"});
 }
 
+/// Of each end of a link, unless users say otherwise.
+inline constexpr std::size_t near_link_bytes = std::size_t{2} << 20;
+inline constexpr std::size_t far_link_bytes = std::size_t{512} << 10;
+
 struct MessageFlow {
     explicit MessageFlow(const LinkPlan& plan) {
         const std::size_t unit = std::max<std::size_t>(1, plan.unit_bytes);
         const auto units = [&](std::size_t bytes) { return bytes / unit * unit; };
         const std::size_t longest = std::max(unit, plan.piece_bytes_max);
-        const std::size_t wanted = plan.same_host ? near_message_bytes : far_message_bytes;
-        direct_bytes = plan.same_host ? near_direct_bytes : far_direct_bytes;
-        slot_bytes = longest >= direct_bytes
-                         ? longest
-                         : std::max(longest, units(std::min(wanted, plan.buffer_bytes / 4)));
+        fetched = plan.same_host && plan.buffer_bytes / slots_wanted >= near_fetched_bytes;
+        const std::size_t wanted = !plan.same_host ? far_message_bytes
+                                   : fetched       ? near_message_bytes
+                                                   : near_eager_bytes;
+        direct_bytes = !plan.same_host ? far_direct_bytes
+                       : fetched       ? near_direct_bytes
+                                       : near_eager_direct_bytes;
+        slot_bytes =
+            longest >= direct_bytes
+                ? longest
+                : std::max(longest, units(std::min(wanted, plan.buffer_bytes / slots_wanted)));
         const std::size_t slots = std::max<std::size_t>(1, plan.buffer_bytes / slot_bytes);
         const std::size_t share = posted_max / static_cast<std::size_t>(std::max(1, plan.links));
         credits = static_cast<int>(
             std::min({slots, credits_max, std::max<std::size_t>(credits_min, share)}));
+        const std::size_t at_work = fetched ? fetched_batch_bytes : other_batch_bytes;
         batches = static_cast<int>(
-            std::min(slots, std::max<std::size_t>(batches_min, batch_bytes_wanted / slot_bytes)));
+            std::min(slots, std::max<std::size_t>(batches_min, at_work / slot_bytes)));
     }
 
     std::size_t slot_bytes;  ///< of a receive at the consumer and a batch at the producer
     int credits;             ///< receives for this producer
     int batches;             ///< at the producer
+    /// From batch to batch: each begins at a cache line.
+    std::size_t batch_stride() const { return (slot_bytes + 63) / 64 * 64; }
+    bool fetched;  ///< the consumer's core reads the batches themselves
     /// Units from this size on are sent from where they lie, a message each.
     std::size_t direct_bytes;
     /// The consumer returns that many credits at a time.
     int credits_back() const { return std::clamp(credits / 2, 1, 16); }
 
-    /// Below, a message for each costs more than the copy (MPICH 5.0 and Open MPI 4.1, two ranks of
-    /// a host). A network takes about a microsecond a message, in which a core copies tens of KiB.
-    static constexpr std::size_t near_direct_bytes = 8192;
+    /// Below, a message for each costs more than the copy. A network takes about a microsecond a
+    /// message, in which a core copies tens of KiB.
     static constexpr std::size_t far_direct_bytes = std::size_t{32} << 10;
-    /// In shared memory MPICH 5.0 and Open MPI 4.1 are at their best just below the length from
-    /// which they no longer send eagerly (8 KiB, and 4 KiB with headers).
-    static constexpr std::size_t near_message_bytes = 4000;
+    /// Inside a host the receiver fetches long messages out of the sender's memory, with MPICH 5.0
+    /// and Open MPI 4.1. What that costs a message and a page is little for long messages out of
+    /// large pages, which users' memory seldom has. So a copy into such memory pays for all
+    /// elements that fit in: the producer's core makes it while the consumer's fetches.
+    static constexpr std::size_t near_message_bytes = std::size_t{256} << 10;
+    static constexpr std::size_t near_direct_bytes = near_message_bytes + 1;
+    /// Shorter ones are fetched more slowly than others are copied twice, which are at their best
+    /// just below the length from which MPI no longer sends eagerly (4 KiB with headers).
+    static constexpr std::size_t near_fetched_bytes = std::size_t{64} << 10;
+    static constexpr std::size_t near_eager_bytes = 4000;
+    static constexpr std::size_t near_eager_direct_bytes = 8192;
     static constexpr std::size_t far_message_bytes = std::size_t{64} << 10;
+    static constexpr std::size_t slots_wanted = 4;
     static constexpr std::size_t credits_min = 2;
     static constexpr std::size_t credits_max = 64;
     /// All producers of a consumer together; networks match longer lists of receives in software.
     static constexpr std::size_t posted_max = 512;
     static constexpr std::size_t batches_min = 4;
-    static constexpr std::size_t batch_bytes_wanted = std::size_t{256} << 10;
+    static constexpr std::size_t other_batch_bytes = std::size_t{256} << 10;
+    /// Lines that the consumer's caches still have are slow to write again.
+    static constexpr std::size_t fetched_batch_bytes = near_link_bytes;
 };
 
 }  // namespace fluvial::stream

@@ -15,6 +15,7 @@
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/stream/link.hpp"
 #include "fluvial/stream/message_flow.hpp"
+#include "fluvial/stream/message_link_fixture.hpp"
 
 using namespace fluvial;
 using namespace fluvial::stream;
@@ -23,129 +24,6 @@ namespace {
 
 void nap(double s) {
     std::this_thread::sleep_for(std::chrono::duration<double>(s));
-}
-
-/// Without the naps of mpi::wait_for: each call does a part of the work.
-void wait(const std::function<bool()>& done) {
-    const Deadline deadline(15);
-    while (!done()) {
-        if (deadline.passed()) throw TimedOut("a rank did not do its part in time");
-        std::this_thread::yield();
-    }
-}
-
-/// Item number n of what producer p sends to consumer c.
-std::uint64_t item(int p, int c, std::uint64_t n) {
-    return (static_cast<std::uint64_t>(p) << 56) + (static_cast<std::uint64_t>(c) << 48) + n;
-}
-
-/// What one rank has of a stream: outlets to all consumers, an inlet from all producers.
-struct Ends {
-    Ends(const LinkPlan& plan, std::vector<int> producers, std::vector<int> consumers)
-        : plan(plan), consumers(std::move(consumers)) {
-        const auto among = [&](const std::vector<int>& ranks) {
-            return std::count(ranks.begin(), ranks.end(), comm.rank()) > 0;
-        };
-        next.resize(static_cast<std::size_t>(comm.size()));
-        if (among(this->consumers)) inlet = make_message_inlet(plan, comm, producers);
-        if (!among(producers)) return;
-        for (const int peer : this->consumers)
-            outlets.push_back(make_message_outlet(plan, comm, mailbox, peer));
-    }
-    ~Ends() {
-        wait([&] { return mailbox.sent(); });
-        comm.barrier();
-        outlets.clear();
-        inlet.reset();
-        comm.close();
-    }
-
-    void mail() {
-        while (const auto mail = mailbox.poll()) {
-            CHECK(mail->kind == MailKind::Closed);
-            inlet->take(*mail);
-        }
-    }
-    /// Checks what has arrived, `bytes_max` at most.
-    void consume(std::size_t bytes_max) {
-        if (!inlet) return;
-        mail();
-        inlet->progress();
-        const Arrival arrival = inlet->ready();
-        if (arrival.bytes.empty()) return;
-        const std::size_t bytes =
-            std::min(bytes_max, arrival.bytes.size()) / plan.unit_bytes * plan.unit_bytes;
-        std::uint64_t& expected = next[static_cast<std::size_t>(arrival.producer)];
-        CHECK(arrival.first == expected * 8);
-        CHECK(arrival.bytes.size() % plan.unit_bytes == 0);
-        bool right = true;
-        for (std::size_t i = 0; i < bytes; i += 8) {
-            std::uint64_t value = 0;
-            std::memcpy(&value, arrival.bytes.data() + i, 8);
-            right &= value == item(arrival.producer, comm.rank(), expected++);
-        }
-        CHECK(right);
-        inlet->release(bytes);
-    }
-    void progress() {
-        for (auto& outlet : outlets) outlet->progress();
-        consume(std::size_t{1} << 30);
-    }
-    /// Appends one unit to outlet number `to`; false when there is no room.
-    bool produce(std::size_t to) {
-        Outlet& outlet = *outlets[to];
-        std::byte* room = outlet.try_reserve(plan.unit_bytes);
-        if (room == nullptr) return false;
-        fill(room, to);
-        outlet.commit(plan.unit_bytes);
-        return true;
-    }
-    void fill(std::byte* unit, std::size_t to) {
-        const std::uint64_t first = outlets[to]->committed() / 8;
-        for (std::size_t i = 0; i < plan.unit_bytes; i += 8) {
-            const std::uint64_t value = item(comm.rank(), consumers[to], first + i / 8);
-            std::memcpy(unit + i, &value, 8);
-        }
-    }
-    void close() {
-        for (auto& outlet : outlets) {
-            wait([&] {
-                outlet->flush();
-                progress();
-                return outlet->flushed();
-            });
-            outlet->close();
-        }
-    }
-    /// After close(), until everything is over.
-    void finish() {
-        wait([&] {
-            progress();
-            bool over = !inlet || inlet->ended();
-            for (auto& outlet : outlets) over = outlet->finished() && outlet->drained() && over;
-            return over;
-        });
-    }
-
-    LinkPlan plan;
-    mpi::Comm comm = mpi::Comm::duplicate(MPI_COMM_WORLD);
-    Mailbox mailbox{comm};
-    std::vector<int> consumers;
-    std::unique_ptr<MessageInlet> inlet;
-    std::vector<std::unique_ptr<Outlet>> outlets;
-    std::vector<std::uint64_t> next;  ///< of each producer
-};
-
-int world() {
-    int size = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    return size;
-}
-
-std::vector<int> ranks(int first, int end) {
-    std::vector<int> all;
-    for (int r = first; r < end; ++r) all.push_back(r);
-    return all;
 }
 
 LinkPlan plan_of(std::size_t unit, std::size_t buffer) {
@@ -213,41 +91,72 @@ TEST_CASE("all ranks are producers and consumers at once, at random") {
 
 TEST_CASE("units go directly from where they lie, between others and in order") {
     for (const bool same_host : {true, false}) {
-        const std::size_t unit_bytes = same_host ? 8192 : 32768;
-        LinkPlan plan = plan_of(unit_bytes, 16 * unit_bytes);
-        plan.same_host = same_host;
-        Ends ends(plan, ranks(1, world()), {0});
-        if (!ends.inlet) {
-            CHECK(ends.outlets[0]->direct_from() <= unit_bytes);
-            std::mt19937 random(17);
-            for (int n = 0; n < 500; ++n) {
-                if (random() % 2 == 0) {
-                    wait([&] { return ends.produce(0) || (ends.progress(), false); });
-                    continue;
+        for (const std::size_t unit_bytes : {std::size_t{32768}, std::size_t{300'000}}) {
+            // Inside a host large buffers have room for copies of all but the largest.
+            LinkPlan plan =
+                plan_of(unit_bytes, (same_host && unit_bytes < 65536 ? 4 : 16) * unit_bytes);
+            plan.same_host = same_host;
+            Ends ends(plan, ranks(1, world()), {0});
+            if (!ends.inlet) {
+                CHECK(ends.outlets[0]->direct_from() <= unit_bytes);
+                std::mt19937 random(17);
+                for (int n = 0; n < 500; ++n) {
+                    if (random() % 2 == 0) {
+                        wait([&] { return ends.produce(0) || (ends.progress(), false); });
+                        continue;
+                    }
+                    auto unit = std::make_shared<std::vector<std::byte>>(unit_bytes);
+                    ends.fill(unit->data(), 0);
+                    const std::weak_ptr<std::vector<std::byte>> alive = unit;
+                    std::optional<mpi::Request> request;
+                    wait([&] {
+                        request = ends.outlets[0]->try_direct(*unit, n % 3 == 0 ? nullptr : unit);
+                        return request.has_value() || (ends.progress(), false);
+                    });
+                    if (n % 3 != 0) unit.reset();
+                    wait([&] { return request->test(); });
+                    CHECK((alive.expired() || n % 3 == 0));
                 }
-                auto unit = std::make_shared<std::vector<std::byte>>(unit_bytes);
-                ends.fill(unit->data(), 0);
-                const std::weak_ptr<std::vector<std::byte>> alive = unit;
-                std::optional<mpi::Request> request;
-                wait([&] {
-                    request = ends.outlets[0]->try_direct(*unit, n % 3 == 0 ? nullptr : unit);
-                    return request.has_value() || (ends.progress(), false);
-                });
-                if (n % 3 != 0) unit.reset();
-                wait([&] { return request->test(); });
-                CHECK((alive.expired() || n % 3 == 0));
             }
+            ends.close();
+            ends.finish();
+            for (int p = 1; p < world() && ends.inlet; ++p)
+                CHECK(ends.next[static_cast<std::size_t>(p)] == 500 * unit_bytes / 8);
         }
-        ends.close();
-        ends.finish();
-        for (int p = 1; p < world() && ends.inlet; ++p)
-            CHECK(ends.next[static_cast<std::size_t>(p)] == 500 * unit_bytes / 8);
     }
 }
 
-TEST_CASE("a consumer that takes nothing holds up its producers, within the buffers") {
-    const std::size_t buffer = 1 << 16;
-    Ends ends(plan_of(8, buffer), ranks(1, world()), {0});
+TEST_CASE("large messages inside a host are made of small units and of large ones") {
+    for (const std::size_t unit : {24, 4096, 65536, 262'144}) {
+        for (const std::size_t buffer : {std::size_t{1} << 20, std::size_t{5} << 20}) {
+            CAPTURE(unit);
+            CAPTURE(buffer);
+            LinkPlan plan = plan_of(unit, buffer);
+            plan.same_host = true;
+            Ends ends(plan, ranks(1, world()), {0});
+            const std::uint64_t units = (std::uint64_t{12} << 20) / unit;
+            if (ends.inlet) {
+                CHECK(ends.inlet->memory() <= static_cast<std::size_t>(world() - 1) * buffer);
+            } else {
+                CHECK(ends.outlets[0]->direct_from() > unit);
+                std::mt19937 random(3);
+                for (std::uint64_t n = 0; n < units; ++n) {
+                    wait([&] { return ends.produce(0) || (ends.progress(), false); });
+                    if (random() % 5000 == 0) ends.outlets[0]->flush();
+                }
+            }
+            ends.close();
+            ends.finish();
+            for (int p = 1; p < world() && ends.inlet; ++p)
+                CHECK(ends.next[static_cast<std::size_t>(p)] == units * unit / 8);
+        }
+    }
+}
+
+void check_held_up(bool same_host, std::size_t buffer) {
+    LinkPlan plan = plan_of(8, buffer);
+    plan.same_host = same_host;
+    Ends ends(plan, ranks(1, world()), {0});
     if (!ends.inlet) {
         std::uint64_t most = 0;
         const Deadline until(0.3);
@@ -264,6 +173,12 @@ TEST_CASE("a consumer that takes nothing holds up its producers, within the buff
     ends.comm.barrier();
     ends.close();
     ends.finish();
+}
+
+TEST_CASE("a consumer that takes nothing holds up its producers, within the buffers") {
+    check_held_up(false, 1 << 16);
+    check_held_up(true, 1 << 16);
+    check_held_up(true, 1 << 21);
 }
 
 TEST_CASE("the end never overtakes the data") {

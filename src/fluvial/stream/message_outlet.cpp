@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <deque>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -11,7 +14,10 @@
 #include "fluvial/base/clock.hpp"
 #include "fluvial/mpi/environment.hpp"
 #include "fluvial/mpi/send_queue.hpp"
+#include "fluvial/stream/batch_memory.hpp"
+#include "fluvial/stream/copy_policy.hpp"
 #include "fluvial/stream/courier.hpp"
+#include "fluvial/stream/message_desk.hpp"
 #include "fluvial/stream/message_flow.hpp"
 
 namespace fluvial::stream {
@@ -23,14 +29,30 @@ namespace {
 constexpr int slow_visits_max = 64;
 constexpr std::int64_t slower = 16;
 
+struct alignas(64) Piece {
+    std::byte bytes[piece_bytes];
+};
+
+/// Not that of rings: MPI may copy batches once more.
+LastChoice& last_batch_choice() {
+    static LastChoice last{copy_methods().size() - 1};
+    return last;
+}
+
 /// The appender (who calls try_reserve and commit) needs no lock for an element. It takes the lock
 /// when its segment, a message's worth of a batch, is used up, and hands the segment over then. The
 /// courier sends what is visible of a segment that is not full; the appender goes on behind it.
+///
+/// Where the consumer's core reads the batches, stores into them may be slow, as they are into
+/// rings: then the appender writes into the desk, or lent memory, and a CopyPolicy copies.
 class MessageOutlet final : public Outlet, private Courier::Customer {
   public:
     MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm, Mailbox& mailbox, int peer);
     ~MessageOutlet() override;
 
+    void fill(std::byte* room, const void* from, std::size_t bytes) override;
+    std::byte* try_lend(std::size_t bytes) override;
+    void give_back(std::size_t bytes) override;
     std::optional<mpi::Request> try_direct(std::span<const std::byte> unit,
                                            std::shared_ptr<const void> owner) override;
     void flush() override;
@@ -55,8 +77,11 @@ class MessageOutlet final : public Outlet, private Courier::Customer {
     Batch& batch(std::uint64_t number) { return batches_[number % batches_.size()]; }
     std::byte* batch_end() { return batch(filling_).memory + flow_.slot_bytes; }
     void allocate();
+    bool find_room(std::size_t bytes);
+    void hand_out(std::size_t bytes);
     bool next_batch();
     void rewind();
+    void leave_desk();
     void cut();
     void send_until(std::uint64_t limit);
     void send_early(std::uint64_t visible, std::int64_t now);
@@ -69,17 +94,26 @@ class MessageOutlet final : public Outlet, private Courier::Customer {
     const int peer_;
     const int stream_;
     const std::size_t unit_bytes_;
+    const std::size_t buffer_bytes_;
     const std::int64_t tick_ns_;  ///< the courier's; half the latency bound
     bool courier_;                ///< it may come
     std::atomic<std::uint64_t> visible_{0};
+    /// The appender's alone, but the courier copies with it from the desk, when the appender does
+    /// not.
+    CopyPolicy policy_;
+    std::uint64_t piece_start_ = 0;  ///< committed when this room was handed out
+    std::uint64_t large_ = 0;        ///< bytes of it that came in large fills
+    std::unique_ptr<Piece> lent_;    ///< written by users instead of a batch
+    bool lends_ = false;
 
     mutable std::mutex
         mutex_;  ///< for all below, and for cursor_ and end_ of an appender that waits
     mpi::SendQueue queue_;
-    std::shared_ptr<std::byte[]> memory_;
+    std::shared_ptr<std::byte> memory_;
     std::vector<Batch> batches_;
-    std::uint64_t filling_ = 0;       ///< number of the batch that the appender writes to
-    std::uint64_t sending_ = 0;       ///< number of the batch that is sent from
+    std::uint64_t filling_ = 0;  ///< number of the batch that the appender writes to
+    std::uint64_t sending_ = 0;  ///< number of the batch that is sent from
+    MessageDesk desk_;  ///< when in use, cursor_ is there; the appender opens and closes it
     std::deque<std::uint64_t> cuts_;  ///< ends of segments, as counts of bytes committed
     std::uint64_t sent_ = 0;
     int credits_;
@@ -100,8 +134,11 @@ MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm, Mailbo
       peer_(peer),
       stream_(plan.stream),
       unit_bytes_(std::max<std::size_t>(1, plan.unit_bytes)),
+      buffer_bytes_(plan.buffer_bytes),
       tick_ns_(std::max<std::int64_t>(20'000, static_cast<std::int64_t>(plan.latency_s * 5e8))),
       courier_(mpi::running() && mpi::thread_level() == mpi::ThreadLevel::Multiple),
+      policy_({copy_methods().front(), copy_methods().back()}, last_batch_choice(),
+              static_cast<std::uint64_t>(flow_.batches) * flow_.batch_stride(), now_ns),
       queue_(comm, peer, data_tag + plan.stream),
       credits_(flow_.credits) {
     published_ = &visible_;
@@ -120,11 +157,37 @@ void MessageOutlet::abandon() noexcept {
 
 void MessageOutlet::allocate() {
     const auto count = static_cast<std::size_t>(flow_.batches);
-    memory_ = std::make_shared_for_overwrite<std::byte[]>(count * flow_.slot_bytes);
+    memory_ = allocate_batches(count * flow_.batch_stride(), buffer_bytes_);
     batches_.resize(count);
-    for (std::size_t i = 0; i < count; ++i) batches_[i].memory = &memory_[i * flow_.slot_bytes];
+    for (std::size_t i = 0; i < count; ++i)
+        batches_[i].memory = memory_.get() + i * flow_.batch_stride();
     batches_[0].begin = committed_;
     cursor_ = batches_[0].memory;
+}
+
+void MessageOutlet::fill(std::byte* room, const void* from, std::size_t bytes) {
+    const bool large = bytes >= large_element_bytes;
+    large_ += large ? bytes : 0;
+    if (large && flow_.fetched && !desk_.in_use()) {
+        policy_.copy(room, static_cast<const std::byte*>(from), bytes);
+    } else {
+        std::memcpy(room, from, bytes);
+    }
+}
+
+std::byte* MessageOutlet::try_lend(std::size_t bytes) {
+    std::byte* const room = try_reserve(bytes);
+    lends_ = room != nullptr && flow_.fetched && !desk_.in_use() && bytes <= piece_bytes &&
+             Outlet::room() <= piece_bytes && !policy_.stores_are_best();
+    if (!lends_) return room;
+    if (!lent_) lent_ = std::make_unique<Piece>();
+    return lent_->bytes;
+}
+
+void MessageOutlet::give_back(std::size_t bytes) {
+    if (lends_ && bytes > 0) policy_.copy(cursor_, lent_->bytes, bytes);
+    lends_ = false;
+    if (bytes > 0) commit(bytes);
 }
 
 std::byte* MessageOutlet::make_room(std::size_t bytes) {
@@ -132,16 +195,43 @@ std::byte* MessageOutlet::make_room(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     rethrow();
     if (batches_.empty()) allocate();
+    if (shut_ && desk_.in_use() && static_cast<std::size_t>(desk_.end() - cursor_) >= bytes) {
+        end_ = desk_.end();  // what was reserved when the courier came stays where it is
+    } else {
+        leave_desk();
+        if (!find_room(bytes)) return nullptr;
+        hand_out(bytes);
+    }
+    if (std::exchange(shut_, false) && courier_) Courier::of_process().call(*this, tick_ns_);
+    return cursor_;
+}
+
+/// Behind cursor_, or in another batch. One that the consumer's core reads leaves when it is full.
+bool MessageOutlet::find_room(std::size_t bytes) {
+    const auto fits = [&] { return static_cast<std::size_t>(batch_end() - cursor_) >= bytes; };
+    if (flow_.fetched && fits()) return true;
     cut();
     send_until(committed_);
-    const bool shut = std::exchange(shut_, false);
-    if (shut && courier_) Courier::of_process().call(*this, tick_ns_);
-    const auto fits = [&] { return static_cast<std::size_t>(batch_end() - cursor_) >= bytes; };
-    if (!shut || !fits()) rewind();  // what was reserved when the courier came stays where it is
-    if (!fits() && !next_batch()) return nullptr;
-    const auto room = static_cast<std::size_t>(batch_end() - cursor_);
-    end_ = cursor_ + std::max(bytes, room / unit_bytes_ * unit_bytes_);
-    return cursor_;
+    if (!shut_ || !fits()) rewind();  // as above
+    return fits() || next_batch();
+}
+
+/// What there is at cursor_, in the batch or on the desk.
+void MessageOutlet::hand_out(std::size_t bytes) {
+    const bool in_large_fills = committed_ > piece_start_ && 2 * large_ > committed_ - piece_start_;
+    const bool direct = !flow_.fetched || std::max(bytes, unit_bytes_) >= large_element_bytes ||
+                        in_large_fills || policy_.stores_are_best();
+    piece_start_ = committed_;
+    large_ = 0;
+    auto most = static_cast<std::size_t>(batch_end() - cursor_);
+    if (flow_.fetched) most = std::min(most, direct ? piece_bytes : message_desk_bytes);
+    const std::size_t room = std::max(bytes, most / unit_bytes_ * unit_bytes_);
+    if (!direct) cursor_ = desk_.open(committed_, cursor_, room);
+    end_ = cursor_ + room;
+}
+
+void MessageOutlet::leave_desk() {
+    if (desk_.in_use()) cursor_ = end_ = desk_.close(committed_, policy_);
 }
 
 /// Messages that MPI has copied away leave their batch free at once, while it is in the cache.
@@ -173,6 +263,7 @@ void MessageOutlet::cut() {
 }
 
 void MessageOutlet::send_until(std::uint64_t limit) {
+    desk_.put_in_place(limit, policy_);
     while (sent_ < limit && (credits_ > 0 || take_credits())) {
         const std::uint64_t end = cuts_.empty() ? limit : std::min(limit, cuts_.front());
         Batch& from = batch(sending_);
@@ -214,6 +305,7 @@ std::optional<mpi::Request> MessageOutlet::try_direct(std::span<const std::byte>
     FLUVIAL_ASSERT(unit.size() <= flow_.slot_bytes, unit.size(), flow_.slot_bytes);
     const std::lock_guard lock(mutex_);
     rethrow();
+    leave_desk();
     cut();
     send_until(committed_);
     if (sent_ < committed_ || (credits_ == 0 && !take_credits())) return std::nullopt;
@@ -259,7 +351,7 @@ std::optional<std::int64_t> MessageOutlet::visit() try {
         slow_visits_ = 0;
         return tick_ns_;
     }
-    if (!batches_.empty()) end_ = batch(filling_).memory;
+    if (!batches_.empty()) end_ = desk_.in_use() ? desk_.begin() : batch(filling_).memory;
     shut_ = true;
     if (++slow_visits_ > slow_visits_max) return std::nullopt;
     return tick_ns_ * slower;

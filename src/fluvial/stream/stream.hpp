@@ -44,8 +44,8 @@ struct StreamOptions {
     std::string name = {};  ///< for errors, statistics and traces; "stream N" by default
     Element element = {};
     /// Memory for elements of this stream at each consumer, all its producers together, and for
-    /// each link at the producer; 0: 4 MiB a link (half a MiB without shared memory), at least four
-    /// elements each, 64 MiB in all where that does.
+    /// each link at the producer; 0: 4 MiB a link (without shared memory 2 MiB on one host, else
+    /// half a MiB), at least four elements each, 64 MiB in all where that does.
     std::size_t buffer_bytes = 0;
     Association association = {};
     bool result_on_producers = false;  ///< result() is there too; terminate() does not wait for it
