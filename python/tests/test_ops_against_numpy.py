@@ -191,6 +191,42 @@ def test_histograms(data):
     assert pairs.counts.sum() + pairs.outside == x.size
 
 
+@st.composite
+def spaced_edges(draw):
+    """Edges as people make them: even in either precision, nearly even, by decades, any."""
+    count = draw(st.integers(1, 60))
+    first, length = draw(st.floats(-300, 300)), draw(st.floats(0.5, 600))
+    kind = draw(st.sampled_from(["float64", "float32", "nearly", "decades", "squares"]))
+    if kind == "decades":
+        edges = np.geomspace(10.0 ** draw(st.integers(-6, 0)), 10.0 ** draw(st.integers(1, 6)), 40)
+    elif kind == "squares":
+        edges = first + length * np.linspace(0, 1, count + 1) ** 2
+    elif kind == "nearly":
+        rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+        away = draw(st.sampled_from([1e-7, 1e-3, 0.02, 0.3, 0.48]))
+        edges = np.arange(count + 1) + rng.uniform(-away, away, count + 1)
+        edges = first + length / count * edges
+    else:
+        edges = np.linspace(first, first + length, count + 1, dtype=kind)
+    return np.unique(edges)
+
+
+@given(spaced_edges(), st.sampled_from(["float32", "float64"]), st.integers(0, 2**32))
+def test_histograms_of_values_at_the_edges(edges, dtype, seed):
+    if len(edges) < 2:
+        return
+    rng = np.random.default_rng(seed)
+    at = edges.astype(dtype)
+    beside = [np.nextafter(at, np.array(to, dtype)) for to in (-np.inf, np.inf)]
+    between = rng.uniform(edges[0], edges[-1], 300).astype(dtype)
+    x = rng.permutation(np.concatenate([at, *beside, between, at]))
+    h = fl.reduce(fl.ops.Histogram(edges), x)
+    np.testing.assert_array_equal(h.counts, np.histogram(x, edges)[0])
+    assert (h.underflow, h.overflow) == ((x < edges[0]).sum(), (x > edges[-1]).sum())
+    kept = fl.reduce(fl.ops.Histogram(edges), np.stack([x, x[::-1]]), over=1)
+    np.testing.assert_array_equal(kept.counts, [h.counts, h.counts])
+
+
 @given(st.data())
 def test_quantiles_stay_within_their_bound(data):
     x = data.draw(arrays(INTEGERS + FLOATS))

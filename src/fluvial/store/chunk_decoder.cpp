@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/store/chunk_decoder.hpp"
 
+#include <algorithm>
 #include <new>
 
 #include <libdeflate.h>
@@ -31,6 +32,20 @@ constexpr std::size_t checksum_bytes = 4;
                           const std::string& wanted) {
     throw DamagedFile(Problem{text(what, " is damaged (filter ", name_of(filter), ")"), seen,
                               wanted, "Copy or write the file again"});
+}
+
+/// How many bytes a compressor's stream can stand for. Throws before memory is taken for more.
+std::size_t bytes_wanted(std::size_t stored, std::size_t bytes, bool exact, Filter::Kind filter,
+                         const std::string& what) {
+    // Deflate: 258 bytes in 2 bits (RFC 1951, section 3.2.5). Zstd: a block of 128 KiB in 4 bytes
+    // (RFC 8878, section 3.1.1.2).
+    const std::size_t ratio = filter == Filter::Kind::Deflate ? 1032 : 32768;
+    const std::size_t most = stored * ratio;
+    if (exact && bytes > most) {
+        damaged(what, filter, text("a stream of ", stored, " bytes"),
+                text("one that is long enough for ", bytes, " bytes"));
+    }
+    return std::min(bytes, most);
 }
 
 bool left_out(std::uint32_t filters_left_out, std::size_t filter) {
@@ -166,7 +181,8 @@ std::span<const std::byte> ChunkDecoder::inflate(std::span<const std::byte> in, 
             throw std::bad_alloc();
         }
     }
-    const auto to = other_scratch(in, out.bytes);
+    const auto to = other_scratch(
+        in, bytes_wanted(in.size(), out.bytes, out.exact, Filter::Kind::Deflate, what));
     std::size_t got = to.size();
     const libdeflate_result result =
         libdeflate_zlib_decompress(tools_->inflater.get(), in.data(), in.size(), to.data(),
@@ -189,7 +205,8 @@ std::span<const std::byte> ChunkDecoder::expand(std::span<const std::byte> in, L
             throw std::bad_alloc();
         }
     }
-    const auto to = other_scratch(in, out.bytes);
+    const auto to =
+        other_scratch(in, bytes_wanted(in.size(), out.bytes, out.exact, Filter::Kind::Zstd, what));
     const std::size_t got =
         ZSTD_decompressDCtx(tools_->expander.get(), to.data(), to.size(), in.data(), in.size());
     if (ZSTD_isError(got) != 0 || (out.exact && got != out.bytes)) {

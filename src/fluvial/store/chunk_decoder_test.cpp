@@ -187,6 +187,23 @@ TEST_CASE("streams of the wrong length, bombs and garbage are errors") {
     CHECK(!error_of(decoder, encoded(Stored(1 << 20), {{Kind::Zstd}}, 0)).empty());
 }
 
+TEST_CASE("no memory is taken for more than a stream can stand for") {
+    for (const Kind kind : {Kind::Deflate, Kind::Zstd}) {
+        CAPTURE(name_of(kind));
+        ChunkDecoder absurd(chunked(Index{1} << 44, {{kind}}), DType::Float32);
+        const std::string error = error_of(absurd, encoded(field(100), {{kind}}, 0));
+        CHECK(error.find(text("(filter ", name_of(kind), "): got a stream of ")) !=
+              std::string::npos);
+        // As short as they come: zeros.
+        ChunkDecoder empty(chunked(Index{4} << 20, {{kind}}), DType::Float32);
+        const Stored zeros(std::size_t{16} << 20);
+        const Stored stored = encoded(zeros, {{kind}}, 0);
+        CHECK(stored.size() < zeros.size() / 900);
+        const auto got = empty.decode(stored, 0, "chunk");
+        CHECK(std::equal(got.begin(), got.end(), zeros.begin(), zeros.end()));
+    }
+}
+
 TEST_CASE("shuffle of a chunk that is longer than a chunk") {
     ChunkDecoder decoder(chunked(100, {{Kind::Shuffle, 4}}), DType::Float32);
     CHECK(error_of(decoder, field(101)).find("(filter shuffle)") != std::string::npos);

@@ -220,7 +220,7 @@ TEST_CASE("elements of a producer that does something else arrive within the lat
     Ends ends(plan, {1}, {0});
     // More pauses than there are credits: the credits must come back without the producer too.
     constexpr int pauses = 40;
-    constexpr double pause_s = 0.02;
+    constexpr double pause_s = 0.04;
     std::vector<std::int64_t> times(2 * pauses);
     ends.comm.barrier();
     if (ends.comm.rank() == 1) {
@@ -254,7 +254,7 @@ TEST_CASE("elements of a producer that does something else arrive within the lat
         late += took > pause_s / 2;
     }
     MESSAGE("worst ", worst * 1e3, " ms");
-    CHECK(late <= pauses / 8);  // a busy machine may hold up anybody once in a while
+    CHECK(late <= pauses / 2);  // a busy machine holds up some; all, if they wait for the producer
     ends.close();
     ends.finish();
 }
