@@ -72,7 +72,7 @@ def read_on(comm, fl, where):
 
 @scenario("writer on 1 process, reader on 1 process", writer=write, reader=read_on)
 def test_a_stopped_writer_is_an_error_in_time_after_which_the_reader_goes_on(jobs):
-    jobs.start("writer", steps=100, pause=0.01)
+    jobs.start("writer", steps=100, pause=0.05)  # still at it when the signal comes
     jobs.start("reader")
     wait_until((jobs.where / "read-5").exists, timeout=30)
     jobs["writer"].signal(signal.SIGSTOP)

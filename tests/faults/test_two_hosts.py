@@ -182,6 +182,7 @@ def test_the_other_host_learns_in_time(hosts, tmp_path, what):
         if what == "cut":
             wait_until(lambda: (where / "cut").exists(), timeout=40, what="the middle")
             hosts.cut()
+            (where / "is cut").touch()
         told = told_by(where, alive)
     finally:
         job.terminate()
