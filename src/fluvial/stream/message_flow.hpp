@@ -40,17 +40,20 @@ struct MessageFlow {
         direct_bytes = !plan.same_host ? far_direct_bytes
                        : fetched       ? near_direct_bytes
                                        : near_eager_direct_bytes;
-        slot_bytes =
-            longest >= direct_bytes
-                ? longest
-                : std::max(longest, units(std::min(wanted, plan.buffer_bytes / slots_wanted)));
+        const auto links = static_cast<std::size_t>(std::max(1, plan.links));
+        const std::size_t in_use =
+            fetched ? std::clamp(fetched_in_use_bytes / links, slots_wanted * near_fetched_bytes,
+                                 plan.buffer_bytes)
+                    : plan.buffer_bytes;
+        slot_bytes = longest >= direct_bytes
+                         ? longest
+                         : std::max(longest, units(std::min(wanted, in_use / slots_wanted)));
         const std::size_t slots = std::max<std::size_t>(1, plan.buffer_bytes / slot_bytes);
-        const std::size_t share = posted_max / static_cast<std::size_t>(std::max(1, plan.links));
-        credits = static_cast<int>(
-            std::min({slots, credits_max, std::max<std::size_t>(credits_min, share)}));
-        const std::size_t at_work = fetched ? fetched_batch_bytes : other_batch_bytes;
-        batches = static_cast<int>(
-            std::min(slots, std::max<std::size_t>(batches_min, at_work / slot_bytes)));
+        const std::size_t posted =
+            fetched ? fetched_in_use_bytes / links / slot_bytes : posted_max / links;
+        credits = static_cast<int>(std::min({slots, credits_max, std::max(credits_min, posted)}));
+        const std::size_t at_work = fetched ? in_use : other_batch_bytes;
+        batches = static_cast<int>(std::min(slots, std::max(batches_min, at_work / slot_bytes)));
     }
 
     std::size_t slot_bytes;  ///< of a receive at the consumer and a batch at the producer
@@ -78,16 +81,16 @@ struct MessageFlow {
     static constexpr std::size_t near_fetched_bytes = std::size_t{64} << 10;
     static constexpr std::size_t near_eager_bytes = 4000;
     static constexpr std::size_t near_eager_direct_bytes = 8192;
+    /// Of all links into a consumer: some times its caches, whose lines are slow to write again.
+    static constexpr std::size_t fetched_in_use_bytes = std::size_t{4} << 20;
     static constexpr std::size_t far_message_bytes = std::size_t{64} << 10;
     static constexpr std::size_t slots_wanted = 4;
     static constexpr std::size_t credits_min = 2;
     static constexpr std::size_t credits_max = 64;
-    /// All producers of a consumer together; networks match longer lists of receives in software.
+    /// Of all links into a consumer; networks match longer lists of receives in software.
     static constexpr std::size_t posted_max = 512;
     static constexpr std::size_t batches_min = 4;
     static constexpr std::size_t other_batch_bytes = std::size_t{256} << 10;
-    /// Lines that the consumer's caches still have are slow to write again.
-    static constexpr std::size_t fetched_batch_bytes = near_link_bytes;
 };
 
 }  // namespace fluvial::stream
