@@ -17,8 +17,8 @@ PEERS = {
 }
 # The work of both sides in memory of their own, with no exchange: what the cores can do at most.
 LIMIT, LIMIT_NAME = "limit", "bare work"
-# One core writes past the caches and the other reads, with no exchange: the limit of cores that
-# share no cache; others may be faster.
+# One core writes past the caches and the other reads from memory, with no exchange: about the limit
+# of cores that share no cache; others are faster.
 PAST_CACHES, PAST_CACHES_NAME = "past-caches", "past the caches, no exchange"
 # How elements are given (a call each, many a call, in place), and taken (each, batches).
 WAYS = ("put-each", "put-batch", "many-each", "many-batch", "place-batch")

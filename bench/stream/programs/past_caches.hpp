@@ -5,37 +5,24 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-
-#include <mpi.h>
+#include <vector>
 
 #include "contestant.hpp"
 #include "fluvial/stream/copy_policy.hpp"
 
 /// The producer copies elements by non-temporal stores, where the processor has them, into memory
-/// that both sides share, round and round; the consumer works on what lies in the same memory.
-/// Nobody waits for anybody, so nothing is streamed. One producer and one consumer.
+/// far larger than caches, round and round; the consumer works on as much that is not in its caches
+/// either. Each has memory of its own and nobody waits for anybody, so nothing is streamed. One
+/// producer and one consumer.
 class PastCaches final : public Contestant {
   public:
     explicit PastCaches(const Roles& roles) : Contestant(roles) {}
 
     void prepare(const Source& source, Sink*, std::int64_t) override {
-        const bool mine = roles_.consumes();
         doubles_ = static_cast<std::size_t>(source.doubles());
-        const std::size_t bytes =
-            std::max(memory_bytes / source.bytes(), std::size_t{1}) * source.bytes();
-        void* base = nullptr;
-        MPI_Win_allocate_shared(mine ? static_cast<MPI_Aint>(bytes + line) : 0, 1, MPI_INFO_NULL,
-                                roles_.comm, &base, &window_);
-        MPI_Aint size = 0;
-        int unit = 0;
-        MPI_Win_shared_query(window_, 0, &size, &unit, &base);
-        std::size_t room = bytes + line;
-        memory_ = static_cast<double*>(std::align(line, bytes, base, room));
-        all_ = bytes / sizeof(double);
-        if (mine) std::fill_n(memory_, all_, 1.0);
+        all_ = std::max(memory_bytes / source.bytes(), std::size_t{1}) * doubles_;
+        memory_.resize(all_, 1.0);
     }
-    void finish() override { MPI_Win_free(&window_); }
 
     void produce(const Source& source, std::int64_t elements) override {
         const auto copy = fluvial::stream::copy_methods().back().copy;
@@ -45,7 +32,7 @@ class PastCaches final : public Contestant {
             const double* from = source.element(k);
             for (std::size_t left = static_cast<std::size_t>(now) * doubles_; left > 0;) {
                 const std::size_t n = std::min({left, all_ - at, piece_doubles});
-                copy(reinterpret_cast<std::byte*>(memory_ + at),
+                copy(reinterpret_cast<std::byte*>(memory_.data() + at),
                      reinterpret_cast<const std::byte*>(from), n * sizeof(double));
                 from += n;
                 left -= n;
@@ -59,7 +46,7 @@ class PastCaches final : public Contestant {
         for (std::int64_t k = 0; k < elements;) {
             if (doubles_ > piece_doubles) {
                 for (std::size_t first = 0; first < doubles_; first += piece_doubles) {
-                    sink.part(memory_ + at + first, first,
+                    sink.part(memory_.data() + at + first, first,
                               std::min(piece_doubles, doubles_ - first));
                 }
                 at = at + doubles_ == all_ ? 0 : at + doubles_;
@@ -69,7 +56,7 @@ class PastCaches final : public Contestant {
             const auto left = static_cast<std::size_t>(elements - k);
             const std::size_t n =
                 std::min({left, (all_ - at) / doubles_, piece_doubles / doubles_});
-            sink.many(memory_ + at, n);
+            sink.many(memory_.data() + at, n);
             at = at + n * doubles_ == all_ ? 0 : at + n * doubles_;
             k += static_cast<std::int64_t>(n);
         }
@@ -77,9 +64,8 @@ class PastCaches final : public Contestant {
     bool streams() const override { return false; }
 
   private:
-    static constexpr std::size_t line = 64, memory_bytes = 4 << 20, piece_doubles = 8192;
+    static constexpr std::size_t memory_bytes = 64 << 20, piece_doubles = 8192;
 
-    MPI_Win window_ = MPI_WIN_NULL;
-    double* memory_ = nullptr;
+    std::vector<double> memory_;
     std::size_t doubles_ = 1, all_ = 1;
 };
