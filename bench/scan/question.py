@@ -37,7 +37,7 @@ _QUICK = Pace(
     slow_tasks=(SUMMARY, SUBSET),
     quick=True,
 )
-_FULL = Pace(rounds=5, repeats=3, budget_s=360.0, limit_s=240.0, trials=True)
+_FULL = Pace(rounds=5, repeats=3, budget_s=360.0, limit_s=240.0, trials=True, close_s=240.0)
 _COLD_ROUNDS = 2
 
 

@@ -37,6 +37,8 @@ Say = Callable[[str], None]
 class Pace:
     """How many rounds, how often in each, and how long all warm rounds may take.
 
+    Then Fluvial and the limit alone go on for `close_s`, because their ratio is close.
+
     Slow contestants do `slow_tasks` on the CDF-5 file; on the others, unless `quick`, the whole and
     the subset.
     """
@@ -46,6 +48,7 @@ class Pace:
     budget_s: float
     limit_s: float
     trials: bool
+    close_s: float = 0.0
     slow_tasks: tuple[str, ...] = tuple(TASKS)
     quick: bool = False
 
@@ -75,6 +78,10 @@ class Contest:
         self._warm_turns(cases, everybody, 1, first=0, budget_s=None)
         left_s = self.pace.budget_s - (time.monotonic() - self._begin)
         self._warm_turns(cases, fast, self.pace.rounds - 1, first=1, budget_s=left_s)
+        if self.pace.close_s > 0:
+            close = [contestant for contestant in fast if contestant.name in (LIMIT, *OURS)]
+            first, budget_s = self.pace.rounds, self.pace.close_s
+            self._warm_turns(cases, close, self.pace.rounds, first=first, budget_s=budget_s)
 
     def _warm_turns(
         self,

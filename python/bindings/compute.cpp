@@ -52,6 +52,7 @@ class Builtin final : public Operator {
         : op_(compute::make_operator(name, to_options(options))) {}
     explicit Builtin(OperatorPtr op) : op_(std::move(op)) {}
     std::string name() const override { return op_->name(); }
+    bool any_order() const override { return op_->any_order(); }
     int inputs() const override { return op_->inputs(); }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         return op_->identity(domain);

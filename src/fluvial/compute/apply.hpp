@@ -36,6 +36,7 @@ class Apply final : public Operator {
           block_elements_(block_elements) {}
 
     std::string name() const override { return "apply(" + op_->name() + ")"; }
+    bool any_order() const override { return op_->any_order(); }
     int inputs() const override { return inputs_; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override;
 

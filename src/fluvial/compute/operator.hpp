@@ -103,6 +103,10 @@ class Operator {
     virtual int inputs() const { return 1; }
     /// Throws InvalidArgument when it cannot work on this domain (dtype, axes, number of inputs).
     virtual std::unique_ptr<Partial> identity(const Domain& domain) const = 0;
+    /// Whether the same pieces, absorbed by other partials and merged in another order, give the
+    /// same result, unless they have weights; of sums: unless their last bit hangs on what float64
+    /// pairs (106 bits) lose. Then a piece may go to whoever is free.
+    virtual bool any_order() const { return false; }
 };
 
 using OperatorPtr = std::shared_ptr<const Operator>;

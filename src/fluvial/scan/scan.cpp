@@ -10,6 +10,7 @@
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/interrupt.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/scan/dealing.hpp"
 #include "fluvial/scan/exchange.hpp"
 #include "fluvial/scan/plan.hpp"
 #include "fluvial/scan/routing.hpp"
@@ -20,6 +21,16 @@ namespace {
 
 /// Units that test() works through on_calling_thread: 4 MiB by default, about a millisecond.
 constexpr Index units_a_test = 4;
+
+/// Ranks of a host help each other where each thread has so much to do that it pays to arrange it.
+constexpr Index helped_units_min = 64;
+
+/// Whether the result is the same, whoever does which units.
+bool any_order(const Request& request) {
+    return request.weights.empty() &&
+           std::all_of(request.entries.begin(), request.entries.end(),
+                       [](const auto& entry) { return entry.op->any_order(); });
+}
 
 /// As wanted, with what follows from it.
 Options settled(Options options) {
@@ -62,16 +73,25 @@ struct Scan::State {
             return;
         }
         mpi::agree(user, [&] { make_lanes(); });
+        if (options.shuffle == Options::Shuffle::Common && any_order(request) &&
+            grid.size() >= helped_units_min * plan.lanes && grid.size() <= Dealing::units_max) {
+            dealing->help_on_host(user);
+        }
         comm = mpi::Comm::duplicate(user.handle());  // last: a failure above leaves nothing open
     }
 
     void make_lanes() {
         const Index units = grid.size();
+        std::vector<UnitRange> shares;
         for (Index lane = plan.lane_begin; lane < plan.lane_begin + plan.threads; ++lane) {
             lanes.push_back(std::make_unique<Lane>(work));
             shares.emplace_back(first_unit(lane, plan.lanes, units),
                                 first_unit(lane + 1, plan.lanes, units));
             units_here += shares.back().second - shares.back().first;
+        }
+        dealing.emplace(std::move(shares));
+        if (!collective && lanes.size() > 1 && any_order(request) && units <= Dealing::units_max) {
+            dealing->help_here();
         }
     }
 
@@ -89,7 +109,8 @@ struct Scan::State {
         for (std::size_t i = 0; i < lanes.size() && !options.on_calling_thread; ++i) {
             try {
                 threads.emplace_back([this, i] {
-                    run_units(i, shares[i].second);
+                    while (run_units(i, Dealing::batch_max)) {
+                    }
                     lane_ended();
                 });
             } catch (...) {  // no thread to be had: wait() tells all ranks
@@ -102,11 +123,14 @@ struct Scan::State {
         }
     }
 
-    /// The units of lane `i` from where it is up to `end`.
-    void run_units(std::size_t i, Index end) {
+    /// The next units of lane `i`, at most `most`; false when there are none, or no more are done.
+    bool run_units(std::size_t i, Index most) {
         try {
-            lanes[i]->run(shares[i].first, end, stop, done);
-            shares[i].first = end;
+            const auto units = stop ? std::nullopt : dealing->take(i, most);
+            if (units) {
+                lanes[i]->run(units->first, units->second, stop, done);
+                return true;
+            }
         } catch (...) {
             const std::lock_guard lock(mutex);
             if (!failure) {
@@ -114,16 +138,16 @@ struct Scan::State {
             }
             stop = true;
         }
+        if (stop) {
+            dealing->give_up();
+        }
+        return false;
     }
 
     /// The next units of the only lane, when the caller's thread runs it.
     void run_some_here() {
-        if (options.on_calling_thread && !lanes_finished()) {
-            const auto [next, end] = shares[0];
-            run_units(0, std::min(next + units_a_test, end));
-            if (stop || shares[0].first == end) {
-                lane_ended();
-            }
+        if (options.on_calling_thread && !lanes_finished() && !run_units(0, units_a_test)) {
+            lane_ended();
         }
     }
 
@@ -240,8 +264,8 @@ struct Scan::State {
     UnitGrid grid;
     Work work;
     std::vector<std::unique_ptr<Lane>> lanes;
-    std::vector<std::pair<Index, Index>> shares;  ///< units of each lane
-    Index units_here = 0;
+    std::optional<Dealing> dealing;
+    Index units_here = 0;  ///< the share of this rank's lanes
     std::vector<std::thread> threads;
     std::atomic<bool> stop = false;
     std::atomic<Index> done = 0;
@@ -284,10 +308,13 @@ bool Scan::test() {
 }
 
 double Scan::progress() const {
-    const State& state = *state_;
-    return state.units_here == 0
-               ? 1.0
-               : static_cast<double>(state.done) / static_cast<double>(state.units_here);
+    State& state = *state_;
+    if (state.lanes_finished() || state.units_here == 0) {
+        return 1.0;
+    }
+    // Others may have done some of them, and these lanes some of others'.
+    const Index done = std::min<Index>(state.done, state.units_here - 1);
+    return static_cast<double>(done) / static_cast<double>(state.units_here);
 }
 
 Outcome Scan::wait() {
@@ -303,6 +330,7 @@ Outcome Scan::wait() {
         state.all_finished = true;
     }
     try {
+        state.dealing->close();
         Outcome outcome = state.collect();
         state.comm.close();
         return outcome;

@@ -266,3 +266,31 @@ TEST_CASE("bad requests name the value, what is allowed and the remedy") {
     options.threads = -1;
     CHECK(refused(good, options).find("threads") != std::string::npos);
 }
+
+TEST_CASE("a rank that is slow is helped, and every element counts once") {
+    World world;
+    const int size = world.comm.size();
+    const Elements elements = random_elements({200 * size, 512}, world.random);
+    const DatasetPtr data = affine_dataset(elements, false, 0, 0);
+    std::vector<compute::Reduction::Entry> entries;
+    for (const char* name : {"sum", "mean", "min", "max", "count"}) {
+        entries.push_back({name, compute::make_operator(name, {}), {}});
+    }
+    const Predicate slow = [&](auto&&, auto&&, auto&&) {
+        if (world.comm.rank() == 0) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+    };
+    Options options;
+    options.buffer_bytes = 4096;  // a row
+    options.threads = 1;
+    const Outcome outcome =
+        run({{{{data}, {}}}, {}, entries, {}, {}, {slow}, {}}, options, world.comm);
+    const Index all = 200 * size * 512;
+    CHECK(outcome.groups[0].at("count").at("value").as<Index>()[0] == all);
+    CHECK(world.comm.sum(outcome.stats.elements) == all);
+    CHECK(world.comm.sum(outcome.stats.bytes_read) == all * 8);
+    if (world.comm.rank() == 0 && size > 1) {
+        CHECK(outcome.stats.elements < all / size);
+    }
+}

@@ -193,7 +193,7 @@ class Links {
         if (!channel_.options.shared_memory) return;
         std::size_t bytes = 0;
         if (consumes(own_role())) bytes = rings_into(channel_.rank).size() * ring_bytes() + line;
-        stream_.memory = HostMemory::allocate(channel_.host, bytes);
+        stream_.memory = move::HostMemory::allocate(channel_.host, bytes);
         if (consumes(own_role())) {
             for (std::size_t i = 0; i < rings_into(channel_.rank).size(); ++i) {
                 lay_ring(stream_.plan, ring(channel_.rank, i));

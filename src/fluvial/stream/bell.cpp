@@ -31,7 +31,7 @@ void Bell::wake() {
 }
 
 Bells::Bells(const mpi::Comm& host)
-    : memory_(HostMemory::allocate(host, 2 * sizeof(Bell))), any_(true) {
+    : memory_(move::HostMemory::allocate(host, 2 * sizeof(Bell))), any_(true) {
     new (of(host.rank())) Bell;
     host.barrier();
 }

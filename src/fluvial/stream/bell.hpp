@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "fluvial/mpi/comm.hpp"
-#include "fluvial/stream/host_memory.hpp"
+#include "fluvial/move/host_memory.hpp"
 
 namespace fluvial::stream {
 
@@ -49,7 +49,7 @@ class Bells {
     void abandon() noexcept { memory_.abandon(); }
 
   private:
-    HostMemory memory_;
+    move::HostMemory memory_;
     bool any_ = false;
 };
 

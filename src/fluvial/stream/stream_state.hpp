@@ -9,7 +9,7 @@
 
 #include "fluvial/stream/channel_state.hpp"
 #include "fluvial/stream/consumer_end.hpp"
-#include "fluvial/stream/host_memory.hpp"
+#include "fluvial/move/host_memory.hpp"
 #include "fluvial/stream/producer_end.hpp"
 #include "fluvial/stream/query.hpp"
 #include "fluvial/stream/statistics.hpp"
@@ -34,7 +34,7 @@ struct StreamState {
     int number = 0;
     StreamOptions options;
     LinkPlan plan;
-    HostMemory memory;  ///< where rings into the consumers of this host are
+    move::HostMemory memory;  ///< where rings into the consumers of this host are
     std::optional<ProducerEnd> producer;
     std::optional<ConsumerEnd> consumer;
     bool terminating = false;

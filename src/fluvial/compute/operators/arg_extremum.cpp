@@ -120,6 +120,7 @@ class ArgExtremum final : public Operator {
   public:
     explicit ArgExtremum(bool skipna) : skipna_(skipna) {}
     std::string name() const override { return Least ? "argmin" : "argmax"; }
+    bool any_order() const override { return true; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         require_dtype(*this, domain, real_dtype, real_dtypes);
         const RunNeeds needs{kernel_dtype(domain.dtypes[0]), 1, skipna_, true};

@@ -36,6 +36,7 @@ class Count final : public Operator {
   public:
     explicit Count(bool skipna) : skipna_(skipna) {}
     std::string name() const override { return "count"; }
+    bool any_order() const override { return true; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         check_inputs(*this, domain);
         return std::make_unique<CountPartial>(

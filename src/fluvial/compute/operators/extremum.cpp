@@ -124,6 +124,7 @@ class Extremum final : public Operator {
   public:
     explicit Extremum(bool skipna) : skipna_(skipna) {}
     std::string name() const override { return Least ? "min" : "max"; }
+    bool any_order() const override { return true; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         require_dtype(*this, domain, real_dtype, real_dtypes);
         const RunNeeds needs{kernel_dtype(domain.dtypes[0]), 1, skipna_, false};

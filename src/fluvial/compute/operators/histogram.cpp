@@ -234,6 +234,7 @@ class Histogram final : public Operator {
   public:
     Histogram(bool skipna, SharedEdges edges) : skipna_(skipna), edges_(std::move(edges)) {}
     std::string name() const override { return "histogram"; }
+    bool any_order() const override { return true; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         require_dtype(*this, domain, real_dtype, real_dtypes);
         const bool single = kernel_dtype(domain.dtypes[0]) == DType::Float32;

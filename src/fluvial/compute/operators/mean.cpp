@@ -55,6 +55,7 @@ class Mean final : public Operator {
   public:
     explicit Mean(bool skipna) : skipna_(skipna) {}
     std::string name() const override { return "mean"; }
+    bool any_order() const override { return true; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         check_inputs(*this, domain);
         return std::make_unique<MeanPartial>(

@@ -63,6 +63,7 @@ class Sum final : public Operator {
   public:
     explicit Sum(bool skipna) : skipna_(skipna) {}
     std::string name() const override { return "sum"; }
+    bool any_order() const override { return true; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         check_inputs(*this, domain);
         return std::make_unique<SumPartial>(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Memory that all ranks of a host address, for rings and bells.
+/// Memory that all ranks of a host address: of rings and bells, and of what they deal out.
 ///
 /// It is a file without a name (memfd), which the other ranks open through /proc. So neither the
 /// size of /dev/shm limits it (64 MiB in many containers, where whoever touches more than that is
@@ -14,7 +14,7 @@
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/mpi/window.hpp"
 
-namespace fluvial::stream {
+namespace fluvial::move {
 
 /// Move-only.
 class HostMemory {
@@ -37,10 +37,10 @@ class HostMemory {
     void abandon() noexcept;
 
   private:
-    move::Mapping mapping_;
+    Mapping mapping_;
     mpi::Window window_;
     std::vector<std::span<std::byte>> parts_;
     bool by_mpi_ = false;
 };
 
-}  // namespace fluvial::stream
+}  // namespace fluvial::move

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fluvial/stream/host_memory.hpp"
+#include "fluvial/move/host_memory.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -14,7 +14,7 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/agree.hpp"
 
-namespace fluvial::stream {
+namespace fluvial::move {
 
 namespace {
 
@@ -32,22 +32,22 @@ struct Place {
     std::uint64_t inode = 0;
 };
 
-Place place_of(const move::MemoryFile& file) {
+Place place_of(const MemoryFile& file) {
     struct stat status{};
     if (::fstat(file.descriptor(), &status) != 0) throw_errno("cannot inspect a memfd", errno);
     return {::getpid(), file.descriptor(), status.st_dev, status.st_ino};
 }
 
-move::MemoryFile open_at(const Place& place) {
+MemoryFile open_at(const Place& place) {
     const std::string path = text("/proc/", place.process, "/fd/", place.descriptor);
     struct stat status{};
     if (::stat(path.c_str(), &status) != 0) throw_errno(text("cannot inspect ", path), errno);
     if (status.st_dev != place.device || status.st_ino != place.inode) {
         throw Error(path + " is another file here");  // to open it might do something
     }
-    move::Descriptor descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    Descriptor descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
     if (!descriptor.valid()) throw_errno(text("cannot open ", path), errno);
-    return move::MemoryFile::adopt(std::move(descriptor));
+    return MemoryFile::adopt(std::move(descriptor));
 }
 
 /// Everybody's, each on pages of its own: they come to lie near who touches them first.
@@ -65,12 +65,12 @@ std::size_t whole_pages(std::size_t bytes) {
 }
 
 /// Empty on all ranks when it cannot be had on one of them.
-move::Mapping map_together(const mpi::Comm& host, std::size_t bytes) {
-    move::MemoryFile file;
+Mapping map_together(const mpi::Comm& host, std::size_t bytes) {
+    MemoryFile file;
     Place place;
     if (host.rank() == 0) {
         try {
-            file = move::MemoryFile::create("stream", bytes);
+            file = MemoryFile::create("host", bytes);
             place = place_of(file);
         } catch (const Error&) {
             place = {};
@@ -78,11 +78,11 @@ move::Mapping map_together(const mpi::Comm& host, std::size_t bytes) {
     }
     const auto told = host.bcast(std::as_bytes(std::span(&place, 1)), 0);
     place = ByteReader(told).get<Place>();
-    move::Mapping mapping;
+    Mapping mapping;
     if (place.descriptor >= 0) {
         try {
             if (host.rank() != 0) file = open_at(place);
-            mapping = file.map(move::Access::ReadWrite);
+            mapping = file.map(Access::ReadWrite);
         } catch (const Error&) {
             mapping = {};
         }
@@ -98,12 +98,12 @@ std::size_t room() {
 }
 
 [[noreturn]] void throw_no_room(std::size_t bytes) {
-    throw SystemError(Problem{"there is too little shared memory for a stream",
+    throw SystemError(Problem{"there is too little shared memory",
                               text(room(), " bytes free in ", mpi_directory),
                               text(bytes + mpi_bytes, " bytes"),
                               text("Enlarge ", mpi_directory,
-                                   " (docker run --shm-size), lower buffer_bytes, or open the "
-                                   "channel without shared_memory")});
+                                   " (docker run --shm-size); of a stream, lower buffer_bytes, or "
+                                   "open the channel without shared_memory")});
 }
 
 }  // namespace
@@ -144,7 +144,7 @@ HostMemory HostMemory::by_mpi(const mpi::Comm& host, std::size_t bytes) {
     if (plain) return shared;
     try {
         mpi::agree(host, [&] {
-            if (bytes > 0 && !move::populate(shared.memory(host.rank()))) throw_no_room(sum);
+            if (bytes > 0 && !populate(shared.memory(host.rank()))) throw_no_room(sum);
         });
     } catch (...) {
         shared.close();
@@ -163,4 +163,4 @@ void HostMemory::abandon() noexcept {
     window_.abandon();
 }
 
-}  // namespace fluvial::stream
+}  // namespace fluvial::move

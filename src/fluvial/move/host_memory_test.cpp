@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fluvial/stream/host_memory.hpp"
+#include "fluvial/move/host_memory.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -10,12 +10,16 @@
 #include <doctest/doctest.h>
 
 #include "fluvial/base/error.hpp"
-#include "fluvial/stream/channel_fixture.hpp"
 
 using namespace fluvial;
-using namespace fluvial::stream;
+using namespace fluvial::move;
 
 namespace {
+
+mpi::Comm& world() {
+    static mpi::Comm comm = mpi::Comm::duplicate(MPI_COMM_WORLD);
+    return comm;
+}
 
 std::size_t descriptors() {
     const std::filesystem::directory_iterator open("/proc/self/fd");
@@ -26,7 +30,7 @@ std::size_t mappings() {
     std::ifstream maps("/proc/self/maps");
     std::size_t found = 0;
     for (std::string line; std::getline(maps, line);) {
-        found += line.find("memfd:fluvial-stream") != std::string::npos ? 1 : 0;
+        found += line.find("memfd:fluvial-host") != std::string::npos ? 1 : 0;
     }
     return found;
 }
