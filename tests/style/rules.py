@@ -21,7 +21,7 @@ BENEATH = {
     "store": {"base", "describe"},
     "move": {"base", "describe", "mpi"},
     "stage": {"base", "describe", "mpi", "compute", "move"},
-    "scan": {"base", "describe", "mpi", "compute", "store"},
+    "scan": {"base", "describe", "mpi", "compute", "store", "move"},
     "stream": {"base", "describe", "mpi", "compute", "move"},
     "c": {"base", "describe", "mpi", "compute", "store", "move", "stage", "scan", "stream"},
 }

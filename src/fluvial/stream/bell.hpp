@@ -6,8 +6,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "fluvial/mpi/comm.hpp"
 #include "fluvial/move/host_memory.hpp"
+#include "fluvial/mpi/comm.hpp"
 
 namespace fluvial::stream {
 

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "fluvial/move/host_memory.hpp"
 #include "fluvial/stream/channel_state.hpp"
 #include "fluvial/stream/consumer_end.hpp"
-#include "fluvial/move/host_memory.hpp"
 #include "fluvial/stream/producer_end.hpp"
 #include "fluvial/stream/query.hpp"
 #include "fluvial/stream/statistics.hpp"
