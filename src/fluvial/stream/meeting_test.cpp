@@ -2,6 +2,7 @@
 /// Calls that all ranks make together, when one of them breaks off, or does something else.
 #include <array>
 #include <cstring>
+#include <functional>
 #include <numeric>
 #include <optional>
 #include <stdexcept>
@@ -24,8 +25,9 @@ namespace {
 /// The first look around takes long, so that all others come in the meantime, and then throws.
 class Interrupt {
   public:
-    explicit Interrupt(double pause_s) {
-        set_interrupt_check([pause_s] {
+    explicit Interrupt(double pause_s, std::function<void()> before = [] {}) {
+        set_interrupt_check([pause_s, before = std::move(before)] {
+            before();
             nap(pause_s);
             throw std::runtime_error("interrupted by the user");
         });
@@ -73,10 +75,17 @@ TEST_CASE("who is interrupted while others are through already leaves nobody beh
         std::string message;
         if (world_rank() == 0) {
             if (closes) stream.terminate();
-            const Interrupt interrupt(0.5);
+            std::vector<mpi::Request> calls;
+            const Interrupt interrupt(0.5, [&] {
+                if (!calls.empty()) return;
+                for (int other = 1; other < world_size(); ++other) {
+                    calls.push_back(world().isend(std::vector<std::byte>(1), other, 1));
+                }
+            });
             message = message_of(meet);
+            for (mpi::Request& call : calls) call.wait();
         } else {
-            nap(0.2);  // comes while rank 0 looks around
+            world().recv(0, 1);  // comes while rank 0 looks around
             message = message_of(meet);
         }
         INFO(message);
