@@ -26,21 +26,9 @@ Index batch_of(Index left, Index most) {
     return std::min(most, std::max<Index>(left / 4, 1));
 }
 
-std::optional<UnitRange> take_front(Share& share, Index most) {
-    std::uint64_t left = share.left.load();
-    for (;;) {
-        const auto [begin, end] = unpacked(left);
-        if (begin >= end) {
-            return std::nullopt;
-        }
-        const Index count = batch_of(end - begin, most);
-        if (share.left.compare_exchange_weak(left, packed(begin + count, end))) {
-            return UnitRange{begin, begin + count};
-        }
-    }
-}
+enum class Side : std::uint8_t { Front, Back };
 
-std::optional<UnitRange> take_back(Share& share, Index most) {
+std::optional<UnitRange> take_from(Side side, Share& share, Index most) {
     std::uint64_t left = share.left.load();
     for (;;) {
         const auto [begin, end] = unpacked(left);
@@ -48,8 +36,10 @@ std::optional<UnitRange> take_back(Share& share, Index most) {
             return std::nullopt;
         }
         const Index count = batch_of(end - begin, most);
-        if (share.left.compare_exchange_weak(left, packed(begin, end - count))) {
-            return UnitRange{end - count, end};
+        const bool front = side == Side::Front;
+        const std::uint64_t rest = front ? packed(begin + count, end) : packed(begin, end - count);
+        if (share.left.compare_exchange_weak(left, rest)) {
+            return front ? UnitRange{begin, begin + count} : UnitRange{end - count, end};
         }
     }
 }
@@ -94,7 +84,7 @@ std::optional<UnitRange> Dealing::take(std::size_t lane, Index most) {
         begin = std::min(begin + most, end);
         return first < begin ? std::optional(UnitRange{first, begin}) : std::nullopt;
     }
-    if (auto units = take_front(mine_[lane], most)) {
+    if (auto units = take_from(Side::Front, mine_[lane], most)) {
         return units;
     }
     for (;;) {
@@ -112,7 +102,7 @@ std::optional<UnitRange> Dealing::take(std::size_t lane, Index most) {
         if (fullest == nullptr) {
             return std::nullopt;
         }
-        if (auto units = take_back(*fullest, most)) {
+        if (auto units = take_from(Side::Back, *fullest, most)) {
             return units;
         }
     }
