@@ -6,15 +6,12 @@
 
 #include <doctest/doctest.h>
 
+#include "fluvial/scan/scan_reference.hpp"
+
 using namespace fluvial;
 using namespace fluvial::scan;
 
 namespace {
-
-mpi::Comm& world() {
-    static mpi::Comm comm = mpi::Comm::duplicate(MPI_COMM_WORLD);
-    return comm;
-}
 
 /// How often each unit was taken, by lanes of this rank that go on until there are no more.
 std::vector<Index> taken(Dealing& dealing, std::size_t lanes, Index units) {
@@ -66,11 +63,12 @@ TEST_CASE("lanes of a process do each unit once, also those of a lane that never
 }
 
 TEST_CASE("ranks of a host do each unit once, also those of a rank that never comes") {
-    const int rank = world().rank(), size = world().size();
+    World world;
+    const int rank = world.comm.rank(), size = world.comm.size();
     const Index each = 300, units = each * size;
     for (const bool first_comes : {true, false}) {
         Dealing dealing({{each * rank, each * rank + 250}, {each * rank + 250, each * (rank + 1)}});
-        dealing.help_on_host(world());
+        dealing.help_on_host(world.comm);
         const bool comes = rank > 0 || first_comes || size == 1;
         std::vector<Index> times(static_cast<std::size_t>(units), 0);
         if (comes) {
@@ -79,26 +77,27 @@ TEST_CASE("ranks of a host do each unit once, also those of a rank that never co
         for (Index& count : times) {
             count = -count;  // the least of all: -1 where one rank did it
         }
-        const Index all = world().sum(std::accumulate(times.begin(), times.end(), Index{0}));
+        const Index all = world.comm.sum(std::accumulate(times.begin(), times.end(), Index{0}));
         CHECK(all == -units);
-        CHECK(world().min_of_each(times) == std::vector<Index>(times.size(), -1));
+        CHECK(world.comm.min_of_each(times) == std::vector<Index>(times.size(), -1));
         dealing.close();
     }
 }
 
 TEST_CASE("what a rank gives up nobody does") {
-    const int rank = world().rank(), size = world().size();
+    World world;
+    const int rank = world.comm.rank(), size = world.comm.size();
     Dealing dealing({{100 * rank, 100 * (rank + 1)}});
-    dealing.help_on_host(world());
+    dealing.help_on_host(world.comm);
     if (rank == size - 1) {
         dealing.give_up();
     }
-    world().barrier();
+    world.comm.barrier();
     Index count = 0;
     while (const auto range = dealing.take(0)) {
         CHECK(range->second <= 100 * (size - 1));
         count += range->second - range->first;
     }
-    CHECK(world().sum(count) == 100 * (size - 1));
+    CHECK(world.comm.sum(count) == 100 * (size - 1));
     dealing.close();
 }
