@@ -58,7 +58,13 @@ bool queued(const Slot& slot) {
            (state_of(slot) == SlotState::Complete && (needed(slot) || slot.viewed_once == 0));
 }
 
+void left_the_queue(const ControlBlock& control, const Slot& slot) {
+    std::uint64_t& end = control.header().counters.gone_end;
+    end = std::max(end, slot.step.load(relaxed) + 1);
+}
+
 void make_free(const ControlBlock& control, Slot& slot) {
+    if (state_of(slot) == SlotState::Complete) left_the_queue(control, slot);
     slot.bytes = 0;
     slot.state.store(SlotState::Free, std::memory_order_release);
     control.header().space_bell.ring();
@@ -360,7 +366,8 @@ void free_if_done(const ControlBlock& control, int index) {
         if (slot.viewed_once != 0 && !leased(control, index)) {
             make_free(control, slot);
         } else {
-            control.header().space_bell.ring();  // it left the queue, though not the memory
+            if (!queued(slot)) left_the_queue(control, slot);  // though not the memory
+            control.header().space_bell.ring();
         }
     }
 }
@@ -383,8 +390,11 @@ void subscribe(const ControlBlock& control, int index, Start start) {
     const Counters& counters = control.header().counters;
     std::uint64_t first = counters.complete_end;
     if (start == Start::Oldest) {
+        // A slower group may keep a step that is older than one which has left the queue: whoever began
+        // there would miss that one.
         for (const Slot& slot : control.slots()) {
-            if (queued(slot) && state_of(slot) == SlotState::Complete) {
+            if (queued(slot) && state_of(slot) == SlotState::Complete &&
+                slot.step.load(relaxed) >= counters.gone_end) {
                 first = std::min(first, slot.step.load(relaxed));
             }
         }
