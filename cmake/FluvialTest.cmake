@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # fluvial_add_test(<name> SOURCES <x_test.cpp> … [RANKS <n> …] [TIMEOUT <seconds>] [LIBRARIES <target> …]
-#                  [OWN_MAIN])
+#                  [OWN_MAIN] [OF_MPI])
 #
 # Builds one doctest program. Without RANKS it is one CTest test `<name>`, a serial process. With RANKS
 # it is one CTest test `<name>@<n>` for each number of ranks, run by the project's launcher under this
 # build's mpiexec; the program's main initialises MPI and its exit code is a failure on every rank when
 # a check failed on any. TIMEOUT (60 s unless given) ends the test with all its processes. Without
-# FLUVIAL_TESTS it does nothing. OWN_MAIN: the sources have a main() of their own, in C or C++.
+# FLUVIAL_TESTS it does nothing. OWN_MAIN: the sources have a main() of their own, in C or C++. OF_MPI:
+# the serial process depends on the MPI that it is built with. Other serial tests do not; a second build
+# with another MPI leaves them out by FLUVIAL_SERIAL_TESTS=OFF. Tests whose input is random have the
+# label `random`.
+
+option(FLUVIAL_SERIAL_TESTS "Build the tests that do not depend on MPI, too" ON)
+mark_as_advanced(FLUVIAL_SERIAL_TESTS)
 
 if(FLUVIAL_TESTS)
     find_package(doctest 2.4 REQUIRED)
@@ -17,18 +23,18 @@ if(FLUVIAL_TESTS)
 endif()
 
 function(fluvial_add_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_MAIN" "TIMEOUT" "SOURCES;RANKS;LIBRARIES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "OWN_MAIN;OF_MPI" "TIMEOUT" "SOURCES;RANKS;LIBRARIES")
     if(NOT arg_SOURCES)
         message(FATAL_ERROR "fluvial_add_test(${name}): SOURCES is empty; name at least one _test.cpp file")
     endif()
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "fluvial_add_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}; "
-                            "allowed are SOURCES, RANKS, TIMEOUT, LIBRARIES, OWN_MAIN")
+                            "allowed are SOURCES, RANKS, TIMEOUT, LIBRARIES, OWN_MAIN, OF_MPI")
     endif()
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 60)
     endif()
-    if(NOT FLUVIAL_TESTS)
+    if(NOT FLUVIAL_TESTS OR NOT (FLUVIAL_SERIAL_TESTS OR arg_RANKS OR arg_OF_MPI))
         return()
     endif()
     set(kind serial)
@@ -36,23 +42,40 @@ function(fluvial_add_test name)
         set(kind mpi)
     endif()
 
+    # tests_of_<folder>: all programs of a folder.
+    get_filename_component(folder "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+    if(NOT TARGET tests_of_${folder})
+        add_custom_target(tests_of_${folder})
+    endif()
+    add_dependencies(tests_of_${folder} ${name})
+
     add_executable(${name} ${arg_SOURCES})
     target_link_libraries(${name} PRIVATE fluvial ${arg_LIBRARIES})
+    # What a test program itself computes is little: a third of the time to compile it is saved.
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     if(NOT arg_OWN_MAIN)
         target_link_libraries(${name} PRIVATE fluvial_${kind}_test_main)
     endif()
+
+    set(labels)
+    foreach(source IN LISTS arg_SOURCES)
+        file(STRINGS ${source} random REGEX "test_seed|world\\.seed" LIMIT_COUNT 1)
+        if(random)
+            set(labels random)
+        endif()
+    endforeach()
 
     set(launch "${Python_EXECUTABLE}" -I -S "${PROJECT_SOURCE_DIR}/python/fluvial/launcher.py" --timeout ${arg_TIMEOUT})
     # CTest's own limit is only the net under the launcher's, which leaves no process behind.
     math(EXPR net "${arg_TIMEOUT} + 15")
     if(NOT arg_RANKS)
         add_test(NAME ${name} COMMAND ${launch} --singly -n 1 -- $<TARGET_FILE:${name}>)
-        set_tests_properties(${name} PROPERTIES TIMEOUT ${net})
+        set_tests_properties(${name} PROPERTIES TIMEOUT ${net} LABELS "${labels}")
         return()
     endif()
     foreach(ranks IN LISTS arg_RANKS)
         add_test(NAME ${name}@${ranks}
                  COMMAND ${launch} --mpiexec "${MPIEXEC_EXECUTABLE}" -n ${ranks} -- $<TARGET_FILE:${name}>)
-        set_tests_properties(${name}@${ranks} PROPERTIES TIMEOUT ${net} PROCESSORS ${ranks})
+        set_tests_properties(${name}@${ranks} PROPERTIES TIMEOUT ${net} PROCESSORS ${ranks} LABELS "${labels}")
     endforeach()
 endfunction()

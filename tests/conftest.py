@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import random
 
 import pytest
 from fluvial.launcher import Launcher
@@ -28,11 +27,3 @@ def prefix() -> pathlib.Path:
     if "FLUVIAL_PREFIX" not in os.environ:
         pytest.fail("FLUVIAL_PREFIX is not set; start the tests by ./run test")
     return pathlib.Path(os.environ["FLUVIAL_PREFIX"])
-
-
-@pytest.fixture
-def seed() -> int:
-    """Return a seed for random input (FLUVIAL_TEST_SEED or a new one), shown on failure."""
-    value = int(os.environ.get("FLUVIAL_TEST_SEED", random.randrange(2**32)))
-    print(f"FLUVIAL_TEST_SEED={value}")
-    return value

@@ -78,7 +78,8 @@ def run(runner: str, command: list[str], report: pathlib.Path, env: dict[str, st
     return tally
 
 
-def ctest(flavour: str, options: argparse.Namespace) -> Tally:
+def ctest(flavour: str, options: argparse.Namespace, tests: str | None = None) -> Tally:
+    """Run the C++ tests of a build; of `tests`, a pattern, alone."""
     report = BUILD / flavour / "ctest.xml"
     command = [
         "ctest",
@@ -88,8 +89,8 @@ def ctest(flavour: str, options: argparse.Namespace) -> Tally:
         "--no-tests=ignore",
     ]
     command += ["--output-junit", str(report), "-j", str(os.cpu_count() or 1)]
-    if options.k:
-        command += ["-R", options.k]
+    if tests or options.k:
+        command += ["-R", options.k or tests]
     return run(f"C++ {flavour}", command, report, environment(flavour), bool(options.k))
 
 
@@ -107,11 +108,20 @@ def pytest(flavour: str, options: argparse.Namespace) -> Tally:
     )
 
 
+def sanitized(options: argparse.Namespace) -> Tally:
+    """Run the C++ tests of the floors that have a build with sanitizers."""
+    # MPI keeps memory until the process ends, so leaks are looked for elsewhere (tests/faults).
+    os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0")
+    os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
+    return ctest("asan", options, "^(base|describe|compute|store|scan)(_|@|$)")
+
+
 def environment(flavour: str) -> dict[str, str]:
+    """Return the environment in which the tests of a flavour run."""
     prefix = BUILD / flavour / "prefix"
     return os.environ | {
         "FLUVIAL_FLAVOUR": flavour,
-        "FLUVIAL_MPIEXEC": str(FLAVOURS[flavour]),
+        "FLUVIAL_MPIEXEC": str(FLAVOURS.get(flavour, FLAVOURS["mpich"])),
         "FLUVIAL_PREFIX": str(prefix),
         "PYTHONPATH": os.pathsep.join(
             filter(None, [str(prefix / "site"), os.environ.get("PYTHONPATH")])
@@ -123,13 +133,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="./run test", description=__doc__.split("\n")[0])
     parser.add_argument("-k", metavar="PATTERN", help="only tests whose names match")
     parser.add_argument("-m", metavar="MARKS", help="only Python tests with these pytest marks")
+    parser.add_argument(
+        "--sanitized", action="store_true", help="the C++ tests that have a build with sanitizers"
+    )
     parser.add_argument("--quick", action="store_true", help="only under the default MPI (MPICH)")
     parser.add_argument("--only", choices=("cpp", "python"), help="only one kind of test")
     parser.add_argument("pytest", nargs="*", help="further arguments for pytest, after --")
     options = parser.parse_args()
 
-    tallies = []
-    for flavour in ["mpich"] if options.quick else list(FLAVOURS):
+    tallies = [sanitized(options)] if options.sanitized else []
+    for flavour in ["mpich"] if options.quick else [] if options.sanitized else list(FLAVOURS):
         if options.only != "python" and not options.m:
             tallies.append(ctest(flavour, options))
         if options.only != "cpp":

@@ -10,12 +10,14 @@
 
 #include <doctest/doctest.h>
 
+#include "fluvial/base/seed_fixture.hpp"
+
 using namespace fluvial;
 using namespace fluvial::compute;
 
 namespace {
 
-constexpr std::uint32_t seed = 20250117;
+const std::uint32_t seed = test_seed(20250117);
 
 template <class T>
 std::span<const std::byte> bytes_of(const T& value) {

@@ -8,11 +8,13 @@
 
 #include <doctest/doctest.h>
 
+#include "fluvial/base/seed_fixture.hpp"
+
 using namespace fluvial;
 
 namespace {
 
-constexpr unsigned seed = 1977;
+const std::uint32_t seed = test_seed(1977);
 
 /// Memory with a view whose axes are permuted, reversed, spread out by steps and shifted.
 struct Strided {
@@ -22,7 +24,6 @@ struct Strided {
 
 class RandomViews {
   public:
-    RandomViews() { MESSAGE("seed ", seed); }
     int between(int low, int high) {
         return std::uniform_int_distribution<int>(low, high)(random_);
     }

@@ -8,6 +8,8 @@
 
 #include <doctest/doctest.h>
 
+#include "fluvial/base/seed_fixture.hpp"
+
 using namespace fluvial;
 
 namespace {
@@ -95,8 +97,7 @@ TEST_CASE("rounding agrees with constants that NumPy gives") {
 
 #ifdef __FLT16_MAX__
 TEST_CASE("random floats round as the compiler's _Float16 does") {
-    constexpr unsigned seed = 754;
-    MESSAGE("seed ", seed);
+    const std::uint32_t seed = test_seed(754);
     std::mt19937 random(seed);
     int wrong = 0;
     for (int i = 0; i < 1'000'000; ++i) {

@@ -8,11 +8,13 @@
 
 #include <doctest/doctest.h>
 
+#include "fluvial/base/seed_fixture.hpp"
+
 using namespace fluvial;
 
 namespace {
 
-constexpr unsigned seed = 1848;
+const std::uint32_t seed = test_seed(1848);
 constexpr int rounds = 400;
 
 /// All points of a region, by counting rather than by the code under test.
@@ -50,7 +52,6 @@ bool is_in(const std::vector<Index>& point, const Region& region) {
 
 class RandomRegions {
   public:
-    RandomRegions() { MESSAGE("seed ", seed); }
     int between(int low, int high) {
         return std::uniform_int_distribution<int>(low, high)(random_);
     }

@@ -7,11 +7,13 @@
 
 #include <doctest/doctest.h>
 
+#include "fluvial/base/seed_fixture.hpp"
+
 using namespace fluvial;
 
 namespace {
 
-constexpr unsigned seed = 6021;
+const std::uint32_t seed = test_seed(6021);
 constexpr int rounds = 3000;
 
 /// Along one axis: the selected positions, by counting.
@@ -23,7 +25,6 @@ std::vector<Index> positions(const Selection& s, int axis) {
 
 class RandomSelections {
   public:
-    RandomSelections() { MESSAGE("seed ", seed); }
     Index between(Index low, Index high) {
         return std::uniform_int_distribution<Index>(low, high)(random_);
     }

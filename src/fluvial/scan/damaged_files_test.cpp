@@ -3,7 +3,7 @@
 // result or one of Fluvial's own errors, in reasonable time and memory, never a signal.
 //
 // Libhdf5 itself crashes on some (all known ones were found and mended in 1.12 and 1.14); those are
-// counted. FLUVIAL_MUTATIONS: how many of each file; FLUVIAL_SEED: other ones.
+// counted. FLUVIAL_MUTATIONS: how many of each file; FLUVIAL_TEST_SEED: other ones.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +12,7 @@
 
 #include <doctest/doctest.h>
 
+#include "fluvial/base/seed_fixture.hpp"
 #include "fluvial/compute/registry.hpp"
 #include "fluvial/scan/scan.hpp"
 #include "fluvial/store/child_trials.hpp"
@@ -194,7 +195,7 @@ std::vector<std::filesystem::path> valid_files(const char* folder) {
 /// Of all files in a folder of the corpus.
 Counts damage_all(const char* folder) {
     const std::size_t count = number_from("FLUVIAL_MUTATIONS", 150);
-    const std::size_t seed = number_from("FLUVIAL_SEED", 20250601);
+    const std::size_t seed = test_seed(20250601);
     Counts all;
     for (const auto& path : valid_files(folder)) {
         Damaged damaged(path.filename().string(), content_of(path), store::open_file);

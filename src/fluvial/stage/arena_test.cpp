@@ -11,13 +11,14 @@
 #include <sys/stat.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/seed_fixture.hpp"
 
 using namespace fluvial;
 using stage::Arena;
 
 namespace {
 
-constexpr unsigned seed = 7331;
+const std::uint32_t seed = test_seed(7331);
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
 std::uint64_t resident_bytes(const Arena& arena) {
@@ -31,7 +32,6 @@ std::uint64_t resident_bytes(const Arena& arena) {
 TEST_CASE(
     "blocks are aligned, disjoint, inside, keep their content, and all memory comes together "
     "again") {
-    MESSAGE("seed ", seed);
     std::mt19937 random(seed);
     Arena arena("test", 8 * mib, 2 * mib);
     struct Block {

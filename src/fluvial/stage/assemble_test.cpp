@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/seed_fixture.hpp"
 
 using namespace fluvial;
 using stage::assemble;
@@ -15,7 +16,7 @@ using stage::Part;
 
 namespace {
 
-constexpr unsigned seed = 4711;
+const std::uint32_t seed = test_seed(4711);
 
 /// Chunks of int32 whose every element is the number of its chunk.
 struct Board {
@@ -32,7 +33,6 @@ struct Board {
 }  // namespace
 
 TEST_CASE("every element comes from the last chunk that holds it, once; or the hole is named") {
-    MESSAGE("seed ", seed);
     std::mt19937 random(seed);
     const auto below = [&](Index n) {
         return static_cast<Index>(random() % static_cast<unsigned>(n));

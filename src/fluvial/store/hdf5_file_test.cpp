@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/seed_fixture.hpp"
 #include "fluvial/store/format_conformance.hpp"
 
 using namespace fluvial;
@@ -19,7 +20,7 @@ using namespace fluvial::store;
 
 namespace {
 
-constexpr std::uint32_t seed = 20240620;
+const std::uint32_t seed = test_seed(20240620);
 constexpr hsize_t extent[2] = {37, 50}, chunk[2] = {10, 16};
 
 /// A file with one dataset "x" of float32 whose element i is i / 2; gone with this object.

@@ -5,13 +5,14 @@
 
 #include <doctest/doctest.h>
 
+#include "fluvial/base/seed_fixture.hpp"
 #include "fluvial/store/fletcher32.hpp"
 
 using namespace fluvial::store;
 
 namespace {
 
-constexpr std::uint32_t seed = 20240617;
+const std::uint32_t seed = test_seed(20240617);
 
 std::vector<std::byte> random_bytes(std::size_t n, std::mt19937& random) {
     std::vector<std::byte> bytes(n);

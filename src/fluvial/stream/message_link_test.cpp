@@ -73,7 +73,6 @@ TEST_CASE("all ranks are producers and consumers at once, at random") {
     plan.stream = 5;
     Ends ends(plan, ranks(0, world()), ranks(0, world()));
     const unsigned seed = 4711u + static_cast<unsigned>(ends.comm.rank());
-    MESSAGE("seed ", seed);
     std::mt19937 random(seed);
     for (int n = 0; n < 60'000; ++n) {
         const std::size_t to = random() % ends.outlets.size();

@@ -9,12 +9,14 @@
 
 #include <doctest/doctest.h>
 
+#include "fluvial/base/seed_fixture.hpp"
+
 using namespace fluvial;
 using namespace fluvial::compute;
 
 namespace {
 
-constexpr std::uint32_t seed = 20240611;
+const std::uint32_t seed = test_seed(20240611);
 constexpr Index sizes[] = {0, 1, 7, 15, 16, 17, 31, 63, 64, 65, 100, 127, 1000, 4099};
 
 template <class T>

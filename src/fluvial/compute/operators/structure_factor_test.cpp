@@ -12,6 +12,7 @@
 
 #include <doctest/doctest.h>
 
+#include "fluvial/base/seed_fixture.hpp"
 #include "fluvial/compute/reduction.hpp"
 
 using namespace fluvial;
@@ -21,7 +22,7 @@ namespace {
 
 using Complex = std::complex<double>;
 constexpr Vector3 box{7.3, 5.1, 11.9};
-constexpr unsigned seed = 20170726;
+const std::uint32_t seed = test_seed(20170726);
 
 struct Atoms {
     std::vector<double> r[3];
@@ -30,7 +31,6 @@ struct Atoms {
 };
 
 Atoms random_atoms(Index count, const Vector3& edges = box) {
-    MESSAGE("seed ", seed);
     std::mt19937_64 random(seed);
     Atoms atoms;
     for (std::size_t a = 0; a < 3; ++a) {
