@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -10,6 +11,8 @@ import sysconfig
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Beside the builds of ./run, so that ccache knows by its relative paths what they have compiled.
+BUILD = ROOT / ".build" / "pip"
 WRITE_AND_READ = """
 import numpy, fluvial, sys
 assert fluvial.__file__.startswith(sys.prefix), fluvial.__file__
@@ -21,6 +24,7 @@ print(fluvial.__version__)
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_pip_install(tmp_path):
+    shutil.rmtree(BUILD, ignore_errors=True)
     # Build tools and MPI are those of the running environment, so that nothing is downloaded twice.
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "v"], check=True)
     python = tmp_path / "v" / "bin" / "python"
@@ -37,12 +41,12 @@ def test_pip_install(tmp_path):
             *(
                 "--disable-pip-version-check",
                 "--config-settings",
-                f"build-dir={tmp_path}/build",
+                f"build-dir={BUILD}",
                 ROOT,
             ),
         ],
         # The compilers by the names that CMake finds, so that ccache knows what ./run has built.
-        env={"CC": "cc", "CXX": "c++"}
+        env={"CC": "cc", "CXX": "c++", "CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
         | env
         | {"PATH": f"{pathlib.Path(sys.executable).parent}:{env['PATH']}"},
         stdout=subprocess.PIPE,

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The first call of each word of ``./run``, in a tree that was never built.
+
+A stand-in for cmake notes what it is called with and fails, so each word is seen to get as far as
+configuring; that a whole first call succeeds is what continuous integration begins with.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CMAKE = """#!/bin/sh
+case ${1-} in
+--version) echo "cmake version 3.31.0" ;;
+*) printf '%s\\n' "$*" >>"$CMAKE_CALLS"; echo "cmake: a stand-in" >&2; exit 1 ;;
+esac
+"""
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    """A copy of the tree without .build, with this checkout's .venv but for a cmake in it."""
+    copy = tmp_path_factory.mktemp("bare") / "fluvial"
+    listed = subprocess.check_output(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, text=True
+    )
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, copy / name)
+    venv = copy / ".venv"
+    (venv / "bin").mkdir(parents=True)
+    for entry in (ROOT / ".venv").iterdir():
+        if entry.name != "bin":
+            (venv / entry.name).symlink_to(entry)
+    for entry in (ROOT / ".venv" / "bin").iterdir():
+        if entry.name != "cmake":
+            (venv / "bin" / entry.name).symlink_to(entry)
+    return copy
+
+
+def call(bare, tmp_path, *words, built=False):
+    """Call ./run in the bare tree; return the process and the calls of cmake."""
+    tools, calls = tmp_path / "bin", tmp_path / "calls"
+    tools.mkdir()
+    (tools / "cmake").write_text(CMAKE)
+    (tools / "cmake").chmod(0o755)
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("FLUVIAL_", "PYTHON"))}
+    env |= {
+        "HOME": str(tmp_path),
+        "PATH": f"{tools}{os.pathsep}{env['PATH']}",
+        "CMAKE_CALLS": str(calls),
+    }
+    done = subprocess.run(
+        ["./run", *words], cwd=bare, env=env, capture_output=True, text=True, timeout=60
+    )
+    return done, calls.read_text().splitlines() if calls.exists() else []
+
+
+@pytest.mark.parametrize(
+    ("words", "build"),
+    [
+        (("demo", "--short", "--no-live"), ".build/mpich"),
+        (("bench", "stage", "--quick"), ".build/mpich"),
+        (("docs",), ".build/mpich"),
+        (("shell", "-c", "true"), ".build/mpich"),
+        (("build",), ".build/mpich"),
+        (("lint",), ".build/mpich"),
+        (("test", "--quick"), ".build/mpich"),
+        (("soak", "--minutes", "1"), ".build/mpich"),
+        (("sanitize",), ".build/asan"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_the_first_call_of_a_word_configures(bare, tmp_path, words, build):
+    shutil.rmtree(bare / ".build", ignore_errors=True)
+    done, calls = call(bare, tmp_path, *words)
+    assert f"run: configuring {build}" in done.stderr, done.stderr
+    assert [c for c in calls if f"-B {bare / build} " in c], (calls, done.stderr)
+    assert done.returncode == 1
+    assert f"configuring {build} failed" in done.stderr and "cmake: a stand-in" in done.stderr
+
+
+def test_no_word_lists_the_words(bare, tmp_path):
+    done, calls = call(bare, tmp_path)
+    assert (done.returncode, calls) == (0, [])
+    for word in ("demo", "test", "bench", "docs", "shell", "build", "lint", "soak", "sanitize"):
+        assert f"\n  {word} " in done.stdout, done.stdout
+
+
+def test_a_word_that_does_not_exist_is_named(bare, tmp_path):
+    done, calls = call(bare, tmp_path, "dmeo")
+    assert (done.returncode, calls) == (1, [])
+    assert "unknown word 'dmeo'" in done.stderr and "demo" in done.stderr
+
+
+def test_a_second_call_goes_on_at_once(tmp_path):
+    """In this checkout, which is built: nothing is installed, configured or built again."""
+    done = subprocess.run(
+        [ROOT / "run", "shell", "-c", "python -c 'import fluvial; print(fluvial.__file__)'"],
+        cwd=tmp_path,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"SHELL": "/bin/sh"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(str(ROOT / ".build" / "mpich" / "prefix"))
