@@ -49,7 +49,7 @@ class Tally:
     def __str__(self) -> str:
         skipped = f", {self.skipped} skipped" if self.skipped else ""
         return (
-            f"  {self.runner:<16} {self.passed:5d} passed, {len(self.failed)} failed{skipped}"
+            f"  {self.runner:<20} {self.passed:5d} passed, {len(self.failed)} failed{skipped}"
             f"   ({self.seconds:.1f} s)"
         )
 
@@ -94,18 +94,19 @@ def ctest(flavour: str, options: argparse.Namespace, tests: str | None = None) -
     return run(f"C++ {flavour}", command, report, environment(flavour), bool(options.k))
 
 
-def pytest(flavour: str, options: argparse.Namespace) -> Tally:
-    report = BUILD / flavour / "pytest.xml"
+def pytest(flavour: str, options: argparse.Namespace, alone: bool) -> Tally:
+    """Run the Python tests of a flavour, one on each core; or, one by one, those marked `alone`."""
+    name = f"Python {flavour}" + (" alone" if alone else "")
+    report = BUILD / flavour / ("pytest-alone.xml" if alone else "pytest.xml")
     command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", "--durations=5"]
+    if not alone:
+        command += ["-n", str(os.cpu_count() or 1), "--dist", "worksteal"]
     if options.k:
         command += ["-k", options.k]
-    marks = [m for m in (options.m, "" if flavour == "mpich" else "any_mpi") if m]
-    if marks:
-        command += ["-m", " and ".join(f"({m})" for m in marks)]
-    command += options.pytest
-    return run(
-        f"Python {flavour}", command, report, environment(flavour), bool(options.k or options.m)
-    )
+    marks = [options.m, "" if flavour == "mpich" else "any_mpi", "alone" if alone else "not alone"]
+    command += ["-m", " and ".join(f"({mark})" for mark in marks if mark), *options.pytest]
+    empty_ok = alone or bool(options.k or options.m or options.pytest)
+    return run(name, command, report, environment(flavour), empty_ok)
 
 
 def sanitized(options: argparse.Namespace) -> Tally:
@@ -146,7 +147,7 @@ def main() -> int:
         if options.only != "python" and not options.m:
             tallies.append(ctest(flavour, options))
         if options.only != "cpp":
-            tallies.append(pytest(flavour, options))
+            tallies += [pytest(flavour, options, alone) for alone in (False, True)]
 
     failed = [name for tally in tallies for name in tally.failed]
     passed = sum(tally.passed for tally in tallies)
