@@ -5,9 +5,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fluvial/base/interrupt.hpp"
@@ -16,7 +18,8 @@ namespace fluvial::move {
 namespace {
 
 constexpr std::size_t message_bytes_max = 65536;
-constexpr std::size_t descriptors_max = 200;  // the kernel's own limit is 253 a packet
+constexpr std::size_t descriptors_max_a_packet = 200;  // the kernel's own limit is 253
+constexpr const char* more_descriptors = "Raise the limit on open files (ulimit -n)";
 
 std::pair<sockaddr_un, socklen_t> abstract_address(const std::string& name) {
     sockaddr_un address{};
@@ -30,33 +33,62 @@ std::pair<sockaddr_un, socklen_t> abstract_address(const std::string& name) {
     return {address, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())};
 }
 
-Descriptor new_socket() {
-    Descriptor descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-    if (!descriptor.valid()) {
-        throw_errno("cannot create a local socket", errno,
-                    "Raise the limit on open files (ulimit -n)");
-    }
-    return descriptor;
+/// What older kernels do not know they do without: receiving without room for descriptors.
+void let_descriptors_in(int fd, bool allowed) {
+#ifndef SO_PASSRIGHTS
+    constexpr int SO_PASSRIGHTS = 83;
+#endif
+    const int value = allowed ? 1 : 0;
+    ::setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &value, sizeof value);
 }
 
-bool wait_for_input(int fd, int timeout_ms) {
-    pollfd poll_one{fd, POLLIN, 0};
-    return ::poll(&poll_one, 1, timeout_ms) > 0;
+Descriptor new_socket() {
+    Descriptor descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!descriptor.valid()) {
+        throw_errno("cannot create a local socket", errno, more_descriptors);
+    }
+    let_descriptors_in(descriptor.get(), false);
+    return descriptor;
 }
 
 /// `call`, again when a signal broke it off.
 template <class Call>
-ssize_t uninterrupted(Call call) {
-    ssize_t result = 0;
-    do {
+auto uninterrupted(Call call) {
+    auto result = call();
+    while (result < 0 && errno == EINTR) {
         result = call();
-    } while (result < 0 && errno == EINTR);
+    }
     return result;
 }
 
-void send_packet(int fd, std::span<const std::byte> bytes, std::span<const int> descriptors) {
+[[noreturn]] void throw_lost(const std::string& why) {
+    throw PeerLost(Problem{"the peer closed the connection", why, "", ""});
+}
+
+/// Waits for `events` a tenth of a second at most, so that Ctrl-C comes through.
+void wait_a_little(int fd, short events, const Deadline& deadline) {
+    if (deadline.passed()) {
+        throw TimedOut("the peer does not answer in time");
+    }
+    constexpr std::int64_t look_ms = 100;
+    pollfd one{fd, events, 0};
+    ::poll(&one, 1, static_cast<int>(std::min(deadline.left_ns() / 1'000'000 + 1, look_ms)));
+    check_interrupt();
+}
+
+void take_a_nap(const Deadline& deadline, const char* too_late) {
+    if (deadline.passed()) {
+        throw TimedOut(too_late);
+    }
+    check_interrupt();
+    const timespec pause{0, 2'000'000};
+    ::nanosleep(&pause, nullptr);
+}
+
+/// False when there is no room now: try again later.
+bool send_packet(int fd, std::span<const std::byte> bytes, std::span<const int> descriptors) {
     iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * descriptors_max)] = {};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * descriptors_max_a_packet)] = {};
     msghdr header{};
     header.msg_iov = &part;
     header.msg_iovlen = 1;
@@ -69,26 +101,17 @@ void send_packet(int fd, std::span<const std::byte> bytes, std::span<const int> 
         rights->cmsg_len = CMSG_LEN(descriptors.size_bytes());
         std::memcpy(CMSG_DATA(rights), descriptors.data(), descriptors.size_bytes());
     }
-    if (uninterrupted([&] { return ::sendmsg(fd, &header, MSG_NOSIGNAL); }) < 0) {
-        throw PeerLost(Problem{"the peer closed the connection", std::strerror(errno), "", ""});
+    if (uninterrupted([&] { return ::sendmsg(fd, &header, MSG_NOSIGNAL | MSG_DONTWAIT); }) >= 0) {
+        return true;
     }
+    // ETOOMANYREFS: as many descriptors as this user may have open are on their way at this moment.
+    if (errno != EAGAIN && errno != ETOOMANYREFS && errno != ENOBUFS) {
+        throw_lost(std::strerror(errno));
+    }
+    return false;
 }
 
-/// The payload of one packet; its descriptors are appended to `descriptors`.
-Bytes receive_packet(int fd, std::vector<Descriptor>& descriptors) {
-    Bytes bytes(message_bytes_max);
-    iovec part{bytes.data(), bytes.size()};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * descriptors_max)];
-    msghdr header{};
-    header.msg_iov = &part;
-    header.msg_iovlen = 1;
-    header.msg_control = control;
-    header.msg_controllen = sizeof control;
-    const ssize_t got = uninterrupted([&] { return ::recvmsg(fd, &header, MSG_CMSG_CLOEXEC); });
-    if (got <= 0) {
-        throw PeerLost(Problem{"the peer closed the connection",
-                               got < 0 ? std::strerror(errno) : "end of file", "", ""});
-    }
+void adopt_descriptors(msghdr& header, std::vector<Descriptor>& descriptors) {
     for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
         if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
             const std::size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
@@ -99,9 +122,50 @@ Bytes receive_packet(int fd, std::vector<Descriptor>& descriptors) {
             }
         }
     }
+}
+
+/// The payload of one packet, none when none is there. Its descriptors are appended to
+/// `descriptors`; without that there is no room for any, and the kernel closes those that come.
+std::optional<Bytes> receive_packet(int fd, std::vector<Descriptor>* descriptors) {
+    Bytes bytes(message_bytes_max);
+    iovec part{bytes.data(), bytes.size()};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * descriptors_max_a_packet)];
+    msghdr header{};
+    const auto receive = [&] {
+        header = {};
+        header.msg_iov = &part;
+        header.msg_iovlen = 1;
+        if (descriptors != nullptr) {
+            header.msg_control = control;
+            header.msg_controllen = sizeof control;
+        }
+        return uninterrupted(
+            [&] { return ::recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); });
+    };
+    ssize_t got = receive();
+    if (got < 0 && errno == ECONNRESET) {
+        // The peer closed before it had read all that we sent; what it said before comes now.
+        got = receive();
+    }
+    if (got >= 0 && descriptors != nullptr) {
+        adopt_descriptors(header, *descriptors);  // before anything can throw: they are open
+    }
+    if (got < 0 && errno == EAGAIN) {
+        return std::nullopt;
+    }
+    if (got <= 0) {
+        throw_lost(got < 0 ? std::strerror(errno) : "end of file");
+    }
+    if ((header.msg_flags & MSG_TRUNC) != 0) {
+        throw Error(Problem{"a message of the peer is too long", "a packet",
+                            text(message_bytes_max, " bytes"), ""});
+    }
+    if ((header.msg_flags & MSG_CTRUNC) != 0 && descriptors == nullptr) {
+        throw Error("the peer sent descriptors that nobody asked for");
+    }
     if ((header.msg_flags & MSG_CTRUNC) != 0) {
         throw SystemError(Problem{"descriptors of the peer did not arrive", "too many open files",
-                                  "", "Raise the limit on open files (ulimit -n)"});
+                                  "", more_descriptors});
     }
     bytes.resize(static_cast<std::size_t>(got));
     return bytes;
@@ -109,21 +173,34 @@ Bytes receive_packet(int fd, std::vector<Descriptor>& descriptors) {
 
 }  // namespace
 
-std::optional<LocalSocket> LocalSocket::connect(const std::string& address) {
+bool wait_for_input(int descriptor, int timeout_ms) {
+    pollfd one{descriptor, POLLIN, 0};
+    return ::poll(&one, 1, timeout_ms) > 0;
+}
+
+LocalSocket::LocalSocket(Descriptor descriptor) : descriptor_(std::move(descriptor)) {
+    let_descriptors_in(descriptor_.get(), false);
+}
+
+std::optional<LocalSocket> LocalSocket::connect(const std::string& address,
+                                                const Deadline& deadline) {
     Descriptor descriptor = new_socket();
     const auto [name, length] = abstract_address(address);
-    if (::connect(descriptor.get(), reinterpret_cast<const sockaddr*>(&name), length) != 0) {
+    while (::connect(descriptor.get(), reinterpret_cast<const sockaddr*>(&name), length) != 0) {
         if (errno == ECONNREFUSED || errno == ENOENT) {
             return std::nullopt;
         }
-        throw_errno("cannot connect to the writer's socket", errno);
+        if (errno != EAGAIN && errno != EINTR) {
+            throw_errno("cannot connect to the writer's socket", errno);
+        }
+        take_a_nap(deadline, "so many clients wait for the peer that it takes no more");
     }
     return LocalSocket(std::move(descriptor));
 }
 
-// On the wire: a packet with the number of descriptors in the message, then packets of at most
-// descriptors_max of them, each carrying one byte, and the payload in the first.
-void LocalSocket::send(std::span<const std::byte> bytes, const std::vector<int>& descriptors) {
+// On the wire: a packet with the number of descriptors in the message and the payload, then packets
+// of one byte with at most descriptors_max_a_packet of them each.
+void LocalSocket::post(std::span<const std::byte> bytes, const std::vector<int>& descriptors) {
     ByteWriter first;
     first.put<std::uint32_t>(static_cast<std::uint32_t>(descriptors.size()));
     first.append(bytes.data(), bytes.size());
@@ -131,52 +208,85 @@ void LocalSocket::send(std::span<const std::byte> bytes, const std::vector<int>&
         throw Error(Problem{"a control message is too long", text(bytes.size()),
                             text(message_bytes_max), ""});
     }
-    send_packet(descriptor_.get(), first.view(), {});
-    const std::byte filler{};
-    for (std::size_t begin = 0; begin < descriptors.size(); begin += descriptors_max) {
-        const std::size_t count = std::min(descriptors_max, descriptors.size() - begin);
-        send_packet(descriptor_.get(), {&filler, 1}, std::span(descriptors).subspan(begin, count));
+    outgoing_.push_back({first.take(), {}});
+    for (auto begin = descriptors.begin(); begin != descriptors.end();) {
+        const auto count = std::min<std::ptrdiff_t>(descriptors_max_a_packet,
+                                                    std::distance(begin, descriptors.end()));
+        outgoing_.push_back({Bytes(1), {begin, begin + count}});
+        begin += count;
     }
 }
 
-Message LocalSocket::receive(const Deadline& deadline) {
-    const auto wait = [&] {
-        constexpr std::int64_t look_ms = 100;
-        while (!wait_for_input(
-            descriptor_.get(),
-            static_cast<int>(std::min(deadline.left_ns() / 1'000'000 + 1, look_ms)))) {
-            if (deadline.passed()) {
-                throw TimedOut("the peer accepted the connection but did not answer in time");
-            }
-            check_interrupt();
+bool LocalSocket::flush() {
+    while (!outgoing_.empty()) {
+        const Packet& next = outgoing_.front();
+        if (!send_packet(descriptor_.get(), next.bytes, next.descriptors)) {
+            return false;
         }
-    };
-    Message message;
-    wait();
-    const Bytes first = receive_packet(descriptor_.get(), message.descriptors);
-    ByteReader in(first);
-    const auto expected = in.get<std::uint32_t>();
-    message.bytes.assign(first.begin() + sizeof expected, first.end());
-    while (message.descriptors.size() < expected) {
-        wait();
-        const std::size_t before = message.descriptors.size();
-        receive_packet(descriptor_.get(), message.descriptors);
-        if (message.descriptors.size() ==
-            before) {  // else a hostile peer could keep us here for ever
-            throw Error(Problem{"a peer promised more descriptors than it sends", text(before),
-                                text(expected), ""});
-        }
+        outgoing_.pop_front();
     }
-    return message;
+    return true;
 }
 
-bool LocalSocket::peer_is_same_user() const {
+std::optional<Message> LocalSocket::take(std::size_t descriptors_max) {
+    if (!incoming_) {
+        const auto first = receive_packet(descriptor_.get(), nullptr);
+        if (!first) {
+            return std::nullopt;
+        }
+        ByteReader in(*first);
+        expected_ = in.get<std::uint32_t>();
+        if (expected_ > descriptors_max) {
+            throw Error(Problem{"the peer sends descriptors that nobody asked for", text(expected_),
+                                text(descriptors_max, " at most"), ""});
+        }
+        incoming_.emplace();
+        incoming_->bytes.assign(first->begin() + sizeof(std::uint32_t), first->end());
+    }
+    std::vector<Descriptor>& came = incoming_->descriptors;
+    while (came.size() < expected_) {
+        const std::size_t before = came.size();
+        if (!receive_packet(descriptor_.get(), &came)) {
+            return std::nullopt;
+        }
+        if (came.size() == before || came.size() > expected_) {
+            // Else a hostile peer could keep us here for ever, or fill our table.
+            throw Error(Problem{"a peer sends another number of descriptors than it promised",
+                                text(came.size()), text(expected_), ""});
+        }
+    }
+    return std::exchange(incoming_, std::nullopt);
+}
+
+void LocalSocket::send(std::span<const std::byte> bytes, const std::vector<int>& descriptors,
+                       const Deadline& deadline) {
+    post(bytes, descriptors);
+    while (!flush()) {
+        // Not by POLLOUT alone: room for descriptors on their way is not room in the socket.
+        take_a_nap(deadline, "the peer does not take what is sent to it in time");
+    }
+}
+
+Message LocalSocket::receive(const Deadline& deadline, std::size_t descriptors_max) {
+    while (true) {
+        if (auto message = take(descriptors_max)) {
+            return std::move(*message);
+        }
+        wait_a_little(descriptor_.get(), POLLIN, deadline);
+    }
+}
+
+void LocalSocket::allow_descriptors() {
+    let_descriptors_in(descriptor_.get(), true);
+}
+
+uid_t LocalSocket::peer_user() const {
     ucred peer{};
     socklen_t length = sizeof peer;
     if (::getsockopt(descriptor_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) {
-        return false;
+        throw_errno("cannot ask for the user of a peer", errno);
     }
-    return peer.uid == ::geteuid() || peer.uid == 0 || ::geteuid() == 0;
+    return peer.uid;
 }
 
 LocalListener::LocalListener(const std::string& address) : descriptor_(new_socket()) {
@@ -185,18 +295,29 @@ LocalListener::LocalListener(const std::string& address) : descriptor_(new_socke
         ::listen(descriptor_.get(), 1024) != 0) {
         throw_errno("cannot listen on a local socket", errno);
     }
+    restock();
 }
 
-std::optional<LocalSocket> LocalListener::accept(int timeout_ms) {
-    if (!wait_for_input(descriptor_.get(), timeout_ms)) {
-        return std::nullopt;
+std::optional<LocalSocket> LocalListener::accept() {
+    const int fd = ::accept4(descriptor_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd >= 0) {
+        return LocalSocket(Descriptor(fd));
     }
-    const int fd = ::accept4(descriptor_.get(), nullptr, nullptr, SOCK_CLOEXEC);
-    if (fd < 0) {
-        return std::nullopt;  // the peer went away again, or no descriptor is free: it will see a
-                              // time-out and say so
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+        throw_errno("cannot accept a connection", errno, more_descriptors);
     }
-    return LocalSocket(Descriptor(fd));
+    return std::nullopt;  // none waits, or it went away again
+}
+
+std::optional<LocalSocket> LocalListener::accept_in_need() {
+    reserve_ = Descriptor();
+    return accept();
+}
+
+void LocalListener::restock() {
+    if (!reserve_.valid()) {
+        reserve_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    }
 }
 
 void LocalListener::stop() {

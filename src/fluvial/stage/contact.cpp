@@ -3,10 +3,9 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <ctime>
-#include <fstream>
 #include <map>
 #include <sstream>
+#include <string_view>
 
 #include <fcntl.h>
 #include <sodium.h>
@@ -27,11 +26,30 @@ std::string hostname() {
     return name;
 }
 
+constexpr const char* mount_proc = "Raise the limit on open files (ulimit -n), or mount /proc";
+
+/// Never empty: a reader without a free descriptor would else take a living writer for one of
+/// another host.
 std::string boot_id() {
-    std::ifstream in("/proc/sys/kernel/random/boot_id");
-    std::string id;
-    in >> id;
-    return id;
+    constexpr const char* path = "/proc/sys/kernel/random/boot_id";
+    const move::Descriptor file(::open(path, O_RDONLY | O_CLOEXEC));
+    char id[64];
+    const ssize_t got = file.valid() ? ::read(file.get(), id, sizeof id) : -1;
+    if (got <= 0) {
+        throw_errno(text("cannot read ", path), errno, mount_proc);
+    }
+    return {id, static_cast<std::size_t>(got - (id[got - 1] == '\n' ? 1 : 0))};
+}
+
+/// "net:[4026531840]"
+std::string network_namespace() {
+    constexpr const char* path = "/proc/self/ns/net";
+    char name[64];
+    const ssize_t got = ::readlink(path, name, sizeof name);
+    if (got <= 0) {
+        throw_errno(text("cannot read ", path), errno, mount_proc);
+    }
+    return {name, static_cast<std::size_t>(got)};
 }
 
 std::string hex(const unsigned char* bytes, std::size_t size) {
@@ -47,13 +65,6 @@ std::string random_hex(std::size_t bytes) {
     return hex(reinterpret_cast<const unsigned char*>(raw.data()), bytes);
 }
 
-std::string format(const Contact& contact) {
-    return text(first_line, "\nhost=", contact.host, "\nboot_id=", contact.boot_id,
-                "\npid=", contact.pid, "\nsocket=", contact.socket,
-                "\nkey=", hex(contact.key.data(), contact.key.size()), "\nend\n");
-}
-
-/// None while the file is not complete.
 std::optional<Contact> parse(const std::string& path, const std::string& content) {
     std::istringstream in(content);
     std::string line;
@@ -79,6 +90,7 @@ std::optional<Contact> parse(const std::string& path, const std::string& content
     Contact contact;
     contact.host = fields["host"];
     contact.boot_id = fields["boot_id"];
+    contact.network_namespace = fields["network_namespace"];
     contact.pid = std::atoi(fields["pid"].c_str());
     contact.socket = fields["socket"];
     std::size_t bytes = 0;
@@ -106,23 +118,45 @@ std::string read_all(int fd) {
     return content;
 }
 
-bool same_file(int fd, const std::string& path) {
-    struct stat opened{};
-    struct stat named{};
-    return ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &named) == 0 &&
-           opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+/// The kernel knows, whatever killed the writer. On a file system of a network it may not.
+bool is_locked(const move::Descriptor& file, const std::string& path) {
+    if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) {
+        return false;
+    }
+    if (errno != EWOULDBLOCK) {
+        throw_errno("cannot ask for the lock on the contact file " + path, errno,
+                    "Choose a folder on another file system as the option directory");
+    }
+    return true;
 }
 
-/// Readers test the lock for an instant; a writer that collides with one tries again.
-bool lock_for_writing(int fd) {
-    for (int attempt = 0; attempt < 50; ++attempt) {
-        if (::flock(fd, LOCK_EX | LOCK_NB) == 0) {
-            return true;
-        }
-        const timespec pause{0, 4'000'000};
-        ::nanosleep(&pause, nullptr);
+/// This host's folder XDG_RUNTIME_DIR may be that of a login that is gone, or, after `su`, that of
+/// another user.
+bool is_usable(const char* variable, const char* folder) {
+    struct stat status{};
+    return ::stat(folder, &status) == 0 &&
+           (std::string_view(variable) != "XDG_RUNTIME_DIR" || status.st_uid == ::geteuid());
+}
+
+/// Whether a living writer's socket can be reached from here.
+void check_reachable(const Contact& contact) {
+    const std::string booted = boot_id();
+    if (contact.boot_id != booted) {
+        throw Error(Problem{"the writer runs on another host",
+                            text(contact.host, " (boot ", contact.boot_id.substr(0, 8), ")"),
+                            text(hostname(), " (boot ", booted.substr(0, 8), ")"),
+                            "Start the reader on the writer's host: this version stages through "
+                            "shared memory only"});
     }
-    return false;
+    const std::string here = network_namespace();
+    if (!contact.network_namespace.empty() && contact.network_namespace != here) {
+        throw Error(Problem{
+            "the writer runs in another network namespace (another container) of this host",
+            text(contact.network_namespace, " of process ", contact.pid, " on ", contact.host),
+            text(here, ", this process's"),
+            "Run both jobs in one container, or give both the same network (--network=host, or "
+            "--network=container:NAME)"});
+    }
 }
 
 void start_sodium() {
@@ -137,7 +171,7 @@ std::string contact_path(const std::string& directory, const std::string& name) 
     std::string folder = directory;
     for (const char* variable : {"FLUVIAL_DIRECTORY", "XDG_RUNTIME_DIR"}) {
         const char* value = std::getenv(variable);
-        if (folder.empty() && value != nullptr && value[0] != '\0' && ::access(value, F_OK) == 0) {
+        if (folder.empty() && value != nullptr && value[0] != '\0' && is_usable(variable, value)) {
             folder = value;
         }
     }
@@ -149,76 +183,56 @@ Contact new_contact() {
     Contact contact;
     contact.host = hostname();
     contact.boot_id = boot_id();
+    contact.network_namespace = network_namespace();
     contact.pid = ::getpid();
     contact.socket = "fluvial-" + random_hex(16);
     randombytes_buf(contact.key.data(), contact.key.size());
     return contact;
 }
 
-PublishedContact::PublishedContact(const std::string& path, const Contact& contact) : path_(path) {
-    do {  // the file may be removed by a writer that just ends, between our opening and our locking
-          // it
-        lock_ =
-            move::Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-        if (!lock_.valid()) {
-            throw_errno(
-                "cannot create the contact file " + path, errno,
-                "Choose a folder that exists and that you may write to as the option directory");
-        }
-        if (!lock_for_writing(lock_.get())) {
-            const auto owner = parse(path, read_all(lock_.get()));
-            throw InvalidArgument(
-                Problem{"this stream is already being written", path,
-                        text("one writer a name; process ", owner ? owner->pid : 0, " has it"),
-                        "Choose another name or directory, or end the other writer"});
-        }
-    } while (!same_file(lock_.get(), path));
-    const std::string content = format(contact);
-    if (::fchmod(lock_.get(), 0600) != 0 || ::ftruncate(lock_.get(), 0) != 0 ||
-        ::pwrite(lock_.get(), content.data(), content.size(), 0) !=
-            static_cast<ssize_t>(content.size())) {
-        throw_errno("cannot write the contact file " + path, errno);
-    }
+std::string format_contact(const Contact& contact) {
+    return text(first_line, "\nhost=", contact.host, "\nboot_id=", contact.boot_id,
+                "\nnetwork_namespace=", contact.network_namespace, "\npid=", contact.pid,
+                "\nsocket=", contact.socket, "\nkey=", hex(contact.key.data(), contact.key.size()),
+                "\nend\n");
 }
 
-PublishedContact::~PublishedContact() {
-    if (same_file(lock_.get(), path_)) {
-        ::unlink(path_.c_str());
-    }
+std::optional<Contact> parse_contact(const std::string& path, const move::Descriptor& file) {
+    return parse(path, read_all(file.get()));
 }
 
 std::optional<Contact> read_contact(const std::string& path) {
     start_sodium();
-    const move::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file.valid()) {
-        if (errno == ENOENT) {
-            return std::nullopt;
-        }
-        if (errno == EACCES) {
-            throw Refused(Problem{"the contact file may not be read by this user", path,
-                                  "its owner", "Run both jobs as the same user"});
-        }
-        throw_errno("cannot read the contact file " + path, errno);
-    }
-    const auto contact = parse(path, read_all(file.get()));
-    if (!contact) {
+    const auto folder = ContactFolder::of(path);
+    const auto file = folder ? folder->open_file(OwnedBy::ThisUserOrRoot, O_RDONLY) : std::nullopt;
+    if (!file) {
         return std::nullopt;
     }
+    const auto contact = parse_contact(path, *file);
+    const bool locked = is_locked(*file, path);
+    if (!folder->names(*file)) {
+        return std::nullopt;  // an orderly end removed it just now
+    }
+    if (locked && contact) {
+        check_reachable(*contact);
+        return contact;
+    }
+    if (locked) {
+        return std::nullopt;  // a writer of another version is about to write it
+    }
+    if (!contact) {
+        throw StaleContact(Problem{"the contact file is empty or cut short, and no writer has it",
+                                   path, "",
+                                   "Start the writer again (it takes the file over), or remove "
+                                   "the file"});
+    }
     if (contact->boot_id != boot_id() && contact->host != hostname()) {
-        throw Error(Problem{"the writer runs on another host", contact->host, hostname(),
-                            "Start the reader on the writer's host: this version stages through "
-                            "shared memory only"});
+        check_reachable(*contact);  // a lock on another host need not be known here
     }
-    if (contact->boot_id != boot_id() || ::flock(file.get(), LOCK_SH | LOCK_NB) == 0) {
-        if (!same_file(file.get(), path)) {
-            return std::nullopt;  // an orderly end removed it just now
-        }
-        throw StaleContact(
-            Problem{"the contact file was left behind by a writer that is dead",
-                    text(path, " of process ", contact->pid), "",
-                    "Start the writer again (it takes the file over), or remove the file"});
-    }
-    return contact;
+    throw StaleContact(
+        Problem{"the contact file was left behind by a writer that is dead",
+                text(path, " of process ", contact->pid), "",
+                "Start the writer again (it takes the file over), or remove the file"});
 }
 
 }  // namespace fluvial::stage

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "fluvial/move/memory_file.hpp"
+#include "fluvial/stage/contact_folder.hpp"
 
 namespace fluvial::stage {
 
@@ -21,6 +22,8 @@ using Key = std::array<unsigned char, key_bytes>;
 struct Contact {
     std::string host;
     std::string boot_id;  ///< of the host's kernel: tells two hosts of one name, or a reboot, apart
+    /// To which the socket belongs: it cannot be reached from another one.
+    std::string network_namespace;
     int pid = 0;
     std::string socket;  ///< address of the writer's abstract socket
     Key key{};
@@ -33,8 +36,11 @@ std::string contact_path(const std::string& directory, const std::string& name);
 /// A fresh contact with random socket address and key for this process on this host.
 Contact new_contact();
 
-/// The published file; removed on destruction. A file of a dead writer is taken over; one of a
-/// living writer is an InvalidArgument that names the process.
+/// The published file; removed on destruction. It appears under its name complete and locked, or
+/// not at all: what cannot be written leaves nothing behind. The file of a dead writer of this user
+/// is replaced; for one of a living writer this is an InvalidArgument that names the process, also
+/// when several writers come at the same time. Refused when the folder, or what has the file's
+/// name, is another user's.
 class PublishedContact {
   public:
     PublishedContact(const std::string& path, const Contact& contact);
@@ -43,13 +49,18 @@ class PublishedContact {
     PublishedContact& operator=(const PublishedContact&) = delete;
 
   private:
-    std::string path_;
+    ContactFolder folder_;
     move::Descriptor lock_;
 };
 
-/// The contact of a living writer; none when there is no file yet (or a writer is just writing it).
-/// Throws StaleContact when the file's writer is dead, Refused when it may not be read, Error when
-/// it is on another host.
+/// The contact of a living writer; none when there is no file (yet). Throws StaleContact when the
+/// file's writer is dead, Refused when this user may not read the file or should not trust it,
+/// Error when the writer is on another host or in another network namespace.
 std::optional<Contact> read_contact(const std::string& path);
+
+/// What a contact file says; none when it is empty or cut short. Throws Error, naming `path`, for
+/// anything else.
+std::optional<Contact> parse_contact(const std::string& path, const move::Descriptor& file);
+std::string format_contact(const Contact& contact);
 
 }  // namespace fluvial::stage

@@ -7,8 +7,11 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -45,6 +48,14 @@ void overwrite(const std::string& path, const std::string& content) {
     std::ofstream(path, std::ios::trunc) << content;
 }
 
+std::vector<std::string> names_in(const std::string& folder) {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        names.push_back(entry.path().filename());
+    }
+    return names;
+}
+
 /// A process that has published `path` and waits to be killed.
 pid_t publishing_child(const std::string& path) {
     const pid_t child = ::fork();
@@ -57,6 +68,12 @@ pid_t publishing_child(const std::string& path) {
     while (::access((path + ".up").c_str(), F_OK) != 0 && !deadline.passed()) ::usleep(1000);
     REQUIRE_FALSE(deadline.passed());
     return child;
+}
+
+int exit_code(pid_t child) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 void kill_and_wait(pid_t child) {
@@ -76,6 +93,7 @@ TEST_CASE("the file is for its owner only, says all, and goes with the writer") 
         struct stat status{};
         REQUIRE(::stat(folder.file().c_str(), &status) == 0);
         CHECK((status.st_mode & 07777) == 0600);
+        CHECK(names_in(folder.path()) == std::vector<std::string>{"melt.fluvial"});
         const auto read = read_contact(folder.file());
         REQUIRE(read.has_value());
         CHECK(read->host == contact.host);
@@ -125,7 +143,7 @@ TEST_CASE("a stopped writer is not a dead one") {
     kill_and_wait(child);
 }
 
-TEST_CASE("a file that is not complete yet is no contact yet") {
+TEST_CASE("a file that is empty or cut short, and that no writer has, is stale at once") {
     const Folder folder;
     std::string content;
     {
@@ -136,10 +154,13 @@ TEST_CASE("a file that is not complete yet is no contact yet") {
     for (std::size_t bytes = 18; bytes + 4 < content.size(); ++bytes) {
         CAPTURE(bytes);
         overwrite(folder.file(), content.substr(0, bytes));
-        CHECK_FALSE(read_contact(folder.file()).has_value());
+        CHECK_THROWS_AS(read_contact(folder.file()), StaleContact);
     }
     overwrite(folder.file(), "");
-    CHECK_FALSE(read_contact(folder.file()).has_value());
+    CHECK_THROWS_WITH_AS(read_contact(folder.file()), doctest::Contains("empty or cut short"),
+                         StaleContact);
+    const PublishedContact published(folder.file(), new_contact());
+    CHECK(read_contact(folder.file()).has_value());
 }
 
 TEST_CASE("garbage and files of other versions are named") {
@@ -175,23 +196,69 @@ TEST_CASE("a writer on another host is told apart from a dead one") {
     Contact contact = new_contact();
     contact.host = "elsewhere";
     contact.boot_id = "0000";
+    const auto refused = [&] {
+        CHECK_THROWS_WITH_AS(read_contact(folder.file()),
+                             doctest::Contains("another host: got elsewhere (boot 0000)"), Error);
+    };
+    {
+        const PublishedContact published(folder.file(), contact);
+        refused();
+    }
+    overwrite(folder.file(), format_contact(contact));  // the lock need not be known here
+    refused();
+}
+
+TEST_CASE("a living writer on another host of the same name is not one from before a reboot") {
+    const Folder folder;
+    Contact contact = new_contact();
+    contact.boot_id = "0000";
     const PublishedContact published(folder.file(), contact);
-    CHECK_THROWS_WITH_AS(read_contact(folder.file()),
-                         doctest::Contains("another host: got elsewhere"), Error);
+    CHECK_THROWS_WITH_AS(read_contact(folder.file()), doctest::Contains("another host"), Error);
+}
+
+TEST_CASE("a living writer in another network namespace is not one that has ended") {
+    const Folder folder;
+    const PublishedContact published(folder.file(), new_contact());
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (::unshare(CLONE_NEWNET) != 0) {
+            ::_exit(77);  // not root
+        }
+        int status = 1;
+        try {
+            read_contact(folder.file());
+        } catch (const StaleContact&) {
+            status = 2;
+        } catch (const Error& error) {
+            const std::string what = error.what();
+            status = what.find("another network namespace") != std::string::npos &&
+                             what.find(text("process ", ::getppid())) != std::string::npos
+                         ? 0
+                         : 3;
+        }
+        ::_exit(status);
+    }
+    const int status = exit_code(child);
+    if (status == 77) {
+        MESSAGE("not run: only root can make a network namespace");
+        return;
+    }
+    CHECK(status == 0);
 }
 
 TEST_CASE("a file from before the reboot is stale, although nobody can be asked") {
     const Folder folder;
     Contact contact = new_contact();
     contact.boot_id = "0000";
-    const PublishedContact published(folder.file(), contact);
+    overwrite(folder.file(), format_contact(contact));
     CHECK_THROWS_AS(read_contact(folder.file()), StaleContact);
 }
 
 TEST_CASE("a link is not followed, and a missing folder is named") {
     const Folder folder;
     std::filesystem::create_symlink("/tmp/fluvial-must-not-appear", folder.file());
-    CHECK_THROWS_AS(PublishedContact(folder.file(), new_contact()), SystemError);
+    CHECK_THROWS_WITH_AS(PublishedContact(folder.file(), new_contact()),
+                         doctest::Contains("a symbolic link"), Refused);
     CHECK_FALSE(std::filesystem::exists("/tmp/fluvial-must-not-appear"));
     CHECK_THROWS_WITH_AS(PublishedContact(folder.path() + "/no/melt.fluvial", new_contact()),
                          doctest::Contains("as the option directory"), SystemError);
@@ -206,6 +273,9 @@ TEST_CASE("where the file lies: the option, FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR, 
     CHECK(contact_path("", "melt") == mine.file());
     ::unsetenv("FLUVIAL_DIRECTORY");
     CHECK(contact_path("", "melt") == other.file());
+    if (::chown(other.path().c_str(), 2, 2) == 0) {  // after `su`: that of another user
+        CHECK(contact_path("", "melt") == "./melt.fluvial");
+    }
     ::setenv("XDG_RUNTIME_DIR", "/nowhere/at/all", 1);  // set by a login that is gone
     CHECK(contact_path("", "melt") == "./melt.fluvial");
     ::unsetenv("XDG_RUNTIME_DIR");

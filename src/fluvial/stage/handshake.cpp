@@ -1,134 +1,119 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/handshake.hpp"
 
-#include <algorithm>
-#include <cstring>
-
-#include <sodium.h>
+#include <time.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/interrupt.hpp"
+#include "fluvial/move/trusted_user.hpp"
+#include "fluvial/stage/proof.hpp"
 
 namespace fluvial::stage {
 namespace {
 
-static_assert(key_bytes == crypto_auth_KEYBYTES);
-using Nonce = std::array<unsigned char, 32>;
-using Proof = std::array<unsigned char, crypto_auth_BYTES>;
+/// The control block, and the arenas of as many writer ranks as one host can have.
+constexpr std::size_t descriptors_max = 65536;
 
-constexpr std::uint32_t protocol = 0x464c5531;  // "FLU1"
+struct CameTooEarly {};
 
-Nonce new_nonce() {
-    Nonce nonce;
-    randombytes_buf(nonce.data(), nonce.size());
-    return nonce;
+/// The writer's message without its verdict, which must be `expected`.
+ByteReader open_message(const move::Message& message, Verdict expected) {
+    ByteReader in(message.bytes);
+    const auto verdict = in.get<Verdict>();
+    if (verdict == Verdict::Error) {
+        const std::string kind = in.get_string();
+        throw_error(kind, in.get_string());
+    }
+    if (verdict == Verdict::ComeAgain) {
+        throw CameTooEarly();
+    }
+    if (verdict != expected) {
+        throw Error(
+            "the writer's answer makes no sense; install the same version of Fluvial for "
+            "both jobs");
+    }
+    return in;
 }
 
-/// `side` keeps a proof of one side from being played back as the other's.
-Proof prove(const Key& key, char side, const Nonce& client, const Nonce& server) {
-    std::array<unsigned char, 1 + 2 * sizeof(Nonce)> message{};
-    message[0] = static_cast<unsigned char>(side);
-    std::copy(client.begin(), client.end(), message.begin() + 1);
-    std::copy(server.begin(), server.end(), message.begin() + 1 + sizeof(Nonce));
-    Proof proof;
-    crypto_auth(proof.data(), message.data(), message.size(), key.data());
-    return proof;
+/// A writer that hangs up may have said why before: the next message is that, or PeerLost.
+void tell(move::LocalSocket& socket, std::span<const std::byte> bytes,
+          const std::vector<int>& descriptors, const Deadline& deadline) {
+    try {
+        socket.send(bytes, descriptors, deadline);
+    } catch (const PeerLost&) {
+    }
 }
 
-bool equal(const Proof& a, const Proof& b) {
-    return sodium_memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
-[[noreturn]] void rethrow_answer(ByteReader& in) {
-    const std::string kind = in.get_string();
-    throw_error(kind, in.get_string());
-}
-
-const Problem wrong_key{"the key of the contact file is not the writer's", "a wrong proof", "",
-                        "The file was changed, or belongs to an earlier writer: read it again"};
-
-}  // namespace
-
-// Messages: client nonce → ← server nonce, server's proof → client's proof, request (descriptors) →
-// ← ok, reply.
-Attachment attach(const Contact& contact, const AttachRequest& request,
-                  const std::vector<int>& descriptors, const Deadline& deadline) {
-    auto socket = move::LocalSocket::connect(contact.socket);
+move::LocalSocket connect(const Contact& contact, const Deadline& deadline) {
+    auto socket = move::LocalSocket::connect(contact.socket, deadline);
     if (!socket) {
         throw StaleContact(Problem{"nobody answers at the address of the contact file",
                                    text("process ", contact.pid, " on ", contact.host), "",
                                    "The writer has ended; start it again"});
     }
-    if (!socket->peer_is_same_user()) {
-        throw Refused("the process at the address of the contact file belongs to another user");
+    if (const uid_t user = socket->peer_user(); !move::is_trusted_user(user)) {
+        throw Refused(Problem{
+            "the process at the address of the contact file belongs to another user",
+            move::user_name(user), move::trusted_users(), "Run both jobs as the same user"});
     }
+    return std::move(*socket);
+}
+
+Attachment attach_once(const Contact& contact, const AttachRequest& request,
+                       std::optional<int> arena, const Deadline& deadline) {
+    move::LocalSocket socket = connect(contact, deadline);
     const Nonce client = new_nonce();
     ByteWriter hello;
-    hello.put(protocol);
+    hello.put(handshake_protocol);
     hello.put(client);
-    socket->send(hello.view());
+    tell(socket, hello.view(), {}, deadline);
 
-    const move::Message challenge = socket->receive(deadline);
-    ByteReader in(challenge.bytes);
-    if (in.get<std::uint8_t>() == 0) {
-        rethrow_answer(in);
-    }
+    const move::Message challenge = socket.receive(deadline);
+    ByteReader in = open_message(challenge, Verdict::Good);
     const auto server = in.get<Nonce>();
-    const auto server_proof = in.get<Proof>();
-    if (!equal(server_proof, prove(contact.key, 's', client, server))) {
-        throw Refused(wrong_key);
-    }
+    check_proof(in.get<Proof>(), prove(contact.key, Side::Server, client, server));
+    socket.allow_descriptors();
     ByteWriter answer;
-    answer.put(prove(contact.key, 'c', client, server));
+    answer.put(prove(contact.key, Side::Client, client, server));
     answer.put(request);
-    socket->send(answer.view(), descriptors);
-
-    move::Message reply = socket->receive(deadline);
-    ByteReader out(reply.bytes);
-    if (out.get<std::uint8_t>() == 0) {
-        rethrow_answer(out);
+    tell(socket, answer.view(), {}, deadline);
+    if (arena) {
+        open_message(socket.receive(deadline), Verdict::GoOn);
+        tell(socket, {}, {*arena}, deadline);
     }
+
+    move::Message reply = socket.receive(deadline, descriptors_max);
+    ByteReader out = open_message(reply, Verdict::Good);
     return {out.get<AttachReply>(), std::move(reply.descriptors)};
 }
 
-TrustedRequest receive_request(move::LocalSocket& socket, const Key& key,
-                               const Deadline& deadline) {
-    const move::Message hello = socket.receive(deadline);
-    ByteReader in(hello.bytes);
-    if (in.get<std::uint32_t>() != protocol) {
-        throw Error(
-            "the two jobs use different versions of Fluvial; install the same one for both");
+}  // namespace
+
+Attachment attach(const Contact& contact, const AttachRequest& request, std::optional<int> arena,
+                  const Deadline& deadline) {
+    bool turned_away = false;
+    try {
+        while (true) {
+            try {
+                return attach_once(contact, request, arena, deadline);
+            } catch (const CameTooEarly&) {
+                turned_away = true;
+            }
+            if (deadline.passed()) {
+                throw TimedOut("no answer");
+            }
+            check_interrupt();
+            const timespec pause{0, 10'000'000};
+            ::nanosleep(&pause, nullptr);
+        }
+    } catch (const TimedOut&) {
+        throw TimedOut(Problem{
+            "the writer does not let this process attach in time",
+            text("process ", contact.pid, " on ", contact.host,
+                 turned_away ? " serves many clients, and none of them gets on"
+                             : " takes connections, and does not answer"),
+            "", "See whether it is stopped, or what occupies its host, and open the stream again"});
     }
-    const auto client = in.get<Nonce>();
-    const Nonce server = new_nonce();
-    ByteWriter challenge;
-    challenge.put<std::uint8_t>(1);
-    challenge.put(server);
-    challenge.put(prove(key, 's', client, server));
-    socket.send(challenge.view());
-
-    move::Message answer = socket.receive(deadline);
-    ByteReader rest(answer.bytes);
-    const auto client_proof = rest.get<Proof>();
-    if (!equal(client_proof, prove(key, 'c', client, server))) {
-        throw Refused(wrong_key);
-    }
-    return {rest.get<AttachRequest>(), std::move(answer.descriptors)};
-}
-
-void send_reply(move::LocalSocket& socket, const AttachReply& reply,
-                const std::vector<int>& descriptors) {
-    ByteWriter out;
-    out.put<std::uint8_t>(1);
-    out.put(reply);
-    socket.send(out.view(), descriptors);
-}
-
-void send_error(move::LocalSocket& socket, const std::string& kind, const std::string& message) {
-    ByteWriter out;
-    out.put<std::uint8_t>(0);
-    out.put_string(kind);
-    out.put_string(message);
-    socket.send(out.view());
 }
 
 }  // namespace fluvial::stage

@@ -2,9 +2,22 @@
 /// How a process proves to the writer that it can read the contact file, and the writer to it,
 /// before either accepts anything else: a challenge and a response in each direction under the
 /// shared key (HMAC-SHA-512-256, libsodium's crypto_auth). The key itself never travels.
+///
+///     client                                  writer
+///     hello: protocol, nonce            →
+///                                       ←     challenge: nonce, proof
+///     answer: proof, request            →
+///                                       ←     go on                        (to a writer rank)
+///     its arena's descriptor            →
+///                                       ←     reply, descriptors
+///
+/// Each message of the writer may be an error in its place, or "come again": more clients are there
+/// than it serves at a time.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "fluvial/move/local_socket.hpp"
@@ -37,20 +50,65 @@ struct Attachment {
     std::vector<move::Descriptor> descriptors;
 };
 
-/// Connects, proves, asks. `descriptors` go with the request. Throws StaleContact when nobody
-/// listens, Refused when either side fails the proof, TimedOut, or what the writer answers.
-Attachment attach(const Contact& contact, const AttachRequest& request,
-                  const std::vector<int>& descriptors, const Deadline& deadline);
+/// Connects, proves, asks. A writer rank brings the descriptor of its `arena`. Blocking, until
+/// `deadline`. Throws StaleContact when nobody listens, Refused when either side fails the proof,
+/// TimedOut, or what the writer answers.
+Attachment attach(const Contact& contact, const AttachRequest& request, std::optional<int> arena,
+                  const Deadline& deadline);
 
-/// The writer's side, up to the request. Throws Refused and tells the peer so when its proof is
-/// wrong.
+inline constexpr std::size_t nonce_bytes = 32;
+inline constexpr std::size_t proof_bytes = 32;
+using Nonce = std::array<unsigned char, nonce_bytes>;
+using Proof = std::array<unsigned char, proof_bytes>;
+
+inline constexpr std::uint32_t handshake_protocol = 0x464c5532;  // "FLU2"
+
+/// The first byte of each message of the writer.
+enum class Verdict : std::uint8_t { Error, Good, GoOn, ComeAgain };
+
 struct TrustedRequest {
     AttachRequest request;
-    std::vector<move::Descriptor> descriptors;
+    std::optional<move::Descriptor> arena;  ///< of a writer rank
 };
-TrustedRequest receive_request(move::LocalSocket& socket, const Key& key, const Deadline& deadline);
-void send_reply(move::LocalSocket& socket, const AttachReply& reply,
-                const std::vector<int>& descriptors);
-void send_error(move::LocalSocket& socket, const std::string& kind, const std::string& message);
+
+/// A client as the writer sees it, from its first message to the last that it is sent. Nothing here
+/// blocks: the loop that serves all clients calls `advance` when something has come from this one,
+/// and `flush` while it has not been sent all.
+class Applicant {
+  public:
+    Applicant(move::LocalSocket socket, double timeout_s);
+
+    /// Takes what has come. The request, once and only when the client has proven that it knows
+    /// `key`. Throws Refused when its proof is wrong, Error when it makes no sense, PeerLost when
+    /// it has gone.
+    std::optional<TrustedRequest> advance(const Key& key);
+    bool proven() const { return state_ >= State::Proven; }
+
+    /// The last that is said to the client; `descriptors` must stay open until `flush` is true.
+    void reply(const AttachReply& reply, const std::vector<int>& descriptors);
+    void refuse(const std::string& kind, const std::string& message);
+    void turn_away();
+    /// Sends what can be sent; true when all was. Throws PeerLost.
+    bool flush() { return socket_.flush(); }
+
+    bool answered() const { return state_ == State::Answered; }
+    std::int64_t came_ns() const { return came_ns_; }
+    const Deadline& deadline() const { return deadline_; }
+    int descriptor() const { return socket_.descriptor(); }
+
+  private:
+    enum class State { New, Challenged, Proven, Answered };
+
+    void challenge(const Bytes& hello, const Key& key);
+    void check_answer(const Bytes& answer, const Key& key);
+
+    move::LocalSocket socket_;
+    std::int64_t came_ns_;
+    Deadline deadline_;
+    State state_ = State::New;
+    Nonce client_{};
+    Nonce server_{};
+    AttachRequest request_;
+};
 
 }  // namespace fluvial::stage

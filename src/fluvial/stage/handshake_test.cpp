@@ -16,6 +16,21 @@ using move::LocalSocket;
 
 namespace {
 
+LocalSocket accepted(move::LocalListener& listener) {
+    REQUIRE(move::wait_for_input(listener.descriptor(), 10'000));
+    return std::move(*listener.accept());
+}
+
+/// The request of a client that is the only one there is.
+std::optional<TrustedRequest> receive_request(Applicant& applicant, const Key& key) {
+    while (true) {
+        auto request = applicant.advance(key);
+        applicant.flush();
+        if (request) return request;
+        REQUIRE(move::wait_for_input(applicant.descriptor(), 10'000));
+    }
+}
+
 /// Somebody who listens at the address of a contact, and is not the writer.
 class Impostor {
   public:
@@ -23,12 +38,11 @@ class Impostor {
         : contact(new_contact()),
           listener_(contact.socket),
           thread_([this, behave = std::move(behave)] {
-              if (auto socket = listener_.accept(10'000)) {
-                  try {
-                      behave(*socket);
-                  } catch (const Error&) {  // the client has left: what it thought of us is what is
-                                            // tested
-                  }
+              LocalSocket socket = accepted(listener_);
+              try {
+                  behave(socket);
+              } catch (const Error&) {  // the client has left: what it thought of us is what is
+                                        // tested
               }
           }) {}
     ~Impostor() { thread_.join(); }
@@ -52,9 +66,9 @@ TEST_CASE("a process at the address that does not know the key is refused by the
         const Impostor impostor([&](LocalSocket& socket) {
             socket.receive(Deadline(10));
             ByteWriter challenge;
-            challenge.put<std::uint8_t>(1);
+            challenge.put(Verdict::Good);
             challenge.put(std::array<unsigned char, 64>{});
-            socket.send(challenge.view());
+            socket.send(challenge.view(), {}, Deadline(10));
             socket.receive(Deadline(10));  // throws: the client hangs up
             told_more = true;
         });
@@ -65,8 +79,8 @@ TEST_CASE("a process at the address that does not know the key is refused by the
 
 TEST_CASE("a server with another key is refused by the client, whatever it would have answered") {
     const Impostor impostor([](LocalSocket& socket) {
-        Key other{};
-        receive_request(socket, other, Deadline(10));
+        Applicant applicant(std::move(socket), 10);
+        receive_request(applicant, Key{});
     });
     CHECK_THROWS_AS(attach_to(impostor.contact), Refused);
 }
@@ -77,8 +91,10 @@ TEST_CASE("a server that hangs up, answers nonsense or nothing is an error in ti
         CHECK_THROWS_AS(attach_to(impostor.contact), PeerLost);
     }
     {
-        const Impostor impostor(
-            [](LocalSocket& socket) { socket.send(std::as_bytes(std::span("\x01nonsense", 9))); });
+        const Impostor impostor([](LocalSocket& socket) {
+            socket.post(std::as_bytes(std::span("\x01nonsense", 9)));
+            socket.flush();
+        });
         CHECK_THROWS_AS(attach_to(impostor.contact), Error);
     }
     {
@@ -100,9 +116,40 @@ TEST_CASE("nobody at the address") {
 TEST_CASE("an error of the writer arrives as what it was") {
     const Impostor impostor([&](LocalSocket& socket) {
         socket.receive(Deadline(10));
-        send_error(socket, "PeerStalled", "out for lunch");
+        Applicant applicant(std::move(socket), 10);
+        applicant.refuse("PeerStalled", "out for lunch");
+        applicant.flush();
     });
     CHECK_THROWS_WITH_AS(attach_to(impostor.contact), "out for lunch", PeerStalled);
+}
+
+TEST_CASE("a writer that refuses and hangs up before it was told anything is heard all the same") {
+    for (int i = 0; i < 20; ++i) {
+        const Impostor impostor([&](LocalSocket& socket) {
+            Applicant applicant(std::move(socket), 10);
+            applicant.refuse("Refused", "not you");
+            applicant.flush();
+        });
+        CHECK_THROWS_WITH_AS(attach_to(impostor.contact), "not you", Refused);
+    }
+}
+
+TEST_CASE("a writer that has too many clients is asked again") {
+    const Contact contact = new_contact();
+    move::LocalListener listener(contact.socket);
+    std::thread server([&] {
+        for (int i = 0; i < 3; ++i) {
+            Applicant applicant(accepted(listener), 10);
+            applicant.turn_away();
+            applicant.flush();
+        }
+        Applicant applicant(accepted(listener), 10);
+        receive_request(applicant, contact.key);
+        applicant.reply({7, 3}, {});
+        applicant.flush();
+    });
+    CHECK(attach_to(contact).reply.cell == 7);
+    server.join();
 }
 
 TEST_CASE("request, descriptors and reply arrive") {
@@ -111,12 +158,13 @@ TEST_CASE("request, descriptors and reply arrive") {
     move::LocalListener listener(contact.socket);
     const auto file = move::MemoryFile::create("sent", 12345);
     std::thread server([&] {
-        LocalSocket socket = *listener.accept(10'000);
-        trusted = receive_request(socket, contact.key, Deadline(10));
-        send_reply(socket, {7, 3}, {file.descriptor(), file.descriptor()});
+        Applicant applicant(accepted(listener), 10);
+        trusted = receive_request(applicant, contact.key);
+        applicant.reply({7, 3}, {file.descriptor(), file.descriptor()});
+        applicant.flush();
     });
     const Attachment got = attach(contact, {Role::WriterRank, 2, 5, 1, Start::Next, 99},
-                                  {file.descriptor()}, Deadline(10));
+                                  file.descriptor(), Deadline(10));
     server.join();
     CHECK(trusted->request.role == Role::WriterRank);
     CHECK(trusted->request.rank == 2);
@@ -124,8 +172,8 @@ TEST_CASE("request, descriptors and reply arrive") {
     CHECK(trusted->request.group == 1);
     CHECK(trusted->request.start == Start::Next);
     CHECK(trusted->request.pid == 99);
-    REQUIRE(trusted->descriptors.size() == 1);
-    CHECK(move::MemoryFile::adopt(std::move(trusted->descriptors[0])).size() == 12345);
+    REQUIRE(trusted->arena.has_value());
+    CHECK(move::MemoryFile::adopt(std::move(*trusted->arena)).size() == 12345);
     CHECK(got.reply.cell == 7);
     CHECK(got.reply.group == 3);
     CHECK(got.descriptors.size() == 2);

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The thread of the writer's rank 0 that lets processes attach and looks after those that have.
+///
+/// Anybody on the host may connect, so it waits for nobody in particular: all clients are served
+/// side by side, each as far as it has come. A client of another user is refused at once; one that
+/// has not proven to know the key has a deadline, and makes room for others when there are many.
 #pragma once
 
 #include <atomic>
+#include <list>
 #include <thread>
 #include <vector>
 
@@ -24,15 +29,26 @@ class HostService {
 
   private:
     void run();
-    void serve(move::LocalSocket& socket);
-    AttachReply admit_writer(const TrustedRequest& trusted);
+    bool room_for_more() const;
+    void wait() const;
+    void let_in();
+    bool let_one_in();
+    void explain_shortage(const std::string& why);
+    void serve(Applicant& applicant);
+    void serve_all();
+    bool make_room();
+    void look_after_members();
+    AttachReply admit_writer(TrustedRequest& trusted);
     AttachReply admit_reader(const AttachRequest& request);
 
     Key key_;
     const ControlBlock& control_;
     move::LocalListener listener_;
+    std::list<Applicant> applicants_;         ///< in the order in which they came
     std::vector<int> arenas_;                 ///< by writer rank; -1 until it has attached
     std::vector<move::Descriptor> received_;  ///< keeps the other ranks' arenas open
+    std::int64_t accept_again_ns_ = 0;        ///< after a lack of descriptors
+    std::int64_t looked_ns_ = 0;
     std::atomic<bool> stop_{false};
     std::thread thread_;
 };

@@ -17,13 +17,12 @@
 namespace fluvial::stage {
 namespace {
 
-/// The writer serves one client at a time, each within 2 s.
+/// A writer is there: an answer may still take long on a host that is overloaded.
 constexpr double attach_timeout_s = 30;
 
 /// The writer may be about to start: polls for its contact file.
-Contact wait_for_contact(const std::string& name, const ReaderOptions& options) {
-    const std::string path = contact_path(options.directory, name);
-    const Deadline deadline(options.rendezvous_timeout_s);
+Contact wait_for_contact(const std::string& path, const std::string& name,
+                         const ReaderOptions& options, const Deadline& deadline) {
     while (true) {
         if (const auto contact = read_contact(path)) {
             return *contact;
@@ -37,6 +36,50 @@ Contact wait_for_contact(const std::string& name, const ReaderOptions& options) 
         check_interrupt();
         const timespec pause{0, 5'000'000};
         ::nanosleep(&pause, nullptr);
+    }
+}
+
+/// By which writer rank 0 was let in, and where to. The other ranks follow it.
+struct Lead {
+    std::string socket;  ///< empty: this is rank 0
+    int group = -1;
+};
+
+Lead share(const mpi::Comm& comm, const Lead& mine) {
+    ByteWriter out;
+    out.put_string(mine.socket);
+    out.put(mine.group);
+    const Bytes first = comm.bcast(out.view(), 0);
+    ByteReader in(first);
+    return {in.get_string(), in.get<int>()};
+}
+
+/// Attaches to the writer of the contact file: of rank 0, or that of `lead`, which it completes.
+Attachment attach_to_writer(const std::string& name, const ReaderOptions& options,
+                            AttachRequest request, Lead& lead) {
+    const std::string path = contact_path(options.directory, name);
+    const Deadline deadline(options.rendezvous_timeout_s);
+    request.group = lead.group;
+    while (true) {
+        const Contact contact = wait_for_contact(path, name, options, deadline);
+        if (!lead.socket.empty() && lead.socket != contact.socket) {
+            throw PeerLost(Problem{"the writer was replaced by another while this was opened",
+                                   text("process ", contact.pid), "the writer that rank 0 found",
+                                   "Open the stream again"});
+        }
+        try {
+            Attachment attached =
+                attach(contact, request, std::nullopt,
+                       Deadline(std::clamp(options.rendezvous_timeout_s, 2.5, attach_timeout_s)));
+            lead = {contact.socket, attached.reply.group};
+            return attached;
+        } catch (const StaleContact&) {
+            // A writer that ended in order just now took its file with it: wait for the next.
+            const auto again = read_contact(path);
+            if (!lead.socket.empty() || (again && again->socket == contact.socket)) {
+                throw;
+            }
+        }
     }
 }
 
@@ -106,31 +149,25 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
     auto state = std::make_shared<Reader::State>();
     state->name = name;
     state->options = options;
-    Contact contact;
-    int group = -1;
+    Lead lead;
     const auto attach_rank = [&] {
-        const AttachRequest request{Role::ReaderRank, comm.rank(),
-                                    comm.size(),      group,
-                                    options.start,    static_cast<std::uint32_t>(::getpid())};
-        Attachment attached =
-            attach(contact, request, {},
-                   Deadline(std::clamp(options.rendezvous_timeout_s, 2.5, attach_timeout_s)));
-        group = attached.reply.group;
-        state->seat = take_seat(std::move(attached));
+        AttachRequest request;
+        request.rank = comm.rank();
+        request.size = comm.size();
+        request.start = options.start;
+        request.pid = static_cast<std::uint32_t>(::getpid());
+        state->seat = take_seat(attach_to_writer(name, options, request, lead));
     };
     mpi::agree(comm, [&] {
         validate(name, options);
         if (comm.rank() == 0) {
-            contact = wait_for_contact(name, options);
             attach_rank();
         }
     });
     if (comm.size() > 1) {
-        const Bytes first = comm.bcast(std::as_bytes(std::span(&group, 1)), 0);
-        std::memcpy(&group, first.data(), sizeof group);
+        lead = share(comm, lead);
         mpi::agree(comm, [&] {
             if (comm.rank() != 0) {
-                contact = wait_for_contact(name, options);
                 attach_rank();
             }
         });

@@ -27,6 +27,7 @@ Bytes encode_contact(const Contact& contact) {
     ByteWriter out;
     out.put_string(contact.host);
     out.put_string(contact.boot_id);
+    out.put_string(contact.network_namespace);
     out.put<std::int32_t>(contact.pid);
     out.put_string(contact.socket);
     out.put(contact.key);
@@ -38,6 +39,7 @@ Contact decode_contact(std::span<const std::byte> bytes) {
     Contact contact;
     contact.host = in.get_string();
     contact.boot_id = in.get_string();
+    contact.network_namespace = in.get_string();
     contact.pid = in.get<std::int32_t>();
     contact.socket = in.get_string();
     contact.key = in.get<Key>();
@@ -126,7 +128,7 @@ std::shared_ptr<Writer::State> open_writer(const std::string& name, const mpi::C
         if (comm.rank() != 0) {
             const AttachRequest request{
                 Role::WriterRank, comm.rank(), comm.size(), -1, Start::Oldest, 0};
-            Attachment attached = attach(contact, request, {state->arena->file().descriptor()},
+            Attachment attached = attach(contact, request, state->arena->file().descriptor(),
                                          Deadline(attach_timeout_s));
             state->control =
                 ControlBlock::adopt(move::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
