@@ -132,9 +132,9 @@ def test_descriptors_that_nobody_asked_for_cost_the_writer_none(writer, tmp_path
     before = descriptors()
     ten = array.array("i", [2] * 10)
     for _ in range(20):
-        with connect(writer) as door:
-            with contextlib.suppress(PermissionError):  # a kernel that refuses them for the writer
-                door.sendmsg([payload], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, ten)])
+        # Some kernels refuse them for the writer.
+        with connect(writer) as door, contextlib.suppress(PermissionError):
+            door.sendmsg([payload], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, ten)])
     attach_and_read(writer, tmp_path)
     wait_until(lambda: descriptors() <= before, timeout=20, what="descriptors to be closed")
 
@@ -346,6 +346,15 @@ class test_a_full_disk_is_an_error_on_all_writer_ranks:
             assert "No space left on device" in message
             assert "option directory" in message
             assert left == ["filler"]
+
+
+def test_a_contact_file_under_another_name_does_not_lead_to_another_stream(writer, tmp_path):
+    """As by a hard link that somebody makes in a folder that all may write to."""
+    (tmp_path / "other.fluvial").hardlink_to(writer.contact_path)
+    with pytest.raises(fl.Refused, match=f"contact file of 'other'.*'{writer.name}'"):
+        fl.open("other", directory=tmp_path, rendezvous_timeout=2)
+    (tmp_path / "other.fluvial").unlink()
+    attach_and_read(writer, tmp_path)
 
 
 def test_the_contact_file_is_its_users_alone_from_its_first_moment(tmp_path):

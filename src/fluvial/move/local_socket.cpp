@@ -43,7 +43,7 @@ void let_descriptors_in(int fd, bool allowed) {
 }
 
 Descriptor new_socket() {
-    Descriptor descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    Descriptor descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     if (!descriptor.valid()) {
         throw_errno("cannot create a local socket", errno, more_descriptors);
     }
@@ -186,6 +186,10 @@ std::optional<LocalSocket> LocalSocket::connect(const std::string& address,
                                                 const Deadline& deadline) {
     Descriptor descriptor = new_socket();
     const auto [name, length] = abstract_address(address);
+    // Where the listener's queue is full, the kernel lets those in first that wait longest, and not
+    // those that ask again and again.
+    const timeval look{0, 100'000};
+    ::setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDTIMEO, &look, sizeof look);
     while (::connect(descriptor.get(), reinterpret_cast<const sockaddr*>(&name), length) != 0) {
         if (errno == ECONNREFUSED || errno == ENOENT) {
             return std::nullopt;
@@ -193,7 +197,10 @@ std::optional<LocalSocket> LocalSocket::connect(const std::string& address,
         if (errno != EAGAIN && errno != EINTR) {
             throw_errno("cannot connect to the writer's socket", errno);
         }
-        take_a_nap(deadline, "so many clients wait for the peer that it takes no more");
+        if (deadline.passed()) {
+            throw TimedOut("so many clients wait for the peer that it takes no more");
+        }
+        check_interrupt();
     }
     return LocalSocket(std::move(descriptor));
 }
@@ -295,11 +302,12 @@ LocalListener::LocalListener(const std::string& address) : descriptor_(new_socke
         ::listen(descriptor_.get(), 1024) != 0) {
         throw_errno("cannot listen on a local socket", errno);
     }
+    ::fcntl(descriptor_.get(), F_SETFL, O_NONBLOCK);  // a client may go away before it is accepted
     restock();
 }
 
 std::optional<LocalSocket> LocalListener::accept() {
-    const int fd = ::accept4(descriptor_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int fd = ::accept4(descriptor_.get(), nullptr, nullptr, SOCK_CLOEXEC);
     if (fd >= 0) {
         return LocalSocket(Descriptor(fd));
     }

@@ -83,13 +83,19 @@ Attachment attach_to_writer(const std::string& name, const ReaderOptions& option
     }
 }
 
-std::shared_ptr<Seat> take_seat(Attachment attached) {
+std::shared_ptr<Seat> take_seat(const std::string& name, Attachment attached) {
     std::vector<move::MemoryFile> arenas;
     for (std::size_t i = 1; i < attached.descriptors.size(); ++i) {
         arenas.push_back(move::MemoryFile::adopt(std::move(attached.descriptors[i])));
     }
     ControlBlock control =
         ControlBlock::adopt(move::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
+    if (control.header().name != name) {
+        throw Refused(Problem{text("the contact file of '", name, "' is that of another stream"),
+                              text("'", std::string(control.header().name).substr(0, 80), "'"),
+                              text("'", name, "'"),
+                              "It was moved or copied: open the stream by its own name"});
+    }
     if (static_cast<int>(arenas.size()) != control.writer_ranks()) {
         throw Error(Problem{"the writer sent another number of arenas than it has ranks",
                             text(arenas.size()), text(control.writer_ranks()), ""});
@@ -156,7 +162,7 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
         request.size = comm.size();
         request.start = options.start;
         request.pid = static_cast<std::uint32_t>(::getpid());
-        state->seat = take_seat(attach_to_writer(name, options, request, lead));
+        state->seat = take_seat(name, attach_to_writer(name, options, request, lead));
     };
     mpi::agree(comm, [&] {
         validate(name, options);
