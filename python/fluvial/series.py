@@ -80,7 +80,8 @@ def open(
         An mpi4py communicator, which is duplicated; None for a serial program.
     directory
         Of the contact file (mode 0600) by which jobs find and trust each other; None:
-        FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR or the working directory, the first that is set.
+        FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR or the working directory, the first that is set. Only this
+        user may write to it, or it is sticky like /tmp.
     rendezvous_timeout
         Seconds to wait for the other job.
     step_timeout
@@ -121,7 +122,7 @@ def open(
     StaleContact
         Reader: the writer of the contact file is dead.
     Refused
-        Reader: wrong key, or another user's stream.
+        Wrong key, another user's stream, or a directory that others may write to.
     DamagedFile, SystemError
         Files: they cannot be read.
 
