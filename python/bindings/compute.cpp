@@ -7,6 +7,7 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "fluvial/base/terms.hpp"
 #include "fluvial/compute/kernels/kernels.hpp"
 #include "fluvial/compute/operators/mpi_function.hpp"
 #include "fluvial/compute/registry.hpp"
@@ -54,6 +55,7 @@ class Builtin final : public Operator {
     std::string name() const override { return op_->name(); }
     bool any_order() const override { return op_->any_order(); }
     int inputs() const override { return op_->inputs(); }
+    std::string describe() const override { return op_->describe(); }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         return op_->identity(domain);
     }
@@ -185,20 +187,66 @@ void bind_operator(nb::module_& m) {
         .def(nb::init<const std::string&, const nb::dict&>(), "name"_a, "options"_a)
         .def(
             "__init__",
-            [](Builtin* self, nb::object function, nb::handle op, int inputs, nb::object dtype) {
-                new (self) Builtin(
-                    python_apply(std::move(function), to_operator(op), inputs, std::move(dtype)));
+            [](Builtin* self, nb::object function, nb::handle op, int inputs, nb::object dtype,
+               const std::string& declared) {
+                new (self) Builtin(python_apply(std::move(function), to_operator(op), inputs,
+                                                std::move(dtype), declared));
             },
-            nb::kw_only(), "function"_a, "op"_a, "inputs"_a, "dtype"_a.none())
+            nb::kw_only(), "function"_a, "op"_a, "inputs"_a, "dtype"_a.none(), "declared"_a)
         .def(
             "__init__",
             [](Builtin* self, std::uintptr_t address, const std::string& dtype,
-               std::uintptr_t datatype) {
+               std::uintptr_t datatype, const std::string& declared) {
                 const auto function = reinterpret_cast<compute::MPIUserFunction>(address);
-                new (self)
-                    Builtin(compute::make_mpi_operator(function, dtype_from_name(dtype), datatype));
+                new (self) Builtin(compute::make_mpi_operator(function, dtype_from_name(dtype),
+                                                              datatype, declared));
             },
-            nb::kw_only(), "address"_a, "dtype"_a, "datatype"_a);
+            nb::kw_only(), "address"_a, "dtype"_a, "datatype"_a, "declared"_a);
+}
+
+/// (name, operator, list of input numbers) of each.
+std::vector<Reduction::Entry> to_entries(nb::handle entries) {
+    std::vector<Reduction::Entry> list;
+    for (const nb::handle entry : entries) {
+        list.push_back({nb::cast<std::string>(entry[0]), to_operator(entry[1]),
+                        nb::cast<std::vector<int>>(entry[2])});
+    }
+    return list;
+}
+
+/// What ranks compare, for those that exchange it themselves.
+void bind_terms(nb::module_& m) {
+    nb::class_<Terms>(m, "Terms", "What ranks that work together must say alike, in words.")
+        .def(nb::init<>())
+        .def(
+            "add",
+            [](Terms& self, std::string what, std::string value) {
+                self.add(std::move(what), std::move(value));
+            },
+            "what"_a, "value"_a)
+        .def(
+            "add_entries",
+            [](Terms& self, nb::handle entries) { compute::add_terms(to_entries(entries), self); },
+            "entries"_a, "`entries`: (name, operator, list of input numbers).")
+        .def_prop_ro("number", [](const Terms& self) { return number_of(self.of_all()); })
+        .def("encode", [](const Terms& self) { return to_bytes(self.encode()); });
+    m.def(
+        "check_alike",
+        [](const std::vector<nb::bytes>& by_rank) {
+            std::vector<Terms> terms;
+            for (const nb::bytes& encoded : by_rank) {
+                terms.push_back(Terms::decode(to_span(encoded)));
+            }
+            check_alike(terms);
+        },
+        "by_rank"_a, "Raise InvalidArgument for the first thing in which encoded terms differ.");
+    m.def(
+        "declared_by",
+        [](nb::handle object, nb::handle name, nb::handle version) {
+            return declared_by(object, name, version);
+        },
+        "object"_a.none(), "name"_a = nb::none(), "version"_a = nb::none(),
+        "What ranks know a function or an operator of the user's by: its name and version.");
 }
 
 void bind_reduction(nb::module_& m) {
@@ -208,12 +256,7 @@ void bind_reduction(nb::module_& m) {
             [](Reduction* self, nb::handle entries, nb::handle shape,
                const std::vector<std::string>& dtypes, const std::optional<std::vector<int>>& over,
                nb::handle offset) {
-                std::vector<Reduction::Entry> list;
-                for (const nb::handle entry : entries) {
-                    list.push_back({nb::cast<std::string>(entry[0]), to_operator(entry[1]),
-                                    nb::cast<std::vector<int>>(entry[2])});
-                }
-                new (self) Reduction(std::move(list), to_domain(shape, dtypes, over, offset));
+                new (self) Reduction(to_entries(entries), to_domain(shape, dtypes, over, offset));
             },
             "entries"_a, "shape"_a, "dtypes"_a, "over"_a = nb::none(), "offset"_a = nb::none(),
             "`entries`: (name, operator, list of input numbers).")
@@ -276,6 +319,7 @@ void bind_compute(nanobind::module_& m) {
     bind_partial(m);
     bind_operator(m);
     bind_reduction(m);
+    bind_terms(m);
     m.def(
         "operator_names",
         [] {

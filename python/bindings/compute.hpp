@@ -64,7 +64,13 @@ std::shared_ptr<nb::object> share(nb::object object);
 /// An operator whose methods are Python's. See fluvial.ops.Operator.
 compute::OperatorPtr python_operator(nb::object object);
 /// fluvial.ops.Apply: `function` takes NumPy arrays and returns one; dtype None asks the function.
+/// `declared` is its name and version.
 compute::OperatorPtr python_apply(nb::object function, compute::OperatorPtr op, int inputs,
-                                  nb::object dtype);
+                                  nb::object dtype, const std::string& declared);
+/// What ranks know a function or an operator of the user's by: its name, which is its attribute
+/// `name` or else its own or its class's, and its attribute `version`. What is not None counts
+/// instead.
+std::string declared_by(nb::handle object, nb::handle name = nb::none(),
+                        nb::handle version = nb::none());
 
 }  // namespace fluvial::python

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include "compute.hpp"
+#include "fluvial/base/terms.hpp"
 #include "fluvial/compute/apply.hpp"
 #include "fluvial/compute/per_cell.hpp"
 #include "lent_arrays.hpp"
@@ -127,10 +128,12 @@ class PythonOperator final : public compute::Operator {
   public:
     explicit PythonOperator(nb::object op)
         : name_(nb::cast<std::string>(op.type().attr("__name__"))),
+          declared_(declared_by(op)),
           inputs_(nb::hasattr(op, "inputs") ? nb::cast<int>(op.attr("inputs")) : 1),
           op_(share(std::move(op))) {}
 
     std::string name() const override { return name_; }
+    std::string describe() const override { return declared_; }
     int inputs() const override { return inputs_; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         check_inputs(*this, domain);
@@ -141,7 +144,7 @@ class PythonOperator final : public compute::Operator {
     }
 
   private:
-    std::string name_;
+    std::string name_, declared_;
     int inputs_;
     std::shared_ptr<nb::object> op_;
 };
@@ -165,12 +168,30 @@ std::shared_ptr<nb::object> share(nb::object object) {
             }};
 }
 
+std::string declared_by(nb::handle object, nb::handle name, nb::handle version) {
+    const auto said = [](nb::handle of, const char* key) {
+        return nb::object(nb::getattr(of, key, nb::none()));
+    };
+    nb::object called = nb::borrow(name);
+    for (const char* key : {"name", "__qualname__", "__name__"}) {  // the last one of ufuncs
+        if (!nb::isinstance<nb::str>(called)) {
+            called = said(object, key);
+        }
+    }
+    if (!nb::isinstance<nb::str>(called)) {
+        called = said(object.type(), "__qualname__");
+    }
+    const nb::object counted = version.is_none() ? said(object, "version") : nb::borrow(version);
+    return declared(nb::cast<std::string>(called),
+                    counted.is_none() ? "" : nb::cast<std::string>(nb::str(counted)));
+}
+
 compute::OperatorPtr python_operator(nb::object object) {
     return std::make_shared<PythonOperator>(std::move(object));
 }
 
 compute::OperatorPtr python_apply(nb::object function, compute::OperatorPtr op, int inputs,
-                                  nb::object dtype) {
+                                  nb::object dtype, const std::string& declared) {
     const auto shared = share(std::move(function));
     const auto evaluate = [shared](std::span<const ArrayView> views, const MutableArrayView& out) {
         const nb::gil_scoped_acquire gil;
@@ -199,7 +220,9 @@ compute::OperatorPtr python_apply(nb::object function, compute::OperatorPtr op, 
     };
     constexpr Index block_elements =
         65536;  // a NumPy call costs about as much as a thousand elements
-    return std::make_shared<compute::Apply>(evaluate, rule, inputs, std::move(op), block_elements);
+    return std::make_shared<compute::Apply>(
+        evaluate, rule, inputs, std::move(op), block_elements,
+        fixed ? text(declared, " as ", name_of(*fixed)) : declared);
 }
 
 }  // namespace fluvial::python

@@ -67,8 +67,12 @@ Options::Shuffle to_shuffle(const std::string& name) {
 
 /// A Python function of the inputs with these numbers, which returns an array of bool.
 Predicate python_predicate(nb::object function, std::vector<int> numbers) {
+    std::string declared = declared_by(function);
+    for (const int number : numbers) {
+        declared += text(number == numbers.front() ? " of inputs " : ", ", number);
+    }
     const auto shared = share(std::move(function));
-    return [shared, numbers](std::span<const ArrayView> inputs, const Region& where,
+    auto holds = [shared, numbers](std::span<const ArrayView> inputs, const Region& where,
                              std::span<std::uint8_t> mask) {
         std::vector<ArrayView> wanted;
         for (const int number : numbers) {
@@ -89,6 +93,7 @@ Predicate python_predicate(nb::object function, std::vector<int> numbers) {
         }
         arrays.check_returned("the predicate");
     };
+    return {std::move(holds), std::move(declared)};
 }
 
 /// (input, "<", bound) or (function, [inputs]).
@@ -250,8 +255,8 @@ void bind_scans(nb::module_& m) {
             [](Described* self, nb::handle inputs, nb::handle entries, nb::handle selection,
                std::vector<int> over, nb::handle weights, nb::handle where, nb::handle groups,
                const std::string& mode, const std::string& shuffle, int threads, int aggregators,
-               std::int64_t buffer_bytes, std::int64_t read_ahead_bytes,
-               std::int64_t memory_bytes) {
+               std::int64_t buffer_bytes, std::int64_t read_ahead_bytes, std::int64_t memory_bytes,
+               bool reproducible) {
                 Options options;
                 options.mode = to_mode(mode);
                 options.shuffle = to_shuffle(shuffle);
@@ -260,13 +265,14 @@ void bind_scans(nb::module_& m) {
                 options.buffer_bytes = buffer_bytes;
                 options.read_ahead_bytes = read_ahead_bytes;
                 options.memory_bytes = memory_bytes;
+                options.reproducible = reproducible;
                 new (self) Described{
                     to_request(inputs, entries, selection, std::move(over), weights, where, groups),
                     options};
             },
             nb::kw_only(), "inputs"_a, "entries"_a, "selection"_a.none(), "over"_a, "weights"_a,
             "where"_a, "groups"_a.none(), "mode"_a, "shuffle"_a, "threads"_a, "aggregators"_a,
-            "buffer_bytes"_a, "read_ahead_bytes"_a, "memory_bytes"_a,
+            "buffer_bytes"_a, "read_ahead_bytes"_a, "memory_bytes"_a, "reproducible"_a,
             "`inputs`: (list of datasets, Decoding). `entries`: (name, operator, input numbers). "
             "`weights`: (axis, factors). `where`: (input number, sign, bound) or (function, input "
             "numbers). `groups`: (axis, group of each index, number of groups).");

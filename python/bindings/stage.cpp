@@ -12,6 +12,7 @@
 #include "fluvial/stage/reader.hpp"
 #include "fluvial/stage/reduce.hpp"
 #include "fluvial/stage/writer.hpp"
+#include "preparation.hpp"
 
 using namespace nanobind::literals;
 
@@ -116,28 +117,34 @@ nb::dict stats_of(const stage::ReaderStats& s) {
     return d;
 }
 
-nb::dict reduce(CommReader& reader, const ReadStep& step, std::vector<std::string> datasets,
-                nb::handle entries, nb::handle selection, std::vector<int> over, nb::handle weights,
-                nb::handle mask, bool local) {
-    std::optional<BorrowedArray> weights_array, mask_array;
-    stage::ReduceRequest request{std::move(datasets), {}, to_selection(selection),
-                                 std::move(over),     {}, {}};
-    for (const nb::handle entry : entries) {
-        request.entries.push_back({nb::cast<std::string>(entry[0]), to_operator(entry[1]),
-                                   nb::cast<std::vector<int>>(entry[2])});
-    }
-    if (!weights.is_none()) {
-        request.weights = weights_array.emplace(weights).view();
-    }
-    if (!mask.is_none()) {
-        request.mask = mask_array.emplace(mask).view();
-    }
+/// `prepare` returns what is to be reduced, by name; what it raises on one rank is raised on all.
+nb::dict reduce(CommReader& reader, const ReadStep& step, nb::handle prepare, bool local) {
+    std::optional<BorrowedArray> weights, mask;
+    const auto describe = [&] {
+        const nb::object wanted = prepare();
+        stage::ReduceRequest made;
+        made.datasets = nb::cast<std::vector<std::string>>(wanted["datasets"]);
+        for (const nb::handle entry : nb::object(wanted["entries"])) {
+            made.entries.push_back({nb::cast<std::string>(entry[0]), to_operator(entry[1]),
+                                    nb::cast<std::vector<int>>(entry[2])});
+        }
+        made.selection = to_selection(wanted["selection"]);
+        made.over = nb::cast<std::vector<int>>(wanted["over"]);
+        if (const nb::object array = wanted["weights"]; !array.is_none()) {
+            made.weights = weights.emplace(array).view();
+        }
+        if (const nb::object array = wanted["mask"]; !array.is_none()) {
+            made.mask = mask.emplace(array).view();
+        }
+        return made;
+    };
     static const mpi::Comm alone;
     const mpi::Comm& comm = local ? alone : reader.comm();
     std::map<std::string, compute::Result> results;
     {
         const nb::gil_scoped_release release;
-        results = stage::reduce(step, request, comm);
+        results = stage::reduce(
+            step, [&] { return with_python(describe); }, comm);
     }
     nb::dict out;
     for (const auto& [name, result] : results) {
@@ -277,8 +284,8 @@ void bind_reader(nb::module_& m) {
             "next", [](CommReader& r) { return r.reader().next(); },
             nb::call_guard<nb::gil_scoped_release>())
         .def("close", &CommReader::close, nb::call_guard<nb::gil_scoped_release>())
-        .def("reduce", &reduce, "step"_a, "datasets"_a, "entries"_a, "selection"_a.none(), "over"_a,
-             "weights"_a.none(), "mask"_a.none(), "local"_a)
+        .def("reduce", &reduce, "step"_a, "prepare"_a, "local"_a,
+             "`prepare` returns a dict of datasets, entries, selection, over, weights and mask.")
         .def_prop_ro("attributes", [](CommReader& r) { return r.reader().attributes(); })
         .def_prop_ro("host", [](CommReader& r) { return r.reader().host(); })
         .def_prop_ro("stats", [](CommReader& r) { return stats_of(r.reader().stats()); });

@@ -10,6 +10,7 @@
 #include "communicator.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/stream/channel_state.hpp"
+#include "preparation.hpp"
 #include "stream_functions.hpp"
 
 using namespace nanobind::literals;
@@ -39,17 +40,7 @@ Element to_element(const nb::object& wanted) {
 void agree(const Channel& channel, stream::Meeting meeting, const std::function<void()>& prepare) {
     stream::ChannelState& state = *channel.state();
     state.check_usable();
-    const auto with_gil = [&] {
-        const nb::gil_scoped_acquire gil;
-        try {
-            prepare();
-        } catch (const nb::python_error& error) {
-            if (error.matches(nb::module_::import_("fluvial._core").attr("InvalidArgument"))) {
-                throw InvalidArgument(nb::cast<std::string>(nb::str(error.value())));
-            }
-            throw;
-        }
-    };
+    const auto with_gil = [&] { with_python(prepare); };
     const nb::gil_scoped_release release;
     if (state.takes_part()) {
         state.meet(meeting);
@@ -71,8 +62,10 @@ void attach(Stream* self, Channel& channel, nb::handle prepare) {
         options.association = to_association(wanted["association"]);
         options.result_on_producers = nb::cast<bool>(wanted["result_on_producers"]);
         options.latency_s = nb::cast<double>(wanted["latency"]);
-        operation =
-            make_operation(wanted["entries"], wanted["callback"], options.element, channel.size());
+        options.element_type = nb::cast<std::string>(wanted["element_type"]);
+        operation = make_operation(wanted["entries"], wanted["callback"],
+                                   nb::cast<std::string>(wanted["declared"]), options.element,
+                                   channel.size());
     });
     const nb::gil_scoped_release release;
     new (self) Stream(channel, options, std::move(operation));
@@ -158,7 +151,8 @@ void begin_threshold(stream::ThresholdCollective* self, Channel& channel, nb::ha
         const nb::object wanted = prepare();
         rounds_ahead = nb::cast<std::uint64_t>(wanted["rounds_ahead"]);
         if (wanted["limit"].is_none()) {
-            rule = to_rule(wanted["merge"], wanted["judge"], rounds_ahead);
+            rule = to_rule(wanted["merge"], wanted["judge"], rounds_ahead,
+                           nb::cast<std::string>(wanted["declared"]));
         } else {
             limit = nb::cast<double>(wanted["limit"]);
         }

@@ -26,9 +26,10 @@ nb::list record_arrays(const Batch& batch) {
 }
 
 /// Calls `work(producer, elements)`; the arrays end with the call.
-std::unique_ptr<Operation> make_python_callback(nb::object work, bool varies) {
+std::unique_ptr<Operation> make_python_callback(nb::object work, bool varies,
+                                                std::string declared) {
     const auto shared = share(std::move(work));
-    return stream::make_callback([shared, varies](const Batch& batch) {
+    const auto call = [shared, varies](const Batch& batch) {
         std::vector<ArrayView> views;
         const auto add = [&](std::span<const std::byte> bytes) {
             views.emplace_back(bytes.data(), DType::UInt8,
@@ -46,7 +47,8 @@ std::unique_ptr<Operation> make_python_callback(nb::object work, bool varies) {
             (*shared)(batch.producer, varies ? elements : nb::object(elements[0]));
         }
         lent.check_returned("the function of a stream");
-    });
+    };
+    return stream::make_callback(call, false, std::move(declared));
 }
 
 nb::bytes from_bytes(std::span<const std::byte> bytes) {
@@ -77,9 +79,10 @@ nb::object elements_of(const Batch& batch, bool varies) {
 }
 
 std::unique_ptr<Operation> make_operation(nb::handle entries, nb::handle callback,
-                                          const Element& element, int ranks) {
+                                          const std::string& declared, const Element& element,
+                                          int ranks) {
     if (!callback.is_none()) {
-        return make_python_callback(nb::borrow(callback), element.varies);
+        return make_python_callback(nb::borrow(callback), element.varies, declared);
     }
     if (entries.is_none()) {
         return nullptr;
@@ -119,8 +122,10 @@ std::vector<std::byte> to_bytes(nb::handle object) {
     return {first, first + bytes.size()};
 }
 
-stream::ThresholdRule to_rule(nb::object merge, nb::object judge, std::uint64_t rounds_ahead) {
+stream::ThresholdRule to_rule(nb::object merge, nb::object judge, std::uint64_t rounds_ahead,
+                              std::string declared) {
     stream::ThresholdRule rule;
+    rule.declared = std::move(declared);
     rule.merge = [merge = share(std::move(merge))](std::vector<std::byte> a,
                                                    std::span<const std::byte> b) {
         const nb::gil_scoped_acquire gil;

@@ -122,6 +122,10 @@ class Channel:
     ) -> Stream:
         """Attach a stream. Collective over producers and consumers, with equal arguments.
 
+        Two functions cannot be compared. Consumers may have different ones as `op`, unless they
+        declare themselves: where the function has an attribute `version`, its name and version must
+        be the same on all. Operators of your own are known by their name and version, too.
+
         Parameters
         ----------
         name
@@ -202,6 +206,12 @@ class Channel:
             Contributions are any objects; they travel by pickle.
         rounds_ahead
             So many rounds a producer may be ahead of the slowest; then it waits.
+
+        Raises
+        ------
+        InvalidArgument
+            On all ranks, when an argument is wrong on any, or limits differ; functions of consumers
+            are compared by their name and their attribute `version`.
 
         Examples
         --------

@@ -113,6 +113,9 @@ def reduce(
     memory: Annotated[
         str | None, typer.Option(help="Bytes of a rank beside results. [default: 64MiB]")
     ] = None,
+    reproducible: Annotated[
+        bool, typer.Option("--reproducible", help="The same result to the bit in every run.")
+    ] = False,
     out: Annotated[str | None, typer.Option(help="Write the result to this netCDF file.")] = None,
     format: Annotated[Format, typer.Option(help="table or json.")] = Format.table,
     progress: Annotated[bool, typer.Option(help="A bar, on a terminal.")] = True,
@@ -136,6 +139,7 @@ def reduce(
             "aggregators": aggregators,
             "buffer": buffer,
             "memory": memory,
+            "reproducible": reproducible,
         }
         pending = grouped.start(
             operators,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._core import Builtin, InvalidArgument
+from ._core import Builtin, InvalidArgument, declared_by
 from ._core import Operator as _Native
 
 
@@ -21,6 +21,11 @@ class Operator(ABC):
     A subclass says how a state begins, takes in a chunk, merges and ends. With kept axes there is
     one state for each kept position, and the methods see the reduced axes only. Partial states
     travel between ranks by pickle. Set the class attribute `inputs` for more than one input array.
+
+    Two operators of your own cannot be compared, so ranks that reduce together compare what they
+    say of themselves: `name` (the class's, unless set) and `version`. Change `version` with the
+    meaning; an operator with parameters puts them there, ``self.version = f"2, below {limit}"``.
+    Where ranks differ in it, the reduction is an `InvalidArgument` on all of them.
 
     Examples
     --------
@@ -41,6 +46,7 @@ class Operator(ABC):
     """
 
     inputs: int = 1
+    version: str = ""
 
     @abstractmethod
     def identity(self, shape: tuple[int, ...]) -> Any:
@@ -81,6 +87,9 @@ class Apply(Builtin):
         Number of arrays; None: as many as the function has parameters.
     dtype
         Of what the function returns; None: it is called on ones to find out.
+    name, version
+        What ranks that reduce together know the function by, because functions cannot be compared;
+        None: the function's own name, and its attribute `version` if it has one.
 
     Raises
     ------
@@ -104,12 +113,20 @@ class Apply(Builtin):
         *,
         inputs: int | None = None,
         dtype: npt.DTypeLike | None = None,
+        name: str | None = None,
+        version: str | None = None,
     ) -> None:
         from .ops import resolve
 
         self.inner = resolve(op)
         count = parameters_of(function) if inputs is None else int(inputs)
-        super().__init__(function=function, op=self.inner, inputs=count, dtype=dtype)
+        super().__init__(
+            function=function,
+            op=self.inner,
+            inputs=count,
+            dtype=dtype,
+            declared=declared_by(function, name, version),
+        )
 
     def wrap(self, arrays: Mapping[str, np.ndarray]) -> Any:
         """Return what the inner operator makes of the named arrays."""
@@ -135,6 +152,8 @@ class FromMPI(Builtin):
     datatype
         Bits of the MPI_Datatype that the function gets a pointer to; 0 for functions that do not
         look at it.
+    name, version
+        What ranks that reduce together know the function by, because functions cannot be compared.
 
     Examples
     --------
@@ -149,8 +168,21 @@ class FromMPI(Builtin):
     -7.0
     """
 
-    def __init__(self, address: int, dtype: npt.DTypeLike, *, datatype: int = 0) -> None:
-        super().__init__(address=int(address), dtype=np.dtype(dtype).name, datatype=int(datatype))
+    def __init__(
+        self,
+        address: int,
+        dtype: npt.DTypeLike,
+        *,
+        datatype: int = 0,
+        name: str = "a function",
+        version: str = "",
+    ) -> None:
+        super().__init__(
+            address=int(address),
+            dtype=np.dtype(dtype).name,
+            datatype=int(datatype),
+            declared=declared_by(None, name, version),
+        )
 
 
 def parameters_of(function: Callable[..., Any]) -> int:

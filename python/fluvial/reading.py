@@ -256,23 +256,30 @@ class ReadStep(Mapping[str, Dataset]):
         >>> step.reduce({"sq": sq, "fastest": "max"},                     # doctest: +SKIP
         ...             {"sq": ["pos/x", "pos/y", "pos/z"], "fastest": "speed"})
         """
-        named = name_specs(op)
-        if isinstance(inputs, (str, list, tuple)) or not isinstance(inputs, Mapping):
-            wanted = dict.fromkeys(named, _names(inputs))
-        else:
-            wanted = {name: _names(inputs[name]) for name in named}
-        datasets = list(dict.fromkeys(dataset for names in wanted.values() for dataset in names))
-        operators = {name: ops.resolve(spec, skipna=skipna) for name, spec in named.items()}
-        results = self._series._core.reduce(
-            self._core,
-            datasets,
-            [(name, o, [datasets.index(d) for d in wanted[name]]) for name, o in operators.items()],
-            None if selection is None else to_hyperslab(selection, self[datasets[0]].shape)[0],
-            [] if over is None else self[datasets[0]].axes(over),
-            None if weights is None else np.asarray(weights, dtype=np.float64),
-            None if mask is None else np.asarray(mask, dtype=bool),
-            local,
-        )
+        operators: dict[str, Any] = {}
+
+        def prepare() -> dict[str, Any]:
+            """Return what the core needs; what this raises is raised on all ranks."""
+            named = name_specs(op)
+            if isinstance(inputs, (str, list, tuple)) or not isinstance(inputs, Mapping):
+                wanted = dict.fromkeys(named, _names(inputs))
+            else:
+                wanted = {name: _names(inputs[name]) for name in named}
+            datasets = list(dict.fromkeys(d for names in wanted.values() for d in names))
+            operators.update({n: ops.resolve(spec, skipna=skipna) for n, spec in named.items()})
+            first = self[datasets[0]]
+            return {
+                "datasets": datasets,
+                "entries": [
+                    (n, o, [datasets.index(d) for d in wanted[n]]) for n, o in operators.items()
+                ],
+                "selection": None if selection is None else to_hyperslab(selection, first.shape)[0],
+                "over": [] if over is None else first.axes(over),
+                "weights": None if weights is None else np.asarray(weights, dtype=np.float64),
+                "mask": None if mask is None else np.asarray(mask, dtype=bool),
+            }
+
+        results = self._series._core.reduce(self._core, prepare, local)
         return wrap_results(op, operators, results)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import ops
-from ._core import InvalidArgument, Reduction, dtype_name
+from ._core import InvalidArgument, Reduction, Terms, check_alike, dtype_name
 
 Specs = ops.Spec | Sequence[ops.Spec] | Mapping[str, ops.Spec]
 
@@ -47,9 +47,10 @@ def reduce(
         Broadcast to the arrays' shape; elements where it is False do not count.
     comm
         An mpi4py communicator: the call is then collective, and every rank's arrays are parts of
-        one, concatenated in rank order along the first reduced axis (kept axes and dtypes must be
-        equal on all ranks). Costs log2(ranks) messages of the size of the partial results. Without
-        it the call is local.
+        one, concatenated in rank order along the first reduced axis. Kept axes, dtypes, operators
+        with their options, and whether there are weights must be the same on all ranks; functions
+        and operators of your own are known by their name and their attribute `version`. Costs
+        log2(ranks) messages of the size of the partial results. Without it the call is local.
 
     Returns
     -------
@@ -59,7 +60,7 @@ def reduce(
     Raises
     ------
     InvalidArgument
-        On all ranks, when an argument is wrong on any.
+        On all ranks, when an argument is wrong on any, or operators differ.
 
     Examples
     --------
@@ -194,19 +195,23 @@ def _companion(
 
 def _collective(comm: Any, prepare: Callable[[], _Call]) -> Any:
     """Run one reduction on all ranks: validate locally, agree, absorb, merge along a tree."""
-    call, failure, facts = None, None, None
+    call, failure, facts, terms = None, None, None, Terms()
     try:
         call = prepare()
         call = call._replace(arrays=[np.atleast_1d(a) for a in call.arrays])
         axes = sorted({axis % len(call.shape) for axis in call.over}) or [0]
-        facts = call.shape, axes, [dtype_name(a) for a in call.arrays]
+        terms.add_entries(call.entries)
+        terms.add("whether there are weights", "no" if call.weights is None else "yes")
+        facts = (call.shape, axes, [dtype_name(a) for a in call.arrays]), terms.number
     except Exception as error:
         failure = error
     everybody = comm.allgather((facts, _text(failure)))
     _raise_first(everybody, failure)
     if call is None:
         raise AssertionError("bug in Fluvial: no call and no failure")
-    facts_of_all = [facts for facts, _ in everybody]
+    if len({number for (_, number), _ in everybody}) > 1:
+        check_alike(comm.allgather(terms.encode()))
+    facts_of_all = [arrays for (arrays, _), _ in everybody]
     shape, begin, axis = _concatenate(facts_of_all, comm.Get_rank())
     encoded = b""
     try:

@@ -45,9 +45,15 @@ class ScanOptions(TypedDict, total=False):
     memory
         Of this rank, beside results, e.g. "256 MiB"; None: 64 MiB. Where chunks are large, fewer
         threads work at once.
+    reproducible
+        True: the same result to the bit in every run with the same numbers of ranks and threads and
+        the same buffer. Ranks and threads then do not take over each other's work, which costs time
+        where cores are not equally fast. Without it the last bit of sums, and of what is made of
+        them, may differ.
     info
         An mpi4py Info or a dict with the hints cb_nodes, cb_buffer_size, fluvial_threads and
-        fluvial_memory: whole numbers for what the options above leave open.
+        fluvial_memory, whole numbers, and fluvial_reproducible, "true" or "false", for what the
+        options above leave open.
     """
 
     comm: Any
@@ -59,6 +65,7 @@ class ScanOptions(TypedDict, total=False):
     buffer: int | str | None
     read_ahead: int | str
     memory: int | str | None
+    reproducible: bool
     info: Any
 
 
@@ -160,6 +167,7 @@ def _options(options: ScanOptions) -> dict[str, Any]:
         "buffer_bytes": to_bytes(options.get("buffer"), "buffer") or buffer,
         "read_ahead_bytes": to_bytes(options.get("read_ahead", "16 MiB"), "read_ahead"),
         "memory_bytes": to_bytes(options.get("memory"), "memory") or memory,
+        "reproducible": bool(options.get("reproducible", _truth(info, "fluvial_reproducible"))),
     }
 
 
@@ -177,6 +185,15 @@ def _hint(info: Any, key: str) -> int:
         f"hint {key} makes no sense: got {value!r}; allowed: a whole number from 1 on. "
         "Leave it out: it is chosen."
     )
+
+
+def _truth(info: Any, key: str) -> bool:
+    """Return the value of a hint; False when it is not there."""
+    value = info.get(key)
+    words = {"true": True, "1": True, "false": False, "0": False}
+    if value is None or (word := str(value).lower()) in words:
+        return value is not None and words[word]
+    raise InvalidArgument(f"hint {key} makes no sense: got {value!r}; allowed: true, false")
 
 
 def _agree(comm: Any, failure: Exception | None) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, ops
-from ._core import InvalidArgument, Pending
+from ._core import InvalidArgument, Pending, declared_by
 from .reduce import Specs, name_specs, wrap_results
 
 if TYPE_CHECKING:
@@ -163,9 +163,11 @@ class Stream:
         def prepare() -> dict[str, Any]:
             """Return what the core needs; what this raises is raised on all ranks."""
             self._element = Element(dtype, shape, bytes_max)
-            callback = None
+            callback, declared = None, "a function"
             if _is_function(op):
                 callback = self._function(op)
+                if getattr(op, "version", None) is not None:
+                    declared = declared_by(op)
             elif op is not None:
                 self._specs = specs = cast(Specs, op)
                 self._operators = {n: ops.resolve(spec) for n, spec in name_specs(specs).items()}
@@ -175,10 +177,12 @@ class Stream:
                 "name": str(name),
                 "dtype": self._element.core_dtype,
                 "shape": self._element.shape,
+                "element_type": str(self._element),
                 "bytes": self._element.bytes,
                 "varies": self._element.varies,
                 "entries": [(n, o, axes) for n, o in self._operators.items()] or None,
                 "callback": callback,
+                "declared": declared,
                 "buffer_bytes": int(buffer_bytes),
                 "association": self._association(association, key, len(channel.consumers)),
                 "result_on_producers": bool(result_on_producers),

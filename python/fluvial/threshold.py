@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from . import _core
-from ._core import InvalidArgument
+from ._core import InvalidArgument, declared_by
 
 if TYPE_CHECKING:
     from .channel import Channel
@@ -45,6 +45,7 @@ class Threshold:
             wanted = {"limit": None, "rounds_ahead": min(int(rounds_ahead), 2**64 - 1)}
             if judge is not None and merge is not None and limit is None:
                 return wanted | {
+                    "declared": f"merge {declared_by(merge)}, judge {declared_by(judge)}",
                     "merge": lambda a, b: pickle.dumps(merge(pickle.loads(a), pickle.loads(b)), 5),
                     "judge": lambda merged, count, of: judge(pickle.loads(merged), count, of),
                 }

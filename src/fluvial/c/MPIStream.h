@@ -84,7 +84,8 @@ int MPIStream_FreeChannel(MPIStream_Channel* channel);
 /// it); it is taken from where it lies. The result is one `resultDataType`. `processDataType` is
 /// what the intermediate function sees elements as: an element consists of *len of these.
 /// MPI_DATATYPE_NULL: of one `streamDataType`. The types may be freed afterwards. Collective over
-/// producers and consumers, which give equal types, blocking.
+/// producers and consumers, which give equal types, and consumers equal operations, blocking:
+/// MPI_ERR_ARG on all ranks where one passes another MPI_Op than the others.
 int MPIStream_Attach(MPI_Datatype streamDataType, MPI_Datatype resultDataType,
                      MPI_Datatype processDataType, MPIStream_Operation* operation,
                      MPIStream* stream, MPIStream_Channel* channel);
@@ -199,7 +200,8 @@ typedef unsigned long long (*MPIStream_Choose_function)(const void* element, voi
 typedef int (*MPIStream_Batch_function)(const void* elements, long long count, void* inout,
                                         void* context);
 
-/// Equal on all ranks, but for functions and contexts.
+/// Equal on all ranks, but for functions and contexts: of functions nobody can tell whether they
+/// are the same. `functions` says it for them.
 typedef struct MPIStream_Options {
     const char* name;         ///< in messages and reports; null: "stream 0" and so on
     size_t buffer_bytes;      ///< memory for elements at each consumer; 0: the library's choice
@@ -212,6 +214,9 @@ typedef struct MPIStream_Options {
     void* choose_context;
     MPIStream_Batch_function batch;
     void* batch_context;
+    /// Null, or a name and version of the program's own functions in this stream, such as
+    /// "accumulate 2": MPI_ERR_ARG on all ranks when ranks say different ones.
+    const char* functions;
 } MPIStream_Options;
 
 /// What MPIStream_Attach() uses. Local.

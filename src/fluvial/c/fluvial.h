@@ -94,6 +94,10 @@ typedef struct fluvial_object_io {
              ///< values as they are
     fluvial_map map;    ///< applied before the operator; null (of init): none
     void* map_context;  ///< its last argument
+    /// Null (of init), or a name and version of the program's own `map` and MPI_Op, such as
+    /// "wind speed 2": FLUVIAL_EINVAL on all ranks when ranks say different ones. Functions cannot
+    /// be compared.
+    const char* functions;
     /// With MPI_MINLOC, MPI_MAXLOC, "argmin", "argmax": where results are in the dataset, one
     /// coordinate an axis, for each entry of the result. Null (of init): not wanted.
     MPI_Offset* location;
@@ -115,8 +119,10 @@ const char* fluvial_last_warnings(void);
 /// Opens a file of any format that Fluvial reads: netCDF classic, netCDF-4, HDF5. Hints:
 /// `cb_nodes` (how many ranks read; all, unless given), `cb_buffer_size` (bytes of a read),
 /// `fluvial_threads` (threads of a rank; its cores, unless given), `fluvial_memory` (bytes of a
-/// rank beside results, 64 MiB unless given: where chunks are large, fewer threads work at once);
-/// others are passed over. The communicator is duplicated. Collective, blocking. MPI must be
+/// rank beside results, 64 MiB unless given: where chunks are large, fewer threads work at once),
+/// `fluvial_reproducible` ("true": results are the same to the bit in every run with the same
+/// numbers of ranks and threads, which takes longer where cores are not equally fast); others are
+/// passed over. The communicator is duplicated. Collective, blocking. MPI must be
 /// initialised.
 int fluvial_open(MPI_Comm comm, const char* path, MPI_Info info, fluvial_file** file);
 /// Collective, blocking. FLUVIAL_EINVAL, and the file stays open, while an object I/O on it is
@@ -165,7 +171,8 @@ int fluvial_object_io_add(fluvial_object_io* io, const char* dataset);
 /// An operation must not be freed before fluvial_wait() has returned.
 ///
 /// Collective over the file's communicator unless io->mode is FLUVIAL_INDEPENDENT; datasets, mode,
-/// shuffle, root and operator must be those of all ranks. Several object I/Os may be under way;
+/// shuffle, root, operator and type must be those of all ranks (FLUVIAL_EINVAL on all otherwise; a
+/// different mode cannot be noticed). Several object I/Os may be under way;
 /// all ranks start them, and wait for them, in the same order.
 int fluvial_object_get_vara(fluvial_object_io* io, MPI_Op op, void* result, MPI_Datatype type);
 int fluvial_object_get_vara_float(fluvial_object_io* io, MPI_Op op, float* result);

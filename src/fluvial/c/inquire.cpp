@@ -105,6 +105,7 @@ int fluvial_open(MPI_Comm comm, const char* path, MPI_Info info, fluvial_file** 
                 opened->threads = static_cast<int>(
                     std::min(mpi::positive_hint(info, "fluvial_threads"), 1LL << 30));
                 opened->memory_bytes = mpi::positive_hint(info, "fluvial_memory");
+                opened->reproducible = mpi::truth_hint(info, "fluvial_reproducible");
                 opened->file = store::open_file(path);
             });
         } catch (...) {

@@ -44,7 +44,8 @@ stream::Association association_of(const MPIStream_Options& options, std::size_t
                     [choose = options.choose, context = options.choose_context](
                         std::span<const std::byte> element) -> std::uint64_t {
                         return choose(element.data(), context);
-                    });
+                    },
+                    options.functions == nullptr ? "a function" : options.functions);
             }
     }
     throw InvalidArgument(Problem{"no such association of producers and consumers",
@@ -64,6 +65,7 @@ stream::StreamOptions stream_options(const MPIStream_Options& options,
     stream::StreamOptions all;
     all.name = options.name == nullptr ? "" : options.name;
     all.element = types.transported();
+    all.element_type = types.describe();
     all.buffer_bytes = options.buffer_bytes;
     all.latency_s = options.latency_s;
     all.result_on_producers = options.result_on_producers != 0;

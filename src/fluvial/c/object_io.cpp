@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <thread>
 
 #include "fluvial/c/boundary.hpp"
@@ -35,10 +36,10 @@ struct Order {
     bool wanted = false;
     DType type = DType::Float64;  ///< of the result
     Index size = 1;
-    std::string everywhere;  ///< what must be equal on all ranks
+    std::string kept;  ///< axes, and of ToOne where and how many, in words that ranks compare
 };
 
-using MakeOperator = std::function<c::NamedOperator(DType elements)>;
+using MakeOperator = std::function<c::TypedOperator(DType elements)>;
 
 void check_one_of(const char* what, int value, int last) {
     if (value < 0 || value > last) {
@@ -98,9 +99,9 @@ void add_region(const fluvial_object_io& io, Order& order) {
         }
         check_one_of("keep", io.keep[axis], 1);
         order.size *= std::max<Index>(io.count[axis], 0);
-        order.everywhere += text(" keep ", axis);
+        order.kept += text(order.kept.empty() ? "" : ", ", axis);
         if (io.shuffle == FLUVIAL_TO_ONE) {
-            order.everywhere += text(" from ", io.start[axis], " count ", io.count[axis]);
+            order.kept += text(" from ", io.start[axis], " count ", io.count[axis]);
         }
     }
     if (over.empty() && ndim > 0) {
@@ -123,6 +124,7 @@ scan::Options options_of(const fluvial_object_io& io, bool calls_mpi) {
     options.buffer_bytes = file.buffer_bytes;
     options.threads = file.threads;
     options.memory_bytes = file.memory_bytes;
+    options.reproducible = file.reproducible;
     if (alone && options.threads == 0) {  // no rank may be asked who else is there
         const auto cores = static_cast<int>(std::thread::hardware_concurrency());
         options.threads = std::max(1, cores / file.ranks_here);
@@ -139,37 +141,32 @@ Order order_of(const fluvial_object_io& io, const MakeOperator& make, const void
     const auto& first = order.request.inputs[0];
     const DType elements =
         io.map != nullptr ? DType::Float64 : first.decoding.decoded(first.parts[0]->dtype());
-    c::NamedOperator named = make(elements);
-    order.type = named.type;
-    auto op =
-        io.map == nullptr ? named.op : c::on_mapped(named.op, io.map, io.map_context, io.ndatasets);
-    std::vector<int> inputs;
-    for (int i = 0; i < io.ndatasets; ++i) {
-        inputs.push_back(i);
-        order.everywhere += " of '" + order.request.inputs[i].parts[0]->name() + "'";
-    }
+    c::TypedOperator made = make(elements);
+    order.type = made.type;
+    auto op = io.map == nullptr ? made.op
+                                : c::on_mapped(made.op, io.map, io.map_context, io.ndatasets,
+                                               io.functions);
+    std::vector<int> inputs(static_cast<std::size_t>(io.ndatasets));
+    std::iota(inputs.begin(), inputs.end(), 0);
     order.request.entries.push_back({"result", std::move(op), std::move(inputs)});
-    order.options = options_of(io, named.calls_mpi);
+    order.options = options_of(io, made.calls_mpi);
     order.wanted = io.mode == FLUVIAL_INDEPENDENT || io.shuffle == FLUVIAL_TO_ALL ||
                    io.root == FLUVIAL_EVERYWHERE || io.root == io.file->comm.rank();
     if (order.wanted) {
         check_given(result, "result");
     }
-    order.everywhere = text(named.name, order.everywhere, io.map != nullptr ? " mapped" : "",
-                            " shuffle ", io.shuffle, " root ", io.root, " cf ", io.cf);
     return order;
 }
 
-/// Throws InvalidArgument on all ranks unless all order the same. Collective.
-void check_same(const std::string& here, const mpi::Comm& comm) {
-    const auto bytes = comm.bcast(std::as_bytes(std::span(here)), 0);
-    const std::string first(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    mpi::agree(comm, [&] {
-        if (here != first) {
-            throw InvalidArgument(Problem{"the ranks start different object I/Os", here,
-                                          "as on rank 0: " + first, ""});
-        }
-    });
+/// What ranks must say alike beside what the scan compares.
+void add_terms(const fluvial_object_io& io, const Order& order, Terms& terms) {
+    const std::string remedy = "Start the same object I/Os in the same order on every rank";
+    terms.add("io->shuffle", exact(io.shuffle), remedy);
+    terms.add("io->root", exact(io.root), remedy);
+    terms.add("io->cf", exact(io.cf), remedy);
+    terms.add("the axes that io->keep keeps", order.kept, remedy);
+    terms.add("the type of the result", std::string(name_of(order.type)), remedy);
+    terms.add("io->functions", io.functions == nullptr ? "none" : exact(io.functions), remedy);
 }
 
 void deliver(const fluvial_pending& pending, const compute::Result& result) {
@@ -229,10 +226,9 @@ int begin(fluvial_object_io* io, const MakeOperator& make, void* result,
         const bool collective = io->mode != FLUVIAL_INDEPENDENT;
         const mpi::Comm& comm = collective ? io->file->comm : serial;
         Order order;
-        mpi::agree(comm, [&] { order = order_of(*io, make, result); });
-        if (comm.size() > 1) {
-            check_same(order.everywhere, comm);
-        }
+        mpi::agree_on(
+            comm, [&] { order = order_of(*io, make, result); },
+            [&](Terms& terms) { add_terms(*io, order, terms); });
         const Index size = named_size == nullptr ? order.size : static_cast<Index>(*named_size);
         scan::Scan scan(std::move(order.request), order.options, comm);
         io->pending = new fluvial_pending{
@@ -282,7 +278,8 @@ int fluvial_object_io_add(fluvial_object_io* io, const char* dataset) {
 
 int fluvial_object_get_vara(fluvial_object_io* io, MPI_Op op, void* result, MPI_Datatype type) {
     return begin(
-        io, [&](DType elements) { return c::operator_of(op, type, elements); }, result, nullptr);
+        io, [&](DType elements) { return c::operator_of(op, type, elements, io->functions); },
+        result, nullptr);
 }
 
 int fluvial_object_get(fluvial_object_io* io, const char* op, size_t size, double* result) {

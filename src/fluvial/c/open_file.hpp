@@ -16,6 +16,7 @@ struct fluvial_file {
     int aggregators = 0;  ///< hints; 0: none was given
     fluvial::Index buffer_bytes = 0, memory_bytes = 0;
     int threads = 0;
+    bool reproducible = false;
     int ranks_here = 1;  ///< that share this host
     int pending = 0;     ///< object I/Os under way
 

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <vector>
 
+#include "fluvial/base/terms.hpp"
 #include "fluvial/c/element_type.hpp"
 #include "fluvial/compute/apply.hpp"
 #include "fluvial/compute/operators/mpi_function.hpp"
@@ -32,6 +33,10 @@ const char* own_operator(mpi::Operation operation) {
             break;
     }
     return nullptr;
+}
+
+const char* said(const char* functions) {
+    return functions == nullptr ? "" : functions;
 }
 
 template <class T>
@@ -66,24 +71,24 @@ compute::Option option_of(const std::string& word) {
 
 }  // namespace
 
-NamedOperator operator_of(MPI_Op op, MPI_Datatype type, DType elements) {
+TypedOperator operator_of(MPI_Op op, MPI_Datatype type, DType elements, const char* functions) {
     const DType wanted = mpi::element_type(type);
     if (const char* const name = own_operator(mpi::operation_of(op))) {
-        return {compute::make_operator(name), text(name, " as ", name_of(wanted)), wanted, false};
+        return {compute::make_operator(name), wanted, false};
     }
     mpi::check_local_operation(op, type);
     auto fold = compute::make_fold_operator(
         [op, type](const void* in, void* inout, int length) {
             mpi::reduce_local(in, inout, length, type, op);
         },
-        wanted);
+        wanted, declared(mpi::name_of(op), mpi::is_predefined(op) ? "" : said(functions)));
     if (elements != wanted) {
         fold = on_converted(std::move(fold), wanted);
     }
-    return {std::move(fold), text("MPI_Op as ", name_of(wanted)), wanted, true};
+    return {std::move(fold), wanted, true};
 }
 
-NamedOperator operator_of(const std::string& text) {
+TypedOperator operator_of(const std::string& text) {
     std::istringstream words(text);
     std::string name;
     words >> name;
@@ -97,11 +102,12 @@ NamedOperator operator_of(const std::string& text) {
         }
         options[word.substr(0, equals)] = option_of(word.substr(equals + 1));
     }
-    return {compute::make_operator(name, options), text, DType::Float64, false};
+    return {compute::make_operator(name, options), DType::Float64, false};
 }
 
-compute::OperatorPtr on_mapped(compute::OperatorPtr op, fluvial_map map, void* context,
-                               int inputs) {
+compute::OperatorPtr on_mapped(compute::OperatorPtr op, fluvial_map map, void* context, int inputs,
+                               const char* functions) {
+    constexpr Index block_elements = 16384;
     return std::make_shared<compute::Apply>(
         [map, context](std::span<const ArrayView> views, const MutableArrayView& out) {
             const auto size = static_cast<std::size_t>(volume_of(out.extent));
@@ -123,7 +129,7 @@ compute::OperatorPtr on_mapped(compute::OperatorPtr op, fluvial_map map, void* c
             }
             return DType::Float64;
         },
-        inputs, std::move(op));
+        inputs, std::move(op), block_elements, declared("a fluvial_map", said(functions)));
 }
 
 }  // namespace fluvial::c

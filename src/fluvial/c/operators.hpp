@@ -9,20 +9,21 @@
 
 namespace fluvial::c {
 
-struct NamedOperator {
+struct TypedOperator {
     compute::OperatorPtr op;
-    std::string name;        ///< equal on ranks that mean the same
     DType type;              ///< that the result is wanted in
     bool calls_mpi = false;  ///< while it absorbs and merges
 };
 
-/// For elements of `elements`, with results for `type`. Throws InvalidArgument.
-NamedOperator operator_of(MPI_Op op, MPI_Datatype type, DType elements);
+/// For elements of `elements`, with results for `type`. `functions` is what the program says of its
+/// own MPI_Op, or null. Throws InvalidArgument.
+TypedOperator operator_of(MPI_Op op, MPI_Datatype type, DType elements, const char* functions);
 
 /// With results in float64: "quantile q=0.5,0.9 skipna=true". Throws InvalidArgument.
-NamedOperator operator_of(const std::string& text);
+TypedOperator operator_of(const std::string& text);
 
-/// `op` on what `map` makes of `inputs` datasets.
-compute::OperatorPtr on_mapped(compute::OperatorPtr op, fluvial_map map, void* context, int inputs);
+/// `op` on what `map` makes of `inputs` datasets; `functions` is what the program says of it.
+compute::OperatorPtr on_mapped(compute::OperatorPtr op, fluvial_map map, void* context, int inputs,
+                               const char* functions);
 
 }  // namespace fluvial::c

@@ -234,9 +234,19 @@ std::unique_ptr<CombinedOperation> make_operation(std::shared_ptr<const StreamTy
                                                   MPI_User_function* intermediate,
                                                   const MPIStream_Options& options,
                                                   const mpi::Comm& comm) {
+    const Combination& combination = types->combination;
+    const std::string terminal =
+        text(", terminal ",
+             combination.at_end != nullptr ? "a function" : mpi::name_of(combination.op),
+             options.functions != nullptr ? text(", functions '", options.functions, "'") : "");
+    const auto described = [&](std::unique_ptr<CombinedOperation> work, const char* kind) {
+        work->set_description(text("intermediate ", kind, terminal));
+        return work;
+    };
     if (options.batch != nullptr) {
-        return std::make_unique<BatchFunction>(std::move(types), options.batch,
-                                               options.batch_context);
+        return described(std::make_unique<BatchFunction>(std::move(types), options.batch,
+                                                         options.batch_context),
+                         "a batch function");
     }
     if (intermediate == nullptr) {
         throw InvalidArgument(Problem{"the intermediate function of a stream is missing",
@@ -244,9 +254,9 @@ std::unique_ptr<CombinedOperation> make_operation(std::shared_ptr<const StreamTy
                                       "For an MPI_Op call MPIStream_Elementwise"});
     }
     if (const MPI_Op op = elementwise_op(intermediate); op != MPI_OP_NULL) {
-        return make_elementwise(std::move(types), op, comm);
+        return described(make_elementwise(std::move(types), op, comm), mpi::name_of(op));
     }
-    return make_element_function(std::move(types), intermediate);
+    return described(make_element_function(std::move(types), intermediate), "a function");
 }
 
 std::unique_ptr<CombinedOperation> make_element_function(std::shared_ptr<const StreamTypes> types,

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "fluvial/c/stream_types.hpp"
@@ -27,6 +29,9 @@ class CombinedOperation : public stream::Operation {
   public:
     explicit CombinedOperation(std::shared_ptr<const StreamTypes> types);
 
+    /// The kinds of the functions, the names of predefined ones, and what the program declares.
+    std::string describe() const final { return description_; }
+    void set_description(std::string words) { description_ = std::move(words); }
     void absorb(const stream::Batch& batch) final;
     void finish_local() override;
     /// Where partial() is once this consumer's last element was processed.
@@ -49,6 +54,7 @@ class CombinedOperation : public stream::Operation {
     std::shared_ptr<std::vector<std::byte>> last_ = std::make_shared<std::vector<std::byte>>();
     std::uint64_t elements_ = 0;
     bool known_ = false;
+    std::string description_;
 };
 
 /// Of what an MPIStream_Operation and options say.

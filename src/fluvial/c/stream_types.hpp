@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fluvial/c/MPIStream.h"
@@ -52,6 +53,9 @@ struct StreamTypes {
 
     /// What the stream transports.
     stream::Element transported() const;
+    /// Of elements and results, in words that ranks compare. Types of several items are known by
+    /// their bytes.
+    std::string describe() const;
 };
 
 }  // namespace fluvial::c

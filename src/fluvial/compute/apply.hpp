@@ -8,16 +8,19 @@
 
 #include <functional>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "fluvial/base/terms.hpp"
 #include "fluvial/compute/operator.hpp"
 
 namespace fluvial::compute {
 
 /// Evaluates `function` on blocks of at most `block_elements` and feeds them to `op`, so the
 /// derived array never exists as a whole. Result, kept axes, weights and mask are those of `op`,
-/// which has one input.
+/// which has one input. Ranks know the function by `declared` (base/terms.hpp), its name and
+/// version.
 class Apply final : public Operator {
   public:
     /// All views have equal extents; `out` is contiguous.
@@ -28,16 +31,20 @@ class Apply final : public Operator {
     using DTypeRule = std::function<DType(std::span<const DType>)>;
 
     Apply(Function function, DTypeRule rule, int inputs, OperatorPtr op,
-          Index block_elements = 16384)
+          Index block_elements = 16384, std::string declared = "a function")
         : function_(std::move(function)),
           rule_(std::move(rule)),
           inputs_(inputs),
           op_(std::move(op)),
-          block_elements_(block_elements) {}
+          block_elements_(block_elements),
+          declared_(std::move(declared)) {}
 
     std::string name() const override { return "apply(" + op_->name() + ")"; }
     bool any_order() const override { return op_->any_order(); }
     int inputs() const override { return inputs_; }
+    std::string describe() const override {
+        return text(op_->describe(), " of ", declared_, " of ", inputs_, " inputs");
+    }
     std::unique_ptr<Partial> identity(const Domain& domain) const override;
 
   private:
@@ -46,15 +53,17 @@ class Apply final : public Operator {
     int inputs_;
     OperatorPtr op_;
     Index block_elements_;
+    std::string declared_;
 };
 
 /// A view's elements as float64 in row-major order, whatever its (real) dtype and strides.
 void gather_doubles(const ArrayView& view, double* out);
 
 /// An Apply of a C++ function that takes `Inputs` doubles and returns T (a type that has a dtype);
-/// the datasets may be of any real dtype.
+/// the datasets may be of any real dtype. `name` and `version` are what ranks know the function by.
 template <class T, int Inputs, class F>
-OperatorPtr make_apply(F function, OperatorPtr op) {
+OperatorPtr make_apply(F function, OperatorPtr op, std::string_view name = "a function",
+                       std::string_view version = "") {
     auto block = [function](std::span<const ArrayView> inputs, const MutableArrayView& out) {
         const auto size = static_cast<std::size_t>(volume_of(out.extent));
         std::vector<double> values(Inputs * size);
@@ -69,9 +78,11 @@ OperatorPtr make_apply(F function, OperatorPtr op) {
             result[e] = at(e, std::make_index_sequence<Inputs>{});
         }
     };
+    constexpr Index block_elements = 16384;
     return std::make_shared<Apply>(
         std::move(block), [](std::span<const DType>) { return dtype_of<T>(); }, Inputs,
-        std::move(op));
+        std::move(op), block_elements,
+        text(declared(name, version), " as ", name_of(dtype_of<T>())));
 }
 
 }  // namespace fluvial::compute

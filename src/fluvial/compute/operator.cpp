@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "fluvial/base/terms.hpp"
+
 namespace fluvial::compute {
 
 Array::Array(DType type, const Coordinates& extent)
@@ -91,6 +93,10 @@ void check_stored_piece(const Piece& piece, const Domain& domain, const std::str
     };
     check_companion(piece.weights, DType::Float64, "weights");
     check_companion(piece.mask, DType::UInt8, "mask");
+}
+
+std::string Operator::describe() const {
+    return declared(name(), version());
 }
 
 void check_inputs(const Operator& op, const Domain& domain) {

@@ -103,6 +103,13 @@ class Operator {
     virtual int inputs() const { return 1; }
     /// Throws InvalidArgument when it cannot work on this domain (dtype, axes, number of inputs).
     virtual std::unique_ptr<Partial> identity(const Domain& domain) const = 0;
+    /// Of an operator that a user writes: a word that changes whenever its meaning does, so that
+    /// ranks which run different versions of it do not merge their results.
+    virtual std::string version() const { return ""; }
+    /// Name, version and options, in words that are equal exactly where operators are: ranks that
+    /// reduce together compare them, because the operators themselves cannot be compared. What an
+    /// operator of a user's has of options belongs into version() or here.
+    virtual std::string describe() const;
     /// Whether the same pieces, absorbed by other partials and merged in another order, give the
     /// same result, unless they have weights; of sums: unless their last bit hangs on what float64
     /// pairs (106 bits) lose. Then a piece may go to whoever is free.

@@ -251,6 +251,25 @@ std::map<std::string, Result> Reduction::finish() const {
     return results;
 }
 
+void add_terms(const std::vector<Reduction::Entry>& entries, Terms& terms) {
+    std::string names;
+    for (const auto& entry : entries) {
+        names += (names.empty() ? "" : ", ") + entry.name;
+    }
+    terms.add("the names of the results", exact(names));
+    for (const auto& entry : entries) {
+        std::vector<int> inputs = entry.inputs;
+        if (inputs.empty()) {
+            inputs.resize(static_cast<std::size_t>(entry.op->inputs()));
+            std::iota(inputs.begin(), inputs.end(), 0);
+        }
+        terms.add(text("the operator of '", entry.name, "'"), entry.op->describe(),
+                  "Give every rank the same operator with the same options");
+        terms.add(text("the numbers of the inputs of '", entry.name, "'"),
+                  exact(std::span<const int>(inputs)));
+    }
+}
+
 void for_blocks(const ArrayView& view, const Domain& domain, Index elements_max,
                 const std::function<void(const Region&)>& visit) {
     const int ndim = view.ndim();

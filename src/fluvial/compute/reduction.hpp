@@ -2,10 +2,14 @@
 /// Several operators over the same region in one pass: data comes from memory once, whatever their
 /// number.
 ///
-///     Reduction reduction({{"mean", make_operator("mean"), {0}}, {"fastest", make_operator("max"),
-///     {1}}}, domain); for (each piece) reduction.absorb(piece);          // piece.inputs: all
-///     datasets of the domain reduction.merge_encoded(bytes_of_another_rank);    // one message for
-///     all operators reduction.finish().at("mean").at("value")
+///     const std::vector<Reduction::Entry> entries = {{"mean", make_operator("mean"), {0}},
+///                                                    {"fastest", make_operator("max"), {1}}};
+///     Reduction reduction(entries, domain);
+///     for (const Piece& piece : pieces) {
+///         reduction.absorb(piece);  // piece.inputs has a view for each dataset of the domain
+///     }
+///     reduction.merge_encoded(bytes_of_another_rank);  // one message for all operators
+///     const Array& mean = reduction.finish().at("mean").at("value");
 ///
 /// Operators with the same inputs and needs are fed by one walk and share one summary a run; when
 /// there are several groups, pieces are cut into blocks that stay in the second-level cache.
@@ -17,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "fluvial/base/terms.hpp"
 #include "fluvial/compute/run.hpp"
 
 namespace fluvial::compute {
@@ -76,6 +81,10 @@ class Reduction {
     std::vector<std::unique_ptr<Partial>> partials_;
     std::vector<Group> groups_;
 };
+
+/// What ranks must say alike of the operators of a reduction: names of the results, what each
+/// operator is, and what it reads.
+void add_terms(const std::vector<Reduction::Entry>& entries, Terms& terms);
 
 /// Cuts a region into blocks of at most `elements_max` elements (at least 1) that follow the memory
 /// order of `view`; calls visit(block, in the view's own coordinates) for each. Kept axes that are

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/compute/registry.hpp"
 
+#include <span>
+#include <utility>
+
+#include "fluvial/base/terms.hpp"
+
 namespace fluvial::compute {
 
 // One line an operator; its file beside its siblings in operators/ defines the function.
@@ -34,11 +39,68 @@ const std::vector<Registration>& registrations() {
     return all;
 }
 
+namespace {
+
+/// What readers of options on this thread take, as long as it lives.
+class Notes {
+  public:
+    Notes() : before_(std::exchange(current, this)) {}
+    Notes(const Notes&) = delete;
+    ~Notes() { current = before_; }
+
+    static thread_local Notes* current;
+    Options options;
+
+  private:
+    Notes* before_;
+};
+thread_local Notes* Notes::current = nullptr;
+
+std::string words_of(const Option& option) {
+    return std::visit(
+        []<class T>(const T& value) {
+            if constexpr (std::is_same_v<T, std::vector<double>>) {
+                return exact(std::span<const double>(value));
+            } else {
+                return exact(value);
+            }
+        },
+        option);
+}
+
+/// An operator of the registry, with what it was made of.
+class Registered final : public Operator {
+  public:
+    Registered(OperatorPtr op, Options options)
+        : op_(std::move(op)), options_(std::move(options)) {}
+    std::string name() const override { return op_->name(); }
+    int inputs() const override { return op_->inputs(); }
+    bool any_order() const override { return op_->any_order(); }
+    std::unique_ptr<Partial> identity(const Domain& domain) const override {
+        return op_->identity(domain);
+    }
+    std::string describe() const override {
+        std::string words = op_->describe() + "(";
+        for (const auto& [key, value] : options_) {
+            words += (words.back() == '(' ? "" : ", ") + key + "=" + words_of(value);
+        }
+        return words + ")";
+    }
+
+  private:
+    OperatorPtr op_;
+    Options options_;
+};
+
+}  // namespace
+
 OperatorPtr make_operator(std::string_view name, const Options& options) {
     std::string names;
     for (const Registration& entry : registrations()) {
         if (entry.name == name) {
-            return entry.make(options);
+            Notes notes;
+            OperatorPtr op = entry.make(options);
+            return std::make_shared<Registered>(std::move(op), std::move(notes.options));
         }
         names += (names.empty() ? "" : ", ") + std::string(entry.name);
     }
@@ -57,6 +119,14 @@ const Option* OptionReader::take(const std::string& key) {
     return &taken_;
 }
 
+template <class T>
+T OptionReader::note(const std::string& key, T value) const {
+    if (Notes::current != nullptr) {
+        Notes::current->options[key] = value;
+    }
+    return value;
+}
+
 void OptionReader::wrong_type(const std::string& key, const char* allowed) const {
     throw InvalidArgument(Problem{text(name_, ": option '", key, "' has the wrong type"),
                                   "another type", allowed, ""});
@@ -65,10 +135,10 @@ void OptionReader::wrong_type(const std::string& key, const char* allowed) const
 bool OptionReader::boolean(const std::string& key, bool fallback) {
     const Option* option = take(key);
     if (option == nullptr) {
-        return fallback;
+        return note(key, fallback);
     }
     if (const auto* value = std::get_if<bool>(option)) {
-        return *value;
+        return note(key, *value);
     }
     wrong_type(key, "true or false");
 }
@@ -76,10 +146,10 @@ bool OptionReader::boolean(const std::string& key, bool fallback) {
 std::int64_t OptionReader::integer(const std::string& key, std::int64_t fallback) {
     const Option* option = take(key);
     if (option == nullptr) {
-        return fallback;
+        return note(key, fallback);
     }
     if (const auto* value = std::get_if<std::int64_t>(option)) {
-        return *value;
+        return note(key, *value);
     }
     wrong_type(key, "an integer");
 }
@@ -87,13 +157,13 @@ std::int64_t OptionReader::integer(const std::string& key, std::int64_t fallback
 double OptionReader::number(const std::string& key, double fallback) {
     const Option* option = take(key);
     if (option == nullptr) {
-        return fallback;
+        return note(key, fallback);
     }
     if (const auto* value = std::get_if<double>(option)) {
-        return *value;
+        return note(key, *value);
     }
     if (const auto* value = std::get_if<std::int64_t>(option)) {
-        return static_cast<double>(*value);
+        return note(key, static_cast<double>(*value));
     }
     wrong_type(key, "a number");
 }
@@ -105,13 +175,13 @@ std::vector<double> OptionReader::numbers(const std::string& key) {
                                       "a list of numbers", ""});
     }
     if (const auto* value = std::get_if<std::vector<double>>(option)) {
-        return *value;
+        return note(key, *value);
     }
     if (const auto* value = std::get_if<double>(option)) {
-        return {*value};
+        return note(key, std::vector<double>{*value});
     }
     if (const auto* value = std::get_if<std::int64_t>(option)) {
-        return {static_cast<double>(*value)};
+        return note(key, std::vector<double>{static_cast<double>(*value)});
     }
     wrong_type(key, "a list of numbers");
 }

@@ -16,7 +16,7 @@ using Option = std::variant<bool, std::int64_t, double, std::string, std::vector
 using Options = std::map<std::string, Option>;
 
 /// Takes options out by name and type; what is missing has a default, what is left over is an
-/// error.
+/// error. make_operator() notes what was taken, defaults included: it describes the operator.
 class OptionReader {
   public:
     OptionReader(const Options& options, std::string operator_name)
@@ -32,6 +32,8 @@ class OptionReader {
 
   private:
     const Option* take(const std::string& key);
+    template <class T>
+    T note(const std::string& key, T value) const;
     [[noreturn]] void wrong_type(const std::string& key, const char* allowed) const;
 
     Options left_;

@@ -2,6 +2,7 @@
 #include "fluvial/mpi/agree.hpp"
 
 #include <bit>
+#include <limits>
 
 #include "fluvial/base/hash.hpp"
 #include "fluvial/mpi/failure.hpp"
@@ -10,13 +11,17 @@ namespace fluvial::mpi {
 
 namespace {
 
-void raise_first(const Comm& comm, const std::optional<Failure>& mine) {
-    const Index first = comm.min(mine ? comm.rank() : comm.size());
+/// What the lowest failing rank, `first`, reports; nothing when that is comm.size().
+void raise_first(const Comm& comm, const std::optional<Failure>& mine, Index first) {
     if (first == comm.size()) return;
     const Index others = comm.sum(mine ? 1 : 0) - 1;
     const auto bytes = mine ? mine->to_bytes() : std::vector<std::byte>();
     Failure::from_bytes(comm.bcast(bytes, static_cast<int>(first)))
         .raise(comm.size(), static_cast<int>(others));
+}
+
+void raise_first(const Comm& comm, const std::optional<Failure>& mine) {
+    raise_first(comm, mine, comm.min(mine ? comm.rank() : comm.size()));
 }
 
 }  // namespace
@@ -37,6 +42,35 @@ void agree(const Comm& comm, const std::function<void()>& validate, const Deadli
     const auto mine = failure_of(comm.rank(), validate);
     comm.barrier(deadline);
     raise_first(comm, mine);
+}
+
+void agree_on(const Comm& comm, const std::function<void()>& validate,
+              const std::function<void(Terms&)>& say) {
+    if (comm.size() == 1) {
+        validate();
+        return;
+    }
+    constexpr Index silent = std::numeric_limits<Index>::max();
+    Terms terms;
+    const auto mine = failure_of(comm.rank(), [&] {
+        validate();
+        say(terms);
+    });
+    const Index all = number_of(terms.of_all());
+    const Index some = number_of(terms.of_some());
+    const bool speaks = !terms.of_some().empty();
+    // Minima of numbers and of their opposites: both come from one rank only if all are equal.
+    const std::vector<Index> least =
+        comm.min_of_each({mine ? comm.rank() : comm.size(), all, -all, speaks ? some : silent,
+                          speaks ? -some : silent});
+    raise_first(comm, mine, least[0]);
+    const bool nobody_speaks = least[3] == silent;
+    if (least[1] == -least[2] && (nobody_speaks || least[3] == -least[4])) return;
+    std::vector<Terms> by_rank;
+    for (const Bytes& theirs : comm.allgather(terms.encode())) {
+        by_rank.push_back(Terms::decode(theirs));
+    }
+    check_alike(by_rank);
 }
 
 bool all_equal(const Comm& comm, std::span<const std::byte> bytes) {

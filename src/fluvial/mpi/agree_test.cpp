@@ -100,6 +100,67 @@ TEST_CASE("everybody sees whether all bytes are the same") {
     comm.close();
 }
 
+TEST_CASE("ranks that say different things are all told which, and by whom") {
+    Comm comm = Comm::duplicate(MPI_COMM_WORLD);
+    const int size = comm.size();
+    const auto nothing = [] {};
+    const auto say = [&](const std::string& value) {
+        return [value](Terms& terms) { terms.add("the operator of 'x'", value); };
+    };
+    agree_on(comm, nothing, say("mean"));
+    for (int odd = 0; odd < size && size > 1; ++odd) {
+        const std::string mine = comm.rank() == odd ? "sum" : "mean";
+        const std::string message = text(
+            "the ranks differ in the operator of 'x': got ", odd == 0 ? "mean" : "sum",
+            " on rank ", odd == 0 ? 1 : odd, "; allowed: ", odd == 0 ? "sum" : "mean",
+            " as on rank 0. Call it with equal arguments on every rank");
+        CHECK_THROWS_WITH_AS(agree_on(comm, nothing, say(mine)), message.c_str(), InvalidArgument);
+    }
+    CHECK(comm.sum(1) == size);
+    comm.close();
+}
+
+TEST_CASE("what fails on a rank is told before what differs") {
+    Comm comm = Comm::duplicate(MPI_COMM_WORLD);
+    const bool last = comm.rank() == comm.size() - 1;
+    const auto validate = [&] {
+        if (last) throw TimedOut("late");
+    };
+    const auto say = [&](Terms& terms) { terms.add("the rank", exact(comm.rank())); };
+    CHECK_THROWS_WITH_AS(agree_on(comm, validate, say), doctest::Contains("late"), TimedOut);
+    if (comm.size() > 1) {
+        CHECK_THROWS_WITH_AS(agree_on(
+                                 comm, [] {},
+                                 [&](Terms&) {
+                                     if (last) throw TimedOut("silent");
+                                 }),
+                             doctest::Contains("silent"), TimedOut);
+    }
+    comm.close();
+}
+
+TEST_CASE("only those that say something must say the same") {
+    Comm comm = Comm::duplicate(MPI_COMM_WORLD);
+    const auto say_on = [&](int first, const std::string& value) {
+        return [&comm, first, value](Terms& terms) {
+            terms.add("the name", "one");
+            if (comm.rank() >= first) terms.add_where_known("the operation", value);
+        };
+    };
+    agree_on(comm, [] {}, say_on(comm.size(), ""));
+    agree_on(comm, [] {}, say_on(comm.size() - 1, "sum"));
+    const std::string mine = comm.rank() == comm.size() - 1 ? "max" : "sum";
+    agree_on(comm, [] {}, say_on(comm.size() - 1, mine));
+    if (comm.size() > 2) {
+        const std::string message =
+            text("the ranks differ in the operation: got max on rank ", comm.size() - 1,
+                 "; allowed: sum as on rank 1.");
+        CHECK_THROWS_WITH_AS(agree_on(comm, [] {}, say_on(1, mine)),
+                             doctest::Contains(message.c_str()), InvalidArgument);
+    }
+    comm.close();
+}
+
 TEST_CASE("a failure survives the way through bytes") {
     const Failure failure{"StaleContact", "the writer\nis gone", 3};
     const Failure again = Failure::from_bytes(failure.to_bytes());

@@ -38,4 +38,16 @@ long long positive_hint(MPI_Info info, const std::string& key) {
     return number;
 }
 
+bool truth_hint(MPI_Info info, const std::string& key) {
+    const std::string value = hint(info, key).value_or("false");
+    if (value == "true" || value == "1") {
+        return true;
+    }
+    if (value == "false" || value == "0") {
+        return false;
+    }
+    throw InvalidArgument(
+        Problem{text("hint ", key, " makes no sense"), "'" + value + "'", "true, false", ""});
+}
+
 }  // namespace fluvial::mpi

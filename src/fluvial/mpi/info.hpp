@@ -15,5 +15,8 @@ std::optional<std::string> hint(MPI_Info info, const std::string& key);
 /// The same as a positive whole number; 0 when there is none. Throws InvalidArgument for anything
 /// else.
 long long positive_hint(MPI_Info info, const std::string& key);
+/// The same as "true" or "1", "false" or "0"; false when there is none. Throws InvalidArgument for
+/// anything else.
+bool truth_hint(MPI_Info info, const std::string& key);
 
 }  // namespace fluvial::mpi

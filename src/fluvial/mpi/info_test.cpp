@@ -23,5 +23,11 @@ TEST_CASE("hints are read as text and as numbers") {
     CHECK_THROWS_WITH_AS(positive_hint(info, "cb_buffer_size"), doctest::Contains("'4M'"),
                          fluvial::InvalidArgument);
     CHECK_THROWS_AS(positive_hint(info, "none"), fluvial::InvalidArgument);
+    MPI_Info_set(info, "wanted", "true");
+    CHECK(truth_hint(info, "wanted"));
+    CHECK_FALSE(truth_hint(info, "none"));
+    CHECK_FALSE(truth_hint(info, "missing"));
+    CHECK_THROWS_WITH_AS(truth_hint(info, "cb_nodes"), doctest::Contains("'12'"),
+                         fluvial::InvalidArgument);
     MPI_Info_free(&info);
 }

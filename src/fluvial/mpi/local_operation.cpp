@@ -42,6 +42,26 @@ const auto& types() {
     return all;
 }
 
+const auto& predefined() {
+    static const std::array<std::pair<MPI_Op, const char*>, 14> all = {{
+        {MPI_SUM, "MPI_SUM"},
+        {MPI_PROD, "MPI_PROD"},
+        {MPI_MIN, "MPI_MIN"},
+        {MPI_MAX, "MPI_MAX"},
+        {MPI_MINLOC, "MPI_MINLOC"},
+        {MPI_MAXLOC, "MPI_MAXLOC"},
+        {MPI_LAND, "MPI_LAND"},
+        {MPI_LOR, "MPI_LOR"},
+        {MPI_LXOR, "MPI_LXOR"},
+        {MPI_BAND, "MPI_BAND"},
+        {MPI_BOR, "MPI_BOR"},
+        {MPI_BXOR, "MPI_BXOR"},
+        {MPI_REPLACE, "MPI_REPLACE"},
+        {MPI_NO_OP, "MPI_NO_OP"},
+    }};
+    return all;
+}
+
 bool is_any_of(MPI_Op op, std::initializer_list<MPI_Op> these) {
     return std::find(these.begin(), these.end(), op) != these.end();
 }
@@ -76,6 +96,25 @@ std::optional<MPI_Datatype> c_type(DType dtype) {
         }
     }
     return std::nullopt;
+}
+
+const char* name_of(MPI_Op op) {
+    for (const auto& [known, name] : predefined()) {
+        if (known == op) {
+            return name;
+        }
+    }
+    return op == MPI_OP_NULL ? "MPI_OP_NULL" : "an MPI_Op";
+}
+
+std::string name_of_item(MPI_Datatype item) {
+    if (item == MPI_DATATYPE_NULL) {
+        return "several types";
+    }
+    char name[MPI_MAX_OBJECT_NAME] = {};
+    int length = 0;
+    check(MPI_Type_get_name(item, name, &length), "tell the name of a datatype");
+    return {name, static_cast<std::size_t>(length)};
 }
 
 Operation operation_of(MPI_Op op) {
@@ -158,8 +197,8 @@ bool can_reduce(MPI_Op op, MPI_Datatype type) {
 }
 
 bool is_predefined(MPI_Op op) {
-    return is_any_of(op, {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_MINLOC, MPI_MAXLOC, MPI_LAND,
-                          MPI_LOR, MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_REPLACE, MPI_NO_OP});
+    return std::any_of(predefined().begin(), predefined().end(),
+                       [&](const auto& known) { return known.first == op; });
 }
 
 bool commutes(MPI_Op op) {

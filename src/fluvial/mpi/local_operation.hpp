@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include <mpi.h>
 
@@ -16,6 +17,11 @@ namespace fluvial::mpi {
 DType element_type(MPI_Datatype type);
 /// The C type's name in MPI; nothing for float16.
 std::optional<MPI_Datatype> c_type(DType dtype);
+
+/// What ranks may compare: "MPI_SUM" and so on, "an MPI_Op" for those of programs, "MPI_OP_NULL".
+const char* name_of(MPI_Op op);
+/// "MPI_DOUBLE" and so on; "several types" for MPI_DATATYPE_NULL, as only_item() says it.
+std::string name_of_item(MPI_Datatype item);
 
 /// The operations that Fluvial has operators of its own for.
 enum class Operation : std::uint8_t { Sum, Product, Min, Max, MinLocation, MaxLocation, Other };

@@ -2,7 +2,6 @@
 #include "fluvial/scan/plan.hpp"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <set>
 
@@ -14,6 +13,7 @@
 #include "fluvial/scan/access_choice.hpp"
 #include "fluvial/scan/answer.hpp"
 #include "fluvial/scan/footprint.hpp"
+#include "fluvial/scan/plan_terms.hpp"
 #include "fluvial/scan/prepare.hpp"
 #include "fluvial/scan/routing.hpp"
 
@@ -95,6 +95,9 @@ void check_axis(int axis, const Selection& selection, std::size_t entries, const
 /// What the environment of this rank says: each has its own.
 void look_at_environment(const Options& options, Plan& plan) {
     plan.access = permitted(options.access);
+    if (options.reproducible) {
+        plan.access = Options::Access::Copy;  // runs of elements are as long in every run
+    }
     static_cast<void>(compute::kernels());  // refuses an unknown FLUVIAL_ISA
 }
 
@@ -164,87 +167,30 @@ void plan_alone(const Request& request, const Options& options, Plan& plan) {
     plan.own = std::move(question);
 }
 
-/// Of all that has to be the same on every rank: data, operators, axes, what decides the order of
-/// collective calls, and, if all are to ask the same, the question. Options of operators are not
-/// seen.
-std::uint64_t fingerprint(const Request& request, const Options& options, const Plan& plan) {
-    ByteWriter out;
-    out.put(options.shuffle);
-    out.put(options.aggregators);
-    if (options.shuffle == Options::Shuffle::Common) {
-        encode(out, plan.questions.front());
-    }
-    out.put_vector(plan.over);
-    for (const OperatorSet& set : plan.sets) {
-        out.put_vector(set.inputs);
-        for (const auto& entry : set.entries) {
-            out.put_string(entry.name);
-            out.put_string(entry.op->name());
-        }
-    }
-    for (const Input& input : request.inputs) {
-        out.put(input.decoding.as_unsigned);
-        out.put(input.decoding.packed);
-        out.put(input.decoding.scale);
-        out.put(input.decoding.offset);
-        for (const StoredValue& value : input.decoding.missing) {
-            out.put_block(value.bytes.data(), value.bytes.size());
-        }
-        for (const DatasetPtr& part : input.parts) {
-            out.put_string(part->name());
-            out.put_string(std::filesystem::path(part->bytes().path()).filename().string());
-            out.put(part->dtype());
-            out.put_vector(std::vector<Index>(part->shape().begin(), part->shape().end()));
-        }
-    }
-    out.put<std::uint64_t>(request.where.size());
-    std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
-    for (const std::byte byte : out.view()) {
-        hash = (hash ^ static_cast<std::uint64_t>(byte)) * 1099511628211ULL;
-    }
-    return hash >> 2;  // a non-negative Index
-}
-
-void check_equal(const Request& request, const Options& options, const Plan& plan,
-                 const mpi::Comm& comm) {
-    const auto mine = static_cast<Index>(fingerprint(request, options, plan));
-    if (comm.min(mine) != comm.max(mine)) {
-        throw InvalidArgument(
-            Problem{"the ranks of a collective scan ask for different things", "other requests",
-                    "the same files in the same order, datasets, selection, operators, axes, "
-                    "shuffle and aggregators on every rank",
-                    "Use shuffle ToOne or ToAll where each rank has a selection of its own"});
-    }
-}
-
 /// What follows from looking at all ranks once.
 struct Overview {
     std::optional<Region> bounds;  ///< of all selections; none when all are empty
     bool threads_alike = true;
 };
 
-/// Collective, one allreduce. Throws InvalidArgument on all ranks.
-Overview look_at_all(const Options& options, const mpi::Comm& comm, Plan& plan) {
+/// Collective, one allreduce.
+Overview look_at_all(const mpi::Comm& comm, Plan& plan) {
     constexpr Index none = std::numeric_limits<Index>::max();
     const Region mine = plan.own.selection.bounds();
     const int ndim = mine.ndim();
-    std::vector<Index> least{plan.threads, -plan.threads, plan.groups, -plan.groups};
+    std::vector<Index> least{plan.threads, -plan.threads};
     for (int axis = 0; axis < ndim; ++axis) {
         least.push_back(mine.empty() ? none : mine.offset[axis]);
         least.push_back(mine.empty() ? none : -(mine.offset[axis] + mine.extent[axis]));
     }
     least = comm.min_of_each(std::move(least));
     plan.metadata_bytes += static_cast<Index>(least.size() * sizeof(Index));
-    if (options.shuffle == Options::Shuffle::ToOne && least[2] != -least[3]) {
-        throw InvalidArgument(Problem{"the ranks have different numbers of groups",
-                                      text(least[2], " to ", -least[3]), "one number", ""});
-    }
     Overview overview;
     overview.threads_alike = least[0] == -least[1];
     Region bounds{Coordinates(ndim, 0), Coordinates(ndim, 0)};
     bool some = true;
     for (int axis = 0; axis < ndim; ++axis) {
-        const auto at = static_cast<std::size_t>(4 + 2 * axis);
+        const auto at = static_cast<std::size_t>(2 + 2 * axis);
         some = some && least[at] != none;
         bounds.offset[axis] = least[at];
         bounds.extent[axis] = some ? -least[at + 1] - least[at] : 0;
@@ -256,9 +202,8 @@ Overview look_at_all(const Options& options, const mpi::Comm& comm, Plan& plan) 
 }
 
 /// Tells those who read for this rank what it asks, and learns whom it reads for.
-void exchange_questions(const Request& request, const Options& options, const mpi::Comm& comm,
-                        Plan& plan) {
-    const Overview overview = look_at_all(options, comm, plan);
+void exchange_questions(const Request& request, const mpi::Comm& comm, Plan& plan) {
+    const Overview overview = look_at_all(comm, plan);
     const Coordinates none(plan.own.selection.ndim(), 0);
     plan.common = false;
     plan.selection = select(overview.bounds.value_or(Region{none, none}));
@@ -333,7 +278,7 @@ Plan make_plan(const Request& request, const Options& options, const mpi::Comm& 
         plan.lanes = plan.threads;
         return plan;
     }
-    mpi::agree(comm, [&] {
+    const auto validate = [&] {
         plan_alone(request, options, plan);
         if (options.shuffle == Options::Shuffle::ToOne && !plan.own.selection.is_dense()) {
             throw InvalidArgument(
@@ -341,8 +286,9 @@ Plan make_plan(const Request& request, const Options& options, const mpi::Comm& 
                         text(plan.own.selection.stride), "1 along every axis",
                         "Use shuffle Common with one strided selection, or ToAll"});
         }
-    });
-    check_equal(request, options, plan, comm);
+    };
+    mpi::agree_on(comm, validate,
+                  [&](Terms& terms) { add_terms(request, options, plan, terms); });
     plan.metadata_bytes = 2 * static_cast<Index>(sizeof(Index));
     // Collective calls are made by all ranks, whatever each has been told of its threads.
     const int chosen = default_threads(comm.ranks_on_this_host());
@@ -355,7 +301,7 @@ Plan make_plan(const Request& request, const Options& options, const mpi::Comm& 
         plan.lane_begin = comm.exscan_sum(plan.threads);
         plan.lanes = comm.sum(plan.threads);
     } else {
-        exchange_questions(request, options, comm, plan);
+        exchange_questions(request, comm, plan);
     }
     return plan;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
+#include "fluvial/base/terms.hpp"
 #include "fluvial/scan/request.hpp"
 
 namespace fluvial::scan {
@@ -66,10 +67,28 @@ void compare_elements(const ArrayView& view, Comparison comparison, double bound
     }
 }
 
+const char* sign_of(Comparison comparison) {
+    switch (comparison) {
+        case Comparison::Less:
+            return "<";
+        case Comparison::LessEqual:
+            return "<=";
+        case Comparison::Greater:
+            return ">";
+        case Comparison::GreaterEqual:
+            return ">=";
+        case Comparison::Equal:
+            return "==";
+        case Comparison::NotEqual:
+            return "!=";
+    }
+    return "";
+}
+
 }  // namespace
 
 Predicate compare(int input, Comparison comparison, double bound) {
-    return [=](std::span<const ArrayView> inputs, const Region&, std::span<std::uint8_t> mask) {
+    auto holds = [=](std::span<const ArrayView> inputs, const Region&, std::span<std::uint8_t> mask) {
         if (input < 0 || input >= static_cast<int>(inputs.size())) {
             throw InvalidArgument(Problem{"a comparison reads a dataset that is not there",
                                           text("number ", input), text("0 to ", inputs.size() - 1),
@@ -86,6 +105,7 @@ Predicate compare(int input, Comparison comparison, double bound) {
             }
         });
     };
+    return {holds, text("input ", input, " ", sign_of(comparison), " ", exact(bound))};
 }
 
 }  // namespace fluvial::scan

@@ -211,7 +211,7 @@ void Prepare::ask_predicates(const Region& where) {
     const Coordinates& extent = values_.front().extent;
     agreed_.assign(static_cast<std::size_t>(volume_of(extent)), 1);
     for (const Predicate& predicate : request_.where) {
-        predicate(values_, where, agreed_);
+        predicate.function(values_, where, agreed_);
     }
 }
 

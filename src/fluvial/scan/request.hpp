@@ -5,11 +5,13 @@
 /// Analysis", Figure 6): everything is said before the first byte is read.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fluvial/compute/reduction.hpp"
@@ -34,12 +36,24 @@ struct AxisWeights {
     std::vector<double> factor;  ///< as many as the selection has along the axis
 };
 
-/// Sets mask[i] to 0 for elements that shall not count; it comes filled with 1, row-major over
-/// `where`, which is in global coordinates, or where the scan's one selection has a stride, in the
-/// selection's own (operators see the same; "coordinates" of results are global). Inputs are
-/// decoded. Called by several threads at once.
-using Predicate = std::function<void(std::span<const ArrayView> inputs, const Region& where,
-                                     std::span<std::uint8_t> mask)>;
+/// Which elements count.
+struct Predicate {
+    /// Sets mask[i] to 0 for elements that shall not count; it comes filled with 1, row-major over
+    /// `where`, which is in global coordinates, or where the scan's one selection has a stride, in
+    /// the selection's own (operators see the same; "coordinates" of results are global). Inputs
+    /// are decoded. Called by several threads at once.
+    using Function = std::function<void(std::span<const ArrayView> inputs, const Region& where,
+                                        std::span<std::uint8_t> mask)>;
+
+    /// `declared` (base/terms.hpp) is what ranks know the function by: its name and version.
+    template <class F>
+        requires std::constructible_from<Function, F>
+    Predicate(F&& f, std::string known_as = "a function")
+        : function(std::forward<F>(f)), declared(std::move(known_as)) {}
+
+    Function function;
+    std::string declared;
+};
 
 /// input < bound, and so on. NaN compares false.
 enum class Comparison : std::uint8_t { Less, LessEqual, Greater, GreaterEqual, Equal, NotEqual };

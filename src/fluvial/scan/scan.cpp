@@ -25,9 +25,9 @@ constexpr Index units_a_test = 4;
 /// Ranks of a host help each other where each thread has so much to do that it pays to arrange it.
 constexpr Index helped_units_min = 64;
 
-/// Whether the result is the same, whoever does which units.
-bool any_order(const Request& request) {
-    return request.weights.empty() &&
+/// Whether lanes may do units of others' shares: the result is the same but for the last bit.
+bool shares_work(const Request& request, const Options& options) {
+    return !options.reproducible && request.weights.empty() &&
            std::all_of(request.entries.begin(), request.entries.end(),
                        [](const auto& entry) { return entry.op->any_order(); });
 }
@@ -73,7 +73,7 @@ struct Scan::State {
             return;
         }
         mpi::agree(user, [&] { make_lanes(); });
-        if (options.shuffle == Options::Shuffle::Common && any_order(request) &&
+        if (options.shuffle == Options::Shuffle::Common && shares_work(request, options) &&
             grid.size() >= helped_units_min * plan.lanes && grid.size() <= Dealing::units_max) {
             dealing->help_on_host(user);
         }
@@ -90,7 +90,8 @@ struct Scan::State {
             units_here += shares.back().second - shares.back().first;
         }
         dealing.emplace(std::move(shares));
-        if (!collective && lanes.size() > 1 && any_order(request) && units <= Dealing::units_max) {
+        if (!collective && lanes.size() > 1 && shares_work(request, options) &&
+            units <= Dealing::units_max) {
             dealing->help_here();
         }
     }
@@ -146,7 +147,9 @@ struct Scan::State {
 
     /// The next units of the only lane, when the caller's thread runs it.
     void run_some_here() {
-        if (options.on_calling_thread && !lanes_finished() && !run_units(0, units_a_test)) {
+        // Chunks are put into the order of the file batch by batch.
+        const Index most = options.reproducible ? Dealing::batch_max : units_a_test;
+        if (options.on_calling_thread && !lanes_finished() && !run_units(0, most)) {
             lane_ended();
         }
     }

@@ -44,6 +44,10 @@ struct Options {
     Mode mode = Mode::Collective;
     Shuffle shuffle = Shuffle::Common;
     Access access = Access::Chosen;
+    /// The same result to the bit in every run with the same numbers of ranks and threads and the
+    /// same buffer: lanes keep to their shares, and what is in the page cache is copied. Without it
+    /// sums and what is made of them may differ in the last bit. The same on all ranks.
+    bool reproducible = false;
     int threads = 0;  ///< of this rank; 0: the cores it may use, shared between ranks
     /// Reads and computes on the thread that calls test() (a few MiB a call) and wait(), as the
     /// only one: for operators that no other thread may run. `threads` does not count then.

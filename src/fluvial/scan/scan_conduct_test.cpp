@@ -76,7 +76,7 @@ TEST_CASE("what fails on one rank fails on all") {
         const Selection mine = select({{world.comm.rank(), 0}, {1, 64}});
         CHECK_THROWS_WITH_AS(
             run({{{{fine}, {}}}, mine, some_operators(), {}, {}, {}, {}}, options, world.comm),
-            doctest::Contains("ask for different things"), InvalidArgument);
+            doctest::Contains("the ranks differ in the selection"), InvalidArgument);
     }
     // The communicator is as good as before.
     CHECK(world.comm.sum(1) == world.comm.size());

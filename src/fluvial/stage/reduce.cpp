@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/hash.hpp"
 #include "fluvial/compute/selected_coordinates.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/tree_merge.hpp"
@@ -50,15 +51,57 @@ ArrayView part_of(const ArrayView& extra, const char* what, const Selection& sel
     return subview(extra, inside);
 }
 
+/// A companion array in words: its extent, and a checksum of its corners and of elements that are
+/// spread evenly. To look at all of them would take longer than the reduction.
+std::string words_of(const std::optional<ArrayView>& extra) {
+    constexpr Index looked_at = 1024;
+    if (!extra) {
+        return "none";
+    }
+    Bytes seen;
+    const Index size = extra->size();
+    const Index count = std::min(size, looked_at);
+    for (Index i = 0; i < count; ++i) {
+        const Index number = i < 2 ? i * (size - 1) : i * (size / count);
+        const Coordinates at = coordinates_of(number, extra->extent);
+        const std::byte* from = extra->data;
+        for (int axis = 0; axis < at.size(); ++axis) {
+            from += at[axis] * extra->strides[axis];
+        }
+        seen.insert(seen.end(), from, from + size_of(extra->dtype));
+    }
+    return text(name_of(extra->dtype), ' ', extra->extent, ", checksum ", std::hex, hash_of(seen));
+}
+
 /// The state of one reduction on one rank. With strides the operators work in the selection's own
 /// index space, and the coordinates that they find are translated at the end.
 class Run {
   public:
-    Run(const ReadStep& step, const ReduceRequest& request)
-        : request_(request),
-          datasets_(open_datasets(step, request.datasets)),
-          selection_(request.selection.value_or(select(whole(datasets_.front().shape())))),
-          reduction_(request.entries, domain()) {}
+    Run(const ReadStep& step, ReduceRequest request)
+        : request_(std::move(request)),
+          step_(step.index()),
+          datasets_(open_datasets(step, request_.datasets)),
+          selection_(request_.selection.value_or(select(whole(datasets_.front().shape())))),
+          reduction_(request_.entries, domain()) {}
+
+    /// What all ranks must say alike.
+    void add_terms(Terms& terms) const {
+        terms.add("the step that they reduce", exact(static_cast<std::int64_t>(step_)),
+                  "Reduce the same step on every rank");
+        std::string inputs;
+        for (const StagedDataset& dataset : datasets_) {
+            inputs += text(inputs.empty() ? "'" : ", '", dataset.name(), "' ",
+                           name_of(dataset.dtype()), ' ', dataset.shape());
+        }
+        terms.add("the datasets", inputs);
+        terms.add("the selection", text("start ", selection_.start, " count ", selection_.count,
+                                        " stride ", selection_.stride));
+        const auto& domain = reduction_.domain();
+        terms.add("the axes to reduce over", exact(std::span<const int>(domain.over)));
+        compute::add_terms(request_.entries, terms);
+        terms.add("the weights", words_of(request_.weights));
+        terms.add("the mask", words_of(request_.mask));
+    }
 
     void absorb_part(const mpi::Comm& comm) {
         const Region mine = part_of(selection_.bounds(), comm);
@@ -140,7 +183,8 @@ class Run {
         reduction_.absorb(piece);
     }
 
-    const ReduceRequest& request_;
+    ReduceRequest request_;
+    std::uint64_t step_;
     std::vector<StagedDataset> datasets_;
     Selection selection_;
     compute::Reduction reduction_;
@@ -148,15 +192,23 @@ class Run {
 
 }  // namespace
 
-std::map<std::string, compute::Result> reduce(const ReadStep& step, const ReduceRequest& request,
+std::map<std::string, compute::Result> reduce(const ReadStep& step,
+                                              const std::function<ReduceRequest()>& prepare,
                                               const mpi::Comm& comm) {
     std::optional<Run> run;
-    mpi::agree(comm, [&] {
-        run.emplace(step, request);
+    const auto absorb = [&] {
+        run.emplace(step, prepare());
         run->absorb_part(comm);
-    });
+    };
+    mpi::agree_on(comm, absorb, [&](Terms& terms) { run->add_terms(terms); });
     run->merge_over(comm);
     return run->finish();
+}
+
+std::map<std::string, compute::Result> reduce(const ReadStep& step, const ReduceRequest& request,
+                                              const mpi::Comm& comm) {
+    return reduce(
+        step, [&] { return request; }, comm);
 }
 
 }  // namespace fluvial::stage

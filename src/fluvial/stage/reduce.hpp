@@ -3,6 +3,7 @@
 /// writer's memory.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -27,8 +28,14 @@ struct ReduceRequest {
 /// the selection), the partial results are merged along a binomial tree and the result is on all
 /// ranks. Collective over `comm`; an error on one rank is thrown on all. Moves no element: only
 /// partials travel, log2(ranks) messages deep. Coordinates in results are global. Throws what
-/// StagedDataset::read and the operators throw.
+/// StagedDataset::read and the operators throw, and InvalidArgument on all ranks where these differ
+/// in the step, datasets, operators, selection, axes, weights or mask. Of weights and mask up to
+/// 1024 elements are compared; those of a rank's own part count.
 std::map<std::string, compute::Result> reduce(const ReadStep& step, const ReduceRequest& request,
+                                              const mpi::Comm& comm);
+/// The same; what `prepare` throws on one rank is thrown on all.
+std::map<std::string, compute::Result> reduce(const ReadStep& step,
+                                              const std::function<ReduceRequest()>& prepare,
                                               const mpi::Comm& comm);
 
 }  // namespace fluvial::stage

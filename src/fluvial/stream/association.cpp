@@ -79,14 +79,15 @@ std::vector<int> nearest_consumers(const std::vector<Member>& members) {
 }
 
 Association Association::by_key(std::size_t offset, std::size_t length) {
-    return {Kind::Choice, [offset, length](std::span<const std::byte> element) {
-                if (offset > element.size() || length > element.size() - offset) {
-                    throw InvalidArgument(Problem{
-                        "the key leaves the element", text(length, " bytes from byte ", offset),
-                        text("inside its ", element.size(), " bytes"), ""});
-                }
-                return hash_of(element.subspan(offset, length));
-            }};
+    const auto choose = [offset, length](std::span<const std::byte> element) {
+        if (offset > element.size() || length > element.size() - offset) {
+            throw InvalidArgument(Problem{
+                "the key leaves the element", text(length, " bytes from byte ", offset),
+                text("inside its ", element.size(), " bytes"), ""});
+        }
+        return hash_of(element.subspan(offset, length));
+    };
+    return by(choose, text("a key of ", length, " bytes at byte ", offset));
 }
 
 }  // namespace fluvial::stream

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -46,18 +47,21 @@ struct Association {
     /// Each producer has one consumer, nearest_consumers(). The default, and the fastest.
     static Association nearest() { return {}; }
     /// A producer's elements go to all consumers in turn.
-    static Association round_robin() { return {Kind::RoundRobin, {}}; }
+    static Association round_robin() { return {Kind::RoundRobin}; }
     /// Each element goes to a consumer whose buffer has room, starting with the one that took the
     /// last: uneven producers and slow consumers balance.
-    static Association most_room() { return {Kind::MostRoom, {}}; }
+    static Association most_room() { return {Kind::MostRoom}; }
     /// By a hash of `length` bytes of the element from `offset` on: elements with equal keys meet
     /// on one consumer.
     static Association by_key(std::size_t offset, std::size_t length);
-    /// By a function of the element.
-    static Association by(Choose choose) { return {Kind::Choice, std::move(choose)}; }
+    /// By a function of the element, which ranks know by its name and version.
+    static Association by(Choose choose, std::string declared = "a function") {
+        return {Kind::Choice, std::move(choose), std::move(declared)};
+    }
 
     Kind kind = Kind::Nearest;
-    Choose choose;
+    Choose choose = {};
+    std::string declared = {};  ///< of Choice: what the function is, in words that ranks compare
 };
 
 }  // namespace fluvial::stream

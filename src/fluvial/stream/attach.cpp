@@ -5,7 +5,6 @@
 #include <numeric>
 #include <utility>
 
-#include "fluvial/base/bytes.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/stream/message_flow.hpp"
 #include "fluvial/stream/ring.hpp"
@@ -21,57 +20,36 @@ constexpr std::size_t buffer_bytes_max = std::size_t{1} << 48;
 constexpr double latency_max_s = 1e6;
 constexpr std::size_t line = 64;
 
-/// What must be equal on all ranks, as text, so that errors can show it.
-std::string agreed_text(const StreamOptions& options) {
-    static constexpr const char* kinds[] = {"nearest", "round robin", "most room", "choice"};
+const char* name_of(Association::Kind kind) {
+    static constexpr const char* kinds[] = {"nearest", "round robin", "most room", "choice by "};
+    return kinds[static_cast<int>(kind)];
+}
+
+/// What all ranks must say alike of a stream, and of its operation those that have one: consumers,
+/// where none is said, too.
+void add_terms(const StreamState& stream, Role role, const Operation* operation, Terms& terms) {
+    const StreamOptions& options = stream.options;
     const Element& element = options.element;
-    return text(element.varies ? "elements of up to " : "elements of ", element.bytes, " bytes (",
-                name_of(element.dtype), ' ', element.shape, "), buffer_bytes ",
-                options.buffer_bytes, ", association ",
-                kinds[static_cast<int>(options.association.kind)], ", result_on_producers ",
-                options.result_on_producers, ", latency_s ", options.latency_s);
-}
-
-/// Every rank's bytes, for what is said when they differ: elsewhere they cost P times as much.
-std::vector<std::string> everybodys(const mpi::Comm& comm, std::span<const std::byte> bytes) {
-    std::vector<std::string> all;
-    for (const auto& theirs : comm.allgather(bytes)) all.push_back(ByteReader(theirs).get_string());
-    return all;
-}
-
-/// Throws on all ranks when one differs from the first rank.
-void check_options(const StreamState& stream) {
-    const mpi::Comm& comm = stream.channel->comm;
-    ByteWriter out;
-    out.put_string(agreed_text(stream.options));
-    if (mpi::all_equal(comm, out.view())) return;
-    const std::vector<std::string> all = everybodys(comm, out.view());
-    for (std::size_t rank = 0; rank < all.size(); ++rank) {
-        if (all[rank] == all.front()) continue;
-        throw InvalidArgument(Problem{text("the ranks attach different streams"),
-                                      text(all[rank], " on rank ", rank),
-                                      text(all.front(), " as on rank 0"),
-                                      "Attach streams in the same order with equal options"});
-    }
-}
-
-/// Throws on all ranks when consumers differ.
-void check_operations(const StreamState& stream, Role role, const Operation* operation) {
-    const mpi::Comm& comm = stream.channel->comm;
-    const auto& consumers = stream.channel->consumers;
-    const Index operating = comm.sum(consumes(role) && operation != nullptr ? 1 : 0);
-    if (operating == 0 || operating == static_cast<Index>(consumers.size())) return;
-    ByteWriter out;
-    out.put_string(operation != nullptr ? "one" : "none");
-    const std::vector<std::string> all = everybodys(comm, out.view());
-    const std::string& first = all[static_cast<std::size_t>(consumers.front())];
-    for (const int rank : consumers) {
-        const std::string& theirs = all[static_cast<std::size_t>(rank)];
-        if (theirs == first) continue;
-        throw InvalidArgument(
-            Problem{text("consumers differ in whether ", stream.name(), " has an operation"),
-                    text(theirs, " on rank ", rank), text(first, " as on rank ", consumers.front()),
-                    "Attach it with an operation on every consumer, or on none"});
+    const std::string remedy = "Attach streams in the same order with equal options";
+    terms.add("the name of the stream that they attach", exact(options.name), remedy);
+    terms.add("the elements of " + stream.name(),
+              text(element.varies ? "up to " : "", element.bytes, " bytes, ",
+                   options.element_type.empty() ? fluvial::name_of(element.dtype)
+                                                : options.element_type,
+                   ' ', element.shape),
+              remedy);
+    terms.add("buffer_bytes of " + stream.name(), text(options.buffer_bytes), remedy);
+    terms.add("the association of " + stream.name(),
+              name_of(options.association.kind) + options.association.declared, remedy);
+    terms.add("result_on_producers of " + stream.name(), exact(options.result_on_producers),
+              remedy);
+    terms.add("the latency of " + stream.name(), exact(options.latency_s), remedy);
+    if (consumes(role) || operation != nullptr) {
+        terms.add_where_known(
+            "the operation of " + stream.name(),
+            operation != nullptr ? operation->describe() : "none",
+            "Attach it with the same operation on every consumer, or on none; functions are known "
+            "by their name and version");
     }
 }
 
@@ -282,17 +260,18 @@ void make_ends(StreamState& stream, Links& links, Role role, std::unique_ptr<Ope
 void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
     ChannelState& channel = *stream.channel;
     const Role role = channel.members[static_cast<std::size_t>(channel.rank)].role;
-    check_options(stream);
-    check_operations(stream, role, operation.get());
-    const bool whole_only = consumes(role) && !(operation != nullptr && operation->takes_parts());
-    stream.plan = make_plan(stream, !channel.comm.any(whole_only));
-    mpi::agree(channel.comm, [&] {
-        static_cast<void>(ring_memory(stream.plan));
+    const auto validate = [&] {
         const Association& association = stream.options.association;
         if (produces(role) && association.kind == Association::Kind::Choice && !association.choose)
             throw InvalidArgument(Problem{"the function that chooses a consumer is missing",
                                           "an empty function", "a function", ""});
+    };
+    mpi::agree_on(channel.comm, validate, [&](Terms& terms) {
+        add_terms(stream, role, operation.get(), terms);
     });
+    const bool whole_only = consumes(role) && !(operation != nullptr && operation->takes_parts());
+    stream.plan = make_plan(stream, !channel.comm.any(whole_only));
+    static_cast<void>(ring_memory(stream.plan));  // throws on all ranks or on none, as make_plan
     Links links(stream);
     try {
         mpi::agree(channel.comm, [&] { links.allocate(); });

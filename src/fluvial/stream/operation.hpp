@@ -46,6 +46,9 @@ void for_each_record(const Batch& batch, Visit&& visit) {
 class Operation {
   public:
     virtual ~Operation() = default;
+    /// What it does, in words that are equal exactly where operations are: all operations of a
+    /// stream must say the same. One of a user's says its name and version here.
+    virtual std::string describe() const { return "an operation"; }
     /// The intermediate function. What it throws ends the stream on all ranks.
     virtual void absorb(const Batch& batch) = 0;
     /// Whether a batch may begin and end inside elements (at multiples of the element's items):
@@ -85,8 +88,10 @@ std::map<std::string, compute::Result> decode_results(std::span<const std::byte>
 
 /// Throws InvalidArgument unless `batch` consists of whole values of `value_bytes`.
 void check_whole(const Batch& batch, std::size_t value_bytes);
-/// Calls `work` with every batch; the result is empty.
+/// Calls `work` with every batch; the result is empty. Consumers may have different functions:
+/// what they say of them in `declared` (base/terms.hpp), a name and a version, must be the same.
 std::unique_ptr<Operation> make_callback(std::function<void(const Batch&)> work,
-                                         bool takes_parts = false);
+                                         bool takes_parts = false,
+                                         std::string declared = "a function");
 
 }  // namespace fluvial::stream

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fluvial/base/bytes.hpp"
+#include "fluvial/base/terms.hpp"
 #include "fluvial/stream/operation.hpp"
 
 namespace fluvial::stream {
@@ -83,6 +84,16 @@ class ReductionOperation final : public Operation {
         }
     }
 
+    std::string describe() const override {
+        std::string words;
+        for (const Group& group : groups_) {
+            for (const auto& entry : group.entries) {
+                words += text(words.empty() ? "'" : ", '", entry.name, "': ", entry.op->describe(),
+                              " over ", exact(std::span<const int>(group.domain.over)));
+            }
+        }
+        return words;
+    }
     bool takes_parts() const override { return true; }
     std::vector<std::byte> partial() const override { return encode(reductions_); }
 

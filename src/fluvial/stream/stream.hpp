@@ -39,10 +39,11 @@ struct FastPath {
     std::size_t bytes = 0;  ///< of an element; 0: there is no such link now
 };
 
-/// Equal on all ranks but for the functions inside.
+/// Equal on all ranks but for the functions inside, of which it is what they declare.
 struct StreamOptions {
     std::string name = {};  ///< for errors, statistics and traces; "stream N" by default
     Element element = {};
+    std::string element_type = {};  ///< what opaque elements are, in words that ranks compare
     /// Memory for elements of this stream at each consumer, all its producers together, and for
     /// each link at the producer; 0: 4 MiB a link (without shared memory 2 MiB on one host, else
     /// half a MiB), at least four elements each, 64 MiB in all where that does.
@@ -66,9 +67,9 @@ struct StreamOptions {
 class Stream {
   public:
     /// Collective over the members of `channel`, blocking. `operation` is this rank's; without one
-    /// consumers take elements by next(). Throws InvalidArgument on all ranks when the options
-    /// differ or the buffer does not hold two elements of each producer. One piece of memory that
-    /// the ranks of a host share, one allgather.
+    /// consumers take elements by next(). Throws InvalidArgument on all ranks when the options or
+    /// what operations describe() differ, or the buffer does not hold two elements of each
+    /// producer. One piece of memory that the ranks of a host share, one allgather.
     Stream(Channel& channel, const StreamOptions& options,
            std::unique_ptr<Operation> operation = nullptr);
     Stream(Stream&&) noexcept;
@@ -173,25 +174,26 @@ class Stream {
     const FastPath* fast_ = nullptr;  ///< of *state_, where it is withdrawn at the end
 };
 
-/// An operation that is called with spans of elements of type T.
+/// An operation that is called with spans of elements of type T; `declared` as of make_callback.
 template <class T, class Work>
-std::unique_ptr<Operation> make_batches(Work work, bool takes_parts = std::is_arithmetic_v<T>) {
+std::unique_ptr<Operation> make_batches(Work work, bool takes_parts = std::is_arithmetic_v<T>,
+                                        std::string declared = "a function") {
     return make_callback(
         [work = std::move(work)](const Batch& batch) mutable {
             check_whole(batch, sizeof(T));
             work(std::span(reinterpret_cast<const T*>(batch.data), batch.bytes / sizeof(T)));
         },
-        takes_parts);
+        takes_parts, std::move(declared));
 }
 
 /// An operation that is called with each element.
 template <class T, class Work>
-std::unique_ptr<Operation> make_elements(Work work) {
+std::unique_ptr<Operation> make_elements(Work work, std::string declared = "a function") {
     return make_batches<T>(
         [work = std::move(work)](std::span<const T> batch) mutable {
             for (const T& element : batch) work(element);
         },
-        false);
+        false, std::move(declared));
 }
 
 }  // namespace fluvial::stream

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fluvial/stream/mailbox.hpp"
@@ -41,6 +42,8 @@ struct ThresholdRule {
     std::function<std::unique_ptr<RoundJudge>()> begin_round = {};
     /// So many rounds a producer may be ahead of the slowest one; then its verdicts wait.
     std::uint64_t rounds_ahead = 1024;
+    /// What consumers, which merge and judge, know the functions by: names and versions.
+    std::string declared = "functions";
 };
 
 /// One rank's part, whatever its role. Nothing here blocks.

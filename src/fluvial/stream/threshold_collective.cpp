@@ -36,18 +36,14 @@ ThresholdCollective ThresholdCollective::sum_over(Channel& channel, double limit
         return std::nullopt;
     };
     rule.rounds_ahead = rounds_ahead;
-    return {channel, std::move(rule), [limit] {
-                if (limit == limit) return;
-                throw InvalidArgument(Problem{"the limit of a threshold collective is no number",
-                                              text(limit), "any number", ""});
-            }};
+    return {channel, std::move(rule), limit};
 }
 
 ThresholdCollective::ThresholdCollective(Channel& channel, ThresholdRule rule)
-    : ThresholdCollective(channel, std::move(rule), [] {}) {}
+    : ThresholdCollective(channel, std::move(rule), std::nullopt) {}
 
 ThresholdCollective::ThresholdCollective(Channel& channel, ThresholdRule rule,
-                                         const std::function<void()>& check)
+                                         std::optional<double> limit)
     : channel_(channel.state()) {
     ChannelState& state = *channel_;
     state.check_usable();
@@ -61,7 +57,19 @@ ThresholdCollective::ThresholdCollective(Channel& channel, ThresholdRule rule,
                                           "an empty function", "merge, and judge or begin_round",
                                           ""});
         }
-        check();
+        if (limit && *limit != *limit) {
+            throw InvalidArgument(Problem{"the limit of a threshold collective is no number",
+                                          text(*limit), "any number", ""});
+        }
+    };
+    const auto say = [&, ahead = rule.rounds_ahead, declared = rule.declared](Terms& terms) {
+        terms.add("rounds_ahead of a threshold collective", text(ahead));
+        if (limit) terms.add("the limit of a threshold collective", exact(*limit));
+        if (!limit && consumes(state.members[static_cast<std::size_t>(state.rank)].role)) {
+            terms.add_where_known("the functions of a threshold collective", declared,
+                                  "Give every consumer the same merge and judge: functions are "
+                                  "known by their name and version");
+        }
     };
     if (!state.takes_part()) {
         check_all();
@@ -76,7 +84,7 @@ ThresholdCollective::ThresholdCollective(Channel& channel, ThresholdRule rule,
     protocol_ = std::make_shared<Threshold>(*state.mailbox, number, parties, std::move(rule));
     state.thresholds.push_back(protocol_);  // before anybody has agreed, and so may contribute
     try {
-        mpi::agree(state.comm, check_all);
+        mpi::agree_on(state.comm, check_all, say);
     } catch (...) {
         state.thresholds.pop_back();
         throw;

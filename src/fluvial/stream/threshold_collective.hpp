@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "fluvial/stream/channel.hpp"
@@ -28,11 +28,13 @@ class ThresholdCollective {
     /// True as soon as the sum of the contributions exceeds `limit`, false when all have come and
     /// it does not. They must not be negative: contribute() throws InvalidArgument.
     /// Collective over the members of `channel`, blocking, as the other constructor. Throws
-    /// InvalidArgument on all ranks when `limit` is not a number or `rounds_ahead` 0 on any.
+    /// InvalidArgument on all ranks when `limit` is not a number or `rounds_ahead` 0 on any, and
+    /// when ranks differ in them.
     static ThresholdCollective sum_over(Channel& channel, double limit,
                                         std::uint64_t rounds_ahead = 1024);
     /// Any rule. What its functions throw ends the channel on all ranks. Throws InvalidArgument on
-    /// all ranks for a rule without functions.
+    /// all ranks for a rule without functions, and when ranks differ in rounds_ahead or consumers in
+    /// what they declare of the functions.
     ThresholdCollective(Channel& channel, ThresholdRule rule);
 
     /// This producer's value of the next round, as bytes that the rule's merge takes; returns that
@@ -48,7 +50,7 @@ class ThresholdCollective {
     std::uint64_t late() const { return protocol_ ? protocol_->late() : 0; }
 
   private:
-    ThresholdCollective(Channel& channel, ThresholdRule rule, const std::function<void()>& check);
+    ThresholdCollective(Channel& channel, ThresholdRule rule, std::optional<double> limit);
 
     std::shared_ptr<ChannelState> channel_;
     std::shared_ptr<Threshold> protocol_;

@@ -95,8 +95,12 @@ class MPIPartial final : public StatePartial<MPIPartial> {
 
 class MPIOperator final : public Operator {
   public:
-    MPIOperator(Fold fold, DType dtype) : fold_(std::move(fold)), dtype_(dtype) {}
+    MPIOperator(Fold fold, DType dtype, std::string declared)
+        : fold_(std::move(fold)), dtype_(dtype), declared_(std::move(declared)) {}
     std::string name() const override { return "mpi_function"; }
+    std::string describe() const override {
+        return text("mpi_function(", declared_, ", ", name_of(dtype_), ")");
+    }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         check_inputs(*this, domain);
         if (domain.dtypes[0] != dtype_) {
@@ -111,11 +115,13 @@ class MPIOperator final : public Operator {
   private:
     Fold fold_;
     DType dtype_;
+    std::string declared_;
 };
 
 }  // namespace
 
-OperatorPtr make_mpi_operator(MPIUserFunction function, DType dtype, std::uintptr_t datatype) {
+OperatorPtr make_mpi_operator(MPIUserFunction function, DType dtype, std::uintptr_t datatype,
+                              std::string declared) {
     if (function == nullptr) {
         throw InvalidArgument(Problem{"no function", "a null pointer",
                                       "the address of an MPI_User_function",
@@ -126,11 +132,11 @@ OperatorPtr make_mpi_operator(MPIUserFunction function, DType dtype, std::uintpt
             std::uintptr_t handle = datatype;
             function(const_cast<void*>(in), inout, &length, &handle);
         },
-        dtype);
+        dtype, std::move(declared));
 }
 
-OperatorPtr make_fold_operator(Fold fold, DType dtype) {
-    return std::make_shared<MPIOperator>(std::move(fold), dtype);
+OperatorPtr make_fold_operator(Fold fold, DType dtype, std::string declared) {
+    return std::make_shared<MPIOperator>(std::move(fold), dtype, std::move(declared));
 }
 
 }  // namespace fluvial::compute

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <span>
 
+#include "fluvial/base/terms.hpp"
 #include "fluvial/compute/kernels/kernels.hpp"
 #include "fluvial/compute/operators/structure_factor_partial.hpp"
 
@@ -76,6 +78,15 @@ std::shared_ptr<Setup> make_setup(const StructureFactorOptions& options) {
     return setup;
 }
 
+/// The q vectors are what all constructors come to: the same ones, the same operator.
+void describe_q(Setup& setup) {
+    const auto numbers = std::span<const double>(setup.q.data()->data(), 3 * setup.q.size());
+    setup.description =
+        text("structure_factor(q=", exact(numbers), ", on a lattice=",
+             exact(setup.lattice.has_value()), ", precision=",
+             setup.precision == Precision::Float32 ? "float32" : "float64", ")");
+}
+
 /// `units` are the basis of the indices that `hkl` shows; `scale` turns lattice indices into those.
 std::shared_ptr<const Setup> lattice_setup(Lattice lattice, const std::array<Vector3, 3>& basis,
                                            const std::array<int, 3>& scale,
@@ -95,6 +106,7 @@ std::shared_ptr<const Setup> lattice_setup(Lattice lattice, const std::array<Vec
         setup->q.push_back(q);
     }
     setup->lattice = std::move(lattice);
+    describe_q(*setup);
     return setup;
 }
 
@@ -192,6 +204,7 @@ StructureFactor StructureFactor::at(std::vector<Vector3> q, const StructureFacto
     check_memory(static_cast<double>(q.size()), options.bytes_max);
     auto setup = make_setup(options);
     setup->q = std::move(q);
+    describe_q(*setup);
     return StructureFactor(std::move(setup));
 }
 

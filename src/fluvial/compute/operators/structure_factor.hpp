@@ -63,6 +63,7 @@ class StructureFactor final : public Operator {
 
     std::string name() const override { return "structure_factor"; }
     int inputs() const override { return 3; }
+    std::string describe() const override { return setup_->description; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override;
 
     std::size_t size() const { return setup_->q.size(); }
@@ -79,6 +80,7 @@ class StructureFactor final : public Operator {
         int lanes;
         std::vector<Vector3> q;
         std::vector<std::array<std::int32_t, 3>> hkl;
+        std::string description;  ///< of the set of q vectors and of the precision
     };
 
   private:

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/scan/plan_terms.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+
+namespace fluvial::scan {
+namespace {
+
+constexpr const char* own_selections =
+    "Use shuffle ToOne or ToAll where each rank has a selection of its own";
+
+const char* name_of(Options::Shuffle shuffle) {
+    switch (shuffle) {
+        case Options::Shuffle::Common:
+            return "common";
+        case Options::Shuffle::ToOne:
+            return "to one";
+        case Options::Shuffle::ToAll:
+            return "to all";
+    }
+    return "";
+}
+
+std::string words_of(const std::optional<StoredValue>& value) {
+    std::string words = "none";
+    if (value) {
+        words = "0x";
+        for (const std::byte byte : value->bytes) {
+            constexpr std::string_view digits = "0123456789abcdef";
+            words += digits[std::to_integer<std::size_t>(byte >> 4)];
+            words += digits[std::to_integer<std::size_t>(byte & std::byte{15})];
+        }
+    }
+    return words;
+}
+
+std::string words_of(const Decoding& decoding) {
+    std::string missing;
+    for (const StoredValue& value : decoding.missing) {
+        missing += (missing.empty() ? "" : ", ") + words_of(value);
+    }
+    return text("missing [", missing, "], valid from ", words_of(decoding.valid_min), " to ",
+                words_of(decoding.valid_max), ", scale ", exact(decoding.scale), ", offset ",
+                exact(decoding.offset), decoding.packed ? ", packed" : "",
+                decoding.as_unsigned ? ", unsigned" : "");
+}
+
+/// Without folders: nodes may have a file system in different places.
+std::string words_of(const std::vector<DatasetPtr>& parts) {
+    std::string words;
+    for (const DatasetPtr& part : parts) {
+        words += words.empty() ? "'" : "; '";
+        words += part->name() + "' of '";
+        words += std::filesystem::path(part->bytes().path()).filename().string() + "' ";
+        words += fluvial::name_of(part->dtype());
+        for (const Index length : part->shape()) {
+            words += " x " + exact(length);
+        }
+    }
+    return words;
+}
+
+std::string words_of(const Grouping& groups, bool with_members) {
+    std::string words = text(groups.count, " along axis ", groups.axis);
+    if (with_members) {
+        words += ": " + exact(std::span<const int>(groups.group));
+    }
+    return words;
+}
+
+void add_question(const Question& question, Options::Shuffle shuffle, Terms& terms) {
+    const bool common = shuffle == Options::Shuffle::Common;
+    if (common) {
+        terms.add("the selection",
+                  text("start ", question.selection.start, " count ", question.selection.count,
+                       " stride ", question.selection.stride),
+                  own_selections);
+    }
+    std::string weights;
+    for (const AxisWeights& along : question.weights) {
+        weights += text(weights.empty() ? "" : ", ", "along axis ", along.axis);
+        if (common) {
+            weights += " " + exact(std::span<const double>(along.factor));
+        }
+    }
+    terms.add("the weights", weights.empty() ? "none" : weights);
+    terms.add("the groups", question.groups ? words_of(*question.groups, common) : "none");
+}
+
+}  // namespace
+
+void add_terms(const Request& request, const Options& options, const Plan& plan, Terms& terms) {
+    terms.add("the shuffle", name_of(options.shuffle));
+    terms.add("the number of aggregators", exact(options.aggregators));
+    terms.add("the bytes of a read", exact(static_cast<std::int64_t>(plan.buffer_bytes)),
+              "Give every rank the same buffer (hint cb_buffer_size)");
+    terms.add("whether the result is to be reproducible", exact(options.reproducible));
+    for (std::size_t i = 0; i < request.inputs.size(); ++i) {
+        terms.add(text("the data of input ", i), words_of(request.inputs[i].parts),
+                  "Open the same files in the same order on every rank");
+        terms.add(text("how values of input ", i, " are decoded"),
+                  words_of(request.inputs[i].decoding));
+    }
+    terms.add("the axes to reduce over", exact(std::span<const int>(plan.over)));
+    compute::add_terms(request.entries, terms);
+    const bool any_order =
+        std::all_of(request.entries.begin(), request.entries.end(),
+                    [](const auto& entry) { return entry.op->any_order(); });
+    terms.add("whether operators take pieces in any order", exact(any_order));
+    std::string conditions;
+    for (const Predicate& predicate : request.where) {
+        conditions += (conditions.empty() ? "" : " and ") + predicate.declared;
+    }
+    terms.add("the conditions", conditions.empty() ? "none" : conditions,
+              "Give every rank the same conditions; functions are known by name and version");
+    if (options.shuffle != Options::Shuffle::ToAll) {
+        add_question(plan.own, options.shuffle, terms);
+    }
+}
+
+}  // namespace fluvial::scan

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks of a reader that reduce a step in different ways: an error on all, and the step goes on."""
+
+import numpy as np
+from harness import scenario
+
+SHAPE = (24, 5)
+
+
+def write(comm, fl, where):
+    with fl.open("fields", "w", comm=comm) as series, series.step() as step:
+        step.put("x", np.random.default_rng(3).random(SHAPE))
+        step.put("y", np.ones(SHAPE, "f4"))
+
+
+def refused(fl, call, *words):
+    try:
+        found = call()
+    except fl.InvalidArgument as error:
+        assert all(word in str(error) for word in words), (words, str(error))
+        return
+    raise AssertionError(f"not refused: {words}, but {found!r}")
+
+
+def low_pass(fl, version):
+    class LowPass(fl.ops.Operator):
+        def identity(self, shape):
+            return 0
+
+        def absorb(self, partial, arrays, offset):
+            return partial + int((arrays[0] < 0.5).sum())
+
+        def merge(self, a, b):
+            return a + b
+
+        def finish(self, partial):
+            return partial
+
+    LowPass.version = version
+    return LowPass()
+
+
+def reduce_oddly(comm, fl, step):
+    odd = comm.rank == comm.size - 1
+    x = step["x"]
+    whole = np.random.default_rng(3).random(SHAPE)
+
+    def differ(what, **options):
+        """Refuse a reduction of x whose options are not those of all ranks."""
+        refused(fl, lambda: x.reduce(options.pop("op", "mean"), **options), *what)
+
+    differ(
+        (
+            "the ranks differ in the operator of '0'",
+            f"histogram(edges=[0, 0.5, 2], skipna=false) on rank {comm.size - 1}",
+            "histogram(edges=[0, 0.5, 1], skipna=false) as on rank 0",
+        ),
+        op=fl.ops.Histogram([0, 0.5, 2 if odd else 1]),
+    )
+    differ(["sum(skipna=false)"], op="sum" if odd else "mean")
+    differ(["skipna=true"], skipna=odd)
+    differ(["the axes to reduce over"], over=0 if odd else 1)
+    differ(["the selection"], selection=np.s_[1:] if odd else np.s_[2:])
+    differ(["the weights"], weights=np.full(SHAPE, 2.0 if odd else 1.0))
+    differ(["the mask"], mask=whole > 0 if odd else None)
+    differ(["LowPass, version '2'"], op=low_pass(fl, 2 if odd else 1))
+    refused(fl, lambda: step.reduce("mean", "y" if odd else "x"), "the datasets", "'y'")
+    # What is wrong on one rank alone does not leave the others waiting.
+    differ(["'nothing'"], op="nothing" if odd else "mean")
+    differ(["7"], over=7 if odd else None)
+    assert x.reduce(low_pass(fl, 1)) == (whole < 0.5).sum()
+    mean = x.reduce("mean", weights=whole)
+    np.testing.assert_allclose(mean, np.average(whole, weights=whole), rtol=1e-12)
+
+
+def read(comm, fl, where):
+    with fl.open("fields", comm=comm) as series:
+        for step in series:
+            reduce_oddly(comm, fl, step)
+    return comm.rank
+
+
+def on_ranks(ranks):
+    def check(jobs):
+        jobs.start()
+        assert jobs.finish()["reader"] == list(range(ranks))
+
+    check.__name__ = f"test_on_{ranks}_ranks"
+    return scenario(f"writer on 1 rank, reader on {ranks} ranks", writer=write, reader=read)(check)
+
+
+test_on_2_ranks, test_on_3_ranks = on_ranks(2), on_ranks(3)
