@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ _CPU0 = Path("/sys/devices/system/cpu/cpu0")
 def describe_machine() -> dict[str, Any]:
     """Facts about this machine for the header line of a run; unknown ones are ``"unknown"``."""
     return {
-        "cpu": _cpu_name(),
+        "cpu": name_cpu(_cpu_info()),
         "cores": len(os.sched_getaffinity(0)),
         "caches": cache_sizes(),
         "memory_gib": round(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30, 1),
@@ -62,11 +63,27 @@ def two_sides() -> tuple[frozenset[int], frozenset[int]]:
     return frozenset(cores[:each]), frozenset(cores[each : 2 * each])
 
 
-def _cpu_name() -> str:
-    for line in _cpu_info():
-        if line.startswith("model name"):
-            return line.split(":", 1)[1].strip()
-    return platform.processor() or "unknown"
+def caption(machine: Mapping[str, Any]) -> str:
+    """Return the words that stand under every picture: CPU, cores, last cache, kernel."""
+    caches = machine["caches"]
+    last = max(caches, default="")
+    size = f", {last} {caches[last] / 2**20:g} MiB" if last else ""
+    return f"{machine['cpu']}, {machine['cores']} cores{size}, Linux {machine['kernel']}"
+
+
+def name_cpu(info: Sequence[str]) -> str:
+    """Return the model of the CPU that the lines of /proc/cpuinfo tell of.
+
+    Virtual machines call many CPUs the same, so the family and the model number stand behind.
+    """
+    facts: dict[str, str] = {}
+    for line in info:
+        name, _, value = line.partition(":")
+        facts.setdefault(name.strip(), value.strip())
+    cpu = facts.get("model name") or platform.processor() or "unknown"
+    if "cpu family" in facts and "model" in facts:
+        cpu += f" (family {facts['cpu family']}, model {facts['model']})"
+    return cpu
 
 
 def _cpu_flags() -> str:

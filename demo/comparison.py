@@ -123,15 +123,23 @@ class Comparison:
         began = max(span.ready for span in self.stream)
         return self.bytes_moved / max(1e-9, max(s.finished for s in self.stream) - began)
 
-    def summary(self) -> str:
-        """Return both times and what was moved, in one line."""
-        first_stream, first_files = self.first_results
+    def headline(self) -> str:
+        """Return what streaming gains first of all: when the first result is there, both ways."""
+        stream, files = self.first_results
         return (
-            f"stream {self.stream_seconds:.1f} s, files {self.files_seconds:.1f} s "
-            f"({self.files_seconds / self.stream_seconds:.2f}×); first result after "
-            f"{first_stream:.1f} s and {first_files:.1f} s; "
-            f"{self.bytes_moved / 1e6:,.0f} MB never touched the disk, "
-            f"{self.throughput / 1e6:.1f} MB/s, reader's lag at most {self.lag_most} steps"
+            f"The first scattering pattern was there {stream:.1f} s after the start; through files "
+            f"it came after {files:.1f} s."
+        )
+
+    def summary(self) -> str:
+        """Return the times of the whole runs and what was moved, in one line."""
+        return (
+            f"The whole run took {self.stream_seconds:.1f} s through the stream and "
+            f"{self.files_seconds:.1f} s through files "
+            f"({self.files_seconds / self.stream_seconds:.2f}×). "
+            f"{self.bytes_moved / 1e6:,.0f} MB never touched the disk "
+            f"({self.throughput / 1e6:.1f} MB/s); the reader was at most "
+            f"{self.lag_most} steps behind."
         )
 
 

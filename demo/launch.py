@@ -204,12 +204,13 @@ def conclude(plan: Plan, comparison: Comparison, out: pathlib.Path, console: Con
     checks.append(same_results(record, Record.load(out / "files.npz")))
     page = report.write(out, plan, record, checks, comparison)
 
+    console.print(f"[bold]{comparison.headline()}[/]", highlight=False)
     table = Table(box=None, show_header=False, pad_edge=False)
     for item in checks:
         mark = "[green]✓[/]" if item.passed else "[bold red]✗[/]"
         table.add_row(mark, item.name, item.found, f"[dim]{item.allowed}[/]")
     console.print(table)
-    console.print(comparison.summary())
+    console.print(comparison.summary(), highlight=False)
     console.print(f"report: {page}", soft_wrap=True)
     return 0 if all(item.passed for item in checks) else PHYSICS_WRONG
 

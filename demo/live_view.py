@@ -7,7 +7,7 @@ import math
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Protocol
 
@@ -37,8 +37,13 @@ class View(Protocol):
         """Take in what a job said."""
 
 
+def is_first_result(job: str, event: Event, seen: Container[str]) -> bool:
+    """Tell whether an event is the analysis's first output, given the jobs that were heard of."""
+    return job == "analysis" and event["event"] == "output" and job not in seen
+
+
 class PlainView:
-    """Prints a line at each phase and then one a job every `interval` seconds.
+    """Prints a line at each phase, the first result at once, then a line a job every `interval`.
 
     Parameters
     ----------
@@ -53,6 +58,7 @@ class PlainView:
     def __init__(self, plan: Plan, console: Console, interval: float = 2.0):
         self._plan, self._console, self._interval = plan, console, interval
         self._last: dict[str, float] = {}
+        self._began = time.monotonic()
 
     def __enter__(self) -> PlainView:
         return self
@@ -64,10 +70,15 @@ class PlainView:
         """Print the phase's title."""
         self._console.print(title)
         self._last = {}
+        self._began = time.monotonic()
 
     def event(self, job: str, event: Event) -> None:
         """Print an output's figures when the last line is old enough."""
         now = time.monotonic()
+        if is_first_result(job, event, self._last):
+            self._console.print(
+                f"  [bold]first result after {now - self._began:.1f} s[/]", highlight=False
+            )
         if event["event"] == "output" and now - self._last.get(job, -1e9) >= self._interval:
             self._last[job] = now
             figures = [f"  {job:10}", f"step {event['step']:>6} of {self._plan.heating.steps}"]
@@ -120,6 +131,7 @@ class LiveView:
         self._peaks: list[float] = []
         self._began = time.monotonic()
         self._first_output = self._began
+        self._first_result: float | None = None
 
     def event(self, job: str, event: Event) -> None:
         """Take in what a job said; it is drawn with the next refresh."""
@@ -128,6 +140,8 @@ class LiveView:
             return
         if not self._latest:
             self._first_output = time.monotonic()
+        if is_first_result(job, event, self._latest):
+            self._first_result = time.monotonic() - self._began
         self._latest[job] = event
         if "temperature" in event:
             self._temperatures.append(event["temperature"])
@@ -142,10 +156,16 @@ class LiveView:
         return Panel(
             Group(*parts),
             title=f"[bold]fluvial[/]  {self._title}",
-            subtitle=f"{time.monotonic() - self._began:.0f} s",
+            subtitle=self._times(),
             border_style="blue",
             width=min(self._console.width, 100),
         )
+
+    def _times(self) -> str:
+        now = f"{time.monotonic() - self._began:.0f} s"
+        if self._first_result is None:
+            return now
+        return f"[bold]first result after {self._first_result:.1f} s[/], {now} so far"
 
     def _progress(self) -> Table:
         table = Table.grid(padding=(0, 1), expand=True)

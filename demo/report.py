@@ -13,6 +13,7 @@ from string import Template
 
 import numpy as np
 
+from bench.machine import caption, describe_machine
 from demo.comparison import Comparison
 from demo.crystal import Argon
 from demo.physics import Check, fall, melting_output
@@ -111,7 +112,7 @@ def render(
             f"a LAMMPS job on {_ranks(plan.writers)}. Every {plan.heating.every} steps it hands "
             "its atoms to a second, separately launched MPI job on "
             f"{_ranks(plan.readers)}, which computes the X-ray scattering pattern where the data "
-            "lie in shared memory."
+            f"lie in shared memory. {comparison.headline()}"
         ),
         verdict='<span class="verdict">the physics is right</span>'
         if right
@@ -147,6 +148,10 @@ def _tiles(plan: Plan, record: Record, comparison: Comparison) -> str:
         else "the crystal has not melted"
     )
     tiles = [
+        (
+            f"{comparison.first_results[0]:.1f} s",
+            f"to the first result; through files {comparison.first_results[1]:.1f} s",
+        ),
         (f"{fall(peak, plan.heating):,.0f}×", f"fall of (111); below 1/10 {moment}"),
         (f"{comparison.bytes_moved / 1e6:,.0f} MB", "of atoms that never touched the disk"),
         (
@@ -162,10 +167,6 @@ def _tiles(plan: Plan, record: Record, comparison: Comparison) -> str:
         (
             f"{comparison.stream_seconds:.1f} s",
             f"start to end; through files {comparison.files_seconds:.1f} s",
-        ),
-        (
-            f"{comparison.first_results[0]:.1f} s",
-            f"to the first result; through files {comparison.first_results[1]:.1f} s",
         ),
     ]
     return "".join(
@@ -247,7 +248,8 @@ def _settings_table(plan: Plan, comparison: Comparison) -> str:
         ),
         (
             "machine",
-            f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+            f"{caption(describe_machine())}, {platform.machine()}, "
+            f"Python {platform.python_version()}",
         ),
         *comparison.versions.items(),
     ]

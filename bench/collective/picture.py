@@ -18,6 +18,7 @@ from bench.collective.report import (
     ratio_label,
     volume_label,
 )
+from bench.machine import caption
 from bench.plotter import Bars, Layout, Line, Panel
 from bench.stage.picture import time_label
 from bench.table import size_label
@@ -34,9 +35,8 @@ def layout(header: dict[str, Any], runs: Runs) -> Layout:
     return Layout(
         title="Computing inside the read, beside reading and then computing",
         subtitle=(
-            f"{machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}; Fluvial "
-            f"{software.get('fluvial', '—')} and MPICH's two-phase reads; 2 ranks unless said; "
-            f"I/O takes {io}"
+            f"{caption(machine)}; Fluvial {software.get('fluvial', '—')} and MPICH's two-phase "
+            f"reads; 2 ranks unless said; I/O takes {io}"
         ),
         panels=(
             _speed_up(),

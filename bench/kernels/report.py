@@ -11,6 +11,7 @@ from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
+from bench.machine import caption
 from bench.plotter import Bars, Layout
 from bench.record import Metric, Record, Sample, compare
 from bench.table import machine_line, quantity, size_label, spread
@@ -206,10 +207,7 @@ def layout(header: dict[str, Any]) -> Layout:
     mark = ((EXPECTED_RATIO, "1.3 times the time of reading"),)
     return Layout(
         title="Reductions beside reading the same memory, and beside NumPy",
-        subtitle=(
-            f"{machine['cpu']}, Linux {machine['kernel']}; Fluvial "
-            f"{software.get('fluvial', '—')}; one core; medians"
-        ),
+        subtitle=(f"{caption(machine)}; Fluvial {software.get('fluvial', '—')}; one core; medians"),
         panels=(
             Bars(
                 "Kernels beside a read loop (calls subtracted)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bench.machine import caption
 from bench.plotter import Bars, Layout
 from bench.scan.cases import CDF5, FORMATS, HDF5, NETCDF4
 from bench.scan.contestants import LIMIT, PYTHON, READ
@@ -46,9 +47,8 @@ def layout(header: dict[str, Any], figures: Figures) -> Layout:
     return Layout(
         title="Reductions of a variable in a file: how many times faster",
         subtitle=(
-            f"{size_label(figures.bytes)} of float32, {figures.ranks} ranks; {machine['cpu']}, "
-            f"{machine['cores']} cores, Linux {machine['kernel']}; Fluvial "
-            f"{software.get('fluvial', '—')} from Python; medians of the rounds' ratios"
+            f"{size_label(figures.bytes)} of float32, {figures.ranks} ranks; {caption(machine)}; "
+            f"Fluvial {software.get('fluvial', '—')} from Python; medians of the rounds' ratios"
         ),
         panels=tuple(panels),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bench.machine import caption
 from bench.plotter import Layout, Line, Panel
 from bench.stage.report import (
     CASES,
@@ -60,7 +61,7 @@ def layout(header: dict[str, Any]) -> Layout:
     return Layout(
         title="One writer, one reader on one host: Fluvial beside ADIOS2's SST",
         subtitle=(
-            f"{machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}; "
+            f"{caption(machine)}; "
             f"Fluvial {software.get('fluvial', '—')}, ADIOS2 {software.get('adios2', '—')} (BP5); "
             "the reader sums every step; median of the runs, band: min to max"
         ),

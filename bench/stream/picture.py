@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from bench.machine import caption
 from bench.plotter import Layout, Line, Panel
 from bench.record import Record
 from bench.stream.cases import (
@@ -39,9 +40,8 @@ def layout(header: dict[str, Any], mpi: str) -> Layout:
     return Layout(
         title="Streams inside a job: the parallel STREAM benchmark, beside the paper's scheme",
         subtitle=(
-            f"scale kernel; {machine['cpu']}, {machine['cores']} cores, Linux "
-            f"{machine['kernel']}; Fluvial {software.get('fluvial', '—')}, {mpi}; medians with "
-            "least and greatest"
+            f"scale kernel; {caption(machine)}; Fluvial {software.get('fluvial', '—')}, {mpi}; "
+            "medians with least and greatest"
         ),
         panels=(
             _by_size(PRODUCERS, "Producers a consumer, equal bytes (Figure 4)", "producers"),

@@ -5,7 +5,7 @@ from bench import plotter
 from bench.kernels import report
 from bench.stage import picture
 
-HEADER = {"machine": {"cpu": "a CPU", "cores": 2, "kernel": "6"}, "software": {}}
+HEADER = {"machine": {"cpu": "a CPU", "cores": 2, "caches": {}, "kernel": "6"}, "software": {}}
 
 
 def entry(size, median, peer, peer_median, metric="throughput", case="put"):

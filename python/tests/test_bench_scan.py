@@ -162,7 +162,10 @@ def test_a_failure_ends_a_contestant_in_that_case_only(figures):
 
 @pytest.mark.parametrize("drawn", [True, False])
 def test_the_picture_is_drawn(tmp_path, figures, drawn):
-    header = {"machine": {"cpu": "a CPU", "cores": 2, "kernel": "6"}, "software": {}}
+    header = {
+        "machine": {"cpu": "a CPU", "cores": 2, "caches": {}, "kernel": "6"},
+        "software": {},
+    }
     records = [r.__dict__ for r in report.records(figures)] if drawn else []
     plotter.draw(tmp_path / "scan.png", picture.layout(header, figures), records)
     assert (tmp_path / "scan.png").stat().st_size > 10_000

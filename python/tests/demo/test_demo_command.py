@@ -48,6 +48,7 @@ def test_the_exit_code_tells_whether_the_physics_is_right(
     console = Console(file=io.StringIO(), width=140)
     assert conclude(plan, comparison, tmp_path, console) == (0 if melts else PHYSICS_WRONG)
     printed = console.file.getvalue()
+    assert printed.startswith("The first scattering pattern was there 1.2 s after the start;")
     assert ("✗" in printed) == (not melts)
     assert str(tmp_path / "report.html") in printed
     assert (tmp_path / "report.html").exists()

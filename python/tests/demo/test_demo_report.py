@@ -61,6 +61,9 @@ def test_every_picture_is_a_png_in_the_page_and_beside_it(page, tmp_path):
 
 def test_the_page_states_the_figures(page):
     assert "the physics is right" in page
+    lead = page.split("</p>")[0]
+    assert "was there 1.2 s after the start" in lead and "after 9.8 s" in lead, "it leads"
+    assert page.index("to the first result") < page.index("fall of (111)")
     assert "1,000×" in page
     assert "160 MB" in page and "3.2 GB/s" in page
     assert "10.0 s" in page and "15.0 s" in page and "0.42 s" in page
@@ -83,3 +86,5 @@ def test_the_comparison_counts_from_first_launch_to_last_end(comparison):
     assert comparison.throughput == pytest.approx(160e6 / (9.9 - 1.1))
     assert comparison.first_results == (1.25, 9.75)
     assert "1.50×" in comparison.summary()
+    assert "1.2 s after the start" in comparison.headline()
+    assert "after 9.8 s" in comparison.headline()

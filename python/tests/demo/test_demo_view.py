@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import io
+import re
 
 import pytest
 from rich.console import Console
@@ -30,7 +31,17 @@ def test_the_live_view_shows_the_figures_and_keeps_to_the_width(plan, width):
     for text in ("step 120 of 500", "step 100 of 500", "3.0 MB", "queue 3 steps", "12 ms"):
         assert text in shown
     assert "reader's lag 2 steps" in shown or "lag" in shown
+    assert re.search(r"first result after \d+\.\d s", shown)
     assert "120 K" in shown and "S = 1,800.0" in shown and "(111)" in shown
+
+
+def test_the_first_result_is_one_of_the_analysis(plan):
+    console = Console(file=io.StringIO(), width=100)
+    view = LiveView(plan, console)
+    view.phase("files", ["simulation"])
+    view.event("simulation", output(10))
+    console.print(view)
+    assert "first result" not in console.file.getvalue(), "the simulation's outputs are none"
 
 
 def test_a_job_that_has_said_nothing_is_starting(plan):
@@ -48,6 +59,7 @@ def test_the_plain_view_prints_a_line_each_interval(plan):
     view.event("analysis", {"event": "ready"})
     for step in (10, 20, 30):
         view.event("analysis", analysed(step, 5.0))
-    lines = console.file.getvalue().splitlines()
-    assert lines[0] == "through files"
-    assert len(lines) == 2 and "step     10 of 500" in lines[1] and "120.0 K" in lines[1]
+    title, first, line = console.file.getvalue().splitlines()
+    assert title == "through files"
+    assert re.fullmatch(r"  first result after \d+\.\d s", first), "at once, and only once"
+    assert "step     10 of 500" in line and "120.0 K" in line
