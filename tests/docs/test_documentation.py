@@ -123,3 +123,28 @@ def test_the_options_of_a_scan():
 
     page = (GUIDE / "files.md").read_text()
     assert [name for name in ScanOptions.__annotations__ if f"`{name}" not in page] == []
+
+
+def test_readme_gives_the_shares_of_the_limit_that_the_page_has():
+    page = (ROOT / "docs" / "explanation" / "figures.md").read_text()
+    section = page.split("\n## How near the limit\n")[1].split("\n## ")[0]
+    shares = re.findall(r"^\| [^|]+ \| ([\d.]+) \|", section, flags=re.M)
+    readme = (ROOT / "README.md").read_text()
+    lines = readme.split("\n## How fast\n")[1].split("\n## ")[0]
+    assert len(shares) == 5
+    assert re.findall(r"^- \*\*([\d.]+) of ", lines, flags=re.M) == shares
+    assert all(share in readme.split("![Five bars")[1].split("]")[0] for share in shares)
+
+
+def test_ratios_of_the_steps_are_those_of_their_rates():
+    page = (ROOT / "docs" / "explanation" / "figures.md").read_text()
+    found = 0
+    for line in page.split("\n## Steps between jobs\n")[1].splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 9 and cells[1] and cells[3].endswith("GB/s"):
+            put, span, memcpy, sst = (float(cell.split()[0]) for cell in cells[3:7])
+            ratios = [put / memcpy, span / memcpy, put / sst, span / sst]
+            shown = [float(cell) for cell in (*cells[1:3], *cells[7:])]
+            assert shown == pytest.approx(ratios, rel=0.05), line
+            found += 1
+    assert found == 4

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""README's programs and the examples run as they stand, and print what they should."""
+"""Programs of README, of the tutorials and of the examples run as they stand."""
 
 import os
 import pathlib
@@ -11,18 +11,15 @@ import netCDF4
 import numpy as np
 import pytest
 import xarray as xr
+from harness.page import Page
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 LINES_MAX = 12
 
 
-def readme_programs():
-    """The Python blocks of README.md by the file name that the sentence before each gives."""
-    text = (ROOT / "README.md").read_text()
-    found = re.findall(r"`(\w+\.py)`:\n+```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(found) == text.count("```python"), "every Python block follows its file's name"
-    return dict(found)
+README = Page.read(ROOT / "README.md")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
 
 
 def body(path):
@@ -45,6 +42,29 @@ def run_pair(launcher, where, writer, reader):
     return printed.splitlines()
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_what_a_page_shows_is_what_its_commands_print(launcher, prefix, tmp_path, path):
+    page = Page.read(path)
+    assert page.sessions and page.unnamed == [], "every block of Python follows its file's name"
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    env = launcher.environment() | {
+        "FLUVIAL_DIRECTORY": str(tmp_path),
+        "PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig"),
+        "PATH": os.pathsep.join(
+            [
+                str(prefix / "bin"),
+                str(pathlib.Path(sys.executable).parent),
+                str(pathlib.Path(launcher.mpiexec).parent),
+                os.environ["PATH"],
+            ]
+        ),
+    }
+    for session, printed in zip(page.sessions, page.run(tmp_path, env, timeout=100), strict=True):
+        assert session.pattern.fullmatch(printed) or not session.printed, (
+            f"{session.commands}shown:\n{session.printed}printed:\n{printed}"
+        )
+
+
 @pytest.mark.parametrize(
     ("folder", "name"),
     [
@@ -55,14 +75,14 @@ def run_pair(launcher, where, writer, reader):
     ],
 )
 def test_readme_shows_the_examples_in_few_lines(folder, name):
-    program = readme_programs()[name]
+    program = README.files[name]
     assert program == body(EXAMPLES / folder / name)
     assert len([line for line in program.splitlines() if line.strip()]) <= LINES_MAX
 
 
 @pytest.mark.any_mpi
 def test_readme_writer_and_reader(launcher, tmp_path):
-    for name, program in readme_programs().items():
+    for name, program in README.files.items():
         (tmp_path / name).write_text(program)
     printed = run_pair(
         launcher, tmp_path, [sys.executable, "writer.py"], [sys.executable, "reader.py"]
@@ -81,7 +101,7 @@ def test_readme_writer_and_reader(launcher, tmp_path):
 def test_readme_reduction_of_a_file(launcher, tmp_path):
     make = EXAMPLES / "05_climate_file" / "make_climate_file.py"
     run_serial(sys.executable, make, tmp_path, "--size", "8Mi", "--lat", 60, "--lon", 90)
-    (tmp_path / "tropics.py").write_text(readme_programs()["tropics.py"])
+    (tmp_path / "tropics.py").write_text(README.files["tropics.py"])
     path = tmp_path / "temperature.cdf5.nc"
     with xr.open_dataset(path) as file:
         t = file["temperature"].sel(lat=slice(-30, 30)).isel(level=0)

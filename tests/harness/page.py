@@ -77,7 +77,7 @@ class Page:
         return cls(files, sessions, unnamed)
 
     def run(self, where: pathlib.Path, env: dict[str, str], timeout: float) -> list[str]:
-        """Write the files, run the sessions in order; returns what each of them printed.
+        """Write the files, run the sessions in order; return what each of them printed.
 
         A session that fails is an AssertionError with all that it printed.
         """
@@ -97,7 +97,7 @@ def _include(path: pathlib.Path) -> str:
         start = next(i for i, line in enumerate(lines) if first in line)
         return f"```{options['language']}\n{''.join(lines[start:])}```\n"
 
-    directive = r"```\{literalinclude\} (.*)\n(.*?)```\n"
+    directive = r"```\{literalinclude\} ([^\n]*)\n(.*?)```\n"
     return re.sub(directive, included, path.read_text(), flags=re.DOTALL)
 
 
@@ -116,11 +116,14 @@ def _session(body: str) -> Session:
 
 def _run(commands: str, where: pathlib.Path, env: dict[str, str], timeout: float) -> str:
     """Run commands as a shell does, with those in the background; nothing of them stays behind."""
-    script = f"set -e\n{commands}for job in $(jobs -p); do wait $job; done\n"
+    script = (
+        "set -e; trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n"
+        f"{commands}for job in $(jobs -p); do wait $job; done\n"
+    )
     with subprocess.Popen(
         ["bash", "-c", script],
         cwd=where,
-        env=os.environ | env,
+        env=env,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

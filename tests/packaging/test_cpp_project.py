@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+import fluvial as fl
+
 pytestmark = pytest.mark.any_mpi
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "01_cpp_project"
@@ -61,7 +63,7 @@ def test_another_minor_version_is_refused(prefix, tmp_path):
         check=False,
     )
     assert result.returncode != 0
-    assert "0.1.0" in result.stderr
+    assert fl.__version__ in result.stderr
 
 
 def test_pkg_config(prefix, launcher, tmp_path):
@@ -72,4 +74,4 @@ def test_pkg_config(prefix, launcher, tmp_path):
     assert (
         outputs_on_ranks(launcher, tmp_path / "slabs", 2) == "2 ranks hold 8000 of 8000 elements\n"
     )
-    assert run("pkg-config", "--modversion", "fluvial", env=env) == "0.1.0\n"
+    assert run("pkg-config", "--modversion", "fluvial", env=env) == f"{fl.__version__}\n"

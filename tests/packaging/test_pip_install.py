@@ -10,6 +10,8 @@ import sysconfig
 
 import pytest
 
+import fluvial as fl
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Beside the builds of ./run, so that ccache knows by its relative paths what they have compiled.
 BUILD = ROOT / ".build" / "pip"
@@ -66,4 +68,4 @@ def test_pip_install(tmp_path):
         text=True,
         check=False,
     )
-    assert (shown.returncode, shown.stdout) == (0, "0.1.0\n"), shown.stderr
+    assert (shown.returncode, shown.stdout) == (0, f"{fl.__version__}\n"), shown.stderr
