@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The layout of the stage's picture: throughput, lead over SST, latency, memory."""
+"""The layout of the stage's picture: share of the limit, rate, lead over SST, latency, memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LIMIT = "#8a8a8a"
 
 
 def layout(header: dict[str, Any]) -> Layout:
-    """Return the four panels, with the machine and the versions of `header` under the title."""
+    """Return the five panels, with the machine and the versions of `header` under the title."""
     machine, software = header["machine"], header["software"]
     both = (
         Line("Fluvial: span, view", _SPAN, case=CASES[SPAN]),
@@ -58,7 +58,12 @@ def layout(header: dict[str, Any]) -> Layout:
         Line(both[0].label, _SPAN, case=CASES[SPAN], peer=SST),
         Line(both[1].label, _PUT, case=CASES[PUT], peer=SST),
     )
+    share = (
+        Line(both[0].label, _SPAN, case=CASES[SPAN], peer=MEMCPY),
+        Line(both[1].label, _PUT, case=CASES[PUT], peer=MEMCPY),
+    )
     return Layout(
+        columns=3,
         title="One writer, one reader on one host: Fluvial beside ADIOS2's SST",
         subtitle=(
             f"{caption(machine)}; "
@@ -66,6 +71,15 @@ def layout(header: dict[str, Any]) -> Layout:
             "the reader sums every step; median of the runs, band: min to max"
         ),
         panels=(
+            Panel(
+                "Share of memcpy, the limit of a put",
+                (THROUGHPUT.name,),
+                "ratio of throughput",
+                share,
+                y="ratio",
+                log_y=False,
+                marks=((1.0, "memcpy"),),
+            ),
             Panel("End-to-end throughput", (THROUGHPUT.name,), "", both + limits, tick=rate_label),
             Panel(
                 "Times faster than SST's better setting",

@@ -173,20 +173,24 @@ def _table(title: str, figures: Figures, metric: Metric, names: list[str]) -> Ta
     table.add_column("step", justify="right")
     for name in names:
         table.add_column(_SHORT.get(name, name), justify="right", no_wrap=True)
-    table.add_column("put ÷ SST", justify="right", style="bold")
-    table.add_column("span ÷ SST", justify="right", style="bold")
+    limits = [(MEMCPY, ".2f")] if MEMCPY in names else []  # the ratio to the limit comes first
+    beside = [*limits, (SST, ".1f")]
+    for peer, _ in beside:
+        for name in (PUT, SPAN):
+            table.add_column(f"{_SHORT[name]} ÷ {peer}", justify="right", style="bold")
     for bytes_ in figures.sizes:
         cells = []
         for name in names:
             sample = figures.sample(name, bytes_, metric)
             cells.append("—" if sample is None else spread(sample, metric))
-        theirs = figures.sample(SST, bytes_, metric)
-        for name in (PUT, SPAN):
-            ours = figures.sample(name, bytes_, metric)
-            if ours is None or theirs is None:
-                cells.append("—")
-            else:
-                cells.append(f"{metric.ratio(ours.median, theirs.median):.1f}×")
+        for peer, digits in beside:
+            theirs = figures.sample(peer, bytes_, metric)
+            for name in (PUT, SPAN):
+                ours = figures.sample(name, bytes_, metric)
+                if ours is None or theirs is None:
+                    cells.append("—")
+                else:
+                    cells.append(f"{metric.ratio(ours.median, theirs.median):{digits}}×")
         table.add_row(size_label(bytes_), *cells)
     table.caption = quantity(metric)
     return table

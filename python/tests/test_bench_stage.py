@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
+import io
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from bench import table
+from bench.machine import describe_machine
 from bench.stage import pair, payload, question, report
 
 
@@ -84,6 +89,25 @@ def test_verdicts_speak_of_the_worst_size_only_where_measured(figures):
     assert "1 MiB" in found[0][1]
     figures.add_run(report.SPAN, run(2**20, 2e-2, 1.0, 1))
     assert [holds for holds, _ in report.verdicts(figures)] == [True, False, True]
+
+
+def test_the_table_gives_the_ratio_to_the_limit_before_that_to_sst(figures):
+    console = Console(file=io.StringIO(), width=300)
+    machine = describe_machine()
+    report.show(console, figures, {"machine": machine, "software": {}})
+    throughput = (
+        console.file.getvalue().split("End-to-end throughput")[1].split("Steps a second")[0]
+    )
+    heads = re.findall(r"(?:put|span) ÷ \w+", throughput)
+    assert heads == ["put ÷ memcpy", "span ÷ memcpy", "put ÷ SST", "span ÷ SST"]
+    (row,) = [line for line in throughput.splitlines() if line.lstrip().startswith("1 MiB")]
+    ratios = [float(ratio) for ratio in re.findall(r"([\d.]+)×", row)]
+    put, sst, memcpy = (
+        figures.sample(name, 2**20, report.THROUGHPUT).median
+        for name in (report.PUT, report.SST, report.MEMCPY)
+    )
+    assert ratios[0] == pytest.approx(put / memcpy, abs=0.005)
+    assert put / sst == pytest.approx(ratios[1], abs=0.05)
 
 
 def test_memory_of_a_gone_process_is_zero_and_of_this_one_is_not():
