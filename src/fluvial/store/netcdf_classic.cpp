@@ -37,6 +37,7 @@ class ClassicLayout {
         record_bytes_ = find_record_bytes();
         records_ = header.records.value_or(0);
         check_begins();
+        check_order();
         const std::uint64_t whole = whole_records();
         if (!header.records) {
             records_ = whole == far ? 0 : whole;
@@ -116,6 +117,30 @@ class ClassicLayout {
                                           text(places_[i].bytes, " bytes of '", variable.name,
                                                "' from byte ", variable.begin, " on"),
                                           "Copy the file again, or let its writer finish"});
+            }
+        }
+    }
+
+    /// Variables lie in the order of the header, those of fixed size before the records, each
+    /// padded to 4 bytes.
+    void check_order() const {
+        std::uint64_t end = header_.bytes;
+        for (const bool records : {false, true}) {
+            for (std::size_t i = 0; i < places_.size(); ++i) {
+                const ClassicVariable& variable = header_.variables[i];
+                if (places_[i].by_record != records || (records && header_.records == 0)) {
+                    continue;
+                }
+                if (variable.begin < end) {
+                    throw DamagedFile(
+                        Problem{"the netCDF header of '" + file_.path() + "' is damaged",
+                                text("'", variable.name, "' at byte ", variable.begin),
+                                text("byte ", end, " or later: behind the variable before it"),
+                                "Copy or write the file again"});
+                }
+                if (__builtin_add_overflow(variable.begin, (places_[i].bytes + 3) / 4 * 4, &end)) {
+                    too_large(file_, variable.name);
+                }
             }
         }
     }
