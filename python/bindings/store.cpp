@@ -128,6 +128,8 @@ void bind_file(nb::module_& m) {
             },
             "(name, length, unlimited) of each.")
         .def_prop_ro("names", &File::names)
+        .def_prop_ro("unreadable", &File::unreadable,
+                     "Why datasets cannot be opened, by name: those that are damaged.")
         .def(
             "dataset",
             [](const File& f, const std::string& name) { return shared(f.dataset(name)); },

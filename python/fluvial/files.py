@@ -136,8 +136,15 @@ class File(Mapping[str, FileDataset]):
 
     @property
     def names(self) -> list[str]:
-        """Names of the datasets."""
+        """Names of the datasets, those among them that cannot be opened."""
         return list(self._names)
+
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """Why datasets cannot be opened, by name: what is damaged. Using them raises this, too."""
+        return {
+            name: why for part in reversed(self._open()) for name, why in part.unreadable.items()
+        }
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -351,7 +358,9 @@ class File(Mapping[str, FileDataset]):
         if not self._parts:
             return "<fluvial.File, closed>"
         more = f" and {len(self._parts) - 1} more" if len(self._parts) > 1 else ""
-        return f"<fluvial.File {self.path!r}{more}, {self.format}: {', '.join(self._names)}>"
+        broken = self.unreadable
+        names = [f"{name} (cannot be opened)" if name in broken else name for name in self._names]
+        return f"<fluvial.File {self.path!r}{more}, {self.format}: {', '.join(names)}>"
 
     def _open(self) -> list[_core.File]:
         if not self._parts:
@@ -368,8 +377,8 @@ class File(Mapping[str, FileDataset]):
             return None
         first = self._parts[0]
         unlimited = [name for name, _, is_unlimited in first.dimensions if is_unlimited]
-        largest = max((first.dataset(n) for n in self._names), key=lambda d: len(d.shape))
-        dims = largest.dimensions
+        sound = [first.dataset(n) for n in self._names if n not in first.unreadable]
+        dims = max(sound, key=lambda d: len(d.shape)).dimensions if sound else []
         return next((d for d in dims[:1] if d in unlimited), None) or (
             unlimited[0] if unlimited else dims[0] if dims else None
         )

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ._core import DamagedFile
 from .files import File
 
 _ROWS_SHOWN = 40
@@ -100,7 +101,11 @@ def describe_file(file: File) -> dict[str, Any]:
     sizes = [os.path.getsize(path) for path in file.paths]
     datasets = []
     for name in file:
-        dataset = file[name]
+        try:
+            dataset = file[name]
+        except DamagedFile as error:
+            datasets.append({"name": name, "error": str(error)})
+            continue
         attrs = {key: _attribute(value) for key, value in dataset.attrs.items()}
         stored = file.parts_of(name)[0].dtype
         datasets.append(
@@ -153,7 +158,8 @@ def print_file(described: dict[str, Any], with_attributes: bool) -> None:
     table = Table()
     for column in ("dataset", "dtype", "dimensions", "layout", "units", "long name"):
         table.add_column(column)
-    for dataset in described["datasets"]:
+    broken = [d for d in described["datasets"] if "error" in d]
+    for dataset in (d for d in described["datasets"] if "error" not in d):
         shape = ", ".join(
             f"{d} {n}" for d, n in zip(dataset["dims"], dataset["shape"], strict=True)
         )
@@ -162,10 +168,12 @@ def print_file(described: dict[str, Any], with_attributes: bool) -> None:
         named = (str(attrs.get("units", "")), str(attrs.get("long_name", "")))
         table.add_row(*(Text(word) for word in (*words, *named)))
     console.print(table)
+    for dataset in broken:
+        console.print(Text(f"{dataset['name']}: {dataset['error']}"), soft_wrap=True)
     if with_attributes:
         for owner, attrs in [
             ("", described["attributes"]),
-            *((d["name"], d["attributes"]) for d in described["datasets"]),
+            *((d["name"], d["attributes"]) for d in described["datasets"] if d not in broken),
         ]:
             for key, value in attrs.items():
                 console.print(Text(f"{owner}:{key} = {value!r}"), soft_wrap=True)

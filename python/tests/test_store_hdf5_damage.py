@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """HDF5 files that are cut off or have wrong bytes, read in a child process: libhdf5 might crash."""
 
+import json
 import subprocess
 import sys
 
@@ -8,6 +9,9 @@ import h5py
 import netCDF4
 import numpy as np
 import pytest
+
+import fluvial as fl
+from fluvial import _core
 
 # Reads all there is in each file; prints its number and how that ended.
 CHILD = """
@@ -124,3 +128,121 @@ def test_a_heap_that_is_damaged(tmp_path):
     ends = outcomes(tmp_path, damaged)
     assert set(ends) <= {"read", "DamagedFile"}
     assert ends.count("DamagedFile") > len(ends) // 4
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """A virtual dataset of a row of each of three files, and of a fourth that does not exist."""
+    for k in range(3):
+        with h5py.File(tmp_path / f"part_{k}.h5", "w", libver="earliest") as file:
+            file.create_dataset("x", data=np.arange(10) + 10 * k, chunks=(4,))
+    with h5py.File(tmp_path / "whole.h5", "w", libver=("earliest", "v110")) as file:
+        layout = h5py.VirtualLayout((4, 10), "i8")
+        for k in range(4):
+            layout[k] = h5py.VirtualSource(f"part_{k}.h5", "x", (10,))
+        file.create_virtual_dataset("x", layout, fillvalue=-1)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda whole: b"x" * 8 + whole[8:], "file signature not found"),
+        (lambda whole: whole[: len(whole) // 2], "truncated file"),
+        (lambda whole: whole.replace(b"TREE\1\0", b"TREE\1\1"), "the index of the chunks of 'x'"),
+        (lambda whole: whole.replace(b"SNOD", b"snod"), "'x' of 'part_1.h5'"),
+    ],
+)
+def test_a_damaged_part_of_a_virtual_dataset(parts, damage, reason):
+    """libhdf5 gives fill values for what it cannot open, as for what does not exist."""
+    part = parts / "part_1.h5"
+    intact = part.read_bytes()
+    whole = _core.open_file(str(parts / "whole.h5")).dataset("x")
+    assert whole.read((0, 0), (4, 10)).sum(axis=1).tolist() == [45, 145, 245, -10]
+    part.write_bytes(damage(intact))
+    assert part.read_bytes() != intact
+    whole = _core.open_file(str(parts / "whole.h5")).dataset("x")
+    assert whole.read((2, 0), (2, 10)).sum() == 245 - 10  # without that part
+    with pytest.raises(_core.DamagedFile, match=reason):
+        whole.read((0, 0), (4, 10))
+    with pytest.raises(_core.DamagedFile, match=reason):  # again
+        whole.read((1, 3), (1, 1))
+
+
+def test_blocks_of_a_virtual_dataset_that_are_numbered(tmp_path):
+    """The name of each file holds its number; the first that does not exist ends the dataset."""
+    for k in range(3):
+        with h5py.File(tmp_path / f"part_{k}.h5", "w") as file:
+            file["x"] = np.arange(4) + 10 * k
+    with h5py.File(tmp_path / "whole.h5", "w", libver=("earliest", "v110")) as file:
+        space = h5py.h5s.create_simple((0, 4), (h5py.h5s.UNLIMITED, 4))
+        space.select_hyperslab((0, 0), (h5py.h5s.UNLIMITED, 1), (1, 1), (1, 4))
+        properties = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        source = h5py.h5s.create_simple((4,))
+        properties.set_virtual(space, b"part_%b.h5", b"x", source)
+        h5py.h5d.create(file.id, b"x", h5py.h5t.STD_I64LE, space, properties)
+    whole = _core.open_file(str(tmp_path / "whole.h5")).dataset("x")
+    assert whole.read((0, 0), whole.shape).sum(axis=1).tolist() == [6, 46, 86]
+    part = tmp_path / "part_1.h5"
+    part.write_bytes(b"x" * 8 + part.read_bytes()[8:])
+    whole = _core.open_file(str(tmp_path / "whole.h5")).dataset("x")
+    with pytest.raises(_core.DamagedFile, match="part_1"):
+        whole.read((0, 0), whole.shape)
+
+
+@pytest.fixture
+def half_sound(tmp_path):
+    """A file with two datasets of which one cannot be opened."""
+    path = tmp_path / "t.h5"
+    with h5py.File(path, "w", libver=("v110", "v110")) as file:
+        file["sound"] = np.arange(4.0)
+        file["broken"] = np.arange(3.0)
+        header = h5py.h5o.get_info(file["broken"].id).addr
+    damaged = bytearray(path.read_bytes())
+    damaged[header + 20] ^= 1
+    path.write_bytes(damaged)
+    return path
+
+
+def test_a_dataset_that_cannot_be_opened_is_listed(half_sound):
+    with fl.open(half_sound) as file:
+        assert list(file) == file.names == ["broken", "sound"]
+        assert "broken" in file
+        assert list(file.unreadable) == ["broken"]
+        assert "broken (cannot be opened), sound" in repr(file)
+        assert float(file["sound"].reduce("sum", local=True)) == 6
+        with pytest.raises(fl.DamagedFile, match=r"'broken' of .* cannot be opened: got "):
+            file["broken"]
+
+
+def test_info_says_what_cannot_be_opened(half_sound):
+    command = [sys.executable, "-m", "fluvial", "info", str(half_sound)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "sound" in said
+    assert "broken: 'broken' of" in said
+    said = subprocess.run(
+        [*command, "--format", "json"], capture_output=True, text=True, check=True
+    ).stdout
+    broken, sound = json.loads(said)["datasets"]
+    assert broken["name"] == "broken"
+    assert "cannot be opened" in broken["error"]
+    assert sound["shape"] == [4]
+
+
+def test_a_variable_along_a_dimension_that_cannot_be_opened(tmp_path):
+    """What it lacks of its unlimited dimension is known from that dimension alone."""
+    path = tmp_path / "t.nc"
+    with netCDF4.Dataset(path, "w") as nc:
+        nc.createDimension("time", None)
+        nc.createVariable("time", "f8", ("time",))[:] = np.arange(3)
+        nc.createVariable("lags", "f4", ("time",))[:1] = 1
+    with h5py.File(path) as file:
+        header = h5py.h5o.get_info(file["time"].id).addr
+    assert _core.open_file(str(path)).dataset("lags").shape == (3,)
+    damaged = bytearray(path.read_bytes())
+    damaged[header : header + 8] = bytes(8)
+    path.write_bytes(damaged)
+    file = _core.open_file(str(path))
+    assert sorted(file.names) == ["lags", "time"]
+    with pytest.raises(_core.DamagedFile, match="'lags' has a dimension that cannot be opened"):
+        file.dataset("lags")

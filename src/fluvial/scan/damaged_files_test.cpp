@@ -91,6 +91,9 @@ void reduce_all(const store::File& file) {
     constexpr Index elements_max = 1 << 20;
     const mpi::Comm serial;
     for (const std::string& name : file.names()) {
+        if (file.unreadable().contains(name)) {
+            continue;
+        }
         const DatasetPtr dataset = file.dataset(name);
         if (volume_of(dataset->shape()) > elements_max) {
             continue;

@@ -162,6 +162,11 @@ void read_chunked(const Dataset& dataset, const Chunked& layout, const Region& r
 
 }  // namespace
 
+const std::map<std::string, std::string>& File::unreadable() const {
+    static const std::map<std::string, std::string> none;
+    return none;
+}
+
 ChunkPlace Dataset::locate(const Coordinates& chunk) const {
     throw InvalidArgument(Problem{"'" + name() + "' is not stored in chunks", text("chunk ", chunk),
                                   "datasets with a chunked layout", ""});

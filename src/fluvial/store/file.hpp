@@ -11,6 +11,7 @@
 /// number of threads may use them.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -86,10 +87,13 @@ class File {
     virtual std::string format() const = 0;
     virtual const Attributes& attributes() const = 0;
     virtual const std::vector<Dimension>& dimensions() const = 0;
-    /// Paths of all datasets with a dtype that Fluvial has, in the file's order.
+    /// Paths of all datasets with a dtype that Fluvial has, in the file's order; those that cannot
+    /// be opened are among them.
     virtual const std::vector<std::string>& names() const = 0;
+    /// Why datasets cannot be opened, by name, as far as that shows when the file is opened.
+    virtual const std::map<std::string, std::string>& unreadable() const;
     /// Throws InvalidArgument that lists the names when there is none of this name, or says why the
-    /// dataset cannot be used (a compound or string type).
+    /// dataset cannot be used (a compound or string type); DamagedFile for one that is unreadable.
     virtual std::shared_ptr<const Dataset> dataset(const std::string& name) const = 0;
 };
 

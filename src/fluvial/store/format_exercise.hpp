@@ -22,6 +22,9 @@ inline void exercise(const File& file) {
     constexpr Index side_max = 3;
     constexpr Index elements_max = 4096;
     for (const std::string& name : file.names()) {
+        if (file.unreadable().contains(name)) {
+            continue;
+        }
         const auto dataset = file.dataset(name);
         for (int corner = 0; corner < 3; ++corner) {
             Region box = whole(dataset->shape());

@@ -124,7 +124,11 @@ std::optional<Hdf5Entry> describe(hid_t object, const std::string& path, bool op
         }
         if (entry.usable() && !bytes_of(entry.shape.extent, size_of(*entry.element.dtype))) {
             entry.element = {{}, false, false, text("the shape ", entry.shape.extent)};
+            entry.damaged = dataset;
         }
+    } catch (const DamagedFile& error) {
+        entry.element = {{}, false, false, error.what()};
+        entry.damaged = true;
     } catch (const Error& error) {
         entry.element = {{}, false, false, error.what()};
     }
@@ -210,6 +214,7 @@ class Walk {
         entry.path = path;
         entry.name = to_utf8(path);
         entry.element.why = "an object that libhdf5 cannot open (" + last_hdf5_error().text + ")";
+        entry.damaged = true;
         entries_.push_back(std::move(entry));
     }
 

@@ -20,6 +20,7 @@ struct Hdf5Entry {
     Hdf5Element element;  ///< no dtype: cannot be used
     Hdf5Shape shape;
     std::optional<Scale> scale;
+    bool damaged = false;  ///< `element.why` says how
 
     bool usable() const { return element.dtype.has_value(); }
 };

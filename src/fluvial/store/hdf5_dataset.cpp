@@ -2,9 +2,12 @@
 #include "fluvial/store/hdf5_dataset.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <set>
 
 #include "fluvial/store/hdf5_driver.hpp"
 #include "fluvial/store/hdf5_layout.hpp"
+#include "fluvial/store/hdf5_virtual_sources.hpp"
 
 namespace fluvial::store {
 
@@ -31,6 +34,7 @@ class Hdf5Dataset final : public Dataset {
     void read(const Region& region, const MutableArrayView& to) const override;
 
   private:
+    const Hdf5Chunks* chunks() const;
     std::string what() const { return "'" + name() + "' of '" + file_->bytes.path() + "'"; }
     ChunkPlace find(const hsize_t* first, const std::string& which) const;
     void read_by_library(const Region& region, const MutableArrayView& to) const;
@@ -41,7 +45,22 @@ class Hdf5Dataset final : public Dataset {
     Hdf5Id dataset_;
     Coordinates stored_;  ///< extents of what HDF5 has
     Hdf5Storage storage_;
+    mutable std::set<std::string> sound_sources_;  ///< of a virtual dataset; under the session
+    mutable std::once_flag chunks_read_;
+    mutable std::unique_ptr<const Hdf5Chunks> chunks_;  ///< none: not of a tree of version 1
 };
+
+/// Read when the first chunk is asked for: who only looks at headers need not wait for it.
+const Hdf5Chunks* Hdf5Dataset::chunks() const {
+    if (!storage_.tree) {
+        return nullptr;
+    }
+    std::call_once(chunks_read_, [this] {
+        chunks_ = std::make_unique<Hdf5Chunks>(file_->bytes, hdf5_sizes(file_->bytes),
+                                               *storage_.tree, what());
+    });
+    return chunks_.get();
+}
 
 ChunkPlace Hdf5Dataset::locate(const Coordinates& chunk) const {
     const auto* layout = std::get_if<Chunked>(&this->layout());
@@ -62,6 +81,9 @@ ChunkPlace Hdf5Dataset::locate(const Coordinates& chunk) const {
     }
     if (storage_.nothing_stored) {
         return {};
+    }
+    if (const Hdf5Chunks* const known = chunks()) {
+        return known->find(chunk);
     }
     ChunkPlace place = find(first, text("chunk ", chunk, " of ", what()));
     if (partial && storage_.edges_unfiltered) {
@@ -105,6 +127,7 @@ void Hdf5Dataset::read(const Region& region, const MutableArrayView& to) const {
     if (region.empty()) {
         return;
     }
+    static_cast<void>(chunks());  // libhdf5 believes the index
     if (!storage_.missing_filter.empty()) {
         throw InvalidArgument(
             Problem{what() + " is compressed in a way that this libhdf5 cannot undo",
@@ -152,6 +175,9 @@ void Hdf5Dataset::read_by_library(const Region& region, const MutableArrayView& 
 
 void Hdf5Dataset::read_contiguous(const Region& region, std::byte* to) const {
     const Hdf5Session session;
+    if (storage_.of_others) {
+        check_virtual_sources(dataset_, region, what(), sound_sources_);
+    }
     const std::string which = text(what(), " cannot be read at ", region);
     const Hdf5Id type(hdf5_checked(H5Dget_type(dataset_), which));
     const Hdf5Id from(hdf5_checked(H5Dget_space(dataset_), which));
@@ -191,7 +217,7 @@ std::shared_ptr<const Dataset> open_hdf5_dataset(std::shared_ptr<const OpenHdf5>
         storage.layout = nothing_but(storage.fill, entry.shape.extent);
         storage.nothing_stored = true;
     } else {
-        storage = storage_of(object, entry, file->bytes.size(), what);
+        storage = storage_of(object, entry, file->bytes, what);
         if (!(description.shape == entry.shape.extent)) {
             const auto* chunks = std::get_if<Chunked>(&storage.layout);
             storage.layout = ByLibrary{"a variable that lags behind its unlimited dimension",

@@ -19,11 +19,13 @@ std::string quoted(const Hdf5Entry& entry) {
 
 }  // namespace
 
-Hdf5Dimensions::Hdf5Dimensions(hid_t file, const std::vector<Hdf5Entry>& entries) {
+Hdf5Dimensions::Hdf5Dimensions(hid_t file, const std::vector<Hdf5Entry>& entries, bool netcdf)
+    : netcdf_(netcdf) {
     std::map<haddr_t, const Hdf5Entry*> datasets;
     std::vector<const Hdf5Entry*> scales;
     for (const Hdf5Entry& entry : entries) {
         datasets.emplace(entry.address, &entry);
+        damaged_ = damaged_ || entry.damaged;
         if (entry.scale &&
             by_address_.emplace(entry.address, Known{last_part(entry.name), 0}).second) {
             scales.push_back(&entry);
@@ -84,6 +86,9 @@ std::vector<std::string> Hdf5Dimensions::names_of(const Hdf5Entry& entry, hid_t 
     const auto name_at = [&](std::size_t axis, haddr_t address) {
         if (const auto known = by_address_.find(address); known != by_address_.end()) {
             names[axis] = known->second.name;
+        } else if (netcdf_ && damaged_) {
+            throw DamagedFile(Problem{quoted(entry) + " has a dimension that cannot be opened",
+                                      text("axis ", axis), "", "Copy or write the file again"});
         }
     };
     if (entry.scale) {

@@ -33,9 +33,9 @@ class Hdf5File final : public File {
         attributes_ = read_attributes(opened_->file, what);
         openpmd_ = attributes_.contains("openPMD");
         auto entries = walk_contents(opened_->file, openpmd_, path);
-        dimensions_ = Hdf5Dimensions(opened_->file, entries);
-        netcdf_ = dimensions_.netcdf() ||
-                  hdf5_checked(H5Aexists(opened_->file, "_NCProperties"), what) > 0;
+        const bool says_so = hdf5_checked(H5Aexists(opened_->file, "_NCProperties"), what) > 0;
+        dimensions_ = Hdf5Dimensions(opened_->file, entries, says_so);
+        netcdf_ = dimensions_.netcdf();
         for (Hdf5Entry& entry : entries) {
             add(std::move(entry));
         }
@@ -46,6 +46,7 @@ class Hdf5File final : public File {
     const Attributes& attributes() const override { return attributes_; }
     const std::vector<Dimension>& dimensions() const override { return dimensions_.list(); }
     const std::vector<std::string>& names() const override { return names_; }
+    const std::map<std::string, std::string>& unreadable() const override { return unreadable_; }
 
     std::shared_ptr<const Dataset> dataset(const std::string& name) const override {
         const std::string plain = name.starts_with('/') ? name.substr(1) : name;
@@ -71,14 +72,21 @@ class Hdf5File final : public File {
         if (netcdf_ && entry.name.compare(last, prefix.size(), prefix) == 0) {
             entry.name.erase(last, prefix.size());
         }
-        if (entry.usable()) {
+        if (entry.usable() || entry.damaged) {
             names_.push_back(entry.name);
+        }
+        if (entry.damaged) {
+            unreadable_.emplace(entry.name, entry.element.why);
         }
         std::string name = entry.name;
         entries_.emplace(std::move(name), std::move(entry));
     }
 
     std::shared_ptr<const Dataset> open(const Hdf5Entry& entry) const {
+        if (entry.damaged) {
+            throw DamagedFile(Problem{"'" + entry.name + "' of '" + path() + "' cannot be opened",
+                                      entry.element.why, "", "Copy or write the file again"});
+        }
         if (!entry.usable()) {
             throw_unusable_dataset(*this, entry.name, entry.element.why);
         }
@@ -111,6 +119,7 @@ class Hdf5File final : public File {
     bool openpmd_ = false, netcdf_ = false;
     Hdf5Dimensions dimensions_;
     std::vector<std::string> names_;
+    std::map<std::string, std::string> unreadable_;
     std::map<std::string, Hdf5Entry> entries_;
 };
 

@@ -43,35 +43,46 @@ const char* distrust_filters(std::span<const std::byte> message, std::uint64_t& 
     return nullptr;
 }
 
-std::uint64_t chunk_bytes(std::span<const std::byte> layout, const Hdf5Sizes& sizes) {
+Hdf5Chunking decode_chunking(std::span<const std::byte> layout, const Hdf5Sizes& sizes) {
     constexpr std::uint64_t chunked = 2;
     Front in(layout);
+    Hdf5Chunking chunking;
     const auto version = in.number(1);
     auto kind = in.number(1);
     std::uint64_t axes = kind;  // in the first two versions it comes before the class
     std::size_t extent_bytes = 4;
     if (version <= 2) {
         kind = in.number(1);
-        in.take(5 + sizes.address_bytes);
+        in.take(5);
     } else {
         in.take(version == 3 ? 0 : 1);
         axes = in.number(1);
-        if (version == 3) {
-            in.take(sizes.address_bytes);
-        } else {
-            extent_bytes = in.number(1);
-        }
     }
-    if (kind != chunked || extent_bytes > 8) {
-        return 0;
+    if (version <= 3) {
+        chunking.tree = in.number(sizes.address_bytes);
+    } else {
+        extent_bytes = in.number(1);
     }
-    std::uint64_t bytes = 1;
-    for (std::uint64_t axis = 0; axis < axes; ++axis) {
-        if (__builtin_mul_overflow(bytes, in.number(extent_bytes), &bytes)) {
+    if (kind != chunked) {
+        return {};
+    }
+    constexpr std::uint64_t axes_max = 33;  // the last one is the bytes of an element
+    chunking.good = axes > 1 && axes <= axes_max && extent_bytes > 0 && extent_bytes <= 8;
+    for (std::uint64_t axis = 0; axis < axes && chunking.good; ++axis) {
+        chunking.extents.push_back(in.number(extent_bytes));
+        chunking.good = in.good() && chunking.extents.back() > 0;
+    }
+    return chunking;
+}
+
+std::uint64_t chunk_bytes(const Hdf5Chunking& chunking) {
+    std::uint64_t bytes = chunking.extents.empty() ? 0 : 1;
+    for (const std::uint64_t extent : chunking.extents) {
+        if (__builtin_mul_overflow(bytes, extent, &bytes)) {
             return 0;
         }
     }
-    return in.good() ? bytes : 0;
+    return bytes;
 }
 
 }  // namespace fluvial::store

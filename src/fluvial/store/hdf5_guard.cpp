@@ -42,6 +42,10 @@ Hdf5Sizes hdf5_sizes(const InputFile& file) {
     return {};
 }
 
+std::uint64_t undefined_address(const Hdf5Sizes& sizes) {
+    return ~std::uint64_t{0} >> 8 * (8 - sizes.address_bytes);
+}
+
 namespace {
 
 /// libhdf5 keeps what it puts into heaps at multiples of 8.

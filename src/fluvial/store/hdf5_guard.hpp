@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <vector>
@@ -61,8 +62,22 @@ const char* distrust_virtual(const InputFile& file, const Hdf5Sizes& sizes, std:
 /// chunk.
 const char* distrust_filters(std::span<const std::byte> message, std::uint64_t& decoded_bytes);
 
-/// Bytes of a chunk, as a layout message says; 0 where there are no chunks.
-std::uint64_t chunk_bytes(std::span<const std::byte> layout, const Hdf5Sizes& sizes);
+/// What a layout message says of chunks.
+struct Hdf5Chunking {
+    std::vector<std::uint64_t> extents;  ///< and the bytes of an element; empty: no chunks
+    std::optional<std::uint64_t> tree;   ///< where their index is a B-tree of version 1
+    bool good = true;                    ///< false: libhdf5 would divide by zero, or worse
+};
+Hdf5Chunking decode_chunking(std::span<const std::byte> layout, const Hdf5Sizes& sizes);
+
+/// Of the dataset whose header begins at `address` (in the file).
+Hdf5Chunking chunking_at(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address);
+
+/// 0 where there are no chunks, or more bytes than can be.
+std::uint64_t chunk_bytes(const Hdf5Chunking& chunking);
+
+/// The address of what is nowhere.
+std::uint64_t undefined_address(const Hdf5Sizes& sizes);
 
 /// What is looked at with the first part of a header.
 struct Hdf5Seen {

@@ -37,7 +37,6 @@ struct Space {
 };
 
 bool decode_space(std::span<const std::byte> message, std::size_t length_bytes, Space& space) {
-    constexpr std::uint64_t rank_max = 32;
     Front in(message);
     const auto version = in.number(1);
     space.rank = in.number(1);
@@ -45,16 +44,21 @@ bool decode_space(std::span<const std::byte> message, std::size_t length_bytes, 
     if (version == 1) {
         in.number(4);
     }
-    for (std::uint64_t axis = 0; axis < space.rank && in.good(); ++axis) {
-        if (__builtin_mul_overflow(space.elements, in.number(length_bytes), &space.elements)) {
+    constexpr std::uint64_t rank_max = 32;
+    Front now(in.take(space.rank * length_bytes));
+    Front most(in.take((flags & 1) != 0 ? space.rank * length_bytes : 0));
+    bool good = space.rank <= rank_max;
+    for (std::uint64_t axis = 0; axis < space.rank && in.good() && good; ++axis) {
+        const std::uint64_t length = now.number(length_bytes);
+        good = (flags & 1) == 0 || length <= most.number(length_bytes);  // unlimited: the largest
+        if (__builtin_mul_overflow(space.elements, length, &space.elements)) {
             space.elements = ~std::uint64_t{0};
         }
     }
-    in.take((flags & 1) != 0 ? space.rank * length_bytes : 0);
     if (version == 2 && type == 2) {
         space.elements = 0;
     }
-    return in.good() && (version == 1 || version == 2) && space.rank <= rank_max;
+    return in.good() && good && (version == 1 || version == 2);
 }
 
 /// Bytes of the value; 0 for none, more than the message has for one that reaches behind it.
@@ -115,11 +119,6 @@ std::optional<std::uint64_t> shared_address(std::span<const std::byte> message,
     return in.good() && !elsewhere ? std::optional(address) : std::nullopt;
 }
 
-/// The address of what is nowhere.
-std::uint64_t undefined(std::size_t address_bytes) {
-    return ~std::uint64_t{0} >> 8 * (8 - address_bytes);
-}
-
 struct Part {
     std::uint64_t address, bytes;
 };
@@ -131,9 +130,15 @@ class HeaderWalk {
 
     /// Only the datatype counts; it is checked when its own header is read.
     std::optional<Hdf5Type> type_at(std::uint64_t address) {
-        type_only_ = true;
+        only_ = datatype;
         walk(address, nullptr);
         return type_;
+    }
+
+    Hdf5Chunking chunking_at(std::uint64_t address) {
+        only_ = layout;
+        walk(address, nullptr);
+        return chunking_;
     }
 
     const char* walk(std::uint64_t address, Hdf5Seen* seen);
@@ -160,7 +165,7 @@ class HeaderWalk {
     const InputFile& file_;
     const Hdf5Sizes& sizes_;
     Hdf5Seen* seen_ = nullptr;
-    bool type_only_ = false;
+    std::optional<unsigned> only_;  ///< the kind of message that counts
     bool old_ = false;    ///< version 1
     bool order_ = false;  ///< messages have a number
     std::vector<Part> parts_ = {};
@@ -169,7 +174,8 @@ class HeaderWalk {
     std::optional<Space> space_;
     /// Bytes of the fill value: of the shorter one, where an old and a new message have one.
     std::optional<std::uint64_t> filled_;
-    std::uint64_t chunk_bytes_ = 0, decoded_bytes_ = 0;  ///< of the layout; of the filters
+    Hdf5Chunking chunking_;
+    std::uint64_t decoded_bytes_ = 0;  ///< of the filters
     std::optional<std::pair<std::uint64_t, std::uint64_t>> virtual_parts_;  ///< heap, number in it
 };
 
@@ -214,9 +220,10 @@ const char* HeaderWalk::in_heap(unsigned kind, std::span<const std::byte> info) 
     const auto flags = in.number(1);
     in.take((flags & 1) == 0 ? 0 : attributes ? 2 : 8);
     const auto heap_at = in.number(a);
-    const std::uint64_t trees[] = {in.number(a), (flags & 2) != 0 ? in.number(a) : undefined(a)};
+    const auto nowhere = undefined_address(sizes_);
+    const std::uint64_t trees[] = {in.number(a), (flags & 2) != 0 ? in.number(a) : nowhere};
     const std::array place{heap_at, trees[0], trees[1]};
-    if (!in.good() || heap_at == undefined(a) || seen_->heaps.contains(place)) {
+    if (!in.good() || heap_at == nowhere || seen_->heaps.contains(place)) {
         return nullptr;
     }
     FractalHeap heap(file_, sizes_, heap_at + sizes_.base);
@@ -228,7 +235,7 @@ const char* HeaderWalk::in_heap(unsigned kind, std::span<const std::byte> info) 
         // Before the ID of a link: a hash, or its number. Behind that of an attribute: flags.
         const std::size_t before = attributes ? 0 : 4 + 4 * by_number;
         const std::size_t id_bytes = attributes ? 8 : 7;
-        if (trees[by_number] == undefined(a)) {
+        if (trees[by_number] == nowhere) {
             continue;
         }
         reason = for_each_record(file_, sizes_, trees[by_number] + sizes_.base,
@@ -264,7 +271,7 @@ const char* HeaderWalk::part(std::span<const std::byte> messages) {
         if (!in.good()) {
             return nullptr;  // libhdf5 says so itself
         }
-        const bool counts = !type_only_ || kind == datatype || kind == continuation;
+        const bool counts = !only_ || kind == *only_ || kind == continuation;
         if (const char* reason = counts ? message(kind, (flags & 2) != 0, body) : nullptr) {
             return reason;
         }
@@ -280,7 +287,7 @@ const char* HeaderWalk::message(unsigned kind, bool shared, std::span<const std:
         return "a header with two messages of which there is but one";  // libhdf5 takes any of them
     }
     Front in(body);
-    if (kind == datatype && !(shared && type_only_)) {
+    if (kind == datatype && !(shared && only_)) {
         const char* reason = nullptr;
         type_ = type_of(shared, body, reason);
         return reason;
@@ -311,11 +318,14 @@ const char* HeaderWalk::message(unsigned kind, bool shared, std::span<const std:
         case filters:
             return distrust_filters(body, decoded_bytes_);
         case layout: {
-            chunk_bytes_ = chunk_bytes(body, sizes_);
+            chunking_ = decode_chunking(body, sizes_);
+            if (!chunking_.good) {
+                return "chunks that make no sense";
+            }
             const auto version = in.number(1), layout_class = in.number(1);
             const auto address = in.number(sizes_.address_bytes), index = in.number(4);
             if (version >= 4 && layout_class == 3 && in.good() &&
-                address != undefined(sizes_.address_bytes)) {
+                address != undefined_address(sizes_)) {
                 virtual_parts_ = {address, index};
             }
             return nullptr;
@@ -359,7 +369,11 @@ const char* HeaderWalk::whole() const {
     if (type_ && type_->plain && filled_ && type_->bytes > *filled_) {
         return "a fill value shorter than its type";
     }
-    if (decoded_bytes_ != 0 && chunk_bytes_ != 0 && decoded_bytes_ != chunk_bytes_) {
+    if (space_ && !chunking_.extents.empty() && chunking_.extents.size() != space_->rank + 1) {
+        return "chunks of other dimensions than the dataset";
+    }
+    const std::uint64_t stored_bytes = chunk_bytes(chunking_);
+    if (decoded_bytes_ != 0 && stored_bytes != 0 && decoded_bytes_ != stored_bytes) {
         return "a filter for chunks of another size";
     }
     return virtual_parts_ ? distrust_virtual(file_, sizes_, virtual_parts_->first,
@@ -398,6 +412,10 @@ const char* HeaderWalk::walk(std::uint64_t address, Hdf5Seen* seen) {
 }
 
 }  // namespace
+
+Hdf5Chunking chunking_at(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address) {
+    return HeaderWalk(file, sizes).chunking_at(address);
+}
 
 const char* distrust_header(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
                             std::uint64_t bytes, Hdf5Seen& seen) {

@@ -5,6 +5,7 @@
 
 #include "fluvial/describe/array_view.hpp"
 #include "fluvial/store/affine_dataset.hpp"
+#include "fluvial/store/hdf5_driver.hpp"
 
 namespace fluvial::store {
 
@@ -87,19 +88,59 @@ Layout contiguous(hid_t dataset, hid_t properties, const Hdf5Entry& entry, Hdf5S
                   entry.element.swapped};
 }
 
-Layout chunked(hid_t properties, const Hdf5Entry& entry, Hdf5Storage& storage,
-               const std::string& what) {
+Coordinates chunk_extents(hid_t properties, const std::string& what) {
     hsize_t extent[H5S_MAX_RANK] = {};
     const int ndim = hdf5_checked(H5Pget_chunk(properties, H5S_MAX_RANK, extent), what);
     Coordinates chunk(ndim, 0);
     for (int axis = 0; axis < ndim; ++axis) {
         chunk[axis] = static_cast<Index>(extent[axis]);
     }
-    if (ndim != entry.shape.extent.size() || std::count(chunk.begin(), chunk.end(), 0) > 0 ||
+    return chunk;
+}
+
+/// The tree of chunks, if there is one. libhdf5 does not tell where it begins.
+std::optional<Hdf5ChunkTree> chunk_tree(hid_t dataset, hid_t properties, const Coordinates& shape,
+                                        const InputFile& file, const std::string& what) {
+    H5O_info_t info;
+    hdf5_checked(H5Oget_info2(dataset, &info, H5O_INFO_BASIC), what);
+    const Hdf5Id type(hdf5_checked(H5Dget_type(dataset), what));
+    const std::size_t element_bytes = H5Tget_size(type);
+    const Coordinates chunk = chunk_extents(properties, what);
+    const Hdf5Sizes sizes = hdf5_sizes(file);
+    const std::uint64_t header = info.addr + sizes.base;
+    const Hdf5Chunking said = chunking_at(file, sizes, header);
+    std::vector<std::uint64_t> expected(chunk.begin(), chunk.end());
+    expected.push_back(element_bytes);
+    if (said.extents != expected || !bytes_of(chunk, element_bytes)) {
+        throw DamagedFile(Problem{what + " has chunks that do not fit to its type", text(chunk),
+                                  text("chunks of elements of ", element_bytes, " bytes"), ""});
+    }
+    if (!said.tree) {
+        return std::nullopt;
+    }
+    const Hdf5Id file_id(hdf5_checked(H5Iget_file_id(dataset), what));
+    const Hdf5Id of_file(hdf5_checked(H5Fget_create_plist(file_id), what));
+    unsigned half_node = 0;
+    hdf5_checked(H5Pget_istore_k(of_file, &half_node), what);
+    const bool filtered = hdf5_checked(H5Pget_nfilters(properties), what) > 0;
+    return Hdf5ChunkTree{*said.tree,
+                         header,
+                         2 * std::uint64_t{half_node},
+                         chunk,
+                         shape,
+                         filtered ? 0 : *bytes_of(chunk, element_bytes)};
+}
+
+Layout chunked(hid_t dataset, hid_t properties, const Hdf5Entry& entry, Hdf5Storage& storage,
+               const InputFile& file, const std::string& what) {
+    const Coordinates chunk = chunk_extents(properties, what);
+    if (chunk.size() != entry.shape.extent.size() ||
+        std::count(chunk.begin(), chunk.end(), 0) > 0 ||
         !bytes_of(chunk, size_of(*entry.element.dtype))) {
         throw DamagedFile(Problem{what + " has impossible chunks", text(chunk),
                                   text(entry.shape.extent.size(), " positive extents"), ""});
     }
+    storage.tree = chunk_tree(dataset, properties, entry.shape.extent, file, what);
     unsigned options = 0;
     hdf5_checked(H5Pget_chunk_opts(properties, &options), what);
     storage.edges_unfiltered = (options & H5D_CHUNK_DONT_FILTER_PARTIAL_CHUNKS) != 0;
@@ -124,7 +165,7 @@ Chunked nothing_but(std::vector<std::byte> fill, const Coordinates& shape) {
     return {chunk, {}, false, std::move(fill)};
 }
 
-Hdf5Storage storage_of(hid_t dataset, const Hdf5Entry& entry, std::uint64_t file_bytes,
+Hdf5Storage storage_of(hid_t dataset, const Hdf5Entry& entry, const InputFile& file,
                        const std::string& what) {
     const Hdf5Id properties(hdf5_checked(H5Dget_create_plist(dataset), what));
     const Hdf5Id type(hdf5_checked(H5Dget_type(dataset), what));
@@ -133,10 +174,10 @@ Hdf5Storage storage_of(hid_t dataset, const Hdf5Entry& entry, std::uint64_t file
     storage.fill = fill_value(properties, memory_type(type, dtype), size_of(dtype));
     switch (H5Pget_layout(properties)) {
         case H5D_CONTIGUOUS:
-            storage.layout = contiguous(dataset, properties, entry, storage, file_bytes, what);
+            storage.layout = contiguous(dataset, properties, entry, storage, file.size(), what);
             break;
         case H5D_CHUNKED:
-            storage.layout = chunked(properties, entry, storage, what);
+            storage.layout = chunked(dataset, properties, entry, storage, file, what);
             break;
         case H5D_COMPACT:
             // libhdf5 1.10 copies as many bytes as the shape says, whatever there are.
@@ -149,11 +190,25 @@ Hdf5Storage storage_of(hid_t dataset, const Hdf5Entry& entry, std::uint64_t file
             break;
         case H5D_VIRTUAL:
             storage.layout = by_library("data in other datasets (HDF5's virtual layout)");
+            storage.of_others = true;
             break;
         default:
             throw_hdf5(what + " has no layout that is known");
     }
     return storage;
+}
+
+void check_chunks(hid_t dataset, const std::string& what) {
+    const Hdf5Id properties(hdf5_checked(H5Dget_create_plist(dataset), what));
+    const Hdf5Id space(hdf5_checked(H5Dget_space(dataset), what));
+    const auto shape = shape_of(space, what);
+    if (H5Pget_layout(properties) != H5D_CHUNKED || !shape) {
+        return;
+    }
+    const InputFile& file = bytes_of_file(dataset);
+    if (const auto tree = chunk_tree(dataset, properties, shape->extent, file, what)) {
+        static_cast<void>(Hdf5Chunks(file, hdf5_sizes(file), *tree, what));
+    }
 }
 
 }  // namespace fluvial::store

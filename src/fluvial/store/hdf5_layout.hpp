@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "fluvial/store/hdf5_chunk_tree.hpp"
 #include "fluvial/store/hdf5_contents.hpp"
 #include "fluvial/store/layout.hpp"
 
@@ -17,11 +19,18 @@ struct Hdf5Storage {
     bool nothing_stored = false;    ///< every chunk is fill value
     bool edges_unfiltered = false;  ///< chunks that reach beyond the shape have no filters
     std::string missing_filter;     ///< that libhdf5 cannot undo here; empty: none
+    bool of_others = false;         ///< a virtual dataset
+    /// Where the chunks lie, if their index is such a tree, which has to be read before them.
+    std::optional<Hdf5ChunkTree> tree;
 };
 
-/// Of an open dataset. `file_bytes` is the length of the file.
-Hdf5Storage storage_of(hid_t dataset, const Hdf5Entry& entry, std::uint64_t file_bytes,
+/// Of an open dataset of this file.
+Hdf5Storage storage_of(hid_t dataset, const Hdf5Entry& entry, const InputFile& file,
                        const std::string& what);
+
+/// Reads the index of the chunks of an open dataset, if there is one that Fluvial reads itself.
+/// Throws DamagedFile.
+void check_chunks(hid_t dataset, const std::string& what);
 
 /// Of data that are nowhere in the file: chunks of fill value.
 Chunked nothing_but(std::vector<std::byte> fill, const Coordinates& shape);
