@@ -34,8 +34,9 @@ def test_single_bits(tmp_path, library):
             trials += some
     verdict = bits.compare(library, trials)
     print(f"{len(trials)} trials, {verdict.refused} refused, {verdict.together} wrong in both")
-    assert not verdict.ended, verdict.ended[:10]
-    assert not verdict.alone, verdict.alone[:10]
+    print(*verdict.alone, *verdict.ended, sep="\n")
+    assert not verdict.alone, f"{len(verdict.alone)} wrong numbers: see above"
+    assert not verdict.ended, f"{len(verdict.ended)} times the process ended: see above"
     assert verdict.refused > len(trials) // 20
 
 

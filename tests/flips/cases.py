@@ -109,6 +109,20 @@ def others(path: pathlib.Path) -> Spans:
     return data_of(path)
 
 
+def openpmd(path: pathlib.Path) -> Spans:
+    """A mesh with axis labels, and a record component that is constant."""
+    with h5py.File(path, "w", libver=OLD) as file:
+        file.attrs["openPMD"] = "1.1.0"
+        e = file.create_group("data/0/meshes/E")
+        e.attrs["axisLabels"] = ["y", "x"]
+        e["x"] = np.arange(6, dtype="f4").reshape(2, 3)
+        e["x"].attrs["unitSI"] = 2.0
+        constant = e.create_group("y")
+        constant.attrs["value"] = 2.0
+        constant.attrs["shape"] = np.array([2, 3], "u8")
+    return data_of(path)
+
+
 def netcdf4(path: pathlib.Path) -> Spans:
     with netCDF4.Dataset(path, "w") as nc:
         nc.createDimension("time", None)
@@ -157,6 +171,7 @@ CASES = {
     "btree2": hdf5(NEW, {"data": SQUARE, "chunks": (4, 5), "maxshape": (None, None), **PACKED}),
     "virtual": Case(virtual),
     "others": Case(others),
+    "openpmd": Case(openpmd),
     "netcdf4": Case(netcdf4, "netCDF4"),
     "cdf1": classic("NETCDF3_CLASSIC"),
     "cdf2": classic("NETCDF3_64BIT_OFFSET"),

@@ -85,10 +85,20 @@ def with_h5py(path):
                 item = group[name]
             except Exception:
                 continue
-            if isinstance(item, h5py.Group) and depth < 5:
+            attributes = attempt(lambda i=item: list(i.attrs), [])
+            if isinstance(item, h5py.Group) and "value" in attributes:
+                add_constant(item, prefix + name)
+            elif isinstance(item, h5py.Group) and depth < 5:
                 visit(item, f"{prefix}{name}/", depth + 1)
             elif isinstance(item, h5py.Dataset):
                 add(item, prefix + name)
+
+    def add_constant(item, name):  # of openPMD
+        shape = attempt(lambda: np.ravel(item.attrs["shape"]).tolist(), [])
+        if np.prod(shape, dtype=float) > ELEMENTS_MAX:
+            found[name] = f"shape {shape}"
+        else:
+            found[name] = attempt(lambda: digest(np.full(shape, item.attrs["value"])), None)
 
     def add(item, name):
         try:

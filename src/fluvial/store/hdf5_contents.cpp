@@ -62,6 +62,9 @@ Group open_group(hid_t where, const std::string& name, const std::string& prefix
     hdf5_checked(
         H5Literate(group.id, H5_INDEX_NAME, H5_ITER_NATIVE, nullptr, &keep_link, &group.links),
         what);
+    if (std::ranges::find(group.links, "", &Link::name) != group.links.end()) {
+        throw DamagedFile(Problem{what, "a link without a name", "names", ""});
+    }
     std::ranges::sort(group.links, [](const Link& a, const Link& b) {
         return std::tie(a.number, a.name) < std::tie(b.number, b.name);
     });

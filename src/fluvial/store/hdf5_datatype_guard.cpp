@@ -82,6 +82,8 @@ class Decoder {
                         "a time of more bits than bytes");
                 return;
             case string:
+                require((flags & 0x0f) <= 2 && (flags >> 4 & 0x0f) <= 1,
+                        "a text of unknown padding or encoding");
                 return;
             case opaque:
                 in_.take(flags & 0xff);
@@ -127,11 +129,17 @@ class Decoder {
         const auto within = [&](std::uint64_t at, std::uint64_t width) {
             return width > 0 && width <= 2 * field_bits_max && at + width <= 8 * bytes;
         };
+        const auto apart = [](std::uint64_t a, std::uint64_t a_width, std::uint64_t b,
+                              std::uint64_t b_width) {
+            return a + a_width <= b || b + b_width <= a;
+        };
         require(within(sign_at, 1) && within(exponent_at, exponent_bits) &&
-                    exponent_bits <= field_bits_max && within(mantissa_at, mantissa_bits) &&
-                    (exponent_at + exponent_bits <= mantissa_at ||
-                     mantissa_at + mantissa_bits <= exponent_at),
+                    exponent_bits <= field_bits_max && within(mantissa_at, mantissa_bits),
                 "a floating-point number whose fields are not inside of it");
+        require(apart(exponent_at, exponent_bits, mantissa_at, mantissa_bits) &&
+                    apart(sign_at, 1, exponent_at, exponent_bits) &&
+                    apart(sign_at, 1, mantissa_at, mantissa_bits),
+                "a floating-point number whose fields overlap");
     }
 
     Name name(std::uint64_t version) {

@@ -189,9 +189,14 @@ TEST_CASE("types that make no sense are refused") {
     CHECK(reason_of(patched(number, 10, 0)) != nullptr);    // no bits
     const Bytes real = encoded(H5Tcopy(H5T_IEEE_F64LE));
     CHECK(reason_of(patched(real, 2, 64)) != nullptr);   // its sign
+    CHECK(reason_of(patched(real, 2, 61)) != nullptr);   // its sign in its exponent
+    CHECK(reason_of(patched(real, 2, 3)) != nullptr);    // in its mantissa
     CHECK(reason_of(patched(real, 12, 60)) != nullptr);  // its exponent
     CHECK(reason_of(patched(real, 13, 0)) != nullptr);   // of no bits
     CHECK(reason_of(patched(real, 15, 53)) != nullptr);  // its mantissa reaches the exponent
+    const Bytes letters = encoded(H5Tcopy(H5T_C_S1));
+    CHECK(reason_of(patched(letters, 1, 0x20)) != nullptr);  // its encoding
+    CHECK(reason_of(patched(letters, 1, 0x03)) != nullptr);  // its padding
     const hid_t pair = H5Tcreate(H5T_COMPOUND, 8);
     H5Tinsert(pair, "a", 0, H5T_STD_I32LE);
     H5Tinsert(pair, "b", 4, H5T_STD_I32LE);

@@ -11,6 +11,27 @@ namespace {
 
 enum Filter : unsigned { nbit = 5, scale_offset = 6, first_of_others = 256 };
 
+/// Whether a layout message of version 3 or later is as long as its class needs.
+bool has_place(std::uint64_t kind, std::span<const std::byte> layout, const Hdf5Sizes& sizes) {
+    enum Class : std::uint64_t { compact, contiguous, chunked, parts_of_others };
+    Front in(layout);
+    in.take(2);
+    switch (kind) {
+        case compact:
+            in.take(in.number(2));
+            break;
+        case contiguous:
+            in.take(sizes.address_bytes + sizes.length_bytes);
+            break;
+        case parts_of_others:
+            in.take(sizes.address_bytes + 4);
+            break;
+        default:
+            break;  // libhdf5 refuses what it does not know
+    }
+    return in.good();
+}
+
 }  // namespace
 
 const char* distrust_filters(std::span<const std::byte> message, std::uint64_t& decoded_bytes) {
@@ -64,7 +85,7 @@ Hdf5Chunking decode_chunking(std::span<const std::byte> layout, const Hdf5Sizes&
         extent_bytes = in.number(1);
     }
     if (kind != chunked) {
-        return {};
+        return {{}, std::nullopt, version < 3 || has_place(kind, layout, sizes)};
     }
     constexpr std::uint64_t axes_max = 33;  // the last one is the bytes of an element
     chunking.good = axes > 1 && axes <= axes_max && extent_bytes > 0 && extent_bytes <= 8;

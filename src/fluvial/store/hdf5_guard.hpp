@@ -66,7 +66,7 @@ const char* distrust_filters(std::span<const std::byte> message, std::uint64_t& 
 struct Hdf5Chunking {
     std::vector<std::uint64_t> extents;  ///< and the bytes of an element; empty: no chunks
     std::optional<std::uint64_t> tree;   ///< where their index is a B-tree of version 1
-    bool good = true;                    ///< false: libhdf5 would divide by zero, or worse
+    bool good = true;                    ///< false: libhdf5 divides by zero, or reads too far
 };
 Hdf5Chunking decode_chunking(std::span<const std::byte> layout, const Hdf5Sizes& sizes);
 

@@ -320,7 +320,7 @@ const char* HeaderWalk::message(unsigned kind, bool shared, std::span<const std:
         case layout: {
             chunking_ = decode_chunking(body, sizes_);
             if (!chunking_.good) {
-                return "chunks that make no sense";
+                return "a layout that makes no sense";
             }
             const auto version = in.number(1), layout_class = in.number(1);
             const auto address = in.number(sizes_.address_bytes), index = in.number(4);
