@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`./run soak`: the random tests again and again, each round with a new seed.
 
-A failure prints the seed and the command that repeats it; the rounds go on, and the last line counts.
+A failure prints the seed and the command that repeats it; the rounds go on, and the last line
+counts.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@
 
 namespace fluvial {
 
-/// The number in FLUVIAL_TEST_SEED, which `./run soak` draws anew for each round, or else `fixed`, so
-/// that `./run test` finds the same today and tomorrow. Printed, because a failure is shown with what
-/// its test printed.
+/// The number in FLUVIAL_TEST_SEED, which "./run soak" draws anew for each round, or else fixed, so
+/// that "./run test" finds the same today and tomorrow. Printed, because a failure is shown with
+/// what its test printed.
 inline std::uint32_t test_seed(std::uint32_t fixed) {
     const char* const given = std::getenv("FLUVIAL_TEST_SEED");
     const std::uint32_t seed =
