@@ -5,6 +5,7 @@
 #include <nanobind/nanobind.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/fork.hpp"
 #include "fluvial/base/interrupt.hpp"
 
 namespace nb = nanobind;
@@ -64,6 +65,9 @@ void bind_base(nb::module_& m) {
               {error, PyExc_OSError});
     add_class(m, "SystemError", "The operating system or MPI refused a call.", {error});
     nb::register_exception_translator(raise_in_python);
+    // A child by fork leaves what it inherited as it is, which is no leak.
+    static const auto* const quiet = new fluvial::ForkHook([] { nb::set_leak_warnings(false); });
+    static_cast<void>(quiet);
     fluvial::set_interrupt_check([] {
         const nb::gil_scoped_acquire gil;
         if (PyErr_CheckSignals() != 0) {

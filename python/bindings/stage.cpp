@@ -1,4 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
@@ -9,6 +15,7 @@
 
 #include "communicator.hpp"
 #include "compute.hpp"
+#include "fluvial/base/fork.hpp"
 #include "fluvial/stage/reader.hpp"
 #include "fluvial/stage/reduce.hpp"
 #include "fluvial/stage/writer.hpp"
@@ -49,6 +56,25 @@ nb::object share_with_numpy(const ArrayView& view, std::shared_ptr<const void> o
                                                    dlpack_dtype(view.dtype)));
 }
 
+/// The other threads of a handle may want the GIL (for Ctrl-C) before they leave it, so whoever
+/// waits for them, also in a destructor, does not hold it.
+template <class Handle>
+class Held {
+  public:
+    explicit Held(std::unique_ptr<Handle> handle) : handle_(std::move(handle)) {}
+    Held(Held&&) = default;
+    ~Held() {
+        if (handle_) {
+            const nb::gil_scoped_release release;
+            handle_.reset();
+        }
+    }
+    Handle* operator->() const { return handle_.get(); }
+
+  private:
+    std::unique_ptr<Handle> handle_;
+};
+
 /// A reader with the communicator over which its reductions run.
 class CommReader {
   public:
@@ -62,26 +88,41 @@ class CommReader {
                   throw;
               }
           }()) {}
+    /// Waits for reductions that other threads are in the middle of.
     void close() {
         reader_.close();
+        const auto turn = this->turn();
         if (!closed_) {
             closed_ = true;
             comm_.close();
         }
     }
     Reader& reader() { return reader_; }
-    const mpi::Comm& comm() const {
+    std::map<std::string, compute::Result> reduce(
+        const ReadStep& step, const std::function<stage::ReduceRequest()>& request) {
+        made_.check("the series");
+        const auto turn = this->turn();
         if (closed_) {
             throw InvalidArgument("the stream is closed; reduce while a step is open");
         }
-        return comm_;
+        return stage::reduce(step, request, comm_);
     }
 
   private:
+    /// One reduction at a time over one communicator. Recursive, for operators that reduce.
+    std::unique_lock<std::recursive_mutex> turn() {
+        return comm_.serial() || made_.inherited() ? std::unique_lock<std::recursive_mutex>()
+                                                   : std::unique_lock(mutex_);
+    }
+
+    MadeHere made_;
     mpi::Comm comm_;
-    bool closed_ = false;
+    std::recursive_mutex mutex_;
+    std::atomic<bool> closed_ = false;
     Reader reader_;
 };
+
+using HeldReader = Held<CommReader>;
 
 nb::dict stats_of(const stage::WriterStats& s) {
     nb::dict d;
@@ -118,7 +159,7 @@ nb::dict stats_of(const stage::ReaderStats& s) {
 }
 
 /// `prepare` returns what is to be reduced, by name; what it raises on one rank is raised on all.
-nb::dict reduce(CommReader& reader, const ReadStep& step, nb::handle prepare, bool local) {
+nb::dict reduce(HeldReader& held, const ReadStep& step, nb::handle prepare, bool local) {
     std::optional<BorrowedArray> weights, mask;
     const auto describe = [&] {
         const nb::object wanted = prepare();
@@ -138,13 +179,11 @@ nb::dict reduce(CommReader& reader, const ReadStep& step, nb::handle prepare, bo
         }
         return made;
     };
-    static const mpi::Comm alone;
-    const mpi::Comm& comm = local ? alone : reader.comm();
     std::map<std::string, compute::Result> results;
     {
         const nb::gil_scoped_release release;
-        results = stage::reduce(
-            step, [&] { return with_python(describe); }, comm);
+        const auto request = [&] { return with_python(describe); };
+        results = local ? stage::reduce(step, request, mpi::Comm()) : held->reduce(step, request);
     }
     nb::dict out;
     for (const auto& [name, result] : results) {
@@ -153,13 +192,22 @@ nb::dict reduce(CommReader& reader, const ReadStep& step, nb::handle prepare, bo
     return out;
 }
 
+using HeldWriter = Held<Writer>;
+using HeldWriteStep = Held<WriteStep>;
+
+template <class Work>
+auto without_gil(Work work) {
+    const nb::gil_scoped_release release;
+    return work();
+}
+
 void bind_writer(nb::module_& m) {
-    nb::class_<WriteStep>(m, "WriteStep")
-        .def_prop_ro("index", &WriteStep::index)
-        .def_prop_ro("accepted", &WriteStep::accepted)
+    nb::class_<HeldWriteStep>(m, "WriteStep")
+        .def_prop_ro("index", [](const HeldWriteStep& step) { return step->index(); })
+        .def_prop_ro("accepted", [](const HeldWriteStep& step) { return step->accepted(); })
         .def(
             "put",
-            [](WriteStep& step, const std::string& name, nb::handle array, nb::handle offset,
+            [](HeldWriteStep& step, const std::string& name, nb::handle array, nb::handle offset,
                nb::handle shape, const Attributes& attributes) {
                 const BorrowedArray data(array);
                 const Coordinates& extent = data.view().extent;
@@ -167,13 +215,14 @@ void bind_writer(nb::module_& m) {
                     offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset);
                 const Coordinates global = shape.is_none() ? extent : to_coordinates(shape);
                 const nb::gil_scoped_release release;
-                step.put(name, data.view(), at, global, attributes);
+                step->put(name, data.view(), at, global, attributes);
             },
             "name"_a, "array"_a, "offset"_a.none(), "shape"_a.none(), "attributes"_a)
         .def(
             "span",
-            [](WriteStep& step, const std::string& name, const std::string& dtype, nb::handle count,
-               nb::handle offset, nb::handle shape, const Attributes& attributes) {
+            [](HeldWriteStep& step, const std::string& name, const std::string& dtype,
+               nb::handle count, nb::handle offset, nb::handle shape,
+               const Attributes& attributes) {
                 const Coordinates extent = to_coordinates(count);
                 const Region region{
                     offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset),
@@ -182,18 +231,22 @@ void bind_writer(nb::module_& m) {
                 MutableArrayView view;
                 {
                     const nb::gil_scoped_release release;
-                    view = step.span(name, dtype_from_name(dtype), region, global, attributes);
+                    view = step->span(name, dtype_from_name(dtype), region, global, attributes);
                 }
-                return share_with_numpy(view, step.keep_spans(), true);
+                return share_with_numpy(view, step->keep_spans(), true);
             },
             "name"_a, "dtype"_a, "count"_a, "offset"_a.none(), "shape"_a.none(), "attributes"_a)
-        .def("end", &WriteStep::end, nb::call_guard<nb::gil_scoped_release>())
-        .def("abandon", &WriteStep::abandon, nb::call_guard<nb::gil_scoped_release>());
+        .def(
+            "end", [](HeldWriteStep& step) { step->end(); },
+            nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "abandon", [](HeldWriteStep& step) { step->abandon(); },
+            nb::call_guard<nb::gil_scoped_release>());
 
-    nb::class_<Writer>(m, "Writer")
+    nb::class_<HeldWriter>(m, "Writer")
         .def(
             "__init__",
-            [](Writer* self, const std::string& name, std::optional<long> handle,
+            [](HeldWriter* self, const std::string& name, std::optional<long> handle,
                std::int64_t queue_steps, std::int64_t queue_bytes, const std::string& full,
                const std::string& on_stalled_reader, int readers, const std::string& directory,
                double rendezvous_timeout, double step_timeout, double stall_timeout) {
@@ -210,7 +263,7 @@ void bind_writer(nb::module_& m) {
                 const nb::gil_scoped_release release;
                 mpi::Comm comm = to_comm(handle);
                 try {
-                    new (self) Writer(name, comm, options);
+                    new (self) HeldWriter(std::make_unique<Writer>(name, comm, options));
                 } catch (...) {
                     comm.close();
                     throw;
@@ -220,13 +273,31 @@ void bind_writer(nb::module_& m) {
             nb::kw_only(), "name"_a, "comm"_a.none(), "queue_steps"_a, "queue_bytes"_a, "full"_a,
             "on_stalled_reader"_a, "readers"_a, "directory"_a, "rendezvous_timeout"_a,
             "step_timeout"_a, "stall_timeout"_a)
-        .def("set_attributes", &Writer::set_attributes)
-        .def("begin_step", &Writer::begin_step, "attributes"_a,
-             nb::call_guard<nb::gil_scoped_release>())
-        .def("close", &Writer::close, nb::call_guard<nb::gil_scoped_release>())
-        .def("abort", &Writer::abort, "why"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def_prop_ro("stats", [](const Writer& writer) { return stats_of(writer.stats()); })
-        .def_prop_ro("contact_path", &Writer::contact_path);
+        .def(
+            "set_attributes",
+            [](HeldWriter& writer, const Attributes& attributes) {
+                writer->set_attributes(attributes);
+            },
+            "attributes"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "begin_step",
+            [](HeldWriter& writer, const Attributes& attributes) {
+                return HeldWriteStep(
+                    std::make_unique<WriteStep>(writer->begin_step(attributes)));
+            },
+            "attributes"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "close", [](HeldWriter& writer) { writer->close(); },
+            nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "abort", [](HeldWriter& writer, const std::string& why) { writer->abort(why); },
+            "why"_a, nb::call_guard<nb::gil_scoped_release>())
+        .def_prop_ro("stats",
+                     [](const HeldWriter& writer) {
+                         return stats_of(without_gil([&] { return writer->stats(); }));
+                     })
+        .def_prop_ro("contact_path",
+                     [](const HeldWriter& writer) { return writer->contact_path(); });
 }
 
 void bind_reader(nb::module_& m) {
@@ -267,28 +338,34 @@ void bind_reader(nb::module_& m) {
         .def("dataset", &ReadStep::dataset, "name"_a)
         .def("finish", &ReadStep::finish, nb::call_guard<nb::gil_scoped_release>());
 
-    nb::class_<CommReader>(m, "Reader")
+    nb::class_<HeldReader>(m, "Reader")
         .def(
             "__init__",
-            [](CommReader* self, const std::string& name, std::optional<long> handle,
+            [](HeldReader* self, const std::string& name, std::optional<long> handle,
                const std::string& start, const std::string& directory, double rendezvous_timeout,
                double step_timeout, double stall_timeout) {
                 const stage::ReaderOptions options{stage::start_from_name(start), directory,
                                                    rendezvous_timeout, step_timeout, stall_timeout};
                 const nb::gil_scoped_release release;
-                new (self) CommReader(name, handle, options);
+                new (self) HeldReader(std::make_unique<CommReader>(name, handle, options));
             },
             nb::kw_only(), "name"_a, "comm"_a.none(), "start"_a, "directory"_a,
             "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a)
         .def(
-            "next", [](CommReader& r) { return r.reader().next(); },
+            "next", [](HeldReader& r) { return r->reader().next(); },
             nb::call_guard<nb::gil_scoped_release>())
-        .def("close", &CommReader::close, nb::call_guard<nb::gil_scoped_release>())
+        .def(
+            "close", [](HeldReader& r) { r->close(); }, nb::call_guard<nb::gil_scoped_release>())
         .def("reduce", &reduce, "step"_a, "prepare"_a, "local"_a,
              "`prepare` returns a dict of datasets, entries, selection, over, weights and mask.")
-        .def_prop_ro("attributes", [](CommReader& r) { return r.reader().attributes(); })
-        .def_prop_ro("host", [](CommReader& r) { return r.reader().host(); })
-        .def_prop_ro("stats", [](CommReader& r) { return stats_of(r.reader().stats()); });
+        .def_prop_ro("attributes",
+                     [](HeldReader& r) {
+                         return without_gil([&] { return r->reader().attributes(); });
+                     })
+        .def_prop_ro("host", [](HeldReader& r) { return r->reader().host(); })
+        .def_prop_ro("stats", [](HeldReader& r) {
+            return stats_of(without_gil([&] { return r->reader().stats(); }));
+        });
 }
 
 }  // namespace

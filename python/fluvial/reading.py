@@ -284,7 +284,10 @@ class ReadStep(Mapping[str, Dataset]):
 
 
 class ReadSeries:
-    """The reading end; a context manager and an iterator over steps. See `fluvial.open`."""
+    """The reading end; a context manager and an iterator over steps. See `fluvial.open`.
+
+    Several threads may read and reduce at the same time, while one calls `next`.
+    """
 
     def __init__(self, name: str, comm: Any, **options: Any) -> None:
         self.name = name
@@ -326,7 +329,11 @@ class ReadSeries:
         return self._core.stats
 
     def close(self) -> None:
-        """Leave the stream. The writer goes on, and what was read stays valid."""
+        """Leave the stream. The writer goes on, and what was read stays valid.
+
+        May be called from any thread: one that waits in `next` gets InvalidArgument. Does nothing
+        in a child by fork.
+        """
         self._core.close()
 
     def __enter__(self) -> Self:

@@ -108,7 +108,10 @@ class WriteStep:
 
 
 class WriteSeries:
-    """The writing end; a context manager. See `fluvial.open`."""
+    """The writing end; a context manager. See `fluvial.open`.
+
+    Several threads may use it, and put into one step at the same time.
+    """
 
     def __init__(self, name: str, comm: Any, **options: Any) -> None:
         self.name = name
@@ -165,7 +168,11 @@ class WriteSeries:
         return self._core.contact_path
 
     def close(self) -> None:
-        """End the stream; readers get what is queued. Local; waits for nobody."""
+        """End the stream; readers get what is queued. Local; waits for nobody.
+
+        May be called from any thread: others that wait in a call of the series get InvalidArgument,
+        and a step that they have open is given up. Does nothing in a child by fork.
+        """
         self._core.close()
 
     def __enter__(self) -> Self:

@@ -26,11 +26,13 @@ AliveLock::AliveLock(const MemoryFile& file, std::int64_t byte) {
     // A descriptor that was sent to us shares its open file description, and thereby its locks,
     // with the sender.
     const std::string path = text("/proc/self/fd/", file.descriptor());
+    const ForkPause pause;
     description_ = Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
     if (!description_.valid()) {
         throw_errno("cannot reopen shared memory through " + path, errno,
                     "Mount /proc in this container");
     }
+    description_.close_in_children(pause);
     struct flock lock = one_byte(byte);
     if (::fcntl(description_.get(), F_OFD_SETLK, &lock) != 0) {
         throw_errno(text("cannot mark participant ", byte, " as alive"), errno);

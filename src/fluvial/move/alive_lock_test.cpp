@@ -86,14 +86,51 @@ TEST_CASE("a stopped process is alive") {
     kill_and_wait(child);
 }
 
-TEST_CASE("the lock lives on in a child that inherited it") {
+TEST_CASE("a child that was forked does not keep the lock") {
     const MemoryFile file = MemoryFile::create("alive", 4096);
     std::optional<AliveLock> lock(std::in_place, file, 1);
     const pid_t child = child_that([] {});
-    lock.reset();
     CHECK(AliveLock::held(file, 1));
-    kill_and_wait(child);
+    lock.reset();
     CHECK_FALSE(AliveLock::held(file, 1));
+    kill_and_wait(child);
+}
+
+TEST_CASE("a child that gives the lock up leaves its parent's alone, and may have its own") {
+    const MemoryFile file = MemoryFile::create("alive", 4096);
+    std::optional<AliveLock> lock(std::in_place, file, 1);
+    const pid_t child = child_that([&] {
+        lock.reset();
+        lock.emplace(file, 2);
+    });
+    CHECK(AliveLock::held(file, 1));
+    CHECK(AliveLock::held(file, 2));
+    kill_and_wait(child);
+    CHECK(AliveLock::held(file, 1));
+    CHECK_FALSE(AliveLock::held(file, 2));
+}
+
+TEST_CASE("a child that outlives its killed parent does not keep the lock") {
+    const MemoryFile file = MemoryFile::create("alive", 4096);
+    int grandchild[2];
+    REQUIRE(::pipe(grandchild) == 0);
+    const pid_t child = child_that([&] {
+        new AliveLock(file, 7);
+        const pid_t pid = ::fork();
+        if (pid == 0) {
+            while (true) ::pause();
+        }
+        if (::write(grandchild[1], &pid, sizeof pid) != sizeof pid) ::_exit(1);
+    });
+    pid_t left = 0;
+    REQUIRE(::read(grandchild[0], &left, sizeof left) == sizeof left);
+    CHECK(AliveLock::held(file, 7));
+    kill_and_wait(child);
+    CHECK(::kill(left, 0) == 0);
+    CHECK_FALSE(AliveLock::held(file, 7));
+    ::kill(left, SIGKILL);
+    ::close(grandchild[0]);
+    ::close(grandchild[1]);
 }
 
 TEST_CASE("a child asks about its parent through the description that they share") {

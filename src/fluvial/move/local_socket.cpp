@@ -296,7 +296,10 @@ uid_t LocalSocket::peer_user() const {
     return peer.uid;
 }
 
-LocalListener::LocalListener(const std::string& address) : descriptor_(new_socket()) {
+LocalListener::LocalListener(const std::string& address) {
+    const ForkPause pause;  // a child that kept the socket would keep clients of the dead waiting
+    descriptor_ = new_socket();
+    descriptor_.close_in_children(pause);
     const auto [name, length] = abstract_address(address);
     if (::bind(descriptor_.get(), reinterpret_cast<const sockaddr*>(&name), length) != 0 ||
         ::listen(descriptor_.get(), 1024) != 0) {

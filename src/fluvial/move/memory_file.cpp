@@ -20,8 +20,23 @@ constexpr std::size_t page_bytes = 4096;
 }  // namespace
 
 Descriptor::~Descriptor() {
-    if (fd_ >= 0) {
+    if (!hook_) {
+        if (fd_ >= 0) {
+            ::close(fd_);
+        }
+        return;
+    }
+    // Together: else a child would close what was opened in between under the same number.
+    const ForkPause pause;
+    if (valid()) {
         ::close(fd_);
+    }
+    hook_.reset();
+}
+
+void Descriptor::close_in_children(const ForkPause&) {
+    if (valid()) {
+        hook_ = std::make_unique<ForkHook>([fd = fd_] { ::close(fd); });
     }
 }
 

@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
+
+#include "fluvial/base/fork.hpp"
 
 namespace fluvial::move {
 
@@ -15,17 +18,24 @@ class Descriptor {
   public:
     Descriptor() = default;
     explicit Descriptor(int fd) : fd_(fd) {}
-    Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    Descriptor(Descriptor&& other) noexcept
+        : fd_(std::exchange(other.fd_, -1)), hook_(std::move(other.hook_)) {}
     Descriptor& operator=(Descriptor&& other) noexcept {
         std::swap(fd_, other.fd_);
+        std::swap(hook_, other.hook_);
         return *this;
     }
     ~Descriptor();
-    int get() const { return fd_; }
-    bool valid() const { return fd_ >= 0; }
+    /// From now on children do not keep it (locks live as long as any copy of their descriptor):
+    /// it is closed there, and this object is empty. `pause` has lasted since before the opening,
+    /// so that no child comes in between.
+    void close_in_children(const ForkPause& pause);
+    int get() const { return hook_ && hook_->called() ? -1 : fd_; }
+    bool valid() const { return get() >= 0; }
 
   private:
     int fd_ = -1;
+    std::unique_ptr<ForkHook> hook_;
 };
 
 enum class Access { ReadOnly, ReadWrite };

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/fork.hpp"
 #include "fluvial/mpi/check.hpp"
 #include "fluvial/mpi/environment.hpp"
 
@@ -60,9 +61,11 @@ struct Comm::State {
     int rank = 0;
     int size = 1;
     Request pending_barrier;  // timed out, but still to be met by the others
+    MadeHere made;
 };
 
 void Comm::Forget::operator()(State* state) const {
+    if (state->made.inherited()) return;
     if (state->handle != MPI_COMM_NULL && running()) {
         std::fprintf(stderr,
                      "fluvial: a Comm (rank %d of %d) was destroyed without close(); its "
@@ -110,6 +113,7 @@ int Comm::size() const {
 
 MPI_Comm Comm::handle() const {
     if (serial()) return MPI_COMM_NULL;
+    state_->made.check("a communicator of MPI");
     if (state_->handle == MPI_COMM_NULL) {
         throw InvalidArgument(
             Problem{"the communicator is closed", "", "", "Use it before close()"});
@@ -169,7 +173,7 @@ Comm Comm::split(int color, int key) const {
 }
 
 void Comm::close() {
-    if (serial() || state_->handle == MPI_COMM_NULL) return;
+    if (serial() || state_->handle == MPI_COMM_NULL || state_->made.inherited()) return;
     if (state_->pending_barrier.in_flight() && !finalized() && !state_->pending_barrier.test()) {
         state_->pending_barrier.abandon();
         state_->handle = MPI_COMM_NULL;

@@ -47,7 +47,8 @@ Environment::Environment(int* argc, char*** argv, ThreadLevel wanted)
 }
 
 Environment::~Environment() {
-    if (ours_ && !finalized() && std::uncaught_exceptions() == uncaught_) MPI_Finalize();
+    if (made_.inherited() || !ours_ || finalized()) return;
+    if (std::uncaught_exceptions() == uncaught_) MPI_Finalize();
 }
 
 bool initialized() {

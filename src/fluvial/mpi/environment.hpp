@@ -5,6 +5,8 @@
 #include <functional>
 #include <string>
 
+#include "fluvial/base/fork.hpp"
+
 namespace fluvial::mpi {
 
 /// MPI's thread levels, in ascending order.
@@ -23,7 +25,7 @@ class Environment {
         : Environment(nullptr, nullptr, wanted) {}
     /// Collective over the job, blocking. Does nothing while an exception unwinds: the other ranks
     /// may be elsewhere, and a process that ends with an error and without MPI_Finalize makes the
-    /// launcher end the job instead of a hang.
+    /// launcher end the job instead of a hang. Nothing, too, in a child by fork.
     ~Environment();
     Environment(const Environment&) = delete;
     Environment& operator=(const Environment&) = delete;
@@ -31,6 +33,7 @@ class Environment {
   private:
     bool ours_ = false;
     int uncaught_ = 0;
+    MadeHere made_;
 };
 
 /// Local, at any time, also before MPI_Init and after MPI_Finalize.

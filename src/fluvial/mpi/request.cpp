@@ -10,6 +10,7 @@
 #include <sched.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/fork.hpp"
 #include "fluvial/base/interrupt.hpp"
 #include "fluvial/mpi/check.hpp"
 #include "fluvial/mpi/environment.hpp"
@@ -48,6 +49,7 @@ struct Request::State {
     std::vector<std::byte> buffer;
     std::shared_ptr<const void> pinned;
     MPI_Request request = MPI_REQUEST_NULL;
+    MadeHere made = {};
 
     void complete(int mpi_error, MPI_Status& status) {
         request = MPI_REQUEST_NULL;  // also after a failure: MPI is through with the memory
@@ -64,6 +66,7 @@ struct Request::State {
 };
 
 void Request::Drop::operator()(State* state) const {
+    if (state->made.inherited()) return;
     if (state->request == MPI_REQUEST_NULL || finalized()) {
         delete state;
         return;

@@ -282,16 +282,21 @@ struct Scan::State {
 };
 
 Scan::Scan(Request request, Options options, const mpi::Comm& comm)
-    : state_(std::make_unique<State>(std::move(request), options, comm)) {}
+    : state_(new State(std::move(request), options, comm)) {}
 Scan::Scan(Scan&&) noexcept = default;
 Scan::~Scan() = default;
 
+Scan::State& Scan::state() const {
+    state_.get_deleter().made.check("the scan");  // its threads are not here
+    return *state_;
+}
+
 void Scan::start() {
-    state_->start();
+    state().start();
 }
 
 bool Scan::test() {
-    State& state = *state_;
+    State& state = this->state();
     if (state.started) {
         state.run_some_here();
     }
@@ -311,7 +316,7 @@ bool Scan::test() {
 }
 
 double Scan::progress() const {
-    State& state = *state_;
+    State& state = this->state();
     if (state.lanes_finished() || state.units_here == 0) {
         return 1.0;
     }
@@ -321,7 +326,7 @@ double Scan::progress() const {
 }
 
 Outcome Scan::wait() {
-    State& state = *state_;
+    State& state = this->state();
     if (state.collected) {
         throw InvalidArgument(Problem{"this scan has been waited for", "a second wait()",
                                       "one a scan", "Keep the first outcome"});

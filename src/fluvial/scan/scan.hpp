@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "fluvial/base/fork.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/scan/request.hpp"
 
@@ -76,7 +77,7 @@ struct Outcome {
     Stats stats;
 };
 
-/// Move-only. One thread at a time.
+/// Move-only. One thread at a time. In a child by fork every call is an InvalidArgument.
 class Scan {
   public:
     /// Collective over `comm`; a serial Comm for one process. Keeps its own duplicate. Throws
@@ -98,7 +99,8 @@ class Scan {
 
   private:
     struct State;
-    std::unique_ptr<State> state_;
+    State& state() const;
+    UniqueWhereMade<State> state_;
 };
 
 /// Scan, start and wait in one. Collective, blocking.

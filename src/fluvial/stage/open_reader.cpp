@@ -100,7 +100,7 @@ std::shared_ptr<Seat> take_seat(const std::string& name, Attachment attached) {
         throw Error(Problem{"the writer sent another number of arenas than it has ranks",
                             text(arenas.size()), text(control.writer_ranks()), ""});
     }
-    return std::make_shared<Seat>(std::move(control), std::move(arenas), attached.reply.cell);
+    return make_shared_where_made<Seat>(std::move(control), std::move(arenas), attached.reply.cell);
 }
 
 /// All ranks have a seat, or the group is not usable.
@@ -111,7 +111,8 @@ void wait_for_group(const Seat& seat, const ReaderOptions& options) {
         await(control, control.header().space_bell, Deadline(options.rendezvous_timeout_s),
               [&]() -> std::optional<bool> {
                   return group.state == GroupState::Joining ? std::nullopt : std::optional(true);
-              });
+              },
+              NoOtherThreads());
     if (!complete) {
         throw TimedOut(Problem{"the reader's ranks did not all attach in time",
                                text(group.joined, " of ", group.size), "",
@@ -152,7 +153,7 @@ Seat::~Seat() {
 
 std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const mpi::Comm& comm,
                                                  const ReaderOptions& options) {
-    auto state = std::make_shared<Reader::State>();
+    auto state = make_shared_where_made<Reader::State>();
     state->name = name;
     state->options = options;
     Lead lead;

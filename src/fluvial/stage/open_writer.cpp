@@ -88,7 +88,8 @@ void wait_for_readers(const Writer::State& state) {
                   state.check_failure();
                   const bool all_here = control.header().counters.groups_joined >= wanted;
                   return all_here ? std::optional(true) : std::nullopt;
-              });
+              },
+              NoOtherThreads());
     if (!joined) {
         throw TimedOut(
             Problem{text("too few readers attached to '", state.name,
@@ -105,7 +106,7 @@ void wait_for_readers(const Writer::State& state) {
 std::shared_ptr<Writer::State> open_writer(const std::string& name, const mpi::Comm& comm,
                                            const WriterOptions& options) {
     check_together(name, comm, options);
-    auto state = std::make_shared<Writer::State>();
+    auto state = make_shared_where_made<Writer::State>();
     state->name = name;
     state->options = options;
     state->rank = comm.rank();

@@ -83,9 +83,11 @@ class Draft {
         randombytes_buf(random, sizeof random);
         name_ =
             text(".", folder_.name(), ".", sodium_bin2hex(hex, sizeof hex, random, sizeof random));
+        const ForkPause pause;  // a child must not keep the lock
         file_ = move::Descriptor(::openat(folder_.descriptor(), name_.c_str(),
                                           O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                                           S_IRUSR | S_IWUSR));
+        file_.close_in_children(pause);
         if (!file_.valid()) {
             fail("cannot create the contact file", errno,
                  "Choose a folder that exists and that you may write to as the option directory");

@@ -105,14 +105,32 @@ StagedDataset ReadStep::dataset(const std::string& name) const {
     return {name, found->second, source_};
 }
 
-void StagedDataset::Source::finish() {
-    if (lease) {
-        {
-            const ControlLock lock(lease->seat->control);
-            finish_reading(lease->seat->control, lease->seat->cell, lease->slot);
-        }
-        lease.reset();
+std::shared_ptr<Lease> StagedDataset::Source::lease(const std::string& name) const {
+    made_.check("a step that was read");
+    const std::lock_guard lock(mutex_);
+    if (!lease_) {
+        throw InvalidArgument(
+            Problem{text("'", name, "' cannot be read any more"),
+                    text("step ", index, " has ended"), "a step that is open",
+                    "Read before the next step begins; what was read stays valid"});
     }
+    return lease_;
+}
+
+void StagedDataset::Source::finish() {
+    if (made_.inherited()) {
+        return;
+    }
+    const std::unique_lock lock(mutex_);
+    if (lease_) {
+        const Seat& seat = *lease_->seat;
+        const ControlLock control_lock(seat.control);
+        finish_reading(seat.control, seat.cell, lease_->slot);
+    } else {
+        return;
+    }
+    // Not under the control lock, which the last lease takes when it ends.
+    lease_.reset();
 }
 
 void ReadStep::finish() {
@@ -136,21 +154,35 @@ Reader::~Reader() {
 
 std::optional<ReadStep> Reader::next() {
     State& r = *state_;
-    if (r.closed) {
-        throw InvalidArgument(
-            Problem{"there is no next step", "the stream is closed", "an open stream", ""});
+    HandleLock::Call call(r.handle, "there is no next step");
+    if (r.in_next) {
+        throw InvalidArgument(Problem{"there is no next step", "another thread waits for one",
+                                      "one thread at a time in next()",
+                                      "Let one thread call next() and hand the steps out"});
     }
-    if (r.current) {
-        r.current->finish();
-        r.current.reset();
+    r.in_next = true;
+    try {
+        auto source = r.next(call);
+        r.in_next = false;
+        return source ? std::optional(ReadStep(std::move(source))) : std::nullopt;
+    } catch (...) {
+        r.in_next = false;
+        throw;
     }
+}
+
+std::shared_ptr<StagedDataset::Source> Reader::State::next(HandleLock::Call& call) {
+    State& r = *this;
+    r.finish_current();
     const ControlBlock& control = r.seat->control;
     const std::int64_t begin_ns = now_ns();
-    const auto slot = await(control, control.header().step_bell, Deadline(r.options.step_timeout_s),
-                            [&]() -> std::optional<int> {
-                                const int taken = take(control, r.seat->cell);
-                                return taken >= 0 ? std::optional(taken) : reason_to_stop(r);
-                            });
+    const auto slot = await(
+        control, control.header().step_bell, Deadline(r.options.step_timeout_s),
+        [&]() -> std::optional<int> {
+            const int taken = take(control, r.seat->cell);
+            return taken >= 0 ? std::optional(taken) : reason_to_stop(r);
+        },
+        call);
     r.wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
     if (!slot) {
         throw TimedOut(Problem{text("no step of '", r.name,
@@ -159,10 +191,10 @@ std::optional<ReadStep> Reader::next() {
                                "The writer is alive but slow: raise step_timeout, or call again"});
     }
     if (*slot == end_of_stream) {
-        return std::nullopt;
+        return nullptr;
     }
     auto source = std::make_shared<StagedDataset::Source>();
-    source->lease = std::make_shared<Lease>(r.seat, *slot);
+    source->open(std::make_shared<Lease>(r.seat, *slot));
     source->counters = r.counters;
     source->index = control.slots()[*slot].step.load(std::memory_order_acquire);
     r.current = source;
@@ -174,19 +206,27 @@ std::optional<ReadStep> Reader::next() {
     source->skipped = r.any_read ? source->index - r.next_index : 0;
     r.next_index = source->index + 1;
     r.any_read = true;
-    return ReadStep(std::move(source));
+    return source;
+}
+
+void Reader::State::finish_current() {
+    if (current) {
+        current->finish();
+        current.reset();
+    }
 }
 
 Attributes Reader::attributes() const {
-    State& r = *state_;
-    if (!r.seat) {
-        return r.final_attributes;
-    }
+    const auto turn = state_->handle.turn();
+    return state_->seat ? state_->attributes() : state_->final_attributes;
+}
+
+Attributes Reader::State::attributes() {
     Attributes all;
-    for (int rank = 0; rank < r.seat->control.writer_ranks(); ++rank) {
-        RecordReader& record = r.records[static_cast<std::size_t>(rank)];
+    for (int rank = 0; rank < seat->control.writer_ranks(); ++rank) {
+        RecordReader& record = records[static_cast<std::size_t>(rank)];
         record.follow_definitions(
-            r.seat->control.writer(rank).definitions.load(std::memory_order_acquire));
+            seat->control.writer(rank).definitions.load(std::memory_order_acquire));
         Attributes more = record.series_attributes();
         all.merge(more);
     }
@@ -195,16 +235,18 @@ Attributes Reader::attributes() const {
 
 void Reader::close() {
     State& r = *state_;
-    if (r.closed) {
+    if (r.handle.inherited()) {
         return;
     }
-    r.closed = true;
-    if (r.current) {
-        r.current->finish();
-        r.current.reset();
+    HandleLock::Closing closing(
+        r.handle, [] {}, [&] { r.seat->control.header().step_bell.ring(); });
+    if (!closing.is_mine()) {
+        return;
     }
-    r.final_stats = stats();
-    r.final_attributes = attributes();
+    closing.done();
+    r.finish_current();
+    r.final_stats = r.stats();
+    r.final_attributes = r.attributes();
     {
         const ControlLock lock(r.seat->control);
         leave(r.seat->control, r.seat->cell);
@@ -214,22 +256,23 @@ void Reader::close() {
 }
 
 ReaderStats Reader::stats() const {
-    const State& r = *state_;
-    if (!r.seat) {
-        return r.final_stats;
-    }
-    const ControlBlock& control = r.seat->control;
+    const auto turn = state_->handle.turn();
+    return state_->seat ? state_->stats() : state_->final_stats;
+}
+
+ReaderStats Reader::State::stats() const {
+    const ControlBlock& control = seat->control;
     const ControlLock lock(control);
-    const ReaderCell& cell = control.reader(r.seat->cell);
+    const ReaderCell& cell = control.reader(seat->cell);
     return {
         .steps_read = cell.steps_taken,
         .steps_discarded = control.group(static_cast<int>(cell.group)).steps_discarded,
-        .bytes_viewed = r.counters->bytes_viewed,
-        .bytes_copied = r.counters->bytes_copied,
+        .bytes_viewed = counters->bytes_viewed,
+        .bytes_copied = counters->bytes_copied,
         .queue_depth = queue_depth(control),
-        .lag_steps = lag_of(r),
-        .wait_s = r.wait_s,
-        .copy_s = r.counters->copy_s,
+        .lag_steps = lag_of(*this),
+        .wait_s = wait_s,
+        .copy_s = static_cast<double>(counters->copy_ns) * 1e-9,
     };
 }
 

@@ -92,6 +92,9 @@ class ReadStep {
     std::shared_ptr<StagedDataset::Source> source_;
 };
 
+/// Several threads may use a Reader, one at a time next(), and close it while others wait, which
+/// are told so by InvalidArgument. Reads run side by side. In a child by fork every call is an
+/// InvalidArgument, but for close(), which does nothing there, like the destructor.
 class Reader {
   public:
     /// Attaches to the stream `name`. Collective over `comm`, which is used here only and not kept:
@@ -111,7 +114,8 @@ class Reader {
 
     /// Attributes of the whole series, as known with the latest step.
     Attributes attributes() const;
-    /// Leaves the stream. Local; the writer goes on. Data that was read stays valid.
+    /// Leaves the stream. Local; waits for calls of other threads that are under way; the writer
+    /// goes on. Data that was read stays valid.
     void close();
     ReaderStats stats() const;
     std::string host() const;  ///< of the writer

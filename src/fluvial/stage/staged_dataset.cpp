@@ -56,6 +56,9 @@ void gather(const Part& part, const Selection& selection, DType dtype, const Mut
 }  // namespace
 
 Lease::~Lease() {
+    if (seat->made.inherited()) {
+        return;  // it is the parent's
+    }
     try {
         const ControlLock lock(seat->control);
         release_lease(seat->control, seat->cell, slot);
@@ -69,19 +72,14 @@ StagedDataset::StagedDataset(std::string name, const DatasetRecord& record,
     : name_(std::move(name)), record_(&record), source_(std::move(source)) {}
 
 Data StagedDataset::read(const Selection& selection) const {
-    if (!source_->lease) {
-        throw InvalidArgument(
-            Problem{text("'", name_, "' cannot be read any more"),
-                    text("step ", source_->index, " has ended"), "a step that is open",
-                    "Read before the next step begins; what was read stays valid"});
-    }
+    std::shared_ptr<Lease> lease = source_->lease(name_);
     check_inside(selection, shape(), text("selection of '", name_, "'"));
     const Region bounds = selection.bounds();
     const auto bytes = static_cast<std::uint64_t>(volume_of(selection.count)) * size_of(dtype());
     if (const Chunk* chunk = bounds.empty() ? nullptr : only_source(chunks(), bounds)) {
         const ArrayView all(chunk->data, dtype(), chunk->region.extent);
         source_->counters->bytes_viewed += bytes;
-        return {every(subview(all, in_chunk(bounds, *chunk)), selection.stride), source_->lease,
+        return {every(subview(all, in_chunk(bounds, *chunk)), selection.stride), std::move(lease),
                 false};
     }
     const auto parts = assemble(name_, chunks(), bounds);
@@ -93,7 +91,7 @@ Data StagedDataset::read(const Selection& selection) const {
         gather(part, selection, dtype(), to);
     }
     source_->counters->bytes_copied += bytes;
-    source_->counters->copy_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
+    source_->counters->copy_ns += now_ns() - begin_ns;
     return {to, std::move(memory), true};
 }
 

@@ -50,16 +50,17 @@ void StagingCopy::operator()(const ArrayView& from, const MutableArrayView& to) 
         return;
     }
     if (bytes < always_streamed_from) {
-        if (streamed_left_ == 0) {
+        const int left = streamed_left_.load(std::memory_order_relaxed);
+        if (left == 0) {
             const std::int64_t begin_ns = now_ns();
             copy(from, to);
             const auto elapsed_ns = static_cast<double>(now_ns() - begin_ns);
             if (static_cast<double>(bytes) < slow_bytes_per_ns * elapsed_ns) {
-                streamed_left_ = streamed_between_trials;
+                streamed_left_.store(streamed_between_trials, std::memory_order_relaxed);
             }
             return;
         }
-        --streamed_left_;
+        streamed_left_.store(left - 1, std::memory_order_relaxed);
     }
     copy_streaming(to.data, from.data, bytes);
 }

@@ -9,6 +9,7 @@
 /// ordinary copies are found to be slow.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 
 #include "fluvial/describe/array_view.hpp"
@@ -17,8 +18,8 @@ namespace fluvial::stage {
 
 class StagingCopy {
   public:
-    /// Copies `from` to `to`, of equal dtype and extent, as fluvial::copy does. Local, not
-    /// thread-safe.
+    /// Copies `from` to `to`, of equal dtype and extent, as fluvial::copy does. Local; several
+    /// threads may at a time.
     void operator()(const ArrayView& from, const MutableArrayView& to);
 
     static constexpr std::size_t always_streamed_from = std::size_t{8} << 20;  ///< bytes
@@ -28,7 +29,7 @@ class StagingCopy {
     static constexpr int streamed_between_trials = 128;
 
   private:
-    int streamed_left_ = 0;
+    std::atomic<int> streamed_left_ = 0;
 };
 
 /// memcpy by stores that bypass the caches, where the CPU has them; made visible to other cores

@@ -12,12 +12,21 @@
 
 namespace fluvial::stage {
 
+/// While a handle is being opened no other thread has it.
+struct NoOtherThreads {
+    template <class Work>
+    void outside(Work work) {
+        work();
+    }
+};
+
 /// Calls `attempt` under the control lock until it returns a value, each time `bell` rings; none at
 /// the deadline. Meanwhile looks after dead and stalled participants ten times a second. What
-/// `attempt` or a check_interrupt throws ends the wait.
-template <class Attempt>
+/// `attempt` or a check_interrupt throws ends the wait; so does a thread that closes the handle of
+/// `call` (HandleLock::Call), whose other threads go on while this one sleeps.
+template <class Attempt, class Call>
 auto await(const ControlBlock& control, move::Doorbell& bell, const Deadline& deadline,
-           Attempt attempt) -> decltype(attempt()) {
+           Attempt attempt, Call&& call) -> decltype(attempt()) {
     constexpr std::int64_t look_ns = 100'000'000;
     std::int64_t looked_ns = 0;
     while (true) {
@@ -38,12 +47,16 @@ auto await(const ControlBlock& control, move::Doorbell& bell, const Deadline& de
         if (deadline.passed()) {
             return std::nullopt;
         }
-        if (looked_ns == 0) {
+        const bool first = looked_ns == 0;
+        if (first) {
             looked_ns = now_ns();
-        } else {
-            check_interrupt();
         }
-        bell.wait(ticket, std::min(deadline.left_ns(), look_ns), control.spin_ns());
+        call.outside([&] {
+            if (!first) {
+                check_interrupt();
+            }
+            bell.wait(ticket, std::min(deadline.left_ns(), look_ns), control.spin_ns());
+        });
     }
 }
 

@@ -10,6 +10,8 @@
 namespace fluvial::stage {
 namespace {
 
+constexpr const char* put_failed = "nothing can be put";
+
 [[noreturn]] void never_fits(const Writer::State& writer, const std::string& name,
                              std::uint64_t bytes, int slot) {
     const ControlBlock& control = *writer.control;
@@ -19,6 +21,18 @@ namespace {
                 text("queue_bytes=", control.header().queue_bytes, " for all ranks together"),
                 "Raise queue_bytes"});
 }
+
+/// A put that end() waits for: the turn is elsewhere while it copies.
+class PutUnderWay {
+  public:
+    explicit PutUnderWay(int& puts) : puts_(puts) { ++puts_; }
+    ~PutUnderWay() { --puts_; }
+    PutUnderWay(const PutUnderWay&) = delete;
+    PutUnderWay& operator=(const PutUnderWay&) = delete;
+
+  private:
+    int& puts_;
+};
 
 }  // namespace
 
@@ -42,15 +56,20 @@ bool WriteStep::accepted() const {
     return state_->accepted;
 }
 
-std::optional<std::uint64_t> WriteStep::State::place_chunk(const std::string& name, DType dtype,
-                                                           const Region& region,
-                                                           const Coordinates& shape,
-                                                           const Attributes& attributes) {
-    if (ended || writer->closed) {
+void WriteStep::State::check_open() const {
+    if (ended) {
         throw InvalidArgument(Problem{"the step has ended", text("step ", step),
                                       "a step between begin and end",
                                       "Put everything before end()"});
     }
+}
+
+std::optional<std::uint64_t> WriteStep::State::place_chunk(HandleLock::Call& call,
+                                                           const std::string& name, DType dtype,
+                                                           const Region& region,
+                                                           const Coordinates& shape,
+                                                           const Attributes& attributes) {
+    check_open();
     if (name.empty() || name.size() > 4096) {
         throw InvalidArgument(Problem{"the name of a dataset cannot be used", text("'", name, "'"),
                                       "1 to 4096 bytes", ""});
@@ -74,7 +93,8 @@ std::optional<std::uint64_t> WriteStep::State::place_chunk(const std::string& na
                   }
                   const Grant answer = grant_bytes(control, slot, bytes);
                   return answer == Grant::Wait ? std::nullopt : std::optional(answer);
-              });
+              },
+              call);
     w.wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
     if (!grant) {
         const ControlLock lock(control);
@@ -100,13 +120,16 @@ std::optional<std::uint64_t> WriteStep::State::place_chunk(const std::string& na
 
 void WriteStep::put(const std::string& name, const ArrayView& data, const Coordinates& offset,
                     const Coordinates& shape, const Attributes& attributes) {
+    Writer::State& w = *state_->writer;
+    HandleLock::Call call(w.handle, put_failed);
+    const PutUnderWay put(state_->puts);
     const Region region{offset, data.extent};
-    if (const auto place = state_->place_chunk(name, data.dtype, region, shape, attributes)) {
-        Writer::State& w = *state_->writer;
+    if (const auto place =
+            state_->place_chunk(call, name, data.dtype, region, shape, attributes)) {
         const std::int64_t begin_ns = now_ns();
         const MutableArrayView to{w.arena->at(*place), data.dtype, data.extent,
                                   contiguous_strides(data.extent, size_of(data.dtype))};
-        w.copy(data, to);
+        call.outside([&] { w.copy(data, to); });
         w.copy_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
         w.bytes_copied += static_cast<std::uint64_t>(data.size()) * size_of(data.dtype);
     }
@@ -114,13 +137,15 @@ void WriteStep::put(const std::string& name, const ArrayView& data, const Coordi
 
 MutableArrayView WriteStep::span(const std::string& name, DType dtype, const Region& region,
                                  const Coordinates& shape, const Attributes& attributes) {
-    const auto place = state_->place_chunk(name, dtype, region, shape, attributes);
+    HandleLock::Call call(state_->writer->handle, put_failed);
+    const PutUnderWay put(state_->puts);
+    const auto place = state_->place_chunk(call, name, dtype, region, shape, attributes);
     const auto bytes = static_cast<std::size_t>(region.volume()) * size_of(dtype);
     MutableArrayView view{nullptr, dtype, region.extent,
                           contiguous_strides(region.extent, size_of(dtype))};
     if (place) {
         state_->writer->bytes_in_place += bytes;
-        view.data = state_->writer->arena->at(*place);
+        view.data = state_->arena->at(*place);
     } else {
         state_->scratch.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
         view.data = state_->scratch.back().get();
@@ -130,7 +155,7 @@ MutableArrayView WriteStep::span(const std::string& name, DType dtype, const Reg
 
 std::shared_ptr<const void> WriteStep::keep_spans() const {
     return std::make_shared<std::pair<std::shared_ptr<Arena>, std::shared_ptr<State>>>(
-        state_->writer->arena, state_);
+        state_->arena, state_);
 }
 
 void WriteStep::State::finish(bool spoiled) {
@@ -140,9 +165,6 @@ void WriteStep::State::finish(bool spoiled) {
     }
     ended = true;
     Writer::State& w = *writer;
-    if (w.closed) {
-        return;  // the stream was ended with an error; the step went with it
-    }
     w.step_open = false;
     ++w.next_step;
     const RecordPlace record = accepted ? w.records->finish() : RecordPlace{};
@@ -155,11 +177,26 @@ void WriteStep::State::finish(bool spoiled) {
 }
 
 void WriteStep::end() {
+    HandleLock::Call call(state_->writer->handle, "the step cannot end");
+    call.wait_for([this] { return state_->puts == 0; });
     state_->finish(false);
 }
 
 void WriteStep::abandon() {
-    state_->finish(true);
+    HandleLock& handle = state_->writer->handle;
+    if (handle.inherited()) {
+        return;
+    }
+    try {
+        HandleLock::Call call(handle, "the step cannot be given up");
+        call.wait_for([this] { return state_->puts == 0; });
+        state_->finish(true);
+    } catch (const InvalidArgument&) {
+        if (handle.is_open()) {
+            throw;
+        }
+        // The stream was ended, and the step went with it.
+    }
 }
 
 }  // namespace fluvial::stage

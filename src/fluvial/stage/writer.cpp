@@ -50,7 +50,7 @@ Writer::Writer(const std::string& name, const mpi::Comm& comm, const WriterOptio
 Writer::Writer(Writer&&) noexcept = default;
 
 Writer::~Writer() {
-    if (state_ && !state_->closed) {
+    if (state_ && !state_->handle.inherited() && !state_->closed) {
         try {
             abort("the writer was given up without close()");
         } catch (const std::exception& error) {
@@ -60,19 +60,30 @@ Writer::~Writer() {
 }
 
 void Writer::set_attributes(const Attributes& attributes) {
-    if (state_->closed) {
-        throw InvalidArgument("attributes cannot be set: the stream is closed");
-    }
+    const HandleLock::Call call(state_->handle, "attributes cannot be set");
     state_->records->define_series(attributes);
 }
 
 WriteStep Writer::begin_step(const Attributes& attributes) {
     State& w = *state_;
-    if (w.closed || w.step_open) {
-        throw InvalidArgument(Problem{
-            "a step cannot begin", w.closed ? "the stream is closed" : "another step is open",
-            "one step at a time on an open stream", "End the step first"});
+    HandleLock::Call call(w.handle, "a step cannot begin");
+    if (w.step_open) {
+        throw InvalidArgument(Problem{"a step cannot begin", "another step is open",
+                                      "one step at a time", "End the step first"});
     }
+    w.step_open = true;
+    try {
+        return WriteStep(w.begin_step(call, state_, attributes));
+    } catch (...) {
+        w.step_open = false;
+        throw;
+    }
+}
+
+std::shared_ptr<WriteStep::State> Writer::State::begin_step(HandleLock::Call& call,
+                                                            const std::shared_ptr<State>& self,
+                                                            const Attributes& attributes) {
+    State& w = *this;
     w.collect();
     const ControlBlock& control = *w.control;
     const std::int64_t begin_ns = now_ns();
@@ -82,7 +93,8 @@ WriteStep Writer::begin_step(const Attributes& attributes) {
                   expect_all_writers(control, w.next_step);
                   w.check_failure();
                   return admit(control, w.next_step);
-              });
+              },
+              call);
     w.wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
     if (!admission) {
         const ControlLock lock(control);
@@ -95,26 +107,45 @@ WriteStep Writer::begin_step(const Attributes& attributes) {
                     "full='discard-oldest'"});
     }
     auto step = std::make_shared<WriteStep::State>();
-    step->writer = state_;
+    step->writer = self;
+    step->arena = w.arena;
     step->step = w.next_step;
     step->slot = admission->slot;
     step->accepted = admission->accepted;
-    w.step_open = true;
+    w.opened = step;
+    w.step_thread = std::this_thread::get_id();
     w.records->begin(attributes);
-    return WriteStep(std::move(step));
+    return step;
+}
+
+void Writer::State::check_step_over() const {
+    if (step_open && step_thread == std::this_thread::get_id() && !handle.others_inside()) {
+        throw InvalidArgument(Problem{"the stream cannot be closed", "a step is open",
+                                      "no open step", "End it first"});
+    }
+}
+
+void Writer::State::give_up_step() {
+    const auto step = opened.lock();
+    if (step && !step->ended) {
+        step->finish(true);
+    }
 }
 
 void Writer::close() {
     State& w = *state_;
-    if (w.closed) {
+    if (w.handle.inherited()) {
         return;
     }
-    if (w.step_open) {
-        throw InvalidArgument(Problem{"the stream cannot be closed", "a step is open",
-                                      "no open step", "End it first"});
+    HandleLock::Closing closing(
+        w.handle, [&] { w.check_step_over(); }, [&] { w.wake(); });
+    if (!closing.is_mine()) {
+        return;
     }
-    w.final_stats = stats();
+    w.give_up_step();
+    w.final_stats = w.stats();
     w.closed = true;
+    closing.done();
     std::optional<std::pair<std::string, std::string>> failure;
     {
         const ControlLock lock(*w.control);
@@ -131,11 +162,17 @@ void Writer::close() {
 
 void Writer::abort(const std::string& why) {
     State& w = *state_;
-    if (w.closed) {
+    if (w.handle.inherited()) {
         return;
     }
-    w.final_stats = stats();
+    HandleLock::Closing closing(
+        w.handle, [] {}, [&] { w.wake(); });
+    if (!closing.is_mine()) {
+        return;
+    }
+    w.final_stats = w.stats();
     w.closed = true;
+    closing.done();
     {
         const ControlLock lock(*w.control);
         fail(*w.control, "PeerLost",
@@ -146,10 +183,12 @@ void Writer::abort(const std::string& why) {
 }
 
 WriterStats Writer::stats() const {
-    const State& w = *state_;
-    if (w.closed) {
-        return w.final_stats;
-    }
+    const auto turn = state_->handle.turn();
+    return state_->closed ? state_->final_stats : state_->stats();
+}
+
+WriterStats Writer::State::stats() const {
+    const State& w = *this;
     const ControlBlock& control = *w.control;
     const ControlLock lock(control);
     const Counters& counters = control.header().counters;

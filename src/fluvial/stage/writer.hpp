@@ -43,7 +43,7 @@ struct WriterStats {
 class Writer;
 
 /// A step being written by this rank. Ends by end(); going out of scope without it gives the step
-/// up on all ranks.
+/// up on all ranks. Several threads may put at a time; the copies run side by side.
 class WriteStep {
   public:
     WriteStep(WriteStep&&) noexcept = default;
@@ -70,7 +70,8 @@ class WriteStep {
     /// Writing to one then is a mistake, but not a crash.
     std::shared_ptr<const void> keep_spans() const;
 
-    /// Offers the step to readers once all ranks have ended it. Local; waits for nobody.
+    /// Offers the step to readers once all ranks have ended it. Local; waits for nobody but puts of
+    /// other threads. Throws InvalidArgument when another thread has closed the stream.
     void end();
     /// Gives the step up: no reader will see it, on whichever rank this is called.
     void abandon();
@@ -82,6 +83,9 @@ class WriteStep {
     std::shared_ptr<State> state_;
 };
 
+/// Several threads may use a Writer and its step, and close it while others wait, which are told
+/// so by InvalidArgument. In a child by fork every call is an InvalidArgument, but for close() and
+/// abort(), which do nothing there, like the destructor.
 class Writer {
   public:
     /// Opens the stream `name` for writing. Collective over `comm`, which is used here only and not
@@ -102,8 +106,10 @@ class Writer {
     /// InvalidArgument while another step is open.
     WriteStep begin_step(const Attributes& attributes = {});
 
-    /// Ends the stream on this rank; readers get what is queued. Local; waits for nobody: the queue
-    /// lives on in its readers. Throws what another rank failed with, if any did.
+    /// Ends the stream on this rank; readers get what is queued. Local; waits for nobody but calls
+    /// of other threads that are under way: the queue lives on in its readers. A step that another
+    /// thread has open is given up. Throws what another rank failed with, if any did, and
+    /// InvalidArgument while this thread has a step open.
     void close();
     /// Ends the stream with an error, on all ranks and for the readers.
     void abort(const std::string& why);

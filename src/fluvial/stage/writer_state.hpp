@@ -3,15 +3,18 @@
 /// open_writer.cpp only.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "fluvial/move/alive_lock.hpp"
 #include "fluvial/stage/arena.hpp"
 #include "fluvial/stage/contact.hpp"
 #include "fluvial/stage/control_block.hpp"
+#include "fluvial/stage/handle_lock.hpp"
 #include "fluvial/stage/heartbeat.hpp"
 #include "fluvial/stage/host_service.hpp"
 #include "fluvial/stage/staging_copy.hpp"
@@ -20,11 +23,13 @@
 
 namespace fluvial::stage {
 
+/// What follows `handle` is used with the turn.
 struct Writer::State {
     std::string name;
     WriterOptions options;
     std::string path;  ///< of the contact file
     int rank = 0;
+    HandleLock handle;
 
     // Destroyed from the bottom up: what serves others ends before the memory that it serves.
     std::optional<ControlBlock> control;
@@ -46,7 +51,9 @@ struct Writer::State {
     std::vector<StagedStep> staged;
 
     std::uint64_t next_step = 0;
-    bool step_open = false;
+    bool step_open = false;                  ///< or about to be
+    std::weak_ptr<WriteStep::State> opened;  ///< the open step
+    std::thread::id step_thread;             ///< which began it
     bool closed = false;
     WriterStats final_stats{};  ///< as of close()
     std::uint64_t bytes_copied = 0;
@@ -54,6 +61,17 @@ struct Writer::State {
     double wait_s = 0;
     double copy_s = 0;
 
+    WriterStats stats() const;
+    /// Throws when this thread forgot to end its step, which no other thread is busy with.
+    void check_step_over() const;
+    /// Those that wait for room look around.
+    void wake() const { control->header().space_bell.ring(); }
+    /// A step that another thread still has open is given up.
+    void give_up_step();
+
+    std::shared_ptr<WriteStep::State> begin_step(HandleLock::Call& call,
+                                                 const std::shared_ptr<State>& self,
+                                                 const Attributes& attributes);
     /// Throws what the stream failed with. Under the control lock.
     void check_failure() const;
     /// Stops taking part; what readers still need lives on in their mappings.
@@ -64,18 +82,23 @@ struct Writer::State {
 
 struct WriteStep::State {
     std::shared_ptr<Writer::State> writer;
+    std::shared_ptr<Arena> arena;  ///< the writer's, also once that is closed
     std::uint64_t step = 0;
     int slot = -1;
-    bool accepted = false;
-    bool ended = false;
+    std::atomic<bool> accepted = false;
+    std::atomic<bool> ended = false;
+    int puts = 0;  ///< under way
     std::vector<std::uint64_t> blocks;
     /// Where spans of a discarded step go.
     std::vector<std::unique_ptr<std::byte[]>> scratch;
 
+    void check_open() const;
     /// The arena offset of a new chunk; none when the step was discarded.
-    std::optional<std::uint64_t> place_chunk(const std::string& name, DType dtype,
-                                             const Region& region, const Coordinates& shape,
+    std::optional<std::uint64_t> place_chunk(HandleLock::Call& call, const std::string& name,
+                                             DType dtype, const Region& region,
+                                             const Coordinates& shape,
                                              const Attributes& attributes);
+    /// Takes note of the step's end; with the turn, like all of these.
     void finish(bool spoiled);
 };
 

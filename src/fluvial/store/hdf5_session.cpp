@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/store/hdf5_session.hpp"
 
+#include <new>
+
+#include <pthread.h>
+
 namespace fluvial::store {
 
 namespace {
 
-/// Never destroyed: objects of HDF5 may be closed while the process ends.
-std::recursive_mutex& library_mutex() {
-    static auto& mutex = *new std::recursive_mutex;
-    return mutex;
-}
+std::recursive_mutex& library_mutex();
 
 int sessions = 0;  // nested ones, of the thread that has the mutex
+
+/// A process forks while no thread is inside the library: a child finds it usable.
+std::recursive_mutex* new_library_mutex() {
+    ::pthread_atfork([] { library_mutex().lock(); }, [] { library_mutex().unlock(); },
+                     // The thread that forked has another id here.
+                     [] { new (&library_mutex()) std::recursive_mutex; });
+    return new std::recursive_mutex;
+}
+
+/// Never destroyed: objects of HDF5 may be closed while the process ends.
+std::recursive_mutex& library_mutex() {
+    static auto& mutex = *new_library_mutex();
+    return mutex;
+}
 
 herr_t keep_innermost(unsigned n, const H5E_error2_t* entry, void* to) {
     auto& error = *static_cast<Hdf5Error*>(to);
