@@ -273,12 +273,13 @@ class File(Mapping[str, FileDataset]):
 
     def parts_of(self, name: str) -> list[_core.FileDataset]:
         """Return the dataset of the first file, or of each file where they are joined. Local."""
-        if name not in self._datasets:
-            first = self._open()[0].dataset(name)
-            dims = first.dimensions
-            joined = len(self._parts) > 1 and bool(dims) and dims[0] == self._joined
-            self._datasets[name] = self._everywhere(name) if joined else [first]
-        return self._datasets[name]
+        known = self._datasets  # another thread may close the file meanwhile
+        if name not in known:
+            parts = self._open()
+            dims = parts[0].dataset(name).dimensions
+            joined = len(parts) > 1 and bool(dims) and dims[0] == self._joined
+            known[name] = [part.dataset(name) for part in (parts if joined else parts[:1])]
+        return known[name]
 
     def dims_of(self, name: str) -> list[str]:
         """Return the dimensions of a dataset: the file's names, or openPMD's axisLabels."""
@@ -344,7 +345,7 @@ class File(Mapping[str, FileDataset]):
         return decoding
 
     def close(self) -> None:
-        """Close the files, once no dataset or scan of them is in use. Idempotent."""
+        """Close the files; what other threads have begun ends, or raises. Idempotent."""
         self._parts = []
         self._datasets = {}
 
@@ -363,9 +364,9 @@ class File(Mapping[str, FileDataset]):
         return f"<fluvial.File {self.path!r}{more}, {self.format}: {', '.join(names)}>"
 
     def _open(self) -> list[_core.File]:
-        if not self._parts:
-            raise InvalidArgument("the file is closed; use it inside its `with` block")
-        return self._parts
+        if parts := self._parts:
+            return parts
+        raise InvalidArgument("the file is closed; use it inside its `with` block")
 
     def _everywhere(self, name: str) -> list[_core.FileDataset]:
         return [part.dataset(name) for part in self._open()]
@@ -373,9 +374,9 @@ class File(Mapping[str, FileDataset]):
     @functools.cached_property
     def _joined(self) -> str | None:
         """The dimension along which several files are one."""
-        if len(self._parts) == 1:
+        first, *others = self._open()
+        if not others:
             return None
-        first = self._parts[0]
         unlimited = [name for name, _, is_unlimited in first.dimensions if is_unlimited]
         sound = [first.dataset(n) for n in self._names if n not in first.unreadable]
         dims = max(sound, key=lambda d: len(d.shape)).dimensions if sound else []

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import atexit
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any, TypedDict
@@ -86,18 +87,26 @@ class PendingScan:
         self._comm = comm
         self._shuffle = shuffle
         self._result: Any = None
+        self._error: BaseException | None = None
+        self._waiting = threading.Lock()
         self._stats: dict[str, Any] = {}
         _under_way.add(self)
         scan.start()
 
     def test(self) -> bool:
         """Tell whether everything is read and computed, on all ranks. Local; does not block."""
-        return self._scan is None or self._scan.test()
+        if not self._waiting.acquire(blocking=False):
+            return False  # another thread is in wait()
+        try:
+            return self._scan is None or self._scan.test()
+        finally:
+            self._waiting.release()
 
     @property
     def progress(self) -> float:
         """The share of its own work that this rank has done, 0 to 1."""
-        return 1.0 if self._scan is None else self._scan.progress
+        scan = self._scan
+        return 1.0 if scan is None else scan.progress
 
     @property
     def stats(self) -> dict[str, int | float]:
@@ -107,15 +116,25 @@ class PendingScan:
     def wait(self) -> Any:
         """Merge what all ranks have found, and return the result. Collective, blocking.
 
+        A further call, also of another thread, returns (or raises) the same.
+
         Raises
         ------
         Error
             On every rank what went wrong on any: a DamagedFile, for example.
         """
-        if self._scan is not None:
-            scan, self._scan = self._scan, None
-            groups, self._stats = scan.wait()
-            self._result = label(_of_all_ranks(self._work, self._comm, self._shuffle), groups)
+        with self._waiting:
+            if self._scan is not None:
+                scan, self._scan = self._scan, None
+                try:
+                    groups, self._stats = scan.wait()
+                    work = _of_all_ranks(self._work, self._comm, self._shuffle)
+                    self._result = label(work, groups)
+                except BaseException as error:
+                    self._error = error
+                    raise
+            if self._error is not None:
+                raise self._error
         return self._result
 
 
