@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stream/stream.hpp"
 
+#include <optional>
+#include <type_traits>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -9,7 +12,7 @@
 
 #include "communicator.hpp"
 #include "fluvial/mpi/agree.hpp"
-#include "fluvial/stream/channel_state.hpp"
+#include "fluvial/stream/stream_state.hpp"
 #include "preparation.hpp"
 #include "stream_functions.hpp"
 
@@ -24,6 +27,47 @@ using stream::Element;
 using stream::Operation;
 using stream::Pending;
 using stream::Stream;
+
+stream::OnlyThread* of(const Channel& channel) {
+    return &channel.state()->only_thread;
+}
+stream::OnlyThread* of(const stream::ThresholdCollective& threshold) {
+    return &threshold.channel()->only_thread;
+}
+/// Of a Stream's channel, or of that of a stream's Pending or Inquiry, which may have none.
+template <class Part>
+stream::OnlyThread* of(const Part& part) {
+    if constexpr (std::is_same_v<Part, Stream>) {
+        return &part.state()->channel->only_thread;
+    } else {
+        return part.stream() ? &part.stream()->channel->only_thread : nullptr;
+    }
+}
+
+/// While one exists, this thread alone is in the channel, and without the GIL.
+class Alone {
+  public:
+    template <class Handle>
+    explicit Alone(const Handle& handle) {
+        if (stream::OnlyThread* const channel = of(handle)) {
+            call_.emplace(*channel);
+        }
+        release_.emplace();
+    }
+
+  private:
+    std::optional<stream::OnlyThread::Call> call_;
+    std::optional<nb::gil_scoped_release> release_;
+};
+
+/// The method, called Alone.
+template <class Handle, class Result, class... Arguments>
+auto alone(Result (Handle::*method)(Arguments...)) {
+    return [method](Handle& self, Arguments... arguments) -> Result {
+        const Alone alone(self);
+        return (self.*method)(arguments...);
+    };
+}
 
 Element to_element(const nb::object& wanted) {
     const auto bytes = nb::cast<std::size_t>(wanted["bytes"]);
@@ -41,7 +85,7 @@ void agree(const Channel& channel, stream::Meeting meeting, const std::function<
     stream::ChannelState& state = *channel.state();
     state.check_usable();
     const auto with_gil = [&] { with_python(prepare); };
-    const nb::gil_scoped_release release;
+    const Alone alone(channel);
     if (state.takes_part()) {
         state.meet(meeting);
         mpi::agree(state.comm, with_gil);
@@ -67,7 +111,7 @@ void attach(Stream* self, Channel& channel, nb::handle prepare) {
                                    nb::cast<std::string>(wanted["declared"]), options.element,
                                    channel.size());
     });
-    const nb::gil_scoped_release release;
+    const Alone alone(channel);
     new (self) Stream(channel, options, std::move(operation));
 }
 
@@ -84,7 +128,7 @@ nb::dict results_in(const std::vector<std::byte>& encoded) {
 nb::dict result_of(Stream& self) {
     const std::vector<std::byte>* encoded = nullptr;
     {
-        const nb::gil_scoped_release release;
+        const Alone alone(self);
         encoded = &self.result();
     }
     return results_in(*encoded);
@@ -157,7 +201,7 @@ void begin_threshold(stream::ThresholdCollective* self, Channel& channel, nb::ha
             limit = nb::cast<double>(wanted["limit"]);
         }
     });
-    const nb::gil_scoped_release release;
+    const Alone alone(channel);
     if (rule) {
         new (self) stream::ThresholdCollective(channel, std::move(*rule));
     } else {
@@ -186,9 +230,15 @@ void bind_channel(nb::module_& m) {
         .def_prop_ro("size", &Channel::size)
         .def_prop_ro("producers", &Channel::producers)
         .def_prop_ro("consumers", &Channel::consumers)
-        .def("progress", &Channel::progress, nb::call_guard<nb::gil_scoped_release>())
-        .def("close", &Channel::close, nb::call_guard<nb::gil_scoped_release>())
-        .def("abandon", &Channel::abandon, "message"_a, nb::call_guard<nb::gil_scoped_release>());
+        .def("progress", alone(&Channel::progress))
+        .def("close", alone(&Channel::close))
+        .def(
+            "abandon",
+            [](Channel& self, const std::string& message) {
+                const Alone alone(self);
+                self.abandon(message);
+            },
+            "message"_a);
 }
 
 void bind_sending(nb::class_<Stream>& stream) {
@@ -198,7 +248,7 @@ void bind_sending(nb::class_<Stream>& stream) {
             [](Stream& self, nb::handle elements, Index count) {
                 const BorrowedArray array(elements);
                 const void* const data = contiguous_view(array).data;
-                const nb::gil_scoped_release release;
+                const Alone alone(self);
                 self.send(data, count);
             },
             "elements"_a, "count"_a)
@@ -207,7 +257,7 @@ void bind_sending(nb::class_<Stream>& stream) {
             [](Stream& self, nb::handle record) {
                 const BorrowedArray array(record);
                 const ArrayView& view = contiguous_view(array);
-                const nb::gil_scoped_release release;
+                const Alone alone(self);
                 self.send_record({view.data, static_cast<std::size_t>(view.size())});
             },
             "record"_a)
@@ -216,7 +266,7 @@ void bind_sending(nb::class_<Stream>& stream) {
             [](Stream& self, nb::handle elements, Index count) {
                 const auto array = kept(elements);
                 const void* const data = contiguous_view(*array).data;
-                const nb::gil_scoped_release release;
+                const Alone alone(self);
                 return self.isend(data, count, array);
             },
             "elements"_a, "count"_a)
@@ -225,7 +275,7 @@ void bind_sending(nb::class_<Stream>& stream) {
             [](Stream& self, nb::handle record) {
                 const auto array = kept(record);
                 const ArrayView& view = contiguous_view(*array);
-                const nb::gil_scoped_release release;
+                const Alone alone(self);
                 return self.isend_record({view.data, static_cast<std::size_t>(view.size())}, array);
             },
             "record"_a)
@@ -234,7 +284,7 @@ void bind_sending(nb::class_<Stream>& stream) {
             [](Stream& self, Index wanted) {
                 std::span<std::byte> room;
                 {
-                    const nb::gil_scoped_release release;
+                    const Alone alone(self);
                     room = self.reserve_many(wanted);
                 }
                 return bytes_array(room, true);
@@ -245,27 +295,26 @@ void bind_sending(nb::class_<Stream>& stream) {
             [](Stream& self, std::size_t bytes) {
                 std::span<std::byte> room;
                 {
-                    const nb::gil_scoped_release release;
+                    const Alone alone(self);
                     room = self.reserve(bytes);
                 }
                 return bytes_array(room, true);
             },
             "bytes"_a)
-        .def("commit", &Stream::commit, "count"_a)
-        .def("flush", &Stream::flush, nb::call_guard<nb::gil_scoped_release>())
-        .def("terminate", &Stream::terminate, nb::call_guard<nb::gil_scoped_release>())
-        .def("iterminate", &Stream::iterminate, nb::call_guard<nb::gil_scoped_release>());
+        .def("commit", alone(&Stream::commit), "count"_a)
+        .def("flush", alone(&Stream::flush))
+        .def("terminate", alone(&Stream::terminate))
+        .def("iterminate", alone(&Stream::iterminate));
 }
 
 void bind_processing(nb::class_<Stream>& stream) {
-    stream.def("operate", &Stream::operate, nb::call_guard<nb::gil_scoped_release>())
-        .def("operate_some", &Stream::operate_some, "bytes_max"_a,
-             nb::call_guard<nb::gil_scoped_release>())
+    stream.def("operate", alone(&Stream::operate))
+        .def("operate_some", alone(&Stream::operate_some), "bytes_max"_a)
         .def("next",
              [](Stream& self) {
                  std::optional<Batch> batch;
                  {
-                     const nb::gil_scoped_release release;
+                     const Alone alone(self);
                      batch = self.next();
                  }
                  return batch_tuple(self, batch);
@@ -274,7 +323,7 @@ void bind_processing(nb::class_<Stream>& stream) {
              [](Stream& self) {
                  std::optional<Batch> batch;
                  {
-                     const nb::gil_scoped_release release;
+                     const Alone alone(self);
                      batch = self.try_next();
                  }
                  return batch_tuple(self, batch);
@@ -286,12 +335,12 @@ void bind_processing(nb::class_<Stream>& stream) {
              [](Stream& self) {
                  stream::Outcome answer;
                  {
-                     const nb::gil_scoped_release release;
+                     const Alone alone(self);
                      answer = self.query();
                  }
                  return answer_tuple(answer);
              })
-        .def("iquery", &Stream::iquery, nb::call_guard<nb::gil_scoped_release>())
+        .def("iquery", alone(&Stream::iquery))
         .def("result", &result_of);
 }
 
@@ -299,24 +348,26 @@ void bind_threshold(nb::module_& m) {
     using stream::Inquiry;
     using stream::ThresholdCollective;
     nb::class_<Inquiry>(m, "Inquiry")
-        .def("test", &Inquiry::test, nb::call_guard<nb::gil_scoped_release>())
+        .def("test", alone(&Inquiry::test))
         .def("wait", [](Inquiry& self) {
             const stream::Outcome* answer = nullptr;
             {
-                const nb::gil_scoped_release release;
+                const Alone alone(self);
                 answer = &self.wait();
             }
             return answer_tuple(*answer);
         });
     nb::class_<ThresholdCollective>(m, "ThresholdCollective")
         .def("__init__", &begin_threshold, "channel"_a, "prepare"_a, nb::keep_alive<1, 2>())
-        .def("contribute", nb::overload_cast<double>(&ThresholdCollective::contribute), "value"_a,
-             nb::call_guard<nb::gil_scoped_release>())
+        .def("contribute",
+             alone(static_cast<bool (ThresholdCollective::*)(double)>(
+                 &ThresholdCollective::contribute)),
+             "value"_a)
         .def(
             "contribute_bytes",
             [](ThresholdCollective& self, const nb::bytes& value) {
                 const std::vector<std::byte> bytes = to_bytes(value);
-                const nb::gil_scoped_release release;
+                const Alone alone(self);
                 return self.contribute(bytes);
             },
             "value"_a)
@@ -332,8 +383,8 @@ void bind_stream(nanobind::module_& m) {
     bind_channel(m);
     bind_threshold(m);
     nb::class_<Pending>(m, "Pending")
-        .def("test", &Pending::test, nb::call_guard<nb::gil_scoped_release>())
-        .def("wait", &Pending::wait, nb::call_guard<nb::gil_scoped_release>());
+        .def("test", alone(&Pending::test))
+        .def("wait", alone(&Pending::wait));
     nb::class_<Stream> stream(m, "Stream");
     stream.def("__init__", &attach, "channel"_a, "prepare"_a, nb::keep_alive<1, 2>());
     bind_sending(stream);

@@ -26,7 +26,7 @@ class Channel:
 
     When a rank fails (its operation raises, or it dies on a host that somebody who waits is on),
     every call on every rank raises that failure from then on. One thread at a time for all streams
-    of a channel.
+    of a channel: a call during another thread's call, `close` included, is InvalidArgument.
 
     Parameters
     ----------

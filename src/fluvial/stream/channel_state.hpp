@@ -16,6 +16,7 @@
 #include "fluvial/stream/channel.hpp"
 #include "fluvial/stream/idling.hpp"
 #include "fluvial/stream/mailbox.hpp"
+#include "fluvial/stream/only_thread.hpp"
 #include "fluvial/stream/standstill.hpp"
 #include "fluvial/stream/trace.hpp"
 
@@ -48,6 +49,7 @@ struct ChannelState {
     std::optional<mpi::Failure> failure;
     bool closed = false;
     bool closing = false;
+    OnlyThread only_thread;
     std::unique_ptr<Trace> trace;      ///< null: none is wanted
     std::string trace_file;            ///< the first rank's word
     std::int64_t trace_start_ns = 0;   ///< when the first rank opened the channel, on this clock

@@ -25,6 +25,9 @@ class Inquiry {
     /// The answer. Blocking. Throws InvalidArgument when nothing was asked.
     const Outcome& wait();
 
+    /// Null when nothing was asked.
+    const std::shared_ptr<StreamState>& stream() const { return stream_; }
+
   private:
     friend class Stream;
     void forget();

@@ -20,6 +20,9 @@ class Pending {
     /// What test() said last, or would say: makes no progress. Local.
     bool complete() const;
 
+    /// Null when there was nothing to wait for.
+    const std::shared_ptr<StreamState>& stream() const { return stream_; }
+
   private:
     friend class Stream;
     Pending(std::shared_ptr<StreamState> stream, std::shared_ptr<Sending> sending);

@@ -49,6 +49,8 @@ class ThresholdCollective {
     /// On the first consumer: contributions that came after their verdict, in all rounds so far.
     std::uint64_t late() const { return protocol_ ? protocol_->late() : 0; }
 
+    const std::shared_ptr<ChannelState>& channel() const { return channel_; }
+
   private:
     ThresholdCollective(Channel& channel, ThresholdRule rule, std::optional<double> limit);
 
