@@ -182,14 +182,14 @@ TEST_CASE("a client that promises descriptors and sends packets without end is c
     talk.join();
 }
 
-TEST_CASE("ten thousand connections that end at once leave nothing") {
+TEST_CASE("thousands of connections that end at once leave nothing") {
     const Host host;
     const auto open_descriptors = [] {
         return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
     };
     host.attach_reader(host.contact);
     const auto before = open_descriptors();
-    for (int i = 0; i < 10'000; ++i) connected(host);
+    for (int i = 0; i < 3000; ++i) connected(host);
     CHECK_NOTHROW(host.attach_reader(host.contact));
     const Deadline deadline(20);
     while (open_descriptors() > before && !deadline.passed()) ::usleep(1000);

@@ -92,7 +92,7 @@ void check_both_refuse(const Folder& folder, const std::string& why) {
 
 TEST_CASE("of many writers at one time one gets the name, whether a stale file is there or not") {
     constexpr int writers = 12;
-    for (int round = 0; round < 8; ++round) {
+    for (int round = 0; round < 4; ++round) {
         CAPTURE(round);
         const Folder folder;
         if (round % 2 == 1) {
