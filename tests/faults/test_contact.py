@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 from faults.traces import stream_name
+from harness import scenario
 
 import fluvial as fl
 
@@ -120,3 +121,29 @@ def test_a_series_that_is_dropped_without_close_ends_with_an_error(tmp_path):
         assert reader.next() is not None
         with pytest.raises(fl.PeerLost, match="given up without close"):
             reader.next()
+
+
+@scenario("reader on 2 ranks")
+class test_reader_ranks_follow_rank_0_to_one_writer:
+    """As when a writer ends and another begins while the ranks open the stream."""
+
+    def reader(comm, fl, where):
+        writers = []
+        for directory in where / "0", where / "1":
+            if comm.rank == 0:
+                directory.mkdir()
+                writers.append(fl.open("melt", "w", readers=0, directory=directory))
+        comm.Barrier()
+        os.environ["FLUVIAL_DIRECTORY"] = str(where / str(comm.rank))
+        try:
+            fl.open("melt", comm=comm, rendezvous_timeout=20)
+        except fl.PeerLost as error:
+            return str(error)
+        finally:
+            comm.Barrier()
+            for writer in writers:
+                writer.close()
+
+    def check(jobs):
+        for said in jobs.finish()["reader"]:
+            assert said.startswith("rank 1 of 2: the writer was replaced by another")
