@@ -81,6 +81,8 @@ def with_h5py(path):
 
     def visit(group, prefix, depth):
         for name in group:
+            if isinstance(name, bytes):  # that is no text
+                continue
             try:
                 item = group[name]
             except Exception:
