@@ -348,3 +348,34 @@ def test_short_addresses_and_lengths(path, width):
         file["x"].attrs["names"] = ["a", "bcd"]
     dataset = check_file(path, "x", data)
     assert dataset.attributes == {"units": "Kelvin", "names": ["a", "bcd"]}
+
+
+@pytest.mark.parametrize("widths", [(4, 4), (8, 4), (4, 8)])
+def test_older_indices_of_chunks_with_short_addresses(path, widths):
+    properties = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    properties.set_sizes(*widths)
+    data = np.arange(5000.0).reshape(50, 100)
+    with h5py.File(h5py.h5f.create(str(path).encode(), fcpl=properties)) as file:
+        file.create_dataset("x", data=data, chunks=(3, 4), compression=1)
+    check_file(path, "x", data)
+
+
+def test_older_indices_of_chunks_behind_a_user_block(path):
+    data = np.arange(5000.0).reshape(50, 100)
+    with h5py.File(path, "w", libver="earliest", userblock_size=1024) as file:
+        file.create_dataset("x", data=data, chunks=(3, 4))
+    check_file(path, "x", data)
+
+
+def test_older_indices_of_chunks_that_shrank_and_grew(path):
+    with h5py.File(path, "w", libver="earliest") as file:
+        x = file.create_dataset(
+            "x", (50, 100), "f4", chunks=(3, 4), maxshape=(None, None), fillvalue=7
+        )
+        x[10:20, 30:40] = 1
+        x.resize((30, 35))
+        x.resize((60, 80))
+        x[55:] = 3
+        x.resize((57, 41))
+        data = x[...]
+    check_file(path, "x", data)
