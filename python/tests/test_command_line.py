@@ -177,7 +177,7 @@ def test_errors_are_one_line_and_exit_code_2(call, path, words, message):
     assert re.search(message, err)
 
 
-def test_memory_reaches_the_scan(call, path, monkeypatch):
+def test_memory_and_reproducible_reach_the_scan(call, path, monkeypatch):
     seen = {}
     real = fl._core.ScanRequest
 
@@ -187,7 +187,9 @@ def test_memory_reaches_the_scan(call, path, monkeypatch):
 
     monkeypatch.setattr(fl._core, "ScanRequest", watched)
     assert call("reduce", path, "u", "--memory", "32MiB")[0] == 0
-    assert seen["memory_bytes"] == 32 << 20
+    assert (seen["memory_bytes"], seen["reproducible"]) == (32 << 20, False)
+    assert call("reduce", path, "u", "--reproducible")[0] == 0
+    assert seen["reproducible"]
 
 
 def test_wrong_options_exit_with_2(call, path):

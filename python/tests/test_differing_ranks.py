@@ -140,7 +140,7 @@ def streams(comm, fl, odd):
         def attach(**options):
             return channel.stream("numbers", **options)
 
-        refused(fl, lambda: attach(op="sum" if odd else "mean"), "the operation of numbers", "sum(")
+        refused(fl, lambda: attach(op="sum" if odd else "mean"), "the operation of stream 0", "sum(")
         edges = [0, 1, 3] if odd else [0, 1, 2]
         refused(fl, lambda: attach(op=fl.ops.Histogram(edges)), "edges=[0, 1, 3]")
         refused(fl, lambda: attach(op="sum", over="element" if odd else None), "over [1]")
@@ -155,7 +155,7 @@ def streams(comm, fl, odd):
         count.version = "2" if odd else "1"
         refused(fl, lambda: attach(op=count), "count, version '2'")
         pairs = [("a", "i4"), ("b", "f4")]
-        refused(fl, lambda: attach(dtype=pairs[::-1] if odd else pairs), "the elements of numbers")
+        refused(fl, lambda: attach(dtype=pairs[::-1] if odd else pairs), "the elements of stream 0")
         key = "b" if odd else "a"
         refused(fl, lambda: attach(dtype=pairs, key=key), "a key of 4 bytes at byte 4")
         refused(fl, lambda: channel.threshold(2 if odd else 1), "the limit", "got 2")

@@ -31,22 +31,22 @@ void add_terms(const StreamState& stream, Role role, const Operation* operation,
     const StreamOptions& options = stream.options;
     const Element& element = options.element;
     const std::string remedy = "Attach streams in the same order with equal options";
-    terms.add("the name of the stream that they attach", exact(options.name), remedy);
-    terms.add("the elements of " + stream.name(),
+    const std::string number = text("stream ", stream.number);  // names are for people alone
+    terms.add("the elements of " + number,
               text(element.varies ? "up to " : "", element.bytes, " bytes, ",
                    options.element_type.empty() ? fluvial::name_of(element.dtype)
                                                 : options.element_type,
                    ' ', element.shape),
               remedy);
-    terms.add("buffer_bytes of " + stream.name(), text(options.buffer_bytes), remedy);
-    terms.add("the association of " + stream.name(),
+    terms.add("buffer_bytes of " + number, text(options.buffer_bytes), remedy);
+    terms.add("the association of " + number,
               name_of(options.association.kind) + options.association.declared, remedy);
-    terms.add("result_on_producers of " + stream.name(), exact(options.result_on_producers),
+    terms.add("result_on_producers of " + number, exact(options.result_on_producers),
               remedy);
-    terms.add("the latency of " + stream.name(), exact(options.latency_s), remedy);
+    terms.add("the latency of " + number, exact(options.latency_s), remedy);
     if (consumes(role) || operation != nullptr) {
         terms.add_where_known(
-            "the operation of " + stream.name(),
+            "the operation of " + number,
             operation != nullptr ? operation->describe() : "none",
             "Attach it with the same operation on every consumer, or on none; functions are known "
             "by their name and version");
