@@ -215,17 +215,19 @@ void bind_channel(nb::module_& m) {
         .def(
             "__init__",
             [](Channel* self, std::optional<long> handle, bool producer, bool consumer,
-               bool shared_memory, double timeout, const std::string& trace_file) {
+               bool shared_memory, double timeout, double stall_timeout,
+               const std::string& trace_file) {
                 const auto role =
                     static_cast<stream::Role>((producer ? 1 : 0) + (consumer ? 2 : 0));
                 const nb::gil_scoped_release release;
                 new (self) Channel(to_comm(handle), role,
                                    {.shared_memory = shared_memory,
                                     .timeout_s = timeout,
+                                    .stall_timeout_s = stall_timeout,
                                     .trace_file = trace_file});
             },
             nb::kw_only(), "comm"_a.none(), "producer"_a, "consumer"_a, "shared_memory"_a,
-            "timeout"_a, "trace_file"_a)
+            "timeout"_a, "stall_timeout"_a, "trace_file"_a)
         .def_prop_ro("rank", &Channel::rank)
         .def_prop_ro("size", &Channel::size)
         .def_prop_ro("producers", &Channel::producers)

@@ -24,9 +24,10 @@ class Channel:
     the application are never touched. Source: "A Data Streaming Model in MPI",
     doi:10.1145/2831129.2831131.
 
-    When a rank fails (its operation raises, or it dies on a host that somebody who waits is on),
-    every call on every rank raises that failure from then on. One thread at a time for all streams
-    of a channel: a call during another thread's call, `close` included, is InvalidArgument.
+    When a rank fails (its operation raises, or it dies or is stopped on a host that somebody who
+    calls the channel is on), every call on every rank raises that failure from then on. One thread
+    at a time for all streams of a channel: a call during another thread's call, `close` included,
+    is InvalidArgument.
 
     Parameters
     ----------
@@ -40,6 +41,11 @@ class Channel:
         Between ranks of one host; False: messages everywhere.
     timeout
         A blocking call without any progress for so many seconds raises TimedOut.
+    stall_timeout
+        A rank of this host that is stopped for so many seconds (SIGSTOP, a debugger) raises
+        PeerStalled on all ranks; 0.2 at least, ``float("inf")`` for never. It is no limit on what a
+        rank computes, for a thread shows that its process runs. Ranks on other hosts are seen by
+        their neighbours alone, who tell the others.
     trace_file
         Path of a trace in Chrome's and Perfetto's format, written at the end.
 
@@ -70,6 +76,7 @@ class Channel:
         consumer: bool = False,
         shared_memory: bool = True,
         timeout: float = 1e9,
+        stall_timeout: float = 10.0,
         trace_file: str = "",
     ) -> None:
         self.producer = bool(producer)
@@ -82,6 +89,7 @@ class Channel:
             consumer=self.consumer,
             shared_memory=bool(shared_memory),
             timeout=float(timeout),
+            stall_timeout=float(stall_timeout),
             trace_file=str(trace_file),
         )
 
@@ -160,7 +168,10 @@ class Channel:
         result_on_producers
             `result()` works there, too.
         latency
-            An idle producer's elements are under way after so many seconds.
+            An idle producer's elements are under way after so many seconds. By messages (between
+            hosts) where MPI has less than MPI_THREAD_MULTIPLE, which is not mpi4py's way, nobody
+            may send for it: what follows another element within this time then lies until the
+            rank's next call. Call `flush` before a long computation there.
 
         Raises
         ------

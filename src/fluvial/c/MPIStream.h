@@ -172,6 +172,10 @@ typedef struct MPIStream_ChannelOptions {
     int shared_memory;    ///< 1: between ranks of one host; 0: messages everywhere
     double timeout_s;     ///< a blocking call in which nothing moves for so long fails
     double dead_after_s;  ///< a rank of this host that is dead is noticed by those that wait
+    /// A rank of this host that is stopped for longer (SIGSTOP, a debugger) makes the calls of all
+    /// fail; 10 by default, 0.2 at least, INFINITY for never. It is no limit on what a rank
+    /// computes: a thread, which calls no MPI, shows that the process runs.
+    double stall_timeout_s;
     /// Null, or where MPIStream_FreeChannel() writes what each rank did when, for chrome://tracing
     /// and Perfetto. Of a channel that fails each rank writes what it has into a file of its own
     /// beside it: "trace.rank-3.json" for "trace.json".
@@ -205,7 +209,12 @@ typedef int (*MPIStream_Batch_function)(const void* elements, long long count, v
 typedef struct MPIStream_Options {
     const char* name;         ///< in messages and reports; null: "stream 0" and so on
     size_t buffer_bytes;      ///< memory for elements at each consumer; 0: the library's choice
-    double latency_s;         ///< an idle producer's elements are under way after this time
+    /// An idle producer's elements are under way after this time: at once in shared memory; by
+    /// messages (between hosts) if MPI was initialised with MPI_THREAD_MULTIPLE. After plain
+    /// MPI_Init() nobody may send for it: an element that comes after a pause leaves at once, but
+    /// what follows it within this time lies until the rank calls MPIStream again. Call
+    /// MPIStream_Flush() before a long computation.
+    double latency_s;
     int result_on_producers;  ///< 1: MPIStream_Result() works there, too
     int association;          ///< MPISTREAM_NEAREST and so on
     size_t key_offset;        ///< in bytes of an element without its gaps

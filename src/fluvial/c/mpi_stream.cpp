@@ -57,6 +57,7 @@ stream::ChannelOptions channel_options(const MPIStream_ChannelOptions& options) 
     return {.shared_memory = options.shared_memory != 0,
             .timeout_s = options.timeout_s,
             .dead_after_s = options.dead_after_s,
+            .stall_timeout_s = options.stall_timeout_s,
             .trace_file = options.trace_file == nullptr ? "" : options.trace_file};
 }
 
@@ -139,6 +140,7 @@ int MPIStream_ChannelOptions_init(MPIStream_ChannelOptions* options) {
         *options = {.shared_memory = usual.shared_memory ? 1 : 0,
                     .timeout_s = usual.timeout_s,
                     .dead_after_s = usual.dead_after_s,
+                    .stall_timeout_s = usual.stall_timeout_s,
                     .trace_file = nullptr};
     });
 }

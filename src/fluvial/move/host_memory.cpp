@@ -5,13 +5,11 @@
 #include <limits>
 #include <utility>
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/move/file_place.hpp"
 #include "fluvial/mpi/agree.hpp"
 
 namespace fluvial::move {
@@ -22,33 +20,6 @@ constexpr std::size_t page_bytes = 4096;
 constexpr const char* mpi_directory = "/dev/shm";
 /// What MPI puts in front of the memory.
 constexpr std::size_t mpi_bytes = std::size_t{1} << 20;
-
-/// Where the others find the first rank's file, and how they know that it is that one: the process
-/// table of another container has other processes by the same ids.
-struct Place {
-    std::int64_t process = 0;
-    std::int64_t descriptor = -1;  ///< there is no file
-    std::uint64_t device = 0;
-    std::uint64_t inode = 0;
-};
-
-Place place_of(const MemoryFile& file) {
-    struct stat status{};
-    if (::fstat(file.descriptor(), &status) != 0) throw_errno("cannot inspect a memfd", errno);
-    return {::getpid(), file.descriptor(), status.st_dev, status.st_ino};
-}
-
-MemoryFile open_at(const Place& place) {
-    const std::string path = text("/proc/", place.process, "/fd/", place.descriptor);
-    struct stat status{};
-    if (::stat(path.c_str(), &status) != 0) throw_errno(text("cannot inspect ", path), errno);
-    if (status.st_dev != place.device || status.st_ino != place.inode) {
-        throw Error(path + " is another file here");  // to open it might do something
-    }
-    Descriptor descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-    if (!descriptor.valid()) throw_errno(text("cannot open ", path), errno);
-    return MemoryFile::adopt(std::move(descriptor));
-}
 
 /// Everybody's, each on pages of its own: they come to lie near who touches them first.
 std::vector<std::size_t> everybodys_bytes(const mpi::Comm& host, std::size_t bytes) {
@@ -67,7 +38,7 @@ std::size_t whole_pages(std::size_t bytes) {
 /// Empty on all ranks when it cannot be had on one of them.
 Mapping map_together(const mpi::Comm& host, std::size_t bytes) {
     MemoryFile file;
-    Place place;
+    FilePlace place;
     if (host.rank() == 0) {
         try {
             file = MemoryFile::create("host", bytes);
@@ -77,7 +48,7 @@ Mapping map_together(const mpi::Comm& host, std::size_t bytes) {
         }
     }
     const auto told = host.bcast(std::as_bytes(std::span(&place, 1)), 0);
-    place = ByteReader(told).get<Place>();
+    place = ByteReader(told).get<FilePlace>();
     Mapping mapping;
     if (place.descriptor >= 0) {
         try {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "fluvial/move/file_place.hpp"
 #include "fluvial/stream/process.hpp"
 
 namespace fluvial::stream {
@@ -29,6 +30,7 @@ struct Member {
     int host = 0;         ///< ranks of one host share memory
     Process process;      ///< on that host
     bool traces = false;  ///< was asked for a trace; the first rank's word counts
+    move::FilePlace beats = {};  ///< where its heartbeats are
 };
 
 /// The consumer (rank in the channel) of each producer; -1 for ranks that produce nothing.

@@ -2,6 +2,7 @@
 #include "fluvial/stream/channel.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -32,6 +33,13 @@ void check_more_than_nothing(double seconds, const char* name) {
         Problem{text(name, " is out of range"), text(seconds), "more than 0 seconds", ""});
 }
 
+void check_stall_timeout(double seconds) {
+    if (seconds >= stall_timeout_min_s) return;
+    throw InvalidArgument(Problem{"stall_timeout_s is out of range", text(seconds),
+                                  text(stall_timeout_min_s, " seconds or more"),
+                                  "Infinity lets stopped ranks be"});
+}
+
 /// Throws on all ranks alike.
 void check_roles(const mpi::Comm& everybody, Role role) {
     const bool produced = everybody.any(produces(role));
@@ -46,10 +54,12 @@ void check_roles(const mpi::Comm& everybody, Role role) {
 void check_agreed(const mpi::Comm& everybody, Role role, const ChannelOptions& options) {
     ByteWriter out;
     out.put_string(text("shared_memory ", options.shared_memory, ", timeout_s ", options.timeout_s,
-                        ", dead_after_s ", options.dead_after_s));
+                        ", dead_after_s ", options.dead_after_s, ", stall_timeout_s ",
+                        options.stall_timeout_s));
     if (mpi::all_equal(everybody, out.view())) {
         check_more_than_nothing(options.timeout_s, "timeout_s");
         check_more_than_nothing(options.dead_after_s, "dead_after_s");
+        check_stall_timeout(options.stall_timeout_s);
         return check_roles(everybody, role);
     }
     std::string first;
@@ -81,7 +91,9 @@ void introduce(ChannelState& state, Role role) {
     state.host = state.comm.split_by_host();
     const int host = static_cast<int>(state.host.min(state.rank));
     const bool traces = !state.options.trace_file.empty();
-    state.members = of_everybody(state.comm, Member{role, host, own_process(), traces});
+    Member mine{role, host, own_process(), traces};
+    if (!std::isinf(state.options.stall_timeout_s)) mine.beats = own_beats_place();
+    state.members = of_everybody(state.comm, mine);
     for (int rank = 0; rank < static_cast<int>(state.members.size()); ++rank) {
         const Member& member = state.members[static_cast<std::size_t>(rank)];
         if (produces(member.role)) state.producers.push_back(rank);
@@ -97,8 +109,11 @@ void introduce(ChannelState& state, Role role) {
     try {
         mpi::agree(state.comm, [&] {
             if (sleeps) state.bells = Bells(state.host);
+            state.heartbeats =
+                Heartbeats::begin(state.members, state.rank, state.options.stall_timeout_s);
         });
     } catch (...) {
+        state.heartbeats.reset();
         state.bells.close();
         state.host.close();
         state.comm.close();
@@ -191,7 +206,7 @@ Channel& Channel::operator=(Channel&& other) noexcept {
 }
 
 Channel::~Channel() {
-    if (!state_ || state_->closed || !state_->takes_part()) return;
+    if (!state_ || state_->closed || !state_->takes_part() || state_->process.is_copy()) return;
     if (mpi::running()) {
         std::fprintf(stderr, "fluvial: a Channel (rank %d) was destroyed without close().\n",
                      state_->rank);
@@ -235,6 +250,7 @@ void Channel::close() {
         state.closed = true;
         return;
     }
+    if (state.process.is_copy()) state.check_usable();
     if (state.failure) {
         state.abandon();
         return;
@@ -265,6 +281,7 @@ void Channel::close() {
         throw;
     }
     state.closed = true;
+    state.heartbeats.reset();
     try {
         if (state.trace) write_trace(state);
     } catch (const Error&) {

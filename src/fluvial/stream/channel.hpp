@@ -18,6 +18,11 @@ struct ChannelOptions {
     bool shared_memory = true;  ///< between ranks of one host; otherwise messages everywhere
     double timeout_s = 1e9;     ///< a blocking call without any progress for this long is TimedOut
     double dead_after_s = 1;    ///< a rank of this host that is dead is noticed by those that wait
+    /// A rank of this host that is stopped (SIGSTOP, a debugger) for longer is PeerStalled on all
+    /// ranks; 0.2 s at least, infinity for never. It is no limit on what a rank computes: a thread
+    /// shows that the process runs. Ranks on other hosts are seen by their neighbours alone, who
+    /// tell the others.
+    double stall_timeout_s = 10;
     /// What each rank did when, as a Chrome/Perfetto trace: written by the first rank at close(),
     /// which throws SystemError on all ranks when that fails. The first rank's word counts. Of a
     /// channel that fails each rank writes what it has into a file of its own beside that:
@@ -33,9 +38,10 @@ struct ChannelOptions {
 ///
 ///     channel.close();
 ///
-/// When a rank fails (its operation throws, or it dies on a host that somebody who waits is on),
-/// every call on every rank throws that failure from then on: the class of the exception with
-/// "rank 2 of 4: …", or PeerLost. close() then waits for nobody, and throws only what is news.
+/// When a rank fails (its operation throws, or it dies or is stopped on a host that somebody who
+/// calls the channel is on), every call on every rank throws that failure from then on: the class
+/// of the exception with "rank 2 of 4: …", PeerLost or PeerStalled. close() then waits for nobody,
+/// and throws only what is news.
 class Channel {
   public:
     /// Collective over `comm`, which the channel takes over and closes. Throws InvalidArgument on

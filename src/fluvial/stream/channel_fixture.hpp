@@ -49,15 +49,20 @@ inline void nap(double s) {
     std::this_thread::sleep_for(std::chrono::duration<double>(s));
 }
 
-/// Threads of this process that send in the background, found by their name.
-inline int couriers() {
+/// Threads of this process with this name.
+inline int threads_named(const std::string& wanted) {
     int found = 0;
     for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
         std::ifstream file(task.path() / "comm");
         std::string name;
-        found += std::getline(file, name) && name == "fluvial courier" ? 1 : 0;
+        found += std::getline(file, name) && name == wanted ? 1 : 0;
     }
     return found;
+}
+
+/// Those that send in the background.
+inline int couriers() {
+    return threads_named("fluvial courier");
 }
 
 /// Lists the ranks whose partials were merged, and ends the list with 255.

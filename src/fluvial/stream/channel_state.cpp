@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <utility>
 
+#include <unistd.h>
+
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/clock.hpp"
-#include "fluvial/base/interrupt.hpp"
 #include "fluvial/mpi/environment.hpp"
 #include "fluvial/stream/idling.hpp"
 #include "fluvial/stream/stream_state.hpp"
@@ -21,6 +22,8 @@ constexpr std::int64_t mail_every_ns = 5'000;
 /// While elements move: a probe of Open MPI 4.1 takes half a microsecond.
 constexpr std::int64_t mail_every_busy_ns = 25'000;
 constexpr std::int64_t idle_worth_tracing_ns = 1'000;
+/// For the lost, where a program polls instead of waiting here.
+constexpr std::int64_t look_every_ns = 200'000'000;
 /// Asking all others is worth it then.
 constexpr double standstill_after_s = 0.25;
 
@@ -38,6 +41,12 @@ bool ChannelState::working() const {
 }
 
 void ChannelState::check_usable() const {
+    if (process.is_copy()) {
+        throw InvalidArgument(Problem{"the channel was opened before a fork()",
+                                      text("process ", getpid(), ", a child"),
+                                      "the process that opened it",
+                                      "A child has no part in its parent's channels"});
+    }
     if (failure) failure->raise(static_cast<int>(members.size()));
     if (closed) {
         throw InvalidArgument(Problem{"the channel is closed", "", "", "Use it before close()"});
@@ -75,6 +84,7 @@ bool ChannelState::take_mail() {
     const std::int64_t now = now_ns();
     if (now - mail_polled_ns_ < (moved_ ? mail_every_busy_ns : mail_every_ns)) return false;
     mail_polled_ns_ = now;
+    Courier::of_process().serve(now);  // also of other channels: those who answer may wait for it
     bool any = false;
     while (const auto mail = mailbox->poll()) {
         any = take(*mail) || any;
@@ -88,6 +98,7 @@ bool ChannelState::progress(const StreamState* spared) {
     bool moved = take_mail();
     check_usable();
     if (waits && !moved) standstill->answer(movement());
+    if (mail_polled_ns_ - looked_ns_ >= look_every_ns) look_for_the_lost();
     moved = advance_thresholds() || moved;
     // By number: an operation may attach further streams.
     for (std::size_t i = 0; i < streams.size(); ++i) {
@@ -105,29 +116,6 @@ bool ChannelState::advance_thresholds() {
         moved = failing([&] { return threshold->advance(); }) || moved;
     }
     return moved;
-}
-
-void ChannelState::look_around() {
-    check_interrupt();
-    if (closing) {
-        for (const auto& threshold : thresholds) threshold->retire();
-    }
-    look_for_the_dead();
-}
-
-void ChannelState::look_for_the_dead() {
-    const std::int64_t now = now_ns();
-    if (static_cast<double>(now - watched_ns_) * 1e-9 < options.dead_after_s / 2) return;
-    watched_ns_ = now;
-    for (const int other : watched) {
-        if (is_alive(members[static_cast<std::size_t>(other)].process)) continue;
-        mail_polled_ns_ = 0;
-        take_mail();  // its last words may say why
-        staying_ = false;
-        if (!failure) fail(mpi::Failure{"PeerLost", "the process died", other});
-        if (!left_) announce(true);
-        check_usable();
-    }
 }
 
 void ChannelState::was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool traced) {
@@ -191,13 +179,13 @@ bool ChannelState::failing(const std::function<bool()>& work) {
 }
 
 void ChannelState::fail(std::exception_ptr thrown) noexcept {
-    if (failure || !takes_part()) return;  // it is that failure which is thrown
+    if (failure || !takes_part() || process.is_copy()) return;  // that failure is thrown
     const auto found = mpi::failure_of(rank, [&] { std::rethrow_exception(thrown); });
     fail(*found);
 }
 
 void ChannelState::fail(const mpi::Failure& failed) noexcept {
-    if (failure || !takes_part()) return;
+    if (failure || !takes_part() || process.is_copy()) return;
     failure = failed;
     for (const auto& stream : streams) stream->fast = {};
     announce(!staying_);
@@ -233,11 +221,13 @@ void ChannelState::leave_trace() const noexcept {
 }
 
 void ChannelState::abandon() noexcept {
+    if (process.is_copy()) return;
     if (!closed) leave_trace();
     closed = true;
     for (const auto& stream : streams) stream->abandon();
     streams.clear();
     for (const auto& threshold : thresholds) threshold->forget_rule();
+    heartbeats.reset();
     if (mailbox) mailbox->abandon();
     bells.abandon();
     host.abandon();

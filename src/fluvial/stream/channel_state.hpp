@@ -11,12 +11,15 @@
 #include <string_view>
 #include <vector>
 
+#include "fluvial/base/clock.hpp"
 #include "fluvial/mpi/failure.hpp"
 #include "fluvial/stream/bell.hpp"
 #include "fluvial/stream/channel.hpp"
+#include "fluvial/stream/heartbeats.hpp"
 #include "fluvial/stream/idling.hpp"
 #include "fluvial/stream/mailbox.hpp"
 #include "fluvial/stream/only_thread.hpp"
+#include "fluvial/stream/own_process.hpp"
 #include "fluvial/stream/standstill.hpp"
 #include "fluvial/stream/trace.hpp"
 
@@ -29,7 +32,8 @@ class Threshold;
 enum class Meeting : int { AttachStream, BeginThreshold, Close };
 const char* name_of(Meeting meeting);
 
-struct ChannelState {
+struct ChannelState : std::enable_shared_from_this<ChannelState> {
+    OwnProcess process{*this};
     ChannelOptions options;
     mpi::Comm comm;  ///< those that take part
     mpi::Comm host;  ///< those of them that share memory with this rank
@@ -42,6 +46,7 @@ struct ChannelState {
     std::vector<double> crowds;    ///< ranks a core, of each rank in `host`
     std::vector<int> watched;      ///< members on this host whose death can be seen
     Bells bells;                   ///< where ranks share cores
+    std::unique_ptr<Heartbeats> heartbeats;  ///< null where they cannot be seen, or are not wanted
     std::unique_ptr<Mailbox> mailbox;
     std::optional<Standstill> standstill;
     std::vector<std::shared_ptr<StreamState>> streams;
@@ -74,16 +79,16 @@ struct ChannelState {
     /// As Channel::progress. No elements of `spared` are processed.
     bool progress(const StreamState* spared = nullptr);
     /// Calls `done` until it returns true, with progress in between. Throws the channel's failure,
-    /// PeerLost, TimedOut after options.timeout_s without progress, InvalidArgument when an
-    /// operation waits for what cannot come before the end of a meeting, and what check_interrupt
-    /// throws. `what` completes "Fluvial could not …".
+    /// PeerLost, PeerStalled, TimedOut after options.timeout_s without progress, InvalidArgument
+    /// when an operation waits for what cannot come before the end of a meeting, and what
+    /// check_interrupt throws. `what` completes "Fluvial could not …".
     void wait(std::string_view what, const std::function<bool()>& done);
     /// Blocking until all ranks have called it, with progress in between: whoever comes late may
     /// still be sending to this rank, or never come because it failed. To be called before
     /// collective work: it returns on all ranks, or throws on all (unless one dies). What ends the
     /// wait early ends the channel; so does another purpose on another rank.
     void meet(Meeting purpose);
-    /// Throws when the channel is closed or has failed.
+    /// Throws when the channel is closed or has failed, or belongs to a parent of this process.
     void check_usable() const;
     /// The exception in flight is the channel's failure from now on, everywhere.
     void fail(std::exception_ptr thrown) noexcept;
@@ -110,12 +115,17 @@ struct ChannelState {
     void check_standstill(std::string_view what);
     void was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool traced);
     bool take(const Mail& mail);
-    /// Throws what check_interrupt throws, and PeerLost when a watched rank is dead.
+    /// Throws what check_interrupt throws, and as below.
     void look_around();
+    /// Throws PeerLost when a watched rank is dead, PeerStalled when one does not beat.
+    void look_for_the_lost();
     void look_for_the_dead();
+    void look_for_the_stalled();
+    [[noreturn]] void lose(const mpi::Failure& lost);
 
     std::int64_t mail_polled_ns_ = 0;
-    std::int64_t watched_ns_ = 0;
+    std::int64_t looked_ns_ = now_ns();   ///< for the lost
+    std::int64_t watched_ns_ = now_ns();  ///< whether others live
     std::uint64_t moves_ = 0;         ///< calls of progress() that moved something
     bool moved_ = false;              ///< the last one did
     bool waits_ = false;              ///< progress() is called by who does nothing but wait

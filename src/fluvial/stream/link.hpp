@@ -31,8 +31,9 @@ struct LinkPlan {
 
 /// Aggregated messages with credits (between hosts). `peer` is the consumer's rank in `comm`. The
 /// latency bound holds while the producer does something else if MPI was initialised with
-/// MPI_THREAD_MULTIPLE (a thread of the process then sends what lies too long); otherwise it holds
-/// from the producer's next call of progress() on.
+/// MPI_THREAD_MULTIPLE (a thread of the process then sends what lies too long). Otherwise it holds
+/// from the producer's next call on, of progress(), of Courier::serve(), or of try_reserve() and
+/// hurry().
 std::unique_ptr<Outlet> make_message_outlet(const LinkPlan& plan, const mpi::Comm& comm,
                                             Mailbox& mailbox, int peer);
 /// The other end of all such links to this consumer. `plan.buffer_bytes` is that of each of them.

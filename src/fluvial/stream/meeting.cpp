@@ -96,7 +96,7 @@ void ChannelState::stay(mpi::Request& step, std::exception_ptr& thrown, bool vot
                 moved = votes && wanted_vote_ < votes_ - 1 ? attend() : progress();
             }
             if (moved) deadline = Deadline(options.timeout_s);
-            if (idling.time_to_look_around()) look_for_the_dead();
+            if (idling.time_to_look_around()) look_for_the_lost();
             if (deadline.passed()) {
                 staying_ = false;
                 throw TimedOut(Problem{"a rank of the channel has stopped where all meet",
@@ -163,6 +163,7 @@ void ChannelState::throw_together(std::exception_ptr thrown) {
     if (thrown) std::rethrow_exception(thrown);
     const auto told = [&] {
         take_mail();
+        if (!failure) look_for_the_lost();
         return failure.has_value();
     };
     mpi::wait_for(told, Deadline(options.timeout_s), "hear of a failure");

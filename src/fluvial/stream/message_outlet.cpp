@@ -1,37 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+/// Where elements are written: segments of batches.
+#include "fluvial/stream/message_outlet.hpp"
+
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <deque>
-#include <exception>
-#include <memory>
-#include <mutex>
 #include <utility>
-#include <vector>
 
 #include "fluvial/base/assert.hpp"
-#include "fluvial/base/bytes.hpp"
 #include "fluvial/base/clock.hpp"
 #include "fluvial/mpi/environment.hpp"
-#include "fluvial/mpi/send_queue.hpp"
 #include "fluvial/stream/batch_memory.hpp"
-#include "fluvial/stream/copy_policy.hpp"
-#include "fluvial/stream/courier.hpp"
-#include "fluvial/stream/message_desk.hpp"
-#include "fluvial/stream/message_flow.hpp"
 
 namespace fluvial::stream {
 
 namespace {
-
-/// How long a link without new elements is still looked at, for what was reserved before the
-/// courier saw it empty and committed after that. Who reserves for longer calls progress() then.
-constexpr int slow_visits_max = 64;
-constexpr std::int64_t slower = 16;
-
-struct alignas(64) Piece {
-    std::byte bytes[piece_bytes];
-};
 
 /// Not that of rings: MPI may copy batches once more.
 LastChoice& last_batch_choice() {
@@ -39,92 +21,7 @@ LastChoice& last_batch_choice() {
     return last;
 }
 
-/// The appender (who calls try_reserve and commit) needs no lock for an element. It takes the lock
-/// when its segment, a message's worth of a batch, is used up, and hands the segment over then. The
-/// courier sends what is visible of a segment that is not full; the appender goes on behind it.
-///
-/// Where the consumer's core reads the batches, stores into them may be slow, as they are into
-/// rings: then the appender writes into the desk, or lent memory, and a CopyPolicy copies.
-class MessageOutlet final : public Outlet, private Courier::Customer {
-  public:
-    MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm, Mailbox& mailbox, int peer);
-    ~MessageOutlet() override;
-
-    void fill(std::byte* room, const void* from, std::size_t bytes) override;
-    std::byte* try_lend(std::size_t bytes) override;
-    void give_back(std::size_t bytes) override;
-    std::optional<mpi::Request> try_direct(std::span<const std::byte> unit,
-                                           std::shared_ptr<const void> owner) override;
-    void flush() override;
-    bool flushed() const override;
-    void progress() override;
-    void close() override;
-    bool finished() override;
-    bool drained() override;
-    void abandon() noexcept override;
-
-  private:
-    struct Batch {
-        std::byte* memory = nullptr;
-        std::uint64_t begin = 0;         ///< committed before its first byte
-        std::uint64_t end = 0;           ///< once the next one is filled
-        std::uint64_t last_message = 0;  ///< out of it, as SendQueue counts
-    };
-
-    std::byte* make_room(std::size_t bytes) override;
-    std::optional<std::int64_t> visit() override;
-
-    Batch& batch(std::uint64_t number) { return batches_[number % batches_.size()]; }
-    std::byte* batch_end() { return batch(filling_).memory + flow_.slot_bytes; }
-    void allocate();
-    bool find_room(std::size_t bytes);
-    void hand_out(std::size_t bytes);
-    bool next_batch();
-    void rewind();
-    void leave_desk();
-    void cut();
-    void send_until(std::uint64_t limit);
-    void send_early(std::uint64_t visible, std::int64_t now);
-    bool take_credits();
-    void rethrow();
-
-    const MessageFlow flow_;
-    const mpi::Comm& comm_;
-    Mailbox& mailbox_;
-    const int peer_;
-    const int stream_;
-    const std::size_t unit_bytes_;
-    const std::size_t buffer_bytes_;
-    const std::int64_t tick_ns_;  ///< the courier's; half the latency bound
-    bool courier_;                ///< it may come
-    std::atomic<std::uint64_t> visible_{0};
-    /// The appender's alone, but the courier copies with it from the desk, when the appender does
-    /// not.
-    CopyPolicy policy_;
-    std::uint64_t piece_start_ = 0;  ///< committed when this room was handed out
-    std::uint64_t large_ = 0;        ///< bytes of it that came in large fills
-    std::unique_ptr<Piece> lent_;    ///< written by users instead of a batch
-    bool lends_ = false;
-
-    mutable std::mutex
-        mutex_;  ///< for all below, and for cursor_ and end_ of an appender that waits
-    mpi::SendQueue queue_;
-    std::shared_ptr<std::byte> memory_;
-    std::vector<Batch> batches_;
-    std::uint64_t filling_ = 0;  ///< number of the batch that the appender writes to
-    std::uint64_t sending_ = 0;  ///< number of the batch that is sent from
-    MessageDesk desk_;  ///< when in use, cursor_ is there; the appender opens and closes it
-    std::deque<std::uint64_t> cuts_;  ///< ends of segments, as counts of bytes committed
-    std::uint64_t sent_ = 0;
-    int credits_;
-    std::optional<mpi::Incoming> credits_coming_;
-    std::uint64_t seen_ = 0;  ///< visible_ when last looked at, which was at
-    std::int64_t seen_ns_ = 0;
-    bool shut_ = true;  ///< everything has left; the appender's next element comes by make_room()
-    int slow_visits_ = 0;
-    std::exception_ptr failure_;  ///< of the courier
-    bool closed_ = false;
-};
+}  // namespace
 
 MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm, Mailbox& mailbox,
                              int peer)
@@ -136,7 +33,8 @@ MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm, Mailbo
       unit_bytes_(std::max<std::size_t>(1, plan.unit_bytes)),
       buffer_bytes_(plan.buffer_bytes),
       tick_ns_(std::max<std::int64_t>(20'000, static_cast<std::int64_t>(plan.latency_s * 5e8))),
-      courier_(mpi::running() && mpi::thread_level() == mpi::ThreadLevel::Multiple),
+      courier_(mpi::running()),
+      background_(courier_ && mpi::thread_level() == mpi::ThreadLevel::Multiple),
       policy_({copy_methods().front(), copy_methods().back()}, last_batch_choice(),
               static_cast<std::uint64_t>(flow_.batches) * flow_.batch_stride(), now_ns),
       queue_(comm, peer, data_tag + plan.stream),
@@ -144,6 +42,7 @@ MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm, Mailbo
     published_ = &visible_;
     direct_from_ = flow_.direct_bytes;
     if (courier_) Courier::of_process().add(*this);
+    if (courier_ && !background_) Courier::without_mpi().add(*this);
 }
 
 MessageOutlet::~MessageOutlet() {
@@ -152,7 +51,9 @@ MessageOutlet::~MessageOutlet() {
 }
 
 void MessageOutlet::abandon() noexcept {
-    if (std::exchange(courier_, false)) Courier::of_process().remove(*this);
+    if (!std::exchange(courier_, false)) return;
+    Courier::of_process().remove(*this);
+    if (!background_) Courier::without_mpi().remove(*this);
 }
 
 void MessageOutlet::allocate() {
@@ -195,6 +96,10 @@ std::byte* MessageOutlet::make_room(std::size_t bytes) {
     const std::lock_guard lock(mutex_);
     rethrow();
     if (batches_.empty()) allocate();
+    if (shut_ && !background_) {
+        hurries_ = true;
+        send_early(committed_, now_ns());
+    }
     if (shut_ && desk_.in_use() && static_cast<std::size_t>(desk_.end() - cursor_) >= bytes) {
         end_ = desk_.end();  // what was reserved when the courier came stays where it is
     } else {
@@ -202,8 +107,17 @@ std::byte* MessageOutlet::make_room(std::size_t bytes) {
         if (!find_room(bytes)) return nullptr;
         hand_out(bytes);
     }
-    if (std::exchange(shut_, false) && courier_) Courier::of_process().call(*this, tick_ns_);
+    if (std::exchange(shut_, false)) call_courier();
     return cursor_;
+}
+
+/// After a pause the next element is to leave at once, which takes somebody who sends it.
+std::byte* MessageOutlet::make_room_at_once(std::size_t bytes) {
+    if (!background_) {
+        const std::lock_guard lock(mutex_);
+        if (shut_) return nullptr;
+    }
+    return make_room(bytes);
 }
 
 /// Behind cursor_, or in another batch. One that the consumer's core reads leaves when it is full.
@@ -256,50 +170,6 @@ bool MessageOutlet::next_batch() {
     return true;
 }
 
-/// Messages consist of whole units: they end where the appender came for room.
-void MessageOutlet::cut() {
-    if (committed_ > sent_ && (cuts_.empty() || cuts_.back() < committed_))
-        cuts_.push_back(committed_);
-}
-
-void MessageOutlet::send_until(std::uint64_t limit) {
-    desk_.put_in_place(limit, policy_);
-    while (sent_ < limit && (credits_ > 0 || take_credits())) {
-        const std::uint64_t end = cuts_.empty() ? limit : std::min(limit, cuts_.front());
-        Batch& from = batch(sending_);
-        queue_.post({from.memory + (sent_ - from.begin), static_cast<std::size_t>(end - sent_)},
-                    memory_);
-        from.last_message = queue_.posted();
-        sent_ = end;
-        --credits_;
-        if (!cuts_.empty() && cuts_.front() == end) cuts_.pop_front();
-        if (sending_ < filling_ && sent_ == from.end) ++sending_;
-    }
-}
-
-/// As long as credits abound a short message costs little; otherwise what is old enough leaves.
-void MessageOutlet::send_early(std::uint64_t visible, std::int64_t now) {
-    if (sent_ < visible) {
-        if (credits_ <= flow_.credits - flow_.credits_back()) take_credits();
-        if (credits_ > flow_.credits / 2 || (sent_ < seen_ && now - seen_ns_ >= tick_ns_))
-            send_until(visible);
-    }
-    if (seen_ < visible && (seen_ <= sent_ || now - seen_ns_ >= tick_ns_)) {
-        seen_ = visible;
-        seen_ns_ = now;
-    }
-}
-
-bool MessageOutlet::take_credits() {
-    for (;;) {
-        if (!credits_coming_) credits_coming_ = comm_.try_recv(peer_, credit_tag + stream_);
-        if (!credits_coming_ || !credits_coming_->message.test()) return credits_ > 0;
-        const auto bytes = credits_coming_->message.take();
-        credits_ += ByteReader(bytes).get<std::int32_t>();
-        credits_coming_.reset();
-    }
-}
-
 std::optional<mpi::Request> MessageOutlet::try_direct(std::span<const std::byte> unit,
                                                       std::shared_ptr<const void> owner) {
     FLUVIAL_ASSERT(unit.size() <= flow_.slot_bytes, unit.size(), flow_.slot_bytes);
@@ -318,72 +188,6 @@ std::optional<mpi::Request> MessageOutlet::try_direct(std::span<const std::byte>
     if (!batches_.empty()) batch(filling_).begin += unit.size();
     return request;
 }
-
-void MessageOutlet::flush() {
-    const std::lock_guard lock(mutex_);
-    rethrow();
-    cut();
-    send_until(committed_);
-}
-
-bool MessageOutlet::flushed() const {
-    const std::lock_guard lock(mutex_);
-    return sent_ == committed_;
-}
-
-void MessageOutlet::progress() {
-    const std::lock_guard lock(mutex_);
-    rethrow();
-    queue_.completed();
-    if (sent_ == committed_) return;
-    send_early(committed_, now_ns());
-    if (sent_ < committed_ && shut_ && courier_) Courier::of_process().call(*this, tick_ns_);
-}
-
-std::optional<std::int64_t> MessageOutlet::visit() try {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) return tick_ns_;
-    if (failure_ || !mpi::running()) return std::nullopt;
-    const std::uint64_t visible = visible_.load(std::memory_order_acquire);
-    const bool still = visible == seen_ && visible == sent_;
-    send_early(visible, now_ns());
-    if (!still || queue_.completed() < queue_.posted()) {
-        slow_visits_ = 0;
-        return tick_ns_;
-    }
-    if (!batches_.empty()) end_ = desk_.in_use() ? desk_.begin() : batch(filling_).memory;
-    shut_ = true;
-    if (++slow_visits_ > slow_visits_max) return std::nullopt;
-    return tick_ns_ * slower;
-} catch (...) {
-    failure_ = std::current_exception();
-    return std::nullopt;
-}
-
-void MessageOutlet::rethrow() {
-    if (failure_) std::rethrow_exception(failure_);
-}
-
-void MessageOutlet::close() {
-    FLUVIAL_ASSERT(flushed(), committed_);
-    ByteWriter count;
-    count.put<std::uint64_t>(committed_);
-    mailbox_.post(peer_, MailKind::Closed, stream_, count.view());
-    closed_ = true;
-}
-
-bool MessageOutlet::finished() {
-    const std::lock_guard lock(mutex_);
-    return closed_ && queue_.completed() == queue_.posted();
-}
-
-bool MessageOutlet::drained() {
-    const std::lock_guard lock(mutex_);
-    if (credits_ < flow_.credits) take_credits();
-    return credits_ == flow_.credits;
-}
-
-}  // namespace
 
 std::unique_ptr<Outlet> make_message_outlet(const LinkPlan& plan, const mpi::Comm& comm,
                                             Mailbox& mailbox, int peer) {

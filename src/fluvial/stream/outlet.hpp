@@ -30,6 +30,17 @@ class Outlet {
     std::byte* try_reserve(std::size_t bytes) {
         return room() >= bytes ? cursor_ : make_room(bytes);
     }
+    /// The same for elements that are written and committed at once, without hurry(): nothing also
+    /// where one has to leave at once, and so must come by try_reserve.
+    std::byte* try_at_once(std::size_t bytes) {
+        return room() >= bytes ? cursor_ : make_room_at_once(bytes);
+    }
+    /// After a commit of what try_reserve gave: sends it when it has to leave at once.
+    void hurry() {
+        if (!hurries_) return;
+        hurries_ = false;
+        progress();
+    }
     /// Bytes that try_reserve gives without further ado.
     std::size_t room() const {
         const std::ptrdiff_t left = end_.load(std::memory_order_relaxed) - cursor_;
@@ -87,6 +98,7 @@ class Outlet {
     Outlet() = default;
     /// As try_reserve, when the room at hand does not suffice: sets cursor_ and end_.
     virtual std::byte* make_room(std::size_t bytes) = 0;
+    virtual std::byte* make_room_at_once(std::size_t bytes) { return make_room(bytes); }
 
     std::byte* cursor_ = nullptr;
     /// Progress in the background may set it back, so that the next try_reserve comes to
@@ -95,6 +107,7 @@ class Outlet {
     std::uint64_t committed_ = 0;
     std::atomic<std::uint64_t>* published_ = &unread_;  ///< whoever looks for new bytes reads it
     std::size_t direct_from_ = std::numeric_limits<std::size_t>::max();
+    bool hurries_ = false;  ///< what is committed next
 
   private:
     std::atomic<std::uint64_t> unread_{0};

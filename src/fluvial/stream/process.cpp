@@ -47,4 +47,10 @@ bool is_alive(const Process& process) {
            status->state != 'X';
 }
 
+bool is_stopped(const Process& process) {
+    const auto status = status_of(process.id);
+    return status && status->started == process.started &&
+           (status->state == 'T' || status->state == 't');
+}
+
 }  // namespace fluvial::stream

@@ -17,5 +17,7 @@ struct Process {
 Process own_process();
 /// True when the process table has it, and it is neither dead nor waiting to be buried.
 bool is_alive(const Process& process);
+/// True when it is alive and was stopped: by a signal, or by a debugger.
+bool is_stopped(const Process& process);
 
 }  // namespace fluvial::stream

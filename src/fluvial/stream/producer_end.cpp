@@ -82,6 +82,7 @@ std::size_t ProducerEnd::write(Outlet& outlet, std::span<const std::byte> bytes)
     const std::size_t n = std::min({bytes.size(), given, most});
     outlet.fill(room, bytes.data(), n);
     outlet.commit(n);
+    outlet.hurry();
     return n;
 }
 
@@ -99,6 +100,7 @@ bool ProducerEnd::write_record(Sending& sending) {
         sending.outlet->fill(room + sizeof length, sending.bytes.data(), sending.bytes.size());
     }
     sending.outlet->commit(needed);
+    sending.outlet->hurry();
     sending.bytes = {};
     sending.record = false;
     return true;

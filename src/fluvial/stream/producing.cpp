@@ -265,6 +265,7 @@ void Stream::commit(Index count) {
     const std::size_t bytes = static_cast<std::size_t>(count) * done.unit_bytes;
     if (done.outlet != nullptr) {
         done.outlet->give_back(bytes);
+        done.outlet->hurry();
         // The link may have been found empty meanwhile: nobody would look at it any more.
         if (done.outlet->room() == 0) done.outlet->progress();
     } else if (count > 0) {

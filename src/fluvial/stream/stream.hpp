@@ -51,8 +51,10 @@ struct StreamOptions {
     Association association = {};
     bool result_on_producers = false;  ///< result() is there too; terminate() does not wait for it
     /// Elements of a producer that then does something else are under way after this time: at once
-    /// in shared memory; by messages if MPI was initialised with MPI_THREAD_MULTIPLE, otherwise at
-    /// its next call.
+    /// in shared memory; by messages if MPI was initialised with MPI_THREAD_MULTIPLE. Below that
+    /// nobody may send for it: an element that comes after a pause leaves at once, but what follows
+    /// it within this time lies until this rank calls again, in this channel or another one. There
+    /// flush() is for what must not wait.
     double latency_s = 1e-3;
 };
 
@@ -85,7 +87,7 @@ class Stream {
         static_assert(std::is_trivially_copyable_v<T>);
         if (sizeof(T) == fast_->bytes) {
             Outlet& outlet = *fast_->outlet;
-            if (std::byte* room = outlet.try_reserve(sizeof(T))) {
+            if (std::byte* room = outlet.try_at_once(sizeof(T))) {
                 std::memcpy(room, &value, sizeof(T));
                 outlet.commit(sizeof(T));
                 return;
@@ -98,7 +100,7 @@ class Stream {
     void send(const void* elements, Index count = 1) {
         const auto [outlet, bytes] = *fast_;
         if (outlet != nullptr && count == 1 && elements != nullptr) {
-            if (std::byte* room = outlet->try_reserve(bytes)) {
+            if (std::byte* room = outlet->try_at_once(bytes)) {
                 outlet->fill(room, elements, bytes);
                 outlet->commit(bytes);
                 return;

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How a rank of a channel sees that another one is dead or stopped.
+#include <unistd.h>
+
+#include "fluvial/base/clock.hpp"
+#include "fluvial/base/error.hpp"
+#include "fluvial/base/interrupt.hpp"
+#include "fluvial/stream/channel_state.hpp"
+#include "fluvial/stream/threshold.hpp"
+
+namespace fluvial::stream {
+
+namespace {
+
+std::string host_name() {
+    char name[256] = {};
+    return ::gethostname(name, sizeof name - 1) == 0 ? name : "this host";
+}
+
+std::string stalled_text(const Process& process, double silent_s, double stall_timeout_s) {
+    const char* const how = is_stopped(process) ? " was stopped by a signal" : " does not run";
+    return describe_problem(
+        {text("process ", process.id, " on ", host_name(), how),
+         text("no heartbeat for ", silent_s, " s"),
+         text("up to stall_timeout=", stall_timeout_s, " s"),
+         text("Continue it (kill -CONT ", process.id,
+              ") and open the channel again; a larger stall_timeout of the channel waits longer")});
+}
+
+}  // namespace
+
+void ChannelState::look_around() {
+    check_interrupt();
+    if (closing) {
+        for (const auto& threshold : thresholds) threshold->retire();
+    }
+    look_for_the_lost();
+}
+
+void ChannelState::look_for_the_lost() {
+    looked_ns_ = now_ns();
+    if (static_cast<double>(looked_ns_ - watched_ns_) * 1e-9 >= options.dead_after_s / 2) {
+        watched_ns_ = looked_ns_;
+        look_for_the_dead();
+    }
+    look_for_the_stalled();
+}
+
+void ChannelState::look_for_the_dead() {
+    for (const int other : watched) {
+        if (is_alive(members[static_cast<std::size_t>(other)].process)) continue;
+        lose({"PeerLost", "the process died", other});
+    }
+}
+
+void ChannelState::look_for_the_stalled() {
+    const auto silent = heartbeats ? heartbeats->look() : std::nullopt;
+    if (!silent) return;
+    look_for_the_dead();  // they do not beat either
+    const int other = silent->member;
+    const Process& process = members[static_cast<std::size_t>(other)].process;
+    lose({"PeerStalled", stalled_text(process, silent->silent_s, options.stall_timeout_s), other});
+}
+
+void ChannelState::lose(const mpi::Failure& lost) {
+    mail_polled_ns_ = 0;
+    take_mail();  // its last words may say why
+    staying_ = false;
+    if (!failure) fail(lost);
+    if (!left_) announce(true);
+    failure->raise(static_cast<int>(members.size()));
+}
+
+}  // namespace fluvial::stream
