@@ -66,7 +66,7 @@ class test_a_child_disturbs_nobody:
     def check(jobs):
         told = jobs.finish()["channel"]
         assert told[0] == [[2 * sum(range(1000)), 2000]] * 2
-        refused = "InvalidArgument: the channel was opened before a fork()"
+        refused = "InvalidArgument: the channel belongs to another process"
         for send, close, error, nothing in (told[1][:4], told[1][4:]):
             assert send.startswith(refused)
             assert close.startswith(refused)

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <unistd.h>
-
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/clock.hpp"
 #include "fluvial/mpi/environment.hpp"
@@ -41,12 +39,7 @@ bool ChannelState::working() const {
 }
 
 void ChannelState::check_usable() const {
-    if (process.is_copy()) {
-        throw InvalidArgument(Problem{"the channel was opened before a fork()",
-                                      text("process ", getpid(), ", a child"),
-                                      "the process that opened it",
-                                      "A child has no part in its parent's channels"});
-    }
+    process.check();
     if (failure) failure->raise(static_cast<int>(members.size()));
     if (closed) {
         throw InvalidArgument(Problem{"the channel is closed", "", "", "Use it before close()"});

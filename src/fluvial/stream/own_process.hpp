@@ -2,6 +2,10 @@
 /// What a child by fork() has of its parent's channels: nothing that works.
 #pragma once
 
+#include <memory>
+
+#include "fluvial/base/fork.hpp"
+
 namespace fluvial::stream {
 
 struct ChannelState;
@@ -11,19 +15,23 @@ struct ChannelState;
 /// marked as such, elements no longer go straight into links, and it is never destroyed.
 class OwnProcess {
   public:
-    explicit OwnProcess(ChannelState& state);
-    ~OwnProcess();
+    explicit OwnProcess(ChannelState& state)
+        : state_(state), in_child_([this] { become_copy(); }) {}
     OwnProcess(const OwnProcess&) = delete;
     OwnProcess& operator=(const OwnProcess&) = delete;
 
     /// The channel was opened by a parent of this process.
-    bool is_copy() const { return copy_; }
+    bool is_copy() const { return made_.inherited(); }
+    /// Throws InvalidArgument in a child.
+    void check() const { made_.check("the channel"); }
 
   private:
-    static void after_fork();
+    void become_copy();
 
     ChannelState& state_;
-    bool copy_ = false;
+    MadeHere made_;
+    std::shared_ptr<ChannelState> kept_;  ///< in a child: itself, for ever
+    ForkHook in_child_;
 };
 
 }  // namespace fluvial::stream
