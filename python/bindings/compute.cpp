@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute.hpp"
 
+#include <typeinfo>
+
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -33,15 +35,16 @@ Options to_options(const nb::dict& dict) {
         if (nb::isinstance<nb::bool_>(value)) {
             option = nb::cast<bool>(value);
         } else if (nb::isinstance<nb::int_>(value)) {
-            option = nb::cast<std::int64_t>(value);
+            option = to_int(value, text("option ", shown(key)));
         } else if (nb::isinstance<nb::float_>(value)) {
             option = nb::cast<double>(value);
         } else if (nb::isinstance<nb::str>(value)) {
             option = nb::cast<std::string>(value);
         } else {
-            option = nb::cast<std::vector<double>>(value);
+            option = to<std::vector<double>>(value, text("option ", shown(key)),
+                                             "a bool, an int, a float, a str or a list of numbers");
         }
-        options.emplace(nb::cast<std::string>(key), std::move(option));
+        options.emplace(to_text(key, "the name of an option"), std::move(option));
     }
     return options;
 }
@@ -64,10 +67,53 @@ class Builtin final : public Operator {
     OperatorPtr op_;
 };
 
+/// A partial and what it is of: it merges with its own kind alone, as another's state has another
+/// size.
+class HeldPartial {
+  public:
+    HeldPartial(OperatorPtr op, Domain domain)
+        : op_(std::move(op)), domain_(std::move(domain)), partial_(op_->identity(domain_)) {}
+    Partial& partial() { return *partial_; }
+    const Partial& partial() const { return *partial_; }
+    void merge(const HeldPartial& other) {
+        if (!is_like(other)) {
+            throw InvalidArgument(
+                Problem{"the partials do not fit together", described(other), described(*this),
+                        "Merge partials of one operator that identity() made for one region"});
+        }
+        partial_->merge(*other.partial_);
+    }
+
+  private:
+    bool is_like(const HeldPartial& other) const {
+        const Partial& mine = *partial_;
+        const Partial& others = *other.partial_;
+        return typeid(mine) == typeid(others) &&
+               (op_ == other.op_ || op_->describe() == other.op_->describe()) &&
+               domain_.selection == other.domain_.selection && domain_.over == other.domain_.over &&
+               domain_.dtypes == other.domain_.dtypes;
+    }
+    static std::string described(const HeldPartial& held) {
+        return text(held.op_->describe(), " over ", held.domain_.selection);
+    }
+
+    OperatorPtr op_;
+    Domain domain_;
+    std::unique_ptr<Partial> partial_;
+};
+
+HeldPartial& to_partial(nb::handle object) {
+    return to_bound<HeldPartial>(object, "the partial", "what identity() of an operator returned");
+}
+
 /// One call's arrays, pinned, as a piece.
 class BorrowedPiece {
   public:
     BorrowedPiece(nb::handle arrays, nb::handle offset, nb::handle weights, nb::handle mask) {
+        if (PySequence_Check(arrays.ptr()) == 0 || PyUnicode_Check(arrays.ptr()) ||
+            PyBytes_Check(arrays.ptr())) {
+            throw_wrong_type("the input of an operator", arrays, "a list of arrays, one an input");
+        }
         for (const nb::handle array : arrays) {
             arrays_.emplace_back(array);
             views_.push_back(arrays_.back().view());
@@ -78,8 +124,9 @@ class BorrowedPiece {
         }
         piece_.inputs = views_;
         const Coordinates& extent = views_.front().extent;
-        piece_.where = {offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset),
-                        extent};
+        piece_.where = {
+            offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset, "offset"),
+            extent};
         piece_.weights = companion(weights, weights_);
         piece_.mask = companion(mask, mask_);
     }
@@ -100,16 +147,45 @@ class BorrowedPiece {
     Piece piece_;
 };
 
-Domain to_domain(const nb::handle shape, const std::vector<std::string>& dtypes,
-                 const std::optional<std::vector<int>>& over, nb::handle offset) {
-    const Coordinates extent = to_coordinates(shape);
-    std::vector<DType> types;
-    for (const std::string& name : dtypes) {
-        types.push_back(dtype_from_name(name));
+/// Axes by number: one, several, or None for all.
+std::vector<int> to_axes(nb::handle over) {
+    std::vector<int> axes;
+    if (over.is_none()) {
+        return axes;
     }
-    const Region selection{
-        offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset), extent};
-    return compute::make_domain(selection, over.value_or(std::vector<int>{}), std::move(types));
+    const nb::object several = PySequence_Check(over.ptr()) != 0 && !nb::isinstance<nb::str>(over)
+                                   ? nb::borrow(over)
+                                   : nb::make_tuple(nb::borrow(over));
+    for (const nb::handle axis : several) {
+        const Index number = to_int(axis, "an axis to reduce over");
+        if (number < -ndim_max || number >= ndim_max) {
+            throw OutOfBounds(Problem{"axis to reduce over is out of range", text(number),
+                                      text(-ndim_max, " to ", ndim_max - 1), ""});
+        }
+        axes.push_back(static_cast<int>(number));
+    }
+    return axes;
+}
+
+Domain to_domain(nb::handle shape, nb::handle dtypes, nb::handle over, nb::handle offset) {
+    const Coordinates extent = to_coordinates(shape, "shape");
+    volume_of(extent);  // refuses what is negative or too large
+    std::vector<DType> types;
+    if (nb::isinstance<nb::str>(dtypes)) {
+        types.push_back(dtype_from_name(to_text(dtypes, "dtypes")));
+    } else {
+        for (const std::string& name :
+             to<std::vector<std::string>>(dtypes, "dtypes", "a list of names, such as 'float64'")) {
+            types.push_back(dtype_from_name(name));
+        }
+    }
+    const Coordinates begin =
+        offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset, "offset");
+    if (begin.size() != extent.size()) {
+        throw InvalidArgument(Problem{"offset and shape differ in their dimensions", text(begin),
+                                      text(extent.size(), " entries, for shape ", extent), ""});
+    }
+    return compute::make_domain({begin, extent}, to_axes(over), std::move(types));
 }
 
 nb::bytes to_bytes(const std::vector<std::byte>& bytes) {
@@ -120,26 +196,38 @@ std::span<const std::byte> to_span(const nb::bytes& bytes) {
     return {reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()};
 }
 
+const nb::bytes to_encoded(nb::handle object) {
+    if (!nb::isinstance<nb::bytes>(object)) {
+        throw_wrong_type("the encoded state", object, "the bytes that encode() returned");
+    }
+    return nb::borrow<nb::bytes>(object);
+}
+
+void absorb(HeldPartial& held, nb::handle arrays, nb::handle offset, nb::handle weights,
+            nb::handle mask) {
+    const BorrowedPiece borrowed(arrays, offset, weights, mask);
+    const nb::gil_scoped_release release;
+    held.partial().absorb(borrowed.piece());
+}
+
 void bind_partial(nb::module_& m) {
-    nb::class_<Partial>(m, "Partial",
-                        "The state of a reduction: what absorbs chunks, merges and travels.")
+    nb::class_<HeldPartial>(m, "Partial",
+                            "The state of a reduction: what absorbs chunks, merges and travels.")
+        .def("absorb", &absorb, "arrays"_a, "offset"_a = nb::none(), "weights"_a = nb::none(),
+             "mask"_a = nb::none(),
+             "Absorb one chunk: a list of arrays of equal shape whose first element is at "
+             "`offset`.")
         .def(
-            "absorb",
-            [](Partial& self, nb::handle arrays, nb::handle offset, nb::handle weights,
-               nb::handle mask) {
-                const BorrowedPiece borrowed(arrays, offset, weights, mask);
-                const nb::gil_scoped_release release;
-                self.absorb(borrowed.piece());
+            "merge", [](HeldPartial& self, nb::handle other) { self.merge(to_partial(other)); },
+            "other"_a.none())
+        .def("encode", [](const HeldPartial& self) { return to_bytes(self.partial().encode()); })
+        .def(
+            "decode",
+            [](HeldPartial& self, nb::handle encoded) {
+                self.partial().decode(to_span(to_encoded(encoded)));
             },
-            "arrays"_a, "offset"_a = nb::none(), "weights"_a = nb::none(), "mask"_a = nb::none(),
-            "Absorb one chunk: a list of arrays of equal shape whose first element is at `offset`.")
-        .def(
-            "merge", [](Partial& self, const Partial& other) { self.merge(other); }, "other"_a)
-        .def("encode", [](const Partial& self) { return to_bytes(self.encode()); })
-        .def(
-            "decode", [](Partial& self, const nb::bytes& bytes) { self.decode(to_span(bytes)); },
-            "encoded"_a)
-        .def("finish", [](const Partial& self) { return to_numpy(self.finish()); });
+            "encoded"_a.none())
+        .def("finish", [](const HeldPartial& self) { return to_numpy(self.partial().finish()); });
 }
 
 void bind_operator(nb::module_& m) {
@@ -148,40 +236,46 @@ void bind_operator(nb::module_& m) {
         .def_prop_ro("inputs", &Operator::inputs, "Number of input arrays.")
         .def(
             "identity",
-            [](const Operator& self, nb::handle shape, const std::vector<std::string>& dtypes,
-               const std::optional<std::vector<int>>& over,
-               nb::handle offset) { return self.identity(to_domain(shape, dtypes, over, offset)); },
-            "shape"_a, "dtypes"_a = std::vector<std::string>{"float64"}, "over"_a = nb::none(),
+            [](nb::handle self, nb::handle shape, nb::handle dtypes, nb::handle over,
+               nb::handle offset) {
+                return new HeldPartial(nb::cast<std::shared_ptr<Operator>>(self),
+                                       to_domain(shape, dtypes, over, offset));
+            },
+            nb::rv_policy::take_ownership, "shape"_a.none(),
+            "dtypes"_a.none() = std::vector<std::string>{"float64"}, "over"_a = nb::none(),
             "offset"_a = nb::none(),
             "The state that has seen nothing, of a reduction over a region of this shape.")
         .def(
             "absorb",
-            [](const Operator&, Partial& partial, nb::handle arrays, nb::handle offset,
-               nb::handle weights, nb::handle mask) {
-                const BorrowedPiece borrowed(arrays, offset, weights, mask);
-                const nb::gil_scoped_release release;
-                partial.absorb(borrowed.piece());
-            },
-            "partial"_a, "arrays"_a, "offset"_a = nb::none(), "weights"_a = nb::none(),
-            "mask"_a = nb::none(), "Absorb one chunk into `partial`.")
+            [](const Operator&, nb::handle partial, nb::handle arrays, nb::handle offset,
+               nb::handle weights,
+               nb::handle mask) { absorb(to_partial(partial), arrays, offset, weights, mask); },
+            "partial"_a.none(), "arrays"_a.none(), "offset"_a = nb::none(),
+            "weights"_a = nb::none(), "mask"_a = nb::none(), "Absorb one chunk into `partial`.")
         .def(
-            "merge", [](const Operator&, Partial& a, const Partial& b) { a.merge(b); }, "a"_a,
-            "b"_a, "Merge `b` into `a`.")
+            "merge",
+            [](const Operator&, nb::handle a, nb::handle b) { to_partial(a).merge(to_partial(b)); },
+            "a"_a.none(), "b"_a.none(), "Merge `b` into `a`.")
         .def(
             "finish",
-            [](nb::handle self, const Partial& partial) {
-                return wrap_result(self, partial.finish());
+            [](nb::handle self, nb::handle partial) {
+                return wrap_result(self, to_partial(partial).partial().finish());
             },
-            "partial"_a, "The result, as `reduce` gives it.")
+            "partial"_a.none(), "The result, as `reduce` gives it.")
         .def(
             "wrap",
-            [](const Operator&, nb::dict arrays) -> nb::object {
+            [](const Operator&, nb::handle named) -> nb::object {
+                if (!nb::isinstance<nb::dict>(named)) {
+                    throw_wrong_type("the result of a reduction", named, "a dict of arrays");
+                }
+                const auto arrays = nb::borrow<nb::dict>(named);
                 if (nb::len(arrays) == 1 && arrays.contains("value")) {
                     return nb::object(arrays["value"])[nb::tuple()];
                 }
                 return arrays;
             },
-            "arrays"_a, "Turn the named arrays of a finished reduction into what the user gets.");
+            "arrays"_a.none(),
+            "Turn the named arrays of a finished reduction into what the user gets.");
     nb::class_<Builtin, Operator>(m, "Builtin",
                                   "An operator of the registry, or made of functions.")
         .def(nb::init<const std::string&, const nb::dict&>(), "name"_a, "options"_a)
@@ -208,7 +302,7 @@ void bind_operator(nb::module_& m) {
 std::vector<Reduction::Entry> to_entries(nb::handle entries) {
     std::vector<Reduction::Entry> list;
     for (const nb::handle entry : entries) {
-        list.push_back({nb::cast<std::string>(entry[0]), to_operator(entry[1]),
+        list.push_back({to_text(entry[0], "the name of a result"), to_operator(entry[1]),
                         nb::cast<std::vector<int>>(entry[2])});
     }
     return list;
@@ -253,9 +347,8 @@ void bind_reduction(nb::module_& m) {
     nb::class_<Reduction>(m, "Reduction", "Several operators over the same arrays in one pass.")
         .def(
             "__init__",
-            [](Reduction* self, nb::handle entries, nb::handle shape,
-               const std::vector<std::string>& dtypes, const std::optional<std::vector<int>>& over,
-               nb::handle offset) {
+            [](Reduction* self, nb::handle entries, nb::handle shape, nb::handle dtypes,
+               nb::handle over, nb::handle offset) {
                 new (self) Reduction(to_entries(entries), to_domain(shape, dtypes, over, offset));
             },
             "entries"_a, "shape"_a, "dtypes"_a, "over"_a = nb::none(), "offset"_a = nb::none(),
@@ -294,8 +387,8 @@ OperatorPtr to_operator(nb::handle object) {
     }
     for (const char* method : {"identity", "absorb", "merge", "finish"}) {
         if (!nb::hasattr(object, method)) {
-            throw InvalidArgument(Problem{
-                "not an operator", nb::cast<std::string>(nb::repr(object)),
+            throw WrongType(Problem{
+                "not an operator", shown(object),
                 "a name such as 'mean', an operator of fluvial.ops, or an object with "
                 "identity, absorb, merge and finish",
                 nb::isinstance<nb::type_object>(object) ? "Call the class first: Mean()" : ""});

@@ -10,6 +10,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include "arguments.hpp"
 #include "fluvial/compute/reduction.hpp"
 #include "fluvial/describe/selection.hpp"
 
@@ -54,7 +55,6 @@ compute::OperatorPtr to_operator(nb::handle object);
 /// What the user gets: op.wrap(arrays) of the operator that `object` names.
 nb::object wrap_result(nb::handle object, const compute::Result& result);
 
-Coordinates to_coordinates(nb::handle tuple);
 nb::tuple to_tuple(const Coordinates& coordinates);
 /// From start, count and stride, three tuples; None is none.
 std::optional<Selection> to_selection(nb::handle selection);

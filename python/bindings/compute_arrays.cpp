@@ -60,6 +60,29 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t bytes) {
     }
 }
 
+/// What to do about arrays of a dtype that Fluvial does not have.
+std::string remedy_for(const std::string& kind) {
+    if (kind == "M" || kind == "m") {
+        return "Pass array.astype('int64'), and say in an attribute what it counts, e.g. "
+               "units='ns since 1970-01-01'";
+    }
+    return kind == "O" ? "The array holds Python objects: build it of numbers, all rows of one "
+                         "length"
+                       : "Convert it with array.astype(...)";
+}
+
+[[noreturn]] void throw_unsupported(nb::handle object) {
+    const bool typed = nb::hasattr(object, "dtype") && nb::hasattr(object.attr("dtype"), "kind");
+    const std::string kind =
+        typed ? nb::cast<std::string>(nb::str(object.attr("dtype").attr("kind"))) : "";
+    throw WrongType(
+        Problem{"unsupported array", shown(object),
+                text("int8 to int64, uint8 to uint64, bool, float16, float32, float64, complex64, "
+                     "complex128 in native byte order, up to ",
+                     ndim_max, " dimensions"),
+                remedy_for(kind)});
+}
+
 }  // namespace
 
 nb::dlpack::dtype dlpack_dtype(DType dtype) {
@@ -73,24 +96,22 @@ nb::dlpack::dtype dlpack_dtype(DType dtype) {
 
 BorrowedArray::BorrowedArray(nb::handle object) {
     if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_RECORDS_RO) != 0) {
-        throw nb::python_error();
+        PyErr_Clear();
+        throw_unsupported(object);
     }
     held_ = true;
     const auto dtype = dtype_of_format(buffer_.format, buffer_.itemsize);
     if (!dtype || buffer_.ndim > ndim_max) {
-        const std::string seen = text("format '", buffer_.format == nullptr ? "" : buffer_.format,
-                                      "', ", buffer_.ndim, " dimensions");
         PyBuffer_Release(&buffer_);
-        throw InvalidArgument(Problem{
-            "unsupported array", seen,
-            text("int8 to int64, uint8 to uint64, bool, float16, float32, float64, complex64, "
-                 "complex128 in native byte order, up to ",
-                 ndim_max, " dimensions"),
-            "Convert it with array.astype(...)"});
+        throw_unsupported(object);
     }
-    Coordinates extent(buffer_.ndim, 0), strides(buffer_.ndim, 0);
+    Coordinates extent(buffer_.ndim, 0);
     for (int axis = 0; axis < buffer_.ndim; ++axis) {
         extent[axis] = buffer_.shape[axis];
+    }
+    Coordinates strides = contiguous_strides(extent, size_of(*dtype));
+    // NumPy's scalars of time leave the strides out, although they were asked for.
+    for (int axis = 0; axis < buffer_.ndim && buffer_.strides != nullptr; ++axis) {
         strides[axis] = buffer_.strides[axis];
     }
     view_ = ArrayView(buffer_.buf, *dtype, extent, strides);
@@ -155,14 +176,6 @@ compute::Array from_numpy(nb::handle object) {
     return dense_copy(borrowed.view());
 }
 
-Coordinates to_coordinates(nb::handle tuple) {
-    Coordinates out;
-    for (const nb::handle entry : tuple) {
-        out.push_back(nb::cast<Index>(nb::steal(PyNumber_Index(entry.ptr()))));
-    }
-    return out;
-}
-
 nb::tuple to_tuple(const Coordinates& coordinates) {
     nb::list out;
     for (const Index entry : coordinates) {
@@ -175,8 +188,9 @@ std::optional<Selection> to_selection(nb::handle selection) {
     if (selection.is_none()) {
         return std::nullopt;
     }
-    return Selection{to_coordinates(selection[0]), to_coordinates(selection[1]),
-                     to_coordinates(selection[2])};
+    return Selection{to_coordinates(selection[0], "the start of the selection"),
+                     to_coordinates(selection[1], "the count of the selection"),
+                     to_coordinates(selection[2], "the stride of the selection")};
 }
 
 }  // namespace fluvial::python

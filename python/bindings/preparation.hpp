@@ -2,17 +2,14 @@
 /// What Python has to say before ranks agree.
 #pragma once
 
-#include <string>
-
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 
-#include "fluvial/base/error.hpp"
+#include "arguments.hpp"
 
 namespace fluvial::python {
 
-/// Calls `work` with the GIL. An exception of Fluvial's classes that Python raises is thrown as the
-/// same class of C++, and so is the same on all ranks.
+/// Calls `work` with the GIL. What Python raises is thrown as Fluvial's class of it, and so is the
+/// same on all ranks: see throw_as_ours.
 template <class Work>
 auto with_python(Work&& work) {
     namespace nb = nanobind;
@@ -20,10 +17,7 @@ auto with_python(Work&& work) {
     try {
         return work();
     } catch (const nb::python_error& error) {
-        if (error.matches(nb::module_::import_("fluvial._core").attr("Error"))) {
-            throw_error(nb::cast<std::string>(error.type().attr("__name__")),
-                        nb::cast<std::string>(nb::str(error.value())));
-        }
+        throw_as_ours(error);
         throw;
     }
 }

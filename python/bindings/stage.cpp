@@ -13,6 +13,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include "arguments.hpp"
 #include "communicator.hpp"
 #include "compute.hpp"
 #include "fluvial/base/fork.hpp"
@@ -192,6 +193,16 @@ nb::dict reduce(HeldReader& held, const ReadStep& step, nb::handle prepare, bool
     return out;
 }
 
+/// Where a chunk begins: at zero unless said.
+Coordinates place(nb::handle offset, const Coordinates& extent) {
+    return offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset, "offset");
+}
+
+/// The global shape: that of the chunk unless said.
+Coordinates shape_or(nb::handle shape, const Coordinates& extent) {
+    return shape.is_none() ? extent : to_coordinates(shape, "shape");
+}
+
 using HeldWriter = Held<Writer>;
 using HeldWriteStep = Held<WriteStep>;
 
@@ -207,27 +218,25 @@ void bind_writer(nb::module_& m) {
         .def_prop_ro("accepted", [](const HeldWriteStep& step) { return step->accepted(); })
         .def(
             "put",
-            [](HeldWriteStep& step, const std::string& name, nb::handle array, nb::handle offset,
+            [](HeldWriteStep& step, nb::handle named, nb::handle array, nb::handle offset,
                nb::handle shape, const Attributes& attributes) {
+                const std::string name = to_text(named, "the name of the dataset");
                 const BorrowedArray data(array);
                 const Coordinates& extent = data.view().extent;
-                const Coordinates at =
-                    offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset);
-                const Coordinates global = shape.is_none() ? extent : to_coordinates(shape);
+                const Region region{place(offset, extent), extent};
+                const Coordinates global = shape_or(shape, extent);
                 const nb::gil_scoped_release release;
-                step->put(name, data.view(), at, global, attributes);
+                step->put(name, data.view(), region.offset, global, attributes);
             },
-            "name"_a, "array"_a, "offset"_a.none(), "shape"_a.none(), "attributes"_a)
+            "name"_a.none(), "array"_a.none(), "offset"_a.none(), "shape"_a.none(), "attributes"_a)
         .def(
             "span",
-            [](HeldWriteStep& step, const std::string& name, const std::string& dtype,
-               nb::handle count, nb::handle offset, nb::handle shape,
-               const Attributes& attributes) {
-                const Coordinates extent = to_coordinates(count);
-                const Region region{
-                    offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset),
-                    extent};
-                const Coordinates global = shape.is_none() ? extent : to_coordinates(shape);
+            [](HeldWriteStep& step, nb::handle named, const std::string& dtype, nb::handle count,
+               nb::handle offset, nb::handle shape, const Attributes& attributes) {
+                const std::string name = to_text(named, "the name of the dataset");
+                const Coordinates extent = to_coordinates(count, "count");
+                const Region region{place(offset, extent), extent};
+                const Coordinates global = shape_or(shape, extent);
                 MutableArrayView view;
                 {
                     const nb::gil_scoped_release release;
@@ -235,7 +244,8 @@ void bind_writer(nb::module_& m) {
                 }
                 return share_with_numpy(view, step->keep_spans(), true);
             },
-            "name"_a, "dtype"_a, "count"_a, "offset"_a.none(), "shape"_a.none(), "attributes"_a)
+            "name"_a.none(), "dtype"_a, "count"_a.none(), "offset"_a.none(), "shape"_a.none(),
+            "attributes"_a)
         .def(
             "end", [](HeldWriteStep& step) { step->end(); },
             nb::call_guard<nb::gil_scoped_release>())
@@ -334,8 +344,19 @@ void bind_reader(nb::module_& m) {
         .def_prop_ro("skipped", &ReadStep::skipped)
         .def_prop_ro("attributes", &ReadStep::attributes)
         .def("names", &ReadStep::names)
-        .def("has", &ReadStep::has, "name"_a)
-        .def("dataset", &ReadStep::dataset, "name"_a)
+        .def(
+            "has",
+            [](const ReadStep& step, nb::handle name) {
+                std::string text;
+                return nb::try_cast(name, text) && step.has(text);
+            },
+            "name"_a.none())
+        .def(
+            "dataset",
+            [](const ReadStep& step, nb::handle name) {
+                return step.dataset(to_text(name, "the name of a dataset"));
+            },
+            "name"_a.none())
         .def("finish", &ReadStep::finish, nb::call_guard<nb::gil_scoped_release>());
 
     nb::class_<HeldReader>(m, "Reader")

@@ -70,7 +70,7 @@ nb::dict to_dict(const store::ByLibrary& layout) {
 }
 
 nb::object read(const Dataset& dataset, nb::handle start, nb::handle count) {
-    const Region region{to_coordinates(start), to_coordinates(count)};
+    const Region region{to_coordinates(start, "start"), to_coordinates(count, "count")};
     check_inside(region, dataset.shape(), text("region of '", dataset.name(), "'"));
     auto values = std::make_unique<compute::Array>();
     {
@@ -132,8 +132,10 @@ void bind_file(nb::module_& m) {
                      "Why datasets cannot be opened, by name: those that are damaged.")
         .def(
             "dataset",
-            [](const File& f, const std::string& name) { return shared(f.dataset(name)); },
-            "name"_a);
+            [](const File& f, nb::handle name) {
+                return shared(f.dataset(to_text(name, "the name of a dataset")));
+            },
+            "name"_a.none());
     m.def(
         "open_file",
         [](const std::string& path) {
@@ -145,13 +147,18 @@ void bind_file(nb::module_& m) {
 
 /// (name, dtype, shape, offset, swapped, dimensions, attributes)
 store::RawLayout to_raw_layout(nb::handle stated) {
-    return {dtype_from_name(nb::cast<std::string>(stated[1])),
-            to_coordinates(stated[2]),
-            nb::cast<std::uint64_t>(stated[3]),
+    const Index offset = to_int(stated[3], "the offset of a raw dataset");
+    if (offset < 0) {
+        throw InvalidArgument(Problem{"the offset of a raw dataset is out of range", text(offset),
+                                      "0 or more bytes", ""});
+    }
+    return {dtype_from_name(to_text(stated[1], "the dtype of a raw dataset")),
+            to_coordinates(stated[2], "the shape of a raw dataset"),
+            static_cast<std::uint64_t>(offset),
             nb::cast<bool>(stated[4]),
-            nb::cast<std::string>(stated[0]),
-            nb::cast<std::vector<std::string>>(stated[5]),
-            nb::cast<Attributes>(stated[6])};
+            to_text(stated[0], "the name of a raw dataset"),
+            to<std::vector<std::string>>(stated[5], "dims of a raw dataset", "a list of str"),
+            to<Attributes>(stated[6], "attrs of a raw dataset", "a dict of str to values")};
 }
 
 void bind_raw(nb::module_& m) {

@@ -77,7 +77,7 @@ Element to_element(const nb::object& wanted) {
     const nb::object dtype = wanted["dtype"];
     return dtype.is_none() ? Element::opaque(bytes)
                            : Element::of(dtype_from_name(nb::cast<std::string>(dtype)),
-                                         to_coordinates(wanted["shape"]));
+                                         to_coordinates(wanted["shape"], "shape"));
 }
 
 /// What fails on one rank fails on all, so that none waits for it.

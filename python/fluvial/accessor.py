@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -17,6 +17,7 @@ import xarray as xr
 
 from . import _core
 from ._core import InvalidArgument, Reduction, dtype_name
+from .arguments import check_options, unknown_name
 
 # What computes comes when it is called: it imports xarray, whose import brings this module.
 if TYPE_CHECKING:
@@ -71,10 +72,11 @@ class DataArrayAccessor:
         Values that are in memory already are reduced there. Collective as `FileDataset.reduce`.
         """
         array = self._array
-        dims = array.dims if dim is None or dim is ... else [dim] if isinstance(dim, str) else dim
+        names = [str(d) for d in array.dims]
+        dims = names if dim is None or dim is ... else _dims(dim, names)
         if array.variable._in_memory:
-            return _in_memory(array, op, [str(d) for d in dims], skipna, options)
-        return self.dataset().reduce(op, over=list(dims) or None, skipna=skipna, **options)
+            return _in_memory(array, op, dims, skipna, options)
+        return self.dataset().reduce(op, over=dims or None, skipna=skipna, **options)
 
     def mean(self, dim: Any = None, **options: Any) -> Any:
         """Return the arithmetic mean over `dim`."""
@@ -114,18 +116,8 @@ class DatasetAccessor:
 
     def reduce(self, op: Any, dim: Any = None, **options: Any) -> xr.Dataset:
         """Reduce every numeric variable over `dim` (None: all). Collective, a scan a variable."""
-        dims = (
-            self._dataset.dims
-            if dim is None or dim is ...
-            else [dim]
-            if isinstance(dim, str)
-            else dim
-        )
-        if unknown := [d for d in dims if d not in self._dataset.dims]:
-            raise InvalidArgument(
-                f"no such dimension: got {unknown[0]!r}; "
-                f"allowed: {', '.join(repr(d) for d in self._dataset.dims)}"
-            )
+        names = [str(d) for d in self._dataset.dims]
+        dims = names if dim is None or dim is ... else _dims(dim, names)
         found = {}
         for name, array in self._dataset.data_vars.items():
             mine = [d for d in dims if d in array.dims]
@@ -162,6 +154,15 @@ class DatasetAccessor:
     def count(self, dim: Any = None, **options: Any) -> xr.Dataset:
         """Return the number of elements that are not missing, over `dim`."""
         return self.reduce("count", dim, **options)
+
+
+def _dims(dim: Any, names: list[str]) -> list[str]:
+    """Return the dimensions that are named; none is allowed."""
+    wanted = [dim] if isinstance(dim, str) or not isinstance(dim, Iterable) else list(dim)
+    for one in wanted:
+        if not isinstance(one, str) or one not in names:
+            raise unknown_name("no such dimension", one, names)
+    return wanted
 
 
 def _over_nothing(array: xr.DataArray, op: Any, options: Any) -> Any:
@@ -216,32 +217,14 @@ def _in_memory(
     """Reduce values in memory by the same operators. Local: every rank has the same values."""
     from . import labelled, scan_work, scanning
 
-    if unknown := set(options) - set(scanning.ScanOptions.__annotations__):
-        raise InvalidArgument(f"unknown option of a reduction: got {', '.join(sorted(unknown))}")
+    check_options(options, scanning.ScanOptions.__annotations__, "of a reduction")
     operators = scan_work.operators_of(op, skipna)
     values = np.asarray(array.values, dtype=array.dtype.newbyteorder("="))
     entries = [(name, operator, [0]) for name, operator in operators.items()]
     axes = [array.get_axis_num(dim) for dim in dims]
     reduction = Reduction(entries, values.shape, [dtype_name(values)], axes)
     reduction.absorb([values])
-    results = reduction.finish()
-    kept = tuple(str(d) for d in array.dims if d not in dims)
-    frame = labelled.Frame(
-        name=None if array.name is None else str(array.name),
-        dims=kept,
-        coords={str(k): c.variable for k, c in array.coords.items() if not set(c.dims) & set(dims)},
-        reduced=tuple(dims),
-        all_dims=tuple(map(str, array.dims)),
-        labels={str(d): array.coords[d].variable for d in array.dims if d in array.coords},
-        attrs=array.attrs,
-    )
-    found = {
-        name: labelled.to_labelled(operator, results[name], frame)
-        for name, operator in operators.items()
-    }
-    if isinstance(op, Mapping) or len(found) > 1:
-        return labelled.to_dataset(found, frame, {})
-    return labelled.to_dataarray(next(iter(found.values())), frame.name)
+    return labelled.to_user(op, operators, reduction.finish(), labelled.frame_of(array, dims))
 
 
 def _not_of_file(array: xr.DataArray, seen: str) -> InvalidArgument:

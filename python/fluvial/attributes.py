@@ -9,8 +9,20 @@ from typing import Any
 import numpy as np
 
 from . import _core
+from .arguments import to_mapping, to_text, unknown_name, wrong_type
+from .messages import shown
 
-Attributes = dict[str, Any]
+
+class Attributes(dict[str, Any]):
+    """Attributes by name; a missing one is a KeyError that names those that are there.
+
+    >>> Attributes(units="K")["unit"]
+    Traceback (most recent call last):
+    fluvial.UnknownName: no such attribute: got 'unit'; allowed: 'units'. Did you mean 'units'?
+    """
+
+    def __missing__(self, name: object) -> Any:
+        raise unknown_name("no such attribute", name, self)
 
 
 def plain(attrs: Mapping[str, Any] | None) -> Attributes:
@@ -19,7 +31,18 @@ def plain(attrs: Mapping[str, Any] | None) -> Attributes:
     >>> plain({"unitDimension": np.zeros(2), "unitSI": np.float32(1), "axes": ("x", "y")})
     {'unitDimension': [0.0, 0.0], 'unitSI': 1.0, 'axes': ['x', 'y']}
     """
-    return {} if not attrs else {name: _plain_value(name, value) for name, value in attrs.items()}
+    if attrs is None:
+        return Attributes()
+    return Attributes(
+        (_name(name), _plain_value(name, value))
+        for name, value in to_mapping(attrs, "attrs", "a dict of names to values").items()
+    )
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise wrong_type("the name of an attribute", name, "a str")
+    return to_text(name, "the name of an attribute")
 
 
 def _plain_value(name: str, value: Any) -> Any:
@@ -27,12 +50,14 @@ def _plain_value(name: str, value: Any) -> Any:
         value = value.item()
     if isinstance(value, np.ndarray | tuple | list):
         return _plain_list(name, value)
-    if isinstance(value, bool | float | str):
+    if isinstance(value, str):
+        return to_text(value, f"attribute {shown(name)}")
+    if isinstance(value, bool | float):
         return value
     if isinstance(value, int) and -(2**63) <= value < 2**63:
         return value
-    raise _core.InvalidArgument(
-        f"attribute '{name}' has an unsupported value: got {value!r}; "
+    raise _core.WrongType(
+        f"attribute {shown(name)} has an unsupported value: got {shown(value)}; "
         "allowed: bool, 64-bit int, float, str and lists of int, float or str"
     )
 
@@ -49,6 +74,7 @@ def _plain_list(name: str, value: Any) -> list[Any]:
         return [float(item) for item in items]
     if kinds == {str}:
         return items
-    raise _core.InvalidArgument(
-        f"attribute '{name}' mixes types: got {value!r}; allowed: lists of int, float or str"
+    raise _core.WrongType(
+        f"attribute {shown(name)} mixes types: got {shown(value)}; "
+        "allowed: lists of int, float or str"
     )

@@ -12,6 +12,8 @@ import xarray as xr
 
 from . import positions
 from ._core import InvalidArgument
+from .arguments import to_array, wrong_type
+from .messages import shown
 from .view import View
 
 Labels = Callable[[str], xr.Variable | None]
@@ -42,7 +44,7 @@ def to_factors(weights: Any, view: View, labels: Labels) -> dict[str, np.ndarray
     if isinstance(weights, Mapping):
         return {str(d): _spread(w, view, view.check(d)) for d, w in weights.items()}
     raise InvalidArgument(
-        f"not weights: got {weights!r}; allowed: 'cos(NAME)', the name of a 1-D variable, a "
+        f"not weights: got {shown(weights)}; allowed: 'cos(NAME)', the name of a 1-D variable, a "
         "DataArray of one dimension, or a dict of dimensions to arrays"
     )
 
@@ -53,7 +55,7 @@ def _named(text: str, view: View, labels: Labels) -> dict[str, np.ndarray]:
     variable = labels(name) if match else None
     if match is None or variable is None or variable.dims[0] not in view.dims:
         raise InvalidArgument(
-            f"cannot read the weights: got {text!r}; allowed: 'cos(NAME)' or 'NAME' of a 1-D "
+            f"cannot read the weights: got {shown(text)}; allowed: 'cos(NAME)' or 'NAME' of a 1-D "
             f"variable over one of {', '.join(map(repr, view.dims))}. Give an array instead: "
             "weights={'lat': array}."
         )
@@ -67,7 +69,10 @@ def _named(text: str, view: View, labels: Labels) -> dict[str, np.ndarray]:
 
 def _spread(values: Any, view: View, dim: str) -> np.ndarray:
     """Factors of the selected positions as factors of the whole axis."""
-    given = np.asarray(values, dtype=np.float64)
+    given = to_array(values, f"the weights of '{dim}'")
+    if given.dtype.kind not in "biuf":
+        raise wrong_type(f"the weights of '{dim}'", values, "numbers")
+    given = given.astype(np.float64)
     selected = positions.as_array(view.at(dim))
     whole = view.shape[view.dims.index(dim)]
     if given.shape == (len(selected),):

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy.typing as npt
 
 from . import _core
+from .arguments import to_float, to_path
 from .communicator import handle_of
 from .reduce import Specs
 from .stream import Function, Stream
@@ -88,9 +89,9 @@ class Channel:
             producer=self.producer,
             consumer=self.consumer,
             shared_memory=bool(shared_memory),
-            timeout=float(timeout),
-            stall_timeout=float(stall_timeout),
-            trace_file=str(trace_file),
+            timeout=to_float(timeout, "timeout"),
+            stall_timeout=to_float(stall_timeout, "stall_timeout"),
+            trace_file=to_path(trace_file, "trace_file"),
         )
 
     @property

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from . import _core
+from .messages import shown
 
 _LAUNCHED = ("PMI_SIZE", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS")
 
@@ -16,12 +17,17 @@ def handle_of(comm: Any) -> int | None:
     """Return the Fortran handle of an mpi4py communicator; None stands for a serial program."""
     if comm is None:
         return None
-    if not hasattr(comm, "py2f"):
-        raise _core.InvalidArgument(
-            f"not a communicator: got {comm!r}; "
+    check_communicator(comm)
+    return int(comm.py2f())
+
+
+def check_communicator(comm: Any) -> None:
+    """Raise WrongType for what is no communicator of mpi4py."""
+    if isinstance(comm, type) or not hasattr(comm, "py2f"):
+        raise _core.WrongType(
+            f"not a communicator: got {shown(comm)}; "
             "allowed: an mpi4py communicator, or None for a serial program"
         )
-    return int(comm.py2f())
 
 
 def world() -> Any:

@@ -13,6 +13,8 @@ import numpy.typing as npt
 
 from ._core import Builtin, InvalidArgument, declared_by
 from ._core import Operator as _Native
+from .arguments import to_dtype, to_int, wrong_type
+from .messages import shown
 
 
 class Operator(ABC):
@@ -119,12 +121,14 @@ class Apply(Builtin):
         from .ops import resolve
 
         self.inner = resolve(op)
-        count = parameters_of(function) if inputs is None else int(inputs)
+        if not callable(function):
+            raise wrong_type("the function of Apply", function, "a function of NumPy arrays")
+        count = parameters_of(function) if inputs is None else to_int(inputs, "inputs", 1, 4)
         super().__init__(
             function=function,
             op=self.inner,
             inputs=count,
-            dtype=dtype,
+            dtype=None if dtype is None else to_dtype(dtype),
             declared=declared_by(function, name, version),
         )
 
@@ -178,9 +182,9 @@ class FromMPI(Builtin):
         version: str = "",
     ) -> None:
         super().__init__(
-            address=int(address),
-            dtype=np.dtype(dtype).name,
-            datatype=int(datatype),
+            address=to_int(address, "address", 0, 2**64 - 1),
+            dtype=to_dtype(dtype).name,
+            datatype=to_int(datatype, "datatype", 0, 2**64 - 1),
             declared=declared_by(None, name, version),
         )
 
@@ -197,7 +201,7 @@ def parameters_of(function: Callable[..., Any]) -> int:
     needed = [p for p in parameters if p.kind in kinds and p.default is inspect.Parameter.empty]
     if not needed:
         raise InvalidArgument(
-            f"cannot tell how many arrays {function!r} takes: got no required parameters; "
+            f"cannot tell how many arrays {shown(function)} takes: got no required parameters; "
             "allowed: a ufunc or a function with positional parameters. Pass inputs=…."
         )
     return len(needed)

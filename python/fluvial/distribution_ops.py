@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._core import Builtin
+from .arguments import to_float, to_int, to_numbers
 
 
 class Counts(NamedTuple):
@@ -49,7 +50,7 @@ class Histogram(Builtin):
     """
 
     def __init__(self, edges: npt.ArrayLike, *, skipna: bool = False) -> None:
-        super().__init__("histogram", {"edges": _numbers(edges), "skipna": bool(skipna)})
+        super().__init__("histogram", {"edges": to_numbers(edges, "edges"), "skipna": bool(skipna)})
 
     def wrap(self, arrays: Mapping[str, np.ndarray]) -> Counts:
         """Return counts and edges."""
@@ -92,7 +93,10 @@ class Histogram2D(Builtin):
     def __init__(
         self, edges_x: npt.ArrayLike, edges_y: npt.ArrayLike, *, skipna: bool = False
     ) -> None:
-        options = {"edges_x": _numbers(edges_x), "edges_y": _numbers(edges_y)}
+        options: dict[str, Any] = {
+            "edges_x": to_numbers(edges_x, "edges_x"),
+            "edges_y": to_numbers(edges_y, "edges_y"),
+        }
         super().__init__("histogram2d", options | {"skipna": bool(skipna)})
 
     def wrap(self, arrays: Mapping[str, np.ndarray]) -> Counts2D:
@@ -127,9 +131,9 @@ class Quantile(Builtin):
     """
 
     def __init__(self, q: npt.ArrayLike, *, accuracy: float = 0.01, skipna: bool = False) -> None:
+        self.q = to_numbers(q, "q")
         self.one = np.ndim(q) == 0
-        self.q = _numbers(np.atleast_1d(q))
-        options = {"q": self.q, "accuracy": float(accuracy)}
+        options = {"q": self.q, "accuracy": to_float(accuracy, "accuracy")}
         super().__init__("quantile", options | {"skipna": bool(skipna)})
 
     def wrap(self, arrays: Mapping[str, np.ndarray]) -> Any:
@@ -173,7 +177,7 @@ class TopK(Builtin):
     """
 
     def __init__(self, k: int = 10, *, largest: bool = True, skipna: bool = False) -> None:
-        options = {"k": int(k), "largest": bool(largest), "skipna": bool(skipna)}
+        options = {"k": to_int(k, "k"), "largest": bool(largest), "skipna": bool(skipna)}
         super().__init__("top_k", options)
 
     def wrap(self, arrays: Mapping[str, np.ndarray]) -> Top:
@@ -182,7 +186,3 @@ class TopK(Builtin):
         if count.ndim == 0:
             values, coordinates = values[:count], coordinates[:count]
         return Top(values, coordinates, count[()])
-
-
-def _numbers(values: npt.ArrayLike) -> list[float]:
-    return np.asarray(values, dtype=np.float64).ravel().tolist()

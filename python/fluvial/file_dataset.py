@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
@@ -12,10 +12,12 @@ import numpy.typing as npt
 import xarray as xr
 
 from . import axis_weights, grouping, positions, predicates, scan_work, scanning
-from ._core import InvalidArgument
+from ._core import InvalidArgument, WrongType
+from .arguments import as_array
+from .attributes import Attributes
 from .decoded import read_decoded
-from .labelled import plain_attributes
 from .scanning import PendingScan, ScanOptions
+from .storage_attributes import plain_attributes
 from .view import View
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ class FileDataset:
     @property
     def attrs(self) -> dict[str, Any]:
         """Attributes as they are in the file."""
-        return self._file.attributes_of(self._name)
+        return Attributes(self._file.attributes_of(self._name))
 
     @property
     def coords(self) -> dict[str, xr.DataArray]:
@@ -286,18 +288,23 @@ class FileDataset:
         return self.read()
 
     def __getitem__(self, selection: Any) -> xr.DataArray:
+        if selection is None:
+            self._view.getitem(selection)  # refuses a new axis
         return self.read(selection)
 
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> npt.NDArray[Any]:
-        values = self.read().values
-        return values if dtype is None else values.astype(dtype)
+        return as_array(self.read().values, dtype, copy)
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("a dataset without dimensions has no length")
+            raise WrongType("a dataset without dimensions has no length: got shape (); read it")
         return self.shape[0]
+
+    def __iter__(self) -> Iterator[xr.DataArray]:
+        """Iterate over the first axis, as over a NumPy array; each turn reads one entry."""
+        return map(self.__getitem__, range(len(self)))
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{d}: {n}" for d, n in zip(self.dims, self.shape, strict=True))

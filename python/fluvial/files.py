@@ -14,10 +14,13 @@ import numpy as np
 import xarray as xr
 
 from . import _core, positions, scan_work, scanning
-from ._core import InvalidArgument
-from .attributes import plain
+from ._core import InvalidArgument, NoSuchFile
+from .arguments import to_choice, to_mapping, to_path, to_text, unknown_name, wrong_type
+from .attributes import Attributes
 from .coordinates import CoordinateVariables, typed
 from .file_dataset import FileDataset
+from .messages import listed, shown
+from .raw_layout import raw_layout
 from .scanning import PendingScan, ScanOptions
 from .view import View
 
@@ -57,46 +60,29 @@ def open_files(
     Raises
     ------
     InvalidArgument
-        No such file, or a format that is none of ours.
+        A format that is none of ours, or an argument that cannot be used.
+    NoSuchFile
+        No such file. It is a FileNotFoundError and a SystemError.
     DamagedFile, SystemError
         It cannot be read.
     """
-    given = [path] if isinstance(path, str | os.PathLike) else list(path)
+    one = isinstance(path, str | os.PathLike) or not isinstance(path, Sequence)
+    to_choice(decode, "decode", (True, False, "xarray"))
     paths: list[str] = []
-    for one in [os.fspath(p) for p in given]:
-        if not os.path.exists(one) and glob.has_magic(one):
-            paths += sorted(glob.glob(one))
+    for name in [to_path(p, "the path of a file") for p in ([path] if one else path)]:
+        if not os.path.exists(name) and glob.has_magic(name):
+            paths += sorted(glob.glob(name))
         else:
-            paths.append(one)
+            paths.append(name)
     if not paths:
-        raise InvalidArgument(
-            f"no such files: got {path!r}; allowed: files that exist. Check the pattern and the "
-            f"working directory, {os.getcwd()}."
+        raise NoSuchFile(
+            f"no such files: got {shown(path)}; allowed: files that exist. Check the pattern and "
+            f"the working directory, {os.getcwd()}."
         )
     if raw is None:
         return File([_core.open_file(one) for one in paths], comm=comm, decode=decode)
-    layouts = [_raw_layout(raw)] if isinstance(raw, Mapping) else [_raw_layout(r) for r in raw]
+    layouts = [raw_layout(r) for r in (raw if isinstance(raw, list | tuple) else [raw])]
     return File([_core.open_raw(one, layouts) for one in paths], comm=comm, decode=decode)
-
-
-def _raw_layout(stated: Mapping[str, Any]) -> tuple[Any, ...]:
-    needed, optional = {"dtype", "shape"}, {"name", "dims", "offset", "attrs"}
-    if not needed <= set(stated) <= needed | optional:
-        raise InvalidArgument(
-            f"cannot use the layout of a raw file: got {', '.join(map(repr, stated))}; allowed: "
-            "'dtype' and 'shape', and where wanted 'name', 'dims', 'offset', 'attrs'"
-        )
-    dtype = np.dtype(stated["dtype"])
-    shape = stated["shape"]
-    return (
-        stated.get("name", "data"),
-        dtype.newbyteorder("=").name,
-        (shape,) if isinstance(shape, int) else tuple(shape),
-        stated.get("offset", 0),
-        not dtype.isnative,
-        list(stated.get("dims", ())),
-        plain(stated.get("attrs")),
-    )
 
 
 class File(Mapping[str, FileDataset]):
@@ -149,7 +135,7 @@ class File(Mapping[str, FileDataset]):
     @property
     def attrs(self) -> dict[str, Any]:
         """Attributes of the (first) file."""
-        return self._open()[0].attributes
+        return Attributes(self._open()[0].attributes)
 
     @property
     def dims(self) -> dict[str, int]:
@@ -161,6 +147,7 @@ class File(Mapping[str, FileDataset]):
         }
 
     def __getitem__(self, name: str) -> FileDataset:
+        to_text(name, "the name of a dataset")
         return FileDataset(
             self, name, View.whole(self.dims_of(name), self.shape_of(name), self._decode)
         )
@@ -237,9 +224,9 @@ class File(Mapping[str, FileDataset]):
             if isinstance(inputs, Mapping):
                 wanted = {key: _listed(names) for key, names in inputs.items()}
                 if not isinstance(op, Mapping) or set(op) != set(wanted):
-                    keys = sorted(op) if isinstance(op, Mapping) else op
+                    keys = listed(op) if isinstance(op, Mapping) else shown(op)
                     raise InvalidArgument(
-                        f"inputs and operators do not fit: got {sorted(wanted)}; "
+                        f"inputs and operators do not fit: got {listed(wanted)}; "
                         f"allowed: a name for each operator, {keys}"
                     )
             names = (
@@ -249,7 +236,7 @@ class File(Mapping[str, FileDataset]):
             )
             if not names:
                 raise InvalidArgument("no dataset: got an empty list; allowed: one or more names")
-            first = self[names[0]].isel(isel or {}).sel(sel or {})
+            first = self[names[0]].isel(to_mapping(isel, "isel")).sel(to_mapping(sel, "sel"))
             chosen = first._selected(None, weights, where)
             name = names[0] if len(names) == 1 else None
             return scan_work.describe(
@@ -266,10 +253,7 @@ class File(Mapping[str, FileDataset]):
                 return path
         if name in ("value", dataset.rpartition("/")[2]):
             return dataset
-        raise InvalidArgument(
-            f"no such dataset in the condition: got {name!r}; allowed: 'value' for the one that is "
-            f"reduced, or {', '.join(map(repr, self._names))}"
-        )
+        raise unknown_name("no such dataset in the condition", name, ["value", *self._names])
 
     def parts_of(self, name: str) -> list[_core.FileDataset]:
         """Return the dataset of the first file, or of each file where they are joined. Local."""
@@ -389,7 +373,11 @@ class File(Mapping[str, FileDataset]):
 
 
 def _listed(inputs: Any) -> list[str]:
-    return [inputs] if isinstance(inputs, str) else list(inputs)
+    names = [inputs] if isinstance(inputs, str) else inputs
+    if not isinstance(names, list | tuple):
+        remedy = "The operator comes first: reduce('mean', 'temperature')."
+        raise wrong_type("the input", inputs, "the name of a dataset, or a list of names", remedy)
+    return [to_text(name, "the name of a dataset") for name in names]
 
 
 def _check_alike(name: str, parts: Sequence[_core.FileDataset]) -> None:

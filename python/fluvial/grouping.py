@@ -11,6 +11,8 @@ import xarray as xr
 
 from . import positions
 from ._core import InvalidArgument
+from .arguments import said_by, to_text
+from .messages import shown
 from .view import Groups, View
 
 Labels = Callable[[str], xr.Variable | None]
@@ -18,7 +20,7 @@ Labels = Callable[[str], xr.Variable | None]
 
 def by_coordinate(key: str, view: View, labels: Labels) -> Groups:
     """Return groups of equal values of ``"time.month"``, ``"time.season"``, ``"lat"`` …."""
-    name, _, component = key.partition(".")
+    name, _, component = to_text(key, "the key of groups").partition(".")
     selected = _selected(name, view, labels)
     if component:
         try:
@@ -28,8 +30,8 @@ def by_coordinate(key: str, view: View, labels: Labels) -> Groups:
             values = None
         if values is None:
             raise InvalidArgument(
-                f"cannot group by {key!r}: got component {component!r} of a coordinate of "
-                f"{selected.dtype}; allowed: components of times, such as month, season, year, "
+                f"cannot group by {shown(key)}: got component {shown(component)} of a coordinate "
+                f"of {selected.dtype}; allowed: components of times, such as month, season, year, "
                 "day, dayofyear, hour"
             )
     else:
@@ -47,8 +49,9 @@ def by_period(dim: str, period: str, view: View, labels: Labels) -> Groups:
         counts = at.resample({dim: period}).count()
     except (ValueError, TypeError) as error:
         raise InvalidArgument(
-            f"cannot group '{dim}' by periods: got {period!r} ({error}); allowed: a period of "
-            "pandas such as 'MS' (months), 'YS' (years), '7D', along increasing times"
+            f"cannot group '{dim}' by periods: got {shown(period)} ({said_by(error)}); "
+            "allowed: a period of pandas such as 'MS' (months), 'YS' (years), '7D', along "
+            "increasing times"
         ) from None
     members = np.repeat(np.arange(counts.size), np.nan_to_num(counts.values).astype(np.int64))
     return Groups(dim, counts[dim].variable.to_base_variable(), members.astype(np.int32))
@@ -59,7 +62,7 @@ def _selected(name: str, view: View, labels: Labels) -> xr.DataArray:
     variable = labels(name)
     if variable is None or not variable.dims or variable.dims[0] not in view.kept:
         raise InvalidArgument(
-            f"cannot group by {name!r}: got no 1-D coordinate of this name; "
+            f"cannot group by {shown(name)}: got no 1-D coordinate of this name; "
             f"allowed: coordinates along {', '.join(map(repr, view.kept)) or 'no dimension'}"
         )
     at = positions.as_array(positions.ascending(view.at(str(variable.dims[0]))))

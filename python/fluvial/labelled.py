@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from . import ops
+from .storage_attributes import plain_attributes
 
 Arrays = Mapping[str, np.ndarray]
 
@@ -26,11 +27,6 @@ _CELL_METHODS = {
 }
 _SAME_UNITS = {*_CELL_METHODS, "norm", "quantile", "top_k"} - {"variance"}
 _COUNTS = {"count", "histogram", "histogram2d"}
-_OF_STORAGE = (
-    *("_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "_ChunkSizes"),
-    *("valid_min", "valid_max", "valid_range", "actual_range", "coordinates", "DIMENSION_LIST"),
-    *("_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties", "CLASS", "NAME", "REFERENCE_LIST"),
-)
 
 
 class Frame(NamedTuple):
@@ -49,6 +45,47 @@ class Frame(NamedTuple):
     attrs: dict[str, Any]
 
 
+def frame_of(array: xr.DataArray, reduced: Sequence[str]) -> Frame:
+    """Return what surrounds the result of reducing an array in memory over these dimensions."""
+    dims = [str(dim) for dim in array.dims]
+    coords = {str(key): coord.variable for key, coord in array.coords.items()}
+    return Frame(
+        name=None if array.name is None else str(array.name),
+        dims=tuple(dim for dim in dims if dim not in reduced),
+        coords={key: v for key, v in coords.items() if not set(v.dims) & set(reduced)},
+        reduced=tuple(reduced),
+        all_dims=tuple(dims),
+        labels={dim: coords[dim] for dim in dims if dim in coords},
+        attrs=dict(array.attrs),
+    )
+
+
+def to_user(
+    specs: Any, operators: Mapping[str, Any], results: Mapping[str, Arrays], frame: Frame
+) -> Any:
+    """Return the results of one operator as a DataArray, of several as a Dataset.
+
+    Those of a list are called after their operators.
+    """
+    found = {name: to_labelled(op, results[name], frame) for name, op in operators.items()}
+    if not isinstance(specs, Mapping) and len(found) == 1:
+        return to_dataarray(next(iter(found.values())), frame.name)
+    if not isinstance(specs, Mapping):
+        names = by_kind(list(operators.values()))
+        found = dict(zip(names, found.values(), strict=True))
+    return to_dataset(found, frame, {})
+
+
+def by_kind(operators: Sequence[Any]) -> dict[str, Any]:
+    """Return operators by their names; from the second of a name on with a number behind it."""
+    found: dict[str, Any] = {}
+    for operator in operators:
+        kind = name_of(operator)
+        number = sum(key.rpartition("_")[0] == kind or key == kind for key in found)
+        found[f"{kind}_{number + 1}" if number else kind] = operator
+    return found
+
+
 def innermost(op: Any) -> Any:
     """Return the operator that makes the result: of a function on the way, what comes after it."""
     while isinstance(op, ops.Apply):
@@ -60,11 +97,6 @@ def name_of(op: Any) -> str:
     """Return what a result of this operator is called among several."""
     name = getattr(innermost(op), "name", None)
     return name if isinstance(name, str) else type(op).__name__
-
-
-def plain_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes without those that say how elements are stored."""
-    return {name: value for name, value in attrs.items() if name not in _OF_STORAGE}
 
 
 def result_attributes(attrs: Mapping[str, Any], op: Any, reduced: Sequence[str]) -> dict[str, Any]:

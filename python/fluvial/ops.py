@@ -21,10 +21,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._core import Builtin, InvalidArgument, operator_names
+from ._core import Builtin, InvalidArgument, WrongType, operator_names
 from ._core import Operator as _Native
+from .arguments import to_float, unknown_name
 from .custom_ops import Apply, FromMPI, Operator
 from .distribution_ops import Counts, Counts2D, Histogram, Histogram2D, Quantile, Top, TopK
+from .messages import shown
 from .structure_factor import StructureFactor
 
 __all__ = [
@@ -280,7 +282,7 @@ class Variance(Builtin):
     _name = "variance"
 
     def __init__(self, *, ddof: float = 0, skipna: bool = False) -> None:
-        super().__init__(self._name, {"ddof": float(ddof), "skipna": bool(skipna)})
+        super().__init__(self._name, {"ddof": to_float(ddof, "ddof"), "skipna": bool(skipna)})
 
 
 class Std(Variance):
@@ -314,7 +316,7 @@ class Norm(Builtin):
     """
 
     def __init__(self, p: float = 2, *, skipna: bool = False) -> None:
-        super().__init__("norm", {"p": float(p), "skipna": bool(skipna)})
+        super().__init__("norm", {"p": to_float(p, "p"), "skipna": bool(skipna)})
 
 
 Spec = str | _Native | Operator
@@ -358,20 +360,22 @@ def resolve(spec: Spec, *, skipna: bool = False) -> _Native | Operator:
             return _BY_NAME[spec](**options)
         if spec in names():
             return Builtin(spec, options)  # of the registry, without a class here
-        raise InvalidArgument(
-            f"no operator of this name: got {spec!r}; allowed: {', '.join(names())}. "
-            "Operators that need arguments are made by their class in fluvial.ops."
+        raise unknown_name(
+            "no operator of this name",
+            spec,
+            names(),
+            "Operators that need arguments are made by their class in fluvial.ops.",
         )
     methods = "identity", "absorb", "merge", "finish"
     if isinstance(spec, type) or not all(hasattr(spec, method) for method in methods):
         hint = "Call the class first." if isinstance(spec, type) else "See fluvial.ops.Operator."
-        raise InvalidArgument(
-            f"not an operator: got {spec!r}; allowed: a name such as 'mean', an object of a class "
-            f"in fluvial.ops, or one with {', '.join(methods)}. {hint}"
+        raise WrongType(
+            f"not an operator: got {shown(spec)}; allowed: a name such as 'mean', an object of a "
+            f"class in fluvial.ops, or one with {', '.join(methods)}. {hint}"
         )
     if skipna:
         raise InvalidArgument(
-            f"skipna beside an operator object: got {spec!r}; allowed: a name such as 'mean'. "
+            f"skipna beside an operator object: got {shown(spec)}; allowed: a name such as 'mean'. "
             "Give it to the operator: fl.ops.Mean(skipna=True)."
         )
     return spec

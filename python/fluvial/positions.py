@@ -14,6 +14,8 @@ import numpy as np
 import xarray as xr
 
 from ._core import InvalidArgument
+from .arguments import said_by
+from .messages import shown
 from .selection import Hyperslab
 
 Positions = range | int
@@ -67,8 +69,8 @@ def by_index(positions: Positions, indexer: Any, dim: str) -> Positions:
         found = np.flatnonzero(found)
     if found.size and not np.issubdtype(found.dtype, np.integer):
         raise InvalidArgument(
-            f"cannot select along '{dim}': got {indexer!r}; allowed: an int, a slice, or an array "
-            "of int or bool. Labels go to sel()."
+            f"cannot select along '{dim}': got {shown(indexer)}; allowed: an int, a slice, or an "
+            "array of int or bool. Labels go to sel()."
         )
     wrong = found[(found < -len(axis)) | (found >= len(axis))] if found.size else found
     if wrong.size:
@@ -101,9 +103,9 @@ def by_label(
     try:
         chosen = at.sel({dim: label}, method=method, tolerance=tolerance)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        shown = f"{labels.values[0]} to {labels.values[-1]}" if labels.size else "none"
+        ends = f"{labels.values[0]} to {labels.values[-1]}" if labels.size else "none"
         raise InvalidArgument(
-            f"no such label along '{dim}': got {label!r} ({_text(error)}); allowed: {shown}. "
+            f"no such label along '{dim}': got {shown(label)} ({said_by(error)}); allowed: {ends}. "
             "Give a slice, or method='nearest'."
         ) from None
     if isinstance(label, slice) and not chosen.size and at.size > 1:
@@ -181,14 +183,10 @@ def _plain(indexer: slice, dim: str) -> slice:
         )
     except TypeError:
         raise InvalidArgument(
-            f"cannot select along '{dim}': got {indexer!r}; allowed: a slice of int. "
+            f"cannot select along '{dim}': got {shown(indexer)}; allowed: a slice of int. "
             "Labels go to sel()."
         ) from None
 
 
 def _shown(positions: list[int]) -> str:
     return str(positions) if len(positions) < 8 else f"{str(positions[:6])[:-1]}, …]"
-
-
-def _text(error: Exception) -> str:
-    return " ".join(str(error.args[0] if error.args else error).split())[:160]

@@ -12,6 +12,7 @@ import numpy as np
 
 from ._core import InvalidArgument
 from .custom_ops import parameters_of
+from .messages import shown
 
 _SIGNS: dict[str, Callable[[Any, Any], Any]] = {
     "<=": operator.le,
@@ -60,7 +61,7 @@ def parse(condition: Any) -> list[Predicate]:
         return [Function(condition, parameters_of(condition))]
     if not isinstance(condition, str):
         raise InvalidArgument(
-            f"not a condition: got {condition!r}; allowed: a comparison such as "
+            f"not a condition: got {shown(condition)}; allowed: a comparison such as "
             "'temperature > 273.15', or a function of NumPy arrays. Wrap an array into a function, "
             "or use weights of 0 and 1."
         )
@@ -84,8 +85,8 @@ def _clause(clause: str, condition: str) -> list[Predicate]:
             break
     if not found:
         raise InvalidArgument(
-            f"cannot read the condition: got {condition!r}; allowed: NAME > NUMBER with one of "
-            f"{', '.join(_SIGNS)}, several joined by 'and', or NUMBER < NAME < NUMBER. "
+            f"cannot read the condition: got {shown(condition)}; allowed: NAME > NUMBER with one "
+            f"of {', '.join(_SIGNS)}, several joined by 'and', or NUMBER < NAME < NUMBER. "
             "For anything else give a function of NumPy arrays."
         )
     return found

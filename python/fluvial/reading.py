@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core, ops
+from ._core import WrongType
+from .arguments import as_array, to_array, to_int, unknown_name, wrong_type
 from .attributes import Attributes
 from .communicator import handle_of
 from .reduce import name_specs, wrap_results
@@ -59,7 +61,7 @@ class Dataset:
     @property
     def attrs(self) -> Attributes:
         """Attributes of the dataset."""
-        return self._core.attributes
+        return Attributes(self._core.attributes)
 
     @property
     def chunks(self) -> list[Chunk]:
@@ -79,35 +81,42 @@ class Dataset:
         ----------
         selection
             What NumPy's basic indexing takes, with positive steps: ``np.s_[10:20, ::2, 3]``; None:
-            everything.
+            everything. (Of ``dataset[None]``, as in NumPy, None is a new axis.)
 
         Raises
         ------
-        InvalidArgument
-            The selection is outside the shape, or the step has ended.
+        OutOfBounds, InvalidArgument
+            The selection is outside the shape or cannot be used, or the step has ended.
         Error
             Nobody wrote some of the elements; names the first such region.
         """
-        if selection is None:
-            return self._core.read(None)
-        hyperslab, dropped = to_hyperslab(selection, self.shape)
-        return self._core.read(hyperslab)[dropped]
+        return self._core.read(None) if selection is None else self[selection]
 
     def __getitem__(self, selection: Any) -> npt.NDArray[Any]:
-        return self.read(selection)
+        """Return the selected elements as `read` does; None is a new axis, as in NumPy."""
+        hyperslab, dropped = to_hyperslab(selection, self.shape, new_axes=True)
+        return self._core.read(hyperslab)[dropped]
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise WrongType("a dataset without dimensions has no length: got shape (); read it")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        """Iterate over the first axis, as over a NumPy array; each turn reads one entry."""
+        return map(self.__getitem__, range(len(self)))
 
     def __array__(
         self, dtype: npt.DTypeLike | None = None, copy: bool | None = None
     ) -> npt.NDArray[Any]:
-        array = self.read()
-        if dtype is not None and np.dtype(dtype) != array.dtype:
-            return array.astype(dtype)
-        return array.copy() if copy else array
+        return as_array(self.read(), dtype, copy)
 
     def slab(self, rank: int, size: int) -> tuple[slice, ...]:
         """Return the `rank`-th of `size` equal parts along the first axis, as a selection."""
+        size = to_int(size, "size", 1)
+        rank = to_int(rank, "rank")
         if not 0 <= rank < size:
-            raise _core.InvalidArgument(f"no such part: got rank {rank}; allowed: 0 to {size - 1}")
+            raise _core.OutOfBounds(f"no such part: got rank {rank}; allowed: 0 to {size - 1}")
         if not self.shape:
             return ()
         base, larger = divmod(self.shape[0], size)
@@ -200,7 +209,7 @@ class ReadStep(Mapping[str, Dataset]):
     @property
     def attrs(self) -> Attributes:
         """Attributes of the step; `time` and `dt` are among them where the writer gave them."""
-        return self._core.attributes
+        return Attributes(self._core.attributes)
 
     @property
     def time(self) -> float:
@@ -220,7 +229,7 @@ class ReadStep(Mapping[str, Dataset]):
         return Dataset(self, self._core.dataset(name))
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._core.has(name)
+        return self._core.has(name)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
@@ -261,10 +270,11 @@ class ReadStep(Mapping[str, Dataset]):
         def prepare() -> dict[str, Any]:
             """Return what the core needs; what this raises is raised on all ranks."""
             named = name_specs(op)
-            if isinstance(inputs, (str, list, tuple)) or not isinstance(inputs, Mapping):
-                wanted = dict.fromkeys(named, _names(inputs))
-            else:
-                wanted = {name: _names(inputs[name]) for name in named}
+            if not named:
+                raise _core.InvalidArgument(
+                    "no operator: got none; allowed: one or more, such as 'mean'"
+                )
+            wanted = to_inputs(inputs, named)
             datasets = list(dict.fromkeys(d for names in wanted.values() for d in names))
             operators.update({n: ops.resolve(spec, skipna=skipna) for n, spec in named.items()})
             first = self[datasets[0]]
@@ -275,11 +285,11 @@ class ReadStep(Mapping[str, Dataset]):
                 ],
                 "selection": None if selection is None else to_hyperslab(selection, first.shape)[0],
                 "over": [] if over is None else first.axes(over),
-                "weights": None if weights is None else np.asarray(weights, dtype=np.float64),
-                "mask": None if mask is None else np.asarray(mask, dtype=bool),
+                "weights": None if weights is None else to_array(weights, "weights").astype("f8"),
+                "mask": None if mask is None else to_array(mask, "mask").astype("?"),
             }
 
-        results = self._series._core.reduce(self._core, prepare, local)
+        results = self._series._core.reduce(self._core, prepare, bool(local))
         return wrap_results(op, operators, results)
 
 
@@ -316,7 +326,7 @@ class ReadSeries:
     @property
     def attrs(self) -> Attributes:
         """Attributes of the series, as known with the latest step."""
-        return self._core.attributes
+        return Attributes(self._core.attributes)
 
     @property
     def host(self) -> str:
@@ -343,5 +353,22 @@ class ReadSeries:
         self.close()
 
 
-def _names(inputs: str | Sequence[str]) -> list[str]:
-    return [inputs] if isinstance(inputs, str) else list(inputs)
+def to_inputs(inputs: Any, operators: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the names of the datasets that each operator reads."""
+    if not isinstance(inputs, Mapping):
+        return dict.fromkeys(operators, _names(inputs))
+    if missing := [name for name in operators if name not in inputs]:
+        raise unknown_name("no such operator among the inputs", missing[0], inputs)
+    return {name: _names(inputs[name]) for name in operators}
+
+
+def _names(inputs: Any) -> list[str]:
+    names = [inputs] if isinstance(inputs, str) else inputs
+    if (
+        not isinstance(names, list | tuple)
+        or not names
+        or not all(isinstance(name, str) for name in names)
+    ):
+        remedy = "The operator comes first: reduce('mean', 'temperature')."
+        raise wrong_type("the input", inputs, "the name of a dataset, or a list of names", remedy)
+    return list(names)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,9 @@ import numpy.typing as npt
 
 from . import ops
 from ._core import InvalidArgument, Reduction, Terms, check_alike, dtype_name
+from .arguments import ndim_max, to_array, to_int, wrong_type
+from .communicator import check_communicator
+from .selection import to_dims
 
 Specs = ops.Spec | Sequence[ops.Spec] | Mapping[str, ops.Spec]
 
@@ -36,9 +40,11 @@ def reduce(
         A name such as "mean", an operator of `fluvial.ops`, a list of these, or a dict of them.
     arrays
         One array, or a list of arrays of equal shape for operators with several inputs (an operator
-        takes as many as it needs, the first ones). Any strides; nothing is copied.
+        takes as many as it needs, the first ones). Any strides; nothing is copied. What a masked
+        array masks does not count.
     over
-        Axis or axes to reduce; None: all. The others are kept.
+        Axis or axes to reduce; None: all. The others are kept. Those of an xarray.DataArray may be
+        given by name.
     skipna
         For operators given by name: pass over NaN.
     weights
@@ -55,7 +61,8 @@ def reduce(
     Returns
     -------
     A NumPy scalar, an array of the kept axes' shape, or what the operator says; a list of them for
-    a list of operators, a dict for a dict. On all ranks.
+    a list of operators, a dict for a dict. On all ranks. Of an xarray.DataArray a DataArray with
+    the coordinates and attributes that are left, or a Dataset for several operators.
 
     Raises
     ------
@@ -77,6 +84,7 @@ def reduce(
         reduction = call.reduction(call.shape)
         reduction.absorb(call.arrays, None, call.weights, call.mask)
         return call.wrap(reduction.finish())
+    check_communicator(comm)
     return _collective(comm, lambda: _prepare(op, arrays, over, skipna, weights, mask))
 
 
@@ -89,6 +97,8 @@ class _Call(NamedTuple):
     over: list[int]
     weights: np.ndarray | None
     mask: np.ndarray | None
+    frame: Any
+    """Of a DataArray, whose results are labelled; else None."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -98,6 +108,11 @@ class _Call(NamedTuple):
         return Reduction(self.entries, shape, [dtype_name(a) for a in self.arrays], self.over)
 
     def wrap(self, results: Mapping[str, Mapping[str, np.ndarray]]) -> Any:
+        if self.frame is not None:
+            from . import labelled
+
+            operators = {name: op for name, op, _ in self.entries}
+            return labelled.to_user(self.specs, operators, results, self.frame)
         return wrap_results(self.specs, {name: op for name, op, _ in self.entries}, results)
 
 
@@ -135,7 +150,12 @@ def _prepare(
     weights: npt.ArrayLike | None,
     mask: npt.ArrayLike | None,
 ) -> _Call:
-    views = _as_arrays(arrays)
+    frame = None
+    if type(arrays) is np.ndarray:  # all that follows takes longer than a small reduction
+        views = [arrays]
+    else:
+        _check_order(specs, arrays)
+        views, mask, frame = _as_arrays(arrays), _mask(arrays, mask), _frame(arrays, over)
     shape = views[0].shape
     for view in views:
         if view.shape != shape:
@@ -153,29 +173,83 @@ def _prepare(
                 f"allowed: {count}. Pass a list of arrays."
             )
         entries.append((name, op, list(range(count))))
-    ndim = len(shape)
-    axes = range(ndim) if over is None else np.atleast_1d(np.asarray(over, dtype=np.int64))
-    if over is not None and not len(axes):
-        raise InvalidArgument(
-            "no axis to reduce over: got an empty list; allowed: one or more axes. "
-            "Leave `over` out to reduce over all."
-        )
     return _Call(
         specs=specs,
         entries=entries,
         arrays=views,
-        over=[int(axis) for axis in axes],
+        over=list(range(len(shape))) if over is None else _axes(over, arrays),
         weights=_companion(weights, np.float64, shape, "weights"),
         mask=_companion(mask, np.bool_, shape, "mask"),
+        frame=frame,
     )
+
+
+def _check_order(specs: Any, arrays: Any) -> None:
+    """Say what comes first where the operator and the array are the wrong way round."""
+    is_operator = isinstance(arrays, str | ops.Operator | ops._Native)
+    if is_operator and not isinstance(specs, str | ops.Operator | ops._Native):
+        raise wrong_type(
+            "the operator",
+            specs,
+            "a name such as 'mean', or an operator of fluvial.ops",
+            "The operator comes first: reduce('mean', array).",
+        )
+
+
+def _is_several(arrays: Any) -> bool:
+    return isinstance(arrays, list | tuple) and any(
+        hasattr(a, "__array__") and not isinstance(a, np.generic) for a in arrays
+    )
+
+
+def _first(arrays: Any) -> Any:
+    return arrays[0] if _is_several(arrays) else arrays
+
+
+def _frame(arrays: Any, over: Any) -> Any:
+    """Return what surrounds the result of a DataArray; None for an array without labels."""
+    xarray = sys.modules.get("xarray")
+    array = _first(arrays)
+    if xarray is None or not isinstance(array, xarray.DataArray):
+        return None
+    from . import labelled
+
+    dims = [str(dim) for dim in array.dims]
+    return labelled.frame_of(array, dims if over is None else list(to_dims(over, dims)))
 
 
 def _as_arrays(arrays: Any) -> list[np.ndarray]:
     """One array, or the list of arrays of a call; a list of numbers is one array."""
-    several = isinstance(arrays, list | tuple) and any(
-        hasattr(a, "__array__") and not isinstance(a, np.generic) for a in arrays
-    )
-    return [np.asarray(a) for a in arrays] if several else [np.asarray(arrays)]
+    given = arrays if _is_several(arrays) else [arrays]
+    return [a if type(a) is np.ndarray else to_array(a, "the array") for a in given]
+
+
+def _mask(arrays: Any, mask: npt.ArrayLike | None) -> npt.ArrayLike | None:
+    """Return the mask of a call: what a masked array leaves out does not count either."""
+    for array in arrays if _is_several(arrays) else [arrays]:
+        if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+            counts = ~np.ma.getmaskarray(array)
+            mask = counts if mask is None else np.logical_and(mask, counts)
+    return mask
+
+
+def _axes(over: Any, arrays: Any) -> list[int]:
+    """Return axes by number; those of a labelled array (xarray's) may be given by name."""
+    dims = getattr(_first(arrays), "dims", None)
+    if isinstance(dims, tuple):
+        names = [str(dim) for dim in dims]
+        return [names.index(dim) for dim in to_dims(over, names)]
+    one = isinstance(over, str | int) or not isinstance(over, Sequence | np.ndarray)
+    axes = [
+        to_int(axis, "an axis to reduce over", -ndim_max, ndim_max - 1)
+        for axis in ([over] if one else over)
+    ]
+    if not axes:
+        raise InvalidArgument(
+            "no axis to reduce over: got an empty list; allowed: one or more axes. "
+            "Leave `over` out to reduce over all."
+        )
+    return axes
 
 
 def _companion(
@@ -183,7 +257,7 @@ def _companion(
 ) -> np.ndarray | None:
     if values is None:
         return None
-    array = np.asarray(values).astype(dtype, copy=False)
+    array = to_array(values, what).astype(dtype, copy=False)
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
@@ -199,6 +273,8 @@ def _collective(comm: Any, prepare: Callable[[], _Call]) -> Any:
     try:
         call = prepare()
         call = call._replace(arrays=[np.atleast_1d(a) for a in call.arrays])
+        if call.frame is not None:  # its labels along the joined axis are those of this rank alone
+            call = call._replace(frame=call.frame._replace(labels={}))
         axes = sorted({axis % len(call.shape) for axis in call.over}) or [0]
         terms.add_entries(call.entries)
         terms.add("whether there are weights", "no" if call.weights is None else "yes")

@@ -131,11 +131,7 @@ def operators_of(op: Any, skipna: bool | None) -> dict[str, Any]:
         skips = skipna is not False if isinstance(spec, str) else bool(skipna)
         found[name] = ops.resolve(spec, skipna=skips)
     if not isinstance(op, Mapping) and len(found) > 1:
-        given, found = list(found.values()), {}
-        for operator in given:
-            kind = labelled.name_of(operator)
-            number = sum(key.rpartition("_")[0] == kind or key == kind for key in found)
-            found[f"{kind}_{number + 1}" if number else kind] = operator
+        found = labelled.by_kind(list(found.values()))
     if not found:
         raise InvalidArgument("no operator: got none; allowed: one or more, such as 'mean'")
     return found

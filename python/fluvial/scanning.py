@@ -13,7 +13,9 @@ import numpy as np
 
 from . import _core
 from ._core import InvalidArgument
+from .arguments import check_options, to_choice, to_int, wrong_type
 from .communicator import handle_of, world
+from .messages import shown
 from .outcome import label
 from .scan_work import Work
 from .series import to_bytes
@@ -170,24 +172,29 @@ def begin(prepare: Callable[[], Work], options: ScanOptions) -> PendingScan:
 
 
 def _options(options: ScanOptions) -> dict[str, Any]:
-    if unknown := set(options) - set(ScanOptions.__annotations__):
-        raise InvalidArgument(
-            f"unknown option of a reduction: got {', '.join(sorted(unknown))}; "
-            f"allowed: {', '.join(sorted(ScanOptions.__annotations__))}"
-        )
-    info = options.get("info") or {}
+    check_options(options, ScanOptions.__annotations__, "of a reduction")
+    info = options.get("info")
+    info = {} if info is None else info
+    if not hasattr(info, "get"):
+        raise wrong_type("info", info, "an mpi4py Info or a dict of hints")
     keys = "fluvial_threads", "cb_nodes", "cb_buffer_size", "fluvial_memory"
     threads, aggregators, buffer, memory = (_hint(info, key) for key in keys)
     return {
-        "mode": options.get("mode", "collective"),
-        "shuffle": options.get("shuffle", "common"),
-        "threads": int(options.get("threads", 0)) or threads,
-        "aggregators": int(options.get("aggregators", 0)) or aggregators,
+        "mode": to_choice(options.get("mode", "collective"), "mode", ("collective", "independent")),
+        "shuffle": to_choice(
+            options.get("shuffle", "common"), "shuffle", ("common", "to-one", "to-all")
+        ),
+        "threads": _count("threads", options) or threads,
+        "aggregators": _count("aggregators", options) or aggregators,
         "buffer_bytes": to_bytes(options.get("buffer"), "buffer") or buffer,
         "read_ahead_bytes": to_bytes(options.get("read_ahead", "16 MiB"), "read_ahead"),
         "memory_bytes": to_bytes(options.get("memory"), "memory") or memory,
         "reproducible": bool(options.get("reproducible", _truth(info, "fluvial_reproducible"))),
     }
+
+
+def _count(option: str, options: ScanOptions) -> int:
+    return to_int(options.get(option, 0), option, -(2**31), 2**31 - 1)
 
 
 def _hint(info: Any, key: str) -> int:
@@ -196,12 +203,13 @@ def _hint(info: Any, key: str) -> int:
     if value is None:
         return 0
     try:
-        if (number := int(value)) > 0:
+        most = 2**31 if key in ("cb_nodes", "fluvial_threads") else 2**63
+        if 0 < (number := int(value)) < most:
             return number
-    except ValueError:
+    except (TypeError, ValueError, OverflowError):
         pass
     raise InvalidArgument(
-        f"hint {key} makes no sense: got {value!r}; allowed: a whole number from 1 on. "
+        f"hint {key} makes no sense: got {shown(value)}; allowed: a whole number from 1 on. "
         "Leave it out: it is chosen."
     )
 

@@ -3,73 +3,83 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from . import _core
+from .arguments import to_index, unknown_name
+from .messages import shown
 
 Hyperslab = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
-def to_hyperslab(selection: Any, shape: tuple[int, ...]) -> tuple[Hyperslab, tuple[Any, ...]]:
+def to_hyperslab(
+    selection: Any, shape: tuple[int, ...], *, new_axes: bool = False
+) -> tuple[Hyperslab, tuple[Any, ...]]:
     """Start, count, stride, and the index that drops the axes which were selected by an int.
+
+    With `new_axes` None adds an axis of length 1 in that index, as in NumPy.
 
     >>> to_hyperslab((slice(2, 9, 3), -1), (10, 5))
     (((2, 4), (3, 1), (3, 1)), (slice(None, None, None), 0))
 
-    Raises InvalidArgument for ints out of range, too many entries, steps below 1 and fancy
-    indexing.
+    Raises OutOfBounds for ints out of range, and InvalidArgument for too many entries, steps below
+    1, fancy indexing and axes that are refused.
     """
     entries = list(selection) if isinstance(selection, tuple) else [selection]
     # Not entries.count: an array's == is no bool.
     ellipses = [at for at, entry in enumerate(entries) if entry is Ellipsis]
-    if len(ellipses) > 1 or len(entries) - len(ellipses) > len(shape):
+    added = sum(entry is None for entry in entries)
+    if added and not new_axes:
         raise _core.InvalidArgument(
-            f"the selection has too many entries: got {selection!r}; "
+            f"a new axis cannot be selected here: got {shown(selection)}; allowed: ints, slices "
+            "and '...'. Add the axis to the array that comes back."
+        )
+    if len(ellipses) > 1 or len(entries) - len(ellipses) - added > len(shape):
+        raise _core.OutOfBounds(
+            f"the selection has too many entries: got {shown(selection)}; "
             f"allowed: {len(shape)} for shape {shape}"
         )
     at = ellipses[0] if ellipses else len(entries)
     if not ellipses:
         entries.append(Ellipsis)
-    entries[at : at + 1] = [slice(None)] * (len(shape) - len(entries) + 1)
+    entries[at : at + 1] = [slice(None)] * (len(shape) + added - len(entries) + 1)
     start, count, stride = [], [], []
-    dropped: list[slice | int] = []
-    for axis, (entry, extent) in enumerate(zip(entries, shape, strict=True)):
-        if isinstance(entry, slice):
-            if entry.step is not None and entry.step < 1:
-                raise _core.InvalidArgument(
-                    f"cannot select along axis {axis}: got step {entry.step}; allowed: 1 or more"
-                )
-            indices = range(*entry.indices(extent))
-            start.append(indices.start if len(indices) else 0)
-            count.append(len(indices))
-            stride.append(indices.step)
-            dropped.append(slice(None))
-        else:
-            index = to_index(entry, f"axis {axis} of the selection")
-            if not -extent <= index < extent:
-                raise _core.InvalidArgument(
-                    f"index out of range along axis {axis}: got {index}; "
-                    f"allowed: {-extent} to {extent - 1}"
-                )
-            start.append(index % extent)
-            count.append(1)
-            stride.append(1)
-            dropped.append(0)
+    dropped: list[slice | int | None] = []
+    for entry in entries:
+        if entry is None:
+            dropped.append(None)
+            continue
+        axis = len(start)
+        begin, length, step, drop = _along(entry, axis, shape[axis])
+        start.append(begin)
+        count.append(length)
+        stride.append(step)
+        dropped.append(drop)
     return (tuple(start), tuple(count), tuple(stride)), tuple(dropped)
 
 
-def to_index(value: Any, what: str, allowed: str = "an int or a slice") -> int:
-    """Return an int from what acts as one, but not a bool, which NumPy takes for a mask."""
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        return operator.index(value)
-    except TypeError:
-        raise _core.InvalidArgument(f"{what}: got {value!r}; allowed: {allowed}") from None
+def _along(entry: Any, axis: int, extent: int) -> tuple[int, int, int, slice | int]:
+    """Return start, count, stride and what drops the axis, of one entry of a selection."""
+    if not isinstance(entry, slice):
+        index = to_index(entry, f"axis {axis} of the selection", "an int or a slice")
+        if not -extent <= index < extent:
+            raise _core.OutOfBounds(
+                f"index out of range along axis {axis}: got {shown(index)}; "
+                f"allowed: {-extent} to {extent - 1}"
+            )
+        return index % extent, 1, 1, 0
+    for end in (entry.start, entry.stop, entry.step):
+        if end is not None:
+            to_index(end, f"the slice along axis {axis}", "a slice of int")
+    if entry.step is not None and entry.step < 1:
+        raise _core.InvalidArgument(
+            f"cannot select along axis {axis}: got step {shown(entry.step)}; allowed: 1 or more"
+        )
+    indices = range(*entry.indices(extent))
+    return indices.start if len(indices) else 0, len(indices), indices.step, slice(None)
 
 
 def to_dims(over: Any, dims: Sequence[str]) -> tuple[str, ...]:
@@ -78,22 +88,19 @@ def to_dims(over: Any, dims: Sequence[str]) -> tuple[str, ...]:
     >>> to_dims(["lon", 0], ["time", "lat", "lon"])
     ('time', 'lon')
     """
-    wanted = [over] if isinstance(over, str | int | np.integer) else list(over)
+    one = isinstance(over, str | int | np.integer) or not isinstance(over, Iterable)
     found = set()
-    for axis in wanted:
+    for axis in [over] if one else over:
         if isinstance(axis, int | np.integer) and not isinstance(axis, bool):
             if not -len(dims) <= axis < len(dims):
-                raise _core.InvalidArgument(
-                    f"no such axis: got {axis}; allowed: {-len(dims)} to {len(dims) - 1}"
+                raise _core.OutOfBounds(
+                    f"no such axis: got {shown(axis)}; allowed: {-len(dims)} to {len(dims) - 1}"
                 )
             found.add(dims[int(axis)])
-        elif axis in dims:
+        elif isinstance(axis, str) and axis in dims:
             found.add(str(axis))
         else:
-            raise _core.InvalidArgument(
-                f"no such dimension: got {axis!r}; "
-                f"allowed: {', '.join(map(repr, dims)) or 'none'}, or their numbers"
-            )
+            raise unknown_name("no such dimension", axis, dims, "Numbers are allowed, too.")
     if not found:
         raise _core.InvalidArgument(
             "no axis to reduce over: got an empty list; allowed: one or more axes. "

@@ -4,14 +4,22 @@
 from __future__ import annotations
 
 import glob
-import numbers
 import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import _core
+from .arguments import (
+    check_options,
+    to_choice,
+    to_float,
+    to_index,
+    to_int,
+    to_path,
+    to_text,
+)
+from .messages import shown
 from .reading import ReadSeries
-from .selection import to_index
 from .writing import WriteSeries
 
 if TYPE_CHECKING:
@@ -153,10 +161,7 @@ def _names_files(name: Any, options: dict[str, Any]) -> bool:
 
 
 def _open_files(name: Any, comm: Any, options: dict[str, Any]) -> File:
-    if unknown := set(options) - {"raw", "decode"}:
-        raise _core.InvalidArgument(
-            f"unknown option for files: got {', '.join(sorted(unknown))}; allowed: raw, decode"
-        )
+    check_options(options, ("raw", "decode"), "for files")
     try:
         from .files import open_files
     except ImportError as error:
@@ -170,9 +175,7 @@ def _open_files(name: Any, comm: Any, options: dict[str, Any]) -> File:
 def _open_stream(
     name: Any, mode: str, comm: Any, options: dict[str, Any]
 ) -> WriteSeries | ReadSeries:
-    options["directory"] = os.fspath(options.get("directory") or "")
-    for option, default in _TIMES.items():
-        options.setdefault(option, default)
+    to_choice(mode, "mode", ("w", "r"))
     writes: dict[str, Any] = {
         "queue_steps": 4,
         "queue_bytes": None,
@@ -180,23 +183,13 @@ def _open_stream(
         "readers": 1,
         "on_stalled_reader": "evict",
     }
-    mine: dict[str, Any] = {"w": writes, "r": {"start": "oldest"}}.get(mode, {})
-    if mode not in ("w", "r"):
-        raise _core.InvalidArgument(f"unknown mode: got {mode!r}; allowed: 'w', 'r'")
+    mine = {**(writes if mode == "w" else {"start": "oldest"}), **_TIMES}
+    check_options(options, {"directory", *mine}, f"for mode '{mode}'")
+    directory = options.get("directory")
+    options["directory"] = "" if directory is None else to_path(directory, "directory")
     for option, default in mine.items():
-        options.setdefault(option, default)
-    allowed = {"directory", *_TIMES, *mine}
-    if unknown := set(options) - allowed:
-        raise _core.InvalidArgument(
-            f"unknown option for mode {mode!r}: got {', '.join(sorted(unknown))}; "
-            f"allowed: {', '.join(sorted(allowed))}"
-        )
-    if not isinstance(name, str):
-        raise _core.InvalidArgument(
-            f"the name of the stream cannot be used: got {name!r}; allowed: a str"
-        )
-    for option, default in {**mine, **_TIMES}.items():
-        options[option] = _typed(option, options[option], default)
+        options[option] = _typed(option, options.get(option, default), default)
+    to_text(name, "the name of the stream")
     if mode == "w":
         return WriteSeries(name, comm, **options)
     return ReadSeries(name, comm, **options)
@@ -207,26 +200,13 @@ _TIMES = {"rendezvous_timeout": 60.0, "step_timeout": 300.0, "stall_timeout": 10
 
 def _typed(option: str, value: Any, default: Any) -> Any:
     """Return the value as the core takes it: seconds, a choice, a number of bytes or a count."""
-    kind: type[Any]
     if option == "queue_bytes":
-        value, kind = to_bytes(value), int
-    elif isinstance(default, float):
-        kind = float
-        if isinstance(value, numbers.Real) and not isinstance(value, bool):
-            value = float(value)
-    elif isinstance(default, str):
-        kind = str
-    else:
-        value, kind = to_index(value, option, "an int"), int
-    bits = 63 if option == "queue_bytes" else 31
-    if not isinstance(value, kind) or (kind is int and not -(2**bits) <= value < 2**bits):
-        allowed = {float: "a number of seconds", str: "a str", int: f"an int of {bits + 1} bits"}[
-            kind
-        ]
-        raise _core.InvalidArgument(
-            f"{option} has an unusable value: got {value!r}; allowed: {allowed}"
-        )
-    return value
+        return to_int(to_bytes(value), option)
+    if isinstance(default, float):
+        return to_float(value, option)
+    if isinstance(default, str):
+        return to_text(value, option)
+    return to_int(value, option, -(2**31), 2**31 - 1)
 
 
 def to_bytes(size: int | str | None, option: str = "queue_bytes") -> int:
@@ -248,7 +228,8 @@ def to_bytes(size: int | str | None, option: str = "queue_bytes") -> int:
             return int(float(number) * units[unit])
         except (ValueError, KeyError, OverflowError):
             raise _core.InvalidArgument(
-                f"{option}: cannot read a number of bytes: got {size!r}; "
+                f"{option}: cannot read a number of bytes: got {shown(size)}; "
                 "allowed: a number with B, KiB, MiB, GiB, KB, MB …"
             ) from None
-    return to_index(size, option, "an int, or a str like '2 GiB'")
+    number = to_index(size, option, "an int, or a str like '2 GiB'")
+    return to_int(number, option)

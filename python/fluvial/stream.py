@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -12,6 +11,9 @@ import numpy.typing as npt
 
 from . import _core, ops
 from ._core import InvalidArgument, Pending, declared_by
+from .arguments import ndim_max, to_choice, to_float, to_int, to_text
+from .element import Element, record
+from .messages import shown
 from .reduce import Specs, name_specs, wrap_results
 
 if TYPE_CHECKING:
@@ -21,7 +23,6 @@ Function = Callable[[Any], object]
 """What is called with each batch of elements."""
 
 _AXES = {"producer": 0, "element": 1}
-_NOTHING = np.empty(0, np.uint8)
 _PIECE_BYTES = 256 * 1024  # of strided elements that are made contiguous in one go
 
 
@@ -60,67 +61,24 @@ class Inquiry:
         return self._finish(self._core.wait())
 
 
-class Element:
-    """What a stream transports, and how NumPy sees it."""
-
-    def __init__(
-        self, dtype: npt.DTypeLike, shape: int | Sequence[int], bytes_max: int | None
-    ) -> None:
-        self.dtype = np.dtype(dtype)
-        self.shape = (int(shape),) if isinstance(shape, int) else tuple(int(n) for n in shape)
-        self.varies = bytes_max is not None
-        plain = self.dtype.isbuiltin == 1 and self.dtype.kind in "iufcb"
-        self.core_dtype = self.dtype.name if plain and self.dtype.kind != "b" else None
-        if self.dtype.kind == "b":
-            self.core_dtype = "uint8"
-        if self.dtype.hasobject:
-            raise InvalidArgument(
-                f"elements cannot be Python objects: got dtype {self.dtype}; allowed: numbers, "
-                "records of numbers, fixed-size bytes. Send bytes of varying size: bytes_max=…"
-            )
-        self.bytes = (
-            int(bytes_max) if bytes_max is not None else self.dtype.itemsize * math.prod(self.shape)
-        )
-
-    def __str__(self) -> str:
-        if self.varies:
-            return f"bytes, up to {self.bytes}"
-        return f"{self.dtype} of shape {self.shape}"
-
-    def view(self, raw: npt.NDArray[np.uint8]) -> npt.NDArray[Any]:
-        """Return bytes as an array of elements."""
-        return raw.view(self.dtype).reshape(-1, *self.shape)
-
-    def lent(self, raw: Any) -> Any:
-        """Return what a batch's bytes stand for."""
-        return raw if self.varies else self.view(raw)
-
-    def arrays(self, data: Any) -> tuple[npt.NDArray[Any], int]:
-        """Return one element or several as an array, and how many there are."""
-        array = data if isinstance(data, np.ndarray) else np.asarray(data, self.dtype)
-        many = array.ndim == len(self.shape) + 1
-        shape = array.shape[1:] if many else array.shape
-        if array.dtype != self.dtype or shape != self.shape:
-            raise InvalidArgument(
-                f"elements of another kind: got {array.dtype} of shape {array.shape}; allowed: "
-                f"{self.dtype} of shape {self.shape}, or (n, *{self.shape}) for n elements. "
-                "Convert with array.astype(…)."
-            )
-        return array, len(array) if many else 1
-
-
 def _axes(over: int | str | Sequence[int | str] | None) -> list[int]:
     if over is None:
         return []
-    words = [over] if isinstance(over, int | str) else list(over)
+    one = isinstance(over, str) or not isinstance(over, Sequence | np.ndarray)
+    words: list[Any] = [over] if one else list(over)
     unknown = [word for word in words if isinstance(word, str) and word not in _AXES]
     if unknown or not words:
         raise InvalidArgument(
-            f"not an axis of a stream: got {unknown or over!r}; allowed: 'producer' (0), 'element' "
-            "(1), and the numbers of the element's axes, from 2 on. Leave `over` out to reduce "
-            "over all."
+            f"not an axis of a stream: got {shown(unknown or over)}; allowed: 'producer' (0), "
+            "'element' (1), and the numbers of the element's axes, from 2 on. Leave "
+            "`over` out to reduce over all."
         )
-    return [_AXES[word] if isinstance(word, str) else int(word) for word in words]
+    return [
+        _AXES[word]
+        if isinstance(word, str)
+        else to_int(word, "an axis of a stream", -ndim_max, ndim_max)
+        for word in words
+    ]
 
 
 def _is_function(op: Any) -> bool:
@@ -174,7 +132,7 @@ class Stream:
                 self._check_operators()
             axes = _axes(over)
             return {
-                "name": str(name),
+                "name": to_text(name, "the name of the stream"),
                 "dtype": self._element.core_dtype,
                 "shape": self._element.shape,
                 "element_type": str(self._element),
@@ -183,10 +141,10 @@ class Stream:
                 "entries": [(n, o, axes) for n, o in self._operators.items()] or None,
                 "callback": callback,
                 "declared": declared,
-                "buffer_bytes": int(buffer_bytes),
+                "buffer_bytes": to_int(buffer_bytes, "buffer_bytes", 0),
                 "association": self._association(association, key, len(channel.consumers)),
                 "result_on_producers": bool(result_on_producers),
-                "latency": float(latency),
+                "latency": to_float(latency, "latency"),
             }
 
         self._core = _core.Stream(channel._core, prepare)
@@ -220,7 +178,7 @@ class Stream:
             Another dtype or shape, no producer, or after `terminate`.
         """
         if self._element.varies:
-            self._core.send_record(np.frombuffer(data, np.uint8) if len(data) else _NOTHING)
+            self._core.send_record(record(data))
             return
         array, count = self._element.arrays(data)
         if array.flags.c_contiguous or count < 2:
@@ -237,7 +195,7 @@ class Stream:
         It has ``test()`` and ``wait()``, and the stream keeps the array (or the bytes) alive.
         """
         if self._element.varies:
-            return self._core.isend_record(np.frombuffer(data, np.uint8) if len(data) else _NOTHING)
+            return self._core.isend_record(record(data))
         array, count = self._element.arrays(data)
         return self._core.isend(_raw(array), count)
 
@@ -248,8 +206,8 @@ class Stream:
         It ends with `commit`. Blocking while the buffer is full.
         """
         if self._element.varies:
-            return self._core.reserve_record(int(count))
-        raw = self._core.reserve(int(count))
+            return self._core.reserve_record(to_int(count, "count", 0))
+        raw = self._core.reserve(to_int(count, "count", 0))
         if raw.size % self._element.bytes:
             self._core.commit(0)
             raise InvalidArgument(
@@ -260,7 +218,7 @@ class Stream:
 
     def commit(self, count: int = 1) -> None:
         """Send the first `count` elements of the room that was reserved; 0 gives it back."""
-        self._core.commit(int(count))
+        self._core.commit(to_int(count, "count", 0))
 
     def flush(self) -> None:
         """Send off what is still collected for messages. Blocking."""
@@ -305,7 +263,7 @@ class Stream:
 
         Does not block, and goes on to the end of the stream when the time has come.
         """
-        return self._core.operate_some(int(bytes_max))
+        return self._core.operate_some(to_int(bytes_max, "bytes_max", 0))
 
     def batches(self) -> Iterator[Batch]:
         """Iterate over what arrives until the end of the stream, with the producers' ranks.
@@ -374,7 +332,9 @@ class Stream:
     def _association(self, association: Any, key: str | None, consumers: int) -> Any:
         if key is None:
             if not callable(association):
-                return association
+                return to_choice(
+                    association, "association", ("nearest", "round_robin", "most_room")
+                )
             element = self._element
 
             def choose(raw: npt.NDArray[np.uint8]) -> int:
@@ -383,9 +343,10 @@ class Stream:
 
             return choose
         fields: Mapping[str, Any] = self.dtype.fields or {}
-        if key not in fields or association != "nearest":
+        if not isinstance(key, str) or key not in fields or association != "nearest":
             raise InvalidArgument(
-                f"not a key of the elements: got {key!r} with association {association!r}; "
+                f"not a key of the elements: got {shown(key)} with association "
+                f"{shown(association)}; "
                 f"allowed: {', '.join(fields) or 'fields, which this dtype has none of'}, alone"
             )
         dtype, offset = fields[key][:2]

@@ -12,11 +12,22 @@ import numpy.typing as npt
 
 from ._core import InvalidArgument
 from ._core import StructureFactor as _Native
+from .arguments import (
+    to_array,
+    to_float,
+    to_int,
+    to_ints,
+    to_numbers,
+    to_text,
+    wrong_type,
+)
+from .messages import shown, shown_text
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.integer]
 
 BYTES_MAX = 4 * 1024**3
+_BINS_MAX = 10**8
 
 
 class RadialAverage(NamedTuple):
@@ -143,7 +154,19 @@ class ScatteringPattern:
         InvalidArgument
             The vector is not in the set.
         """
-        wanted = np.asarray(hkl, dtype=np.int64) * np.asarray(cells, dtype=np.int64)
+        try:
+            index, factor = (
+                np.array([to_int(n, what) for n in to_ints(given, what)])
+                for given, what in ((hkl, "hkl"), (cells, "cells"))
+            )
+            wanted = index * factor
+        except ValueError as error:
+            if isinstance(error, InvalidArgument):
+                raise
+            raise InvalidArgument(
+                f"peak: hkl and cells do not fit: got {shown(hkl)} and {shown(cells)}; allowed: "
+                "three indices, and one number of cells or three"
+            ) from None
         if self.hkl is not None and wanted.shape == (3,):
             either = (self.hkl == wanted).all(axis=1) | (self.hkl == -wanted).all(axis=1)
             found = np.flatnonzero(either)
@@ -153,8 +176,8 @@ class ScatteringPattern:
         else:
             allowed = "three indices, of an operator that covers a lattice"
         raise InvalidArgument(
-            f"peak: this vector is not among the q vectors: got {wanted} of the box; "
-            f"allowed: {allowed}. Raise q_max, or check the number of cells."
+            f"peak: this vector is not among the q vectors: got {shown_text(str(wanted))} of the "
+            f"box; allowed: {allowed}. Raise q_max, or check the number of cells."
         )
 
     def _plane(self, what: str) -> _Pixels:
@@ -230,11 +253,11 @@ class StructureFactor(_Native):
     ) -> None:
         super().__init__(
             box=_triple(box, "box"),
-            q_max=float(q_max),
+            q_max=to_float(q_max, "q_max"),
             stride=_strides(stride),
-            precision=precision,
-            bytes_max=float(bytes_max),
-            kernel=kernel,
+            precision=to_text(precision, "precision"),
+            bytes_max=to_float(bytes_max, "bytes_max"),
+            kernel=to_text(kernel, "kernel"),
         )
 
     @classmethod
@@ -269,22 +292,22 @@ class StructureFactor(_Native):
         (11, 7)
         """
         widest, highest = _pair((q_max, q_max) if np.ndim(q_max) == 0 else q_max, "q_max")
-        u, v = _pair(axes, "axes")
+        u, v = (_int(axis, "an entry of axes") for axis in _pair(axes, "axes"))
         self = cls.__new__(cls)
         _Native.__init__(
             self,
             box=_triple(box, "box"),
-            sides=(float(widest), float(highest)),
-            axes=(int(u), int(v)),
+            sides=(to_float(widest, "q_max"), to_float(highest, "q_max")),
+            axes=(u, v),
             stride=_strides(stride),
-            precision=precision,
-            bytes_max=float(bytes_max),
-            kernel=kernel,
+            precision=to_text(precision, "precision"),
+            bytes_max=to_float(bytes_max, "bytes_max"),
+            kernel=to_text(kernel, "kernel"),
         )
         strides = _strides(stride)
         edges = _triple(box, "box")
         self._plane = _Plane(
-            axes=(int(u), int(v)),
+            axes=(u, v),
             strides=(strides[u], strides[v]),
             steps=(2 * np.pi * strides[u] / edges[u], 2 * np.pi * strides[v] / edges[v]),
         )
@@ -313,15 +336,15 @@ class StructureFactor(_Native):
             As for the class.
         """
         self = cls.__new__(cls)
-        m, n = (int(c) for c in _pair(counts, "counts"))
+        m, n = (_int(c, "an entry of counts") for c in _pair(counts, "counts"))
         _Native.__init__(
             self,
             a=_triple(a, "a"),
             b=_triple(b, "b"),
             counts=(m, n),
-            precision=precision,
-            bytes_max=float(bytes_max),
-            kernel=kernel,
+            precision=to_text(precision, "precision"),
+            bytes_max=to_float(bytes_max, "bytes_max"),
+            kernel=to_text(kernel, "kernel"),
         )
         steps = float(np.linalg.norm(a)), float(np.linalg.norm(b))
         self._plane = _Plane(axes=(0, 1), strides=(1, 1), steps=steps)
@@ -340,14 +363,19 @@ class StructureFactor(_Native):
         bytes_max
             As for the class.
         """
-        listed = np.ascontiguousarray(q, dtype=np.float64)
+        listed = np.ascontiguousarray(to_array(q, "q"), dtype=np.float64)
         if listed.ndim != 2 or listed.shape[1] != 3:
             raise InvalidArgument(
                 f"structure factor: q has the wrong shape: got {listed.shape}; allowed: (Q, 3). "
                 "Stack the components with numpy.stack([qx, qy, qz], axis=1)."
             )
         self = cls.__new__(cls)
-        _Native.__init__(self, q=listed, bytes_max=float(bytes_max), kernel=kernel)
+        _Native.__init__(
+            self,
+            q=listed,
+            bytes_max=to_float(bytes_max, "bytes_max"),
+            kernel=to_text(kernel, "kernel"),
+        )
         return self
 
     def wrap(self, arrays: Mapping[str, Any]) -> ScatteringPattern:
@@ -380,7 +408,7 @@ def _edges(length: Floats, bins: int | npt.ArrayLike | None, dq: float | None) -
     if bins is not None and dq is not None:
         raise InvalidArgument("radial: got both bins and dq; allowed: one of them. Leave one out.")
     if bins is None:
-        width = float(length.min()) if dq is None else float(dq)
+        width = float(length.min()) if dq is None else to_float(dq, "dq")
         if not (width > 0 and np.isfinite(width)):
             raise InvalidArgument(
                 f"radial: dq is out of range: got {dq}; allowed: above 0. "
@@ -389,39 +417,56 @@ def _edges(length: Floats, bins: int | npt.ArrayLike | None, dq: float | None) -
         first, last = np.floor(np.array([length.min(), longest]) / width + 0.5).astype(np.int64)
         return (np.arange(first, last + 2) - 0.5) * width
     if isinstance(bins, int | np.integer):
-        if bins < 1:
-            raise InvalidArgument(f"radial: bins is out of range: got {bins}; allowed: 1 or more.")
+        if isinstance(bins, bool) or not 1 <= bins <= _BINS_MAX:
+            raise InvalidArgument(
+                f"radial: bins is out of range: got {shown(bins)}; allowed: 1 to {_BINS_MAX}"
+            )
         return np.linspace(0.0, longest, int(bins) + 1)
-    edges = np.asarray(bins, dtype=np.float64)
-    if edges.ndim != 1 or edges.size < 2 or not (np.diff(edges) > 0).all():
+    edges = np.array(to_numbers(bins, "bins"))
+    if np.ndim(bins) != 1 or edges.ndim != 1 or edges.size < 2 or not (np.diff(edges) > 0).all():
         raise InvalidArgument(
-            f"radial: the edges are unusable: got {bins!r}; allowed: 2 or more, ascending. "
+            f"radial: the edges are unusable: got {shown(bins)}; allowed: 2 or more, ascending. "
             "Pass a number of bins or numpy.linspace(...)."
         )
     return edges
 
 
-def _triple(values: Sequence[float], what: str) -> tuple[float, float, float]:
-    out = tuple(float(v) for v in values)
+def _triple(values: Any, what: str) -> tuple[float, float, float]:
+    out = _several(values, what)
     if len(out) != 3:
         raise InvalidArgument(
-            f"structure factor: {what} has the wrong length: got {out}; allowed: three numbers. "
-            "Give one an axis."
+            f"structure factor: {what} has the wrong length: got {shown(values)}; allowed: three "
+            "numbers. Give one an axis."
         )
-    return out[0], out[1], out[2]
+    a, b, c = (to_float(value, f"an entry of {what}") for value in out)
+    return a, b, c
 
 
 def _pair(values: Any, what: str) -> tuple[Any, Any]:
-    if len(values) != 2:
+    out = _several(values, what)
+    if len(out) != 2:
         raise InvalidArgument(
-            f"structure factor: {what} has the wrong length: got {tuple(values)}; allowed: two "
+            f"structure factor: {what} has the wrong length: got {shown(values)}; allowed: two "
             "entries. Give one a side of the detector."
         )
-    return values[0], values[1]
+    return out[0], out[1]
 
 
-def _strides(stride: int | Sequence[int]) -> tuple[int, int, int]:
-    if isinstance(stride, Sequence | np.ndarray):
-        a, b, c = _triple(stride, "stride")
-        return int(a), int(b), int(c)
-    return (int(stride),) * 3
+def _several(values: Any, what: str) -> list[Any]:
+    several = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str)
+    if not several or not np.ndim(values):
+        raise wrong_type(what, values, "a list of numbers")
+    return list(values)
+
+
+def _int(value: Any, what: str) -> int:
+    return to_int(value, what, -(2**31), 2**31 - 1)
+
+
+def _strides(stride: Any) -> tuple[int, int, int]:
+    if isinstance(stride, Sequence | np.ndarray) and np.ndim(stride):
+        if len(stride) != 3:
+            _triple(stride, "stride")
+        a, b, c = (_int(n, "an entry of stride") for n in stride)
+        return a, b, c
+    return (_int(stride, "stride"),) * 3

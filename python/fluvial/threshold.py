@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._core import InvalidArgument, declared_by
+from .arguments import to_float, to_index, wrong_type
+from .messages import shown
 
 if TYPE_CHECKING:
     from .channel import Channel
@@ -38,11 +40,15 @@ class Threshold:
 
         def prepare() -> dict[str, Any]:
             """Return what the core needs; what this raises is raised on all ranks."""
-            if int(rounds_ahead) < 1:
+            rounds = to_index(rounds_ahead, "rounds_ahead")
+            if rounds < 1:
                 raise InvalidArgument(
-                    f"rounds_ahead is out of range: got {rounds_ahead}; allowed: 1 or more"
+                    f"rounds_ahead is out of range: got {shown(rounds)}; allowed: 1 or more"
                 )
-            wanted = {"limit": None, "rounds_ahead": min(int(rounds_ahead), 2**64 - 1)}
+            for what, function in (("judge", judge), ("merge", merge)):
+                if function is not None and not callable(function):
+                    raise wrong_type(what, function, "a function")
+            wanted = {"limit": None, "rounds_ahead": min(rounds, 2**64 - 1)}
             if judge is not None and merge is not None and limit is None:
                 return wanted | {
                     "declared": f"merge {declared_by(merge)}, judge {declared_by(judge)}",
@@ -51,10 +57,11 @@ class Threshold:
                 }
             if limit is None or judge is not None or merge is not None:
                 raise InvalidArgument(
-                    f"a threshold needs a limit, or two functions: got limit={limit!r}, "
-                    f"judge={judge!r}, merge={merge!r}; allowed: limit alone, or judge and merge"
+                    f"a threshold needs a limit, or two functions: got limit={shown(limit)}, "
+                    f"judge={shown(judge)}, merge={shown(merge)}; "
+                    "allowed: limit alone, or judge and merge"
                 )
-            return wanted | {"limit": float(limit)}
+            return wanted | {"limit": to_float(limit, "limit")}
 
         self._core = _core.ThresholdCollective(channel._core, prepare)
 
@@ -73,7 +80,7 @@ class Threshold:
         """
         if self._any:
             return self._core.contribute_bytes(pickle.dumps(value, 5))
-        return self._core.contribute(float(value))
+        return self._core.contribute(to_float(value, "the contribution"))
 
     @property
     def late(self) -> int:

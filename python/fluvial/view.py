@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from . import positions
-from ._core import InvalidArgument
+from .arguments import to_mapping, unknown_name
 from .positions import Positions
 from .predicates import Predicate
 from .selection import to_dims, to_hyperslab
@@ -65,11 +65,9 @@ class View:
 
     def check(self, dim: Hashable) -> str:
         """Return the name of a dimension; InvalidArgument when there is none."""
-        if dim in self.kept:
-            return str(dim)
-        raise InvalidArgument(
-            f"no such dimension: got {dim!r}; allowed: {', '.join(map(repr, self.kept)) or 'none'}"
-        )
+        if isinstance(dim, str) and dim in self.kept:
+            return dim
+        raise unknown_name("no such dimension", dim, self.kept)
 
     def replace(self, dim: str, selected: Positions) -> View:
         """Return the same with other positions along one dimension."""
@@ -79,7 +77,7 @@ class View:
     def isel(self, indexers: Mapping[Any, Any]) -> View:
         """Select by number, as xarray's isel."""
         view = self
-        for dim, indexer in indexers.items():
+        for dim, indexer in to_mapping(indexers, "isel", "a dict of dimensions to numbers").items():
             name = view.check(dim)
             view = view.replace(name, positions.by_index(view.at(name), indexer, name))
         return view
@@ -88,7 +86,8 @@ class View:
         """Select by NumPy's basic indexing over the dimensions that are left."""
         shape = tuple(positions.length(self.at(dim)) for dim in self.kept)
         entries = selection if isinstance(selection, tuple) else (selection,)
-        if not any(isinstance(entry, slice) and (entry.step or 1) < 0 for entry in entries):
+        steps = [entry.step for entry in entries if isinstance(entry, slice)]
+        if not any(isinstance(step, int) and step < 0 for step in steps):
             (start, count, stride), dropped = to_hyperslab(selection, shape)
             entries = tuple(
                 begin

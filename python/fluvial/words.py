@@ -11,6 +11,7 @@ import numpy as np
 
 from . import ops
 from ._core import InvalidArgument
+from .messages import shown
 
 _WITH_ARGUMENTS = {
     "quantile": "quantile(0.5)",
@@ -45,10 +46,10 @@ def to_operators(text: str, skipna: bool) -> dict[str, Any]:
     for word in re.split(r",(?![^(]*\))", text):
         match = re.fullmatch(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*", word)
         if match is None or (match[2] is None and match[1] not in ops.names()):
-            shown = [name for name in ops.names() if name not in _WITH_ARGUMENTS]
+            plain = [name for name in ops.names() if name not in _WITH_ARGUMENTS]
             raise InvalidArgument(
-                f"no such operator: got {word.strip()!r}; "
-                f"allowed: {', '.join([*shown, *_WITH_ARGUMENTS.values()])}"
+                f"no such operator: got {shown(word.strip())}; "
+                f"allowed: {', '.join([*plain, *_WITH_ARGUMENTS.values()])}"
             )
         name, argument = match[1], match[2]
         label = name if argument is None else f"{name}_{argument.replace(':', '_')}"
@@ -95,7 +96,7 @@ def to_labels(words: Sequence[str]) -> dict[str, Any]:
         dim, _, label = word.partition("=")
         if not dim or not label:
             raise InvalidArgument(
-                f"cannot read the selection: got {word!r}; allowed: DIM=LABEL or DIM=FROM:TO, "
+                f"cannot read the selection: got {shown(word)}; allowed: DIM=LABEL or DIM=FROM:TO, "
                 "as in lat=-30:30 or time=2000-01"
             )
         times = re.fullmatch(rf"({_TIME})?:({_TIME})?", label)
@@ -123,7 +124,7 @@ def to_positions(words: Sequence[str]) -> dict[str, Any]:
                 raise ValueError
         except ValueError:
             raise InvalidArgument(
-                f"cannot read the selection: got {word!r}; allowed: DIM=INDEX or "
+                f"cannot read the selection: got {shown(word)}; allowed: DIM=INDEX or "
                 "DIM=FROM:TO:STEP, as in level=0 or x=::2"
             ) from None
         found[dim.strip()] = parts[0] if len(parts) == 1 else slice(*parts)

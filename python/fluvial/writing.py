@@ -11,8 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
+from .arguments import to_array, to_dtype, to_float, to_mapping, without_mask, wrong_type
 from .attributes import Attributes, plain
 from .communicator import handle_of
+from .messages import shown
+from .storage_attributes import plain_attributes
 
 
 class WriteStep:
@@ -48,13 +51,18 @@ class WriteStep:
         name
             E.g. "particles/atoms/position/x".
         array
-            The chunk; any of Fluvial's dtypes. It may be changed once this returns.
+            The chunk; any of Fluvial's dtypes. It may be changed once this returns. Masked elements
+            of a floating masked array are written as NaN; an integer one is refused, as no reader
+            could tell them. Of a labelled array (xarray's, a dataset of a step or file) attributes
+            are carried along, and the names of its dimensions as `axisLabels`; coordinates are not:
+            put them as datasets of their own.
         offset
-            Global coordinates of its first element; None: zeros.
+            Global coordinates of its first element (an int of a 1-D one); None: zeros.
         shape
             Of the whole dataset, the same on all ranks; None: the array's.
         attrs
-            Of the dataset; kept for later steps until they are given anew.
+            Of the dataset; kept for later steps until they are given anew. They go before those of
+            a labelled array.
 
         Raises
         ------
@@ -68,8 +76,8 @@ class WriteStep:
         SystemError
             The host has no memory left.
         """
-        if not isinstance(array, np.ndarray):
-            array = np.asarray(array)
+        if type(array) is not np.ndarray:
+            array, attrs = _described(name, array, attrs)
         self._core.put(name, array, offset, shape, plain(attrs))
 
     def span(
@@ -94,8 +102,7 @@ class WriteStep:
         count
             Shape of the chunk.
         """
-        name_of_dtype = np.dtype(dtype).name
-        return self._core.span(name, name_of_dtype, tuple(count), offset, shape, plain(attrs))
+        return self._core.span(name, to_dtype(dtype).name, count, offset, shape, plain(attrs))
 
     def __enter__(self) -> Self:
         return self
@@ -152,9 +159,9 @@ class WriteSeries:
                 self._written_attrs = of_series
         attributes = plain(attrs)
         if time is not None:
-            attributes["time"] = float(time)
+            attributes["time"] = to_float(time, "time")
         if dt is not None:
-            attributes["dt"] = float(dt)
+            attributes["dt"] = to_float(dt, "dt")
         return WriteStep(self._core.begin_step(attributes))
 
     @property
@@ -188,3 +195,21 @@ class WriteSeries:
             self.close()
         else:
             self._core.abort(f"{kind.__name__}: {error}")
+
+
+def _described(
+    name: Any, array: Any, attrs: Mapping[str, Any] | None
+) -> tuple[np.ndarray, Mapping[str, Any] | None]:
+    """Return what NumPy makes of an array, and the attributes that it brings along."""
+    if not isinstance(name, str):
+        hint = "The name comes first: put(name, array)." if isinstance(array, str) else ""
+        raise wrong_type("the name of the dataset", name, "a str", hint)
+    if isinstance(array, np.ma.MaskedArray):
+        return without_mask(array), attrs
+    own = getattr(array, "attrs", None)
+    if isinstance(own, Mapping) and hasattr(array, "dims"):
+        labels = [str(dim) for dim in array.dims]
+        if any(label != f"dim_{axis}" for axis, label in enumerate(labels)):
+            own = {**own, "axisLabels": labels}
+        attrs = {**plain_attributes(own), **to_mapping(attrs, "attrs")}
+    return to_array(array, f"the array of {shown(name)}"), attrs

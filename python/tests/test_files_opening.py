@@ -116,7 +116,7 @@ def test_what_is_no_file(tmp_path, monkeypatch):
     for missing in ["nowhere.nc", "a/b.dat", pathlib.Path("x"), ["nowhere.nc"]]:
         with pytest.raises(fl.SystemError, match="No such file"):
             fl.open(missing)
-    with pytest.raises(fl.InvalidArgument, match=r"no such files: got 't_\*\.nc'"):
+    with pytest.raises(fl.NoSuchFile, match=r"no such files: got 't_\*\.nc'"):
         fl.open("t_*.nc")
     pathlib.Path("text.nc").write_text("not a data file at all")
     with pytest.raises(fl.InvalidArgument, match="format"):
@@ -180,7 +180,7 @@ def test_a_file_that_was_closed(tmp_path):
         (lambda f: f["u"].groupby("time.month").reduce("sum", "lat"), "axis of the groups"),
         (lambda f: f["u"].resample(time="moon"), "periods: got 'moon'"),
         (lambda f: f["u"].resample(), "one dimension: got 0"),
-        (lambda f: f["u"].reduce("sum", "x"), r"got 'x'; allowed: 'time', 'lat', 'lon', or"),
+        (lambda f: f["u"].reduce("sum", "x"), r"got 'x'; allowed: 'time', 'lat', 'lon'"),
         (lambda f: f["u"].reduce("sum", 3), "no such axis: got 3; allowed: -3 to 2"),
         (lambda f: f["u"].reduce("sum", []), "no axis to reduce over"),
         (lambda f: f["u"].reduce("add"), "no operator of this name: got 'add'"),
@@ -194,7 +194,7 @@ def test_a_file_that_was_closed(tmp_path):
         (lambda f: f["u"].reduce(fl.ops.Apply(np.hypot, "max")), "takes 2 datasets: got 1"),
         (lambda f: f.reduce(["mean", "max"], ["u", "v"]), "no operator reads 'v'"),
         (lambda f: f.reduce("sum", []), "no dataset"),
-        (lambda f: f.reduce({"a": "sum"}, {"b": "u"}), r"got \['b'\].*\['a'\]"),
+        (lambda f: f.reduce({"a": "sum"}, {"b": "u"}), r"got 'b'.*'a'"),
         (lambda f: f.reduce(fl.ops.Apply(np.hypot, "max"), ["u", "temperature"]), "shape"),
     ],
 )

@@ -59,7 +59,7 @@ def test_a_hyperslab_selects_what_numpy_selects(case):
         (np.array([0, 1]), "axis 0 of the selection"),
         ((np.array([0, 1]), 0), "axis 0 of the selection"),
         ([0, 1], "axis 0 of the selection"),
-        (None, "allowed: an int or a slice"),
+        (None, "a new axis cannot be selected here: got None; allowed: ints, slices"),
         (True, "got True"),
         (np.array([True, False, True, True]), "axis 0 of the selection"),
         (1.0, "got 1.0"),

@@ -21,7 +21,7 @@ WRITER = [
     ({"queue_bytes": "1 XiB"}, "number of bytes: got '1 XiB'"),
     ({"queue_bytes": "inf GiB"}, "number of bytes: got 'inf GiB'"),
     ({"queue_bytes": "1e30 GiB"}, "queue_bytes"),
-    ({"queue_bytes": 1.5}, r"queue_bytes: got 1\.5; allowed"),
+    ({"queue_bytes": 1.5}, r"queue_bytes.*got 1\.5; allowed"),
     ({"full": "drop"}, "full: got 'drop'; allowed: 'block', 'discard-newest', 'discard-oldest'"),
     ({"full": None}, "full.*got None; allowed: a str"),
     ({"readers": -1}, "readers.*got -1; allowed: 0 to 32"),

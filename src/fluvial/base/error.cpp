@@ -1,14 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/base/error.hpp"
 
+#include <cerrno>
 #include <cstring>
+#include <vector>
+
+#include "fluvial/base/finer_errors.hpp"
 
 namespace fluvial {
+namespace {
+
+/// Whether a byte goes on with the UTF-8 character that another one began.
+bool is_continuation(char byte) {
+    return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
+
+}  // namespace
+
+std::string shortened(std::string_view value, std::size_t characters_max) {
+    std::vector<std::size_t> begins;  // of characters
+    for (std::size_t i = 0; i < value.size(); ++i) {
+        if (!is_continuation(value[i])) {
+            begins.push_back(i);
+        }
+    }
+    if (begins.size() <= characters_max || characters_max == 0) {
+        return std::string(value);
+    }
+    const std::size_t left = (characters_max - 1) * 2 / 3;
+    const std::size_t right = characters_max - 1 - left;
+    return text(value.substr(0, begins[left]), "…", value.substr(begins[begins.size() - right]));
+}
 
 std::string describe_problem(const Problem& problem) {
     std::string out = problem.what;
     if (!problem.seen.empty()) {
-        out += ": got " + problem.seen;
+        const bool has_path = problem.seen.find('/') != std::string::npos;
+        out += ": got " + shortened(problem.seen, has_path ? seen_path_max : seen_max);
     }
     if (!problem.allowed.empty()) {
         out += "; allowed: " + problem.allowed;
@@ -25,6 +53,15 @@ void throw_error(std::string_view kind, const std::string& message) {
     }
     if (kind == "OutOfRange") {
         throw OutOfRange(message);
+    }
+    if (kind == "WrongType") {
+        throw WrongType(message);
+    }
+    if (kind == "UnknownName") {
+        throw UnknownName(message);
+    }
+    if (kind == "OutOfBounds") {
+        throw OutOfBounds(message);
     }
     if (kind == "TimedOut") {
         throw TimedOut(message);
@@ -47,12 +84,27 @@ void throw_error(std::string_view kind, const std::string& message) {
     if (kind == "SystemError") {
         throw SystemError(message);
     }
+    if (kind == "NoSuchFile") {
+        throw NoSuchFile(message);
+    }
+    if (kind == "NotPermitted") {
+        throw NotPermitted(message);
+    }
     throw Error(message);
 }
 
 void throw_errno(const std::string& what, int error_number, const std::string& remedy) {
-    throw SystemError(Problem{
-        what, text(std::strerror(error_number), " (errno ", error_number, ")"), "", remedy});
+    const Problem problem{what, text(std::strerror(error_number), " (errno ", error_number, ")"),
+                          "", remedy};
+    switch (error_number) {
+        case ENOENT:
+            throw NoSuchFile(problem);
+        case EACCES:
+        case EPERM:
+            throw NotPermitted(problem);
+        default:
+            throw SystemError(problem);
+    }
 }
 
 }  // namespace fluvial

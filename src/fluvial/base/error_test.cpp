@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "fluvial/base/finer_errors.hpp"
+
 using namespace fluvial;
 
 TEST_CASE("a problem names value, allowed range and remedy") {
@@ -31,8 +33,23 @@ TEST_CASE("an error keeps its class when it is rethrown from its kind") {
     CHECK(rethrown_as(Refused("x")) == "Refused");
     CHECK(rethrown_as(StaleContact("x")) == "StaleContact");
     CHECK(rethrown_as(OutOfRange("x")) == "OutOfRange");
+    CHECK(rethrown_as(WrongType("x")) == "WrongType");
+    CHECK(rethrown_as(UnknownName("x")) == "UnknownName");
+    CHECK(rethrown_as(OutOfBounds("x")) == "OutOfBounds");
+    CHECK(rethrown_as(NoSuchFile("x")) == "NoSuchFile");
+    CHECK(rethrown_as(NotPermitted("x")) == "NotPermitted");
     CHECK(rethrown_as(DamagedFile("x")) == "DamagedFile");
     CHECK(rethrown_as(SystemError("x")) == "SystemError");
+}
+
+TEST_CASE("a long value is shortened in the middle, between characters") {
+    CHECK(shortened("abcdefghij", 10) == "abcdefghij");
+    CHECK(shortened("abcdefghijk", 10) == "abcdef…ijk");
+    CHECK(shortened("ääääääääää", 10) == "ääääääääää");
+    CHECK(shortened("äbäbäbäbäbä", 10) == "äbäbäb…äbä");
+    const InvalidArgument error(Problem{"no such name", std::string(1000, 'x'), "", "Correct it"});
+    CHECK(std::string(error.what()).size() < 130);
+    CHECK(std::string(error.what()).ends_with("x. Correct it"));
 }
 
 TEST_CASE("errno becomes a readable message") {
@@ -40,5 +57,7 @@ TEST_CASE("errno becomes a readable message") {
         throw_errno("cannot open the contact file", ENOENT, "Start the writer first"),
         "cannot open the contact file: got No such file or directory (errno 2). Start the writer "
         "first",
-        SystemError);
+        NoSuchFile);
+    CHECK_THROWS_AS(throw_errno("cannot open it", EACCES), NotPermitted);
+    CHECK_THROWS_AS(throw_errno("cannot open it", EMFILE), SystemError);
 }

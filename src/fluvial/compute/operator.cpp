@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "fluvial/base/finer_errors.hpp"
 #include "fluvial/base/terms.hpp"
 
 namespace fluvial::compute {
@@ -31,9 +32,9 @@ Domain make_domain(const Region& selection, std::vector<int> over, std::vector<D
     }
     for (int& axis : over) {
         if (axis < -ndim || axis >= ndim) {
-            throw InvalidArgument(
-                Problem{"axis to reduce over is out of range", text(axis),
-                        text(-ndim, " to ", ndim - 1, " for ", ndim, " dimensions"), ""});
+            throw OutOfBounds(Problem{"axis to reduce over is out of range", text(axis),
+                                      text(-ndim, " to ", ndim - 1, " for ", ndim, " dimensions"),
+                                      ""});
         }
         axis += axis < 0 ? ndim : 0;
     }

@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "fluvial/base/finer_errors.hpp"
+#include "fluvial/base/nearest_name.hpp"
 #include "fluvial/base/terms.hpp"
 
 namespace fluvial::compute {
@@ -96,16 +98,20 @@ class Registered final : public Operator {
 
 OperatorPtr make_operator(std::string_view name, const Options& options) {
     std::string names;
+    std::vector<std::string> known;
     for (const Registration& entry : registrations()) {
         if (entry.name == name) {
             Notes notes;
             OperatorPtr op = entry.make(options);
             return std::make_shared<Registered>(std::move(op), std::move(notes.options));
         }
-        names += (names.empty() ? "" : ", ") + std::string(entry.name);
+        known.emplace_back(entry.name);
+        names += (names.empty() ? "" : ", ") + known.back();
     }
-    throw InvalidArgument(Problem{"no operator of this name", text("'", name, "'"), names,
-                                  "Write your own as a class, or correct the name"});
+    const std::string meant = did_you_mean(name, known);
+    throw UnknownName(
+        Problem{"no operator of this name", text("'", name, "'"), names,
+                meant.empty() ? "Write your own as a class, or correct the name" : meant});
 }
 
 const Option* OptionReader::take(const std::string& key) {
@@ -128,8 +134,8 @@ T OptionReader::note(const std::string& key, T value) const {
 }
 
 void OptionReader::wrong_type(const std::string& key, const char* allowed) const {
-    throw InvalidArgument(Problem{text(name_, ": option '", key, "' has the wrong type"),
-                                  "another type", allowed, ""});
+    throw WrongType(Problem{text(name_, ": option '", key, "' has the wrong type"), "another type",
+                            allowed, ""});
 }
 
 bool OptionReader::boolean(const std::string& key, bool fallback) {
@@ -194,8 +200,9 @@ void OptionReader::done() const {
     for (const std::string& key : known_) {
         allowed += (allowed.empty() ? "" : ", ") + key;
     }
-    throw InvalidArgument(Problem{name_ + ": unknown option", "'" + left_.begin()->first + "'",
-                                  allowed.empty() ? "none" : allowed, ""});
+    throw UnknownName(Problem{name_ + ": unknown option", "'" + left_.begin()->first + "'",
+                              allowed.empty() ? "none" : allowed,
+                              did_you_mean(left_.begin()->first, known_)});
 }
 
 }  // namespace fluvial::compute

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "fluvial/base/assert.hpp"
+#include "fluvial/base/finer_errors.hpp"
 
 namespace fluvial {
 
@@ -48,9 +49,9 @@ void check_inside(const Region& region, const Coordinates& shape, const std::str
         const Index offset = region.offset[axis];
         const Index extent = region.extent[axis];
         if (offset < 0 || extent < 0 || offset > shape[axis] || extent > shape[axis] - offset) {
-            throw InvalidArgument(Problem{text(what, ": outside the dataset along axis ", axis),
-                                          text(region), text("within the global shape ", shape),
-                                          "Check the offset, or enlarge the shape"});
+            throw OutOfBounds(Problem{text(what, ": outside the dataset along axis ", axis),
+                                      text(region), text("within the global shape ", shape),
+                                      "Check the offset, or enlarge the shape"});
         }
     }
 }
@@ -60,8 +61,10 @@ bool contains(const Region& outer, const Region& inner) {
         return false;
     }
     for (int axis = 0; axis < outer.ndim(); ++axis) {
-        if (inner.offset[axis] < outer.offset[axis] ||
-            inner.offset[axis] + inner.extent[axis] > outer.offset[axis] + outer.extent[axis]) {
+        Index inner_end = 0, outer_end = 0;
+        if (__builtin_add_overflow(inner.offset[axis], inner.extent[axis], &inner_end) ||
+            __builtin_add_overflow(outer.offset[axis], outer.extent[axis], &outer_end) ||
+            inner.offset[axis] < outer.offset[axis] || inner_end > outer_end) {
             return false;
         }
     }

@@ -6,6 +6,8 @@
 #include <limits>
 #include <numbers>
 
+#include "fluvial/base/finer_errors.hpp"
+#include "fluvial/base/nearest_name.hpp"
 #include "fluvial/compute/decode.hpp"
 #include "fluvial/compute/registry.hpp"
 #include "fluvial/mpi/agree.hpp"
@@ -79,8 +81,8 @@ int Variable::axis_of(const std::string& dimension) const {
         for (const std::string& name : dimensions_) {
             names += (names.empty() ? "" : ", ") + name;
         }
-        throw InvalidArgument(Problem{text("'", parts_.front()->name(), "' has no such dimension"),
-                                      dimension, names, ""});
+        throw UnknownName(Problem{text("'", parts_.front()->name(), "' has no such dimension"),
+                                  dimension, names, did_you_mean(dimension, dimensions_)});
     }
     return static_cast<int>(found - dimensions_.begin());
 }

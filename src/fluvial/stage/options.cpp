@@ -5,10 +5,12 @@
 #include <cmath>
 #include <initializer_list>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/nearest_name.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -38,14 +40,16 @@ template <class Choice>
 Choice choose(const char* option, const std::string& name,
               std::initializer_list<std::pair<const char*, Choice>> choices) {
     std::string allowed;
+    std::vector<std::string> known;
     for (const auto& [text, value] : choices) {
         if (name == text) {
             return value;
         }
-        allowed += (allowed.empty() ? "'" : ", '") + std::string(text) + "'";
+        known.emplace_back(text);
+        allowed += (allowed.empty() ? "'" : ", '") + known.back() + "'";
     }
-    throw InvalidArgument(
-        Problem{text("unknown value of ", option), "'" + name + "'", allowed, ""});
+    throw InvalidArgument(Problem{text("unknown value of ", option), "'" + name + "'", allowed,
+                                  did_you_mean(name, known)});
 }
 
 }  // namespace

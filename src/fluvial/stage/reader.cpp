@@ -3,7 +3,8 @@
 
 #include <iostream>
 
-#include "fluvial/base/error.hpp"
+#include "fluvial/base/finer_errors.hpp"
+#include "fluvial/base/nearest_name.hpp"
 #include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/reader_state.hpp"
 #include "fluvial/stage/step_queue.hpp"
@@ -99,8 +100,8 @@ StagedDataset ReadStep::dataset(const std::string& name) const {
         for (const auto& other : names()) {
             allowed += (allowed.empty() ? "" : ", ") + other;
         }
-        throw InvalidArgument(
-            Problem{text("step ", index(), " has no such dataset"), "'" + name + "'", allowed, ""});
+        throw UnknownName(Problem{text("step ", index(), " has no such dataset"), "'" + name + "'",
+                                  allowed, did_you_mean(name, names())});
     }
     return {name, found->second, source_};
 }

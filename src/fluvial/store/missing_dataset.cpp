@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/store/missing_dataset.hpp"
 
-#include "fluvial/base/error.hpp"
+#include "fluvial/base/finer_errors.hpp"
+#include "fluvial/base/nearest_name.hpp"
 
 namespace fluvial::store {
 namespace {
@@ -25,8 +26,8 @@ std::string listed(const std::vector<std::string>& names) {
 }  // namespace
 
 void throw_no_dataset(const File& file, const std::string& name) {
-    throw InvalidArgument(Problem{"no such dataset in '" + file.path() + "'", "'" + name + "'",
-                                  listed(file.names()), ""});
+    throw UnknownName(Problem{"no such dataset in '" + file.path() + "'", "'" + name + "'",
+                              listed(file.names()), did_you_mean(name, file.names())});
 }
 
 void throw_unusable_dataset(const File& file, const std::string& name, const std::string& why) {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments.hpp"
+
+#include <nanobind/stl/string.h>
+
+namespace fluvial::python {
+
+std::string shown(nb::handle object) {
+    return nb::cast<std::string>(nb::module_::import_("fluvial.messages").attr("shown")(object));
+}
+
+void throw_wrong_type(const std::string& what, nb::handle seen, const std::string& allowed,
+                      const std::string& remedy) {
+    throw WrongType(
+        Problem{what + " has a type that cannot be used", shown(seen), allowed, remedy});
+}
+
+void throw_as_ours(const nb::python_error& error) {
+    const auto said = [&] { return nb::cast<std::string>(nb::str(error.value())); };
+    if (error.matches(nb::module_::import_("fluvial._core").attr("Error"))) {
+        throw_error(nb::cast<std::string>(error.type().attr("__name__")), said());
+    }
+    if (error.matches(PyExc_TypeError)) {
+        throw WrongType(said());
+    }
+    if (error.matches(PyExc_ValueError)) {
+        throw InvalidArgument(said());
+    }
+}
+
+Index to_int(nb::handle object, const std::string& what) {
+    const nb::object number =
+        PyBool_Check(object.ptr()) ? nb::object() : nb::steal(PyNumber_Index(object.ptr()));
+    if (!number.is_valid()) {
+        PyErr_Clear();
+        throw_wrong_type(what, object, "an int", "Convert a number with int(...)");
+    }
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+    if (overflow != 0) {
+        throw InvalidArgument(
+            Problem{what + " is out of range", shown(object), "an int of 64 bits", ""});
+    }
+    if (value == -1 && PyErr_Occurred() != nullptr) {
+        throw nb::python_error();
+    }
+    return value;
+}
+
+std::string to_text(nb::handle object, const std::string& what) {
+    return to<std::string>(object, what, "a str");
+}
+
+Coordinates to_coordinates(nb::handle object, const std::string& what) {
+    if (PyIndex_Check(object.ptr()) != 0 && !nb::hasattr(object, "__len__")) {
+        return {to_int(object, what)};
+    }
+    const bool text = PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) ||
+                      PyByteArray_Check(object.ptr());
+    if (text || PySequence_Check(object.ptr()) == 0) {
+        throw_wrong_type(what, object, "a sequence of int, one an axis");
+    }
+    Coordinates out;
+    for (const nb::handle entry : object) {
+        out.push_back(to_int(entry, "an entry of " + what));
+    }
+    return out;
+}
+
+}  // namespace fluvial::python
