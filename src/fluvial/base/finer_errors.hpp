@@ -8,13 +8,11 @@
 
 namespace fluvial {
 
-#define FLUVIAL_ERROR(Name, Base)                    \
-    class Name : public Base {                       \
-      public:                                        \
-        using Base::Base;                            \
-        const char* kind() const noexcept override { \
-            return #Name;                            \
-        }                                            \
+#define FLUVIAL_ERROR(Name, Base)                                    \
+    class Name : public Base {                                       \
+      public:                                                        \
+        using Base::Base;                                            \
+        const char* kind() const noexcept override { return #Name; } \
     }
 
 FLUVIAL_ERROR(WrongType, InvalidArgument);    ///< a value of a type that the call does not take
