@@ -28,7 +28,7 @@ void throw_as_ours(const nb::python_error& error) {
     }
 }
 
-Index to_int(nb::handle object, const std::string& what) {
+Index to_int(nb::handle object, const char* what) {
     const nb::object number =
         PyBool_Check(object.ptr()) ? nb::object() : nb::steal(PyNumber_Index(object.ptr()));
     if (!number.is_valid()) {
@@ -39,7 +39,7 @@ Index to_int(nb::handle object, const std::string& what) {
     const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
     if (overflow != 0) {
         throw InvalidArgument(
-            Problem{what + " is out of range", shown(object), "an int of 64 bits", ""});
+            Problem{text(what, " is out of range"), shown(object), "an int of 64 bits", ""});
     }
     if (value == -1 && PyErr_Occurred() != nullptr) {
         throw nb::python_error();
@@ -47,22 +47,27 @@ Index to_int(nb::handle object, const std::string& what) {
     return value;
 }
 
-std::string to_text(nb::handle object, const std::string& what) {
+std::string to_text(nb::handle object, const char* what) {
     return to<std::string>(object, what, "a str");
 }
 
-Coordinates to_coordinates(nb::handle object, const std::string& what) {
-    if (PyIndex_Check(object.ptr()) != 0 && !nb::hasattr(object, "__len__")) {
+Coordinates to_coordinates(nb::handle object, const char* what) {
+    if (!PyTuple_CheckExact(object.ptr()) && PyIndex_Check(object.ptr()) != 0 &&
+        !nb::hasattr(object, "__len__")) {
         return {to_int(object, what)};
     }
-    const bool text = PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) ||
-                      PyByteArray_Check(object.ptr());
-    if (text || PySequence_Check(object.ptr()) == 0) {
+    const bool is_text = PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr()) ||
+                         PyByteArray_Check(object.ptr());
+    if (is_text || PySequence_Check(object.ptr()) == 0) {
         throw_wrong_type(what, object, "a sequence of int, one an axis");
     }
     Coordinates out;
     for (const nb::handle entry : object) {
-        out.push_back(to_int(entry, "an entry of " + what));
+        int overflow = 1;
+        const Index value = PyLong_CheckExact(entry.ptr())
+                                ? PyLong_AsLongLongAndOverflow(entry.ptr(), &overflow)
+                                : 0;
+        out.push_back(overflow == 0 ? value : to_int(entry, text("an entry of ", what).c_str()));
     }
     return out;
 }

@@ -28,15 +28,15 @@ std::string shown(nb::handle object);
 void throw_as_ours(const nb::python_error& error);
 
 /// An int of 64 bits; whatever Python takes for an index, but no bool.
-Index to_int(nb::handle object, const std::string& what);
-std::string to_text(nb::handle object, const std::string& what);
+Index to_int(nb::handle object, const char* what);
+std::string to_text(nb::handle object, const char* what);
 /// A sequence of int; one int stands for a sequence of one.
-Coordinates to_coordinates(nb::handle object, const std::string& what);
+Coordinates to_coordinates(nb::handle object, const char* what);
 
 /// Any type that nanobind casts; `allowed` says in words which. The casters of T are included by
 /// whoever calls.
 template <class T>
-T to(nb::handle object, const std::string& what, const std::string& allowed) {
+T to(nb::handle object, const char* what, const char* allowed) {
     T value;
     if (!nb::try_cast<T>(object, value)) {
         PyErr_Clear();
@@ -47,7 +47,7 @@ T to(nb::handle object, const std::string& what, const std::string& allowed) {
 
 /// An object of a bound class; lives as long as `object`.
 template <class T>
-T& to_bound(nb::handle object, const std::string& what, const std::string& allowed) {
+T& to_bound(nb::handle object, const char* what, const char* allowed) {
     T* bound = nullptr;
     if (!nb::try_cast<T*>(object, bound) || bound == nullptr) {
         throw_wrong_type(what, object, allowed);

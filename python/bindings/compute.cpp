@@ -31,20 +31,21 @@ using compute::Reduction;
 Options to_options(const nb::dict& dict) {
     Options options;
     for (const auto& [key, value] : dict) {
+        const std::string name = to_text(key, "the name of an option");
         Option option;
         if (nb::isinstance<nb::bool_>(value)) {
             option = nb::cast<bool>(value);
         } else if (nb::isinstance<nb::int_>(value)) {
-            option = to_int(value, text("option ", shown(key)));
+            option = to_int(value, name.c_str());
         } else if (nb::isinstance<nb::float_>(value)) {
             option = nb::cast<double>(value);
         } else if (nb::isinstance<nb::str>(value)) {
             option = nb::cast<std::string>(value);
         } else {
-            option = to<std::vector<double>>(value, text("option ", shown(key)),
+            option = to<std::vector<double>>(value, name.c_str(),
                                              "a bool, an int, a float, a str or a list of numbers");
         }
-        options.emplace(to_text(key, "the name of an option"), std::move(option));
+        options.emplace(name, std::move(option));
     }
     return options;
 }

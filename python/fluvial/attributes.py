@@ -25,14 +25,14 @@ class Attributes(dict[str, Any]):
         raise unknown_name("no such attribute", name, self)
 
 
-def plain(attrs: Mapping[str, Any] | None) -> Attributes:
+def plain(attrs: Mapping[str, Any] | None) -> dict[str, Any]:
     """NumPy scalars, arrays and tuples as bool, int, float, str or lists of int, float, str.
 
     >>> plain({"unitDimension": np.zeros(2), "unitSI": np.float32(1), "axes": ("x", "y")})
     {'unitDimension': [0.0, 0.0], 'unitSI': 1.0, 'axes': ['x', 'y']}
     """
     if attrs is None:
-        return Attributes()
+        return {}
     return Attributes(
         (_name(name), _plain_value(name, value))
         for name, value in to_mapping(attrs, "attrs", "a dict of names to values").items()

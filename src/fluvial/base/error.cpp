@@ -35,8 +35,8 @@ std::string shortened(std::string_view value, std::size_t characters_max) {
 std::string describe_problem(const Problem& problem) {
     std::string out = problem.what;
     if (!problem.seen.empty()) {
-        const bool has_path = problem.seen.find('/') != std::string::npos;
-        out += ": got " + shortened(problem.seen, has_path ? seen_path_max : seen_max);
+        const bool callers = problem.seen.front() == '\'';
+        out += ": got " + shortened(problem.seen, callers ? seen_max : seen_facts_max);
     }
     if (!problem.allowed.empty()) {
         out += "; allowed: " + problem.allowed;

@@ -23,9 +23,9 @@ FLUVIAL_ERROR(NotPermitted, SystemError);     ///< a file or a call that this us
 
 #undef FLUVIAL_ERROR
 
-/// Characters of a caller's value that a message shows at most; of one with a path in it, which is
-/// of use as a whole alone.
-inline constexpr std::size_t seen_max = 80, seen_path_max = 400;
+/// Characters that a message shows at most: of a caller's text, which stands in quotes; and of what
+/// Fluvial itself says that it saw (a path, how full a queue is).
+inline constexpr std::size_t seen_max = 80, seen_facts_max = 400;
 
 /// `value` with its middle left out where it is longer than `characters_max` (of UTF-8);
 /// describe_problem does this to what was seen.
