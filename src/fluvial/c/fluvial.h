@@ -129,7 +129,8 @@ int fluvial_open(MPI_Comm comm, const char* path, MPI_Info info, fluvial_file** 
 /// under way on any rank. Null is no error.
 int fluvial_close(fluvial_file* file);
 
-/// The number of datasets; they count from 0, in the file's order. Local, as all inquiries.
+/// The number of datasets, those among them that cannot be opened; they count from 0, in the file's
+/// order. Local, as all inquiries.
 int fluvial_inq_ndatasets(fluvial_file* file, int* ndatasets);
 /// The number of a dataset by its name.
 int fluvial_inq_dataset(fluvial_file* file, const char* name, int* dataset);
