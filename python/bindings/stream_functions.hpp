@@ -17,8 +17,8 @@ nb::object bytes_array(std::span<const std::byte> bytes, bool writable);
 /// The bytes of a batch, or a list of those of its records.
 nb::object elements_of(const stream::Batch& batch, bool varies);
 
-/// From (name, operator, axes) of each, or a function `callback(producer, elements)` that ranks know
-/// as `declared`; none for neither.
+/// From (name, operator, axes) of each, or a function `callback(producer, elements)` that ranks
+/// know as `declared`; none for neither.
 std::unique_ptr<stream::Operation> make_operation(nb::handle entries, nb::handle callback,
                                                   const std::string& declared,
                                                   const stream::Element& element, int ranks);

@@ -140,7 +140,8 @@ def streams(comm, fl, odd):
         def attach(**options):
             return channel.stream("numbers", **options)
 
-        refused(fl, lambda: attach(op="sum" if odd else "mean"), "the operation of stream 0", "sum(")
+        op = "sum" if odd else "mean"
+        refused(fl, lambda: attach(op=op), "the operation of stream 0", "sum(")
         edges = [0, 1, 3] if odd else [0, 1, 2]
         refused(fl, lambda: attach(op=fl.ops.Histogram(edges)), "edges=[0, 1, 3]")
         refused(fl, lambda: attach(op="sum", over="element" if odd else None), "over [1]")

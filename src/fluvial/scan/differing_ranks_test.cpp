@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that ask different things of one scan are told so on all of them, and results that are to be
-// reproducible are.
+// Ranks that ask different things of one scan are told so on all of them, and results that are to
+// be reproducible are.
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -77,10 +77,9 @@ TEST_CASE("operators that differ by rank are refused on every rank, with both of
           text("the ranks differ in the operator of 'result': got histogram(edges=[-1000, 0, 999], "
                "skipna=false) on rank ",
                last,
-               "; allowed: histogram(edges=[-1000, 0, 1000], skipna=false) as on rank 0. Give every "
-               "rank the same operator with the same options"));
-    CHECK(says(with(make_operator("histogram",
-                                  {{"edges", Odd::edges()}, {"skipna", true}})),
+               "; allowed: histogram(edges=[-1000, 0, 1000], skipna=false) as on rank 0. Give "
+               "every rank the same operator with the same options"));
+    CHECK(says(with(make_operator("histogram", {{"edges", Odd::edges()}, {"skipna", true}})),
                "skipna=true) on rank"));
     CHECK(says(with(make_operator("mean")), "got mean(skipna=false) on rank"));
     // Options that say what is so anyway make no difference.

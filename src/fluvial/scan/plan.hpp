@@ -31,9 +31,10 @@ struct Plan {
 };
 
 /// Collective over `comm` (local when serial or Independent). Throws InvalidArgument on all ranks,
-/// and where they differ in what add_terms() says. Costs some allreduces; with ToOne and ToAll each rank's question goes to those that read a part
-/// of its selection, so that neither time nor memory grows with the number of ranks, but for an
-/// allgather of 16 bytes a rank where ranks differ in threads.
+/// and where they differ in what add_terms() says. Costs some allreduces; with ToOne and ToAll each
+/// rank's question goes to those that read a part of its selection, so that neither time nor memory
+/// grows with the number of ranks, but for an allgather of 16 bytes a rank where ranks differ in
+/// threads.
 Plan make_plan(const Request& request, const Options& options, const mpi::Comm& comm);
 
 }  // namespace fluvial::scan

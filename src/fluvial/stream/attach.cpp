@@ -41,8 +41,7 @@ void add_terms(const StreamState& stream, Role role, const Operation* operation,
     terms.add("buffer_bytes of " + number, text(options.buffer_bytes), remedy);
     terms.add("the association of " + number,
               name_of(options.association.kind) + options.association.declared, remedy);
-    terms.add("result_on_producers of " + number, exact(options.result_on_producers),
-              remedy);
+    terms.add("result_on_producers of " + number, exact(options.result_on_producers), remedy);
     terms.add("the latency of " + number, exact(options.latency_s), remedy);
     if (consumes(role) || operation != nullptr) {
         terms.add_where_known(
