@@ -45,12 +45,12 @@ class test_a_child_disturbs_nobody:
                     stream.send(i)
                 if i == 500 and forks:
 
-                    def leave_by_an_error():
+                    def leave_by_an_error(channel=channel):
                         with channel:
                             raise RuntimeError("in the child")
 
                     told += [
-                        child_says(lambda: [stream.send(x) for x in range(1000)]),
+                        child_says(lambda stream=stream: [stream.send(x) for x in range(1000)]),
                         child_says(channel.close),
                         child_says(leave_by_an_error),
                         child_says(lambda: globals().update(channel=None)),
