@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 project = "Fluvial"
 author = "the Fluvial authors"
-copyright = f"{author}, Apache-2.0"  # noqa: A001, at the foot of each page
+copyright = f"{author}, Apache-2.0"
 version = release = fluvial.__version__
 
 extensions = [

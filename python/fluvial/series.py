@@ -88,8 +88,8 @@ def open(
         An mpi4py communicator, which is duplicated; None for a serial program.
     directory
         Of the contact file (mode 0600) by which jobs find and trust each other; None:
-        FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR or the working directory, the first that is set. Only this
-        user may write to it, or it is sticky like /tmp.
+        FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR or the working directory, the first that is set. Only
+        this user may write to it, or it is sticky like /tmp.
     rendezvous_timeout
         Seconds to wait for the other job.
     step_timeout

@@ -15,7 +15,7 @@ def child_says(work):
         told = "nothing"
         try:
             work()
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:
             told = f"{type(error).__name__}: {error}"
         os.write(writes, told.encode())
         os._exit(0)  # MPI is its parent's, too
