@@ -62,6 +62,17 @@ def test_a_chunk_index_with_an_offset_of_no_chunk(tmp_path):
         fl.open(path)["d0"].read()
 
 
+def test_a_shuffle_filter_of_elements_of_no_bytes(tmp_path):
+    """It was passed over: the bytes stayed as they were stored."""
+    path = tmp_path / "t.h5"
+    CASES["btree_packed"].write(path)
+    damaged = bytearray(path.read_bytes())
+    damaged[damaged.index(b"shuffle\0") + 8] = 0
+    path.write_bytes(damaged)
+    with pytest.raises(_core.DamagedFile, match="shuffle filter that makes no sense"):
+        _core.open_file(str(path)).dataset("d0")
+
+
 def test_one_variable_inside_of_another(tmp_path):
     """netCDF classic: variables lie one after the other, as the header lists them."""
     path = tmp_path / "t.nc"

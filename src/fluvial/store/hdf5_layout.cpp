@@ -45,7 +45,13 @@ Filters filters_of(hid_t properties, const std::string& what) {
                 filters.ours.push_back({Filter::Kind::Deflate, 0});
                 break;
             case H5Z_FILTER_SHUFFLE:
-                filters.ours.push_back({Filter::Kind::Shuffle, n_values > 0 ? values[0] : 0});
+                if (n_values != 1 || values[0] == 0) {
+                    throw DamagedFile(Problem{what + " has a shuffle filter that makes no sense",
+                                              text(n_values, " parameters, the first of them ",
+                                                   values[0]),
+                                              "the bytes of an element", ""});
+                }
+                filters.ours.push_back({Filter::Kind::Shuffle, values[0]});
                 break;
             case H5Z_FILTER_FLETCHER32:
                 filters.ours.push_back({Filter::Kind::Fletcher32, 0});
