@@ -73,7 +73,7 @@ Predicate python_predicate(nb::object function, std::vector<int> numbers) {
     }
     const auto shared = share(std::move(function));
     auto holds = [shared, numbers](std::span<const ArrayView> inputs, const Region& where,
-                             std::span<std::uint8_t> mask) {
+                                   std::span<std::uint8_t> mask) {
         std::vector<ArrayView> wanted;
         for (const int number : numbers) {
             wanted.push_back(inputs[static_cast<std::size_t>(number)]);
@@ -107,7 +107,8 @@ Predicate to_predicate(nb::handle where) {
 }
 
 Request to_request(nb::handle inputs, nb::handle entries, nb::handle selection,
-                   std::vector<int> over, nb::handle weights, nb::handle where, nb::handle groups) {
+                   std::vector<int> over, std::vector<int> backwards, nb::handle weights,
+                   nb::handle where, nb::handle groups) {
     Request request;
     for (const nb::handle input : inputs) {
         scan::Input& added = request.inputs.emplace_back();
@@ -122,6 +123,7 @@ Request to_request(nb::handle inputs, nb::handle entries, nb::handle selection,
                                    nb::cast<std::vector<int>>(entry[2])});
     }
     request.over = std::move(over);
+    request.backwards = std::move(backwards);
     for (const nb::handle factors : weights) {
         request.weights.push_back(
             {nb::cast<int>(factors[0]), nb::cast<std::vector<double>>(factors[1])});
@@ -253,10 +255,10 @@ void bind_scans(nb::module_& m) {
         .def(
             "__init__",
             [](Described* self, nb::handle inputs, nb::handle entries, nb::handle selection,
-               std::vector<int> over, nb::handle weights, nb::handle where, nb::handle groups,
-               const std::string& mode, const std::string& shuffle, int threads, int aggregators,
-               std::int64_t buffer_bytes, std::int64_t read_ahead_bytes, std::int64_t memory_bytes,
-               bool reproducible) {
+               std::vector<int> over, std::vector<int> backwards, nb::handle weights,
+               nb::handle where, nb::handle groups, const std::string& mode,
+               const std::string& shuffle, int threads, int aggregators, std::int64_t buffer_bytes,
+               std::int64_t read_ahead_bytes, std::int64_t memory_bytes, bool reproducible) {
                 Options options;
                 options.mode = to_mode(mode);
                 options.shuffle = to_shuffle(shuffle);
@@ -266,14 +268,16 @@ void bind_scans(nb::module_& m) {
                 options.read_ahead_bytes = read_ahead_bytes;
                 options.memory_bytes = memory_bytes;
                 options.reproducible = reproducible;
-                new (self) Described{
-                    to_request(inputs, entries, selection, std::move(over), weights, where, groups),
-                    options};
+                new (self) Described{to_request(inputs, entries, selection, std::move(over),
+                                                std::move(backwards), weights, where, groups),
+                                     options};
             },
-            nb::kw_only(), "inputs"_a, "entries"_a, "selection"_a.none(), "over"_a, "weights"_a,
-            "where"_a, "groups"_a.none(), "mode"_a, "shuffle"_a, "threads"_a, "aggregators"_a,
-            "buffer_bytes"_a, "read_ahead_bytes"_a, "memory_bytes"_a, "reproducible"_a,
+            nb::kw_only(), "inputs"_a, "entries"_a, "selection"_a.none(), "over"_a, "backwards"_a,
+            "weights"_a, "where"_a, "groups"_a.none(), "mode"_a, "shuffle"_a, "threads"_a,
+            "aggregators"_a, "buffer_bytes"_a, "read_ahead_bytes"_a, "memory_bytes"_a,
+            "reproducible"_a,
             "`inputs`: (list of datasets, Decoding). `entries`: (name, operator, input numbers). "
+            "`backwards`: axes along which the last of equal elements is the first. "
             "`weights`: (axis, factors). `where`: (input number, sign, bound) or (function, input "
             "numbers). `groups`: (axis, group of each index, number of groups).");
     nb::class_<HeldScan>(m, "Scan", "Reads and computes on threads of its own.")

@@ -81,6 +81,9 @@ def describe(
         "entries": entries,
         "selection": positions.to_hyperslab(view.axes),
         "over": axes,
+        "backwards": [
+            axis for axis, at in enumerate(view.axes) if not isinstance(at, int) and at.step < 0
+        ],
         "weights": [
             (view.dims.index(d), w[positions.as_array(positions.ascending(view.at(d)))].tolist())
             for d, w in view.weights.items()

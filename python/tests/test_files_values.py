@@ -111,6 +111,63 @@ def test_unsigned_bytes(tmp_path, kind):
         np.testing.assert_array_equal(file["a"].read(), [[np.nan, 0, 127, 128]])
 
 
+@pytest.mark.parametrize("fill", [None, 250])
+@pytest.mark.parametrize("said", ["true", "false"])
+@pytest.mark.parametrize("dtype", ["i1", "u1", "i2", "u2", "i4", "u4"])
+def test_unsigned_says_what_the_bits_mean_whatever_the_dtype(tmp_path, dtype, said, fill):
+    stored = np.array([[250, 0, 3], [255, 127, 128]], f"u{dtype[1]}").view(dtype)
+    number = None if fill is None else stored[0, 0]
+    path = tmp_path / "a.nc"
+    with (
+        file_of(path, stored, kind="NETCDF4", fill=number, _Unsigned=said) as file,
+        xr.open_dataset(path) as dataset,
+    ):
+        a = file["a"]
+        for op in ("sum", "min", "max", "mean", "count"):
+            same(a.reduce(op, "x"), getattr(dataset["a"], op)("x"))
+        same(a.read(), dataset["a"])
+        if fill is None:
+            assert a.dtype == np.dtype(f"{'u' if said == 'true' else 'i'}{dtype[1]}")
+            assert a.reduce("max").dtype == a.dtype
+
+
+def test_unsigned_that_says_nothing_is_ignored_with_a_warning(tmp_path):
+    with (
+        file_of(tmp_path / "a.nc", np.int8([[-1, 2]]), _Unsigned="yes") as file,
+        pytest.warns(UserWarning, match="_Unsigned is ignored"),
+    ):
+        assert file["a"].reduce("min") == -1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_equal_elements_the_first_of_the_selection_wins(tmp_path, kind):
+    values = np.float32([[3, 7, 7, 1], [7, 2, 1, 7], [1, 7, 3, 1]])
+    path = tmp_path / "a.nc"
+    back = slice(None, None, -1)
+    with file_of(path, values, kind=kind) as file, xr.open_dataset(path) as dataset:
+        stored, inside = file["a"], dataset["a"].load()
+        for chosen in ({}, {"x": back}, {"y": back}, {"x": back, "y": back}, {"x": back, "y": 1},
+                       {"x": slice(3, None, -2), "y": back}):  # fmt: skip
+            part, theirs = stored.isel(chosen), inside.isel(chosen)
+            at = {d: np.arange(n)[chosen.get(d, slice(None))] for d, n in inside.sizes.items()}
+            for op in ("argmin", "argmax"):
+                whole = part.reduce(op)
+                first = np.unravel_index(getattr(theirs.values, op)(), theirs.shape)
+                for dim, i in zip(theirs.dims, first, strict=True):
+                    assert whole[f"{dim}_index"] == at[dim][i], (chosen, op)
+                if "x" in theirs.dims and theirs.ndim == 2:
+                    rows = part.reduce(op, "x")
+                    expected = at["x"][getattr(theirs.values, op)(axis=1)]
+                    np.testing.assert_array_equal(rows["x_index"], expected)
+                    columns = part.reduce(op, "y")
+                    expected = at["y"][getattr(theirs.values, op)(axis=0)]
+                    np.testing.assert_array_equal(columns["y_index"], expected)
+            top = part.reduce(fl.ops.TopK(3))
+            order = np.argsort(-theirs.values, axis=None, kind="stable")[:3]
+            for dim, i in zip(theirs.dims, np.unravel_index(order, theirs.shape), strict=True):
+                np.testing.assert_array_equal(top[f"{dim}_index"], at[dim][i])
+
+
 def test_nan_without_a_fill_value(tmp_path):
     with file_of(tmp_path / "a.nc", np.float64([[1, np.nan], [2, 3]])) as file:
         np.testing.assert_array_equal(file["a"].reduce("sum", "x"), [1, 5])

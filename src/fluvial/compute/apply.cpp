@@ -90,7 +90,7 @@ void gather_doubles(const ArrayView& view, double* out) {
 std::unique_ptr<Partial> Apply::identity(const Domain& domain) const {
     check_inputs(*this, domain);
     const DType dtype = rule_(domain.dtypes);
-    auto inner = op_->identity({domain.selection, domain.over, {dtype}});
+    auto inner = op_->identity({domain.selection, domain.over, {dtype}, domain.backwards});
     return std::make_unique<ApplyPartial>(name(), domain, function_, dtype, std::move(inner),
                                           block_elements_);
 }

@@ -34,8 +34,10 @@ void place(const Piece& piece, const Domain& domain, bool positions, Loop* axes,
             cell_stride *= domain.selection.extent[axis];
         }
         if (positions) {
-            axes[axis].position = position_stride;
-            nest.position += inside * position_stride;
+            const bool backwards = domain.is_backwards(axis);
+            const Index last = domain.selection.extent[axis] - 1;
+            axes[axis].position = backwards ? -position_stride : position_stride;
+            nest.position += (backwards ? last - inside : inside) * position_stride;
         }
         position_stride *= domain.selection.extent[axis];
     }

@@ -23,6 +23,10 @@ Coordinates Domain::kept_shape() const {
     return shape;
 }
 
+bool Domain::is_backwards(int axis) const {
+    return std::find(backwards.begin(), backwards.end(), axis) != backwards.end();
+}
+
 Domain make_domain(const Region& selection, std::vector<int> over, std::vector<DType> dtypes) {
     const int ndim = selection.ndim();
     if (over.empty()) {
@@ -44,7 +48,7 @@ Domain make_domain(const Region& selection, std::vector<int> over, std::vector<D
         throw InvalidArgument(
             Problem{"axis to reduce over is given twice", text(*repeated), "each axis once", ""});
     }
-    return {selection, std::move(over), std::move(dtypes)};
+    return {selection, std::move(over), std::move(dtypes), {}};
 }
 
 void check_piece(const Piece& piece, const Domain& domain, const std::string& name) {

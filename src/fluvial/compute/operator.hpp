@@ -52,6 +52,11 @@ struct Domain {
     Region selection;           ///< global coordinates; every piece lies inside
     std::vector<int> over;      ///< axes that are reduced, ascending; the others are kept
     std::vector<DType> dtypes;  ///< of the inputs, as many as Operator::inputs()
+    /// Axes that the caller counts from the end: of equal elements the one with the largest index
+    /// along them is the first. Everything else stays in ascending coordinates.
+    std::vector<int> backwards = {};
+
+    bool is_backwards(int axis) const;
 
     /// Extents of the kept axes: the shape of a result with one number a kept position.
     Coordinates kept_shape() const;

@@ -16,7 +16,7 @@ constexpr Index swapped_bytes_max = 4 << 20;  ///< of all inputs, put into nativ
 constexpr Index stripe_max = 1024;  ///< elements of a kept axis whose cells are updated together
 
 Domain domain_of(const Domain& all, const Reduction::Entry& entry) {
-    Domain domain{all.selection, all.over, {}};
+    Domain domain{all.selection, all.over, {}, all.backwards};
     for (const int input : entry.inputs) {
         if (input < 0 || input >= static_cast<int>(all.dtypes.size())) {
             throw InvalidArgument(

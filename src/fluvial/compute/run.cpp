@@ -9,9 +9,13 @@ DType kernel_dtype(DType dtype) {
     return dtype == DType::Float16 ? DType::Float32 : dtype;
 }
 
-Coordinates global_coordinates(Index position, const Region& selection) {
+Coordinates global_coordinates(Index position, const Domain& domain) {
+    const Region& selection = domain.selection;
     Coordinates point = coordinates_of(position, selection.extent);
     for (int axis = 0; axis < point.size(); ++axis) {
+        if (domain.is_backwards(axis)) {
+            point[axis] = selection.extent[axis] - 1 - point[axis];
+        }
         point[axis] += selection.offset[axis];
     }
     return point;

@@ -36,8 +36,9 @@ struct Run {
     const std::uint8_t* included =
         nullptr;                    ///< null: all; else elements where it is 0 do not count
     Index cell = 0, cell_step = 0;  ///< element i belongs to kept position cell + i * cell_step
-    Index position = 0, position_step = 0;  ///< row-major position in the selection, when asked for
-    const Columns* columns = nullptr;       ///< instead of values, to partials that take_columns()
+    /// Row-major position in the selection, as the caller counts its axes; when asked for.
+    Index position = 0, position_step = 0;
+    const Columns* columns = nullptr;  ///< instead of values, to partials that take_columns()
     bool swapped =
         false;  ///< the bytes of the only input's values, to partials that take_swapped()
     const Summary* summary =
@@ -103,7 +104,7 @@ class RunPartial : public Partial {
 /// check_piece, or check_stored_piece: swapped inputs are put right run by run.
 void walk(const Piece& piece, std::span<RunPartial* const> partials);
 
-/// Global coordinates of a row-major position in the selection.
-Coordinates global_coordinates(Index position, const Region& selection);
+/// Global coordinates of a Run's position.
+Coordinates global_coordinates(Index position, const Domain& domain);
 
 }  // namespace fluvial::compute

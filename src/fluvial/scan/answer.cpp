@@ -18,10 +18,11 @@ Region part_along(Region region, int axis, Index begin, Index end) {
 }  // namespace
 
 Answer::Answer(const std::vector<OperatorSet>& sets, const Selection& covered,
-               std::vector<int> over, int groups)
+               std::vector<int> over, std::vector<int> backwards, int groups)
     : sets_(&sets),
       covered_(covered),
       over_(std::move(over)),
+      backwards_(std::move(backwards)),
       reductions_(static_cast<std::size_t>(groups) * sets.size()) {}
 
 compute::Reduction& Answer::reduction(std::size_t group, std::size_t set) {
@@ -29,7 +30,9 @@ compute::Reduction& Answer::reduction(std::size_t group, std::size_t set) {
     if (!found) {
         const OperatorSet& operators = (*sets_)[set];
         const Region region = covered_.is_dense() ? covered_.bounds() : whole(covered_.count);
-        found.emplace(operators.entries, compute::make_domain(region, over_, operators.dtypes));
+        compute::Domain domain = compute::make_domain(region, over_, operators.dtypes);
+        domain.backwards = backwards_;
+        found.emplace(operators.entries, std::move(domain));
     }
     return *found;
 }

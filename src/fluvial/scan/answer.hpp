@@ -18,7 +18,7 @@ class Answer {
     /// `covered` in global coordinates; with a stride, results are in the index space of the only
     /// question, until finish() translates coordinates.
     Answer(const std::vector<OperatorSet>& sets, const Selection& covered, std::vector<int> over,
-           int groups);
+           std::vector<int> backwards, int groups);
 
     /// `views` (of all inputs) and `masks` (one a set; null: none) hold the elements of `inside`,
     /// in the question's own index space.
@@ -40,7 +40,7 @@ class Answer {
 
     const std::vector<OperatorSet>* sets_;
     Selection covered_;
-    std::vector<int> over_;
+    std::vector<int> over_, backwards_;
     std::vector<std::optional<compute::Reduction>> reductions_;  ///< groups · sets
     std::vector<double> weights_;
     std::vector<ArrayView> inputs_;  ///< of the piece at hand; kept for its memory

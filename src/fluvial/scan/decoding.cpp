@@ -75,13 +75,24 @@ class Conventions {
   public:
     Conventions(const Attributes& attributes, DType dtype, const std::string& dataset,
                 std::vector<std::string>& warnings)
-        : attributes_(attributes), dtype_(dtype), dataset_(dataset), warnings_(warnings) {}
+        : attributes_(attributes),
+          dtype_(dtype),
+          written_(dtype),
+          dataset_(dataset),
+          warnings_(warnings) {}
 
     Decoding read() {
         if (const auto found = attributes_.find("_Unsigned"); found != attributes_.end()) {
             const auto* text = std::get_if<std::string>(&found->second);
-            decoding_.as_unsigned = text != nullptr && *text == "true" && is_signed_integer(dtype_);
+            if (!is_integer(dtype_)) {
+                warn("_Unsigned", "the data are no integers");
+            } else if (text != nullptr && (*text == "true" || *text == "false")) {
+                decoding_.as_unsigned = *text == "true";
+            } else {
+                warn("_Unsigned", "it is neither \"true\" nor \"false\"");
+            }
         }
+        written_ = dtype_;
         dtype_ = decoding_.stored(dtype_);
         decoding_.scale = real("scale_factor", 1);
         decoding_.offset = real("add_offset", 0);
@@ -92,7 +103,7 @@ class Conventions {
         }
         for (const char* name : {"_FillValue", "missing_value"}) {
             for (const auto number : numbers(name)) {
-                if (auto value = element_of(dtype_, number)) {
+                if (auto value = element(number)) {
                     decoding_.missing.push_back(std::move(*value));
                 } else {
                     cannot_hold(name, number);
@@ -131,6 +142,12 @@ class Conventions {
         return values;
     }
 
+    /// Attributes stand for elements as they are written: the bits count, whatever their sign.
+    std::optional<StoredValue> element(const Number& number) const {
+        auto value = element_of(written_, number);
+        return value || written_ == dtype_ ? value : element_of(dtype_, number);
+    }
+
     double real(const char* name, double fallback) {
         const auto values = numbers(name);
         if (values.empty()) {
@@ -156,7 +173,7 @@ class Conventions {
             number = up ? std::floor(value) : std::ceil(value);
             upper = up;
         }
-        auto value = element_of(dtype_, number);
+        auto value = element(number);
         if (!value) {
             cannot_hold(name, number);
             return;
@@ -173,7 +190,8 @@ class Conventions {
     }
 
     const Attributes& attributes_;
-    DType dtype_;
+    DType dtype_;    ///< of the stored elements, as _Unsigned says
+    DType written_;  ///< as the file says
     const std::string& dataset_;
     std::vector<std::string>& warnings_;
     Decoding decoding_;
@@ -182,8 +200,10 @@ class Conventions {
 }  // namespace
 
 DType Decoding::stored(DType dtype) const {
-    const bool changes = as_unsigned && is_signed_integer(dtype);
-    return changes ? static_cast<DType>(static_cast<int>(dtype) + 4) : dtype;
+    if (!as_unsigned || !is_integer(dtype) || *as_unsigned != is_signed_integer(dtype)) {
+        return dtype;
+    }
+    return static_cast<DType>(static_cast<int>(dtype) + (*as_unsigned ? 4 : -4));
 }
 
 Decoding cf_decoding(const Attributes& attributes, DType dtype, const std::string& dataset,

@@ -19,7 +19,8 @@ struct StoredValue {
 };
 
 struct Decoding {
-    bool as_unsigned = false;          ///< stored integers are unsigned whatever their dtype says
+    /// Whether stored integers are unsigned, whatever their dtype says; none: as it says.
+    std::optional<bool> as_unsigned;
     std::vector<StoredValue> missing;  ///< stored values that mean "no value"; NaN matches NaN
     std::optional<StoredValue> valid_min, valid_max;  ///< stored values outside mean "no value"
     bool packed = false;                              ///< value = stored * scale + offset, float64

@@ -107,4 +107,9 @@ TEST_CASE("_Unsigned changes what the stored bits mean") {
     CHECK(value_of<std::uint8_t>(decoding.missing.at(0)) == 255);
     CHECK(quiet({{"_Unsigned", std::string("false")}}, DType::Int8).stored(DType::Int8) ==
           DType::Int8);
+    const Decoding negative = quiet(
+        {{"_Unsigned", std::string("false")}, {"_FillValue", std::int64_t{250}}}, DType::UInt8);
+    CHECK(negative.stored(DType::UInt8) == DType::Int8);
+    CHECK(value_of<std::int8_t>(negative.missing.at(0)) == -6);
+    CHECK(quiet({}, DType::UInt8).stored(DType::UInt8) == DType::UInt8);
 }

@@ -56,9 +56,10 @@ void for_slabs(const Region& box, Index element_bytes, F&& f) {
 
 Answer Work::new_answer(const Question& asked) const {
     if (one_answer) {
-        return Answer(sets, covered, over, groups);
+        return Answer(sets, covered, over, own.backwards, groups);
     }
-    return Answer(sets, asked.selection, over, asked.groups ? asked.groups->count : 1);
+    return Answer(sets, asked.selection, over, asked.backwards,
+                  asked.groups ? asked.groups->count : 1);
 }
 
 Lane::Lane(const Work& work)

@@ -106,7 +106,7 @@ void plan_alone(const Request& request, const Options& options, Plan& plan) {
     look_at_environment(options, plan);
     const Coordinates shape = common_shape(request);
     Question question{request.selection.value_or(select(whole(shape))), request.weights,
-                      request.groups};
+                      request.groups, request.backwards};
     const Selection& selection = question.selection;
     if (selection.ndim() != shape.size()) {
         throw InvalidArgument(Problem{"the selection has another number of axes than the data",
@@ -122,6 +122,12 @@ void plan_alone(const Request& request, const Options& options, Plan& plan) {
         }
     }
     plan.over = compute::make_domain(whole(selection.count), request.over, {}).over;
+    for (const int axis : request.backwards) {
+        if (axis < 0 || axis >= selection.ndim()) {
+            throw InvalidArgument(Problem{"an axis that is counted backwards: no such axis",
+                                          text(axis), text("0 to ", selection.ndim() - 1), ""});
+        }
+    }
     for (const AxisWeights& weights : request.weights) {
         check_axis(weights.axis, selection, weights.factor.size(), "weights");
     }
@@ -154,7 +160,7 @@ void plan_alone(const Request& request, const Options& options, Plan& plan) {
     range("read_ahead_bytes", options.read_ahead_bytes, 0, buffer_max);
     plan.buffer_bytes = options.buffer_bytes == 0 ? buffer_default : options.buffer_bytes;
     // What the operators themselves refuse shows now, not on a thread later.
-    Answer(plan.sets, selection, plan.over, 1).check();
+    Answer(plan.sets, selection, plan.over, {}, 1).check();
     static_cast<void>(Prepare(request, plan.sets));
     for (std::size_t i = request.inputs.size(); i-- > 0;) {  // the first one that has chunks
         if (!chunk_of(request.inputs[i].parts.front()->layout()).empty()) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 
-
 namespace fluvial::scan {
 namespace {
 
@@ -44,7 +43,9 @@ std::string words_of(const Decoding& decoding) {
     return text("missing [", missing, "], valid from ", words_of(decoding.valid_min), " to ",
                 words_of(decoding.valid_max), ", scale ", exact(decoding.scale), ", offset ",
                 exact(decoding.offset), decoding.packed ? ", packed" : "",
-                decoding.as_unsigned ? ", unsigned" : "");
+                !decoding.as_unsigned   ? ""
+                : *decoding.as_unsigned ? ", unsigned"
+                                        : ", signed");
 }
 
 /// Without folders: nodes may have a file system in different places.
@@ -86,6 +87,8 @@ void add_question(const Question& question, Options::Shuffle shuffle, Terms& ter
         }
     }
     terms.add("the weights", weights.empty() ? "none" : weights);
+    terms.add("the axes that are selected backwards",
+              exact(std::span<const int>(question.backwards)), own_selections);
     terms.add("the groups", question.groups ? words_of(*question.groups, common) : "none");
 }
 
@@ -105,9 +108,8 @@ void add_terms(const Request& request, const Options& options, const Plan& plan,
     }
     terms.add("the axes to reduce over", exact(std::span<const int>(plan.over)));
     compute::add_terms(request.entries, terms);
-    const bool any_order =
-        std::all_of(request.entries.begin(), request.entries.end(),
-                    [](const auto& entry) { return entry.op->any_order(); });
+    const bool any_order = std::all_of(request.entries.begin(), request.entries.end(),
+                                       [](const auto& entry) { return entry.op->any_order(); });
     terms.add("whether operators take pieces in any order", exact(any_order));
     std::string conditions;
     for (const Predicate& predicate : request.where) {

@@ -32,6 +32,7 @@ void encode(ByteWriter& out, const Question& question) {
         out.put(question.groups->count);
         out.put_vector(question.groups->group);
     }
+    out.put_vector(question.backwards);
 }
 
 Question decode_question(ByteReader& in) {
@@ -51,6 +52,7 @@ Question decode_question(ByteReader& in) {
         groups.group = in.get_vector<int>();
         question.groups = std::move(groups);
     }
+    question.backwards = in.get_vector<int>();
     return question;
 }
 

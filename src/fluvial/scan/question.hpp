@@ -12,6 +12,7 @@ struct Question {
     Selection selection;
     std::vector<AxisWeights> weights;
     std::optional<Grouping> groups;
+    std::vector<int> backwards;
 };
 
 void encode(ByteWriter& out, const Question& question);

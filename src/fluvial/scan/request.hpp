@@ -75,6 +75,8 @@ struct Request {
     std::vector<AxisWeights> weights;
     std::vector<Predicate> where;  ///< an element counts when all agree
     std::optional<Grouping> groups;
+    /// Axes along which the caller counts from the end, where one of equal elements is chosen.
+    std::vector<int> backwards = {};
 };
 
 }  // namespace fluvial::scan

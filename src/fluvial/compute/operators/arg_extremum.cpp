@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// argmin and argmax: "value", the extremum in the dtype of the data, and "coordinates", where it
-/// is in the dataset (int64, one a dimension). Of equal elements the first in row-major order wins,
-/// and a NaN wins over everything, as in NumPy, so the result is bitwise reproducible. Real types.
+/// is in the dataset (int64, one a dimension). Of equal elements the first in row-major order wins
+/// (the order in which the caller counts: Domain::backwards), and a NaN wins over everything, as in
+/// NumPy, so the result is bitwise reproducible. Real types.
 /// Of nothing: NaN at coordinates -1 for floating types, InvalidArgument for integers. Weights do
 /// not matter.
 #include <limits>
@@ -40,9 +41,10 @@ class ArgExtremumPartial final : public StatePartial<ArgExtremumPartial<T, Least
             return;
         }
         const T* x = run.as<T>();
-        Index i = 0;
+        const Index step = run.position_step < 0 ? -1 : 1;
+        Index i = run.position_step < 0 ? run.count - 1 : 0;
         while (nan ? x[i] == x[i] : x[i] != bound) {
-            ++i;
+            i += step;
         }
         keep(cell, x[i], run.position + i * run.position_step);
     }
@@ -63,10 +65,10 @@ class ArgExtremumPartial final : public StatePartial<ArgExtremumPartial<T, Least
 
     Result finish() const override {
         const DType dtype = this->domain().dtypes[0];
-        const Region& selection = this->domain().selection;
+        const int ndim = this->domain().selection.ndim();
         Array value = this->result(dtype);
         Coordinates shape = this->kept_shape();
-        shape.push_back(selection.ndim());
+        shape.push_back(ndim);
         Array coordinates(DType::Int64, shape);
         for (std::size_t cell = 0; cell < best_.size(); ++cell) {
             const T x = value_of(cell);
@@ -76,8 +78,8 @@ class ArgExtremumPartial final : public StatePartial<ArgExtremumPartial<T, Least
                 value.as<T>()[cell] = x;
             }
             const Coordinates point = position_[cell] < 0
-                                          ? Coordinates(selection.ndim(), -1)
-                                          : global_coordinates(position_[cell], selection);
+                                          ? Coordinates(ndim, -1)
+                                          : global_coordinates(position_[cell], this->domain());
             std::copy(point.begin(), point.end(),
                       coordinates.as<Index>() + cell * static_cast<std::size_t>(point.size()));
         }
@@ -112,7 +114,7 @@ class ArgExtremumPartial final : public StatePartial<ArgExtremumPartial<T, Least
     }
 
     std::vector<T> best_;
-    std::vector<Index> position_;  ///< row-major in the selection; -1: nothing seen
+    std::vector<Index> position_;  ///< of the best; -1: nothing seen
 };
 
 template <bool Least>

@@ -64,11 +64,11 @@ class TopKPartial final : public StatePartial<TopKPartial<T>> {
 
     Result finish() const override {
         const DType dtype = this->domain().dtypes[0];
-        const Region& selection = this->domain().selection;
+        const int ndim = this->domain().selection.ndim();
         Coordinates shape = this->kept_shape();
         shape.push_back(k_);
         Array value(dtype, shape);
-        shape.push_back(selection.ndim());
+        shape.push_back(ndim);
         Array coordinates(DType::Int64, shape);
         Array count = this->result(DType::Int64);
         Index* point = coordinates.as<Index>();
@@ -83,8 +83,8 @@ class TopKPartial final : public StatePartial<TopKPartial<T>> {
                     put(value, cell * k_ + i, best[Base::at(i)].value);
                 }
                 const Coordinates at =
-                    i < n ? global_coordinates(best[Base::at(i)].position, selection)
-                          : Coordinates(selection.ndim(), -1);
+                    i < n ? global_coordinates(best[Base::at(i)].position, this->domain())
+                          : Coordinates(ndim, -1);
                 point = std::copy(at.begin(), at.end(), point);
             }
         }
