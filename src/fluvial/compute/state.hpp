@@ -91,6 +91,11 @@ struct Totals {
         low[cell] += (high[cell] - (sum - back)) + (value - back);
         high[cell] = sum;
     }
+    /// Adds `value`, and `lost` that is little beside it.
+    void add(std::size_t cell, double value, double lost) {
+        add(cell, value);
+        low[cell] += lost;
+    }
     void merge(const Totals& other) {
         reserve(static_cast<Index>(other.high.size()));
         for (std::size_t cell = 0; cell < other.high.size(); ++cell) {

@@ -34,8 +34,11 @@ union Widest {
 enum SummaryPart : unsigned { summary_sum = 1, summary_bounds = 2 };
 
 struct Summary {
-    double sum = 0;       ///< real types, and the real part of complex ones
-    double imag = 0;      ///< imaginary part of complex types
+    double sum = 0;   ///< real types, and the real part of complex ones
+    double imag = 0;  ///< imaginary part of complex types
+    /// What rounding has taken from them: the exact sum is `sum + lost`, but for rounding of `lost`
+    /// itself. 0 when the sum is not finite.
+    double lost = 0, lost_imag = 0;
     Int128 exact = 0;     ///< integer types; never wraps for a run of up to 2^31 elements
     Widest min{}, max{};  ///< bounds of the values that are not NaN; meaningless for an empty run
     bool nan = false;     ///< a NaN is present; only known when bounds were asked for

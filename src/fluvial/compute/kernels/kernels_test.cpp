@@ -189,11 +189,13 @@ TEST_CASE("all instruction sets give the same bits") {
                 b = summary_of(reference.summary[false][static_cast<int>(DType::Float32)], x.data(),
                                n, parts);
                 CHECK(same_bits(a.sum, b.sum));
+                CHECK(same_bits(a.lost, b.lost));
                 a = summary_of(k->summary[false][static_cast<int>(DType::Float64)], y.data(), n,
                                parts);
                 b = summary_of(reference.summary[false][static_cast<int>(DType::Float64)], y.data(),
                                n, parts);
                 CHECK(same_bits(a.sum, b.sum));
+                CHECK(same_bits(a.lost, b.lost));
             }
             Summary a, b;
             a = summary_of(k->summary[false][static_cast<int>(DType::Complex64)], x.data(), n / 2,
@@ -201,6 +203,7 @@ TEST_CASE("all instruction sets give the same bits") {
             b = summary_of(reference.summary[false][static_cast<int>(DType::Complex64)], x.data(),
                            n / 2, summary_sum);
             CHECK(same_bits(a.sum, b.sum));
+            CHECK(same_bits(a.lost, b.lost));
             CHECK(same_bits(a.imag, b.imag));
             CHECK(same_bits(k->centred_float(x.data(), n, 0.3).second,
                             reference.centred_float(x.data(), n, 0.3).second));
@@ -225,6 +228,7 @@ TEST_CASE("swapped bytes give the same bits with every instruction set") {
                     a = summary_of(k->summary[true][number], swapped.data(), n, parts);
                     b = summary_of(reference.summary[false][number], x.data(), n, parts);
                     CHECK(same_bits(a.sum, b.sum));
+                    CHECK(same_bits(a.lost, b.lost));
                     CHECK((a.exact == b.exact));
                     CHECK((n == 0 || a.min.as<T>() == b.min.as<T>()));
                     CHECK((n == 0 || a.max.as<T>() == b.max.as<T>()));
@@ -272,6 +276,7 @@ TEST_CASE_TEMPLATE("swapped columns and complex numbers give the same bits too",
                 a = summary_of(k->summary[true][number], swapped.data(), columns, summary_sum);
                 b = summary_of(reference.summary[false][number], x.data(), columns, summary_sum);
                 CHECK(same_bits(a.sum, b.sum));
+                CHECK(same_bits(a.lost, b.lost));
                 CHECK(same_bits(a.imag, b.imag));
             }
         }

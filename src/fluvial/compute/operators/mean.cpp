@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// mean: Σx / n, or Σw·x / Σw. Real types give float64, complex ones complex128. Integers without
 /// weights are added exactly in 128 bits, so the result is bitwise reproducible; others are
-/// compensated (see Totals). The mean of nothing is NaN.
+/// as exact as sum. The mean of nothing is NaN.
 #include "fluvial/compute/registry.hpp"
 #include "fluvial/compute/sums.hpp"
 
