@@ -124,6 +124,8 @@ class Apply(Builtin):
         if not callable(function):
             raise wrong_type("the function of Apply", function, "a function of NumPy arrays")
         count = parameters_of(function) if inputs is None else to_int(inputs, "inputs", 1, 4)
+        self._function = function
+        self._options = {"dtype": dtype, "name": name, "version": version}
         super().__init__(
             function=function,
             op=self.inner,
@@ -131,6 +133,13 @@ class Apply(Builtin):
             dtype=None if dtype is None else to_dtype(dtype),
             declared=declared_by(function, name, version),
         )
+
+    def next_pass(self, arrays: Mapping[str, np.ndarray]) -> Apply | None:
+        """Return what the inner operator asks of the same data once more, or None."""
+        inner = self.inner.next_pass(arrays) if hasattr(self.inner, "next_pass") else None
+        if inner is None:
+            return None
+        return Apply(self._function, inner, inputs=self.inputs, **self._options)
 
     def wrap(self, arrays: Mapping[str, np.ndarray]) -> Any:
         """Return what the inner operator makes of the named arrays."""

@@ -159,12 +159,15 @@ def to_labelled(op: Any, arrays: Arrays, frame: Frame) -> Any:
         coords |= _bins("bin_x", arrays["edges_x"]) | _bins("bin_y", arrays["edges_y"])
         coords |= {key: (frame.dims, arrays[key]) for key in ("outside", "nan")}
     elif isinstance(inner, ops.Quantile):
+        value, error = inner.wrap(arrays)
         if inner.one:
-            value = arrays["value"][..., 0]
             coords["quantile"] = inner.q[0]
         else:
             dims = (*dims, "quantile")
             coords["quantile"] = ("quantile", np.asarray(inner.q))
+        units = result_attributes(frame.attrs, op, frame.reduced).get("units")
+        told = {"long_name": "largest possible error"} | ({"units": units} if units else {})
+        coords["error"] = (dims, error, told)
     elif set(arrays) != {"value"} or value is None or value.ndim < len(dims):
         return ops.wrap(op, arrays)
     if value is None:

@@ -25,7 +25,16 @@ from ._core import Builtin, InvalidArgument, WrongType, operator_names
 from ._core import Operator as _Native
 from .arguments import to_float, unknown_name
 from .custom_ops import Apply, FromMPI, Operator
-from .distribution_ops import Counts, Counts2D, Histogram, Histogram2D, Quantile, Top, TopK
+from .distribution_ops import (
+    Counts,
+    Counts2D,
+    Estimate,
+    Histogram,
+    Histogram2D,
+    Quantile,
+    Top,
+    TopK,
+)
 from .messages import shown
 from .structure_factor import StructureFactor
 
@@ -36,6 +45,7 @@ __all__ = [
     "Count",
     "Counts",
     "Counts2D",
+    "Estimate",
     "FromMPI",
     "Histogram",
     "Histogram2D",
@@ -75,8 +85,9 @@ class Sum(Builtin):
     """Sum of the elements, or of weight times element.
 
     Integers give int64 or uint64 that wrap as in NumPy (float64 when weighted), real dtypes
-    float64, complex ones complex128. Floating sums are compensated: whatever the number of
-    elements, the relative error stays below 1e-15 Σ|x| / |Σx|. The sum of nothing is 0.
+    float64, complex ones complex128. The sum of nothing is 0. The error of floating sums is at most
+    37 · 2^-53 Σ|w·x| (4.2e-15 Σ|w·x|), whatever the number of elements, as sums of a few are added
+    with compensation. Where large terms cancel, what remains can be within that error.
 
     Parameters
     ----------
@@ -99,8 +110,8 @@ class Sum(Builtin):
 class Mean(Builtin):
     """Arithmetic mean, Σx / n or Σw·x / Σw; float64, or complex128 for complex dtypes.
 
-    Integers are added exactly, so their mean is the same to the bit however the data is split. The
-    mean of nothing is NaN.
+    Integers are added exactly, so their mean is the same to the bit however the data is split;
+    everything else as for `Sum`, with its error divided by n or Σw. The mean of nothing is NaN.
 
     Parameters
     ----------
@@ -166,7 +177,8 @@ class Max(Builtin):
 class Product(Builtin):
     """Product of the elements: int64 or uint64 that wrap as in NumPy, float64 or complex128.
 
-    The product of nothing is 1. Weights are refused.
+    The product of nothing is 1. Weights are refused. The relative error is 2^-53 a factor,
+    and 2.3 times that of complex numbers.
 
     Parameters
     ----------
@@ -215,8 +227,9 @@ class Located(NamedTuple):
 class ArgMin(Builtin):
     """Smallest element and its global coordinates, of a real dtype; weights do not matter.
 
-    Of equal elements the first in C order wins, a NaN wins over everything, as in NumPy; the same
-    to the bit however the data is split. Of nothing: NaN at -1, an InvalidArgument for integers.
+    Of equal elements the first in C order wins, in the order of the selection where an axis is
+    selected backwards, and a NaN wins over everything, as in NumPy; the same to the bit however the
+    data is split. Of nothing: NaN at -1, an InvalidArgument for integers.
     Results are `Located`.
 
     Parameters
@@ -299,7 +312,7 @@ class Std(Variance):
 
 
 class Norm(Builtin):
-    """(Σw|x|^p)^(1/p), float64.
+    """(Σw|x|^p)^(1/p), float64, to a relative error of about 1e-15.
 
     Parameters
     ----------

@@ -68,6 +68,9 @@ def _propagated(
     least = np.prod(lengths, dtype=np.int64) if work.required < 0 else work.required
     missing = np.any([count < least for count in counts], axis=0)
     value = arrays["value"]
+    if isinstance(labelled.innermost(work.operators[key]), ops.Quantile):
+        missing = missing[..., np.newaxis]
+        return {**arrays, "value": np.where(missing, np.nan, value)}
     if value.shape != missing.shape:
         return arrays
     out = {**arrays, "value": np.where(missing, np.nan, value)}

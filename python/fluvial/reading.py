@@ -14,6 +14,7 @@ from ._core import WrongType
 from .arguments import as_array, to_array, to_int, unknown_name, wrong_type
 from .attributes import Attributes
 from .communicator import handle_of
+from .passes import Results, more_passes
 from .reduce import name_specs, wrap_results
 from .selection import to_dims, to_hyperslab
 
@@ -266,6 +267,7 @@ class ReadStep(Mapping[str, Dataset]):
         ...             {"sq": ["pos/x", "pos/y", "pos/z"], "fastest": "speed"})
         """
         operators: dict[str, Any] = {}
+        described: dict[str, Any] = {}
 
         def prepare() -> dict[str, Any]:
             """Return what the core needs; what this raises is raised on all ranks."""
@@ -278,19 +280,33 @@ class ReadStep(Mapping[str, Dataset]):
             datasets = list(dict.fromkeys(d for names in wanted.values() for d in names))
             operators.update({n: ops.resolve(spec, skipna=skipna) for n, spec in named.items()})
             first = self[datasets[0]]
-            return {
-                "datasets": datasets,
-                "entries": [
-                    (n, o, [datasets.index(d) for d in wanted[n]]) for n, o in operators.items()
-                ],
-                "selection": None if selection is None else to_hyperslab(selection, first.shape)[0],
-                "over": [] if over is None else first.axes(over),
-                "weights": None if weights is None else to_array(weights, "weights").astype("f8"),
-                "mask": None if mask is None else to_array(mask, "mask").astype("?"),
-            }
+            described.update(
+                {
+                    "datasets": datasets,
+                    "entries": [
+                        (n, o, [datasets.index(d) for d in wanted[n]]) for n, o in operators.items()
+                    ],
+                    "selection": None
+                    if selection is None
+                    else to_hyperslab(selection, first.shape)[0],
+                    "over": [] if over is None else first.axes(over),
+                    "weights": None
+                    if weights is None
+                    else to_array(weights, "weights").astype("f8"),
+                    "mask": None if mask is None else to_array(mask, "mask").astype("?"),
+                }
+            )
+            return described
 
         results = self._series._core.reduce(self._core, prepare, bool(local))
-        return wrap_results(op, operators, results)
+
+        def again(asked: Mapping[str, Any]) -> Results:
+            entries = [(n, asked[n], i) for n, _, i in described["entries"] if n in asked]
+            more = {**described, "entries": entries}
+            return self._series._core.reduce(self._core, lambda: more, bool(local))
+
+        # The step stays until the series goes on; all ranks get the same results.
+        return wrap_results(op, operators, more_passes(operators, results, again))
 
 
 class ReadSeries:

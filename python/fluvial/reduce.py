@@ -14,6 +14,7 @@ from . import ops
 from ._core import InvalidArgument, Reduction, Terms, check_alike, dtype_name
 from .arguments import ndim_max, to_array, to_int, wrong_type
 from .communicator import check_communicator
+from .passes import Results, run_passes
 from .selection import to_dims
 
 Specs = ops.Spec | Sequence[ops.Spec] | Mapping[str, ops.Spec]
@@ -80,12 +81,18 @@ def reduce(
     (0.0, 11.0)
     """
     if comm is None:
-        call = _prepare(op, arrays, over, skipna, weights, mask)
-        reduction = call.reduction(call.shape)
-        reduction.absorb(call.arrays, None, call.weights, call.mask)
-        return call.wrap(reduction.finish())
+        return _local(_prepare(op, arrays, over, skipna, weights, mask))
     check_communicator(comm)
     return _collective(comm, lambda: _prepare(op, arrays, over, skipna, weights, mask))
+
+
+def _local(call: _Call) -> Any:
+    def run(operators: Mapping[str, Any]) -> Results:
+        reduction = call.asking(operators).reduction(call.shape)
+        reduction.absorb(call.arrays, None, call.weights, call.mask)
+        return reduction.finish()
+
+    return call.wrap(run_passes(call.operators, run))
 
 
 class _Call(NamedTuple):
@@ -107,13 +114,21 @@ class _Call(NamedTuple):
     def reduction(self, shape: tuple[int, ...]) -> Reduction:
         return Reduction(self.entries, shape, [dtype_name(a) for a in self.arrays], self.over)
 
-    def wrap(self, results: Mapping[str, Mapping[str, np.ndarray]]) -> Any:
+    @property
+    def operators(self) -> dict[str, Any]:
+        return {name: op for name, op, _ in self.entries}
+
+    def asking(self, operators: Mapping[str, Any]) -> _Call:
+        """Return the call with these operators instead of those of the same names."""
+        kept = [(n, operators[n], numbers) for n, _, numbers in self.entries if n in operators]
+        return self._replace(entries=kept)
+
+    def wrap(self, results: Results) -> Any:
         if self.frame is not None:
             from . import labelled
 
-            operators = {name: op for name, op, _ in self.entries}
-            return labelled.to_user(self.specs, operators, results, self.frame)
-        return wrap_results(self.specs, {name: op for name, op, _ in self.entries}, results)
+            return labelled.to_user(self.specs, self.operators, results, self.frame)
+        return wrap_results(self.specs, self.operators, results)
 
 
 def name_specs(specs: Specs) -> dict[str, ops.Spec]:
@@ -128,9 +143,7 @@ def name_specs(specs: Specs) -> dict[str, ops.Spec]:
     return {"0": specs}
 
 
-def wrap_results(
-    specs: Specs, operators: Mapping[str, Any], results: Mapping[str, Mapping[str, np.ndarray]]
-) -> Any:
+def wrap_results(specs: Specs, operators: Mapping[str, Any], results: Results) -> Any:
     """Return results in the form in which `specs` was given: one, a list or a dict."""
     if isinstance(specs, _ONE):
         return ops.wrap(operators["0"], results["0"])
@@ -289,10 +302,19 @@ def _collective(comm: Any, prepare: Callable[[], _Call]) -> Any:
         check_alike(comm.allgather(terms.encode()))
     facts_of_all = [arrays for (arrays, _), _ in everybody]
     shape, begin, axis = _concatenate(facts_of_all, comm.Get_rank())
-    encoded = b""
+    offset = tuple(begin if i == axis else 0 for i in range(len(shape)))
+
+    def run(operators: Mapping[str, Any]) -> Results:
+        return _one_pass(comm, call.asking(operators), shape, offset)
+
+    # All ranks get the same results, and so go on together.
+    return call.wrap(run_passes(call.operators, run))
+
+
+def _one_pass(comm: Any, call: _Call, shape: tuple[int, ...], offset: tuple[int, ...]) -> Results:
+    encoded, failure = b"", None
     try:
         reduction = call.reduction(shape)
-        offset = tuple(begin if i == axis else 0 for i in range(len(shape)))
         reduction.absorb(call.arrays, offset, call.weights, call.mask)
         encoded = reduction.encode()
     except Exception as error:
@@ -301,7 +323,7 @@ def _collective(comm: Any, prepare: Callable[[], _Call]) -> Any:
     _raise_first([(None, failures)], failure)
     total = call.reduction(shape)
     total.merge_encoded(encoded)
-    return call.wrap(total.finish())
+    return total.finish()
 
 
 def _concatenate(facts: list[Any], rank: int) -> tuple[tuple[int, ...], int, int]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import atexit
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypedDict
 
 import numpy as np
@@ -17,6 +17,7 @@ from .arguments import check_options, to_choice, to_int, wrong_type
 from .communicator import handle_of, world
 from .messages import shown
 from .outcome import label
+from .passes import Results, more_passes, refuse_repeats, repeats
 from .scan_work import Work
 from .series import to_bytes
 
@@ -83,11 +84,13 @@ class PendingScan:
     >>> mean = pending.wait()                                             # doctest: +SKIP
     """
 
-    def __init__(self, scan: _core.Scan, work: Work, comm: Any, shuffle: str) -> None:
+    def __init__(
+        self, scan: _core.Scan, work: Work, comm: Any, core_options: dict[str, Any]
+    ) -> None:
         self._scan: _core.Scan | None = scan
         self._work = work
         self._comm = comm
-        self._shuffle = shuffle
+        self._options = core_options
         self._result: Any = None
         self._error: BaseException | None = None
         self._waiting = threading.Lock()
@@ -96,7 +99,10 @@ class PendingScan:
         scan.start()
 
     def test(self) -> bool:
-        """Tell whether everything is read and computed, on all ranks. Local; does not block."""
+        """Tell whether everything is read and computed, on all ranks. Local; does not block.
+
+        Exact quantiles read again in `wait`.
+        """
         if not self._waiting.acquire(blocking=False):
             return False  # another thread is in wait()
         try:
@@ -130,7 +136,9 @@ class PendingScan:
                 scan, self._scan = self._scan, None
                 try:
                     groups, self._stats = scan.wait()
-                    work = _of_all_ranks(self._work, self._comm, self._shuffle)
+                    if any(map(repeats, self._work.operators.values())):
+                        groups = [self._repeated(groups[0])]
+                    work = _of_all_ranks(self._work, self._comm, self._options["shuffle"])
                     self._result = label(work, groups)
                 except BaseException as error:
                     self._error = error
@@ -138,6 +146,28 @@ class PendingScan:
             if self._error is not None:
                 raise self._error
         return self._result
+
+    def _repeated(self, first: Results) -> dict[str, Mapping[str, np.ndarray]]:
+        """Scan again for operators that are not done. Collective, as the first time."""
+
+        def again(operators: Mapping[str, Any]) -> Results:
+            request = self._work.request
+            kept = [(n, operators[n], i) for n, _, i in request["entries"] if n in operators]
+            narrowed = _core.ScanRequest(**{**request, "entries": kept}, **self._options)
+            scan = _core.Scan(narrowed, handle_of(self._comm))
+            scan.start()
+            groups, stats = scan.wait()
+            self._stats = {name: self._stats[name] + more for name, more in stats.items()}
+            return groups[0]
+
+        together = self._comm is not None and self._options["mode"] == "collective"
+        agree = self._any_rank if together else bool
+        return more_passes(self._work.operators, first, again, agree)
+
+    def _any_rank(self, mine: bool) -> bool:
+        said = np.zeros(1, "i4")
+        self._comm.Allreduce(np.array([mine], "i4"), said)
+        return bool(said[0])
 
 
 _under_way: weakref.WeakSet[PendingScan] = weakref.WeakSet()
@@ -155,11 +185,13 @@ def begin(prepare: Callable[[], Work], options: ScanOptions) -> PendingScan:
     comm = options.get("comm")
     comm = None if options.get("local") else world() if comm is None else comm
     handle = handle_of(comm)
-    shuffle = options.get("shuffle", "common")
     work, failure = None, None
     try:
         work = prepare()
-        request = _core.ScanRequest(**work.request, **_options(options))
+        if work.view.groups is not None:
+            refuse_repeats(work.operators, "groups", "Or select each group, and reduce it alone.")
+        core_options = _options(options)
+        request = _core.ScanRequest(**work.request, **core_options)
     except Exception as error:
         failure = error
     if comm is not None and comm.Get_size() > 1:
@@ -168,7 +200,7 @@ def begin(prepare: Callable[[], Work], options: ScanOptions) -> PendingScan:
         raise failure
     if work is None:
         raise AssertionError("bug in Fluvial: no work and no failure")
-    return PendingScan(_core.Scan(request, handle), work, comm, shuffle)
+    return PendingScan(_core.Scan(request, handle), work, comm, core_options)
 
 
 def _options(options: ScanOptions) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ._core import InvalidArgument, Pending, declared_by
 from .arguments import ndim_max, to_choice, to_float, to_int, to_text
 from .element import Element, record
 from .messages import shown
+from .passes import refuse_repeats
 from .reduce import Specs, name_specs, wrap_results
 
 if TYPE_CHECKING:
@@ -129,6 +130,11 @@ class Stream:
             elif op is not None:
                 self._specs = specs = cast(Specs, op)
                 self._operators = {n: ops.resolve(spec) for n, spec in name_specs(specs).items()}
+                refuse_repeats(
+                    self._operators,
+                    "a stream, which passes once",
+                    "Or write the elements to a stage or a file, and reduce those.",
+                )
                 self._check_operators()
             axes = _axes(over)
             return {

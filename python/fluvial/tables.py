@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import decimal
 import json
 import math
 import os
@@ -70,6 +71,7 @@ def print_json(document: Any) -> None:
 
 def print_rows(rows: list[dict[str, Any]], title: str) -> None:
     """Print rows as a table: pretty on a terminal, where the middle of a long one is left out."""
+    rows = with_errors(rows)
     columns = list(rows[0]) if rows else []
     console = Console()
     if not console.is_terminal:
@@ -88,6 +90,47 @@ def print_rows(rows: list[dict[str, Any]], title: str) -> None:
         elif number == half:
             table.add_row(*["…"] * len(columns))
     console.print(table)
+
+
+def with_errors(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Put quantiles and their errors into one column, with the digits that are known.
+
+    >>> with_errors([{"quantile_0.5": 287.4619, "quantile_0.5_error": 0.117, "lat": 3.0}])
+    [{'quantile_0.5': '287.5 ± 0.2', 'lat': 3.0}]
+    """
+    out = []
+    for row in rows:
+        errors = [c for c in row if c.startswith("quantile") and c.endswith("_error")]
+        joined = {
+            c.removesuffix("_error"): estimate(row[c.removesuffix("_error")], row[c])
+            for c in errors
+        }
+        out.append({c: joined.get(c, value) for c, value in row.items() if c not in errors})
+    return out
+
+
+def estimate(value: Any, error: Any) -> Any:
+    """Return a number with those digits that its error leaves, and a bound of their error.
+
+    >>> estimate(1234567.0, 30000.0), estimate(2.5, 0.0), estimate(-0.0123456, 2e-05)
+    ('1230000 ± 40000', 2.5, '-0.01235 ± 0.00003')
+    """
+    known = isinstance(value, float) and isinstance(error, float)
+    if not known or not math.isfinite(value + error) or error <= 0:
+        return value
+    digit = decimal.Decimal(1).scaleb(decimal.Decimal(error).adjusted())
+    with decimal.localcontext() as exactly:
+        exactly.prec = 800
+        exact, bound = decimal.Decimal(value), decimal.Decimal(error)
+        shown = exact.quantize(digit) if digit < 1 else (exact / digit).to_integral_value() * digit
+        bound += abs(shown - exact)
+        rounded = (bound / digit).to_integral_value(decimal.ROUND_CEILING) * digit
+    return f"{_digits(shown)} ± {_digits(rounded)}"
+
+
+def _digits(number: decimal.Decimal) -> str:
+    plain = 1e-5 <= abs(number) < 1e15 or number == 0
+    return f"{number:f}" if plain else f"{number.normalize():e}"
 
 
 def _shown(value: Any) -> str:

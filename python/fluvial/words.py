@@ -14,7 +14,7 @@ from ._core import InvalidArgument
 from .messages import shown
 
 _WITH_ARGUMENTS = {
-    "quantile": "quantile(0.5)",
+    "quantile": "quantile(0.5), quantile(0.5,exact)",
     "histogram": "histogram(LOWEST:HIGHEST:BINS)",
     "top_k": "top_k(10)",
     "norm": "norm(2)",
@@ -52,13 +52,22 @@ def to_operators(text: str, skipna: bool) -> dict[str, Any]:
                 f"allowed: {', '.join([*plain, *_WITH_ARGUMENTS.values()])}"
             )
         name, argument = match[1], match[2]
-        label = name if argument is None else f"{name}_{argument.replace(':', '_')}"
+        label = name if argument is None else f"{name}_{_plain(argument)}"
         found[label] = (
             ops.resolve(name, skipna=skipna)
             if argument is None
             else _with_argument(name, argument, skipna)
         )
     return found
+
+
+def _plain(argument: str) -> str:
+    """Return an operator's argument as it stands in the name of a result.
+
+    >>> _plain("0.9,exact"), _plain("0:10:20")
+    ('0.9', '0_10_20')
+    """
+    return argument.partition(",")[0].strip().replace(":", "_")
 
 
 def _with_argument(name: str, argument: str, skipna: bool) -> Any:
@@ -68,7 +77,11 @@ def _with_argument(name: str, argument: str, skipna: bool) -> Any:
             edges = np.linspace(float(low), float(high), int(bins) + 1)
             return ops.Histogram(edges, skipna=skipna)
         if name == "quantile":
-            return ops.Quantile(float(argument), skipna=skipna)
+            q, _, how = map(str.strip, argument.partition(","))
+            if how == "exact":
+                return ops.Quantile(float(q), exact=True, skipna=skipna)
+            accuracy = {"accuracy": float(how)} if how else {}
+            return ops.Quantile(float(q), skipna=skipna, **accuracy)
         if name == "top_k":
             return ops.TopK(int(argument), skipna=skipna)
         if name == "norm":

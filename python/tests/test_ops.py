@@ -289,6 +289,11 @@ if size > 1:
     refused("sum", mine[:, :2] if rank else mine, over=0)
     assert "cannot merge" in refused(Bad(), mine)
 assert fl.reduce("count", mine, comm=comm) == 120
+for over in (None, 0):
+    op = fl.ops.Quantile([0.1, 0.5], accuracy=0.5, exact=True)
+    exact = fl.reduce(op, mine, over=over, comm=comm)
+    right = np.quantile(whole.astype("f8"), [0.1, 0.5], axis=over)
+    np.testing.assert_array_equal(exact.value, np.moveaxis(right, 0, -1))
 print("rank", rank, "fine")
 """
 

@@ -167,7 +167,8 @@ def test_operators_by_name_object_list_dict():
         stream.terminate()
         deviation, median = stream.result()
     np.testing.assert_allclose(deviation, x.std(axis=(0, 2)))
-    assert np.shape(median) == (4,)
+    assert np.shape(median.value) == (4,)
+    np.testing.assert_array_equal(median.value, np.median(x, axis=(0, 2)))
 
     class Longest(fl.ops.Operator):
         def identity(self, shape):

@@ -34,6 +34,17 @@ def reduce(comm, fl, path):
         speed = file.reduce(fl.ops.Apply(np.hypot, "max"), ["u", "v"], where=lambda u: u > 0)
         right = np.hypot(expected["u"], expected["v"]).where(expected["u"] > 0)
         same(speed, right.max())
+        same_everywhere = file["u"].isel(lat=slice(None, None, -1), time=slice(None, None, -2))
+        sign = same_everywhere.reduce(fl.ops.Apply(np.sign, "argmax"))
+        signs = np.sign(expected["u"].isel(lat=slice(None, None, -1), time=slice(None, None, -2)))
+        place = np.unravel_index(np.nanargmax(signs.values), signs.shape)
+        assert sign["lat"] == signs["lat"][place[signs.dims.index("lat")]]
+        assert sign["time"] == signs["time"][place[signs.dims.index("time")]]
+        high = fl.ops.Quantile([0.1, 0.9], exact=True, accuracy=0.1, skipna=True)
+        same(
+            file["u"].reduce(high, over="time").drop_vars("error"),
+            expected["u"].quantile([0.1, 0.9], dim="time").transpose(..., "quantile"),
+        )
         low = file["u"].reduce("argmin")
         assert expected["u"].values[tuple(low[f"{d}_index"] for d in t.dims if d != "level")] == low
         pending = file["temperature"].start("sum", over="time", threads=1)

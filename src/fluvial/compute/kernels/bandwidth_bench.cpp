@@ -81,6 +81,8 @@ void measure(const Case& c, DType dtype, const std::vector<std::uint64_t>& words
                 edges.push_back(1 + 0.01 * i);
             }
             options["edges"] = edges;
+        } else if (std::string_view(name) == "quantile") {
+            options["q"] = std::vector<double>{0.5};
         }
         entries.push_back({name, make_operator(name, options), {}});
     }
@@ -168,6 +170,8 @@ int main(int argc, char** argv) {
                  {"sum+min+max+mean", all, {n}, {}},
                  {"argmax", {"argmax"}, {n}, {}},
                  {"variance", {"variance"}, {n}, {}},
+                 {"quantile", {"quantile"}, {n}, {}},
+                 {"quantile over first", {"quantile"}, {n / 1024, 1024}, {0}},
                  {"sum+min+max+mean over last", all, {n / 1024, 1024}, {1}},
                  {"sum+min+max+mean over first", all, {1024, n / 1024}, {0}},
                  {"mean of (n, 3) over first", {"mean"}, {n / 3, 3}, {0}}}) {

@@ -1,256 +1,361 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quantile: by DDSketch (Masson, Rim, Lee, doi:10.14778/3352063.3352135), which merges without
-/// loss, so that the result does not depend on the split. Each quantile is within `accuracy`
-/// (relative, default 0.01) of the element of rank floor(q (n - 1)), NumPy's method "lower";
-/// magnitudes below 2.3e-308 count as 0; q = 0 and 1 are exact. With weights: of the first element
-/// at which the weight so far reaches q Σw. float64, the kept shape, then one entry a q. NaN when
-/// any element is NaN (unless skipna) and of nothing. Real types, as float64.
+/// quantile: of n elements the number at rank q (n - 1), interpolated linearly between its two
+/// neighbours, as numpy.quantile does; with weights, of the first element at which the weight so
+/// far reaches q Σw (NumPy's method "inverted_cdf"). Elements are compared as float64. NaN when any
+/// element is NaN (unless skipna) and of nothing. Real types.
 ///
-/// Buckets are those of the linear interpolation of log2 (exponent + fraction), so a bucket is
-/// found by shifting bits; never more than 1.5e3 / accuracy of 8 bytes a sign and cell, and as many
-/// as the data spans in practice.
+/// "value" is within "error" of the exact quantile: 0 for up to 1 / accuracy + 2 elements a kept
+/// position and wherever one number alone is possible, and never more than `accuracy` (default
+/// 1e-3) of the range of the data. A state takes up to 8 bytes an element, and no more than 10 /
+/// accuracy bytes a kept position (with weights: 16 bytes an element at first). All are float64 in
+/// the kept shape, then one entry a q. "low" and "high" (one entry more: below and above the rank)
+/// are bounds of the two elements that the quantile lies between.
+///
+/// Given as options of the same name to a quantile of the same data, they let it look at nothing
+/// else: repeated until every low is its high, this gives exact quantiles.
 #include <algorithm>
-#include <bit>
-#include <limits>
+#include <cmath>
 
+#include "fluvial/compute/operators/quantile_neighbours.hpp"
+#include "fluvial/compute/operators/table_counter.hpp"
 #include "fluvial/compute/registry.hpp"
-#include "fluvial/compute/sums.hpp"
+#include "fluvial/compute/state.hpp"
 
 namespace fluvial::compute {
 namespace {
 
-/// Bucket of a positive number and back. Bucket widths in log2(x)'s linear interpolation are
-/// ln(gamma), so that the bounds of a bucket never differ by more than gamma = (1 + accuracy) / (1
-/// - accuracy).
-struct Mapping {
-    double per_unit;
-
-    explicit Mapping(double accuracy) : per_unit(1 / std::log((1 + accuracy) / (1 - accuracy))) {}
-    std::int32_t bucket(double x) const {
-        constexpr std::int64_t bias = std::int64_t{1023} << 52;
-        const auto interpolated =
-            static_cast<double>(std::bit_cast<std::int64_t>(x) - bias) * 0x1p-52;
-        return static_cast<std::int32_t>(std::floor(interpolated * per_unit));
-    }
-    double lower(std::int32_t bucket) const {
-        const double interpolated = bucket / per_unit;
-        const double exponent = std::floor(interpolated);
-        return std::ldexp(1 + (interpolated - exponent), static_cast<int>(exponent));
-    }
-    /// The number whose relative distance to both bounds is the same.
-    double value(std::int32_t bucket) const {
-        const double low = lower(bucket), high = lower(bucket + 1);
-        return std::isinf(high) ? low : low / (low / high + 1) * 2;
-    }
-};
-
-/// Counts of a contiguous range of buckets that grows as needed.
-struct Buckets {
-    std::int32_t first = 0;
-    std::vector<double> count;
-
-    void add(std::int32_t bucket, double weight) {
-        if (count.empty()) {
-            first = bucket;
-        }
-        if (bucket < first) {
-            const auto room = std::max<std::size_t>(static_cast<std::size_t>(first - bucket), 32);
-            count.insert(count.begin(), room, 0.0);
-            first -= static_cast<std::int32_t>(room);
-        }
-        const auto i = static_cast<std::size_t>(bucket - first);
-        if (i >= count.size()) {
-            count.resize(std::max(i + 1, count.size() + 32));
-        }
-        count[i] += weight;
-    }
-    void merge(const Buckets& other) {
-        for (std::size_t i = 0; i < other.count.size(); ++i) {
-            if (other.count[i] != 0) {
-                add(other.first + static_cast<std::int32_t>(i), other.count[i]);
-            }
-        }
-    }
-};
-
-struct Sketch {
-    Buckets negative, positive;
-    double zero = 0, total = 0;
-    double least = std::numeric_limits<double>::infinity(), most = -least;
-    double below = 0, above = 0;  ///< weight of the infinities
-    bool nan = false, weighted = false;
-
-    void add(double x, double w, const Mapping& mapping) {
-        if (x != x) {
-            nan = true;
-            return;
-        }
-        total += w;
-        least = std::min(least, x);
-        most = std::max(most, x);
-        const double magnitude = std::abs(x);
-        if (magnitude < std::numeric_limits<double>::min()) {
-            zero += w;
-        } else if (std::isinf(x)) {
-            (x < 0 ? below : above) += w;
-        } else {
-            (x < 0 ? negative : positive).add(mapping.bucket(magnitude), w);
-        }
-    }
-    void merge(const Sketch& other) {
-        negative.merge(other.negative);
-        positive.merge(other.positive);
-        zero += other.zero;
-        total += other.total;
-        least = std::min(least, other.least);
-        most = std::max(most, other.most);
-        below += other.below;
-        above += other.above;
-        nan = nan || other.nan;
-        weighted = weighted || other.weighted;
-    }
-    double quantile(double q, const Mapping& mapping) const {
-        if (nan || total <= 0) {
-            return std::numeric_limits<double>::quiet_NaN();
-        }
-        if (q == 0 || q == 1) {
-            return (q == 0 ? least : most) + 0.0;
-        }
-        // The element whose cumulated count exceeds the rank; weights: reaches their share.
-        const double rank = weighted ? std::nextafter(q * total, 0.0) : std::floor(q * (total - 1));
-        double seen = below;
-        if (seen > rank) {
-            return -std::numeric_limits<double>::infinity();
-        }
-        for (std::size_t i = negative.count.size(); i-- > 0;) {
-            seen += negative.count[i];
-            if (seen > rank) {
-                return within(-mapping.value(negative.first + static_cast<std::int32_t>(i)));
-            }
-        }
-        seen += zero;
-        if (seen > rank) {
-            return 0.0;
-        }
-        for (std::size_t i = 0; i < positive.count.size(); ++i) {
-            seen += positive.count[i];
-            if (seen > rank) {
-                return within(mapping.value(positive.first + static_cast<std::int32_t>(i)));
-            }
-        }
-        return most + 0.0;
-    }
-    double within(double x) const { return std::clamp(x, least, most); }
-};
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double largest = std::numeric_limits<double>::max();
+constexpr Interval finite = {-largest, largest};
+/// Memory of a narrowing pass, for elements of all kept positions.
+constexpr Index narrowing_bytes = Index{64} << 20;
+constexpr Index narrowing_min = 1024, narrowing_max = Index{1} << 20;
 
 class QuantilePartial final : public RunPartial {
   public:
+    /// `scopes`: for each cell and q where the two elements lie; none: no idea.
     QuantilePartial(const Domain& domain, const RunNeeds& needs, std::vector<double> q,
-                    double accuracy)
+                    const SketchGrid& grid, std::vector<Interval> scopes)
         : RunPartial("quantile", domain, needs),
           q_(std::move(q)),
-          mapping_(accuracy),
-          sketches_(static_cast<std::size_t>(cells())) {}
+          grid_(grid),
+          scopes_(std::move(scopes)),
+          sketches_(static_cast<std::size_t>(cells()) * sketches_a_cell()),
+          elements_(scopes_.empty() ? 0 : static_cast<std::size_t>(cells())) {}
+
+    unsigned summary_parts() const override { return scopes_.empty() ? summary_bounds : 0u; }
 
     void absorb_run(const Run& run) override {
-        for (Index i = 0; i < run.count; ++i) {
-            if (run.included == nullptr || run.included[i] != 0) {
-                Sketch& sketch = sketches_[static_cast<std::size_t>(run.cell + i * run.cell_step)];
-                sketch.weighted = sketch.weighted || run.weights != nullptr;
-                sketch.add(run.as<double>()[i], run.weights == nullptr ? 1.0 : run.weights[i],
-                           mapping_);
-            }
+        if (run.dtype == DType::Float32) {
+            absorb<float>(run);
+        } else {
+            absorb<double>(run);
         }
     }
+    void end_of_runs() override { counter_.settle(); }
 
     void merge(const Partial& other) override {
         const auto& o = static_cast<const QuantilePartial&>(other);
-        for (std::size_t cell = 0; cell < sketches_.size(); ++cell) {
-            sketches_[cell].merge(o.sketches_[cell]);
+        for (std::size_t i = 0; i < sketches_.size(); ++i) {
+            sketches_[i].merge(o.sketches_[i], grid_);
+        }
+        for (std::size_t cell = 0; cell < elements_.size(); ++cell) {
+            elements_[cell] += o.elements_[cell];
         }
     }
 
     Result finish() const override {
         Coordinates shape = kept_shape();
         shape.push_back(static_cast<Index>(q_.size()));
-        Array out(DType::Float64, shape);
-        double* next = out.as<double>();
-        for (const Sketch& sketch : sketches_) {
-            for (const double q : q_) {
-                *next++ = sketch.quantile(q, mapping_);
+        Array value(DType::Float64, shape), error(DType::Float64, shape);
+        shape.push_back(2);
+        Array low(DType::Float64, shape), high(DType::Float64, shape);
+        std::size_t at = 0;
+        for (Index cell = 0; cell < cells(); ++cell) {
+            std::vector<QuantileSketch> sorted = sorted_sketches(cell);
+            for (std::size_t k = 0; k < q_.size(); ++k, ++at) {
+                const Neighbours found =
+                    scopes_.empty() ? estimate(sorted.front(), q_[k]) : narrowed(sorted, cell, k);
+                value.as<double>()[at] = found.value();
+                error.as<double>()[at] = found.error();
+                low.as<double>()[2 * at] = found.lower.low;
+                low.as<double>()[2 * at + 1] = found.upper.low;
+                high.as<double>()[2 * at] = found.lower.high;
+                high.as<double>()[2 * at + 1] = found.upper.high;
             }
         }
-        return {{"value", std::move(out)}};
+        return {{"value", std::move(value)},
+                {"error", std::move(error)},
+                {"low", std::move(low)},
+                {"high", std::move(high)}};
     }
 
     std::vector<std::byte> encode() const override {
         ByteWriter out;
+        out.put_string(name());
         out.put(cells());
-        out.put(mapping_);
-        for (const Sketch& s : sketches_) {
-            for (const Buckets* buckets : {&s.negative, &s.positive}) {
-                out.put(buckets->first);
-                out.put_vector(buckets->count);
-            }
-            for (const double number : {s.zero, s.total, s.least, s.most, s.below, s.above}) {
-                out.put(number);
-            }
-            out.put(s.nan);
-            out.put(s.weighted);
+        out.put(grid_.cells_max);
+        out.put_vector(elements_);
+        for (const QuantileSketch& sketch : sketches_) {
+            sketch.encode(out);
         }
         return out.take();
     }
 
     void decode(std::span<const std::byte> bytes) override {
         ByteReader in(bytes);
+        const std::string from = in.get_string();
         const auto count = in.get<Index>();
-        const auto mapping = in.get<double>();
-        if (count != cells() || mapping != mapping_.per_unit) {
+        const auto cells_max = in.get<Index>();
+        if (from != name() || count != cells() || cells_max != grid_.cells_max) {
             throw InvalidArgument(Problem{"this state belongs to another quantile",
-                                          text(count, " cells"),
+                                          text(from, " over ", count, " cells"),
                                           text(cells(), " cells of the same accuracy"), ""});
         }
-        for (Sketch& s : sketches_) {
-            for (Buckets* buckets : {&s.negative, &s.positive}) {
-                buckets->first = in.get<std::int32_t>();
-                buckets->count = in.get_vector<double>();
-            }
-            for (double* number : {&s.zero, &s.total, &s.least, &s.most, &s.below, &s.above}) {
-                *number = in.get<double>();
-            }
-            s.nan = in.get<bool>();
-            s.weighted = in.get<bool>();
+        elements_ = in.get_vector<double>();
+        for (QuantileSketch& sketch : sketches_) {
+            sketch.decode(in);
         }
     }
 
   private:
+    std::size_t sketches_a_cell() const { return scopes_.empty() ? 1 : 2 * q_.size(); }
+
+    template <class T>
+    void absorb(const Run& run) {
+        if (!scopes_.empty()) {
+            absorb_narrowed<T>(run);
+        } else if (run.cell_step != 0 || run.summary == nullptr || run.weights != nullptr ||
+                   !absorb_whole<T>(run)) {
+            each<T>(run, [&](Index cell, T x, double weight, Index) {
+                QuantileSketch& sketch = sketches_[static_cast<std::size_t>(cell)];
+                note_weights(run, sketch);
+                add(sketch, finite, static_cast<double>(x), weight);
+            });
+        }
+    }
+
+    /// Of one cell, with neither weights nor a mask; false: it holds what is not finite.
+    template <class T>
+    bool absorb_whole(const Run& run) {
+        const Interval range{static_cast<double>(run.summary->min.as<T>()),
+                             static_cast<double>(run.summary->max.as<T>())};
+        if (run.summary->nan || !finite.contains(range.low) || !finite.contains(range.high)) {
+            return false;
+        }
+        QuantileSketch& sketch = sketches_[static_cast<std::size_t>(run.cell)];
+        // The tables are worth their making where the next run is of the same cell.
+        const bool repeated = run.cell == last_cell_;
+        last_cell_ = run.cell;
+        if (!repeated || !sketch.make_room(run.count, range, grid_)) {
+            sketch.add_all(run.as<T>(), run.count, range, grid_);
+        } else if (!counter_.count(run, sketch)) {
+            sketch.count_all(run.as<T>(), run.count, grid_);
+        }
+        return true;
+    }
+
+    template <class T>
+    void absorb_narrowed(const Run& run) {
+        const std::size_t many = sketches_a_cell();
+        each<T>(run, [&](Index cell, T, double, Index) {
+            elements_[static_cast<std::size_t>(cell)] += 1;
+        });
+        for (std::size_t k = 0; k < many; ++k) {
+            if (run.cell_step == 0) {
+                absorb_narrowed<T>(run, static_cast<std::size_t>(run.cell) * many + k);
+                continue;
+            }
+            each<T>(run, [&](Index cell, T x, double weight, Index) {
+                const std::size_t at = static_cast<std::size_t>(cell) * many + k;
+                if (looks_at(at)) {
+                    note_weights(run, sketches_[at]);
+                    add(sketches_[at], scopes_[at], static_cast<double>(x), weight);
+                }
+            });
+        }
+    }
+
+    /// A run of one cell, nearly all of which is below or above the scope.
+    template <class T>
+    void absorb_narrowed(const Run& run, std::size_t at) {
+        if (!looks_at(at)) {
+            return;
+        }
+        QuantileSketch& sketch = sketches_[at];
+        note_weights(run, sketch);
+        const Interval scope = scopes_[at];
+        double below = 0, above = 0;
+        each<T>(run, [&](Index, T value, double weight, Index) {
+            const auto x = static_cast<double>(value);
+            below += x < scope.low ? weight : 0;
+            above += x > scope.high ? weight : 0;
+            if (!(x < scope.low || x > scope.high)) {
+                add(sketch, scope, x, weight);
+            }
+        });
+        sketch.add_below(below);
+        sketch.add_above(above);
+    }
+
+    /// Elements that are known need no sketch; two in one interval share the lower one's.
+    bool looks_at(std::size_t at) const {
+        return !scopes_[at].exact() && (at % 2 == 0 || !(scopes_[at] == scopes_[at - 1]));
+    }
+    static void note_weights(const Run& run, QuantileSketch& sketch) {
+        if (run.weights != nullptr) {
+            sketch.note_weights();
+        }
+    }
+
+    void add(QuantileSketch& sketch, const Interval& scope, double x, double weight) {
+        if (scope.contains(x)) {
+            sketch.add(x, weight, grid_);
+        } else if (x < scope.low) {
+            sketch.add_below(weight);
+        } else if (x > scope.high) {
+            sketch.add_above(weight);
+        } else {
+            sketch.note_nan();
+        }
+    }
+
+    std::vector<QuantileSketch> sorted_sketches(Index cell) const {
+        const auto many = static_cast<std::ptrdiff_t>(sketches_a_cell());
+        std::vector<QuantileSketch> sorted(sketches_.begin() + cell * many,
+                                           sketches_.begin() + (cell + 1) * many);
+        for (QuantileSketch& sketch : sorted) {
+            sketch.settle(grid_);
+        }
+        return sorted;
+    }
+
+    Neighbours estimate(const QuantileSketch& sketch, double q) const {
+        if (sketch.has_nan() || !(sketch.total() > 0)) {
+            return {{nan, nan}, {nan, nan}, 0};
+        }
+        const double rank = sketch.weighted() ? 0 : q * (sketch.total() - 1);
+        const double number = std::floor(rank);
+        Neighbours found;
+        found.lower = sketch.element_at(number, q, grid_);
+        found.fraction = rank - number;
+        found.upper = found.fraction > 0 ? sketch.element_at(number + 1, q, grid_) : found.lower;
+        return found;
+    }
+
+    Neighbours narrowed(const std::vector<QuantileSketch>& sketches, Index cell,
+                        std::size_t k) const {
+        const std::size_t at = static_cast<std::size_t>(cell) * sketches_a_cell() + 2 * k;
+        const Interval lower = scopes_[at], upper = scopes_[at + 1];
+        if (lower.low != lower.low) {
+            return {{nan, nan}, {nan, nan}, 0};
+        }
+        const QuantileSketch& sketch = sketches[2 * k];
+        const double rank =
+            sketch.weighted() ? 0 : q_[k] * (elements_[static_cast<std::size_t>(cell)] - 1);
+        const double number = std::floor(rank);
+        Neighbours found;
+        found.lower = narrowed(sketch, lower, number, q_[k]);
+        found.fraction = rank - number;
+        found.upper = found.fraction == 0 ? found.lower
+                                          : narrowed(upper == lower ? sketch : sketches[2 * k + 1],
+                                                     upper, number + 1, q_[k]);
+        return found;
+    }
+
+    Interval narrowed(const QuantileSketch& sketch, const Interval& scope, double number,
+                      double share) const {
+        if (scope.exact()) {
+            return scope;
+        }
+        if (sketch.has_nan()) {
+            return {nan, nan};
+        }
+        const Interval element = sketch.element_at(number, share, grid_);
+        if (!scope.contains(element.low)) {
+            throw InvalidArgument(Problem{"quantile: the data has changed since the pass before",
+                                          text("an element from ", element.low, " on"),
+                                          text(scope.low, " to ", scope.high),
+                                          "Leave the data as it is"});
+        }
+        return element;
+    }
+
     std::vector<double> q_;
-    Mapping mapping_;
-    std::vector<Sketch> sketches_;
+    SketchGrid grid_;
+    std::vector<Interval> scopes_;  ///< cells · q · (lower, upper)
+    std::vector<QuantileSketch> sketches_;
+    std::vector<double> elements_;  ///< of each cell, when narrowed
+    TableCounter counter_;
+    Index last_cell_ = -1;
 };
 
 class Quantile final : public Operator {
   public:
-    Quantile(bool skipna, std::vector<double> q, double accuracy)
-        : skipna_(skipna), q_(std::move(q)), accuracy_(accuracy) {}
+    Quantile(bool skipna, std::vector<double> q, double accuracy, std::vector<double> low,
+             std::vector<double> high)
+        : skipna_(skipna),
+          q_(std::move(q)),
+          accuracy_(accuracy),
+          low_(std::move(low)),
+          high_(std::move(high)) {}
     std::string name() const override { return "quantile"; }
+    bool any_order() const override { return true; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override {
         require_dtype(*this, domain, real_dtype, real_dtypes);
-        return std::make_unique<QuantilePartial>(
-            domain, RunNeeds{DType::Float64, 1, skipna_, false}, q_, accuracy_);
+        const DType dtype = kernel_dtype(domain.dtypes[0]);
+        const RunNeeds needs{dtype == DType::Float32 ? DType::Float32 : DType::Float64, 1, skipna_,
+                             false};
+        SketchGrid grid;
+        grid.dtype = dtype;
+        grid.cells_max = static_cast<Index>(std::ceil(1 / accuracy_)) + 2;
+        const std::vector<Interval> scopes = scopes_for(domain);
+        if (!scopes.empty()) {
+            grid.by_bits = true;
+            grid.cells_max =
+                std::clamp(narrowing_bytes / static_cast<Index>(scopes.size() * sizeof(double)),
+                           narrowing_min, narrowing_max);
+        }
+        return std::make_unique<QuantilePartial>(domain, needs, q_, grid, scopes);
     }
 
   private:
+    std::vector<Interval> scopes_for(const Domain& domain) const {
+        if (low_.empty() && high_.empty()) {
+            return {};
+        }
+        const std::size_t wanted =
+            static_cast<std::size_t>(volume_of(domain.kept_shape())) * q_.size() * 2;
+        if (low_.size() != wanted || high_.size() != wanted) {
+            throw InvalidArgument(Problem{
+                "quantile: low and high do not fit",
+                text(low_.size(), " and ", high_.size(), " numbers"),
+                text(wanted, ": below and above each q of each kept position"),
+                "Give what a quantile of the same data has found, with the same q and axes"});
+        }
+        std::vector<Interval> scopes(wanted);
+        for (std::size_t i = 0; i < wanted; ++i) {
+            scopes[i] = {low_[i], high_[i]};
+        }
+        return scopes;
+    }
+
     bool skipna_;
     std::vector<double> q_;
     double accuracy_;
+    std::vector<double> low_, high_;
 };
 
 OperatorPtr make(const Options& options) {
     OptionReader reader(options, "quantile");
     const bool skipna = reader.boolean("skipna", false);
     std::vector<double> q = reader.numbers("q");
-    const double accuracy = reader.number("accuracy", 0.01);
+    const double accuracy = reader.number("accuracy", 1e-3);
+    std::vector<double> low, high;
+    if (options.count("low") != 0 || options.count("high") != 0) {
+        low = reader.numbers("low");
+        high = reader.numbers("high");
+    }
     reader.done();
     if (q.empty() || !std::all_of(q.begin(), q.end(), [](double x) { return x >= 0 && x <= 1; })) {
         throw InvalidArgument(Problem{"quantile: q is out of range", text(q.size(), " numbers"),
@@ -258,17 +363,18 @@ OperatorPtr make(const Options& options) {
     }
     if (!(accuracy >= 1e-6 && accuracy <= 0.5)) {
         throw InvalidArgument(Problem{"quantile: accuracy is out of range", text(accuracy),
-                                      "1e-6 to 0.5",
-                                      "Buckets need memory in proportion to 1 / accuracy"});
+                                      "1e-6 to 0.5, of the range of the data",
+                                      "A state needs memory in proportion to 1 / accuracy"});
     }
-    return std::make_shared<Quantile>(skipna, std::move(q), accuracy);
+    return std::make_shared<Quantile>(skipna, std::move(q), accuracy, std::move(low),
+                                      std::move(high));
 }
 
 }  // namespace
 
 Registration register_quantile() {
     return {"quantile",
-            "quantiles to a relative accuracy; options q, accuracy",
+            "quantiles to an accuracy relative to the data's range; options q, accuracy",
             make,
             {{"q", std::vector<double>{0, 0.25, 0.5, 1}}, {"accuracy", 0.02}}};
 }
