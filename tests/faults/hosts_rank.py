@@ -14,7 +14,7 @@ from mpi4py import MPI
 
 import fluvial as fl
 
-what = sys.argv[1]  # "run", "slow", "kill" or "cut"
+what = sys.argv[1]  # "run", "slow", "kill", "stop" or "cut"
 where = pathlib.Path(sys.argv[2])
 comm = MPI.COMM_WORLD
 COUNT = 200_000
@@ -29,11 +29,11 @@ def report(name, text):
 
 
 def fail_late(batch):
-    """Process; in the middle the first consumer dies, or asks for the link to be cut."""
+    """Process; in the middle the first consumer dies, is stopped, or asks for a cut of the link."""
     if what == "run" or comm.rank != 2 or batch[-1] < COUNT // 4:
         return
-    if what == "kill":
-        os.kill(os.getpid(), signal.SIGKILL)
+    if what in ("kill", "stop"):
+        os.kill(os.getpid(), signal.SIGKILL if what == "kill" else signal.SIGSTOP)
     if not (where / "cut").exists():
         report("cut", "now")
         deadline = time.monotonic() + 25
@@ -83,7 +83,9 @@ if what == "slow":
     report(f"rank-{comm.rank}", f"{time.monotonic() - begin:.3f}\n{told}")
     sys.exit()
 try:
-    with fl.Channel(comm, producer=comm.rank < 2, consumer=comm.rank >= 2, timeout=4) as channel:
+    # So long a cut cable is waited for, but not what the other host says of a stopped rank.
+    limits = {"timeout": 30 if what == "stop" else 4, "stall_timeout": 1}
+    with fl.Channel(comm, producer=comm.rank < 2, consumer=comm.rank >= 2, **limits) as channel:
         # The buffer is much smaller than what is sent: producers depend on the other side.
         numbers = channel.stream(
             "numbers", dtype="i8", op=fail_late if what != "run" else "sum", buffer_bytes=65_536
@@ -98,5 +100,7 @@ try:
 except fl.Error as error:
     told = f"{type(error).__name__}: {error}"
 report(f"rank-{comm.rank}", f"{time.monotonic() - begin:.3f}\n{told}")
+while what == "stop" and len(list(where.glob("rank-*"))) < 3:
+    comm.Iprobe()  # what this rank has told others is under way, for which MPI wants to be called
 if what != "run":
     os._exit(0)  # MPI_Finalize would wait for the dead

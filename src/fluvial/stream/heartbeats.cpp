@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -51,6 +53,21 @@ OwnBeats* own_beats() {
     return own;
 }
 
+/// Kept for the life of the process: to open a channel costs nothing for those who were in an
+/// earlier one. The mapping holds the file, whose number therefore is nobody else's.
+std::shared_ptr<const move::Mapping> beats_at(const move::FilePlace& place) {
+    static std::mutex mutex;
+    static auto* const known =
+        new std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<const move::Mapping>>;
+    const std::lock_guard lock(mutex);
+    auto& memory = (*known)[{place.device, place.inode}];
+    if (!memory) {
+        const move::MemoryFile file = move::open_at(place);
+        memory = std::make_shared<const move::Mapping>(file.map(move::Access::ReadOnly));
+    }
+    return memory;
+}
+
 }  // namespace
 
 move::FilePlace own_beats_place() {
@@ -69,8 +86,7 @@ std::unique_ptr<Heartbeats> Heartbeats::begin(const std::vector<Member>& members
         seen = true;
         if (member.beats.descriptor < 0) continue;
         try {
-            const move::MemoryFile file = move::open_at(member.beats);
-            others.push_back({other, file.map(move::Access::ReadOnly)});
+            others.push_back({other, beats_at(member.beats)});
         } catch (const Error&) {
             continue;  // as in a container of its own: it is not watched
         }
@@ -100,7 +116,7 @@ std::optional<std::int64_t> Heartbeats::visit(const Courier&) {
 
 std::optional<Heartbeats::Silent> Heartbeats::look() {
     for (std::size_t i = 0; i < others_.size(); ++i) {
-        const void* const memory = others_[i].memory.data();
+        const void* const memory = others_[i].memory->data();
         beats_[i] = static_cast<const Beats*>(memory)->load(std::memory_order_relaxed);
     }
     const auto silent = watch_.look(own_.load(std::memory_order_relaxed), beats_);

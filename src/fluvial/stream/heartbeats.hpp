@@ -47,7 +47,7 @@ class Heartbeats final : private Courier::Customer {
   private:
     struct Other {
         int member = 0;
-        move::Mapping memory;
+        std::shared_ptr<const move::Mapping> memory;
     };
 
     Heartbeats(std::vector<Other> others, double stall_timeout_s);
