@@ -43,6 +43,7 @@ def operators() -> list[Call]:
     """Return what makes and uses operators."""
     ops = fl.ops
     edges = [0.0, 1.0, 2.0]
+    declared = {"name": "f", "version": "1"}
     sq = {"stride": 1, "precision": "float64", "bytes_max": 1e6, "kernel": ""}
     calls = [
         Call("ops.resolve", ops.resolve, {"spec": "mean", "skipna": False}),
@@ -52,8 +53,12 @@ def operators() -> list[Call]:
         Call("ops.Variance", ops.Variance, {"ddof": 1}),
         Call("ops.Std", ops.Std, {"ddof": 1}),
         Call("ops.Norm", ops.Norm, {"p": 2}),
-        Call("ops.Apply", ops.Apply, dict(function=np.abs, op="max", inputs=1, dtype="f8")),
-        Call("ops.FromMPI", ops.FromMPI, dict(address=4096, dtype="f8", datatype=0)),
+        Call(
+            "ops.Apply",
+            ops.Apply,
+            dict(function=np.abs, op="max", inputs=1, dtype="f8", **declared),
+        ),
+        Call("ops.FromMPI", ops.FromMPI, dict(address=4096, dtype="f8", datatype=0, **declared)),
         Call("ops.StructureFactor", ops.StructureFactor, dict(box=(4, 4, 4), q_max=4.0, **sq)),
         Call(
             "ops.StructureFactor.detector",
