@@ -292,8 +292,7 @@ void bind_writer(nb::module_& m) {
         .def(
             "begin_step",
             [](HeldWriter& writer, const Attributes& attributes) {
-                return HeldWriteStep(
-                    std::make_unique<WriteStep>(writer->begin_step(attributes)));
+                return HeldWriteStep(std::make_unique<WriteStep>(writer->begin_step(attributes)));
             },
             "attributes"_a, nb::call_guard<nb::gil_scoped_release>())
         .def(
@@ -379,10 +378,9 @@ void bind_reader(nb::module_& m) {
             "close", [](HeldReader& r) { r->close(); }, nb::call_guard<nb::gil_scoped_release>())
         .def("reduce", &reduce, "step"_a, "prepare"_a, "local"_a,
              "`prepare` returns a dict of datasets, entries, selection, over, weights and mask.")
-        .def_prop_ro("attributes",
-                     [](HeldReader& r) {
-                         return without_gil([&] { return r->reader().attributes(); });
-                     })
+        .def_prop_ro(
+            "attributes",
+            [](HeldReader& r) { return without_gil([&] { return r->reader().attributes(); }); })
         .def_prop_ro("host", [](HeldReader& r) { return r->reader().host(); })
         .def_prop_ro("stats", [](HeldReader& r) {
             return stats_of(without_gil([&] { return r->reader().stats(); }));

@@ -47,7 +47,8 @@ TEST_CASE("a long value is shortened in the middle, between characters") {
     CHECK(shortened("abcdefghijk", 10) == "abcdef…ijk");
     CHECK(shortened("ääääääääää", 10) == "ääääääääää");
     CHECK(shortened("äbäbäbäbäbä", 10) == "äbäbäb…äbä");
-    const InvalidArgument error(Problem{"no such name", "'" + std::string(1000, 'x') + "'", "", "Correct it"});
+    const InvalidArgument error(
+        Problem{"no such name", "'" + std::string(1000, 'x') + "'", "", "Correct it"});
     CHECK(std::string(error.what()).size() < 130);
     CHECK(std::string(error.what()).ends_with("x'. Correct it"));
 }

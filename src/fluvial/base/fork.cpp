@@ -57,11 +57,11 @@ MadeHere::MadeHere() : generation_(fork_generation()), process_(::getpid()) {}
 
 void MadeHere::check(const char* what) const {
     if (!inherited()) return;
-    throw InvalidArgument(Problem{
-        text(what, " belongs to another process"),
-        text("process ", ::getpid(), ", a child by fork of process ", process_),
-        text("process ", process_, ", which opened it"),
-        "Open one in the child, or hand data to and fro between the two"});
+    throw InvalidArgument(
+        Problem{text(what, " belongs to another process"),
+                text("process ", ::getpid(), ", a child by fork of process ", process_),
+                text("process ", process_, ", which opened it"),
+                "Open one in the child, or hand data to and fro between the two"});
 }
 
 ForkPause::ForkPause() {

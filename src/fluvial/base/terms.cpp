@@ -96,8 +96,8 @@ std::string list_of(std::span<const T> values) {
         return list + "]";
     }
     char checksum[16];
-    const auto written = std::to_chars(std::begin(checksum), std::end(checksum),
-                                       hash_of(std::as_bytes(values)), 16);
+    const auto written =
+        std::to_chars(std::begin(checksum), std::end(checksum), hash_of(std::as_bytes(values)), 16);
     return text(list, ", ..., ", digits_of(values.back()), "] (", values.size(),
                 " numbers, checksum ", std::string_view(checksum, written.ptr), ")");
 }

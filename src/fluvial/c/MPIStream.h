@@ -207,8 +207,8 @@ typedef int (*MPIStream_Batch_function)(const void* elements, long long count, v
 /// Equal on all ranks, but for functions and contexts: of functions nobody can tell whether they
 /// are the same. `functions` says it for them.
 typedef struct MPIStream_Options {
-    const char* name;         ///< in messages and reports; null: "stream 0" and so on
-    size_t buffer_bytes;      ///< memory for elements at each consumer; 0: the library's choice
+    const char* name;     ///< in messages and reports; null: "stream 0" and so on
+    size_t buffer_bytes;  ///< memory for elements at each consumer; 0: the library's choice
     /// An idle producer's elements are under way after this time: at once in shared memory; by
     /// messages (between hosts) if MPI was initialised with MPI_THREAD_MULTIPLE. After plain
     /// MPI_Init() nobody may send for it: an element that comes after a pause leaves at once, but

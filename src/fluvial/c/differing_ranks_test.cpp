@@ -37,8 +37,8 @@ int attach(World& world, const std::function<void(MPIStream_Operation&, MPIStrea
         spoil(operation, options, result);
     }
     MPIStream stream;
-    const int code = MPIStream_AttachWith(&options, MPI_LONG, result, MPI_DATATYPE_NULL,
-                                          &operation, &stream, &world.channel);
+    const int code = MPIStream_AttachWith(&options, MPI_LONG, result, MPI_DATATYPE_NULL, &operation,
+                                          &stream, &world.channel);
     if (code == MPI_SUCCESS && world.producer) {
         CHECK(MPIStream_Terminate(&stream) == MPI_SUCCESS);
     }

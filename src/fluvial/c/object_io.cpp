@@ -143,9 +143,9 @@ Order order_of(const fluvial_object_io& io, const MakeOperator& make, const void
         io.map != nullptr ? DType::Float64 : first.decoding.decoded(first.parts[0]->dtype());
     c::TypedOperator made = make(elements);
     order.type = made.type;
-    auto op = io.map == nullptr ? made.op
-                                : c::on_mapped(made.op, io.map, io.map_context, io.ndatasets,
-                                               io.functions);
+    auto op = io.map == nullptr
+                  ? made.op
+                  : c::on_mapped(made.op, io.map, io.map_context, io.ndatasets, io.functions);
     std::vector<int> inputs(static_cast<std::size_t>(io.ndatasets));
     std::iota(inputs.begin(), inputs.end(), 0);
     order.request.entries.push_back({"result", std::move(op), std::move(inputs)});

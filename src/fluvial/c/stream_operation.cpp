@@ -235,18 +235,17 @@ std::unique_ptr<CombinedOperation> make_operation(std::shared_ptr<const StreamTy
                                                   const MPIStream_Options& options,
                                                   const mpi::Comm& comm) {
     const Combination& combination = types->combination;
-    const std::string terminal =
-        text(", terminal ",
-             combination.at_end != nullptr ? "a function" : mpi::name_of(combination.op),
-             options.functions != nullptr ? text(", functions '", options.functions, "'") : "");
+    const std::string terminal = text(
+        ", terminal ", combination.at_end != nullptr ? "a function" : mpi::name_of(combination.op),
+        options.functions != nullptr ? text(", functions '", options.functions, "'") : "");
     const auto described = [&](std::unique_ptr<CombinedOperation> work, const char* kind) {
         work->set_description(text("intermediate ", kind, terminal));
         return work;
     };
     if (options.batch != nullptr) {
-        return described(std::make_unique<BatchFunction>(std::move(types), options.batch,
-                                                         options.batch_context),
-                         "a batch function");
+        return described(
+            std::make_unique<BatchFunction>(std::move(types), options.batch, options.batch_context),
+            "a batch function");
     }
     if (intermediate == nullptr) {
         throw InvalidArgument(Problem{"the intermediate function of a stream is missing",

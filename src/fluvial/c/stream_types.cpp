@@ -84,8 +84,8 @@ std::string StreamTypes::describe() const {
     const auto item = [](const mpi::PackedType& type) {
         return mpi::name_of_item(mpi::only_item(type.handle()));
     };
-    return text(item(element), " as ", length, " of the process type, results of ",
-                result.bytes(), " bytes, ", item(result), ",");
+    return text(item(element), " as ", length, " of the process type, results of ", result.bytes(),
+                " bytes, ", item(result), ",");
 }
 
 }  // namespace fluvial::c

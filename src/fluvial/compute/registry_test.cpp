@@ -61,8 +61,7 @@ TEST_CASE("what users write is described by what they declare") {
           "max(skipna=false) of a function as float64 of 1 inputs");
     CHECK(make_apply<float, 1>(root, make_operator("max"), "root", "3")->describe() ==
           "max(skipna=false) of root, version '3' as float32 of 1 inputs");
-    CHECK(make_mpi_operator(&first, DType::Int32)->describe() ==
-          "mpi_function(a function, int32)");
+    CHECK(make_mpi_operator(&first, DType::Int32)->describe() == "mpi_function(a function, int32)");
     CHECK(make_mpi_operator(&first, DType::Int32, 0, "first")->describe() ==
           "mpi_function(first, int32)");
 }

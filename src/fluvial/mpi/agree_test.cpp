@@ -110,10 +110,10 @@ TEST_CASE("ranks that say different things are all told which, and by whom") {
     agree_on(comm, nothing, say("mean"));
     for (int odd = 0; odd < size && size > 1; ++odd) {
         const std::string mine = comm.rank() == odd ? "sum" : "mean";
-        const std::string message = text(
-            "the ranks differ in the operator of 'x': got ", odd == 0 ? "mean" : "sum",
-            " on rank ", odd == 0 ? 1 : odd, "; allowed: ", odd == 0 ? "sum" : "mean",
-            " as on rank 0. Call it with equal arguments on every rank");
+        const std::string message =
+            text("the ranks differ in the operator of 'x': got ", odd == 0 ? "mean" : "sum",
+                 " on rank ", odd == 0 ? 1 : odd, "; allowed: ", odd == 0 ? "sum" : "mean",
+                 " as on rank 0. Call it with equal arguments on every rank");
         CHECK_THROWS_WITH_AS(agree_on(comm, nothing, say(mine)), message.c_str(), InvalidArgument);
     }
     CHECK(comm.sum(1) == size);
@@ -152,10 +152,10 @@ TEST_CASE("only those that say something must say the same") {
     const std::string mine = comm.rank() == comm.size() - 1 ? "max" : "sum";
     agree_on(comm, [] {}, say_on(comm.size() - 1, mine));
     if (comm.size() > 2) {
-        const std::string message =
-            text("the ranks differ in the operation: got max on rank ", comm.size() - 1,
-                 "; allowed: sum as on rank 1.");
-        CHECK_THROWS_WITH_AS(agree_on(comm, [] {}, say_on(1, mine)),
+        const std::string message = text("the ranks differ in the operation: got max on rank ",
+                                         comm.size() - 1, "; allowed: sum as on rank 1.");
+        CHECK_THROWS_WITH_AS(agree_on(
+                                 comm, [] {}, say_on(1, mine)),
                              doctest::Contains(message.c_str()), InvalidArgument);
     }
     comm.close();

@@ -102,9 +102,8 @@ TEST_CASE("conditions, axes, weights and decodings that differ by rank are refus
     World world;
     Odd odd(world);
     const auto warmer = [](double bound) {
-        return [bound](Request& r, Options&) {
-            r.where = {compare(0, Comparison::Greater, bound)};
-        };
+        return
+            [bound](Request& r, Options&) { r.where = {compare(0, Comparison::Greater, bound)}; };
     };
     CHECK(odd.refusal(warmer(0.25), warmer(0.25)).empty());
     CHECK(says(odd.refusal(warmer(0.25), warmer(0.5)),
@@ -120,14 +119,13 @@ TEST_CASE("conditions, axes, weights and decodings that differ by rank are refus
     CHECK(says(odd.refusal(own("warm"), own("warm, version '2'")), "got warm, version '2' on"));
     CHECK(says(odd.refusal([](Request& r, Options&) { r.over = {1}; }),
                "the axes to reduce over: got [1]"));
+    CHECK(says(
+        odd.refusal([](Request& r, Options&) { r.weights = {{0, std::vector<double>(32, 0.5)}}; }),
+        "the weights: got along axis 0 [0.5, 0.5,"));
     CHECK(says(odd.refusal([](Request& r, Options&) {
-                   r.weights = {{0, std::vector<double>(32, 0.5)}};
-               }),
-               "the weights: got along axis 0 [0.5, 0.5,"));
-    CHECK(says(odd.refusal([](Request& r, Options&) {
-                   r.inputs[0].decoding.packed = true;
-                   r.inputs[0].decoding.scale = 0.1;
-               }),
+        r.inputs[0].decoding.packed = true;
+        r.inputs[0].decoding.scale = 0.1;
+    }),
                "how values of input 0 are decoded"));
     const auto shorter = affine_dataset(random_elements({32, 63}, world.random), false, 0, 0);
     CHECK(says(odd.refusal([&](Request& r, Options&) { r.inputs[0].parts = {shorter}; }),
@@ -163,11 +161,10 @@ TEST_CASE("ranks may have selections of their own where they always could, and n
                                    r.entries[0].op = make_operator("quantile", {{"q", 0.5}});
                                }),
                    "the operator of 'result'"));
-        CHECK(says(odd.refusal(own(shuffle),
-                               [](Request& r, Options&) {
-                                   r.where = {compare(0, Comparison::Less, 3)};
-                               }),
-                   "input 0 < 3"));
+        CHECK(says(
+            odd.refusal(own(shuffle),
+                        [](Request& r, Options&) { r.where = {compare(0, Comparison::Less, 3)}; }),
+            "input 0 < 3"));
     }
     const auto weighted = [&](Request& r, Options&) {
         r.weights = {{0, std::vector<double>(static_cast<std::size_t>(1 + rank), 2.0)}};

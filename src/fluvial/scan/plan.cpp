@@ -293,8 +293,7 @@ Plan make_plan(const Request& request, const Options& options, const mpi::Comm& 
                         "Use shuffle Common with one strided selection, or ToAll"});
         }
     };
-    mpi::agree_on(comm, validate,
-                  [&](Terms& terms) { add_terms(request, options, plan, terms); });
+    mpi::agree_on(comm, validate, [&](Terms& terms) { add_terms(request, options, plan, terms); });
     plan.metadata_bytes = 2 * static_cast<Index>(sizeof(Index));
     // Collective calls are made by all ranks, whatever each has been told of its threads.
     const int chosen = default_threads(comm.ranks_on_this_host());

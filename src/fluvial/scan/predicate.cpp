@@ -88,7 +88,8 @@ const char* sign_of(Comparison comparison) {
 }  // namespace
 
 Predicate compare(int input, Comparison comparison, double bound) {
-    auto holds = [=](std::span<const ArrayView> inputs, const Region&, std::span<std::uint8_t> mask) {
+    auto holds = [=](std::span<const ArrayView> inputs, const Region&,
+                     std::span<std::uint8_t> mask) {
         if (input < 0 || input >= static_cast<int>(inputs.size())) {
             throw InvalidArgument(Problem{"a comparison reads a dataset that is not there",
                                           text("number ", input), text("0 to ", inputs.size() - 1),

@@ -29,9 +29,9 @@ bool HandleLock::others_inside() const {
 void HandleLock::check_open(const char* what) const {
     if (state_ == State::Open) return;
     const bool by_other = closer_ != std::this_thread::get_id();
-    throw InvalidArgument(Problem{
-        what, by_other ? "the stream was closed by another thread" : "the stream is closed",
-        "an open stream", by_other ? "Close it when its threads have ended" : ""});
+    throw InvalidArgument(
+        Problem{what, by_other ? "the stream was closed by another thread" : "the stream is closed",
+                "an open stream", by_other ? "Close it when its threads have ended" : ""});
 }
 
 HandleLock::Call::Call(HandleLock& handle, const char* what) : handle_(handle), what_(what) {

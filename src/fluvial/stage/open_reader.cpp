@@ -107,12 +107,12 @@ std::shared_ptr<Seat> take_seat(const std::string& name, Attachment attached) {
 void wait_for_group(const Seat& seat, const ReaderOptions& options) {
     const ControlBlock& control = seat.control;
     const GroupCell& group = control.group(static_cast<int>(control.reader(seat.cell).group));
-    const auto complete =
-        await(control, control.header().space_bell, Deadline(options.rendezvous_timeout_s),
-              [&]() -> std::optional<bool> {
-                  return group.state == GroupState::Joining ? std::nullopt : std::optional(true);
-              },
-              NoOtherThreads());
+    const auto complete = await(
+        control, control.header().space_bell, Deadline(options.rendezvous_timeout_s),
+        [&]() -> std::optional<bool> {
+            return group.state == GroupState::Joining ? std::nullopt : std::optional(true);
+        },
+        NoOtherThreads());
     if (!complete) {
         throw TimedOut(Problem{"the reader's ranks did not all attach in time",
                                text(group.joined, " of ", group.size), "",

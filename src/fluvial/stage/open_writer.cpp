@@ -82,14 +82,14 @@ void join(Writer::State& state, WriterCell& cell) {
 void wait_for_readers(const Writer::State& state) {
     const ControlBlock& control = *state.control;
     const auto wanted = static_cast<std::uint64_t>(state.options.readers);
-    const auto joined =
-        await(control, control.header().space_bell, Deadline(state.options.rendezvous_timeout_s),
-              [&]() -> std::optional<bool> {
-                  state.check_failure();
-                  const bool all_here = control.header().counters.groups_joined >= wanted;
-                  return all_here ? std::optional(true) : std::nullopt;
-              },
-              NoOtherThreads());
+    const auto joined = await(
+        control, control.header().space_bell, Deadline(state.options.rendezvous_timeout_s),
+        [&]() -> std::optional<bool> {
+            state.check_failure();
+            const bool all_here = control.header().counters.groups_joined >= wanted;
+            return all_here ? std::optional(true) : std::nullopt;
+        },
+        NoOtherThreads());
     if (!joined) {
         throw TimedOut(
             Problem{text("too few readers attached to '", state.name,

@@ -148,8 +148,8 @@ class Draft {
     bool published_ = false;
 };
 
-/// Takes the lock of what has the name; false when another file has it by now. Readers hold it for an
-/// instant, and so does a writer that is about to replace the file.
+/// Takes the lock of what has the name; false when another file has it by now. Readers hold it for
+/// an instant, and so does a writer that is about to replace the file.
 bool lock_stale(const ContactFolder& folder, const move::Descriptor& file) {
     constexpr double patience_s = 0.2;
     const Deadline deadline(patience_s);

@@ -110,10 +110,9 @@ std::shared_ptr<Lease> StagedDataset::Source::lease(const std::string& name) con
     made_.check("a step that was read");
     const std::lock_guard lock(mutex_);
     if (!lease_) {
-        throw InvalidArgument(
-            Problem{text("'", name, "' cannot be read any more"),
-                    text("step ", index, " has ended"), "a step that is open",
-                    "Read before the next step begins; what was read stays valid"});
+        throw InvalidArgument(Problem{
+            text("'", name, "' cannot be read any more"), text("step ", index, " has ended"),
+            "a step that is open", "Read before the next step begins; what was read stays valid"});
     }
     return lease_;
 }

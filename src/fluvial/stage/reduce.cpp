@@ -207,8 +207,7 @@ std::map<std::string, compute::Result> reduce(const ReadStep& step,
 
 std::map<std::string, compute::Result> reduce(const ReadStep& step, const ReduceRequest& request,
                                               const mpi::Comm& comm) {
-    return reduce(
-        step, [&] { return request; }, comm);
+    return reduce(step, [&] { return request; }, comm);
 }
 
 }  // namespace fluvial::stage

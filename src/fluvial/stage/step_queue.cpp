@@ -390,8 +390,8 @@ void subscribe(const ControlBlock& control, int index, Start start) {
     const Counters& counters = control.header().counters;
     std::uint64_t first = counters.complete_end;
     if (start == Start::Oldest) {
-        // A slower group may keep a step that is older than one which has left the queue: whoever began
-        // there would miss that one.
+        // A slower group may keep a step that is older than one which has left the queue: whoever
+        // began there would miss that one.
         for (const Slot& slot : control.slots()) {
             if (queued(slot) && state_of(slot) == SlotState::Complete &&
                 slot.step.load(relaxed) >= counters.gone_end) {

@@ -80,21 +80,21 @@ std::optional<std::uint64_t> WriteStep::State::place_chunk(HandleLock::Call& cal
     const ControlBlock& control = *w.control;
     const std::int64_t begin_ns = now_ns();
     bool described = false;
-    const auto grant =
-        await(control, control.header().space_bell, Deadline(w.options.step_timeout_s),
-              [&]() -> std::optional<Grant> {
-                  w.check_failure();
-                  if (!described) {
-                      if (!can_fit(control, slot, bytes)) {
-                          return Grant::NeverFits;  // before others are told of it
-                      }
-                      check_signature(control, slot, w.rank, name, dtype, shape);
-                      described = true;
-                  }
-                  const Grant answer = grant_bytes(control, slot, bytes);
-                  return answer == Grant::Wait ? std::nullopt : std::optional(answer);
-              },
-              call);
+    const auto grant = await(
+        control, control.header().space_bell, Deadline(w.options.step_timeout_s),
+        [&]() -> std::optional<Grant> {
+            w.check_failure();
+            if (!described) {
+                if (!can_fit(control, slot, bytes)) {
+                    return Grant::NeverFits;  // before others are told of it
+                }
+                check_signature(control, slot, w.rank, name, dtype, shape);
+                described = true;
+            }
+            const Grant answer = grant_bytes(control, slot, bytes);
+            return answer == Grant::Wait ? std::nullopt : std::optional(answer);
+        },
+        call);
     w.wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
     if (!grant) {
         const ControlLock lock(control);
@@ -124,8 +124,7 @@ void WriteStep::put(const std::string& name, const ArrayView& data, const Coordi
     HandleLock::Call call(w.handle, put_failed);
     const PutUnderWay put(state_->puts);
     const Region region{offset, data.extent};
-    if (const auto place =
-            state_->place_chunk(call, name, data.dtype, region, shape, attributes)) {
+    if (const auto place = state_->place_chunk(call, name, data.dtype, region, shape, attributes)) {
         const std::int64_t begin_ns = now_ns();
         const MutableArrayView to{w.arena->at(*place), data.dtype, data.extent,
                                   contiguous_strides(data.extent, size_of(data.dtype))};

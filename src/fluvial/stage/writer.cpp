@@ -87,14 +87,14 @@ std::shared_ptr<WriteStep::State> Writer::State::begin_step(HandleLock::Call& ca
     w.collect();
     const ControlBlock& control = *w.control;
     const std::int64_t begin_ns = now_ns();
-    const auto admission =
-        await(control, control.header().space_bell, Deadline(w.options.step_timeout_s),
-              [&]() -> std::optional<Admission> {
-                  expect_all_writers(control, w.next_step);
-                  w.check_failure();
-                  return admit(control, w.next_step);
-              },
-              call);
+    const auto admission = await(
+        control, control.header().space_bell, Deadline(w.options.step_timeout_s),
+        [&]() -> std::optional<Admission> {
+            expect_all_writers(control, w.next_step);
+            w.check_failure();
+            return admit(control, w.next_step);
+        },
+        call);
     w.wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
     if (!admission) {
         const ControlLock lock(control);
@@ -137,8 +137,7 @@ void Writer::close() {
     if (w.handle.inherited()) {
         return;
     }
-    HandleLock::Closing closing(
-        w.handle, [&] { w.check_step_over(); }, [&] { w.wake(); });
+    HandleLock::Closing closing(w.handle, [&] { w.check_step_over(); }, [&] { w.wake(); });
     if (!closing.is_mine()) {
         return;
     }
@@ -165,8 +164,7 @@ void Writer::abort(const std::string& why) {
     if (w.handle.inherited()) {
         return;
     }
-    HandleLock::Closing closing(
-        w.handle, [] {}, [&] { w.wake(); });
+    HandleLock::Closing closing(w.handle, [] {}, [&] { w.wake(); });
     if (!closing.is_mine()) {
         return;
     }

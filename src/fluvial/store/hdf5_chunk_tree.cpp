@@ -98,8 +98,8 @@ Hdf5ChunkWalk::Node Hdf5ChunkWalk::read_node(std::uint64_t address) {
 /// Compares a node with its siblings.
 void Hdf5ChunkWalk::begin(const Node& node) {
     Level& level = levels_[node.level];
-    if (node.left != level.last_node || (level.last_node != undefined_address(sizes_) &&
-                                         level.next_node != node.address)) {
+    if (node.left != level.last_node ||
+        (level.last_node != undefined_address(sizes_) && level.next_node != node.address)) {
         damaged(text("a node at ", node.address, " behind that at ", level.last_node,
                      ", which name ", node.left, " and ", level.next_node),
                 "nodes that name each other");
@@ -239,8 +239,8 @@ Hdf5Chunks::Hdf5Chunks(const InputFile& file, const Hdf5Sizes& sizes, const Hdf5
 ChunkPlace Hdf5Chunks::find(const Coordinates& chunk) const {
     const auto number = static_cast<std::uint64_t>(linear_index(chunk, grid_));
     // Where all were written, a chunk's number is its place.
-    auto found = chunks_.begin() + static_cast<std::ptrdiff_t>(
-                                       std::min<std::uint64_t>(number, chunks_.size()));
+    auto found = chunks_.begin() +
+                 static_cast<std::ptrdiff_t>(std::min<std::uint64_t>(number, chunks_.size()));
     if (found == chunks_.end() || found->number != number) {
         found = std::ranges::lower_bound(chunks_.begin(), found, number, {}, &Stored::number);
     }

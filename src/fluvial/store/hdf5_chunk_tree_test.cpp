@@ -99,8 +99,8 @@ TEST_CASE("no bit of a key, nor of a node's header, gives wrong numbers") {
     REQUIRE(node != std::string::npos);
     std::size_t refused = 0;
     for (std::size_t at = node; at < node + header_bytes + 16 * entry_bytes; ++at) {
-        const bool key = at >= node + header_bytes &&
-                         (at - node - header_bytes) % entry_bytes < key_bytes;
+        const bool key =
+            at >= node + header_bytes && (at - node - header_bytes) % entry_bytes < key_bytes;
         const bool fewer = at == node + 6 || at == node + 7;  // entries: not all need be there
         if ((!key && at >= node + header_bytes) || fewer) {
             continue;
@@ -175,8 +175,12 @@ TEST_CASE("a tree of several levels") {
         CHECK_FALSE(read(twice));
     }
     SUBCASE("made smaller, whole chunks of it, and parts") {
-        for (const auto& [rows, columns] : {std::pair<hsize_t, hsize_t>{160, 71}, {57, 150},
-                                            {61, 33}, {4, 5}, {1, 1}, {0, 150}}) {
+        for (const auto& [rows, columns] : {std::pair<hsize_t, hsize_t>{160, 71},
+                                            {57, 150},
+                                            {61, 33},
+                                            {4, 5},
+                                            {1, 1},
+                                            {0, 150}}) {
             CAPTURE(rows);
             const Made smaller = made(160, 150, [&](hid_t x) {
                 scattered(x);

@@ -166,8 +166,8 @@ class HeaderWalk {
     const Hdf5Sizes& sizes_;
     Hdf5Seen* seen_ = nullptr;
     std::optional<unsigned> only_;  ///< the kind of message that counts
-    bool old_ = false;    ///< version 1
-    bool order_ = false;  ///< messages have a number
+    bool old_ = false;              ///< version 1
+    bool order_ = false;            ///< messages have a number
     std::vector<Part> parts_ = {};
     std::set<unsigned> kinds_;
     std::optional<Hdf5Type> type_;
@@ -175,7 +175,7 @@ class HeaderWalk {
     /// Bytes of the fill value: of the shorter one, where an old and a new message have one.
     std::optional<std::uint64_t> filled_;
     Hdf5Chunking chunking_;
-    std::uint64_t decoded_bytes_ = 0;  ///< of the filters
+    std::uint64_t decoded_bytes_ = 0;                                       ///< of the filters
     std::optional<std::pair<std::uint64_t, std::uint64_t>> virtual_parts_;  ///< heap, number in it
 };
 

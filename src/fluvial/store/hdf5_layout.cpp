@@ -46,10 +46,10 @@ Filters filters_of(hid_t properties, const std::string& what) {
                 break;
             case H5Z_FILTER_SHUFFLE:
                 if (n_values != 1 || values[0] == 0) {
-                    throw DamagedFile(Problem{what + " has a shuffle filter that makes no sense",
-                                              text(n_values, " parameters, the first of them ",
-                                                   values[0]),
-                                              "the bytes of an element", ""});
+                    throw DamagedFile(
+                        Problem{what + " has a shuffle filter that makes no sense",
+                                text(n_values, " parameters, the first of them ", values[0]),
+                                "the bytes of an element", ""});
                 }
                 filters.ours.push_back({Filter::Kind::Shuffle, values[0]});
                 break;
@@ -129,12 +129,8 @@ std::optional<Hdf5ChunkTree> chunk_tree(hid_t dataset, hid_t properties, const C
     unsigned half_node = 0;
     hdf5_checked(H5Pget_istore_k(of_file, &half_node), what);
     const bool filtered = hdf5_checked(H5Pget_nfilters(properties), what) > 0;
-    return Hdf5ChunkTree{*said.tree,
-                         header,
-                         2 * std::uint64_t{half_node},
-                         chunk,
-                         shape,
-                         filtered ? 0 : *bytes_of(chunk, element_bytes)};
+    return Hdf5ChunkTree{*said.tree, header, 2 * std::uint64_t{half_node},
+                         chunk,      shape,  filtered ? 0 : *bytes_of(chunk, element_bytes)};
 }
 
 Layout chunked(hid_t dataset, hid_t properties, const Hdf5Entry& entry, Hdf5Storage& storage,

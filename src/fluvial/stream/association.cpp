@@ -81,9 +81,9 @@ std::vector<int> nearest_consumers(const std::vector<Member>& members) {
 Association Association::by_key(std::size_t offset, std::size_t length) {
     const auto choose = [offset, length](std::span<const std::byte> element) {
         if (offset > element.size() || length > element.size() - offset) {
-            throw InvalidArgument(Problem{
-                "the key leaves the element", text(length, " bytes from byte ", offset),
-                text("inside its ", element.size(), " bytes"), ""});
+            throw InvalidArgument(Problem{"the key leaves the element",
+                                          text(length, " bytes from byte ", offset),
+                                          text("inside its ", element.size(), " bytes"), ""});
         }
         return hash_of(element.subspan(offset, length));
     };

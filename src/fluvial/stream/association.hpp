@@ -27,9 +27,9 @@ inline bool consumes(Role role) {
 /// What everybody knows of a rank of a channel.
 struct Member {
     Role role = Role::None;
-    int host = 0;         ///< ranks of one host share memory
-    Process process;      ///< on that host
-    bool traces = false;  ///< was asked for a trace; the first rank's word counts
+    int host = 0;                ///< ranks of one host share memory
+    Process process;             ///< on that host
+    bool traces = false;         ///< was asked for a trace; the first rank's word counts
     move::FilePlace beats = {};  ///< where its heartbeats are
 };
 

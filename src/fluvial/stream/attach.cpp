@@ -32,12 +32,12 @@ void add_terms(const StreamState& stream, Role role, const Operation* operation,
     const Element& element = options.element;
     const std::string remedy = "Attach streams in the same order with equal options";
     const std::string number = text("stream ", stream.number);  // names are for people alone
-    terms.add("the elements of " + number,
-              text(element.varies ? "up to " : "", element.bytes, " bytes, ",
-                   options.element_type.empty() ? fluvial::name_of(element.dtype)
-                                                : options.element_type,
-                   ' ', element.shape),
-              remedy);
+    terms.add(
+        "the elements of " + number,
+        text(element.varies ? "up to " : "", element.bytes, " bytes, ",
+             options.element_type.empty() ? fluvial::name_of(element.dtype) : options.element_type,
+             ' ', element.shape),
+        remedy);
     terms.add("buffer_bytes of " + number, text(options.buffer_bytes), remedy);
     terms.add("the association of " + number,
               name_of(options.association.kind) + options.association.declared, remedy);
@@ -45,8 +45,7 @@ void add_terms(const StreamState& stream, Role role, const Operation* operation,
     terms.add("the latency of " + number, exact(options.latency_s), remedy);
     if (consumes(role) || operation != nullptr) {
         terms.add_where_known(
-            "the operation of " + number,
-            operation != nullptr ? operation->describe() : "none",
+            "the operation of " + number, operation != nullptr ? operation->describe() : "none",
             "Attach it with the same operation on every consumer, or on none; functions are known "
             "by their name and version");
     }
@@ -265,9 +264,8 @@ void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
             throw InvalidArgument(Problem{"the function that chooses a consumer is missing",
                                           "an empty function", "a function", ""});
     };
-    mpi::agree_on(channel.comm, validate, [&](Terms& terms) {
-        add_terms(stream, role, operation.get(), terms);
-    });
+    mpi::agree_on(channel.comm, validate,
+                  [&](Terms& terms) { add_terms(stream, role, operation.get(), terms); });
     const bool whole_only = consumes(role) && !(operation != nullptr && operation->takes_parts());
     stream.plan = make_plan(stream, !channel.comm.any(whole_only));
     static_cast<void>(ring_memory(stream.plan));  // throws on all ranks or on none, as make_plan

@@ -41,11 +41,11 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     std::vector<Member> members;
     std::vector<int> producers;
     std::vector<int> consumers;
-    std::vector<int> consumer_of;  ///< nearest_consumers(members)
-    std::vector<int> host_ranks;   ///< in `host`, of each member; -1 on other hosts
-    std::vector<double> crowds;    ///< ranks a core, of each rank in `host`
-    std::vector<int> watched;      ///< members on this host whose death can be seen
-    Bells bells;                   ///< where ranks share cores
+    std::vector<int> consumer_of;            ///< nearest_consumers(members)
+    std::vector<int> host_ranks;             ///< in `host`, of each member; -1 on other hosts
+    std::vector<double> crowds;              ///< ranks a core, of each rank in `host`
+    std::vector<int> watched;                ///< members on this host whose death can be seen
+    Bells bells;                             ///< where ranks share cores
     std::unique_ptr<Heartbeats> heartbeats;  ///< null where they cannot be seen, or are not wanted
     std::unique_ptr<Mailbox> mailbox;
     std::optional<Standstill> standstill;
@@ -126,16 +126,16 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     std::int64_t mail_polled_ns_ = 0;
     std::int64_t looked_ns_ = now_ns();   ///< for the lost
     std::int64_t watched_ns_ = now_ns();  ///< whether others live
-    std::uint64_t moves_ = 0;         ///< calls of progress() that moved something
-    bool moved_ = false;              ///< the last one did
-    bool waits_ = false;              ///< progress() is called by who does nothing but wait
-    std::optional<Meeting> meeting_;  ///< under way
-    mpi::Request coming_;             ///< its first step
-    bool staying_ = false;            ///< whatever happens, this rank comes to the meeting's end
-    Index votes_ = 0;                 ///< that this rank has given in all meetings so far
-    Index asked_vote_ = -1;           ///< before this vote this rank asked the others to work on
-    Index wanted_vote_ = -1;          ///< before this vote somebody else did
-    bool left_ = false;               ///< after a failure: somebody does not come to any meeting
+    std::uint64_t moves_ = 0;             ///< calls of progress() that moved something
+    bool moved_ = false;                  ///< the last one did
+    bool waits_ = false;                  ///< progress() is called by who does nothing but wait
+    std::optional<Meeting> meeting_;      ///< under way
+    mpi::Request coming_;                 ///< its first step
+    bool staying_ = false;    ///< whatever happens, this rank comes to the meeting's end
+    Index votes_ = 0;         ///< that this rank has given in all meetings so far
+    Index asked_vote_ = -1;   ///< before this vote this rank asked the others to work on
+    Index wanted_vote_ = -1;  ///< before this vote somebody else did
+    bool left_ = false;       ///< after a failure: somebody does not come to any meeting
 };
 
 }  // namespace fluvial::stream

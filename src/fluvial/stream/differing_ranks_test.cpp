@@ -98,10 +98,10 @@ TEST_CASE("producers may leave the operation to the consumers, but not say anoth
         if (world_rank() == 0) stream.terminate();
         if (world_rank() != 0) stream.operate();
     }
-    CHECK_THROWS_WITH_AS(
-        Stream(channel, whole_numbers(),
-               reduction(make_operator(world_rank() == 0 ? "sum" : "mean"))),
-        doctest::Contains("the ranks differ in the operation of stream 1"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(Stream(channel, whole_numbers(),
+                                reduction(make_operator(world_rank() == 0 ? "sum" : "mean"))),
+                         doctest::Contains("the ranks differ in the operation of stream 1"),
+                         InvalidArgument);
     channel.close();
 }
 

@@ -192,11 +192,10 @@ TEST_CASE("consumers with and without an operation are refused on every rank") {
     Channel channel = world_channel(halves());
     if (channel.consumers().size() > 1) {
         const bool odd = channel.rank() == channel.consumers().back();
-        CHECK_THROWS_WITH_AS(
-            Stream(channel, whole_numbers(16'384),
-                   odd ? nullptr : make_callback([](const Batch&) {})),
-            doctest::Contains("the ranks differ in the operation of stream 0"),
-            InvalidArgument);
+        CHECK_THROWS_WITH_AS(Stream(channel, whole_numbers(16'384),
+                                    odd ? nullptr : make_callback([](const Batch&) {})),
+                             doctest::Contains("the ranks differ in the operation of stream 0"),
+                             InvalidArgument);
     }
     channel.close();
 }

@@ -33,8 +33,8 @@ class ThresholdCollective {
     static ThresholdCollective sum_over(Channel& channel, double limit,
                                         std::uint64_t rounds_ahead = 1024);
     /// Any rule. What its functions throw ends the channel on all ranks. Throws InvalidArgument on
-    /// all ranks for a rule without functions, and when ranks differ in rounds_ahead or consumers in
-    /// what they declare of the functions.
+    /// all ranks for a rule without functions, and when ranks differ in rounds_ahead or consumers
+    /// in what they declare of the functions.
     ThresholdCollective(Channel& channel, ThresholdRule rule);
 
     /// This producer's value of the next round, as bytes that the rule's merge takes; returns that

@@ -81,10 +81,9 @@ std::shared_ptr<Setup> make_setup(const StructureFactorOptions& options) {
 /// The q vectors are what all constructors come to: the same ones, the same operator.
 void describe_q(Setup& setup) {
     const auto numbers = std::span<const double>(setup.q.data()->data(), 3 * setup.q.size());
-    setup.description =
-        text("structure_factor(q=", exact(numbers), ", on a lattice=",
-             exact(setup.lattice.has_value()), ", precision=",
-             setup.precision == Precision::Float32 ? "float32" : "float64", ")");
+    setup.description = text(
+        "structure_factor(q=", exact(numbers), ", on a lattice=", exact(setup.lattice.has_value()),
+        ", precision=", setup.precision == Precision::Float32 ? "float32" : "float64", ")");
 }
 
 /// `units` are the basis of the indices that `hkl` shows; `scale` turns lattice indices into those.
