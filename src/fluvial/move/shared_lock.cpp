@@ -14,6 +14,25 @@
 #include "fluvial/base/error.hpp"
 
 namespace fluvial::move {
+namespace {
+
+timespec to_timespec(std::int64_t ns) {
+    return {ns / 1'000'000'000, ns % 1'000'000'000};
+}
+
+int wait_for(pthread_mutex_t& mutex, std::int64_t timeout_ns) {
+#if defined(__SANITIZE_THREAD__)  // which does not know pthread_mutex_clocklock
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    const timespec until = to_timespec(now.tv_sec * 1'000'000'000 + now.tv_nsec + timeout_ns);
+    return pthread_mutex_timedlock(&mutex, &until);
+#else
+    const timespec until = to_timespec(now_ns() + timeout_ns);
+    return pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &until);
+#endif
+}
+
+}  // namespace
 
 void SharedMutex::initialise() {
     pthread_mutexattr_t attributes;
@@ -30,9 +49,7 @@ void SharedMutex::initialise() {
 void SharedMutex::lock(double timeout_s) {
     int error = pthread_mutex_trylock(&mutex_);
     if (error == EBUSY) {
-        const std::int64_t until_ns = now_ns() + static_cast<std::int64_t>(timeout_s * 1e9);
-        const timespec until{until_ns / 1'000'000'000, until_ns % 1'000'000'000};
-        error = pthread_mutex_clocklock(&mutex_, CLOCK_MONOTONIC, &until);
+        error = wait_for(mutex_, static_cast<std::int64_t>(timeout_s * 1e9));
     }
     if (error == ETIMEDOUT) {
         throw PeerStalled(

@@ -165,6 +165,7 @@ void WriteStep::State::finish(bool spoiled) {
     ended = true;
     Writer::State& w = *writer;
     w.step_open = false;
+    w.opened.reset();
     ++w.next_step;
     const RecordPlace record = accepted ? w.records->finish() : RecordPlace{};
     if (accepted) {

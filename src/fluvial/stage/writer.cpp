@@ -26,6 +26,7 @@ void Writer::State::depart() {
     records.reset();
     alive.reset();
     staged.clear();
+    opened.reset();
     arena.reset();
     control.reset();
 }
@@ -126,8 +127,8 @@ void Writer::State::check_step_over() const {
 }
 
 void Writer::State::give_up_step() {
-    const auto step = opened.lock();
-    if (step && !step->ended) {
+    // Its thread may be through with it: what it could not give up itself is left to whoever closes.
+    if (const auto step = opened) {
         step->finish(true);
     }
 }

@@ -51,9 +51,9 @@ struct Writer::State {
     std::vector<StagedStep> staged;
 
     std::uint64_t next_step = 0;
-    bool step_open = false;                  ///< or about to be
-    std::weak_ptr<WriteStep::State> opened;  ///< the open step
-    std::thread::id step_thread;             ///< which began it
+    bool step_open = false;                    ///< or about to be
+    std::shared_ptr<WriteStep::State> opened;  ///< the open step, until it is finished or given up
+    std::thread::id step_thread;               ///< which began it
     bool closed = false;
     WriterStats final_stats{};  ///< as of close()
     std::uint64_t bytes_copied = 0;
