@@ -205,7 +205,7 @@ def test_a_file_is_closed_while_others_use_it(tmp_path):
                 while True:
                     name = "abcdef"[(rank + len(turns)) % 6]
                     assert file[name].reduce("sum", threads=1) == 49_995_000
-                    assert file[name][5:7].read().sum() == 11
+                    assert file[name][5:7].sum() == 11
                     assert file[name].coords == {}
                     turns.append(rank)
             threads = [Thread(work, rank) for rank in range(3)]
@@ -215,6 +215,31 @@ def test_a_file_is_closed_while_others_use_it(tmp_path):
             for thread in threads:
                 kind, text = thread.said()
                 assert kind == "InvalidArgument" and "closed" in text, (kind, text)
+        """,
+    )
+
+
+def test_a_file_that_is_closed_during_a_look_up(tmp_path):
+    """The look-up ends with the dataset that it had found."""
+    run(
+        tmp_path,
+        """
+        path = str(where / "a.bin")
+        np.arange(1000.0).tofile(path)
+        file = fl.open(path, raw={"dtype": "f8", "shape": (1000,)})
+        file.parts_of("data")
+        class Closing(dict):
+            def __contains__(self, name):
+                found = super().__contains__(name)
+                file.close()
+                return found
+        file._datasets = Closing(file._datasets)
+        assert file.parts_of("data")[0].shape == (1000,)
+        try:
+            file["data"]
+            sys.exit("no error")
+        except fl.InvalidArgument as error:
+            assert "closed" in str(error)
         """,
     )
 

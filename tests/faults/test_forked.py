@@ -321,7 +321,7 @@ def test_a_child_of_a_scan_that_runs(tmp_path, name):
                 file["by_library"].read()
         thread = threading.Thread(target=read)
         thread.start()
-        codes = {code_of(forked(lambda: file["by_library"].read())) for _ in range(20)}
+        codes = {code_of(forked(lambda: file["by_library"].read())) for _ in range(8)}
         stop = True
         thread.join()
         print(codes, float(pending.wait()) == 1e6 * (1e6 - 1) / 2)

@@ -18,6 +18,7 @@ namespace {
 /// Of the process. Never destroyed: objects that end with the process still ask.
 struct Forks {
     std::atomic<std::uint32_t> generation{1};
+    std::atomic<std::int64_t> process{::getpid()};  ///< which to ask each time costs a system call
     std::recursive_mutex mutex;  ///< of `hooks`, and against a fork in the middle of things
     std::vector<ForkHook*> hooks;
 
@@ -36,6 +37,7 @@ void call_fork_hooks() {
     // The thread that forked has another id here, so the mutex does not know its owner any more.
     new (&all.mutex) std::recursive_mutex;
     all.generation.fetch_add(1, std::memory_order_relaxed);
+    all.process.store(::getpid(), std::memory_order_relaxed);
     for (const ForkHook* hook : all.hooks) hook->work_();
     all.hooks.clear();
 }
@@ -53,7 +55,8 @@ std::uint32_t fork_generation() {
     return forks().generation.load(std::memory_order_relaxed);
 }
 
-MadeHere::MadeHere() : generation_(fork_generation()), process_(::getpid()) {}
+MadeHere::MadeHere()
+    : generation_(fork_generation()), process_(forks().process.load(std::memory_order_relaxed)) {}
 
 void MadeHere::check(const char* what) const {
     if (!inherited()) return;
