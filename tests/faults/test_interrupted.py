@@ -104,7 +104,7 @@ def test_a_reader_that_waits_for_an_answer(tmp_path, name):
         with interrupted_in_time():
             fl.open(name, directory=tmp_path)
         begin = time.monotonic()
-        with pytest.raises(fl.TimedOut, match="did not answer in time"):
+        with pytest.raises(fl.TimedOut, match="does not let this process attach in time"):
             fl.open(name, directory=tmp_path, rendezvous_timeout=0.5)
         assert time.monotonic() - begin < 4
     finally:
