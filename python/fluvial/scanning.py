@@ -191,6 +191,12 @@ def begin(prepare: Callable[[], Work], options: ScanOptions) -> PendingScan:
         if work.view.groups is not None:
             refuse_repeats(work.operators, "groups", "Or select each group, and reduce it alone.")
         core_options = _options(options)
+        if core_options["shuffle"] == "to-all" and comm is not None and comm.Get_size() > 1:
+            refuse_repeats(
+                work.operators,
+                "selections that differ between ranks (shuffle='to-all')",
+                "Or reduce with local=True on each rank.",
+            )
         request = _core.ScanRequest(**work.request, **core_options)
     except Exception as error:
         failure = error

@@ -103,6 +103,10 @@ def shuffled(comm, fl, where):
         same(kept, u.isel(time=both).max("lat"))
         low = part.reduce("argmin", shuffle="to-one")
         assert u.values[low["time_index"], low["lat_index"], low["lon_index"]] == low
+        median = fl.ops.Quantile(0.5, exact=True, accuracy=0.2)
+        same(part.reduce(median, shuffle="to-one").drop_vars("error"), u.isel(time=both).median())
+        with pytest.raises(fl.InvalidArgument, match=r"several passes.*to-all"):
+            part.reduce(median, shuffle="to-all")
         for options in [
             {"shuffle": "to-all"},
             {"mode": "independent"},

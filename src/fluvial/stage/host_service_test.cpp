@@ -193,7 +193,7 @@ TEST_CASE("thousands of connections that end at once leave nothing") {
     CHECK_NOTHROW(host.attach_reader(host.contact));
     const Deadline deadline(20);
     while (open_descriptors() > before && !deadline.passed()) ::usleep(1000);
-    CHECK(open_descriptors() == before);
+    CHECK(open_descriptors() <= before);  // that of the first reader may have closed meanwhile
 }
 
 TEST_CASE("a message of another length than the handshake's proves nothing, even with the key") {
