@@ -275,7 +275,7 @@ void bind_operator(nb::module_& m) {
                 }
                 return arrays;
             },
-            "arrays"_a.none(),
+            "arrays"_a.none(), nb::sig("def wrap(self, arrays: dict) -> object"),
             "Turn the named arrays of a finished reduction into what the user gets.");
     nb::class_<Builtin, Operator>(m, "Builtin",
                                   "An operator of the registry, or made of functions.")

@@ -125,7 +125,7 @@ class Apply(Builtin):
             raise wrong_type("the function of Apply", function, "a function of NumPy arrays")
         count = parameters_of(function) if inputs is None else to_int(inputs, "inputs", 1, 4)
         self._function = function
-        self._options = {"dtype": dtype, "name": name, "version": version}
+        self._options: dict[str, Any] = {"dtype": dtype, "name": name, "version": version}
         super().__init__(
             function=function,
             op=self.inner,

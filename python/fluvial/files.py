@@ -66,10 +66,11 @@ def open_files(
     DamagedFile, SystemError
         It cannot be read.
     """
-    one = isinstance(path, str | os.PathLike) or not isinstance(path, Sequence)
+    several = isinstance(path, Sequence) and not isinstance(path, str | os.PathLike)
+    given: Sequence[Any] = path if several else [path]  # type: ignore[assignment]
     to_choice(decode, "decode", (True, False, "xarray"))
     paths: list[str] = []
-    for name in [to_path(p, "the path of a file") for p in ([path] if one else path)]:
+    for name in [to_path(p, "the path of a file") for p in given]:
         if not os.path.exists(name) and glob.has_magic(name):
             paths += sorted(glob.glob(name))
         else:

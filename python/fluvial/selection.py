@@ -46,7 +46,9 @@ def to_hyperslab(
     if not ellipses:
         entries.append(Ellipsis)
     entries[at : at + 1] = [slice(None)] * (len(shape) + added - len(entries) + 1)
-    start, count, stride = [], [], []
+    start: list[int] = []
+    count: list[int] = []
+    stride: list[int] = []
     dropped: list[slice | int | None] = []
     for entry in entries:
         if entry is None:

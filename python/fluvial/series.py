@@ -231,5 +231,4 @@ def to_bytes(size: int | str | None, option: str = "queue_bytes") -> int:
                 f"{option}: cannot read a number of bytes: got {shown(size)}; "
                 "allowed: a number with B, KiB, MiB, GiB, KB, MB …"
             ) from None
-    number = to_index(size, option, "an int, or a str like '2 GiB'")
-    return to_int(number, option)
+    return to_int(to_index(size, option, "an int, or a str like '2 GiB'"), option)

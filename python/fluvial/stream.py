@@ -65,8 +65,8 @@ class Inquiry:
 def _axes(over: int | str | Sequence[int | str] | None) -> list[int]:
     if over is None:
         return []
-    one = isinstance(over, str) or not isinstance(over, Sequence | np.ndarray)
-    words: list[Any] = [over] if one else list(over)
+    several = isinstance(over, Sequence | np.ndarray) and not isinstance(over, str)
+    words: list[Any] = list(over) if several else [over]  # type: ignore[arg-type]
     unknown = [word for word in words if isinstance(word, str) and word not in _AXES]
     if unknown or not words:
         raise InvalidArgument(

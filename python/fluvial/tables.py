@@ -142,7 +142,7 @@ def _shown(value: Any) -> str:
 def describe_file(file: File) -> dict[str, Any]:
     """Return what `fluvial info` says, as JSON knows it."""
     sizes = [os.path.getsize(path) for path in file.paths]
-    datasets = []
+    datasets: list[dict[str, Any]] = []
     for name in file:
         try:
             dataset = file[name]

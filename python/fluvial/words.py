@@ -80,8 +80,9 @@ def _with_argument(name: str, argument: str, skipna: bool) -> Any:
             q, _, how = map(str.strip, argument.partition(","))
             if how == "exact":
                 return ops.Quantile(float(q), exact=True, skipna=skipna)
-            accuracy = {"accuracy": float(how)} if how else {}
-            return ops.Quantile(float(q), skipna=skipna, **accuracy)
+            if how:
+                return ops.Quantile(float(q), accuracy=float(how), skipna=skipna)
+            return ops.Quantile(float(q), skipna=skipna)
         if name == "top_k":
             return ops.TopK(int(argument), skipna=skipna)
         if name == "norm":

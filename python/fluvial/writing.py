@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _core
 from .arguments import to_array, to_dtype, to_float, to_mapping, without_mask, wrong_type
-from .attributes import Attributes, plain
+from .attributes import plain
 from .communicator import handle_of
 from .messages import shown
 from .storage_attributes import plain_attributes
@@ -122,9 +122,9 @@ class WriteSeries:
 
     def __init__(self, name: str, comm: Any, **options: Any) -> None:
         self.name = name
-        self.attrs: Attributes = {}
+        self.attrs: dict[str, Any] = {}
         """Attributes of the series; set them before the first step."""
-        self._written_attrs: Attributes = {}
+        self._written_attrs: dict[str, Any] = {}
         self._core = _core.Writer(name=name, comm=handle_of(comm), **options)
 
     def step(

@@ -127,7 +127,8 @@ void Writer::State::check_step_over() const {
 }
 
 void Writer::State::give_up_step() {
-    // Its thread may be through with it: what it could not give up itself is left to whoever closes.
+    // Its thread may be through with it: what it could not give up itself is left to whoever
+    // closes.
     if (const auto step = opened) {
         step->finish(true);
     }
