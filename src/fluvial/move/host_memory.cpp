@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include <sys/statvfs.h>
@@ -17,6 +18,7 @@ namespace fluvial::move {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t cache_line = 64;
 constexpr const char* mpi_directory = "/dev/shm";
 /// What MPI puts in front of the memory.
 constexpr std::size_t mpi_bytes = std::size_t{1} << 20;
@@ -108,11 +110,18 @@ HostMemory HostMemory::by_mpi(const mpi::Comm& host, std::size_t bytes) {
             if (room() < sum + mpi_bytes) throw_no_room(sum);
         });
     }
+    if (plain) {  // which MPI aligns like malloc
+        std::size_t space = bytes + cache_line - 1;
+        shared.window_ = mpi::Window::allocate_shared(host, static_cast<Index>(space));
+        void* begin = shared.window_.memory(0).data();
+        std::align(cache_line, bytes, begin, space);
+        shared.parts_.emplace_back(static_cast<std::byte*>(begin), bytes);
+        return shared;
+    }
     shared.window_ = mpi::Window::allocate_shared(host, static_cast<Index>(bytes));
     for (int rank = 0; rank < host.size(); ++rank) {
         shared.parts_.push_back(shared.window_.memory(rank));
     }
-    if (plain) return shared;
     try {
         mpi::agree(host, [&] {
             if (bytes > 0 && !populate(shared.memory(host.rank()))) throw_no_room(sum);

@@ -2,6 +2,7 @@
 #include "fluvial/scan/units.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace fluvial::scan {
 namespace {
@@ -82,7 +83,9 @@ std::vector<Index> part_begins(const Input& input) {
 Coordinates byte_steps(const store::Affine& layout, const Coordinates& stride) {
     Coordinates step = layout.strides;
     for (int axis = 0; axis < step.size(); ++axis) {
-        step[axis] *= stride[axis];
+        if (__builtin_mul_overflow(step[axis], stride[axis], &step[axis])) {
+            step[axis] = std::numeric_limits<Index>::max();  // of one index: there is no next
+        }
     }
     return step;
 }

@@ -81,8 +81,11 @@ void unshuffle(std::span<const std::byte> planes, std::size_t element_bytes,
                std::span<std::byte> elements, const Unshuffler& by) {
     const std::size_t count = element_bytes > 1 ? planes.size() / element_bytes : 0;
     const std::size_t shuffled = count * element_bytes;
-    const std::size_t done = by.run(planes.data(), count, count, element_bytes, elements.data());
-    one_by_one(planes.data(), count, done, count, element_bytes, elements.data());
+    if (count > 0) {
+        const std::size_t done =
+            by.run(planes.data(), count, count, element_bytes, elements.data());
+        one_by_one(planes.data(), count, done, count, element_bytes, elements.data());
+    }
     if (shuffled < planes.size()) {
         std::memcpy(elements.data() + shuffled, planes.data() + shuffled, planes.size() - shuffled);
     }
