@@ -21,13 +21,13 @@ FLIPS = os.environ.get("FLUVIAL_FLIPS", "40")
 SEED = int(os.environ.get("FLUVIAL_TEST_SEED", "20261122"))
 
 
-@pytest.mark.parametrize("library", sorted({case.library for case in CASES.values()}))
+@pytest.mark.parametrize("library", sorted({case.judge for case in CASES.values()}))
 @pytest.mark.timeout(36000 if FLIPS != "40" else 300)
 def test_single_bits(tmp_path, library):
     print(f"FLUVIAL_TEST_SEED={SEED}")
     trials = []
     for name, case in CASES.items():
-        if case.library == library:
+        if case.judge == library:
             path = tmp_path / name
             all_of_it = bits.every_bit(path, case.write(path))
             some = all_of_it if FLIPS == "all" else draw(all_of_it, int(FLIPS))

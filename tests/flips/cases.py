@@ -20,7 +20,7 @@ class Case:
     """How a file is written, and whose library says what is right."""
 
     write: Callable[[pathlib.Path], Spans]  # returns where the data are
-    library: str = "h5py"
+    judge: str = "h5py"
 
 
 def data_of(path: pathlib.Path) -> Spans:
