@@ -94,19 +94,19 @@ def ctest(flavour: str, options: argparse.Namespace, tests: str | None = None) -
     return run(f"C++ {flavour}", command, report, environment(flavour), bool(options.k))
 
 
-def pytest(flavour: str, options: argparse.Namespace, alone: bool) -> Tally:
-    """Run the Python tests of a flavour, one on each core; or, one by one, those marked `alone`."""
-    name = f"Python {flavour}" + (" alone" if alone else "")
-    report = BUILD / flavour / ("pytest-alone.xml" if alone else "pytest.xml")
+def pytest(flavour: str, options: argparse.Namespace) -> Tally:
+    """Run the Python tests of a flavour, one on each core."""
+    report = BUILD / flavour / "pytest.xml"
     command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", "--durations=5"]
-    if not alone:
-        command += ["-n", str(os.cpu_count() or 1), "--dist", "worksteal"]
+    command += ["-n", str(os.cpu_count() or 1), "--dist", "worksteal"]
     if options.k:
         command += ["-k", options.k]
-    marks = [options.m, "" if flavour == "mpich" else "any_mpi", "alone" if alone else "not alone"]
-    command += ["-m", " and ".join(f"({mark})" for mark in marks if mark), *options.pytest]
-    empty_ok = alone or bool(options.k or options.m or options.pytest)
-    return run(name, command, report, environment(flavour), empty_ok)
+    marks = [m for m in (options.m, "" if flavour == "mpich" else "any_mpi") if m]
+    if marks:
+        command += ["-m", " and ".join(f"({mark})" for mark in marks)]
+    command += options.pytest
+    empty_ok = bool(options.k or options.m or options.pytest)
+    return run(f"Python {flavour}", command, report, environment(flavour), empty_ok)
 
 
 def sanitized(options: argparse.Namespace) -> Tally:
@@ -147,7 +147,7 @@ def main() -> int:
         if options.only != "python" and not options.m:
             tallies.append(ctest(flavour, options))
         if options.only != "cpp":
-            tallies += [pytest(flavour, options, alone) for alone in (False, True)]
+            tallies.append(pytest(flavour, options))
 
     failed = [name for tally in tallies for name in tally.failed]
     passed = sum(tally.passed for tally in tallies)
