@@ -1,23 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What users of NumPy, xarray and Python expect of arrays, mappings and errors."""
 
-import contextlib
 import re
 
 import numpy as np
 import pytest
 import xarray as xr
+from harness.ends import both_ends
 
 import fluvial as fl
-
-
-@contextlib.contextmanager
-def both_ends(tmp_path, **options):
-    with (
-        fl.open("s", "w", readers=0, directory=tmp_path, **options) as writer,
-        fl.open("s", directory=tmp_path, step_timeout=10) as reader,
-    ):
-        yield writer, reader
 
 
 @pytest.fixture

@@ -6,16 +6,7 @@ import ctypes
 import numpy as np
 import pytest
 from harness import scenario
-
-
-def refused(fl, call, *words):
-    """Whatever differs is an InvalidArgument on this rank that has these words."""
-    try:
-        found = call()
-    except fl.InvalidArgument as error:
-        assert all(word in str(error) for word in words), (words, str(error))
-        return
-    raise AssertionError(f"not refused: {words}, but {found!r}")
+from harness.refusal import refused
 
 
 def log_mean(fl, version):

@@ -8,6 +8,7 @@ import pathlib
 
 import numpy as np
 import pytest
+from harness.ends import both_ends
 
 import fluvial as fl
 
@@ -15,15 +16,6 @@ DTYPES = [
     *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
 ]
-
-
-@contextlib.contextmanager
-def both_ends(tmp_path, **options):
-    with (
-        fl.open("s", "w", readers=0, directory=tmp_path, **options) as writer,
-        fl.open("s", directory=tmp_path, step_timeout=10) as reader,
-    ):
-        yield writer, reader
 
 
 def sent(writer, reader, **arrays):

@@ -3,6 +3,7 @@
 
 import numpy as np
 from harness import scenario
+from harness.refusal import refused
 
 SHAPE = (24, 5)
 
@@ -11,15 +12,6 @@ def write(comm, fl, where):
     with fl.open("fields", "w", comm=comm) as series, series.step() as step:
         step.put("x", np.random.default_rng(3).random(SHAPE))
         step.put("y", np.ones(SHAPE, "f4"))
-
-
-def refused(fl, call, *words):
-    try:
-        found = call()
-    except fl.InvalidArgument as error:
-        assert all(word in str(error) for word in words), (words, str(error))
-        return
-    raise AssertionError(f"not refused: {words}, but {found!r}")
 
 
 def low_pass(fl, version):
