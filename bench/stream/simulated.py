@@ -26,8 +26,7 @@ from bench.stream.machines import RANKS_A_NODE, Machine
 WAY = "put-batch/messages"
 MPI = "SMPI"
 Say = Callable[[str], None]
-_FOLDERS = ("base", "describe", "mpi", "stream")
-_SINGLE = ("move/memory_file.cpp",)  # what rings lie in
+_FOLDERS = ("base", "describe", "mpi", "host", "progress", "move", "stream")
 _LEFT_OUT = ("reduction_operation.cpp",)  # the operators of compute/, which the bench does not use
 _FLAGS = ("-std=c++20", "-O2", f"-DSIMULATED={RANKS_A_NODE}", "-DOMPI_SKIP_MPICXX", "-w")
 _COMPILE_TIMEOUT_S = 300
@@ -82,7 +81,6 @@ def program(source: Path) -> Program:
         for path in sorted((library / folder).glob("*.cpp"))
         if not path.name.endswith("_test.cpp") and path.name not in _LEFT_OUT
     ]
-    sources += [library / name for name in _SINGLE]
     before = source.with_name("simulated.hpp")
     key = hashlib.sha256(" ".join(_FLAGS).encode())
     headers = [*sorted(library.rglob("*.hpp")), *sorted(source.parent.glob("*.hpp"))]

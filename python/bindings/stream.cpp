@@ -28,15 +28,15 @@ using stream::Operation;
 using stream::Pending;
 using stream::Stream;
 
-stream::OnlyThread* of(const Channel& channel) {
+OnlyThread* of(const Channel& channel) {
     return &channel.state()->only_thread;
 }
-stream::OnlyThread* of(const stream::ThresholdCollective& threshold) {
+OnlyThread* of(const stream::ThresholdCollective& threshold) {
     return &threshold.channel()->only_thread;
 }
 /// Of a Stream's channel, or of that of a stream's Pending or Inquiry, which may have none.
 template <class Part>
-stream::OnlyThread* of(const Part& part) {
+OnlyThread* of(const Part& part) {
     if constexpr (std::is_same_v<Part, Stream>) {
         return &part.state()->channel->only_thread;
     } else {
@@ -49,14 +49,14 @@ class Alone {
   public:
     template <class Handle>
     explicit Alone(const Handle& handle) {
-        if (stream::OnlyThread* const channel = of(handle)) {
+        if (OnlyThread* const channel = of(handle)) {
             call_.emplace(*channel);
         }
         release_.emplace();
     }
 
   private:
-    std::optional<stream::OnlyThread::Call> call_;
+    std::optional<OnlyThread::Call> call_;
     std::optional<nb::gil_scoped_release> release_;
 };
 

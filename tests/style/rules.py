@@ -19,11 +19,16 @@ BENEATH = {
     "mpi": {"base", "describe"},
     "compute": {"base", "describe"},
     "store": {"base", "describe"},
-    "move": {"base", "describe", "mpi"},
-    "stage": {"base", "describe", "mpi", "compute", "move"},
-    "scan": {"base", "describe", "mpi", "compute", "store", "move"},
-    "stream": {"base", "describe", "mpi", "compute", "move"},
-    "c": {"base", "describe", "mpi", "compute", "store", "move", "stage", "scan", "stream"},
+    "host": {"base", "describe", "mpi"},
+    "progress": {"base", "describe", "mpi", "host"},
+    "move": {"base", "describe", "mpi", "host", "progress"},
+    "stage": {"base", "describe", "mpi", "compute", "host", "progress", "move"},
+    "scan": {"base", "describe", "mpi", "compute", "store", "host", "progress", "move"},
+    "stream": {"base", "describe", "mpi", "compute", "host", "progress", "move"},
+    "c": {
+        *("base", "describe", "mpi", "compute", "store", "host", "progress", "move"),
+        *("stage", "scan", "stream"),
+    },
 }
 # <mpi.h> belongs to src/fluvial/mpi; outside of src these need it: mains of MPI programs, and the
 # place where communicators cross from Python, and the header whose functions take them in C.

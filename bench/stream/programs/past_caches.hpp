@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "contestant.hpp"
-#include "fluvial/stream/copy_policy.hpp"
+#include "fluvial/move/copy_policy.hpp"
 
 /// The producer copies elements by non-temporal stores, where the processor has them, into memory
 /// far larger than caches, round and round; the consumer works on as much that is not in its caches
@@ -25,7 +25,7 @@ class PastCaches final : public Contestant {
     }
 
     void produce(const Source& source, std::int64_t elements) override {
-        const auto copy = fluvial::stream::copy_methods().back().copy;
+        const auto copy = fluvial::move::copy_methods().back().copy;
         std::size_t at = 0;
         for (std::int64_t k = 0; k < elements;) {
             const std::int64_t now = std::min(source.side_by_side(k), elements - k);

@@ -63,7 +63,7 @@ void Dealing::help_here() {
 void Dealing::help_on_host(const mpi::Comm& comm) {
     mpi::Comm host = comm.split_by_host();
     try {
-        memory_ = move::HostMemory::allocate(host, own_.size() * sizeof(Share));
+        memory_ = host::HostMemory::allocate(host, own_.size() * sizeof(Share));
     } catch (const SystemError&) {  // on all ranks of this host: each does its own
         host.close();
         return;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "fluvial/describe/coordinates.hpp"
-#include "fluvial/move/host_memory.hpp"
+#include "fluvial/host/host_memory.hpp"
 
 namespace fluvial::scan {
 
@@ -55,7 +55,7 @@ class Dealing {
 
     std::vector<UnitRange> own_;  ///< what is left of them, unless they are shared
     std::unique_ptr<Share[]> here_;
-    move::HostMemory memory_;
+    host::HostMemory memory_;
     std::span<Share> mine_;                ///< empty: no help
     std::vector<std::span<Share>> ranks_;  ///< of the host
 };

@@ -15,7 +15,7 @@ void check_end(const ByteReader& in, const char* what) {
 
 }  // namespace
 
-Applicant::Applicant(move::LocalSocket socket, double timeout_s)
+Applicant::Applicant(host::LocalSocket socket, double timeout_s)
     : socket_(std::move(socket)), came_ns_(now_ns()), deadline_(timeout_s) {}
 
 void Applicant::challenge(const Bytes& hello, const Key& key) {

@@ -25,8 +25,8 @@ std::uint64_t rounded(std::uint64_t bytes, std::uint64_t to) {
 }  // namespace
 
 Arena::Arena(const std::string& label, std::uint64_t capacity, std::uint64_t warm_bytes_max)
-    : file_(move::MemoryFile::create(label, rounded(capacity, touch_granule))),
-      mapping_(file_.map(move::Access::ReadWrite)),
+    : file_(host::MemoryFile::create(label, rounded(capacity, touch_granule))),
+      mapping_(file_.map(host::Access::ReadWrite)),
       warm_bytes_max_(warm_bytes_max) {
     // Offset 0 stays unused, so that it can mean "nothing" wherever an offset is stored.
     insert_free(page, file_.size() - page);

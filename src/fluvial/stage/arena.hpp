@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "fluvial/move/memory_file.hpp"
+#include "fluvial/host/memory_file.hpp"
 
 namespace fluvial::stage {
 
@@ -27,7 +27,7 @@ class Arena {
     std::uint64_t allocate(std::uint64_t bytes);
     void free(std::uint64_t offset);
     std::byte* at(std::uint64_t offset) const { return mapping_.data() + offset; }
-    const move::MemoryFile& file() const { return file_; }
+    const host::MemoryFile& file() const { return file_; }
     /// Bytes in blocks that are allocated, and bytes of memory that are or were in use.
     std::uint64_t used_bytes() const { return used_bytes_; }
     std::uint64_t touched_bytes() const { return touched_end_; }
@@ -41,8 +41,8 @@ class Arena {
     void erase_free(FreeBlocks::iterator block);
     void touch(std::uint64_t end);
 
-    move::MemoryFile file_;
-    move::Mapping mapping_;
+    host::MemoryFile file_;
+    host::Mapping mapping_;
     std::uint64_t warm_bytes_max_;
     std::uint64_t used_bytes_ = 0;
     std::uint64_t touched_end_ = 0;

@@ -32,7 +32,7 @@ constexpr const char* mount_proc = "Raise the limit on open files (ulimit -n), o
 /// another host.
 std::string boot_id() {
     constexpr const char* path = "/proc/sys/kernel/random/boot_id";
-    const move::Descriptor file(::open(path, O_RDONLY | O_CLOEXEC));
+    const host::Descriptor file(::open(path, O_RDONLY | O_CLOEXEC));
     char id[64];
     const ssize_t got = file.valid() ? ::read(file.get(), id, sizeof id) : -1;
     if (got <= 0) {
@@ -119,7 +119,7 @@ std::string read_all(int fd) {
 }
 
 /// The kernel knows, whatever killed the writer. On a file system of a network it may not.
-bool is_locked(const move::Descriptor& file, const std::string& path) {
+bool is_locked(const host::Descriptor& file, const std::string& path) {
     if (::flock(file.get(), LOCK_SH | LOCK_NB) == 0) {
         return false;
     }
@@ -197,7 +197,7 @@ std::string format_contact(const Contact& contact) {
                 "\nend\n");
 }
 
-std::optional<Contact> parse_contact(const std::string& path, const move::Descriptor& file) {
+std::optional<Contact> parse_contact(const std::string& path, const host::Descriptor& file) {
     return parse(path, read_all(file.get()));
 }
 

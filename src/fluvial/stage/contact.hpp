@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "fluvial/move/memory_file.hpp"
+#include "fluvial/host/memory_file.hpp"
 #include "fluvial/stage/contact_folder.hpp"
 
 namespace fluvial::stage {
@@ -50,7 +50,7 @@ class PublishedContact {
 
   private:
     ContactFolder folder_;
-    move::Descriptor lock_;
+    host::Descriptor lock_;
 };
 
 /// The contact of a living writer; none when there is no file (yet). Throws StaleContact when the
@@ -60,7 +60,7 @@ std::optional<Contact> read_contact(const std::string& path);
 
 /// What a contact file says; none when it is empty or cut short. Throws Error, naming `path`, for
 /// anything else.
-std::optional<Contact> parse_contact(const std::string& path, const move::Descriptor& file);
+std::optional<Contact> parse_contact(const std::string& path, const host::Descriptor& file);
 std::string format_contact(const Contact& contact);
 
 }  // namespace fluvial::stage

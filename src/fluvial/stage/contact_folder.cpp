@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
-#include "fluvial/move/trusted_user.hpp"
+#include "fluvial/host/trusted_user.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -40,7 +40,7 @@ bool has_access_list(int fd) {
 
 bool group_is_harmless(const struct stat& status, int fd) {
     return (status.st_mode & S_IWGRP) == 0 ||
-           (!has_access_list(fd) && move::is_private_group(status.st_gid));
+           (!has_access_list(fd) && host::is_private_group(status.st_gid));
 }
 
 std::pair<std::string, std::string> split(const std::string& path) {
@@ -65,12 +65,12 @@ void check_file(const struct stat& status, const std::string& path, OwnedBy owne
                               text(kind_of(status.st_mode), ", ", path), "a regular file",
                               text("Remove it, or ", other_folder)});
     }
-    const bool mine = status.st_uid == ::geteuid() && move::is_trusted_user(status.st_uid);
-    if (!mine && (owner == OwnedBy::ThisUser || !move::is_trusted_user(status.st_uid))) {
+    const bool mine = status.st_uid == ::geteuid() && host::is_trusted_user(status.st_uid);
+    if (!mine && (owner == OwnedBy::ThisUser || !host::is_trusted_user(status.st_uid))) {
         throw Refused(Problem{
             "the contact file belongs to another user",
-            text(path, " of ", move::user_name(status.st_uid)),
-            owner == OwnedBy::ThisUser ? move::user_name(::geteuid()) : move::trusted_users(),
+            text(path, " of ", host::user_name(status.st_uid)),
+            owner == OwnedBy::ThisUser ? host::user_name(::geteuid()) : host::trusted_users(),
             text("Run both jobs as the same user, or ", other_folder)});
     }
     if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0 && owner == OwnedBy::ThisUserOrRoot) {
@@ -89,14 +89,14 @@ void check_file(const struct stat& status, const std::string& path, OwnedBy owne
 }  // namespace
 
 ContactFolder::ContactFolder(std::string path, std::string folder, std::string name,
-                             move::Descriptor descriptor)
+                             host::Descriptor descriptor)
     : path_(std::move(path)), name_(std::move(name)), folder_(std::move(descriptor)) {
     check(folder);
 }
 
 std::optional<ContactFolder> ContactFolder::of(const std::string& path) {
     auto [folder, name] = split(path);
-    move::Descriptor descriptor(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    host::Descriptor descriptor(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!descriptor.valid()) {
         if (errno == ENOENT) {
             return std::nullopt;
@@ -119,25 +119,25 @@ void ContactFolder::check(const std::string& folder) const {
     if ((status.st_mode & S_ISVTX) != 0) {
         return;  // others may add files, and not remove ours
     }
-    if (!move::is_trusted_user(status.st_uid)) {
+    if (!host::is_trusted_user(status.st_uid)) {
         throw Refused(Problem{"the folder of the contact file belongs to another user",
-                              text(folder, " of ", move::user_name(status.st_uid)),
-                              text("a folder of ", move::trusted_users(), ", or a sticky one"),
+                              text(folder, " of ", host::user_name(status.st_uid)),
+                              text("a folder of ", host::trusted_users(), ", or a sticky one"),
                               text("Run both jobs as that user, or ", other_folder)});
     }
     const bool anybody = (status.st_mode & S_IWOTH) != 0;
     if (anybody || !group_is_harmless(status, folder_.get())) {
         throw Refused(Problem{"others may write to the folder of the contact file",
                               text(folder, " (", mode_text(status.st_mode), ")"),
-                              text("a folder that only ", move::trusted_users(),
+                              text("a folder that only ", host::trusted_users(),
                                    " may write to, or a sticky one like /tmp"),
                               text("Take the right from them (chmod ", anybody ? "go" : "g", "-w ",
                                    folder, "), or ", other_folder)});
     }
 }
 
-std::optional<move::Descriptor> ContactFolder::open_file(OwnedBy owner, int flags) const {
-    const move::Descriptor found(
+std::optional<host::Descriptor> ContactFolder::open_file(OwnedBy owner, int flags) const {
+    const host::Descriptor found(
         ::openat(folder_.get(), name_.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!found.valid()) {
         if (errno == ENOENT) {
@@ -155,7 +155,7 @@ std::optional<move::Descriptor> ContactFolder::open_file(OwnedBy owner, int flag
     }
     check_file(status, path_, owner);
     // The very same file, whatever has its name by now.
-    move::Descriptor file(
+    host::Descriptor file(
         ::open(proc_path(found.get()).c_str(), flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     if (file.valid()) {
         return file;
@@ -168,7 +168,7 @@ std::optional<move::Descriptor> ContactFolder::open_file(OwnedBy owner, int flag
                                 : "Raise the limit on open files (ulimit -n)");
 }
 
-bool ContactFolder::names(const move::Descriptor& file) const {
+bool ContactFolder::names(const host::Descriptor& file) const {
     struct stat opened{};
     struct stat named{};
     return ::fstat(file.get(), &opened) == 0 &&

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "fluvial/move/memory_file.hpp"
+#include "fluvial/host/memory_file.hpp"
 
 namespace fluvial::stage {
 
@@ -25,9 +25,9 @@ class ContactFolder {
 
     /// The contact file; none where there is none. Throws Refused when it is not a regular file of
     /// the right owner, or may not be opened.
-    std::optional<move::Descriptor> open_file(OwnedBy owner, int flags) const;
+    std::optional<host::Descriptor> open_file(OwnedBy owner, int flags) const;
     /// True when `file` is what has the contact file's name at this moment.
-    bool names(const move::Descriptor& file) const;
+    bool names(const host::Descriptor& file) const;
 
     const std::string& path() const { return path_; }
     const std::string& name() const { return name_; }
@@ -35,12 +35,12 @@ class ContactFolder {
 
   private:
     ContactFolder(std::string path, std::string folder, std::string name,
-                  move::Descriptor descriptor);
+                  host::Descriptor descriptor);
     void check(const std::string& folder) const;
 
     std::string path_;  ///< of the contact file
     std::string name_;  ///< in the folder
-    move::Descriptor folder_;
+    host::Descriptor folder_;
 };
 
 }  // namespace fluvial::stage

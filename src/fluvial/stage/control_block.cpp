@@ -48,14 +48,14 @@ ControlBlock::Layout ControlBlock::layout_of(int writer_ranks, int slots) {
     return layout;
 }
 
-ControlBlock::ControlBlock(move::MemoryFile file, const Layout& layout)
-    : file_(std::move(file)), mapping_(file_.map(move::Access::ReadWrite)), layout_(layout) {}
+ControlBlock::ControlBlock(host::MemoryFile file, const Layout& layout)
+    : file_(std::move(file)), mapping_(file_.map(host::Access::ReadWrite)), layout_(layout) {}
 
 ControlBlock ControlBlock::create(const std::string& name, const std::string& host,
                                   int writer_ranks, const WriterOptions& options) {
     const int slots = slots_for(options.queue_steps);
     const Layout layout = layout_of(writer_ranks, slots);
-    ControlBlock control(move::MemoryFile::create("control-" + name, layout.bytes), layout);
+    ControlBlock control(host::MemoryFile::create("control-" + name, layout.bytes), layout);
     // The memory is zero: every state enumeration has its empty value at 0.
     ControlHeader& header = *new (control.mapping_.data()) ControlHeader{};
     header.version = version;
@@ -73,11 +73,11 @@ ControlBlock ControlBlock::create(const std::string& name, const std::string& ho
     return control;
 }
 
-ControlBlock ControlBlock::adopt(move::MemoryFile file) {
+ControlBlock ControlBlock::adopt(host::MemoryFile file) {
     if (file.size() < sizeof(ControlHeader)) {
         throw Error("what the writer sent is not the control block of a stream");
     }
-    const move::Mapping probe = file.map(move::Access::ReadOnly);
+    const host::Mapping probe = file.map(host::Access::ReadOnly);
     const auto& header = *reinterpret_cast<const ControlHeader*>(probe.data());
     if (std::memcmp(header.magic, magic, sizeof magic) != 0 || header.version != version) {
         throw Error(Problem{"the two jobs use different versions of Fluvial",

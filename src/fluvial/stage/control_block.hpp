@@ -16,9 +16,9 @@
 #include <string>
 
 #include "fluvial/describe/array_view.hpp"
-#include "fluvial/move/alive_lock.hpp"
-#include "fluvial/move/memory_file.hpp"
-#include "fluvial/move/shared_lock.hpp"
+#include "fluvial/host/alive_lock.hpp"
+#include "fluvial/host/memory_file.hpp"
+#include "fluvial/host/shared_lock.hpp"
 #include "fluvial/stage/options.hpp"
 
 namespace fluvial::stage {
@@ -127,9 +127,9 @@ struct ControlHeader {
     FullPolicy full;
     StalledPolicy on_stalled_reader;
     double stall_timeout_s;
-    move::SharedMutex mutex;
-    alignas(64) move::Doorbell step_bell;   ///< readers wait for it
-    alignas(64) move::Doorbell space_bell;  ///< writers wait for it
+    host::SharedMutex mutex;
+    alignas(64) host::Doorbell step_bell;   ///< readers wait for it
+    alignas(64) host::Doorbell space_bell;  ///< writers wait for it
     alignas(64) Counters counters;
     std::uint32_t writers_closed;
     std::uint32_t readers_high;  ///< cells from here on were never used
@@ -144,7 +144,7 @@ class ControlBlock {
     static ControlBlock create(const std::string& name, const std::string& host, int writer_ranks,
                                const WriterOptions& options);
     /// Maps what a peer sent. Throws Error when it is not a control block of this version.
-    static ControlBlock adopt(move::MemoryFile file);
+    static ControlBlock adopt(host::MemoryFile file);
 
     ControlHeader& header() const { return *at<ControlHeader>(0); }
     WriterCell& writer(int rank) const { return at<WriterCell>(layout_.writers)[rank]; }
@@ -166,7 +166,7 @@ class ControlBlock {
     std::int64_t reader_lock(int cell) const {
         return static_cast<std::int64_t>(writer_ranks()) + cell;
     }
-    const move::MemoryFile& file() const { return file_; }
+    const host::MemoryFile& file() const { return file_; }
 
     /// How long a waiting process should spin: nothing is gained by it once processes share cores.
     std::int64_t spin_ns() const;
@@ -176,15 +176,15 @@ class ControlBlock {
         std::size_t writers, readers, groups, slots, signatures, records, bytes;
     };
     static Layout layout_of(int writer_ranks, int slots);
-    ControlBlock(move::MemoryFile file, const Layout& layout);
+    ControlBlock(host::MemoryFile file, const Layout& layout);
 
     template <class T>
     T* at(std::size_t offset) const {
         return reinterpret_cast<T*>(mapping_.data() + offset);
     }
 
-    move::MemoryFile file_;
-    move::Mapping mapping_;
+    host::MemoryFile file_;
+    host::Mapping mapping_;
     Layout layout_{};
 };
 
@@ -200,7 +200,7 @@ class ControlLock {
     ControlLock& operator=(const ControlLock&) = delete;
 
   private:
-    move::SharedMutex& mutex_;
+    host::SharedMutex& mutex_;
 };
 
 inline bool has_lease(const ReaderCell& cell, int slot) {

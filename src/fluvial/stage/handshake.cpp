@@ -5,7 +5,7 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/interrupt.hpp"
-#include "fluvial/move/trusted_user.hpp"
+#include "fluvial/host/trusted_user.hpp"
 #include "fluvial/stage/proof.hpp"
 
 namespace fluvial::stage {
@@ -17,7 +17,7 @@ constexpr std::size_t descriptors_max = 65536;
 struct CameTooEarly {};
 
 /// The writer's message without its verdict, which must be `expected`.
-ByteReader open_message(const move::Message& message, Verdict expected) {
+ByteReader open_message(const host::Message& message, Verdict expected) {
     ByteReader in(message.bytes);
     const auto verdict = in.get<Verdict>();
     if (verdict == Verdict::Error) {
@@ -36,7 +36,7 @@ ByteReader open_message(const move::Message& message, Verdict expected) {
 }
 
 /// A writer that hangs up may have said why before: the next message is that, or PeerLost.
-void tell(move::LocalSocket& socket, std::span<const std::byte> bytes,
+void tell(host::LocalSocket& socket, std::span<const std::byte> bytes,
           const std::vector<int>& descriptors, const Deadline& deadline) {
     try {
         socket.send(bytes, descriptors, deadline);
@@ -44,31 +44,31 @@ void tell(move::LocalSocket& socket, std::span<const std::byte> bytes,
     }
 }
 
-move::LocalSocket connect(const Contact& contact, const Deadline& deadline) {
-    auto socket = move::LocalSocket::connect(contact.socket, deadline);
+host::LocalSocket connect(const Contact& contact, const Deadline& deadline) {
+    auto socket = host::LocalSocket::connect(contact.socket, deadline);
     if (!socket) {
         throw StaleContact(Problem{"nobody answers at the address of the contact file",
                                    text("process ", contact.pid, " on ", contact.host), "",
                                    "The writer has ended; start it again"});
     }
-    if (const uid_t user = socket->peer_user(); !move::is_trusted_user(user)) {
+    if (const uid_t user = socket->peer_user(); !host::is_trusted_user(user)) {
         throw Refused(Problem{
             "the process at the address of the contact file belongs to another user",
-            move::user_name(user), move::trusted_users(), "Run both jobs as the same user"});
+            host::user_name(user), host::trusted_users(), "Run both jobs as the same user"});
     }
     return std::move(*socket);
 }
 
 Attachment attach_once(const Contact& contact, const AttachRequest& request,
                        std::optional<int> arena, const Deadline& deadline) {
-    move::LocalSocket socket = connect(contact, deadline);
+    host::LocalSocket socket = connect(contact, deadline);
     const Nonce client = new_nonce();
     ByteWriter hello;
     hello.put(handshake_protocol);
     hello.put(client);
     tell(socket, hello.view(), {}, deadline);
 
-    const move::Message challenge = socket.receive(deadline);
+    const host::Message challenge = socket.receive(deadline);
     ByteReader in = open_message(challenge, Verdict::Good);
     const auto server = in.get<Nonce>();
     check_proof(in.get<Proof>(), prove(contact.key, Side::Server, client, server));
@@ -82,7 +82,7 @@ Attachment attach_once(const Contact& contact, const AttachRequest& request,
         tell(socket, {}, {*arena}, deadline);
     }
 
-    move::Message reply = socket.receive(deadline, descriptors_max);
+    host::Message reply = socket.receive(deadline, descriptors_max);
     ByteReader out = open_message(reply, Verdict::Good);
     return {out.get<AttachReply>(), std::move(reply.descriptors)};
 }

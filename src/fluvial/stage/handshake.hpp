@@ -20,7 +20,7 @@
 #include <optional>
 #include <string>
 
-#include "fluvial/move/local_socket.hpp"
+#include "fluvial/host/local_socket.hpp"
 #include "fluvial/stage/contact.hpp"
 #include "fluvial/stage/options.hpp"
 
@@ -47,7 +47,7 @@ struct AttachReply {
 /// ranks).
 struct Attachment {
     AttachReply reply;
-    std::vector<move::Descriptor> descriptors;
+    std::vector<host::Descriptor> descriptors;
 };
 
 /// Connects, proves, asks. A writer rank brings the descriptor of its `arena`. Blocking, until
@@ -68,7 +68,7 @@ enum class Verdict : std::uint8_t { Error, Good, GoOn, ComeAgain };
 
 struct TrustedRequest {
     AttachRequest request;
-    std::optional<move::Descriptor> arena;  ///< of a writer rank
+    std::optional<host::Descriptor> arena;  ///< of a writer rank
 };
 
 /// A client as the writer sees it, from its first message to the last that it is sent. Nothing here
@@ -76,7 +76,7 @@ struct TrustedRequest {
 /// and `flush` while it has not been sent all.
 class Applicant {
   public:
-    Applicant(move::LocalSocket socket, double timeout_s);
+    Applicant(host::LocalSocket socket, double timeout_s);
 
     /// Takes what has come. The request, once and only when the client has proven that it knows
     /// `key`. Throws Refused when its proof is wrong, Error when it makes no sense, PeerLost when
@@ -102,7 +102,7 @@ class Applicant {
     void challenge(const Bytes& hello, const Key& key);
     void check_answer(const Bytes& answer, const Key& key);
 
-    move::LocalSocket socket_;
+    host::LocalSocket socket_;
     std::int64_t came_ns_;
     Deadline deadline_;
     State state_ = State::New;

@@ -12,12 +12,12 @@
 
 using namespace fluvial;
 using namespace fluvial::stage;
-using move::LocalSocket;
+using host::LocalSocket;
 
 namespace {
 
-LocalSocket accepted(move::LocalListener& listener) {
-    REQUIRE(move::wait_for_input(listener.descriptor(), 10'000));
+LocalSocket accepted(host::LocalListener& listener) {
+    REQUIRE(host::wait_for_input(listener.descriptor(), 10'000));
     return std::move(*listener.accept());
 }
 
@@ -27,7 +27,7 @@ std::optional<TrustedRequest> receive_request(Applicant& applicant, const Key& k
         auto request = applicant.advance(key);
         applicant.flush();
         if (request) return request;
-        REQUIRE(move::wait_for_input(applicant.descriptor(), 10'000));
+        REQUIRE(host::wait_for_input(applicant.descriptor(), 10'000));
     }
 }
 
@@ -50,7 +50,7 @@ class Impostor {
     const Contact contact;
 
   private:
-    move::LocalListener listener_;
+    host::LocalListener listener_;
     std::thread thread_;
 };
 
@@ -136,7 +136,7 @@ TEST_CASE("a writer that refuses and hangs up before it was told anything is hea
 
 TEST_CASE("a writer that has too many clients is asked again") {
     const Contact contact = new_contact();
-    move::LocalListener listener(contact.socket);
+    host::LocalListener listener(contact.socket);
     std::thread server([&] {
         for (int i = 0; i < 3; ++i) {
             Applicant applicant(accepted(listener), 10);
@@ -155,8 +155,8 @@ TEST_CASE("a writer that has too many clients is asked again") {
 TEST_CASE("request, descriptors and reply arrive") {
     std::optional<TrustedRequest> trusted;
     const Contact contact = new_contact();
-    move::LocalListener listener(contact.socket);
-    const auto file = move::MemoryFile::create("sent", 12345);
+    host::LocalListener listener(contact.socket);
+    const auto file = host::MemoryFile::create("sent", 12345);
     std::thread server([&] {
         Applicant applicant(accepted(listener), 10);
         trusted = receive_request(applicant, contact.key);
@@ -173,23 +173,23 @@ TEST_CASE("request, descriptors and reply arrive") {
     CHECK(trusted->request.start == Start::Next);
     CHECK(trusted->request.pid == 99);
     REQUIRE(trusted->arena.has_value());
-    CHECK(move::MemoryFile::adopt(std::move(*trusted->arena)).size() == 12345);
+    CHECK(host::MemoryFile::adopt(std::move(*trusted->arena)).size() == 12345);
     CHECK(got.reply.cell == 7);
     CHECK(got.reply.group == 3);
     CHECK(got.descriptors.size() == 2);
 }
 
 TEST_CASE("memory that is no control block is not taken for one") {
-    CHECK_THROWS_AS(ControlBlock::adopt(move::MemoryFile::create("small", 100)), Error);
-    CHECK_THROWS_WITH_AS(ControlBlock::adopt(move::MemoryFile::create("zero", 1 << 22)),
+    CHECK_THROWS_AS(ControlBlock::adopt(host::MemoryFile::create("small", 100)), Error);
+    CHECK_THROWS_WITH_AS(ControlBlock::adopt(host::MemoryFile::create("zero", 1 << 22)),
                          doctest::Contains("different versions"), Error);
     {  // one whose header claims more than the file holds
         const ControlBlock good = ControlBlock::create("test", "here", 1, {.queue_steps = 1});
-        const auto file = move::MemoryFile::create("short", sizeof(ControlHeader));
-        std::memcpy(file.map(move::Access::ReadWrite).data(), &good.header(),
+        const auto file = host::MemoryFile::create("short", sizeof(ControlHeader));
+        std::memcpy(file.map(host::Access::ReadWrite).data(), &good.header(),
                     sizeof(ControlHeader));
-        CHECK_THROWS_WITH_AS(ControlBlock::adopt(move::MemoryFile::adopt(
-                                 move::Descriptor(::dup(file.descriptor())))),
+        CHECK_THROWS_WITH_AS(ControlBlock::adopt(host::MemoryFile::adopt(
+                                 host::Descriptor(::dup(file.descriptor())))),
                              doctest::Contains("shorter than its header says"), Error);
     }
 }

@@ -6,7 +6,7 @@
 #include <poll.h>
 
 #include "fluvial/base/error.hpp"
-#include "fluvial/move/trusted_user.hpp"
+#include "fluvial/host/trusted_user.hpp"
 #include "fluvial/stage/membership.hpp"
 
 namespace fluvial::stage {
@@ -27,7 +27,7 @@ constexpr std::int64_t shortage_pause_ns = 20'000'000;
 }  // namespace
 
 HostService::HostService(const Contact& contact, const ControlBlock& control,
-                         const move::MemoryFile& own_arena)
+                         const host::MemoryFile& own_arena)
     : key_(contact.key),
       control_(control),
       listener_(contact.socket),
@@ -119,9 +119,9 @@ bool HostService::let_one_in() {
     }
     const uid_t user = socket->peer_user();
     Applicant& applicant = applicants_.emplace_back(std::move(*socket), client_timeout_s);
-    if (!move::is_trusted_user(user)) {
-        const Refused refusal(Problem{"the stream belongs to another user", move::user_name(user),
-                                      move::trusted_users(), "Run both jobs as the same user"});
+    if (!host::is_trusted_user(user)) {
+        const Refused refusal(Problem{"the stream belongs to another user", host::user_name(user),
+                                      host::trusted_users(), "Run both jobs as the same user"});
         applicant.refuse(refusal.kind(), refusal.what());
     }
     serve(applicant);

@@ -22,7 +22,7 @@ class HostService {
     /// Listens at the contact's address. `control` must outlive this object; `own_arena` is rank
     /// 0's.
     HostService(const Contact& contact, const ControlBlock& control,
-                const move::MemoryFile& own_arena);
+                const host::MemoryFile& own_arena);
     ~HostService();
     HostService(const HostService&) = delete;
     HostService& operator=(const HostService&) = delete;
@@ -43,10 +43,10 @@ class HostService {
 
     Key key_;
     const ControlBlock& control_;
-    move::LocalListener listener_;
+    host::LocalListener listener_;
     std::list<Applicant> applicants_;         ///< in the order in which they came
     std::vector<int> arenas_;                 ///< by writer rank; -1 until it has attached
-    std::vector<move::Descriptor> received_;  ///< keeps the other ranks' arenas open
+    std::vector<host::Descriptor> received_;  ///< keeps the other ranks' arenas open
     std::int64_t accept_again_ns_ = 0;        ///< after a lack of descriptors
     std::int64_t looked_ns_ = 0;
     std::atomic<bool> stop_{false};

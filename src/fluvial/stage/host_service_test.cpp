@@ -21,7 +21,7 @@
 
 using namespace fluvial;
 using namespace fluvial::stage;
-using move::LocalSocket;
+using host::LocalSocket;
 
 namespace {
 
@@ -64,7 +64,7 @@ void send_hello(LocalSocket& socket) {
 
 /// The kind of the error that the service answers; empty when it has not refused.
 std::string answered_error(LocalSocket& socket) {
-    const move::Message message = socket.receive(Deadline(10));
+    const host::Message message = socket.receive(Deadline(10));
     ByteReader in(message.bytes);
     return in.get<std::uint8_t>() == 0 ? in.get_string() : "";
 }
@@ -78,10 +78,10 @@ TEST_CASE("who holds the contact attaches and is sent the control block and the 
     CHECK(got.reply.group == 0);
     REQUIRE(got.descriptors.size() == 2);
     const ControlBlock control =
-        ControlBlock::adopt(move::MemoryFile::adopt(std::move(got.descriptors[0])));
+        ControlBlock::adopt(host::MemoryFile::adopt(std::move(got.descriptors[0])));
     CHECK(std::string(control.header().name) == "test");
     CHECK(control.reader(0).pid == 42);
-    CHECK(move::MemoryFile::adopt(std::move(got.descriptors[1])).size() ==
+    CHECK(host::MemoryFile::adopt(std::move(got.descriptors[1])).size() ==
           host.arena.file().size());
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("the service's own proof played back to it proves nothing") {
     const Host host;
     LocalSocket socket = connected(host);
     send_hello(socket);
-    const move::Message challenge = socket.receive(Deadline(10));
+    const host::Message challenge = socket.receive(Deadline(10));
     ByteReader in(challenge.bytes);
     CHECK(in.get<std::uint8_t>() == 1);
     in.get<Nonce>();
@@ -210,7 +210,7 @@ TEST_CASE("a message of another length than the handshake's proves nothing, even
     for (const int more : {-1, 1, 1000}) {
         LocalSocket socket = connected(host);
         send_hello(socket);
-        const move::Message challenge = socket.receive(Deadline(10));
+        const host::Message challenge = socket.receive(Deadline(10));
         ByteReader in(challenge.bytes);
         in.get<Verdict>();
         const Proof proof = prove(host.contact.key, Side::Client, Nonce{}, in.get<Nonce>());
@@ -230,7 +230,7 @@ TEST_CASE("what one connection proved, played back on another, proves nothing") 
     for (const bool first : {true, false}) {
         LocalSocket socket = connected(host);
         send_hello(socket);
-        const move::Message challenge = socket.receive(Deadline(10));
+        const host::Message challenge = socket.receive(Deadline(10));
         ByteReader in(challenge.bytes);
         in.get<Verdict>();
         if (first) {
@@ -275,7 +275,7 @@ TEST_CASE("a writer without a free descriptor says so to those who wait, and ser
             }
             ::_exit(3);
         }
-        std::vector<move::Descriptor> all;
+        std::vector<host::Descriptor> all;
         const rlimit low{64, limit.rlim_max};
         REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
         for (int fd = 0; (fd = ::dup(STDERR_FILENO)) >= 0;) all.emplace_back(fd);
@@ -303,7 +303,7 @@ TEST_CASE("a client of another user is refused before it may say anything") {
         if (::setuid(2) != 0) ::_exit(98);
         try {
             LocalSocket socket = connected(host);
-            const move::Message message = socket.receive(Deadline(10));
+            const host::Message message = socket.receive(Deadline(10));
             ByteReader in(message.bytes);
             const bool refused = in.get<Verdict>() == Verdict::Error &&
                                  in.get_string() == "Refused" &&
@@ -345,7 +345,7 @@ TEST_CASE("each writer rank attaches once, with its arena, before any reader") {
     CHECK_THROWS_WITH_AS(attach_writer(1), doctest::Contains("rank 1"), Error);
     Attachment got = host.attach_reader(host.contact);
     REQUIRE(got.descriptors.size() == 3);
-    CHECK(move::MemoryFile::adopt(std::move(got.descriptors[2])).size() == arena.file().size());
+    CHECK(host::MemoryFile::adopt(std::move(got.descriptors[2])).size() == arena.file().size());
 }
 
 TEST_CASE("a reader job for which there is no rank cell leaves no place occupied") {

@@ -77,7 +77,7 @@ void look_after_reader(const ControlBlock& control, int index) {
         (cell.state == MemberState::Joining && now_ns() - cell.joined_ns < joining_ns_max)) {
         return;
     }
-    if (!move::AliveLock::held(control.file(), control.reader_lock(index))) {
+    if (!host::AliveLock::held(control.file(), control.reader_lock(index))) {
         bury_reader(control, index);
         return;
     }
@@ -206,7 +206,7 @@ void reap(const ControlBlock& control) {
     for (int rank = 0; rank < control.writer_ranks(); ++rank) {
         const WriterCell& cell = control.writer(rank);
         if (cell.state == MemberState::Active &&
-            !move::AliveLock::held(control.file(), control.writer_lock(rank))) {
+            !host::AliveLock::held(control.file(), control.writer_lock(rank))) {
             fail(control, "PeerLost",
                  text("rank ", rank, " of ", control.writer_ranks(), " of the writer of '",
                       control.header().name, "' (process ", cell.pid, ") died after finishing ",

@@ -15,11 +15,11 @@ using namespace fluvial::stage;
 
 namespace {
 
-using Alive = std::optional<move::AliveLock>;
+using Alive = std::optional<host::AliveLock>;
 
 Alive alive(const Stream& s, int cell) {
     s.control.reader(cell).beat_ns.store(now_ns());
-    return std::make_optional<move::AliveLock>(s.control.file(), s.control.reader_lock(cell));
+    return std::make_optional<host::AliveLock>(s.control.file(), s.control.reader_lock(cell));
 }
 
 Alive writer_alive(const Stream& s, int rank) {
@@ -27,7 +27,7 @@ Alive writer_alive(const Stream& s, int rank) {
     cell.state = MemberState::Active;
     cell.pid = 77;
     cell.beat_ns.store(now_ns());
-    return std::make_optional<move::AliveLock>(s.control.file(), s.control.writer_lock(rank));
+    return std::make_optional<host::AliveLock>(s.control.file(), s.control.writer_lock(rank));
 }
 
 void fall_silent(const Stream& s, int cell, double seconds) {

@@ -84,12 +84,12 @@ Attachment attach_to_writer(const std::string& name, const ReaderOptions& option
 }
 
 std::shared_ptr<Seat> take_seat(const std::string& name, Attachment attached) {
-    std::vector<move::MemoryFile> arenas;
+    std::vector<host::MemoryFile> arenas;
     for (std::size_t i = 1; i < attached.descriptors.size(); ++i) {
-        arenas.push_back(move::MemoryFile::adopt(std::move(attached.descriptors[i])));
+        arenas.push_back(host::MemoryFile::adopt(std::move(attached.descriptors[i])));
     }
     ControlBlock control =
-        ControlBlock::adopt(move::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
+        ControlBlock::adopt(host::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
     if (control.header().name != name) {
         throw Refused(Problem{text("the contact file of '", name, "' is that of another stream"),
                               text("'", std::string(control.header().name).substr(0, 80), "'"),
@@ -122,12 +122,12 @@ void wait_for_group(const Seat& seat, const ReaderOptions& options) {
 
 }  // namespace
 
-Seat::Seat(ControlBlock block, std::vector<move::MemoryFile> arena_files, int cell_index)
+Seat::Seat(ControlBlock block, std::vector<host::MemoryFile> arena_files, int cell_index)
     : control(std::move(block)),
       cell(cell_index),
       alive(control.file(), control.reader_lock(cell_index)) {
-    for (const move::MemoryFile& file : arena_files) {
-        arenas.push_back(file.map(move::Access::ReadOnly));
+    for (const host::MemoryFile& file : arena_files) {
+        arenas.push_back(file.map(host::Access::ReadOnly));
     }
     ReaderCell& mine = control.reader(cell);
     heartbeat = std::make_unique<Heartbeat>(mine.beat_ns,
@@ -182,7 +182,7 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
     mpi::agree(comm, [&] { wait_for_group(*state->seat, options); });
     state->host = state->seat->control.header().host;
     for (int rank = 0; rank < state->seat->control.writer_ranks(); ++rank) {
-        const move::Mapping& arena = state->seat->arenas[static_cast<std::size_t>(rank)];
+        const host::Mapping& arena = state->seat->arenas[static_cast<std::size_t>(rank)];
         state->records.emplace_back(rank, arena.data(), arena.size());
     }
     return state;

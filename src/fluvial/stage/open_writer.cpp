@@ -132,7 +132,7 @@ std::shared_ptr<Writer::State> open_writer(const std::string& name, const mpi::C
             Attachment attached = attach(contact, request, state->arena->file().descriptor(),
                                          Deadline(attach_timeout_s));
             state->control =
-                ControlBlock::adopt(move::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
+                ControlBlock::adopt(host::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
         }
         join(*state, state->control->writer(comm.rank()));
     });

@@ -74,7 +74,7 @@ class Draft {
         published_ = true;
     }
 
-    move::Descriptor take_lock() { return std::move(file_); }
+    host::Descriptor take_lock() { return std::move(file_); }
 
   private:
     void create() {
@@ -84,7 +84,7 @@ class Draft {
         name_ =
             text(".", folder_.name(), ".", sodium_bin2hex(hex, sizeof hex, random, sizeof random));
         const ForkPause pause;  // a child must not keep the lock
-        file_ = move::Descriptor(::openat(folder_.descriptor(), name_.c_str(),
+        file_ = host::Descriptor(::openat(folder_.descriptor(), name_.c_str(),
                                           O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                                           S_IRUSR | S_IWUSR));
         file_.close_in_children(pause);
@@ -144,13 +144,13 @@ class Draft {
 
     const ContactFolder& folder_;
     std::string name_;
-    move::Descriptor file_;
+    host::Descriptor file_;
     bool published_ = false;
 };
 
 /// Takes the lock of what has the name; false when another file has it by now. Readers hold it for
 /// an instant, and so does a writer that is about to replace the file.
-bool lock_stale(const ContactFolder& folder, const move::Descriptor& file) {
+bool lock_stale(const ContactFolder& folder, const host::Descriptor& file) {
     constexpr double patience_s = 0.2;
     const Deadline deadline(patience_s);
     while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
-#include "fluvial/move/trusted_user.hpp"
+#include "fluvial/host/trusted_user.hpp"
 #include "fluvial/stage/contact.hpp"
 
 using namespace fluvial;
@@ -219,7 +219,7 @@ TEST_CASE("a folder that others may write to is refused, with what to do about i
 
 TEST_CASE("a folder of the user's private group is the user's, unless a list names others") {
     const Folder folder;
-    if (!move::is_private_group(::getegid())) {
+    if (!host::is_private_group(::getegid())) {
         MESSAGE("not run: this user has no group alone");
         return;
     }

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "fluvial/move/alive_lock.hpp"
+#include "fluvial/host/alive_lock.hpp"
 #include "fluvial/stage/control_block.hpp"
 #include "fluvial/stage/handle_lock.hpp"
 #include "fluvial/stage/heartbeat.hpp"
@@ -20,13 +20,13 @@ namespace fluvial::stage {
 /// This process's place in the stream. Lives as long as the reader or anything that was read
 /// through it, so that views outlive the reader: the cell is given up with the last of them.
 struct Seat {
-    Seat(ControlBlock block, std::vector<move::MemoryFile> arena_files, int cell_index);
+    Seat(ControlBlock block, std::vector<host::MemoryFile> arena_files, int cell_index);
     ~Seat();
 
     ControlBlock control;
-    std::vector<move::Mapping> arenas;  ///< by writer rank, read-only
+    std::vector<host::Mapping> arenas;  ///< by writer rank, read-only
     int cell;
-    move::AliveLock alive;
+    host::AliveLock alive;
     std::unique_ptr<Heartbeat> heartbeat;
     MadeHere made;
 };

@@ -25,7 +25,7 @@ struct NoOtherThreads {
 /// `attempt` or a check_interrupt throws ends the wait; so does a thread that closes the handle of
 /// `call` (HandleLock::Call), whose other threads go on while this one sleeps.
 template <class Attempt, class Call>
-auto await(const ControlBlock& control, move::Doorbell& bell, const Deadline& deadline,
+auto await(const ControlBlock& control, host::Doorbell& bell, const Deadline& deadline,
            Attempt attempt, Call&& call) -> decltype(attempt()) {
     constexpr std::int64_t look_ns = 100'000'000;
     std::int64_t looked_ns = 0;

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "fluvial/move/alive_lock.hpp"
+#include "fluvial/host/alive_lock.hpp"
 #include "fluvial/stage/arena.hpp"
 #include "fluvial/stage/contact.hpp"
 #include "fluvial/stage/control_block.hpp"
@@ -34,7 +34,7 @@ struct Writer::State {
     // Destroyed from the bottom up: what serves others ends before the memory that it serves.
     std::optional<ControlBlock> control;
     std::shared_ptr<Arena> arena;  ///< shared with spans that a binding handed out
-    std::optional<move::AliveLock> alive;
+    std::optional<host::AliveLock> alive;
     std::unique_ptr<Heartbeat> heartbeat;
     std::unique_ptr<HostService> service;
     std::unique_ptr<PublishedContact> published;

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "fluvial/move/file_place.hpp"
-#include "fluvial/stream/process.hpp"
+#include "fluvial/host/file_place.hpp"
+#include "fluvial/host/process.hpp"
 
 namespace fluvial::stream {
 
@@ -28,9 +28,9 @@ inline bool consumes(Role role) {
 struct Member {
     Role role = Role::None;
     int host = 0;                ///< ranks of one host share memory
-    Process process;             ///< on that host
+    host::Process process;       ///< on that host
     bool traces = false;         ///< was asked for a trace; the first rank's word counts
-    move::FilePlace beats = {};  ///< where its heartbeats are
+    host::FilePlace beats = {};  ///< where its heartbeats are
 };
 
 /// The consumer (rank in the channel) of each producer; -1 for ranks that produce nothing.

@@ -5,16 +5,17 @@
 #include <numeric>
 #include <utility>
 
+#include "fluvial/move/message_flow.hpp"
+#include "fluvial/move/record.hpp"
+#include "fluvial/move/ring.hpp"
 #include "fluvial/mpi/agree.hpp"
-#include "fluvial/stream/message_flow.hpp"
-#include "fluvial/stream/ring.hpp"
 #include "fluvial/stream/stream_state.hpp"
 
 namespace fluvial::stream {
 
 namespace {
 
-constexpr std::size_t ring_bytes_default = ring_window_bytes;
+constexpr std::size_t ring_bytes_default = move::ring_window_bytes;
 constexpr std::size_t buffer_bytes_default = std::size_t{64} << 20;
 constexpr std::size_t buffer_bytes_max = std::size_t{1} << 48;
 constexpr double latency_max_s = 1e6;
@@ -119,16 +120,16 @@ void check_ranges(const StreamOptions& options) {
 
 /// The same on all ranks. Throws InvalidArgument when an option makes no sense, or the buffer is
 /// too small.
-LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
+move::LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
     check_ranges(stream.options);
     const Element& element = stream.options.element;
-    LinkPlan plan;
+    move::LinkPlan plan;
     plan.stream = stream.number;
     plan.latency_s = stream.options.latency_s;
     plan.varies = element.varies;
     const bool in_parts = takes_parts && !element.varies && element.bytes > part_bytes_max;
     plan.unit_bytes = element.varies ? 8 : in_parts ? part_unit(element) : element.bytes;
-    plan.piece_bytes_max = element.varies ? record_bytes(element.bytes)
+    plan.piece_bytes_max = element.varies ? move::record_bytes(element.bytes)
                            : in_parts     ? part_bytes_max - part_bytes_max % plan.unit_bytes
                                           : element.bytes;
     const std::size_t links = links_max(stream);
@@ -140,8 +141,8 @@ LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
     plan.buffer_bytes = stream.options.buffer_bytes / links;
     if (stream.options.buffer_bytes == 0) {
         const std::size_t suits = stream.channel->options.shared_memory ? ring_bytes_default
-                                  : plan.same_host                      ? near_link_bytes
-                                                                        : far_link_bytes;
+                                  : plan.same_host                      ? move::near_link_bytes
+                                                                        : move::far_link_bytes;
         plan.buffer_bytes = std::max(std::min(suits, buffer_bytes_default / links), 2 * least);
     }
     if (plan.buffer_bytes < least) {
@@ -155,10 +156,11 @@ LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
 }
 
 /// Where each ring into a consumer lies in its part of the memory.
-std::span<std::byte> ring_at(std::span<std::byte> part, const LinkPlan& plan, std::size_t number) {
+std::span<std::byte> ring_at(std::span<std::byte> part, const move::LinkPlan& plan,
+                             std::size_t number) {
     const auto address = reinterpret_cast<std::uintptr_t>(part.data());
     const std::size_t gap = (line - address % line) % line;
-    return part.subspan(gap + number * ring_memory(plan), ring_memory(plan));
+    return part.subspan(gap + number * move::ring_memory(plan), move::ring_memory(plan));
 }
 
 class Links {
@@ -169,44 +171,44 @@ class Links {
         if (!channel_.options.shared_memory) return;
         std::size_t bytes = 0;
         if (consumes(own_role())) bytes = rings_into(channel_.rank).size() * ring_bytes() + line;
-        stream_.memory = move::HostMemory::allocate(channel_.host, bytes);
+        stream_.memory = host::HostMemory::allocate(channel_.host, bytes);
         if (consumes(own_role())) {
             for (std::size_t i = 0; i < rings_into(channel_.rank).size(); ++i) {
-                lay_ring(stream_.plan, ring(channel_.rank, i));
+                move::lay_ring(stream_.plan, ring(channel_.rank, i));
             }
         }
         channel_.host.barrier();
     }
 
-    std::vector<std::unique_ptr<Outlet>> outlets() {
-        std::vector<std::unique_ptr<Outlet>> made;
+    std::vector<std::unique_ptr<move::Outlet>> outlets() {
+        std::vector<std::unique_ptr<move::Outlet>> made;
         for (const int consumer : channel_.consumers) {
             if (is_linked(stream_, channel_.rank, consumer)) made.push_back(outlet_to(consumer));
         }
         return made;
     }
 
-    std::pair<std::vector<std::unique_ptr<Inlet>>, MessageInlet*> inlets() {
-        std::vector<std::unique_ptr<Inlet>> made;
+    std::pair<std::vector<std::unique_ptr<move::Inlet>>, move::MessageInlet*> inlets() {
+        std::vector<std::unique_ptr<move::Inlet>> made;
         const std::vector<int> near = rings_into(channel_.rank);
         for (std::size_t i = 0; i < near.size(); ++i) {
-            made.push_back(make_ring_inlet(stream_.plan, ring(channel_.rank, i), near[i],
-                                           channel_.bell_of(near[i])));
+            made.push_back(move::make_ring_inlet(stream_.plan, ring(channel_.rank, i), near[i],
+                                                 channel_.bell_of(near[i])));
         }
         std::vector<int> far;
         for (const int producer : producers_of(stream_, channel_.rank)) {
             if (!by_ring(channel_, producer, channel_.rank)) far.push_back(producer);
         }
         if (far.empty()) return {std::move(made), nullptr};
-        auto messages = make_message_inlet(stream_.plan, channel_.comm, std::move(far));
-        MessageInlet* const raw = messages.get();
+        auto messages = move::make_message_inlet(stream_.plan, channel_.comm, std::move(far));
+        move::MessageInlet* const raw = messages.get();
         made.push_back(std::move(messages));
         return {std::move(made), raw};
     }
 
   private:
     Role own_role() const { return channel_.members[static_cast<std::size_t>(channel_.rank)].role; }
-    std::size_t ring_bytes() const { return ring_memory(stream_.plan); }
+    std::size_t ring_bytes() const { return move::ring_memory(stream_.plan); }
 
     std::vector<int> rings_into(int consumer) const {
         std::vector<int> found = producers_of(stream_, consumer);
@@ -219,15 +221,16 @@ class Links {
         return ring_at(stream_.memory.memory(host_rank), stream_.plan, number);
     }
 
-    std::unique_ptr<Outlet> outlet_to(int consumer) {
+    std::unique_ptr<move::Outlet> outlet_to(int consumer) {
         if (!by_ring(channel_, channel_.rank, consumer)) {
-            return make_message_outlet(stream_.plan, channel_.comm, *channel_.mailbox, consumer);
+            return move::make_message_outlet(stream_.plan, channel_.comm, *channel_.mailbox,
+                                             consumer);
         }
         const std::vector<int> near = rings_into(consumer);
         const auto at = std::find(near.begin(), near.end(), channel_.rank);
-        return make_ring_outlet(stream_.plan,
-                                ring(consumer, static_cast<std::size_t>(at - near.begin())),
-                                channel_.bell_of(consumer));
+        return move::make_ring_outlet(stream_.plan,
+                                      ring(consumer, static_cast<std::size_t>(at - near.begin())),
+                                      channel_.bell_of(consumer));
     }
 
     StreamState& stream_;
@@ -268,7 +271,8 @@ void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
                   [&](Terms& terms) { add_terms(stream, role, operation.get(), terms); });
     const bool whole_only = consumes(role) && !(operation != nullptr && operation->takes_parts());
     stream.plan = make_plan(stream, !channel.comm.any(whole_only));
-    static_cast<void>(ring_memory(stream.plan));  // throws on all ranks or on none, as make_plan
+    static_cast<void>(
+        move::ring_memory(stream.plan));  // throws on all ranks or on none, as make_plan
     Links links(stream);
     try {
         mpi::agree(channel.comm, [&] { links.allocate(); });

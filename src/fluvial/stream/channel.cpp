@@ -8,11 +8,12 @@
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/clock.hpp"
+#include "fluvial/host/crowd.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/environment.hpp"
-#include "fluvial/stream/crowd.hpp"
 #include "fluvial/stream/stream_state.hpp"
 #include "fluvial/stream/threshold.hpp"
+#include "fluvial/stream/trace_file.hpp"
 
 namespace fluvial::stream {
 
@@ -34,9 +35,9 @@ void check_more_than_nothing(double seconds, const char* name) {
 }
 
 void check_stall_timeout(double seconds) {
-    if (seconds >= stall_timeout_min_s) return;
+    if (seconds >= progress::stall_timeout_min_s) return;
     throw InvalidArgument(Problem{"stall_timeout_s is out of range", text(seconds),
-                                  text(stall_timeout_min_s, " seconds or more"),
+                                  text(progress::stall_timeout_min_s, " seconds or more"),
                                   "Infinity lets stopped ranks be"});
 }
 
@@ -86,13 +87,22 @@ std::vector<int> ranks_on_host(const ChannelState& state) {
     return host_ranks;
 }
 
+std::vector<progress::Heartbeats::Neighbour> neighbours_of(const ChannelState& state) {
+    std::vector<progress::Heartbeats::Neighbour> found;
+    for (int other = 0; other < static_cast<int>(state.members.size()); ++other) {
+        if (other == state.rank || state.host_ranks[static_cast<std::size_t>(other)] < 0) continue;
+        found.push_back({other, state.members[static_cast<std::size_t>(other)].beats});
+    }
+    return found;
+}
+
 void introduce(ChannelState& state, Role role) {
     state.rank = state.comm.rank();
     state.host = state.comm.split_by_host();
     const int host = static_cast<int>(state.host.min(state.rank));
     const bool traces = !state.options.trace_file.empty();
-    Member mine{role, host, own_process(), traces};
-    if (!std::isinf(state.options.stall_timeout_s)) mine.beats = own_beats_place();
+    Member mine{role, host, host::own_process(), traces};
+    if (!std::isinf(state.options.stall_timeout_s)) mine.beats = progress::own_beats_place();
     state.members = of_everybody(state.comm, mine);
     for (int rank = 0; rank < static_cast<int>(state.members.size()); ++rank) {
         const Member& member = state.members[static_cast<std::size_t>(rank)];
@@ -104,13 +114,13 @@ void introduce(ChannelState& state, Role role) {
     }
     state.consumer_of = nearest_consumers(state.members);
     state.host_ranks = ranks_on_host(state);
-    state.crowds = ranks_a_core(state.host);
+    state.crowds = host::ranks_a_core(state.host);
     const bool sleeps = state.options.shared_memory && state.host_is_crowded();
     try {
         mpi::agree(state.comm, [&] {
-            if (sleeps) state.bells = Bells(state.host);
+            if (sleeps) state.bells = host::Bells(state.host);
             state.heartbeats =
-                Heartbeats::begin(state.members, state.rank, state.options.stall_timeout_s);
+                progress::Heartbeats::begin(neighbours_of(state), state.options.stall_timeout_s);
         });
     } catch (...) {
         state.heartbeats.reset();
@@ -119,7 +129,7 @@ void introduce(ChannelState& state, Role role) {
         state.comm.close();
         throw;
     }
-    state.mailbox = std::make_unique<Mailbox>(
+    state.mailbox = std::make_unique<progress::Mailbox>(
         state.comm, [&state](int member) { ring(state.bell_of(member)); });
     state.standstill.emplace(*state.mailbox, state.rank, state.comm.size());
 }

@@ -11,25 +11,10 @@
 #include <thread>
 #include <vector>
 
-#include "fluvial/mpi/comm.hpp"
+#include "fluvial/mpi/world_fixture.hpp"
 #include "fluvial/stream/stream.hpp"
 
 namespace fluvial::stream {
-
-inline mpi::Comm& world() {
-    static mpi::Comm comm;
-    if (comm.serial()) comm = mpi::Comm::duplicate(MPI_COMM_WORLD);
-    return comm;
-}
-inline int world_rank() {
-    return world().rank();
-}
-inline int world_size() {
-    return world().size();
-}
-inline std::int64_t sum_over_world(std::int64_t mine) {
-    return world().sum(mine);
-}
 
 /// The first half of the ranks produces, the rest consumes; a single rank does both.
 inline Role halves() {

@@ -7,9 +7,10 @@
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/clock.hpp"
 #include "fluvial/mpi/environment.hpp"
-#include "fluvial/stream/idling.hpp"
+#include "fluvial/progress/idling.hpp"
 #include "fluvial/stream/stream_state.hpp"
 #include "fluvial/stream/threshold.hpp"
+#include "fluvial/stream/trace_file.hpp"
 
 namespace fluvial::stream {
 
@@ -47,25 +48,25 @@ void ChannelState::check_usable() const {
 }
 
 /// True when something moved by it.
-bool ChannelState::take(const Mail& mail) {
-    if (mail.kind == MailKind::Failed) {
+bool ChannelState::take(const progress::Mail& mail) {
+    if (mail.kind == progress::MailKind::Failed) {
         left_ = left_ || mail.stream == leaves;
         if (failure) return true;
         failure = mpi::Failure::from_bytes(mail.bytes);
         for (const auto& stream : streams) stream->fast = {};
         return true;
     }
-    if (mail.kind == MailKind::WorkOn) {
+    if (mail.kind == progress::MailKind::WorkOn) {
         wanted_vote_ = std::max(wanted_vote_, ByteReader(mail.bytes).get<Index>());
         return false;
     }
-    if (mail.kind == MailKind::Asked || mail.kind == MailKind::Told) {
+    if (mail.kind == progress::MailKind::Asked || mail.kind == progress::MailKind::Told) {
         standstill->take(mail);
         return false;
     }
     if (failure) return true;
     const auto number = static_cast<std::size_t>(mail.stream);
-    if (mail.kind == MailKind::Contribution || mail.kind == MailKind::Verdict) {
+    if (mail.kind == progress::MailKind::Contribution || mail.kind == progress::MailKind::Verdict) {
         failing([&] { return thresholds[number]->take(mail), true; });
     } else {
         streams[number]->take(mail);
@@ -77,7 +78,8 @@ bool ChannelState::take_mail() {
     const std::int64_t now = now_ns();
     if (now - mail_polled_ns_ < (moved_ ? mail_every_busy_ns : mail_every_ns)) return false;
     mail_polled_ns_ = now;
-    Courier::of_process().serve(now);  // also of other channels: those who answer may wait for it
+    progress::Courier::of_process().serve(
+        now);  // also of other channels: those who answer may wait for it
     bool any = false;
     while (const auto mail = mailbox->poll()) {
         any = take(*mail) || any;
@@ -125,10 +127,11 @@ void ChannelState::was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool tra
 void ChannelState::wait(std::string_view what, const std::function<bool()>& done) {
     const bool one_host = host.size() == comm.size();
     const bool consumer = consumes(members[static_cast<std::size_t>(rank)].role);
-    wait(what, done, Idling(crowd(), bell_of(rank), one_host && !consumer));
+    wait(what, done, progress::Idling(crowd(), bell_of(rank), one_host && !consumer));
 }
 
-void ChannelState::wait(std::string_view what, const std::function<bool()>& done, Idling idling) {
+void ChannelState::wait(std::string_view what, const std::function<bool()>& done,
+                        progress::Idling idling) {
     std::int64_t moved_ns = 0;
     std::uint64_t moves = moves_;
     std::int64_t idle_ns = 0;                        // 0: not idle
@@ -192,7 +195,8 @@ void ChannelState::announce(bool is_leaving) noexcept {
         const bool dead = failure->kind == "PeerLost";
         for (int other = 0; other < static_cast<int>(members.size()); ++other) {
             if (other != rank && !(dead && other == failure->rank)) {
-                mailbox->post(other, MailKind::Failed, is_leaving ? leaves : stays, bytes);
+                mailbox->post(other, progress::MailKind::Failed, is_leaving ? leaves : stays,
+                              bytes);
             }
         }
     } catch (const std::exception&) {

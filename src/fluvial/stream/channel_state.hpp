@@ -12,16 +12,16 @@
 #include <vector>
 
 #include "fluvial/base/clock.hpp"
+#include "fluvial/base/only_thread.hpp"
+#include "fluvial/base/trace.hpp"
+#include "fluvial/host/bell.hpp"
 #include "fluvial/mpi/failure.hpp"
-#include "fluvial/stream/bell.hpp"
+#include "fluvial/progress/heartbeats.hpp"
+#include "fluvial/progress/idling.hpp"
+#include "fluvial/progress/mailbox.hpp"
+#include "fluvial/progress/standstill.hpp"
 #include "fluvial/stream/channel.hpp"
-#include "fluvial/stream/heartbeats.hpp"
-#include "fluvial/stream/idling.hpp"
-#include "fluvial/stream/mailbox.hpp"
-#include "fluvial/stream/only_thread.hpp"
 #include "fluvial/stream/own_process.hpp"
-#include "fluvial/stream/standstill.hpp"
-#include "fluvial/stream/trace.hpp"
 
 namespace fluvial::stream {
 
@@ -41,14 +41,15 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     std::vector<Member> members;
     std::vector<int> producers;
     std::vector<int> consumers;
-    std::vector<int> consumer_of;            ///< nearest_consumers(members)
-    std::vector<int> host_ranks;             ///< in `host`, of each member; -1 on other hosts
-    std::vector<double> crowds;              ///< ranks a core, of each rank in `host`
-    std::vector<int> watched;                ///< members on this host whose death can be seen
-    Bells bells;                             ///< where ranks share cores
-    std::unique_ptr<Heartbeats> heartbeats;  ///< null where they cannot be seen, or are not wanted
-    std::unique_ptr<Mailbox> mailbox;
-    std::optional<Standstill> standstill;
+    std::vector<int> consumer_of;  ///< nearest_consumers(members)
+    std::vector<int> host_ranks;   ///< in `host`, of each member; -1 on other hosts
+    std::vector<double> crowds;    ///< ranks a core, of each rank in `host`
+    std::vector<int> watched;      ///< members on this host whose death can be seen
+    host::Bells bells;             ///< where ranks share cores
+    std::unique_ptr<progress::Heartbeats>
+        heartbeats;  ///< null where they cannot be seen, or are not wanted
+    std::unique_ptr<progress::Mailbox> mailbox;
+    std::optional<progress::Standstill> standstill;
     std::vector<std::shared_ptr<StreamState>> streams;
     std::vector<std::shared_ptr<Threshold>> thresholds;
     std::optional<mpi::Failure> failure;
@@ -66,7 +67,7 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     /// no room: no operation may wait for some.
     bool may_wait() const { return !staying_; }
     /// Of a member on this host; null when there is none.
-    Bell* bell_of(int member) const {
+    host::Bell* bell_of(int member) const {
         return bells.of(host_ranks[static_cast<std::size_t>(member)]);
     }
     /// Ranks to each core that this rank may run on.
@@ -99,7 +100,7 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     void abandon() noexcept;
 
   private:
-    void wait(std::string_view what, const std::function<bool()>& done, Idling idling);
+    void wait(std::string_view what, const std::function<bool()>& done, progress::Idling idling);
     bool take_mail();
     void leave_trace() const noexcept;
     void announce(bool is_leaving) noexcept;
@@ -111,10 +112,10 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     void conclude(Meeting purpose, std::exception_ptr& thrown);
     void throw_together(std::exception_ptr thrown);
     void ask_others_to_work_on();
-    Movement movement() const;
+    progress::Movement movement() const;
     void check_standstill(std::string_view what);
     void was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool traced);
-    bool take(const Mail& mail);
+    bool take(const progress::Mail& mail);
     /// Throws what check_interrupt throws, and as below.
     void look_around();
     /// Throws PeerLost when a watched rank is dead, PeerStalled when one does not beat.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fluvial/base/clock.hpp"
+#include "fluvial/move/record.hpp"
 
 namespace fluvial::stream {
 
@@ -33,8 +34,8 @@ std::size_t whole_records(std::span<const std::byte> bytes, std::size_t most) {
     while (end < bytes.size()) {
         std::uint64_t length = 0;
         std::memcpy(&length, bytes.data() + end, sizeof length);
-        if (length == skip_record) return bytes.size();
-        const std::size_t next = end + record_bytes(static_cast<std::size_t>(length));
+        if (length == move::skip_record) return bytes.size();
+        const std::size_t next = end + move::record_bytes(static_cast<std::size_t>(length));
         if (next > most) return end > 0 ? end : next;
         end = next;
     }
@@ -43,9 +44,10 @@ std::size_t whole_records(std::span<const std::byte> bytes, std::size_t most) {
 
 }  // namespace
 
-ConsumerEnd::ConsumerEnd(const LinkPlan& plan, const Element& element,
-                         std::vector<std::unique_ptr<Inlet>> inlets, MessageInlet* messages,
-                         std::unique_ptr<Operation> operation, Ending ending, Trace* trace)
+ConsumerEnd::ConsumerEnd(const move::LinkPlan& plan, const Element& element,
+                         std::vector<std::unique_ptr<move::Inlet>> inlets,
+                         move::MessageInlet* messages, std::unique_ptr<Operation> operation,
+                         Ending ending, Trace* trace)
     : plan_(plan),
       element_(element),
       inlets_(std::move(inlets)),
@@ -64,8 +66,8 @@ std::size_t ConsumerEnd::work(std::size_t bytes_max) {
         if (i >= inlets_.size() && done >= batch_bytes) break;
         const std::size_t share = std::min(batch_bytes, bytes_max - std::min(bytes_max, done));
         if (done > 0 && share < plan_.unit_bytes) break;
-        Inlet& inlet = *inlets_[turn_++ % inlets_.size()];
-        const Arrival arrival = inlet.ready();
+        move::Inlet& inlet = *inlets_[turn_++ % inlets_.size()];
+        const move::Arrival arrival = inlet.ready();
         if (arrival.bytes.empty()) {
             ++empty;
             continue;
@@ -116,8 +118,8 @@ Batch ConsumerEnd::lend() {
     give_back();
     idle_ = true;
     for (std::size_t i = 0; i < inlets_.size(); ++i) {
-        Inlet& inlet = *inlets_[turn_++ % inlets_.size()];
-        const Arrival arrival = inlet.ready();
+        move::Inlet& inlet = *inlets_[turn_++ % inlets_.size()];
+        const move::Arrival arrival = inlet.ready();
         if (arrival.bytes.empty()) continue;
         idle_ = false;
         lender_ = &inlet;
@@ -147,8 +149,8 @@ bool ConsumerEnd::progress() {
     return ending_.advance(operation_.get()) || moved;
 }
 
-void ConsumerEnd::take(const Mail& mail) {
-    if (mail.kind == MailKind::Closed) {
+void ConsumerEnd::take(const progress::Mail& mail) {
+    if (mail.kind == progress::MailKind::Closed) {
         if (messages_ != nullptr) messages_->take(mail);
     } else {
         ending_.take(mail);

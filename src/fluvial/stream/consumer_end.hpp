@@ -7,12 +7,12 @@
 #include <optional>
 #include <vector>
 
+#include "fluvial/base/trace.hpp"
+#include "fluvial/move/inlet.hpp"
+#include "fluvial/move/link.hpp"
 #include "fluvial/stream/ending.hpp"
-#include "fluvial/stream/inlet.hpp"
-#include "fluvial/stream/link.hpp"
 #include "fluvial/stream/operation.hpp"
 #include "fluvial/stream/statistics.hpp"
-#include "fluvial/stream/trace.hpp"
 
 namespace fluvial::stream {
 
@@ -20,8 +20,8 @@ namespace fluvial::stream {
 class ConsumerEnd {
   public:
     /// `messages` is one of the inlets, or null.
-    ConsumerEnd(const LinkPlan& plan, const Element& element,
-                std::vector<std::unique_ptr<Inlet>> inlets, MessageInlet* messages,
+    ConsumerEnd(const move::LinkPlan& plan, const Element& element,
+                std::vector<std::unique_ptr<move::Inlet>> inlets, move::MessageInlet* messages,
                 std::unique_ptr<Operation> operation, Ending ending, Trace* trace);
 
     /// Processes at most `bytes_max` of what is there (one unit at least), every link in turn;
@@ -36,7 +36,7 @@ class ConsumerEnd {
     }
     /// Takes what MPI has; goes on to the end when the time has come. True when something moved.
     bool progress();
-    void take(const Mail& mail);
+    void take(const progress::Mail& mail);
 
     bool working() const { return working_; }
     const Operation* operation() const { return operation_.get(); }
@@ -62,10 +62,10 @@ class ConsumerEnd {
     void count(const Batch& batch, std::int64_t begin_ns);
     bool all_ended();
 
-    LinkPlan plan_;
+    move::LinkPlan plan_;
     Element element_;
-    std::vector<std::unique_ptr<Inlet>> inlets_;
-    MessageInlet* messages_;
+    std::vector<std::unique_ptr<move::Inlet>> inlets_;
+    move::MessageInlet* messages_;
     std::unique_ptr<Operation> operation_;
     Ending ending_;
     std::size_t turn_ = 0;
@@ -77,7 +77,7 @@ class ConsumerEnd {
     std::int64_t depth_seen_ns_ = 0;
     bool working_ = false;
     bool idle_ = true;  ///< the last look found nothing
-    Inlet* lender_ = nullptr;
+    move::Inlet* lender_ = nullptr;
     Batch lent_;
     std::int64_t lent_ns_ = 0;
     Trace* trace_;

@@ -6,7 +6,7 @@
 
 namespace fluvial::stream {
 
-Ending::Ending(Mailbox& mailbox, int stream, std::vector<int> consumers, int index)
+Ending::Ending(progress::Mailbox& mailbox, int stream, std::vector<int> consumers, int index)
     : mailbox_(mailbox), stream_(stream), consumers_(std::move(consumers)), index_(index) {}
 
 // Number i merges what i + 2^k has, for each k with i mod 2^(k+1) = 0, in the order of k.
@@ -25,8 +25,8 @@ void Ending::begin(const Operation* operation, std::uint64_t elements) {
     if (operation != nullptr) mine_.result = operation->partial();
 }
 
-void Ending::take(const Mail& mail) {
-    if (mail.kind == MailKind::Finish) {
+void Ending::take(const progress::Mail& mail) {
+    if (mail.kind == progress::MailKind::Finish) {
         finish(decode_outcome(mail.bytes));
         return;
     }
@@ -50,7 +50,7 @@ bool Ending::advance(const Operation* operation) {
         return true;
     }
     const int parent = index_ & (index_ - 1);
-    mailbox_.post(consumers_[static_cast<std::size_t>(parent)], MailKind::Done, stream_,
+    mailbox_.post(consumers_[static_cast<std::size_t>(parent)], progress::MailKind::Done, stream_,
                   encode_outcome(mine_));
     return true;
 }
@@ -58,8 +58,8 @@ bool Ending::advance(const Operation* operation) {
 void Ending::finish(Outcome outcome) {
     const std::vector<std::byte> bytes = encode_outcome(outcome);
     for (const int child : children()) {
-        mailbox_.post(consumers_[static_cast<std::size_t>(child)], MailKind::Finish, stream_,
-                      bytes);
+        mailbox_.post(consumers_[static_cast<std::size_t>(child)], progress::MailKind::Finish,
+                      stream_, bytes);
     }
     outcome_ = std::move(outcome);
 }

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "fluvial/stream/mailbox.hpp"
+#include "fluvial/progress/mailbox.hpp"
 #include "fluvial/stream/operation.hpp"
 #include "fluvial/stream/outcome.hpp"
 
@@ -21,13 +21,13 @@ namespace fluvial::stream {
 class Ending {
   public:
     /// `consumers` are ranks of the channel; this rank is number `index` among them.
-    Ending(Mailbox& mailbox, int stream, std::vector<int> consumers, int index);
+    Ending(progress::Mailbox& mailbox, int stream, std::vector<int> consumers, int index);
 
     /// This consumer has processed its last element. `operation` may be null.
     void begin(const Operation* operation, std::uint64_t elements);
     bool begun() const { return begun_; }
     /// Mail of the kinds Done and Finish.
-    void take(const Mail& mail);
+    void take(const progress::Mail& mail);
     /// Merges and passes on what there is; true when something moved.
     bool advance(const Operation* operation);
     const std::optional<Outcome>& outcome() const { return outcome_; }
@@ -36,7 +36,7 @@ class Ending {
     std::vector<int> children() const;
     void finish(Outcome outcome);
 
-    Mailbox& mailbox_;
+    progress::Mailbox& mailbox_;
     int stream_;
     std::vector<int> consumers_;
     int index_;

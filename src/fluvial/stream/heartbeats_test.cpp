@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fluvial/stream/heartbeats.hpp"
+#include "fluvial/progress/heartbeats.hpp"
 
 #include <cmath>
 #include <limits>
@@ -14,7 +14,6 @@ using namespace fluvial::stream;
 
 namespace {
 
-constexpr double limit_s = 1;
 constexpr double never_s = std::numeric_limits<double>::infinity();
 
 }  // namespace
@@ -39,34 +38,4 @@ TEST_CASE("one thread beats for all channels of a process") {
     CHECK(threads_named("fluvial clock") == (world_size() > 1 ? 1 : 0));
     other.close();
     one.close();
-}
-
-TEST_CASE("ranks that compute for longer than the limit are not missed, one that has left is") {
-    Channel channel = world_channel(Role::Both, {.stall_timeout_s = never_s});
-    std::vector<Member> members = channel.members();
-    const auto places = world().allgather([] {
-        static const move::FilePlace place = own_beats_place();
-        return std::as_bytes(std::span(&place, 1));
-    }());
-    for (std::size_t i = 0; i < members.size(); ++i) {
-        std::memcpy(&members[i].beats, places[i].data(), sizeof(move::FilePlace));
-    }
-    auto beats = Heartbeats::begin(members, channel.rank(), limit_s);
-    CHECK((beats == nullptr) == (world_size() == 1));
-    bool missed = false;
-    for (const Deadline end(2 * limit_s); beats && !end.passed();) {
-        missed = missed || beats->look();
-    }
-    CHECK_FALSE(missed);
-    world().barrier();
-    if (channel.rank() == 0) beats.reset();
-    for (const Deadline end(20); beats && !missed;) {
-        REQUIRE_FALSE(end.passed());
-        const auto silent = beats->look();
-        missed = silent.has_value();
-        if (missed) CHECK(silent->member == 0);
-        nap(0.01);
-    }
-    world().barrier();
-    channel.close();
 }

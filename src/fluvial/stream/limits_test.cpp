@@ -8,9 +8,9 @@
 #include <doctest/doctest.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/move/message_flow.hpp"
 #include "fluvial/mpi/environment.hpp"
 #include "fluvial/stream/channel_fixture.hpp"
-#include "fluvial/stream/link.hpp"
 #include "fluvial/stream/threshold_collective.hpp"
 
 using namespace fluvial;
@@ -199,17 +199,17 @@ TEST_CASE("numbers that make no sense are refused on all ranks") {
 
 TEST_CASE("more streams than there are tags are refused, and none before") {
     if (world_size() < 2) return;
-    Mailbox mailbox(world());
-    LinkPlan plan;
+    progress::Mailbox mailbox(world());
+    move::LinkPlan plan;
     plan.buffer_bytes = 4096;
-    plan.stream = streams_max;
-    CHECK_THROWS_WITH_AS(make_message_outlet(plan, world(), mailbox, 0),
+    plan.stream = move::streams_max;
+    CHECK_THROWS_WITH_AS(move::make_message_outlet(plan, world(), mailbox, 0),
                          doctest::Contains("too many streams"), InvalidArgument);
-    CHECK_THROWS_WITH_AS(make_message_inlet(plan, world(), {0}),
+    CHECK_THROWS_WITH_AS(move::make_message_inlet(plan, world(), {0}),
                          doctest::Contains("too many streams"), InvalidArgument);
-    plan.stream = streams_max - 1;
-    CHECK_NOTHROW(make_message_outlet(plan, world(), mailbox, 0));
-    CHECK_NOTHROW(make_message_inlet(plan, world(), {0}));
+    plan.stream = move::streams_max - 1;
+    CHECK_NOTHROW(move::make_message_outlet(plan, world(), mailbox, 0));
+    CHECK_NOTHROW(move::make_message_inlet(plan, world(), {0}));
     world().barrier();
 }
 

@@ -17,7 +17,7 @@ std::string host_name() {
     return ::gethostname(name, sizeof name - 1) == 0 ? name : "this host";
 }
 
-std::string stalled_text(const Process& process, double silent_s, double stall_timeout_s) {
+std::string stalled_text(const host::Process& process, double silent_s, double stall_timeout_s) {
     const char* const how = is_stopped(process) ? " was stopped by a signal" : " does not run";
     return describe_problem(
         {text("process ", process.id, " on ", host_name(), how),
@@ -58,7 +58,7 @@ void ChannelState::look_for_the_stalled() {
     if (!silent) return;
     look_for_the_dead();  // they do not beat either
     const int other = silent->member;
-    const Process& process = members[static_cast<std::size_t>(other)].process;
+    const host::Process& process = members[static_cast<std::size_t>(other)].process;
     lose({"PeerStalled", stalled_text(process, silent->silent_s, options.stall_timeout_s), other});
 }
 

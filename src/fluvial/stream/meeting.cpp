@@ -2,8 +2,8 @@
 /// How the ranks of a channel come together before collective work.
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/progress/idling.hpp"
 #include "fluvial/stream/channel_state.hpp"
-#include "fluvial/stream/idling.hpp"
 #include "fluvial/stream/stream_state.hpp"
 
 namespace fluvial::stream {
@@ -68,7 +68,7 @@ void ChannelState::meet(Meeting purpose) {
 void ChannelState::come(Meeting purpose) {
     coming_ = comm.ibarrier();
     try {
-        wait(name_of(purpose), [&] { return coming_.test(); }, Idling(crowd()));
+        wait(name_of(purpose), [&] { return coming_.test(); }, progress::Idling(crowd()));
     } catch (...) {
         coming_.abandon();
         leave(std::current_exception());
@@ -83,7 +83,7 @@ void ChannelState::stay(mpi::Request& step, std::exception_ptr& thrown, bool vot
     for (int looks = crowd() <= 1 ? quick_looks : 0; looks > 0 && !step.test(); --looks) {
         __builtin_ia32_pause();
     }
-    Idling idling(crowd());
+    progress::Idling idling(crowd());
     Deadline deadline(options.timeout_s);
     while (!step.test()) {
         bool moved = false;
@@ -175,12 +175,12 @@ void ChannelState::ask_others_to_work_on() {
     ByteWriter out;
     out.put(asked_vote_);
     for (int other = 0; other < comm.size(); ++other) {
-        if (other != rank) mailbox->post(other, MailKind::WorkOn, 0, out.view());
+        if (other != rank) mailbox->post(other, progress::MailKind::WorkOn, 0, out.view());
     }
 }
 
-Movement ChannelState::movement() const {
-    Movement mine{moves_, 0, mailbox->under_way()};
+progress::Movement ChannelState::movement() const {
+    progress::Movement mine{moves_, 0, mailbox->under_way()};
     for (const auto& stream : streams) {
         if (stream->producer) mine.elements += static_cast<std::int64_t>(stream->producer->bytes());
         if (!stream->consumer) continue;

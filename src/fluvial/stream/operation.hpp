@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "fluvial/compute/reduction.hpp"
+#include "fluvial/move/record.hpp"
 #include "fluvial/stream/element.hpp"
 
 namespace fluvial::stream {
@@ -33,11 +34,11 @@ void for_each_record(const Batch& batch, Visit&& visit) {
     for (std::size_t at = 0; at + sizeof(std::uint64_t) <= batch.bytes;) {
         std::uint64_t length = 0;
         std::memcpy(&length, batch.data + at, sizeof length);
-        if (length == skip_record) {
+        if (length == move::skip_record) {
             return;
         }
         visit(std::span(batch.data + at + sizeof length, static_cast<std::size_t>(length)));
-        at += record_bytes(static_cast<std::size_t>(length));
+        at += move::record_bytes(static_cast<std::size_t>(length));
     }
 }
 

@@ -10,6 +10,7 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/seed_fixture.hpp"
 #include "fluvial/compute/registry.hpp"
+#include "fluvial/move/record.hpp"
 
 using namespace fluvial;
 using namespace fluvial::stream;
@@ -184,7 +185,7 @@ TEST_CASE("records of varying size are visited up to the padding") {
         const std::uint64_t length = word.size();
         std::memcpy(bytes.data() + at, &length, sizeof length);
         std::memcpy(bytes.data() + at + 8, word.data(), word.size());
-        at += record_bytes(word.size());
+        at += move::record_bytes(word.size());
     };
     put("ab");
     put("");
@@ -199,7 +200,7 @@ TEST_CASE("records of varying size are visited up to the padding") {
     };
     const std::vector<std::string> expected = {"ab", "", "eight by", "nine byte"};
     CHECK(words(at) == expected);
-    std::memcpy(bytes.data() + at, &skip_record, sizeof skip_record);
+    std::memcpy(bytes.data() + at, &move::skip_record, sizeof move::skip_record);
     CHECK(words(bytes.size()) == expected);
     CHECK(words(0).empty());
 }

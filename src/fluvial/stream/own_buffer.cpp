@@ -14,12 +14,12 @@ namespace {
 constexpr int looks_min = 1000;
 constexpr std::int64_t patience_ns = 50'000'000;
 
-const Outlet* own_link(const StreamState& stream) {
+const move::Outlet* own_link(const StreamState& stream) {
     const ChannelState& channel = *stream.channel;
     const std::vector<int>& consumers = channel.consumers;
     const auto at = std::find(consumers.begin(), consumers.end(), channel.rank);
     if (at == consumers.end()) return nullptr;
-    if (const Outlet* const only = stream.producer->only()) {
+    if (const move::Outlet* const only = stream.producer->only()) {
         const bool nearest = stream.options.association.kind == Association::Kind::Nearest;
         const int consumer = nearest ? channel.consumer_of[static_cast<std::size_t>(channel.rank)]
                                      : consumers.front();

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "fluvial/stream/outlet.hpp"
+#include "fluvial/move/outlet.hpp"
 
 namespace fluvial::stream {
 
@@ -23,7 +23,7 @@ class OwnBuffer {
   private:
     const StreamState& stream_;
     const bool flushes_;
-    const Outlet* const own_;  ///< the link of this rank to itself; null when there is none
+    const move::Outlet* const own_;  ///< the link of this rank to itself; null when there is none
     std::uint64_t bytes_ = 0;
     int looks_ = 0;
     std::int64_t since_ns_ = 0;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fluvial/move/record.hpp"
+
 namespace fluvial::stream {
 
 namespace {
@@ -29,8 +31,9 @@ void Sending::keep() {
     kept = true;
 }
 
-ProducerEnd::ProducerEnd(const LinkPlan& plan, const Element& element, Association association,
-                         std::vector<std::unique_ptr<Outlet>> outlets)
+ProducerEnd::ProducerEnd(const move::LinkPlan& plan, const Element& element,
+                         Association association,
+                         std::vector<std::unique_ptr<move::Outlet>> outlets)
     : plan_(plan),
       element_(element),
       association_(std::move(association)),
@@ -38,7 +41,7 @@ ProducerEnd::ProducerEnd(const LinkPlan& plan, const Element& element, Associati
     if (outlets_.size() == 1) only_ = outlets_.front().get();
 }
 
-Outlet& ProducerEnd::outlet_for(std::span<const std::byte> element, std::size_t bytes) {
+move::Outlet& ProducerEnd::outlet_for(std::span<const std::byte> element, std::size_t bytes) {
     if (only_ != nullptr) return *only_;
     if (association_.kind == Association::Kind::Choice) {
         return *outlets_[static_cast<std::size_t>(association_.choose(element) % outlets_.size())];
@@ -47,24 +50,24 @@ Outlet& ProducerEnd::outlet_for(std::span<const std::byte> element, std::size_t 
         return *outlets_[turn_++ %
                          outlets_.size()];  // whose turn it is, whether it has room or not
     }
-    if (Outlet* outlet = with_room(bytes)) return *outlet;
+    if (move::Outlet* outlet = with_room(bytes)) return *outlet;
     return *outlets_[turn_ % outlets_.size()];
 }
 
-Outlet* ProducerEnd::with_room(std::size_t bytes) {
+move::Outlet* ProducerEnd::with_room(std::size_t bytes) {
     if (only_ != nullptr) return only_->try_reserve(bytes) == nullptr ? nullptr : only_;
     switch (association_.kind) {
         case Association::Kind::Nearest:
             break;  // always a single link
         case Association::Kind::RoundRobin: {
-            Outlet& outlet = *outlets_[turn_ % outlets_.size()];
+            move::Outlet& outlet = *outlets_[turn_ % outlets_.size()];
             if (outlet.try_reserve(bytes) == nullptr) return nullptr;
             ++turn_;
             return &outlet;
         }
         case Association::Kind::MostRoom:
             for (std::size_t i = 0; i < outlets_.size(); ++i, ++turn_) {
-                Outlet& outlet = *outlets_[turn_ % outlets_.size()];
+                move::Outlet& outlet = *outlets_[turn_ % outlets_.size()];
                 if (outlet.try_reserve(bytes) != nullptr) return &outlet;
             }
             return nullptr;
@@ -74,7 +77,7 @@ Outlet* ProducerEnd::with_room(std::size_t bytes) {
     return nullptr;
 }
 
-std::size_t ProducerEnd::write(Outlet& outlet, std::span<const std::byte> bytes) {
+std::size_t ProducerEnd::write(move::Outlet& outlet, std::span<const std::byte> bytes) {
     std::byte* const room = outlet.try_reserve(plan_.unit_bytes);
     if (room == nullptr) return 0;
     const std::size_t most = std::max(whole(publish_bytes, plan_.unit_bytes), plan_.unit_bytes);
@@ -87,7 +90,7 @@ std::size_t ProducerEnd::write(Outlet& outlet, std::span<const std::byte> bytes)
 }
 
 bool ProducerEnd::write_record(Sending& sending) {
-    const std::size_t needed = record_bytes(sending.bytes.size());
+    const std::size_t needed = move::record_bytes(sending.bytes.size());
     if (sending.outlet == nullptr) sending.outlet = &outlet_for(sending.bytes, needed);
     std::byte* const room = sending.outlet->try_reserve(needed);
     if (room == nullptr) {
@@ -161,7 +164,7 @@ void ProducerEnd::abandon() noexcept {
     }
 }
 
-bool ProducerEnd::held_up_by(const Outlet& link, bool flushes) const {
+bool ProducerEnd::held_up_by(const move::Outlet& link, bool flushes) const {
     if (!queued_.empty()) {
         const Sending& first = *queued_.front();
         return first.outlet == &link && (first.record || first.written < first.bytes.size());

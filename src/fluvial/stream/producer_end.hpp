@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "fluvial/move/link.hpp"
 #include "fluvial/stream/association.hpp"
 #include "fluvial/stream/element.hpp"
-#include "fluvial/stream/link.hpp"
 
 namespace fluvial::stream {
 
@@ -29,7 +29,7 @@ struct Sending {
     bool kept = false;    ///< `bytes` are no longer the user's
     bool record = false;  ///< one element of varying size
     std::size_t written = 0;
-    Outlet* outlet = nullptr;          ///< of the element under way
+    move::Outlet* outlet = nullptr;    ///< of the element under way
     std::vector<mpi::Request> direct;  ///< parts that MPI reads from the user's memory
     std::size_t direct_done = 0;       ///< of these, from the first on
 
@@ -47,8 +47,8 @@ class ProducerEnd {
   public:
     /// `outlets` to the consumers that this producer has links to, in their order: all of them, or
     /// one.
-    ProducerEnd(const LinkPlan& plan, const Element& element, Association association,
-                std::vector<std::unique_ptr<Outlet>> outlets);
+    ProducerEnd(const move::LinkPlan& plan, const Element& element, Association association,
+                std::vector<std::unique_ptr<move::Outlet>> outlets);
 
     /// Writes what there is room for; true when done. Sendings are advanced in the order in which
     /// their elements are to arrive.
@@ -66,9 +66,9 @@ class ProducerEnd {
 
     /// A link with room for `bytes`; null when there is none now, or several among which elements
     /// choose themselves.
-    Outlet* with_room(std::size_t bytes);
+    move::Outlet* with_room(std::size_t bytes);
     /// The only link there is, if so.
-    Outlet* only() const { return only_; }
+    move::Outlet* only() const { return only_; }
 
     /// True when all that was written is on its way.
     bool advance_flush();
@@ -82,23 +82,23 @@ class ProducerEnd {
     /// Nothing will be sent any more; what the function of an association holds is set free.
     void abandon() noexcept;
     /// Whether nothing (or, where `flushes`, not everything) can leave before `link` has room.
-    bool held_up_by(const Outlet& link, bool flushes) const;
+    bool held_up_by(const move::Outlet& link, bool flushes) const;
 
     /// Written into all links so far.
     std::uint64_t bytes() const;
-    std::span<const std::unique_ptr<Outlet>> outlets() const { return outlets_; }
+    std::span<const std::unique_ptr<move::Outlet>> outlets() const { return outlets_; }
 
   private:
-    Outlet& outlet_for(std::span<const std::byte> element, std::size_t bytes);
-    std::size_t write(Outlet& outlet, std::span<const std::byte> bytes);
+    move::Outlet& outlet_for(std::span<const std::byte> element, std::size_t bytes);
+    std::size_t write(move::Outlet& outlet, std::span<const std::byte> bytes);
     bool write_record(Sending& sending);
     bool start_direct(Sending& sending, std::span<const std::byte> piece);
 
-    LinkPlan plan_;
+    move::LinkPlan plan_;
     Element element_;
     Association association_;
-    std::vector<std::unique_ptr<Outlet>> outlets_;
-    Outlet* only_ = nullptr;
+    std::vector<std::unique_ptr<move::Outlet>> outlets_;
+    move::Outlet* only_ = nullptr;
     std::size_t turn_ = 0;
     std::deque<std::shared_ptr<Sending>> queued_;
     bool closed_ = false;

@@ -6,6 +6,7 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/move/record.hpp"
 #include "fluvial/stream/own_buffer.hpp"
 #include "fluvial/stream/stream.hpp"
 #include "fluvial/stream/stream_state.hpp"
@@ -106,7 +107,7 @@ void send_in_order(StreamState& stream, ProducerEnd& producer, Sending& sending)
 }
 
 /// A link with room for `bytes`; null when nobody may wait for one now.
-Outlet* link_with_room(StreamState& stream, ProducerEnd& producer, std::size_t bytes) {
+move::Outlet* link_with_room(StreamState& stream, ProducerEnd& producer, std::size_t bytes) {
     if (producer.only() == nullptr &&
         stream.options.association.kind == Association::Kind::Choice) {
         throw InvalidArgument(
@@ -114,7 +115,7 @@ Outlet* link_with_room(StreamState& stream, ProducerEnd& producer, std::size_t b
                     "associations nearest, round robin and most room",
                     "Send the finished element instead"});
     }
-    Outlet* outlet = nullptr;
+    move::Outlet* outlet = nullptr;
     const auto found = [&] {
         if (producer.has_queued()) return false;
         outlet = producer.with_room(bytes);
@@ -207,8 +208,8 @@ std::span<std::byte> Stream::reserve(std::size_t bytes) {
                                       text("up to ", part_bytes_max, " bytes"),
                                       "Use reserve_many, which gives room for items, or send"});
     }
-    const std::size_t needed = element.varies ? record_bytes(bytes) : element.bytes;
-    Outlet* const outlet = link_with_room(*state_, producer, needed);
+    const std::size_t needed = element.varies ? move::record_bytes(bytes) : element.bytes;
+    move::Outlet* const outlet = link_with_room(*state_, producer, needed);
     if (outlet == nullptr || !element.varies) {  // a record gets its length when it is sent
         return open_reservation(*state_, {outlet, 1, element.varies ? bytes : needed});
     }
@@ -233,7 +234,7 @@ std::span<std::byte> Stream::reserve_many(Index wanted) {
             "Send the finished element instead"});
     }
     const std::size_t unit = state_->plan.unit_bytes;
-    Outlet* const outlet = link_with_room(*state_, producer, unit);
+    move::Outlet* const outlet = link_with_room(*state_, producer, unit);
     // A link is taken for one element where there are several.
     const std::size_t most = producer.only() == nullptr ? 1 : static_cast<std::size_t>(wanted);
     if (outlet == nullptr) {

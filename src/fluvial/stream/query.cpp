@@ -35,7 +35,7 @@ Outcome so_far(const Query::State& state) {
 
 }  // namespace
 
-Query::Query(Mailbox& mailbox, int stream, std::vector<int> consumers, int rank)
+Query::Query(progress::Mailbox& mailbox, int stream, std::vector<int> consumers, int rank)
     : mailbox_(mailbox), stream_(stream), consumers_(std::move(consumers)), rank_(rank) {}
 
 std::uint64_t Query::ask() {
@@ -51,7 +51,7 @@ std::uint64_t Query::ask() {
 
 void Query::send(std::vector<std::uint64_t> together) {
     const std::uint64_t number = together.back();
-    mailbox_.post(consumers_.front(), MailKind::Query, stream_, numbered(number));
+    mailbox_.post(consumers_.front(), progress::MailKind::Query, stream_, numbered(number));
     together_[number] = std::move(together);
 }
 
@@ -71,14 +71,14 @@ bool Query::quiet() const {
                        [](const auto& asked) { return asked.second.answer.has_value(); });
 }
 
-void Query::take(const Mail& mail) {
+void Query::take(const progress::Mail& mail) {
     ByteReader in(mail.bytes);
     const auto number = in.get<std::uint64_t>();
-    if (mail.kind == MailKind::Query) {
+    if (mail.kind == progress::MailKind::Query) {
         waiting_.push_back({mail.from, number});
         return;
     }
-    if (mail.kind == MailKind::QueryPartial) {
+    if (mail.kind == progress::MailKind::QueryPartial) {
         partials_wanted_.push_back(number);
         return;
     }
@@ -100,7 +100,7 @@ void Query::take(const Mail& mail) {
 bool Query::advance(const State& state) {
     bool moved = !partials_wanted_.empty();
     for (const std::uint64_t round : std::exchange(partials_wanted_, {})) {
-        mailbox_.post(consumers_.front(), MailKind::QueryAnswer, stream_,
+        mailbox_.post(consumers_.front(), progress::MailKind::QueryAnswer, stream_,
                       encode_answer(true, round, so_far(state)));
         ++answered_;
     }
@@ -116,7 +116,7 @@ bool Query::advance(const State& state) {
         ++round_;
         for (const int consumer : consumers_) {
             if (consumer == rank_) continue;
-            mailbox_.post(consumer, MailKind::QueryPartial, stream_, numbered(round_));
+            mailbox_.post(consumer, progress::MailKind::QueryPartial, stream_, numbered(round_));
         }
     }
     if (serving_.empty() || partials_.size() < consumers_.size()) return moved;
@@ -141,7 +141,7 @@ void Query::collect(const State& state) {
 
 void Query::answer_all(const Outcome& outcome) {
     for (const Question& question : std::exchange(serving_, {})) {
-        mailbox_.post(question.from, MailKind::QueryAnswer, stream_,
+        mailbox_.post(question.from, progress::MailKind::QueryAnswer, stream_,
                       encode_answer(false, question.number, outcome));
         ++answered_;
     }

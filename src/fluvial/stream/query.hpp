@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "fluvial/stream/mailbox.hpp"
+#include "fluvial/progress/mailbox.hpp"
 #include "fluvial/stream/operation.hpp"
 #include "fluvial/stream/outcome.hpp"
 
@@ -23,7 +23,7 @@ namespace fluvial::stream {
 class Query {
   public:
     /// `consumers` are ranks of the channel; `rank` is this one.
-    Query(Mailbox& mailbox, int stream, std::vector<int> consumers, int rank);
+    Query(progress::Mailbox& mailbox, int stream, std::vector<int> consumers, int rank);
 
     /// Returns the question's number.
     std::uint64_t ask();
@@ -37,7 +37,7 @@ class Query {
     bool quiet() const;
 
     /// Mail of the kinds Query, QueryPartial and QueryAnswer.
-    void take(const Mail& mail);
+    void take(const progress::Mail& mail);
     /// What this consumer has processed so far.
     struct State {
         const Operation* operation = nullptr;
@@ -63,7 +63,7 @@ class Query {
     void collect(const State& state);
     void answer_all(const Outcome& outcome);
 
-    Mailbox& mailbox_;
+    progress::Mailbox& mailbox_;
     int stream_;
     std::vector<int> consumers_;
     int rank_;

@@ -150,7 +150,7 @@ TEST_CASE("a question goes before the elements that wait") {
 
 TEST_CASE("who asks and asks fills nobody's mailbox, and all questions are answered") {
     const mpi::Comm alone;
-    Mailbox mailbox(alone);
+    progress::Mailbox mailbox(alone);
     Query query(mailbox, 0, {0}, 0);
     const Sum sum;
     std::vector<std::uint64_t> numbers;

@@ -21,11 +21,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "fluvial/move/outlet.hpp"
 #include "fluvial/stream/channel.hpp"
 #include "fluvial/stream/element.hpp"
 #include "fluvial/stream/inquiry.hpp"
 #include "fluvial/stream/operation.hpp"
-#include "fluvial/stream/outlet.hpp"
 #include "fluvial/stream/pending.hpp"
 #include "fluvial/stream/statistics.hpp"
 
@@ -35,7 +35,7 @@ struct StreamState;
 
 /// The only link of a producer, while an element may be written to it at once.
 struct FastPath {
-    Outlet* outlet = nullptr;
+    move::Outlet* outlet = nullptr;
     std::size_t bytes = 0;  ///< of an element; 0: there is no such link now
 };
 
@@ -86,7 +86,7 @@ class Stream {
     void put(const T& value) {
         static_assert(std::is_trivially_copyable_v<T>);
         if (sizeof(T) == fast_->bytes) {
-            Outlet& outlet = *fast_->outlet;
+            move::Outlet& outlet = *fast_->outlet;
             if (std::byte* room = outlet.try_at_once(sizeof(T))) {
                 std::memcpy(room, &value, sizeof(T));
                 outlet.commit(sizeof(T));

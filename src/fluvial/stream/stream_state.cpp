@@ -63,7 +63,8 @@ bool StreamState::progress(bool processes) {
         for (const int rank : channel->producers) {
             const bool mine = channel->consumer_of[static_cast<std::size_t>(rank)] == channel->rank;
             if (!mine || rank == channel->rank || !options.result_on_producers) continue;
-            channel->mailbox->post(rank, MailKind::Result, number, encode_outcome(*outcome));
+            channel->mailbox->post(rank, progress::MailKind::Result, number,
+                                   encode_outcome(*outcome));
         }
     }
     return moved;
@@ -89,19 +90,19 @@ bool StreamState::answer_queries() {
     });
 }
 
-void StreamState::take(const Mail& mail) {
+void StreamState::take(const progress::Mail& mail) {
     switch (mail.kind) {
-        case MailKind::Result:
+        case progress::MailKind::Result:
             outcome = decode_outcome(mail.bytes);
             break;
-        case MailKind::Closed:
-        case MailKind::Done:
-        case MailKind::Finish:
+        case progress::MailKind::Closed:
+        case progress::MailKind::Done:
+        case progress::MailKind::Finish:
             consumer->take(mail);
             break;
-        case MailKind::Query:
-        case MailKind::QueryPartial:
-        case MailKind::QueryAnswer:
+        case progress::MailKind::Query:
+        case progress::MailKind::QueryPartial:
+        case progress::MailKind::QueryAnswer:
             query->take(mail);
             break;
         default:
@@ -115,7 +116,7 @@ void StreamState::choose_fast() {
         options.element.varies || in_parts()) {
         return;
     }
-    Outlet* const only = producer->only();
+    move::Outlet* const only = producer->only();
     if (only != nullptr && options.element.bytes < only->direct_from()) {
         fast = {only, options.element.bytes};
     }

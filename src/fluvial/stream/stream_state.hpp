@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "fluvial/move/host_memory.hpp"
+#include "fluvial/host/host_memory.hpp"
 #include "fluvial/stream/channel_state.hpp"
 #include "fluvial/stream/consumer_end.hpp"
 #include "fluvial/stream/producer_end.hpp"
@@ -22,7 +22,7 @@ inline constexpr std::size_t part_bytes_max = 256 * 1024;
 
 /// Room that a user writes into himself.
 struct Reservation {
-    Outlet* outlet =
+    move::Outlet* outlet =
         nullptr;  ///< null: nobody may wait for room in a link, and `kept` leaves later
     std::size_t units = 0;
     std::size_t unit_bytes = 0;
@@ -33,8 +33,8 @@ struct StreamState {
     std::shared_ptr<ChannelState> channel;
     int number = 0;
     StreamOptions options;
-    LinkPlan plan;
-    move::HostMemory memory;  ///< where rings into the consumers of this host are
+    move::LinkPlan plan;
+    host::HostMemory memory;  ///< where rings into the consumers of this host are
     std::optional<ProducerEnd> producer;
     std::optional<ConsumerEnd> consumer;
     bool terminating = false;
@@ -61,7 +61,7 @@ struct StreamState {
     bool answer_queries();
     /// Says in `fast` whether elements may go straight into the only link.
     void choose_fast();
-    void take(const Mail& mail);
+    void take(const progress::Mail& mail);
     /// At most `bytes_max`; an exception becomes the channel's failure.
     std::size_t work(std::size_t bytes_max);
     bool advance_termination();

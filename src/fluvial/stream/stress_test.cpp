@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/move/record.hpp"
 #include "fluvial/stream/channel_fixture.hpp"
 
 using namespace fluvial;
@@ -160,7 +161,7 @@ Plan random_plan(Random& random, int number) {
     const auto ranks = static_cast<std::size_t>(world_size());
     // The least that is allowed where every rank produces for every consumer, and more.
     const std::size_t least =
-        std::max<std::size_t>(512, 2 * (plan.element.varies ? record_bytes(plan.element.bytes)
+        std::max<std::size_t>(512, 2 * (plan.element.varies ? move::record_bytes(plan.element.bytes)
                                         : plan.parts        ? 256 * 1024
                                                             : plan.element.bytes));
     plan.buffer_bytes = one_of<std::size_t>(

@@ -9,10 +9,11 @@
 
 namespace fluvial::stream {
 
-Threshold::Threshold(Mailbox& mailbox, int number, const Parties& parties, ThresholdRule rule)
+Threshold::Threshold(progress::Mailbox& mailbox, int number, const Parties& parties,
+                     ThresholdRule rule)
     : mailbox_(mailbox), number_(number), parties_(parties), rule_(std::move(rule)) {}
 
-void Threshold::post(int to, MailKind kind, const Heading& heading,
+void Threshold::post(int to, progress::MailKind kind, const Heading& heading,
                      std::span<const std::byte> value) {
     ByteWriter out;
     out.put(heading);
@@ -22,13 +23,13 @@ void Threshold::post(int to, MailKind kind, const Heading& heading,
 
 std::uint64_t Threshold::contribute(std::span<const std::byte> value) {
     if (broken_off_) return *std::exchange(broken_off_, std::nullopt);
-    post(parties_.consumer, MailKind::Contribution, {contributed_, 0, 1, 0}, value);
+    post(parties_.consumer, progress::MailKind::Contribution, {contributed_, 0, 1, 0}, value);
     return contributed_++;
 }
 
 void Threshold::retire() {
     if (parties_.consumer < 0 || std::exchange(retired_, true)) return;
-    post(parties_.consumer, MailKind::Contribution, {contributed_, 0, 0, 0});
+    post(parties_.consumer, progress::MailKind::Contribution, {contributed_, 0, 0, 0});
 }
 
 std::optional<bool> Threshold::verdict(std::uint64_t round) {
@@ -39,13 +40,13 @@ std::optional<bool> Threshold::verdict(std::uint64_t round) {
     return verdict;
 }
 
-void Threshold::take(const Mail& mail) {
+void Threshold::take(const progress::Mail& mail) {
     const auto heading = ByteReader(mail.bytes).get<Heading>();
-    if (mail.kind == MailKind::Contribution) {
+    if (mail.kind == progress::MailKind::Contribution) {
         const auto value = std::span(mail.bytes).subspan(sizeof heading);
         if (heading.count == 0 && heading.forward == 0) {
             advance();  // what came before
-            post(parties_.first_consumer, MailKind::Contribution,
+            post(parties_.first_consumer, progress::MailKind::Contribution,
                  {heading.round, ++forwards_, 0, 0});
         } else if (heading.count == 0) {
             ends_.push_back(heading.round);
@@ -64,7 +65,7 @@ void Threshold::take(const Mail& mail) {
     }
     const auto forwarded = forwarded_.extract(heading.forward);
     for (const int producer : forwarded.mapped()) {
-        post(producer, MailKind::Verdict, {heading.round, 0, 0, heading.verdict});
+        post(producer, progress::MailKind::Verdict, {heading.round, 0, 0, heading.verdict});
     }
 }
 
@@ -83,8 +84,8 @@ bool Threshold::advance() {
     for (auto& [round, gathered] : std::exchange(gathered_, {})) {
         const auto count = static_cast<std::int32_t>(gathered.producers.size());
         forwarded_[++forwards_] = gathered.producers;
-        post(parties_.first_consumer, MailKind::Contribution, {round, forwards_, count, 0},
-             gathered.merged);
+        post(parties_.first_consumer, progress::MailKind::Contribution,
+             {round, forwards_, count, 0}, gathered.merged);
     }
     return true;
 }
@@ -153,7 +154,7 @@ void Threshold::complete() {
 
 void Threshold::reply(std::uint64_t number, Round& round) {
     for (const Forward& forward : std::exchange(round.waiting, {})) {
-        post(forward.consumer, MailKind::Verdict,
+        post(forward.consumer, progress::MailKind::Verdict,
              {number, forward.number, 0, *round.verdict ? 1 : 0});
     }
 }

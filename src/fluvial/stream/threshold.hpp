@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "fluvial/stream/mailbox.hpp"
+#include "fluvial/progress/mailbox.hpp"
 
 namespace fluvial::stream {
 
@@ -54,7 +54,7 @@ class Threshold {
         int first_consumer = 0;
         int producers = 0;  ///< how many
     };
-    Threshold(Mailbox& mailbox, int number, const Parties& parties, ThresholdRule rule);
+    Threshold(progress::Mailbox& mailbox, int number, const Parties& parties, ThresholdRule rule);
 
     /// This producer's value of its next round; returns that round's number.
     std::uint64_t contribute(std::span<const std::byte> value);
@@ -68,7 +68,7 @@ class Threshold {
     std::optional<bool> verdict(std::uint64_t round);
 
     /// Mail of the kinds Contribution and Verdict. What the rule throws comes out here and below.
-    void take(const Mail& mail);
+    void take(const progress::Mail& mail);
     /// Forwards what has come; true when something moved.
     bool advance();
 
@@ -114,9 +114,10 @@ class Threshold {
     void check_certain() const;
     void complete();
     void reply(std::uint64_t number, Round& round);
-    void post(int to, MailKind kind, const Heading& heading, std::span<const std::byte> value = {});
+    void post(int to, progress::MailKind kind, const Heading& heading,
+              std::span<const std::byte> value = {});
 
-    Mailbox& mailbox_;
+    progress::Mailbox& mailbox_;
     int number_;
     Parties parties_;
     ThresholdRule rule_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Events of all ranks in one file, on one clock.
+#include "fluvial/stream/trace_file.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -10,7 +11,6 @@
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/mpi/agree.hpp"
-#include "fluvial/stream/trace.hpp"
 
 namespace fluvial::stream {
 
@@ -138,7 +138,7 @@ class Lines {
         const std::string stream =
             of_stream ? streams_[static_cast<std::size_t>(event.stream)] : "channel";
         out_ << ",\n"
-             << R"({"name": ")" << stream::name_of(event.activity) << R"(", "cat": )"
+             << R"({"name": ")" << fluvial::name_of(event.activity) << R"(", "cat": )"
              << quoted(stream) << R"(, "ph": "X", "pid": 0, "tid": )" << rank << R"(, "ts": )"
              << 1e-3 * static_cast<double>(begin_ns) << R"(, "dur": )"
              << 1e-3 * static_cast<double>(length_ns) << R"(, "args": {"parts": )" << event.parts

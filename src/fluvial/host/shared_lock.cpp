@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/host/shared_lock.hpp"
+
+#include <cerrno>
+#include <climits>
+#include <ctime>
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fluvial/base/clock.hpp"
+#include "fluvial/base/error.hpp"
+
+namespace fluvial::host {
+namespace {
+
+timespec to_timespec(std::int64_t ns) {
+    return {ns / 1'000'000'000, ns % 1'000'000'000};
+}
+
+int wait_for(pthread_mutex_t& mutex, std::int64_t timeout_ns) {
+#if defined(__SANITIZE_THREAD__)  // which does not know pthread_mutex_clocklock
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    const timespec until = to_timespec(now.tv_sec * 1'000'000'000 + now.tv_nsec + timeout_ns);
+    return pthread_mutex_timedlock(&mutex, &until);
+#else
+    const timespec until = to_timespec(now_ns() + timeout_ns);
+    return pthread_mutex_clocklock(&mutex, CLOCK_MONOTONIC, &until);
+#endif
+}
+
+}  // namespace
+
+void SharedMutex::initialise() {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    const int error = pthread_mutex_init(&mutex_, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    if (error != 0) {
+        throw_errno("cannot create a mutex between processes", error);
+    }
+}
+
+void SharedMutex::lock(double timeout_s) {
+    int error = pthread_mutex_trylock(&mutex_);
+    if (error == EBUSY) {
+        error = wait_for(mutex_, static_cast<std::int64_t>(timeout_s * 1e9));
+    }
+    if (error == ETIMEDOUT) {
+        throw PeerStalled(
+            Problem{"a process of this stream was stopped while it changed their common state",
+                    text("thread ", mutex_.__data.__owner, ", for more than ", timeout_s, " s"), "",
+                    "Let it go on (SIGCONT) or kill it, then try again"});
+    }
+    if (error == EOWNERDEAD) {
+        pthread_mutex_consistent(&mutex_);
+    } else if (error != 0) {
+        throw_errno("cannot lock a mutex between processes", error);
+    }
+}
+
+void SharedMutex::unlock() {
+    pthread_mutex_unlock(&mutex_);
+}
+
+void Doorbell::ring() {
+    rings_.fetch_add(1, std::memory_order_seq_cst);
+    if (sleepers_.load(std::memory_order_seq_cst) != 0) {
+        ::syscall(SYS_futex, &rings_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+    }
+}
+
+void Doorbell::wait(std::uint32_t ticket, std::int64_t timeout_ns, std::int64_t spin_ns) {
+    const std::int64_t begin = now_ns();
+    const std::int64_t spin_until = begin + std::min(spin_ns, timeout_ns);
+    while (now_ns() < spin_until) {
+        for (int i = 0; i < 64; ++i) {
+            if (rings_.load(std::memory_order_acquire) != ticket) {
+                return;
+            }
+#if defined(__x86_64__)
+            __builtin_ia32_pause();
+#endif
+        }
+        ::sched_yield();
+    }
+    const std::int64_t left = timeout_ns - (now_ns() - begin);
+    if (left <= 0) {
+        return;
+    }
+    const timespec time{left / 1'000'000'000, left % 1'000'000'000};
+    // A sleeper that is killed leaves the count high: rings then cost a needless system call,
+    // nothing worse.
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    if (rings_.load(std::memory_order_seq_cst) == ticket) {
+        ::syscall(SYS_futex, &rings_, FUTEX_WAIT, ticket, &time, nullptr, 0);
+    }
+    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
+}  // namespace fluvial::host

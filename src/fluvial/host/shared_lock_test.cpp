@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/host/shared_lock.hpp"
+
+#include <atomic>
+#include <csignal>
+#include <new>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fluvial/base/clock.hpp"
+#include "fluvial/base/error.hpp"
+#include "fluvial/host/memory_file.hpp"
+
+using namespace fluvial;
+
+namespace {
+
+struct Shared {
+    host::SharedMutex mutex;
+    host::Doorbell bell;
+    long counter;
+    std::atomic<int> phase;
+};
+
+class SharedMemory {
+  public:
+    SharedMemory()
+        : file_(host::MemoryFile::create("locks", sizeof(Shared))),
+          mapping_(file_.map(host::Access::ReadWrite)),
+          shared_(new (mapping_.data()) Shared{}) {
+        shared_->mutex.initialise();
+    }
+    Shared* operator->() const { return shared_; }
+
+  private:
+    host::MemoryFile file_;
+    host::Mapping mapping_;
+    Shared* shared_;
+};
+
+template <class Work>
+pid_t spawn(Work work) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        work();
+        ::_exit(0);
+    }
+    return child;
+}
+
+int status_of(pid_t child) {
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    return status;
+}
+
+void wait_for_phase(const SharedMemory& shared, int phase) {
+    const Deadline deadline(20);
+    while (shared->phase.load() < phase && !deadline.passed()) ::usleep(200);
+    REQUIRE(shared->phase.load() >= phase);
+}
+
+}  // namespace
+
+TEST_CASE("processes that increment under the mutex lose nothing") {
+    const SharedMemory shared;
+    std::vector<pid_t> children;
+    for (int i = 0; i < 3; ++i) {
+        children.push_back(spawn([&] {
+            for (int n = 0; n < 20000; ++n) {
+                shared->mutex.lock();
+                shared->counter = shared->counter + 1;
+                shared->mutex.unlock();
+            }
+        }));
+    }
+    for (const pid_t child : children) CHECK(status_of(child) == 0);
+    CHECK(shared->counter == 60000);
+}
+
+TEST_CASE("a process killed inside its critical section does not keep the others out") {
+    const SharedMemory shared;
+    for (int round = 0; round < 3; ++round) {
+        const pid_t child = spawn([&] {
+            shared->mutex.lock();
+            ++shared->counter;
+            ::raise(SIGKILL);
+        });
+        CHECK(WTERMSIG(status_of(child)) == SIGKILL);
+        const std::int64_t begin_ns = now_ns();
+        shared->mutex.lock();
+        CHECK(now_ns() - begin_ns < 1'000'000'000);
+        CHECK(shared->counter == round + 1);
+        shared->mutex.unlock();
+    }
+    shared->mutex.lock();  // and it goes on being a mutex
+    const pid_t other = spawn([&] {
+        shared->mutex.lock();
+        shared->counter = -1;
+        shared->mutex.unlock();
+    });
+    ::usleep(30'000);
+    CHECK(shared->counter == 3);
+    shared->mutex.unlock();
+    CHECK(status_of(other) == 0);
+    CHECK(shared->counter == -1);
+}
+
+TEST_CASE("a waiting owner's death wakes the one that waits already") {
+    const SharedMemory shared;
+    const pid_t child = spawn([&] {
+        shared->mutex.lock();
+        shared->phase = 1;
+        while (true) ::pause();
+    });
+    wait_for_phase(shared, 1);
+    const pid_t killer = spawn([&] {
+        ::usleep(50'000);
+        ::kill(child, SIGKILL);
+    });
+    shared->mutex.lock();
+    shared->mutex.unlock();
+    status_of(killer);
+    CHECK(WTERMSIG(status_of(child)) == SIGKILL);
+}
+
+TEST_CASE("an owner that is stopped inside its critical section is an error in time, not a hang") {
+    const SharedMemory shared;
+    const pid_t child = spawn([&] {
+        shared->mutex.lock();
+        shared->phase = 1;
+        ::raise(SIGSTOP);
+        shared->mutex.unlock();
+    });
+    wait_for_phase(shared, 1);
+    const std::int64_t begin_ns = now_ns();
+    CHECK_THROWS_WITH_AS(shared->mutex.lock(0.2), doctest::Contains(text("thread ", child).c_str()),
+                         PeerStalled);
+    const double waited_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
+    CHECK(waited_s >= 0.2);
+    CHECK(waited_s < 2);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, WUNTRACED) == child);
+    REQUIRE(WIFSTOPPED(status));
+    ::kill(child, SIGCONT);
+    CHECK_NOTHROW(shared->mutex.lock(10));
+    shared->mutex.unlock();
+    CHECK(status_of(child) == 0);
+}
+
+TEST_CASE("a ring wakes sleepers in other processes at once") {
+    const SharedMemory shared;
+    std::vector<pid_t> children;
+    for (int i = 0; i < 3; ++i) {
+        children.push_back(spawn([&] {
+            const auto ticket = shared->bell.ticket();
+            ++shared->phase;
+            const std::int64_t begin_ns = now_ns();
+            while (shared->bell.ticket() == ticket && now_ns() - begin_ns < 20'000'000'000) {
+                shared->bell.wait(ticket, 20'000'000'000, 0);
+            }
+            ::_exit(now_ns() - begin_ns < 10'000'000'000 ? 0 : 1);
+        }));
+    }
+    wait_for_phase(shared, 3);
+    ::usleep(20'000);
+    shared->bell.ring();
+    for (const pid_t child : children) CHECK(status_of(child) == 0);
+}
+
+TEST_CASE("a ring between ticket and wait is not missed") {
+    const SharedMemory shared;
+    for (const std::int64_t spin_ns : {0, 50'000}) {
+        const auto ticket = shared->bell.ticket();
+        shared->bell.ring();
+        const std::int64_t begin_ns = now_ns();
+        shared->bell.wait(ticket, 10'000'000'000, spin_ns);
+        CHECK(now_ns() - begin_ns < 2'000'000'000);
+    }
+}
+
+TEST_CASE("a wait without a ring ends at its time") {
+    const SharedMemory shared;
+    const Deadline enough(0.05);
+    const std::int64_t begin_ns = now_ns();
+    while (!enough.passed()) shared->bell.wait(shared->bell.ticket(), enough.left_ns(), 1'000'000);
+    const double waited_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
+    CHECK(waited_s >= 0.05);
+    CHECK(waited_s < 2);
+    shared->bell.wait(shared->bell.ticket(), 0, 0);  // no time: returns
+}
+
+TEST_CASE("a sleeper that is killed does no harm to the bell") {
+    const SharedMemory shared;
+    const pid_t child = spawn([&] {
+        ++shared->phase;
+        while (true) shared->bell.wait(shared->bell.ticket(), 10'000'000'000, 0);
+    });
+    wait_for_phase(shared, 1);
+    ::usleep(20'000);
+    ::kill(child, SIGKILL);
+    CHECK(WTERMSIG(status_of(child)) == SIGKILL);
+    const auto ticket = shared->bell.ticket();
+    shared->bell.ring();
+    CHECK(shared->bell.ticket() != ticket);
+    shared->bell.wait(ticket, 10'000'000'000, 0);
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Where elements are written: segments of batches.
+#include "fluvial/move/message_outlet.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "fluvial/base/assert.hpp"
+#include "fluvial/base/clock.hpp"
+#include "fluvial/move/batch_memory.hpp"
+#include "fluvial/mpi/environment.hpp"
+
+namespace fluvial::move {
+
+namespace {
+
+/// Not that of rings: MPI may copy batches once more.
+LastChoice& last_batch_choice() {
+    static LastChoice last{copy_methods().size() - 1};
+    return last;
+}
+
+}  // namespace
+
+MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm,
+                             progress::Mailbox& mailbox, int peer)
+    : flow_(plan),
+      comm_(comm),
+      mailbox_(mailbox),
+      peer_(peer),
+      stream_(plan.stream),
+      unit_bytes_(std::max<std::size_t>(1, plan.unit_bytes)),
+      buffer_bytes_(plan.buffer_bytes),
+      tick_ns_(std::max<std::int64_t>(20'000, static_cast<std::int64_t>(plan.latency_s * 5e8))),
+      courier_(mpi::running()),
+      background_(courier_ && mpi::thread_level() == mpi::ThreadLevel::Multiple),
+      policy_({copy_methods().front(), copy_methods().back()}, last_batch_choice(),
+              static_cast<std::uint64_t>(flow_.batches) * flow_.batch_stride(), now_ns),
+      queue_(comm, peer, data_tag + plan.stream),
+      credits_(flow_.credits) {
+    published_ = &visible_;
+    direct_from_ = flow_.direct_bytes;
+    if (courier_) progress::Courier::of_process().add(*this);
+    if (courier_ && !background_) progress::Courier::without_mpi().add(*this);
+}
+
+MessageOutlet::~MessageOutlet() {
+    abandon();
+    if (credits_coming_) credits_coming_->message.abandon();
+}
+
+void MessageOutlet::abandon() noexcept {
+    if (!std::exchange(courier_, false)) return;
+    progress::Courier::of_process().remove(*this);
+    if (!background_) progress::Courier::without_mpi().remove(*this);
+}
+
+void MessageOutlet::allocate() {
+    const auto count = static_cast<std::size_t>(flow_.batches);
+    memory_ = allocate_batches(count * flow_.batch_stride(), buffer_bytes_);
+    batches_.resize(count);
+    for (std::size_t i = 0; i < count; ++i)
+        batches_[i].memory = memory_.get() + i * flow_.batch_stride();
+    batches_[0].begin = committed_;
+    cursor_ = batches_[0].memory;
+}
+
+void MessageOutlet::fill(std::byte* room, const void* from, std::size_t bytes) {
+    const bool large = bytes >= large_element_bytes;
+    large_ += large ? bytes : 0;
+    if (large && flow_.fetched && !desk_.in_use()) {
+        policy_.copy(room, static_cast<const std::byte*>(from), bytes);
+    } else {
+        std::memcpy(room, from, bytes);
+    }
+}
+
+std::byte* MessageOutlet::try_lend(std::size_t bytes) {
+    std::byte* const room = try_reserve(bytes);
+    lends_ = room != nullptr && flow_.fetched && !desk_.in_use() && bytes <= piece_bytes &&
+             Outlet::room() <= piece_bytes && !policy_.stores_are_best();
+    if (!lends_) return room;
+    if (!lent_) lent_ = std::make_unique<Piece>();
+    return lent_->bytes;
+}
+
+void MessageOutlet::give_back(std::size_t bytes) {
+    if (lends_ && bytes > 0) policy_.copy(cursor_, lent_->bytes, bytes);
+    lends_ = false;
+    if (bytes > 0) commit(bytes);
+}
+
+std::byte* MessageOutlet::make_room(std::size_t bytes) {
+    FLUVIAL_ASSERT(bytes <= flow_.slot_bytes, bytes, flow_.slot_bytes);
+    const std::lock_guard lock(mutex_);
+    rethrow();
+    if (batches_.empty()) allocate();
+    if (shut_ && !background_) {
+        hurries_ = true;
+        send_early(committed_, now_ns());
+    }
+    if (shut_ && desk_.in_use() && static_cast<std::size_t>(desk_.end() - cursor_) >= bytes) {
+        end_ = desk_.end();  // what was reserved when the courier came stays where it is
+    } else {
+        leave_desk();
+        if (!find_room(bytes)) return nullptr;
+        hand_out(bytes);
+    }
+    if (std::exchange(shut_, false)) call_courier();
+    return cursor_;
+}
+
+/// After a pause the next element is to leave at once, which takes somebody who sends it.
+std::byte* MessageOutlet::make_room_at_once(std::size_t bytes) {
+    if (!background_) {
+        const std::lock_guard lock(mutex_);
+        if (shut_) return nullptr;
+    }
+    return make_room(bytes);
+}
+
+/// Behind cursor_, or in another batch. One that the consumer's core reads leaves when it is full.
+bool MessageOutlet::find_room(std::size_t bytes) {
+    const auto fits = [&] { return static_cast<std::size_t>(batch_end() - cursor_) >= bytes; };
+    if (flow_.fetched && fits()) return true;
+    cut();
+    send_until(committed_);
+    if (!shut_ || !fits()) rewind();  // as above
+    return fits() || next_batch();
+}
+
+/// What there is at cursor_, in the batch or on the desk.
+void MessageOutlet::hand_out(std::size_t bytes) {
+    const bool in_large_fills = committed_ > piece_start_ && 2 * large_ > committed_ - piece_start_;
+    const bool direct = !flow_.fetched || std::max(bytes, unit_bytes_) >= large_element_bytes ||
+                        in_large_fills || policy_.stores_are_best();
+    piece_start_ = committed_;
+    large_ = 0;
+    auto most = static_cast<std::size_t>(batch_end() - cursor_);
+    if (flow_.fetched) most = std::min(most, direct ? piece_bytes : message_desk_bytes);
+    const std::size_t room = std::max(bytes, most / unit_bytes_ * unit_bytes_);
+    if (!direct) cursor_ = desk_.open(committed_, cursor_, room);
+    end_ = cursor_ + room;
+}
+
+void MessageOutlet::leave_desk() {
+    if (desk_.in_use()) cursor_ = end_ = desk_.close(committed_, policy_);
+}
+
+/// Messages that MPI has copied away leave their batch free at once, while it is in the cache.
+void MessageOutlet::rewind() {
+    if (sent_ < committed_ || queue_.completed() < queue_.posted()) return;
+    sending_ = filling_;
+    batch(filling_).begin = committed_;
+    cursor_ = batch(filling_).memory;
+}
+
+bool MessageOutlet::next_batch() {
+    Batch& full = batch(filling_);
+    full.end = committed_;
+    Batch& next = batch(filling_ + 1);
+    const bool used = filling_ + 1 >= batches_.size();
+    if (used && (sent_ < next.end || queue_.completed() < next.last_message)) return false;
+    next.begin = committed_;
+    next.last_message = 0;
+    cursor_ = next.memory;
+    ++filling_;
+    if (sent_ == committed_) sending_ = filling_;
+    return true;
+}
+
+std::optional<mpi::Request> MessageOutlet::try_direct(std::span<const std::byte> unit,
+                                                      std::shared_ptr<const void> owner) {
+    FLUVIAL_ASSERT(unit.size() <= flow_.slot_bytes, unit.size(), flow_.slot_bytes);
+    const std::lock_guard lock(mutex_);
+    rethrow();
+    leave_desk();
+    cut();
+    send_until(committed_);
+    if (sent_ < committed_ || (credits_ == 0 && !take_credits())) return std::nullopt;
+    if (!owner) owner = {std::shared_ptr<const void>(), unit.data()};
+    mpi::Request request = comm_.isend(unit, std::move(owner), peer_, data_tag + stream_);
+    --credits_;
+    committed_ += unit.size();
+    sent_ = committed_;
+    visible_.store(committed_, std::memory_order_release);
+    if (!batches_.empty()) batch(filling_).begin += unit.size();
+    return request;
+}
+
+std::unique_ptr<Outlet> make_message_outlet(const LinkPlan& plan, const mpi::Comm& comm,
+                                            progress::Mailbox& mailbox, int peer) {
+    check_tags(plan);
+    return std::make_unique<MessageOutlet>(plan, comm, mailbox, peer);
+}
+
+}  // namespace fluvial::move

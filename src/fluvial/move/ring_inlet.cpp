@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "fluvial/base/assert.hpp"
+#include "fluvial/base/clock.hpp"
+#include "fluvial/move/link.hpp"
+#include "fluvial/move/ring.hpp"
+
+namespace fluvial::move {
+
+namespace {
+
+/// Batches are not longer (when one unit is not), so that room comes back while the consumer works.
+constexpr std::size_t batch_bytes = std::size_t{64} << 10;
+
+/// How often the producer's count is looked at: storing to it is cheap as long as its cache line
+/// stays with the producer, and each look that finds a change takes the line away.
+constexpr std::size_t worth_a_look_bytes = std::size_t{16} << 10;
+constexpr std::int64_t pause_min_ns = 250;
+constexpr std::int64_t pause_max_ns = 4000;
+
+/// When the ring is empty the desk is looked at this often, and what lies there is taken when it is
+/// little, or the producer has paused, or it waited for long. Who writes without a pause clears the
+/// desk soon, and is only kept from it by somebody who reads it.
+constexpr std::int64_t desk_every_ns = 4000;
+constexpr std::uint64_t desk_little_bytes = 256;
+constexpr std::int64_t desk_longest_ns = 50'000;
+/// After so many looks in vain (some 20 us) a change is looked for without asking for the time.
+constexpr int quiet = 64;
+
+/// A copy of a desk, as aligned as elements are in rings.
+struct alignas(64) Desk {
+    std::byte bytes[ring_desk_bytes];
+};
+
+class RingInlet final : public Inlet {
+  public:
+    RingInlet(const LinkPlan& plan, RingControl& ring, int producer, host::Bell* other)
+        : ring_(ring),
+          other_(other),
+          producer_(producer),
+          batch_(plan.varies
+                     ? static_cast<std::size_t>(ring.capacity)
+                     : std::max(plan.unit_bytes, batch_bytes / plan.unit_bytes * plan.unit_bytes)),
+          block_(ring_window(plan, ring.capacity) / 4) {}
+
+    Arrival ready() override;
+    void release(std::size_t bytes) override;
+    bool ended() override;
+    std::uint64_t depth() const override {
+        return std::max(ring_.placed.load(std::memory_order_relaxed),
+                        ring_.committed.load(std::memory_order_relaxed)) -
+               released_;
+    }
+    std::uint64_t memory() const override { return ring_.capacity; }
+
+  private:
+    bool look();
+    bool has_changed() const;
+    void look_at_desk(std::int64_t now);
+    void take_from_desk(std::uint64_t committed);
+    void publish();
+
+    RingControl& ring_;
+    host::Bell* const other_;
+    const int producer_;
+    const std::size_t batch_;  ///< bytes of an arrival at most
+    const std::size_t block_;  ///< memory goes back in blocks of this while there is more to do
+    std::uint64_t released_ = 0;
+    std::uint64_t given_back_ = 0;  ///< what the producer knows of released_
+    std::uint64_t lap_start_ = 0;   ///< of the lap that is read
+    std::uint64_t placed_ = 0;      ///< these three when last looked at
+    std::uint64_t newest_lap_ = 0;
+    std::uint64_t end_ = RingControl::none;
+    std::int64_t look_ns_ = 0;  ///< not before
+    std::int64_t pause_ns_ = pause_min_ns;
+
+    std::unique_ptr<Desk> copy_ = std::make_unique<Desk>();
+    std::uint64_t copy_start_ = 0;  ///< the counts of copy_
+    std::uint64_t copy_end_ = 0;
+    std::int64_t desk_ns_ = 0;        ///< not before
+    std::int64_t desk_since_ns_ = 0;  ///< something lies there; 0: nothing
+    std::uint64_t desk_seen_ = 0;     ///< committed when last looked at
+    int quiet_looks_ = 0;             ///< in a row, at an empty ring and an empty desk
+};
+
+Arrival RingInlet::ready() {
+    if (released_ < copy_end_) {
+        return {std::span(copy_->bytes)
+                    .subspan(static_cast<std::size_t>(released_ - copy_start_),
+                             static_cast<std::size_t>(copy_end_ - released_)),
+                producer_, released_};
+    }
+    if (released_ >= placed_ && !look()) {
+        publish();
+        return {{}, producer_, released_};
+    }
+    if (released_ < copy_end_) {
+        return ready();
+    }
+    if (newest_lap_ <= released_) {
+        lap_start_ = newest_lap_;
+    }
+    const std::uint64_t end = newest_lap_ > lap_start_ ? std::min(newest_lap_, placed_) : placed_;
+    const auto bytes = std::min(batch_, static_cast<std::size_t>(end - released_));
+    return {{ring_.elements() + (released_ - lap_start_), bytes}, producer_, released_};
+}
+
+void RingInlet::release(std::size_t bytes) {
+    FLUVIAL_ASSERT(bytes <= std::max(placed_, copy_end_) - released_, bytes, released_, placed_);
+    released_ += bytes;
+    if (released_ - given_back_ >= block_) {
+        publish();
+    }
+}
+
+bool RingInlet::ended() {
+    if (released_ >= placed_ && released_ >= copy_end_ && released_ != end_) {
+        look();
+    }
+    return released_ == end_;
+}
+
+/// Since the last look. Lines that did not change are in this core's cache: of many rings most are
+/// quiet, and the clock would take longer than all the rest.
+bool RingInlet::has_changed() const {
+    return ring_.placed.load(std::memory_order_relaxed) != placed_ ||
+           ring_.committed.load(std::memory_order_relaxed) != desk_seen_ ||
+           ring_.end.load(std::memory_order_relaxed) != end_;
+}
+
+/// Whether there is something new. The order matters: a lap is known before anything in it.
+bool RingInlet::look() {
+    if (quiet_looks_ >= quiet && !has_changed()) {
+        return false;
+    }
+    const std::int64_t now = now_ns();
+    if (now < look_ns_) {
+        return false;
+    }
+    const std::uint64_t placed = ring_.placed.load(std::memory_order_acquire);
+    newest_lap_ = ring_.lap_start.load(std::memory_order_relaxed);
+    end_ = ring_.end.load(std::memory_order_acquire);
+    const std::uint64_t brought = placed - placed_;
+    placed_ = placed;
+    if (brought >= worth_a_look_bytes) {
+        pause_ns_ = std::max(pause_min_ns, pause_ns_ / 2);
+    } else if (brought > 0) {
+        pause_ns_ = std::min(pause_max_ns, pause_ns_ * 2);
+    }
+    // A line that did not change is still in this core's cache, and looking at it is free.
+    look_ns_ = now + (brought > 0 ? pause_ns_ : pause_min_ns);
+    if (brought > 0) {
+        desk_ns_ = now + desk_every_ns;
+        desk_since_ns_ = 0;
+    }
+    if (placed_ <= released_ && now >= desk_ns_) {
+        look_at_desk(now);
+        ++quiet_looks_;
+    }
+    if (brought > 0 || desk_since_ns_ != 0) {
+        quiet_looks_ = 0;
+    }
+    return released_ < std::max(placed_, copy_end_);
+}
+
+void RingInlet::look_at_desk(std::int64_t now) {
+    const std::uint64_t committed = ring_.committed.load(std::memory_order_acquire);
+    desk_ns_ = now + (committed != desk_seen_ ? desk_every_ns : pause_min_ns);
+    if (committed <= released_) {
+        desk_seen_ = committed;
+        desk_since_ns_ = 0;
+        return;
+    }
+    if (desk_since_ns_ == 0) {
+        desk_since_ns_ = now;
+    }
+    if (committed - released_ <= desk_little_bytes || committed == desk_seen_ ||
+        now - desk_since_ns_ >= desk_longest_ns) {
+        take_from_desk(committed);
+        desk_since_ns_ = 0;
+    }
+    desk_seen_ = committed;
+}
+
+/// Copies [released_, committed) from the desk. When the desk was cleared meanwhile the copy may be
+/// of anything and is thrown away (a sequence lock): then the elements are in the ring.
+void RingInlet::take_from_desk(std::uint64_t committed) {
+    const std::uint64_t start = ring_.desk_start.load(std::memory_order_acquire);
+    if (start > released_ || committed - start > ring_desk_bytes) {
+        return;
+    }
+    const std::uint64_t lap = ring_.lap_start.load(std::memory_order_relaxed);
+    std::memcpy(copy_->bytes, ring_.desk() + (released_ - start),
+                static_cast<std::size_t>(committed - released_));
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (ring_.desk_start.load(std::memory_order_relaxed) != start) {
+        return;
+    }
+    newest_lap_ = lap_start_ = lap;
+    copy_start_ = released_;
+    copy_end_ = committed;
+}
+
+void RingInlet::publish() {
+    if (released_ != given_back_) {
+        given_back_ = released_;
+        ring_.released.store(released_, std::memory_order_release);
+        if (released_ >= placed_) ring(other_);  // sooner, it would be full again at once
+    }
+}
+
+}  // namespace
+
+std::unique_ptr<Inlet> make_ring_inlet(const LinkPlan& plan, std::span<std::byte> memory,
+                                       int producer, host::Bell* other) {
+    return std::make_unique<RingInlet>(plan, *reinterpret_cast<RingControl*>(memory.data()),
+                                       producer, other);
+}
+
+}  // namespace fluvial::move

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/progress/idling.hpp"
+
+#include <algorithm>
+#include <ctime>
+
+#include <sched.h>
+
+#include "fluvial/base/clock.hpp"
+
+namespace fluvial::progress {
+
+namespace {
+
+// A look takes about 0.2 us: spinning lasts some 20 us, yielding some milliseconds.
+constexpr int spins = 100;
+constexpr int yields = 10'000;
+constexpr long nap_ns = 50'000;
+// With more ranks than cores: the more, the sooner to bed.
+constexpr int crowded_spins = 2;
+constexpr double crowded_yields = 1200;  ///< divided by the square of the ranks a core
+constexpr double crowd_max = 20;
+constexpr long rung_nap_ns = 5'000'000;
+constexpr unsigned rounds_between_clocks = 16;
+constexpr std::int64_t look_around_ns = 100'000'000;
+
+}  // namespace
+
+Idling::Idling(double crowd, host::Bell* bell, bool rung)
+    : bell_(bell), spins_(spins), yields_(yields), nap_ns_(nap_ns) {
+    if (crowd <= 1) return;
+    spins_ = crowded_spins;
+    yields_ =
+        bell_ != nullptr ? spins_ : spins_ + static_cast<int>(crowded_yields / (crowd * crowd));
+    nap_ns_ = bell_ != nullptr && rung ? rung_nap_ns
+                                       : static_cast<long>(nap_ns * std::min(crowd, crowd_max));
+}
+
+void Idling::rest() {
+    ++looks_;
+    if (looks_ < spins_) {
+        __builtin_ia32_pause();
+    } else if (looks_ < yields_) {
+        sched_yield();
+    } else {
+        nap();
+    }
+}
+
+/// With a bell there is one more look between arming it and the nap, or what came just before would
+/// be slept over.
+void Idling::nap() {
+    if (bell_ == nullptr) {
+        const timespec nap{0, nap_ns_};
+        nanosleep(&nap, nullptr);
+    } else if (!armed_) {
+        bell_->arm();
+        armed_ = true;
+    } else {
+        bell_->sleep(nap_ns_);
+        armed_ = false;
+    }
+}
+
+bool Idling::time_to_look_around() {
+    if (++rounds_ % rounds_between_clocks != 0) return false;
+    const std::int64_t now = now_ns();
+    if (looked_ns_ == 0) looked_ns_ = now;
+    if (now - looked_ns_ < look_around_ns) return false;
+    looked_ns_ = now;
+    return true;
+}
+
+}  // namespace fluvial::progress

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Whether anything in a channel can still move, found out by asking all ranks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "fluvial/progress/mailbox.hpp"
+
+namespace fluvial::progress {
+
+/// What one rank says of itself.
+struct Movement {
+    std::uint64_t moves = 0;    ///< times that something has moved here
+    std::int64_t elements = 0;  ///< bytes written into links here less those that have arrived here
+    std::int64_t letters = 0;   ///< Mailbox::under_way
+
+    bool operator==(const Movement&) const = default;
+};
+
+/// One rank's part. Nobody is asked unless somebody has reason to. A rank answers while it does
+/// nothing but wait, and not before; so when all have answered twice, nothing has moved on any of
+/// them in between, and nothing was under way, then nothing will. Source: F. Mattern, "Algorithms
+/// for distributed termination detection" (doi:10.1007/BF01782776), section 6.
+class Standstill {
+  public:
+    Standstill(Mailbox& mailbox, int rank, int ranks)
+        : mailbox_(mailbox), rank_(rank), ranks_(ranks) {}
+
+    /// Mail of the kinds Asked and Told.
+    void take(const Mail& mail);
+    /// This rank does nothing but wait, with `mine`: answers whoever has asked.
+    void answer(const Movement& mine);
+    /// Asks all others, unless they have not all answered yet. True when it is certain that nothing
+    /// moves any more. This rank does nothing but wait, with `mine`.
+    bool found(const Movement& mine);
+
+  private:
+    void ask();
+
+    Mailbox& mailbox_;
+    int rank_;
+    int ranks_;
+    std::vector<Mail> asked_;  ///< and not answered yet
+    std::uint64_t round_ = 0;  ///< 0: nobody was asked yet
+    int missing_ = 0;          ///< answers
+    std::vector<Movement> told_;
+    std::optional<std::vector<Movement>> before_;  ///< in the round before
+};
+
+}  // namespace fluvial::progress
