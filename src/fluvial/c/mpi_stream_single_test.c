@@ -41,7 +41,7 @@ static int threads(void) {
         if (file == NULL) {
             continue;
         }
-        count += fgets(name, sizeof name, file) != NULL && strcmp(name, "fluvial clock\n") != 0;
+        count += fgets(name, sizeof name, file) != NULL && strcmp(name, "fluvial beats\n") != 0;
         fclose(file);
     }
     if (tasks != NULL) {

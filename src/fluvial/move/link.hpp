@@ -10,7 +10,7 @@
 #include "fluvial/move/inlet.hpp"
 #include "fluvial/move/outlet.hpp"
 #include "fluvial/mpi/comm.hpp"
-#include "fluvial/progress/mailbox.hpp"
+#include "fluvial/progress/control_messages.hpp"
 
 namespace fluvial::move {
 
@@ -25,22 +25,22 @@ struct LinkPlan {
     double latency_s = 1e-3;          ///< elements of an idle producer are under way after this
     int links = 1;                    ///< into one consumer
     double writers = 1;               ///< producers of one consumer on its host that run at once
-    bool crowded = false;             ///< ranks of the host share cores
+    bool oversubscribed = false;      ///< ranks of the host share cores
     bool same_host = false;  ///< messages go through MPI's shared memory, which likes them small
 };
 
 /// Aggregated messages with credits (between hosts). `peer` is the consumer's rank in `comm`. The
 /// latency bound holds while the producer does something else if MPI was initialised with
 /// MPI_THREAD_MULTIPLE (a thread of the process then sends what lies too long). Otherwise it holds
-/// from the producer's next call on, of progress(), of Courier::serve(), or of try_reserve() and
-/// hurry().
+/// from the producer's next call on, of progress(), of ServiceThread::serve(), or of try_reserve()
+/// and hurry().
 std::unique_ptr<Outlet> make_message_outlet(const LinkPlan& plan, const mpi::Comm& comm,
-                                            progress::Mailbox& mailbox, int peer);
+                                            progress::ControlMessages& control, int peer);
 /// The other end of all such links to this consumer. `plan.buffer_bytes` is that of each of them.
 class MessageInlet : public Inlet {
   public:
-    /// Mail of kind Closed of this stream.
-    virtual void take(const progress::Mail& mail) = 0;
+    /// Control messages of topic Closed of this stream.
+    virtual void take(const progress::ControlMessage& message) = 0;
 };
 std::unique_ptr<MessageInlet> make_message_inlet(const LinkPlan& plan, const mpi::Comm& comm,
                                                  std::vector<int> producers);

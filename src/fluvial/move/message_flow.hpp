@@ -18,7 +18,7 @@ namespace fluvial::move {
 
 /// Elements of stream n travel on this tag plus n, the credits for them on credit_tag plus n.
 inline constexpr int data_tag = 2;
-static_assert(data_tag > progress::mail_tag);
+static_assert(data_tag > progress::control_tag);
 inline constexpr int credit_tag = 8192;
 inline constexpr int streams_max = credit_tag - data_tag;
 

@@ -22,7 +22,7 @@ class RingOfMessages final : public MessageInlet {
     void release(std::size_t bytes) override;
     bool ended() override { return open_ == 0; }
     void progress() override;
-    void take(const progress::Mail& mail) override;
+    void take(const progress::ControlMessage& message) override;
     std::uint64_t depth() const override { return depth_; }
     std::uint64_t memory() const override { return ring_.memory(); }
 
@@ -105,10 +105,10 @@ void RingOfMessages::settle(int producer, Link& link) {
     credits_sent_.push_back(comm_.isend(credits.take(), producer, credit_tag + stream_));
 }
 
-void RingOfMessages::take(const progress::Mail& mail) {
-    Link& link = links_.at(mail.from);
-    link.committed = ByteReader(mail.bytes).get<std::uint64_t>();
-    settle(mail.from, link);
+void RingOfMessages::take(const progress::ControlMessage& message) {
+    Link& link = links_.at(message.from);
+    link.committed = ByteReader(message.bytes).get<std::uint64_t>();
+    settle(message.from, link);
 }
 
 void RingOfMessages::progress() {

@@ -44,26 +44,26 @@ struct Ends {
         if (among(this->consumers)) inlet = make_message_inlet(plan, comm, producers);
         if (!among(producers)) return;
         for (const int peer : this->consumers)
-            outlets.push_back(make_message_outlet(plan, comm, mailbox, peer));
+            outlets.push_back(make_message_outlet(plan, comm, control, peer));
     }
     ~Ends() {
-        wait([&] { return mailbox.sent(); });
+        wait([&] { return control.sent(); });
         comm.barrier();
         outlets.clear();
         inlet.reset();
         comm.close();
     }
 
-    void mail() {
-        while (const auto mail = mailbox.poll()) {
-            CHECK(mail->kind == progress::MailKind::Closed);
-            inlet->take(*mail);
+    void take_control_messages() {
+        while (const auto message = control.poll()) {
+            CHECK(message->kind == progress::ControlTopic::Closed);
+            inlet->take(*message);
         }
     }
     /// Checks what has arrived, `bytes_max` at most.
     void consume(std::size_t bytes_max) {
         if (!inlet) return;
-        mail();
+        take_control_messages();
         inlet->progress();
         const Arrival arrival = inlet->ready();
         if (arrival.bytes.empty()) return;
@@ -123,7 +123,7 @@ struct Ends {
 
     LinkPlan plan;
     mpi::Comm comm = mpi::Comm::duplicate(MPI_COMM_WORLD);
-    progress::Mailbox mailbox{comm};
+    progress::ControlMessages control{comm};
     std::vector<int> consumers;
     std::unique_ptr<MessageInlet> inlet;
     std::vector<std::unique_ptr<Outlet>> outlets;

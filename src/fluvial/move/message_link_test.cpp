@@ -185,8 +185,8 @@ TEST_CASE("the end never overtakes the data") {
     if (ends.inlet) {
         ends.comm.barrier();
         for (int closed = 1; closed < world_size();) {
-            if (const auto mail = ends.mailbox.poll()) {
-                ends.inlet->take(*mail);
+            if (const auto message = ends.control.poll()) {
+                ends.inlet->take(*message);
                 ++closed;
             }
         }
@@ -260,7 +260,7 @@ TEST_CASE("elements of a producer that does something else arrive within the lat
 
 TEST_CASE("what was reserved before a pause and committed after it leaves too") {
     LinkPlan plan = plan_of(8, 1 << 16);
-    for (const double pause_s : {0.05, 1.5}) {  // the courier looks now and then, and not any more
+    for (const double pause_s : {0.05, 1.5}) {  // the flusher looks now and then, and not any more
         Ends ends(plan, {1}, {0});
         if (ends.comm.rank() == 1) {
             Outlet& outlet = *ends.outlets[0];
@@ -286,7 +286,7 @@ TEST_CASE("what was reserved before a pause and committed after it leaves too") 
     }
 }
 
-TEST_CASE("the courier sleeps while there is nothing to do") {
+TEST_CASE("the flusher sleeps while there is nothing to do") {
     Ends ends(plan_of(8, 1 << 16), ranks(1, world_size()), {0});
     if (!ends.inlet) CHECK(ends.produce(0));
     const auto cpu_ns = [] {

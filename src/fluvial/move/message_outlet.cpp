@@ -24,25 +24,25 @@ LastChoice& last_batch_choice() {
 }  // namespace
 
 MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm,
-                             progress::Mailbox& mailbox, int peer)
+                             progress::ControlMessages& control, int peer)
     : flow_(plan),
       comm_(comm),
-      mailbox_(mailbox),
+      control_(control),
       peer_(peer),
       stream_(plan.stream),
       unit_bytes_(std::max<std::size_t>(1, plan.unit_bytes)),
       buffer_bytes_(plan.buffer_bytes),
       tick_ns_(std::max<std::int64_t>(20'000, static_cast<std::int64_t>(plan.latency_s * 5e8))),
-      courier_(mpi::running()),
-      background_(courier_ && mpi::thread_level() == mpi::ThreadLevel::Multiple),
+      flusher_(mpi::running()),
+      background_(flusher_ && mpi::thread_level() == mpi::ThreadLevel::Multiple),
       policy_({copy_methods().front(), copy_methods().back()}, last_batch_choice(),
               static_cast<std::uint64_t>(flow_.batches) * flow_.batch_stride(), now_ns),
       queue_(comm, peer, data_tag + plan.stream),
       credits_(flow_.credits) {
     published_ = &visible_;
     direct_from_ = flow_.direct_bytes;
-    if (courier_) progress::Courier::of_process().add(*this);
-    if (courier_ && !background_) progress::Courier::without_mpi().add(*this);
+    if (flusher_) progress::ServiceThread::of_process().add(*this);
+    if (flusher_ && !background_) progress::ServiceThread::without_mpi().add(*this);
 }
 
 MessageOutlet::~MessageOutlet() {
@@ -51,9 +51,9 @@ MessageOutlet::~MessageOutlet() {
 }
 
 void MessageOutlet::abandon() noexcept {
-    if (!std::exchange(courier_, false)) return;
-    progress::Courier::of_process().remove(*this);
-    if (!background_) progress::Courier::without_mpi().remove(*this);
+    if (!std::exchange(flusher_, false)) return;
+    progress::ServiceThread::of_process().remove(*this);
+    if (!background_) progress::ServiceThread::without_mpi().remove(*this);
 }
 
 void MessageOutlet::allocate() {
@@ -69,7 +69,7 @@ void MessageOutlet::allocate() {
 void MessageOutlet::fill(std::byte* room, const void* from, std::size_t bytes) {
     const bool large = bytes >= large_element_bytes;
     large_ += large ? bytes : 0;
-    if (large && flow_.fetched && !desk_.in_use()) {
+    if (large && flow_.fetched && !staging_.in_use()) {
         policy_.copy(room, static_cast<const std::byte*>(from), bytes);
     } else {
         std::memcpy(room, from, bytes);
@@ -78,7 +78,7 @@ void MessageOutlet::fill(std::byte* room, const void* from, std::size_t bytes) {
 
 std::byte* MessageOutlet::try_lend(std::size_t bytes) {
     std::byte* const room = try_reserve(bytes);
-    lends_ = room != nullptr && flow_.fetched && !desk_.in_use() && bytes <= piece_bytes &&
+    lends_ = room != nullptr && flow_.fetched && !staging_.in_use() && bytes <= piece_bytes &&
              Outlet::room() <= piece_bytes && !policy_.stores_are_best();
     if (!lends_) return room;
     if (!lent_) lent_ = std::make_unique<Piece>();
@@ -100,14 +100,14 @@ std::byte* MessageOutlet::make_room(std::size_t bytes) {
         hurries_ = true;
         send_early(committed_, now_ns());
     }
-    if (shut_ && desk_.in_use() && static_cast<std::size_t>(desk_.end() - cursor_) >= bytes) {
-        end_ = desk_.end();  // what was reserved when the courier came stays where it is
+    if (shut_ && staging_.in_use() && static_cast<std::size_t>(staging_.end() - cursor_) >= bytes) {
+        end_ = staging_.end();  // what was reserved when the flusher came stays where it is
     } else {
-        leave_desk();
+        leave_staging();
         if (!find_room(bytes)) return nullptr;
         hand_out(bytes);
     }
-    if (std::exchange(shut_, false)) call_courier();
+    if (std::exchange(shut_, false)) call_flusher();
     return cursor_;
 }
 
@@ -130,7 +130,7 @@ bool MessageOutlet::find_room(std::size_t bytes) {
     return fits() || next_batch();
 }
 
-/// What there is at cursor_, in the batch or on the desk.
+/// What there is at cursor_, in the batch or in the staging buffer.
 void MessageOutlet::hand_out(std::size_t bytes) {
     const bool in_large_fills = committed_ > piece_start_ && 2 * large_ > committed_ - piece_start_;
     const bool direct = !flow_.fetched || std::max(bytes, unit_bytes_) >= large_element_bytes ||
@@ -138,14 +138,14 @@ void MessageOutlet::hand_out(std::size_t bytes) {
     piece_start_ = committed_;
     large_ = 0;
     auto most = static_cast<std::size_t>(batch_end() - cursor_);
-    if (flow_.fetched) most = std::min(most, direct ? piece_bytes : message_desk_bytes);
+    if (flow_.fetched) most = std::min(most, direct ? piece_bytes : staging_buffer_bytes);
     const std::size_t room = std::max(bytes, most / unit_bytes_ * unit_bytes_);
-    if (!direct) cursor_ = desk_.open(committed_, cursor_, room);
+    if (!direct) cursor_ = staging_.open(committed_, cursor_, room);
     end_ = cursor_ + room;
 }
 
-void MessageOutlet::leave_desk() {
-    if (desk_.in_use()) cursor_ = end_ = desk_.close(committed_, policy_);
+void MessageOutlet::leave_staging() {
+    if (staging_.in_use()) cursor_ = end_ = staging_.close(committed_, policy_);
 }
 
 /// Messages that MPI has copied away leave their batch free at once, while it is in the cache.
@@ -175,7 +175,7 @@ std::optional<mpi::Request> MessageOutlet::try_direct(std::span<const std::byte>
     FLUVIAL_ASSERT(unit.size() <= flow_.slot_bytes, unit.size(), flow_.slot_bytes);
     const std::lock_guard lock(mutex_);
     rethrow();
-    leave_desk();
+    leave_staging();
     cut();
     send_until(committed_);
     if (sent_ < committed_ || (credits_ == 0 && !take_credits())) return std::nullopt;
@@ -190,9 +190,9 @@ std::optional<mpi::Request> MessageOutlet::try_direct(std::span<const std::byte>
 }
 
 std::unique_ptr<Outlet> make_message_outlet(const LinkPlan& plan, const mpi::Comm& comm,
-                                            progress::Mailbox& mailbox, int peer) {
+                                            progress::ControlMessages& control, int peer) {
     check_tags(plan);
-    return std::make_unique<MessageOutlet>(plan, comm, mailbox, peer);
+    return std::make_unique<MessageOutlet>(plan, comm, control, peer);
 }
 
 }  // namespace fluvial::move

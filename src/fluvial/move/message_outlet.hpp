@@ -11,26 +11,27 @@
 #include <vector>
 
 #include "fluvial/move/copy_policy.hpp"
-#include "fluvial/move/message_desk.hpp"
 #include "fluvial/move/message_flow.hpp"
+#include "fluvial/move/staging_buffer.hpp"
 #include "fluvial/mpi/send_queue.hpp"
-#include "fluvial/progress/courier.hpp"
+#include "fluvial/progress/service_thread.hpp"
 
 namespace fluvial::move {
 
 /// The appender (who calls try_reserve and commit) needs no lock for an element. It takes the lock
 /// when its segment, a message's worth of a batch, is used up, and hands the segment over then. The
-/// courier sends what is visible of a segment that is not full; the appender goes on behind it.
+/// flusher sends what is visible of a segment that is not full; the appender goes on behind it.
 ///
-/// Where MPI allows no second thread, the courier is whoever waits in a channel of this process.
+/// Where MPI allows no second thread, the flusher is whoever waits in a channel of this process.
 /// While nobody does, another one, which calls no MPI, ends segments after the latency bound: the
 /// next element then leaves at once, and takes those with it that were left lying.
 ///
 /// Where the consumer's core reads the batches, stores into them may be slow, as they are into
-/// rings: then the appender writes into the desk, or lent memory, and a CopyPolicy copies.
-class MessageOutlet final : public Outlet, private progress::Courier::Customer {
+/// rings: then the appender writes into the staging buffer, or lent memory, and a CopyPolicy
+/// copies.
+class MessageOutlet final : public Outlet, private progress::ServiceThread::Customer {
   public:
-    MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm, progress::Mailbox& mailbox,
+    MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm, progress::ControlMessages& control,
                   int peer);
     ~MessageOutlet() override;
 
@@ -60,9 +61,9 @@ class MessageOutlet final : public Outlet, private progress::Courier::Customer {
 
     std::byte* make_room(std::size_t bytes) override;
     std::byte* make_room_at_once(std::size_t bytes) override;
-    std::optional<std::int64_t> visit(const progress::Courier& by) override;
+    std::optional<std::int64_t> visit(const progress::ServiceThread& by) override;
     std::optional<std::int64_t> shut();
-    void call_courier();
+    void call_flusher();
     void end_segment();
 
     Batch& batch(std::uint64_t number) { return batches_[number % batches_.size()]; }
@@ -72,7 +73,7 @@ class MessageOutlet final : public Outlet, private progress::Courier::Customer {
     void hand_out(std::size_t bytes);
     bool next_batch();
     void rewind();
-    void leave_desk();
+    void leave_staging();
     void cut();
     void send_until(std::uint64_t limit);
     void send_early(std::uint64_t visible, std::int64_t now);
@@ -81,17 +82,17 @@ class MessageOutlet final : public Outlet, private progress::Courier::Customer {
 
     const MessageFlow flow_;
     const mpi::Comm& comm_;
-    progress::Mailbox& mailbox_;
+    progress::ControlMessages& control_;
     const int peer_;
     const int stream_;
     const std::size_t unit_bytes_;
     const std::size_t buffer_bytes_;
-    const std::int64_t tick_ns_;  ///< the courier's; half the latency bound
-    bool courier_;                ///< it may come
+    const std::int64_t tick_ns_;  ///< the flusher's; half the latency bound
+    bool flusher_;                ///< it may come
     bool background_;             ///< and needs nobody who waits
     std::atomic<std::uint64_t> visible_{0};
-    /// The appender's alone, but the courier copies with it from the desk, when the appender does
-    /// not.
+    /// The appender's alone, but the flusher copies with it from the staging buffer, when the
+    /// appender does not.
     CopyPolicy policy_;
     std::uint64_t piece_start_ = 0;  ///< committed when this room was handed out
     std::uint64_t large_ = 0;        ///< bytes of it that came in large fills
@@ -105,7 +106,7 @@ class MessageOutlet final : public Outlet, private progress::Courier::Customer {
     std::vector<Batch> batches_;
     std::uint64_t filling_ = 0;  ///< number of the batch that the appender writes to
     std::uint64_t sending_ = 0;  ///< number of the batch that is sent from
-    MessageDesk desk_;  ///< when in use, cursor_ is there; the appender opens and closes it
+    StagingBuffer staging_;  ///< when in use, cursor_ is there; the appender opens and closes it
     std::deque<std::uint64_t> cuts_;  ///< ends of segments, as counts of bytes committed
     std::uint64_t sent_ = 0;
     int credits_;
@@ -114,7 +115,7 @@ class MessageOutlet final : public Outlet, private progress::Courier::Customer {
     std::int64_t seen_ns_ = 0;
     bool shut_ = true;  ///< everything has left; the appender's next element comes by make_room()
     int slow_visits_ = 0;
-    std::exception_ptr failure_;  ///< of the courier
+    std::exception_ptr failure_;  ///< of the flusher
     bool closed_ = false;
 };
 

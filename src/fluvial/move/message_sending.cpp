@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How what was written leaves: by whoever calls, and by the courier.
+/// How what was written leaves: by whoever calls, and by the flusher.
 #include <algorithm>
 #include <utility>
 
@@ -14,7 +14,7 @@ namespace fluvial::move {
 namespace {
 
 /// How long a link without new elements is still looked at, for what was reserved before the
-/// courier saw it empty and committed after that. Who reserves for longer calls progress() then.
+/// flusher saw it empty and committed after that. Who reserves for longer calls progress() then.
 constexpr int slow_visits_max = 64;
 constexpr std::int64_t slower = 16;
 
@@ -27,7 +27,7 @@ void MessageOutlet::cut() {
 }
 
 void MessageOutlet::send_until(std::uint64_t limit) {
-    desk_.put_in_place(limit, policy_);
+    staging_.put_in_place(limit, policy_);
     while (sent_ < limit && (credits_ > 0 || take_credits())) {
         const std::uint64_t end = cuts_.empty() ? limit : std::min(limit, cuts_.front());
         Batch& from = batch(sending_);
@@ -82,18 +82,18 @@ void MessageOutlet::progress() {
     queue_.completed();
     if (sent_ == committed_) return;
     send_early(committed_, now_ns());
-    if (sent_ < committed_ && shut_) call_courier();
+    if (sent_ < committed_ && shut_) call_flusher();
 }
 
-void MessageOutlet::call_courier() {
-    if (!courier_) return;
-    progress::Courier::of_process().call(*this, tick_ns_);
-    if (!background_) progress::Courier::without_mpi().call(*this, tick_ns_);
+void MessageOutlet::call_flusher() {
+    if (!flusher_) return;
+    progress::ServiceThread::of_process().call(*this, tick_ns_);
+    if (!background_) progress::ServiceThread::without_mpi().call(*this, tick_ns_);
 }
 
 /// The appender's next element comes by make_room().
 void MessageOutlet::end_segment() {
-    if (!batches_.empty()) end_ = desk_.in_use() ? desk_.begin() : batch(filling_).memory;
+    if (!batches_.empty()) end_ = staging_.in_use() ? staging_.begin() : batch(filling_).memory;
     shut_ = true;
 }
 
@@ -107,7 +107,7 @@ std::optional<std::int64_t> MessageOutlet::shut() {
     return std::nullopt;
 }
 
-std::optional<std::int64_t> MessageOutlet::visit(const progress::Courier& by) try {
+std::optional<std::int64_t> MessageOutlet::visit(const progress::ServiceThread& by) try {
     if (!by.calls_mpi()) return shut();
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return tick_ns_;
@@ -135,7 +135,7 @@ void MessageOutlet::close() {
     FLUVIAL_ASSERT(flushed(), committed_);
     ByteWriter count;
     count.put<std::uint64_t>(committed_);
-    mailbox_.post(peer_, progress::MailKind::Closed, stream_, count.view());
+    control_.post(peer_, progress::ControlTopic::Closed, stream_, count.view());
     closed_ = true;
 }
 

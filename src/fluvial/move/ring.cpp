@@ -26,7 +26,7 @@ std::size_t ring_capacity(const LinkPlan& plan) {
 }  // namespace
 
 std::size_t ring_memory(const LinkPlan& plan) {
-    return sizeof(RingControl) + ring_desk_bytes + (ring_capacity(plan) + 63) / 64 * 64;
+    return sizeof(RingControl) + ring_staging_bytes + (ring_capacity(plan) + 63) / 64 * 64;
 }
 
 void lay_ring(const LinkPlan& plan, std::span<std::byte> memory) {

@@ -6,10 +6,10 @@
 /// at the latest, so units are never torn, whatever their size, and nothing is padded; while the
 /// consumer keeps up, laps stay short and the ring in the caches, however large it is.
 ///
-/// Small elements are written into the desk, a few KiB that stay in the producer's cache, and
-/// copied into the ring together: a cache line that the consumer has read last costs up to 0.25 us
-/// to write. A consumer that finds the ring empty looks over the producer's shoulder: it copies
-/// what lies on the desk for itself. So no element waits for others to come.
+/// Small elements are written into the staging buffer, a few KiB that stay in the producer's cache,
+/// and copied into the ring together: a cache line that the consumer has read last costs up to 0.25
+/// us to write. A consumer that finds the ring empty looks over the producer's shoulder: it copies
+/// what lies in the staging buffer for itself. So no element waits for others to come.
 #pragma once
 
 #include <algorithm>
@@ -28,10 +28,10 @@ namespace fluvial::move {
 /// whose producers run at the same time.
 inline constexpr std::size_t ring_window_bytes = std::size_t{4} << 20;
 inline constexpr std::size_t ring_window_least = std::size_t{64} << 10;
-inline constexpr std::size_t ring_desk_bytes = std::size_t{16} << 10;
+inline constexpr std::size_t ring_staging_bytes = std::size_t{16} << 10;
 
-/// The control block in front of the desk and the elements. What is written by different sides, or
-/// at different times, is 128 bytes apart, since processors fetch pairs of cache lines.
+/// The control block in front of the staging buffer and the elements. What is written by different
+/// sides, or at different times, is 128 bytes apart, since processors fetch pairs of cache lines.
 struct RingControl {
     static constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
 
@@ -43,18 +43,19 @@ struct RingControl {
     std::atomic<std::uint64_t> end{none};
     std::byte gap_1[128 - 3 * 8];
 
-    /// Committed, on the desk at least; behind `placed` while the desk is not used.
+    /// Committed, in the staging buffer at least; behind `placed` while the staging buffer is not
+    /// used.
     std::atomic<std::uint64_t> committed{0};
-    /// The count of the first byte of the desk; none while it is being cleared.
-    std::atomic<std::uint64_t> desk_start{none};
+    /// The count of the first byte of the staging buffer; none while it is being cleared.
+    std::atomic<std::uint64_t> staging_start{none};
     std::byte gap_2[128 - 2 * 8];
 
     std::atomic<std::uint64_t> released{0};
     std::uint64_t capacity = 0;
     std::byte gap_3[128 - 2 * 8];
 
-    std::byte* desk() { return reinterpret_cast<std::byte*>(this + 1); }
-    std::byte* elements() { return desk() + ring_desk_bytes; }
+    std::byte* staging() { return reinterpret_cast<std::byte*>(this + 1); }
+    std::byte* elements() { return staging() + ring_staging_bytes; }
 };
 static_assert(sizeof(RingControl) == 3 * 128);
 

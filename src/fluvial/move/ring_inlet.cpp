@@ -21,18 +21,18 @@ constexpr std::size_t worth_a_look_bytes = std::size_t{16} << 10;
 constexpr std::int64_t pause_min_ns = 250;
 constexpr std::int64_t pause_max_ns = 4000;
 
-/// When the ring is empty the desk is looked at this often, and what lies there is taken when it is
-/// little, or the producer has paused, or it waited for long. Who writes without a pause clears the
-/// desk soon, and is only kept from it by somebody who reads it.
-constexpr std::int64_t desk_every_ns = 4000;
-constexpr std::uint64_t desk_little_bytes = 256;
-constexpr std::int64_t desk_longest_ns = 50'000;
+/// When the ring is empty the staging buffer is looked at this often, and what lies there is taken
+/// when it is little, or the producer has paused, or it waited for long. Who writes without a pause
+/// clears the staging buffer soon, and is only kept from it by somebody who reads it.
+constexpr std::int64_t staging_every_ns = 4000;
+constexpr std::uint64_t staging_little_bytes = 256;
+constexpr std::int64_t staging_longest_ns = 50'000;
 /// After so many looks in vain (some 20 us) a change is looked for without asking for the time.
 constexpr int quiet = 64;
 
-/// A copy of a desk, as aligned as elements are in rings.
-struct alignas(64) Desk {
-    std::byte bytes[ring_desk_bytes];
+/// A copy of a staging buffer, as aligned as elements are in rings.
+struct alignas(64) Staging {
+    std::byte bytes[ring_staging_bytes];
 };
 
 class RingInlet final : public Inlet {
@@ -59,8 +59,8 @@ class RingInlet final : public Inlet {
   private:
     bool look();
     bool has_changed() const;
-    void look_at_desk(std::int64_t now);
-    void take_from_desk(std::uint64_t committed);
+    void look_at_staging(std::int64_t now);
+    void take_from_staging(std::uint64_t committed);
     void publish();
 
     RingControl& ring_;
@@ -77,13 +77,13 @@ class RingInlet final : public Inlet {
     std::int64_t look_ns_ = 0;  ///< not before
     std::int64_t pause_ns_ = pause_min_ns;
 
-    std::unique_ptr<Desk> copy_ = std::make_unique<Desk>();
+    std::unique_ptr<Staging> copy_ = std::make_unique<Staging>();
     std::uint64_t copy_start_ = 0;  ///< the counts of copy_
     std::uint64_t copy_end_ = 0;
-    std::int64_t desk_ns_ = 0;        ///< not before
-    std::int64_t desk_since_ns_ = 0;  ///< something lies there; 0: nothing
-    std::uint64_t desk_seen_ = 0;     ///< committed when last looked at
-    int quiet_looks_ = 0;             ///< in a row, at an empty ring and an empty desk
+    std::int64_t staging_look_ns_ = 0;  ///< not before
+    std::int64_t staged_since_ns_ = 0;  ///< something lies there; 0: nothing
+    std::uint64_t staged_seen_ = 0;     ///< committed when last looked at
+    int quiet_looks_ = 0;               ///< in a row, at an empty ring and an empty staging buffer
 };
 
 Arrival RingInlet::ready() {
@@ -127,7 +127,7 @@ bool RingInlet::ended() {
 /// quiet, and the clock would take longer than all the rest.
 bool RingInlet::has_changed() const {
     return ring_.placed.load(std::memory_order_relaxed) != placed_ ||
-           ring_.committed.load(std::memory_order_relaxed) != desk_seen_ ||
+           ring_.committed.load(std::memory_order_relaxed) != staged_seen_ ||
            ring_.end.load(std::memory_order_relaxed) != end_;
 }
 
@@ -153,50 +153,51 @@ bool RingInlet::look() {
     // A line that did not change is still in this core's cache, and looking at it is free.
     look_ns_ = now + (brought > 0 ? pause_ns_ : pause_min_ns);
     if (brought > 0) {
-        desk_ns_ = now + desk_every_ns;
-        desk_since_ns_ = 0;
+        staging_look_ns_ = now + staging_every_ns;
+        staged_since_ns_ = 0;
     }
-    if (placed_ <= released_ && now >= desk_ns_) {
-        look_at_desk(now);
+    if (placed_ <= released_ && now >= staging_look_ns_) {
+        look_at_staging(now);
         ++quiet_looks_;
     }
-    if (brought > 0 || desk_since_ns_ != 0) {
+    if (brought > 0 || staged_since_ns_ != 0) {
         quiet_looks_ = 0;
     }
     return released_ < std::max(placed_, copy_end_);
 }
 
-void RingInlet::look_at_desk(std::int64_t now) {
+void RingInlet::look_at_staging(std::int64_t now) {
     const std::uint64_t committed = ring_.committed.load(std::memory_order_acquire);
-    desk_ns_ = now + (committed != desk_seen_ ? desk_every_ns : pause_min_ns);
+    staging_look_ns_ = now + (committed != staged_seen_ ? staging_every_ns : pause_min_ns);
     if (committed <= released_) {
-        desk_seen_ = committed;
-        desk_since_ns_ = 0;
+        staged_seen_ = committed;
+        staged_since_ns_ = 0;
         return;
     }
-    if (desk_since_ns_ == 0) {
-        desk_since_ns_ = now;
+    if (staged_since_ns_ == 0) {
+        staged_since_ns_ = now;
     }
-    if (committed - released_ <= desk_little_bytes || committed == desk_seen_ ||
-        now - desk_since_ns_ >= desk_longest_ns) {
-        take_from_desk(committed);
-        desk_since_ns_ = 0;
+    if (committed - released_ <= staging_little_bytes || committed == staged_seen_ ||
+        now - staged_since_ns_ >= staging_longest_ns) {
+        take_from_staging(committed);
+        staged_since_ns_ = 0;
     }
-    desk_seen_ = committed;
+    staged_seen_ = committed;
 }
 
-/// Copies [released_, committed) from the desk. When the desk was cleared meanwhile the copy may be
-/// of anything and is thrown away (a sequence lock): then the elements are in the ring.
-void RingInlet::take_from_desk(std::uint64_t committed) {
-    const std::uint64_t start = ring_.desk_start.load(std::memory_order_acquire);
-    if (start > released_ || committed - start > ring_desk_bytes) {
+/// Copies [released_, committed) from the staging buffer. When the staging buffer was cleared
+/// meanwhile the copy may be of anything and is thrown away (a sequence lock): then the elements
+/// are in the ring.
+void RingInlet::take_from_staging(std::uint64_t committed) {
+    const std::uint64_t start = ring_.staging_start.load(std::memory_order_acquire);
+    if (start > released_ || committed - start > ring_staging_bytes) {
         return;
     }
     const std::uint64_t lap = ring_.lap_start.load(std::memory_order_relaxed);
-    std::memcpy(copy_->bytes, ring_.desk() + (released_ - start),
+    std::memcpy(copy_->bytes, ring_.staging() + (released_ - start),
                 static_cast<std::size_t>(committed - released_));
     std::atomic_thread_fence(std::memory_order_acquire);
-    if (ring_.desk_start.load(std::memory_order_relaxed) != start) {
+    if (ring_.staging_start.load(std::memory_order_relaxed) != start) {
         return;
     }
     newest_lap_ = lap_start_ = lap;

@@ -11,7 +11,7 @@ namespace fluvial::move {
 
 namespace {
 
-/// From this size on, elements go into the ring without a stop on the desk.
+/// From this size on, elements go into the ring without a stop in the staging buffer.
 constexpr std::size_t large_bytes = 4096;
 /// Room in the ring itself is handed out in pieces of this, so that large elements flow through in
 /// parts.
@@ -19,7 +19,7 @@ constexpr std::size_t piece_bytes = std::size_t{64} << 10;
 /// A consumer that leaves the window full for longer does not merely take its turn.
 constexpr std::int64_t patience_ns = 20'000;
 /// Where ranks share cores, turns last milliseconds.
-constexpr std::int64_t crowded_patience_ns = 20'000'000;
+constexpr std::int64_t oversubscribed_patience_ns = 20'000'000;
 
 struct alignas(64) Piece {
     std::byte bytes[piece_bytes];
@@ -33,7 +33,7 @@ class RingOutlet final : public Outlet {
           capacity_(ring.capacity),
           unit_bytes_(plan.unit_bytes),
           window_least_(ring_window(plan, capacity_)),
-          patience_ns_(plan.crowded ? crowded_patience_ns : patience_ns),
+          patience_ns_(plan.oversubscribed ? oversubscribed_patience_ns : patience_ns),
           window_(window_least_),
           policy_({copy_methods().front(), copy_methods().back()}, last_choice(), window_, now_ns) {
         published_ = &ring.placed;
@@ -44,11 +44,11 @@ class RingOutlet final : public Outlet {
     std::byte* try_lend(std::size_t bytes) override;
     void give_back(std::size_t bytes) override;
     void flush() override {
-        clear_desk();
+        clear_staging();
         announce(0);
     }
     void close() override {
-        clear_desk();
+        clear_staging();
         ring_.end.store(committed_, std::memory_order_release);
         host::ring(other_);
     }
@@ -58,8 +58,8 @@ class RingOutlet final : public Outlet {
 
     std::size_t position() const { return static_cast<std::size_t>(committed_ - lap_start_); }
     std::size_t usable_end() const { return std::min(free_end_, window_); }
-    bool on_desk() const { return desk_from_ != RingControl::none; }
-    void clear_desk();
+    bool is_staging() const { return staged_from_ != RingControl::none; }
+    void clear_staging();
     void announce(std::size_t least);
     bool find_room(std::size_t bytes);
     void look(std::size_t bytes);
@@ -77,11 +77,13 @@ class RingOutlet final : public Outlet {
     std::size_t free_end_ = 0;     ///< memory from position() to here is free, when last looked at
     std::size_t window_;           ///< laps end here while the consumer keeps up
     std::uint64_t announced_ = 0;  ///< committed when the consumer was last rung for
-    std::int64_t full_since_ns_ = 0;                ///< 0: there was room
-    std::uint64_t desk_from_ = RingControl::none;   ///< first count that is on the desk alone
-    std::uint64_t desk_start_ = RingControl::none;  ///< count of the first byte of the desk
-    std::uint64_t piece_start_ = 0;                 ///< committed when this room was made
-    std::uint64_t large_ = 0;                       ///< bytes of it that came in large fills
+    std::int64_t full_since_ns_ = 0;  ///< 0: there was room
+    std::uint64_t staged_from_ =
+        RingControl::none;  ///< first count that is in the staging buffer alone
+    std::uint64_t staging_start_ =
+        RingControl::none;           ///< count of the first byte of the staging buffer
+    std::uint64_t piece_start_ = 0;  ///< committed when this room was made
+    std::uint64_t large_ = 0;        ///< bytes of it that came in large fills
     CopyPolicy policy_;
     std::unique_ptr<Piece> lent_;  ///< memory of this process instead of the ring's
     bool lends_ = false;
@@ -90,7 +92,7 @@ class RingOutlet final : public Outlet {
 void RingOutlet::fill(std::byte* room, const void* from, std::size_t bytes) {
     const bool large = bytes >= large_bytes;
     large_ += large ? bytes : 0;
-    if (on_desk() || !large) {
+    if (is_staging() || !large) {
         std::memcpy(room, from, bytes);
     } else {
         policy_.copy(room, static_cast<const std::byte*>(from), bytes);
@@ -101,7 +103,7 @@ void RingOutlet::fill(std::byte* room, const void* from, std::size_t bytes) {
 /// into a cache and a copy past it.
 std::byte* RingOutlet::try_lend(std::size_t bytes) {
     std::byte* const room = try_reserve(bytes);
-    lends_ = room != nullptr && !on_desk() && Outlet::room() <= piece_bytes &&
+    lends_ = room != nullptr && !is_staging() && Outlet::room() <= piece_bytes &&
              !policy_.stores_are_best();
     if (!lends_) return room;
     if (!lent_) lent_ = std::make_unique<Piece>();
@@ -118,47 +120,48 @@ std::byte* RingOutlet::make_room(std::size_t bytes) {
     FLUVIAL_ASSERT(bytes <= capacity_, bytes, capacity_);
     const bool direct = std::max(bytes, unit_bytes_) >= large_bytes ||
                         (committed_ > piece_start_ && 2 * large_ > committed_ - piece_start_);
-    clear_desk();
+    clear_staging();
     announce(window_ / 2);
     if (!find_room(bytes)) {
         announce(0);
         cursor_ = end_ = ring_.elements() + position();
         published_ = &ring_.placed;
-        desk_from_ = RingControl::none;
+        staged_from_ = RingControl::none;
         return nullptr;
     }
     piece_start_ = committed_;
     large_ = 0;
     const std::size_t most =
-        direct ? piece_bytes : std::min(ring_desk_bytes, std::max(unit_bytes_, capacity_ / 4));
+        direct ? piece_bytes : std::min(ring_staging_bytes, std::max(unit_bytes_, capacity_ / 4));
     const std::size_t free = std::min(usable_end() - position(), std::max(bytes, most));
     const std::size_t room = std::max(bytes, free / unit_bytes_ * unit_bytes_);
     if (direct) {
-        desk_from_ = RingControl::none;
+        staged_from_ = RingControl::none;
         published_ = &ring_.placed;
         cursor_ = ring_.elements() + position();
     } else {
-        desk_from_ = desk_start_ = committed_;
+        staged_from_ = staging_start_ = committed_;
         ring_.committed.store(committed_, std::memory_order_relaxed);
-        ring_.desk_start.store(committed_, std::memory_order_release);
-        std::atomic_thread_fence(std::memory_order_release);  // before elements on the desk
+        ring_.staging_start.store(committed_, std::memory_order_release);
+        std::atomic_thread_fence(
+            std::memory_order_release);  // before elements in the staging buffer
         published_ = &ring_.committed;
-        cursor_ = ring_.desk();
+        cursor_ = ring_.staging();
     }
     end_ = cursor_ + room;
     return cursor_;
 }
 
-/// What is on the desk alone goes to its place in the ring.
-void RingOutlet::clear_desk() {
-    if (!on_desk() || desk_from_ == committed_) {
+/// What is in the staging buffer alone goes to its place in the ring.
+void RingOutlet::clear_staging() {
+    if (!is_staging() || staged_from_ == committed_) {
         return;
     }
-    policy_.copy(ring_.elements() + (desk_from_ - lap_start_),
-                 ring_.desk() + (desk_from_ - desk_start_),
-                 static_cast<std::size_t>(committed_ - desk_from_));
+    policy_.copy(ring_.elements() + (staged_from_ - lap_start_),
+                 ring_.staging() + (staged_from_ - staging_start_),
+                 static_cast<std::size_t>(committed_ - staged_from_));
     ring_.placed.store(committed_, std::memory_order_release);
-    desk_from_ = committed_;
+    staged_from_ = committed_;
 }
 
 /// Wakes the consumer when more than `least` bytes came since that was last done.
@@ -196,8 +199,9 @@ void RingOutlet::look(std::size_t bytes) {
             window_ = std::max(window_ / 2, window_least_);
             window_ = std::max(window_, std::min(2 * bytes, capacity_));
         }
-        // Who reads the desk must not take the new lap for that of what is on the desk still.
-        ring_.desk_start.store(RingControl::none, std::memory_order_relaxed);
+        // Who reads the staging buffer must not take the new lap for that of what is in the staging
+        // buffer still.
+        ring_.staging_start.store(RingControl::none, std::memory_order_relaxed);
         std::atomic_thread_fence(std::memory_order_release);
         before_start_ = lap_start_;
         lap_start_ = committed_;

@@ -157,7 +157,7 @@ TEST_CASE("who has looked in vain for long sees what comes, by either way, and t
         CHECK(look_for(std::chrono::milliseconds(5)) == 0);
         std::byte* room = reserve(*ring.outlet, 8);
         ring.outlet->fill(room, many.data(), 8);
-        ring.outlet->commit(8);  // lies on the desk
+        ring.outlet->commit(8);  // lies in the staging buffer
         CHECK(look_for(std::chrono::seconds(10)) == 8);
         CHECK(look_for(std::chrono::milliseconds(5)) == 0);
         room = reserve(*ring.outlet, many.size());

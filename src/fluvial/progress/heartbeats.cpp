@@ -95,15 +95,15 @@ Heartbeats::Heartbeats(std::vector<Other> others, double stall_timeout_s)
       interval_ns_(static_cast<std::int64_t>(interval_s(stall_timeout_s) * 1e9)),
       watch_(others_.size(), beats_in(stall_timeout_s)),
       beats_(others_.size()) {
-    Courier::without_mpi().add(*this);
-    Courier::without_mpi().call(*this, interval_ns_);
+    ServiceThread::without_mpi().add(*this);
+    ServiceThread::without_mpi().call(*this, interval_ns_);
 }
 
 Heartbeats::~Heartbeats() {
-    Courier::without_mpi().remove(*this);
+    ServiceThread::without_mpi().remove(*this);
 }
 
-std::optional<std::int64_t> Heartbeats::visit(const Courier&) {
+std::optional<std::int64_t> Heartbeats::visit(const ServiceThread&) {
     own_beats()->beats.fetch_add(1, std::memory_order_relaxed);
     own_.fetch_add(1, std::memory_order_relaxed);
     return interval_ns_;

@@ -12,7 +12,7 @@
 
 #include "fluvial/host/file_place.hpp"
 #include "fluvial/host/memory_file.hpp"
-#include "fluvial/progress/courier.hpp"
+#include "fluvial/progress/service_thread.hpp"
 #include "fluvial/progress/stall_watch.hpp"
 
 namespace fluvial::progress {
@@ -26,7 +26,7 @@ host::FilePlace own_beats_place();
 /// A thread of the process beats, one for all channels, which calls no MPI: a rank that computes
 /// for hours beats. It wakes four times a second, and more often only for a limit below two
 /// seconds.
-class Heartbeats final : private Courier::Customer {
+class Heartbeats final : private ServiceThread::Customer {
   public:
     struct Silent {
         int member = 0;
@@ -57,7 +57,7 @@ class Heartbeats final : private Courier::Customer {
     };
 
     Heartbeats(std::vector<Other> others, double stall_timeout_s);
-    std::optional<std::int64_t> visit(const Courier& by) override;
+    std::optional<std::int64_t> visit(const ServiceThread& by) override;
 
     std::vector<Other> others_;  ///< that can be seen
     std::int64_t interval_ns_;

@@ -7,33 +7,33 @@
 namespace fluvial::scan {
 namespace {
 
-constexpr int tag_answer = 1;
+constexpr int tag_result = 1;
 
 }  // namespace
 
-Answer merge_to_one(const Work& work, std::optional<Answer> mine, const mpi::Comm& comm,
-                    Stats& stats) {
-    Answer answer = mine ? std::move(*mine) : work.new_answer(work.own);
-    Bytes state = answer.encode();
+PartialResult merge_to_one(const Work& work, std::optional<PartialResult> mine,
+                           const mpi::Comm& comm, Stats& stats) {
+    PartialResult partial_result = mine ? std::move(*mine) : work.new_partial_result(work.own);
+    Bytes state = partial_result.encode();
     if (comm.rank() != 0) {
         stats.bytes_sent += static_cast<Index>(state.size());
     }
     const Bytes all =
         mpi::tree_merge(comm, std::move(state), [&](Bytes a, std::span<const std::byte> b) {
-            Answer sum = work.new_answer(work.own);
+            PartialResult sum = work.new_partial_result(work.own);
             sum.merge_encoded(a);
             sum.merge_encoded(b);
             return sum.encode();
         });
-    Answer sum = work.new_answer(work.own);
+    PartialResult sum = work.new_partial_result(work.own);
     sum.merge_encoded(all);
     return sum;
 }
 
-Answer merge_to_all(const Work& work, std::vector<std::optional<Answer>> mine, const Routes& routes,
-                    const mpi::Comm& comm, Stats& stats) {
+PartialResult merge_to_all(const Work& work, std::vector<std::optional<PartialResult>> mine,
+                           const Routes& routes, const mpi::Comm& comm, Stats& stats) {
     std::vector<mpi::Request> sends;
-    std::optional<Answer>* here = nullptr;  // what this rank found for itself
+    std::optional<PartialResult>* here = nullptr;  // what this rank found for itself
     for (std::size_t i = 0; i < routes.askers.size(); ++i) {
         if (routes.askers[i] == comm.rank()) {
             here = &mine[i];
@@ -42,12 +42,12 @@ Answer merge_to_all(const Work& work, std::vector<std::optional<Answer>> mine, c
         Bytes state = mine[i] ? mine[i]->encode() : Bytes();
         mine[i].reset();
         stats.bytes_sent += static_cast<Index>(state.size());
-        sends.push_back(comm.isend(std::move(state), routes.askers[i], tag_answer));
+        sends.push_back(comm.isend(std::move(state), routes.askers[i], tag_result));
     }
-    Answer sum = work.new_answer(work.own);
+    PartialResult sum = work.new_partial_result(work.own);
     for (const int reader : routes.readers) {
         if (reader != comm.rank()) {
-            const Bytes state = comm.recv(reader, tag_answer);
+            const Bytes state = comm.recv(reader, tag_result);
             if (!state.empty()) {
                 sum.merge_encoded(state);
             }

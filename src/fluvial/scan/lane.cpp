@@ -54,19 +54,19 @@ void for_slabs(const Region& box, Index element_bytes, F&& f) {
 
 }  // namespace
 
-Answer Work::new_answer(const Question& asked) const {
-    if (one_answer) {
-        return Answer(sets, covered, over, own.backwards, groups);
+PartialResult Work::new_partial_result(const RankRequest& asked) const {
+    if (one_result) {
+        return PartialResult(sets, covered, over, own.backwards, groups);
     }
-    return Answer(sets, asked.selection, over, asked.backwards,
-                  asked.groups ? asked.groups->count : 1);
+    return PartialResult(sets, asked.selection, over, asked.backwards,
+                         asked.groups ? asked.groups->count : 1);
 }
 
 Lane::Lane(const Work& work)
     : work_(work),
       access_(work.access),
       prepare_(work.request, work.sets),
-      answers_(work.one_answer ? 1 : work.questions.size()) {
+      partial_results_(work.one_result ? 1 : work.rank_requests.size()) {
     for (const Input& input : work.request.inputs) {
         fetches_.push_back(std::make_unique<Fetch>(input, work.selection, work.buffer_bytes,
                                                    work.read_ahead_bytes, work.window_bytes,
@@ -97,23 +97,23 @@ void Lane::run(Index begin, Index end, const std::atomic<bool>& stop, std::atomi
     }
 }
 
-/// The part of a box of the grid that a question asks for, in the question's own index space.
-std::optional<Region> Lane::inside(const Question& question, const Region& box) const {
+/// The part of a box of the grid that a request asks for, in the request's own index space.
+std::optional<Region> Lane::inside(const RankRequest& rank_request, const Region& box) const {
     if (work_.common) {
         return box;
     }
-    return selected_within(question.selection, dataset_region(work_.selection, box));
+    return selected_within(rank_request.selection, dataset_region(work_.selection, box));
 }
 
 /// Cuts off what nobody asks for; false when nothing is left.
 bool Lane::trim(Unit& unit) const {
     std::optional<Region> wanted;
-    for (const Question& question : work_.questions) {
-        const auto part = inside(question, unit.box);
+    for (const RankRequest& rank_request : work_.rank_requests) {
+        const auto part = inside(rank_request, unit.box);
         if (!part) {
             continue;
         }
-        Region region = dataset_region(question.selection, *part);
+        Region region = dataset_region(rank_request.selection, *part);
         for (int axis = 0; axis < region.ndim(); ++axis) {
             region.offset[axis] -= work_.selection.start[axis];
             if (wanted) {
@@ -161,27 +161,28 @@ void Lane::compute(const Unit& unit) {
     }
     const Region all = dataset_region(work_.selection, unit.box);
     prepare_.run(stored_, work_.selection.is_dense() ? all : unit.box);
-    for (std::size_t q = 0; q < work_.questions.size(); ++q) {
-        const Question& question = work_.questions[q];
-        const auto part = inside(question, unit.box);
+    for (std::size_t q = 0; q < work_.rank_requests.size(); ++q) {
+        const RankRequest& rank_request = work_.rank_requests[q];
+        const auto part = inside(rank_request, unit.box);
         if (!part) {
             continue;
         }
-        auto& answer = answers_[work_.one_answer ? 0 : q];
-        if (!answer) {
-            answer.emplace(work_.new_answer(question));
+        auto& partial_result = partial_results_[work_.one_result ? 0 : q];
+        if (!partial_result) {
+            partial_result.emplace(work_.new_partial_result(rank_request));
         }
         stats_.elements += part->volume() * static_cast<Index>(stored_.size());
         if (work_.common) {
-            answer->absorb(question, *part, prepare_.values(), prepare_.masks());
+            partial_result->absorb(rank_request, *part, prepare_.values(), prepare_.masks());
             continue;
         }
-        Region local = dataset_region(question.selection, *part);
+        Region local = dataset_region(rank_request.selection, *part);
         for (int axis = 0; axis < local.ndim(); ++axis) {
             local.offset[axis] -= all.offset[axis];
         }
-        prepare_.select(local, question.selection.stride);
-        answer->absorb(question, *part, prepare_.selected_values(), prepare_.selected_masks());
+        prepare_.select(local, rank_request.selection.stride);
+        partial_result->absorb(rank_request, *part, prepare_.selected_values(),
+                               prepare_.selected_masks());
     }
     for (const auto& fetch : fetches_) {
         fetch->check();

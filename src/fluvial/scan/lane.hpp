@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "fluvial/scan/access_choice.hpp"
-#include "fluvial/scan/answer.hpp"
 #include "fluvial/scan/fetch.hpp"
+#include "fluvial/scan/partial_result.hpp"
 #include "fluvial/scan/prepare.hpp"
 
 namespace fluvial::scan {
@@ -21,12 +21,12 @@ inline constexpr Index slab_bytes = 256 * 1024;
 struct Work {
     const Request& request;
     const UnitGrid& grid;
-    Selection selection;              ///< that the grid was made of
-    bool common = true;               ///< it is the one question's own, else without stride
-    Question own;                     ///< of this rank
-    std::vector<Question> questions;  ///< that something is read for here
-    bool one_answer = true;           ///< to all questions together; else one each
-    Selection covered;                ///< of one answer
+    Selection selection;                     ///< that the grid was made of
+    bool common = true;                      ///< it is the one request's own, else without stride
+    RankRequest own;                         ///< of this rank
+    std::vector<RankRequest> rank_requests;  ///< that something is read for here
+    bool one_result = true;                  ///< to all ranks' requests together; else one each
+    Selection covered;                       ///< of one partial result
     const std::vector<OperatorSet>& sets;
     std::vector<int> over;
     int groups = 1;
@@ -36,7 +36,7 @@ struct Work {
     Options::Access access = Options::Access::Chosen;
     std::size_t grid_input = 0;  ///< whose layout the units follow
 
-    Answer new_answer(const Question& asked) const;
+    PartialResult new_partial_result(const RankRequest& asked) const;
 };
 
 class Lane {
@@ -47,22 +47,22 @@ class Lane {
     /// `done`. Throws what reading, operators and predicates throw.
     void run(Index begin, Index end, const std::atomic<bool>& stop, std::atomic<Index>& done);
 
-    /// One, or one a question; none where no element has come.
-    std::vector<std::optional<Answer>>& answers() { return answers_; }
+    /// One, or one a request; none where no element has come.
+    std::vector<std::optional<PartialResult>>& partial_results() { return partial_results_; }
     const Stats& stats() const { return stats_; }
 
   private:
     void compute_in_slabs(const Unit& unit);
     void compute(const Unit& unit);
     bool trim(Unit& unit) const;
-    std::optional<Region> inside(const Question& question, const Region& box) const;
+    std::optional<Region> inside(const RankRequest& rank_request, const Region& box) const;
 
     const Work& work_;
     Stats stats_;
     std::vector<std::unique_ptr<Fetch>> fetches_;  ///< one an input
     AccessChoice access_;
     Prepare prepare_;
-    std::vector<std::optional<Answer>> answers_;
+    std::vector<std::optional<PartialResult>> partial_results_;
     std::vector<ArrayView> stored_;  ///< of the unit at hand
 };
 

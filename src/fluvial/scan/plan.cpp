@@ -11,8 +11,8 @@
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/sparse_exchange.hpp"
 #include "fluvial/scan/access_choice.hpp"
-#include "fluvial/scan/answer.hpp"
 #include "fluvial/scan/footprint.hpp"
+#include "fluvial/scan/partial_result.hpp"
 #include "fluvial/scan/plan_terms.hpp"
 #include "fluvial/scan/prepare.hpp"
 #include "fluvial/scan/routing.hpp"
@@ -27,7 +27,7 @@ constexpr Index buffer_min = 4096;
 constexpr Index buffer_max = Index{1} << 30;
 constexpr Index memory_default = Options().memory_bytes;
 constexpr int threads_max = 1024;
-constexpr int tag_question = 2;
+constexpr int tag_request = 2;
 
 Coordinates joined_shape(const Input& input) {
     if (input.parts.empty()) {
@@ -105,9 +105,9 @@ void look_at_environment(const Options& options, Plan& plan) {
 void plan_alone(const Request& request, const Options& options, Plan& plan) {
     look_at_environment(options, plan);
     const Coordinates shape = common_shape(request);
-    Question question{request.selection.value_or(select(whole(shape))), request.weights,
-                      request.groups, request.backwards};
-    const Selection& selection = question.selection;
+    RankRequest rank_request{request.selection.value_or(select(whole(shape))), request.weights,
+                             request.groups, request.backwards};
+    const Selection& selection = rank_request.selection;
     if (selection.ndim() != shape.size()) {
         throw InvalidArgument(Problem{"the selection has another number of axes than the data",
                                       text(selection.ndim()), text(shape.size()), ""});
@@ -160,7 +160,7 @@ void plan_alone(const Request& request, const Options& options, Plan& plan) {
     range("read_ahead_bytes", options.read_ahead_bytes, 0, buffer_max);
     plan.buffer_bytes = options.buffer_bytes == 0 ? buffer_default : options.buffer_bytes;
     // What the operators themselves refuse shows now, not on a thread later.
-    Answer(plan.sets, selection, plan.over, {}, 1).check();
+    PartialResult(plan.sets, selection, plan.over, {}, 1).check();
     static_cast<void>(Prepare(request, plan.sets));
     for (std::size_t i = request.inputs.size(); i-- > 0;) {  // the first one that has chunks
         if (!chunk_of(request.inputs[i].parts.front()->layout()).empty()) {
@@ -169,8 +169,8 @@ void plan_alone(const Request& request, const Options& options, Plan& plan) {
     }
     plan.selection = selection;
     plan.covered = selection;
-    plan.questions.push_back(question);
-    plan.own = std::move(question);
+    plan.rank_requests.push_back(rank_request);
+    plan.own = std::move(rank_request);
 }
 
 /// What follows from looking at all ranks once.
@@ -208,7 +208,7 @@ Overview look_at_all(const mpi::Comm& comm, Plan& plan) {
 }
 
 /// Tells those who read for this rank what it asks, and learns whom it reads for.
-void exchange_questions(const Request& request, const mpi::Comm& comm, Plan& plan) {
+void exchange_rank_requests(const Request& request, const mpi::Comm& comm, Plan& plan) {
     const Overview overview = look_at_all(comm, plan);
     const Coordinates none(plan.own.selection.ndim(), 0);
     plan.common = false;
@@ -219,17 +219,17 @@ void exchange_questions(const Request& request, const mpi::Comm& comm, Plan& pla
     plan.lanes = owners.lanes();
     const UnitGrid grid(request.inputs[plan.grid_input], plan.selection, plan.buffer_bytes);
     plan.readers = readers_of(plan.own.selection, plan.selection, grid, owners);
-    ByteWriter question;
-    encode(question, plan.own);
+    ByteWriter rank_request;
+    encode(rank_request, plan.own);
     std::vector<mpi::Addressed> messages;
     for (const int reader : plan.readers) {
-        messages.push_back({reader, {question.view().begin(), question.view().end()}});
+        messages.push_back({reader, {rank_request.view().begin(), rank_request.view().end()}});
     }
-    plan.questions.clear();
+    plan.rank_requests.clear();
     for (const mpi::Addressed& asked :
-         mpi::sparse_exchange(comm, std::move(messages), tag_question)) {
+         mpi::sparse_exchange(comm, std::move(messages), tag_request)) {
         ByteReader in(asked.bytes);
-        plan.questions.push_back(decode_question(in));
+        plan.rank_requests.push_back(decode_rank_request(in));
         plan.askers.push_back(asked.rank);
         plan.metadata_bytes +=
             asked.rank == comm.rank() ? 0 : static_cast<Index>(asked.bytes.size());
@@ -306,7 +306,7 @@ Plan make_plan(const Request& request, const Options& options, const mpi::Comm& 
         plan.lane_begin = comm.exscan_sum(plan.threads);
         plan.lanes = comm.sum(plan.threads);
     } else {
-        exchange_questions(request, comm, plan);
+        exchange_rank_requests(request, comm, plan);
     }
     return plan;
 }

@@ -71,16 +71,16 @@ std::string words_of(const Grouping& groups, bool with_members) {
     return words;
 }
 
-void add_question(const Question& question, Options::Shuffle shuffle, Terms& terms) {
+void add_rank_request(const RankRequest& rank_request, Options::Shuffle shuffle, Terms& terms) {
     const bool common = shuffle == Options::Shuffle::Common;
     if (common) {
         terms.add("the selection",
-                  text("start ", question.selection.start, " count ", question.selection.count,
-                       " stride ", question.selection.stride),
+                  text("start ", rank_request.selection.start, " count ",
+                       rank_request.selection.count, " stride ", rank_request.selection.stride),
                   own_selections);
     }
     std::string weights;
-    for (const AxisWeights& along : question.weights) {
+    for (const AxisWeights& along : rank_request.weights) {
         weights += text(weights.empty() ? "" : ", ", "along axis ", along.axis);
         if (common) {
             weights += " " + exact(std::span<const double>(along.factor));
@@ -88,8 +88,8 @@ void add_question(const Question& question, Options::Shuffle shuffle, Terms& ter
     }
     terms.add("the weights", weights.empty() ? "none" : weights);
     terms.add("the axes that are selected backwards",
-              exact(std::span<const int>(question.backwards)), own_selections);
-    terms.add("the groups", question.groups ? words_of(*question.groups, common) : "none");
+              exact(std::span<const int>(rank_request.backwards)), own_selections);
+    terms.add("the groups", rank_request.groups ? words_of(*rank_request.groups, common) : "none");
 }
 
 }  // namespace
@@ -118,7 +118,7 @@ void add_terms(const Request& request, const Options& options, const Plan& plan,
     terms.add("the conditions", conditions.empty() ? "none" : conditions,
               "Give every rank the same conditions; functions are known by name and version");
     if (options.shuffle != Options::Shuffle::ToAll) {
-        add_question(plan.own, options.shuffle, terms);
+        add_rank_request(plan.own, options.shuffle, terms);
     }
 }
 

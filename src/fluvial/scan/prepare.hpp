@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fluvial/compute/decode.hpp"
-#include "fluvial/scan/question.hpp"
+#include "fluvial/scan/rank_request.hpp"
 
 namespace fluvial::scan {
 

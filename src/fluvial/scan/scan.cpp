@@ -10,10 +10,10 @@
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/interrupt.hpp"
 #include "fluvial/mpi/agree.hpp"
-#include "fluvial/scan/dealing.hpp"
 #include "fluvial/scan/exchange.hpp"
 #include "fluvial/scan/plan.hpp"
 #include "fluvial/scan/routing.hpp"
+#include "fluvial/scan/work_sharing.hpp"
 
 namespace fluvial::scan {
 
@@ -57,7 +57,7 @@ struct Scan::State {
                plan.selection,
                plan.common,
                plan.own,
-               plan.questions,
+               plan.rank_requests,
                plan.common || options.shuffle != Options::Shuffle::ToAll,
                plan.covered,
                plan.sets,
@@ -74,8 +74,8 @@ struct Scan::State {
         }
         mpi::agree(user, [&] { make_lanes(); });
         if (options.shuffle == Options::Shuffle::Common && shares_work(request, options) &&
-            grid.size() >= helped_units_min * plan.lanes && grid.size() <= Dealing::units_max) {
-            dealing->help_on_host(user);
+            grid.size() >= helped_units_min * plan.lanes && grid.size() <= WorkSharing::units_max) {
+            work_sharing->help_on_host(user);
         }
         comm = mpi::Comm::duplicate(user.handle());  // last: a failure above leaves nothing open
     }
@@ -89,10 +89,10 @@ struct Scan::State {
                                 first_unit(lane + 1, plan.lanes, units));
             units_here += shares.back().second - shares.back().first;
         }
-        dealing.emplace(std::move(shares));
+        work_sharing.emplace(std::move(shares));
         if (!collective && lanes.size() > 1 && shares_work(request, options) &&
-            units <= Dealing::units_max) {
-            dealing->help_here();
+            units <= WorkSharing::units_max) {
+            work_sharing->help_here();
         }
     }
 
@@ -110,7 +110,7 @@ struct Scan::State {
         for (std::size_t i = 0; i < lanes.size() && !options.on_calling_thread; ++i) {
             try {
                 threads.emplace_back([this, i] {
-                    while (run_units(i, Dealing::batch_max)) {
+                    while (run_units(i, WorkSharing::batch_max)) {
                     }
                     lane_ended();
                 });
@@ -127,7 +127,7 @@ struct Scan::State {
     /// The next units of lane `i`, at most `most`; false when there are none, or no more are done.
     bool run_units(std::size_t i, Index most) {
         try {
-            const auto units = stop ? std::nullopt : dealing->take(i, most);
+            const auto units = stop ? std::nullopt : work_sharing->take(i, most);
             if (units) {
                 lanes[i]->run(units->first, units->second, stop, done);
                 return true;
@@ -140,7 +140,7 @@ struct Scan::State {
             stop = true;
         }
         if (stop) {
-            dealing->give_up();
+            work_sharing->give_up();
         }
         return false;
     }
@@ -148,7 +148,7 @@ struct Scan::State {
     /// The next units of the only lane, when the caller's thread runs it.
     void run_some_here() {
         // Chunks are put into the order of the file batch by batch.
-        const Index most = options.reproducible ? Dealing::batch_max : units_a_test;
+        const Index most = options.reproducible ? WorkSharing::batch_max : units_a_test;
         if (options.on_calling_thread && !lanes_finished() && !run_units(0, most)) {
             lane_ended();
         }
@@ -207,7 +207,7 @@ struct Scan::State {
         wait_for_lanes();
         const std::int64_t merge_begin = now_ns();
         Outcome outcome;
-        std::vector<std::optional<Answer>> mine;
+        std::vector<std::optional<PartialResult>> mine;
         const auto here = [&] { mine = merge_lanes(outcome.stats); };
         if (collective) {
             mpi::agree(comm, here);
@@ -216,8 +216,9 @@ struct Scan::State {
         }
         outcome.stats.metadata_bytes = plan.metadata_bytes;
         if (!collective) {
-            outcome.groups = (mine[0] ? std::move(*mine[0]) : work.new_answer(plan.own)).finish();
-        } else if (work.one_answer) {
+            outcome.groups =
+                (mine[0] ? std::move(*mine[0]) : work.new_partial_result(plan.own)).finish();
+        } else if (work.one_result) {
             outcome.groups = merge_to_one(work, std::move(mine[0]), comm, outcome.stats).finish();
         } else {
             const Routes routes{plan.askers, plan.readers};
@@ -230,18 +231,19 @@ struct Scan::State {
     }
 
     /// Throws what a lane threw.
-    std::vector<std::optional<Answer>> merge_lanes(Stats& stats) {
+    std::vector<std::optional<PartialResult>> merge_lanes(Stats& stats) {
         if (failure) {
             std::rethrow_exception(failure);
         }
-        std::vector<std::optional<Answer>> mine(work.one_answer ? 1 : work.questions.size());
+        std::vector<std::optional<PartialResult>> mine(work.one_result ? 1
+                                                                       : work.rank_requests.size());
         for (const auto& lane : lanes) {
             for (std::size_t i = 0; i < mine.size(); ++i) {
-                auto& answer = lane->answers()[i];
-                if (answer && mine[i]) {
-                    mine[i]->merge(*answer);
-                } else if (answer) {
-                    mine[i] = std::move(answer);
+                auto& partial_result = lane->partial_results()[i];
+                if (partial_result && mine[i]) {
+                    mine[i]->merge(*partial_result);
+                } else if (partial_result) {
+                    mine[i] = std::move(partial_result);
                 }
             }
             add(stats, lane->stats());
@@ -267,7 +269,7 @@ struct Scan::State {
     UnitGrid grid;
     Work work;
     std::vector<std::unique_ptr<Lane>> lanes;
-    std::optional<Dealing> dealing;
+    std::optional<WorkSharing> work_sharing;
     Index units_here = 0;  ///< the share of this rank's lanes
     std::vector<std::thread> threads;
     std::atomic<bool> stop = false;
@@ -338,7 +340,7 @@ Outcome Scan::wait() {
         state.all_finished = true;
     }
     try {
-        state.dealing->close();
+        state.work_sharing->close();
         Outcome outcome = state.collect();
         state.comm.close();
         return outcome;

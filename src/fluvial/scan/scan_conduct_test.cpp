@@ -153,7 +153,7 @@ TEST_CASE("a scan on the calling thread goes on in test() and stays there") {
     CHECK_FALSE(elsewhere);
 }
 
-TEST_CASE("ranks may differ in threads, and in groups when each has an answer of its own") {
+TEST_CASE("ranks may differ in threads, and in groups when each has an partial_result of its own") {
     World world;
     std::mt19937_64 random(5);
     const Elements elements = random_elements({20, 30}, random);

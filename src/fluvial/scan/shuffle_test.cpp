@@ -58,10 +58,10 @@ TEST_CASE("a rank hears only of selections that it reads for, however many ranks
                 of_all[ranks] = comm.sum(outcome.stats.metadata_bytes);
                 comm.close();
             }
-            const Index question = columns * static_cast<Index>(sizeof(double));
-            CHECK(of_all[2] > question);  // something is told, and counted
-            CHECK(most[8] <= 4 * (question + 200));
-            CHECK(most[8] <= most[4] + question + 200);
+            const Index rank_request = columns * static_cast<Index>(sizeof(double));
+            CHECK(of_all[2] > rank_request);  // something is told, and counted
+            CHECK(most[8] <= 4 * (rank_request + 200));
+            CHECK(most[8] <= most[4] + rank_request + 200);
             CHECK(of_all[8] <= 3 * of_all[4]);
         }
     }

@@ -232,8 +232,8 @@ class Decoder {
 
 }  // namespace
 
-const char* distrust_datatype(std::span<const std::byte> message, const Hdf5Sizes& sizes,
-                              Hdf5Type& type) {
+const char* check_datatype(std::span<const std::byte> message, const Hdf5Sizes& sizes,
+                           Hdf5Type& type) {
     Decoder decoder(message, sizes);
     type = decoder.decode(0);
     return decoder.reason;

@@ -30,7 +30,7 @@ Bytes encoded(hid_t type) {
 
 const char* reason_of(const Bytes& message) {
     Hdf5Type type;
-    return distrust_datatype(message, Hdf5Sizes(), type);
+    return check_datatype(message, Hdf5Sizes(), type);
 }
 
 hid_t random_type(Random& random, int depth);

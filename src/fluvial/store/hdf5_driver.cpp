@@ -16,7 +16,7 @@ struct OpenFile {
     H5FD_t seen_by_hdf5;
     const InputFile* file;
     Hdf5Sizes sizes;
-    Hdf5Seen seen;  ///< see distrust_header
+    Hdf5Seen seen;  ///< see check_header
     haddr_t end_of_allocation;
 };
 
@@ -105,11 +105,11 @@ herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes,
         OpenFile& opened = ours(file);
         const char* reason = nullptr;
         if (kind == H5FD_MEM_DRAW) {  // as libhdf5 calls heaps here, too
-            reason = distrust_heap(from, opened.sizes, address, read_to);
+            reason = check_heap(from, opened.sizes, address, read_to);
         } else if (kind == H5FD_MEM_LHEAP) {
-            reason = distrust_local_heap(from, opened.sizes, read_to);
+            reason = check_local_heap(from, opened.sizes, read_to);
         } else if (kind == H5FD_MEM_OHDR) {
-            reason = distrust_header(from, opened.sizes, address, bytes, opened.seen);
+            reason = check_header(from, opened.sizes, address, bytes, opened.seen);
         }
         if (reason != nullptr) {
             push_reason("read", H5E_READERROR, reason);

@@ -34,7 +34,7 @@ bool has_place(std::uint64_t kind, std::span<const std::byte> layout, const Hdf5
 
 }  // namespace
 
-const char* distrust_filters(std::span<const std::byte> message, std::uint64_t& decoded_bytes) {
+const char* check_filters(std::span<const std::byte> message, std::uint64_t& decoded_bytes) {
     constexpr const char* senseless = "filters that make no sense";
     Front in(message);
     const auto version = in.number(1), filters = in.number(1);

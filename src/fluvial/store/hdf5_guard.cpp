@@ -55,8 +55,8 @@ std::size_t heap_header_bytes(const Hdf5Sizes& sizes) {
 
 }  // namespace
 
-const char* distrust_heap(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
-                          std::span<const std::byte> begin) {
+const char* check_heap(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
+                       std::span<const std::byte> begin) {
     const std::size_t header = heap_header_bytes(sizes);  // of the heap, and of each entry
     if (begin.size() < header || std::memcmp(begin.data(), "GCOL\1", 5) != 0) {
         return nullptr;  // libhdf5 looks at that itself, or the rest of what was looked at before
@@ -104,7 +104,7 @@ const char* find_in_heap(const InputFile& file, const Hdf5Sizes& sizes, std::uin
     if (std::memcmp(heap.data(), "GCOL\1", 5) != 0) {
         return none;
     }
-    if (const char* reason = distrust_heap(file, sizes, at, heap)) {
+    if (const char* reason = check_heap(file, sizes, at, heap)) {
         return reason;
     }
     heap.resize(little_endian(std::span(heap).subspan(8, sizes.length_bytes)));

@@ -27,13 +27,13 @@ Hdf5Sizes hdf5_sizes(const InputFile& file);
 /// Why the global heap that begins at `address` (in the file) must not be read, null when nothing
 /// speaks against it. `begin`: as much of it as was read. An entry without length, or longer than
 /// the heap, makes libhdf5 walk in circles or out of its memory.
-const char* distrust_heap(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
-                          std::span<const std::byte> begin);
+const char* check_heap(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
+                       std::span<const std::byte> begin);
 
 /// Why the local heap, which has the names in an old group, must not be read, or null. `begin`: as
 /// much of it as was read. Libhdf5 adds to its length without looking, and follows its free blocks.
-const char* distrust_local_heap(const InputFile& file, const Hdf5Sizes& sizes,
-                                std::span<const std::byte> begin);
+const char* check_local_heap(const InputFile& file, const Hdf5Sizes& sizes,
+                             std::span<const std::byte> begin);
 
 /// Reads the object `index` of the global heap at `address` (as the file counts). What speaks
 /// against it, or null.
@@ -49,18 +49,18 @@ struct Hdf5Type {
 
 /// Why libhdf5 must not decode this datatype message, or null: it must lie inside of `message`, its
 /// members inside of it, and its numbers inside of their bytes.
-const char* distrust_datatype(std::span<const std::byte> message, const Hdf5Sizes& sizes,
-                              Hdf5Type& type);
+const char* check_datatype(std::span<const std::byte> message, const Hdf5Sizes& sizes,
+                           Hdf5Type& type);
 
 /// Why the list of parts of a virtual dataset with `rank` dimensions must not be decoded, or null.
 /// It is the object `index` of the global heap at `address` (as the file counts).
-const char* distrust_virtual(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
-                             std::uint64_t index, std::uint64_t rank);
+const char* check_virtual(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
+                          std::uint64_t index, std::uint64_t rank);
 
 /// Why a filter message must not be trusted, or null. `decoded_bytes`: how many bytes of a chunk
 /// the filters say to decode that only libhdf5 undoes, if there are any; they do not look at the
 /// chunk.
-const char* distrust_filters(std::span<const std::byte> message, std::uint64_t& decoded_bytes);
+const char* check_filters(std::span<const std::byte> message, std::uint64_t& decoded_bytes);
 
 /// What a layout message says of chunks.
 struct Hdf5Chunking {
@@ -89,7 +89,7 @@ struct Hdf5Seen {
 /// decoded, or null: its datatypes, dataspaces, attributes, fill values, links, filters, and lists
 /// of virtual parts; attributes and links in heaps, too. Notes in `seen` what was looked at: reads
 /// of other parts are passed over, and a heap is looked at once.
-const char* distrust_header(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
-                            std::uint64_t bytes, Hdf5Seen& seen);
+const char* check_header(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
+                         std::uint64_t bytes, Hdf5Seen& seen);
 
 }  // namespace fluvial::store

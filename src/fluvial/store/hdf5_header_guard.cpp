@@ -158,7 +158,7 @@ class HeaderWalk {
             return address ? HeaderWalk(file_, sizes_).type_at(*address) : std::nullopt;
         }
         Hdf5Type type;
-        reason = distrust_datatype(message, sizes_, type);
+        reason = check_datatype(message, sizes_, type);
         return type;
     }
 
@@ -316,7 +316,7 @@ const char* HeaderWalk::message(unsigned kind, bool shared, std::span<const std:
             }
             return nullptr;
         case filters:
-            return distrust_filters(body, decoded_bytes_);
+            return check_filters(body, decoded_bytes_);
         case layout: {
             chunking_ = decode_chunking(body, sizes_);
             if (!chunking_.good) {
@@ -376,8 +376,8 @@ const char* HeaderWalk::whole() const {
     if (decoded_bytes_ != 0 && stored_bytes != 0 && decoded_bytes_ != stored_bytes) {
         return "a filter for chunks of another size";
     }
-    return virtual_parts_ ? distrust_virtual(file_, sizes_, virtual_parts_->first,
-                                             virtual_parts_->second, space_ ? space_->rank : 0)
+    return virtual_parts_ ? check_virtual(file_, sizes_, virtual_parts_->first,
+                                          virtual_parts_->second, space_ ? space_->rank : 0)
                           : nullptr;
 }
 
@@ -417,8 +417,8 @@ Hdf5Chunking chunking_at(const InputFile& file, const Hdf5Sizes& sizes, std::uin
     return HeaderWalk(file, sizes).chunking_at(address);
 }
 
-const char* distrust_header(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
-                            std::uint64_t bytes, Hdf5Seen& seen) {
+const char* check_header(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
+                         std::uint64_t bytes, Hdf5Seen& seen) {
     // What libhdf5 reads of a header whose length it does not know yet.
     constexpr std::uint64_t guessed_bytes = 512;
     const auto noted = seen.parts.find(address);

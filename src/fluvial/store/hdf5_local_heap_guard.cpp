@@ -8,8 +8,8 @@
 
 namespace fluvial::store {
 
-const char* distrust_local_heap(const InputFile& file, const Hdf5Sizes& sizes,
-                                std::span<const std::byte> begin) {
+const char* check_local_heap(const InputFile& file, const Hdf5Sizes& sizes,
+                             std::span<const std::byte> begin) {
     constexpr std::uint64_t last = 1;  // in place of the next free block
     if (begin.size() < 5 || std::memcmp(begin.data(), "HEAP\0", 5) != 0) {
         return nullptr;  // the names; or libhdf5 says so itself

@@ -78,8 +78,8 @@ bool good_selection(Front& in, std::uint64_t& rank) {
 
 }  // namespace
 
-const char* distrust_virtual(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
-                             std::uint64_t index, std::uint64_t rank) {
+const char* check_virtual(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
+                          std::uint64_t index, std::uint64_t rank) {
     std::vector<std::byte> stored;
     if (const char* reason = find_in_heap(file, sizes, address, index, stored)) {
         return reason;

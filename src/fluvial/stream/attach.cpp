@@ -94,7 +94,8 @@ double writers_max(const StreamState& stream) {
         for (const int producer : producers_of(stream, consumer)) {
             const int host_rank = channel.host_ranks[static_cast<std::size_t>(producer)];
             if (host_rank < 0 || !by_ring(channel, producer, consumer)) continue;
-            writers += 1 / std::max(1.0, channel.crowds[static_cast<std::size_t>(host_rank)]);
+            writers +=
+                1 / std::max(1.0, channel.ranks_per_core_of[static_cast<std::size_t>(host_rank)]);
         }
         most = std::max(most, writers);
     }
@@ -136,7 +137,7 @@ move::LinkPlan make_plan(const StreamState& stream, bool takes_parts) {
     plan.links = static_cast<int>(links);
     plan.writers = writers_max(stream);
     plan.same_host = stream.channel->host.size() == stream.channel->comm.size();
-    plan.crowded = stream.channel->host_is_crowded();
+    plan.oversubscribed = stream.channel->host_is_oversubscribed();
     const std::size_t least = std::max(2 * plan.piece_bytes_max, 8 * line);
     plan.buffer_bytes = stream.options.buffer_bytes / links;
     if (stream.options.buffer_bytes == 0) {
@@ -223,7 +224,7 @@ class Links {
 
     std::unique_ptr<move::Outlet> outlet_to(int consumer) {
         if (!by_ring(channel_, channel_.rank, consumer)) {
-            return move::make_message_outlet(stream_.plan, channel_.comm, *channel_.mailbox,
+            return move::make_message_outlet(stream_.plan, channel_.comm, *channel_.control,
                                              consumer);
         }
         const std::vector<int> near = rings_into(consumer);
@@ -240,13 +241,13 @@ class Links {
 /// Local. What may fail: memory.
 void make_ends(StreamState& stream, Links& links, Role role, std::unique_ptr<Operation> operation) {
     ChannelState& channel = *stream.channel;
-    stream.query.emplace(*channel.mailbox, stream.number, channel.consumers, channel.rank);
+    stream.query.emplace(*channel.control, stream.number, channel.consumers, channel.rank);
     if (consumes(role)) {
         auto [inlets, messages] = links.inlets();
         const auto at = std::find(channel.consumers.begin(), channel.consumers.end(), channel.rank);
         stream.consumer.emplace(stream.plan, stream.options.element, std::move(inlets), messages,
                                 std::move(operation),
-                                Ending(*channel.mailbox, stream.number, channel.consumers,
+                                Ending(*channel.control, stream.number, channel.consumers,
                                        static_cast<int>(at - channel.consumers.begin())),
                                 channel.trace.get());
     }

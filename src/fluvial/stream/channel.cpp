@@ -8,7 +8,7 @@
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/clock.hpp"
-#include "fluvial/host/crowd.hpp"
+#include "fluvial/host/oversubscription.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/environment.hpp"
 #include "fluvial/stream/stream_state.hpp"
@@ -114,8 +114,8 @@ void introduce(ChannelState& state, Role role) {
     }
     state.consumer_of = nearest_consumers(state.members);
     state.host_ranks = ranks_on_host(state);
-    state.crowds = host::ranks_a_core(state.host);
-    const bool sleeps = state.options.shared_memory && state.host_is_crowded();
+    state.ranks_per_core_of = host::ranks_per_core(state.host);
+    const bool sleeps = state.options.shared_memory && state.host_is_oversubscribed();
     try {
         mpi::agree(state.comm, [&] {
             if (sleeps) state.bells = host::Bells(state.host);
@@ -129,9 +129,9 @@ void introduce(ChannelState& state, Role role) {
         state.comm.close();
         throw;
     }
-    state.mailbox = std::make_unique<progress::Mailbox>(
+    state.control = std::make_unique<progress::ControlMessages>(
         state.comm, [&state](int member) { ring(state.bell_of(member)); });
-    state.standstill.emplace(*state.mailbox, state.rank, state.comm.size());
+    state.quiescence.emplace(*state.control, state.rank, state.comm.size());
 }
 
 void begin_trace(ChannelState& state, std::int64_t begin_ns) {
@@ -280,11 +280,11 @@ void Channel::close() {
         state.wait("end the streams of a channel", [&] {
             return std::all_of(state.streams.begin(), state.streams.end(), is_over) &&
                    std::all_of(state.streams.begin(), state.streams.end(), is_drained) &&
-                   state.mailbox->sent();
+                   state.control->sent();
         });
         // Whoever comes first still answers those that are not through yet.
         state.meet(Meeting::Close);
-        state.mailbox->drain();
+        state.control->drain();
     } catch (...) {
         state.fail(std::current_exception());
         state.abandon();

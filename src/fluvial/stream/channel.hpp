@@ -63,8 +63,9 @@ class Channel {
     std::vector<int> producers() const;
     std::vector<int> consumers() const;
 
-    /// Processes what is there for this rank, in all streams: mail, elements, requests under way.
-    /// Local, does not block. Returns whether anything happened. Throws what operations throw.
+    /// Processes what is there for this rank, in all streams: control messages, elements, requests
+    /// under way. Local, does not block. Returns whether anything happened. Throws what operations
+    /// throw.
     bool progress();
     /// Ends every stream (producers terminate, consumers process what is left and merge), then
     /// frees everything. Collective over the ranks that take part, blocking. The user's own

@@ -46,8 +46,8 @@ inline int threads_named(const std::string& wanted) {
 }
 
 /// Those that send in the background.
-inline int couriers() {
-    return threads_named("fluvial courier");
+inline int flushers() {
+    return threads_named("fluvial flusher");
 }
 
 /// Lists the ranks whose partials were merged, and ends the list with 255.

@@ -7,7 +7,7 @@
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/clock.hpp"
 #include "fluvial/mpi/environment.hpp"
-#include "fluvial/progress/idling.hpp"
+#include "fluvial/progress/back_off.hpp"
 #include "fluvial/stream/stream_state.hpp"
 #include "fluvial/stream/threshold.hpp"
 #include "fluvial/stream/trace_file.hpp"
@@ -16,18 +16,19 @@ namespace fluvial::stream {
 
 namespace {
 
-// Looking for mail costs a probe of MPI; elements in shared memory come by the microsecond.
-constexpr std::int64_t mail_every_ns = 5'000;
+// Looking for control messages costs a probe of MPI; elements in shared memory come by the
+// microsecond.
+constexpr std::int64_t control_every_ns = 5'000;
 /// While elements move: a probe of Open MPI 4.1 takes half a microsecond.
-constexpr std::int64_t mail_every_busy_ns = 25'000;
+constexpr std::int64_t control_every_busy_ns = 25'000;
 constexpr std::int64_t idle_worth_tracing_ns = 1'000;
 /// For the lost, where a program polls instead of waiting here.
 constexpr std::int64_t look_every_ns = 200'000'000;
 /// Asking all others is worth it then.
-constexpr double standstill_after_s = 0.25;
+constexpr double quiescence_after_s = 0.25;
 
-/// In place of a stream's number, in mail of kind Failed: whether its sender still comes to the
-/// end of the meeting that it is in.
+/// In place of a stream's number, in messages of topic Failed: whether its sender still comes to
+/// the end of the meeting that it is in.
 constexpr int leaves = 0;
 constexpr int stays = 1;
 
@@ -48,41 +49,44 @@ void ChannelState::check_usable() const {
 }
 
 /// True when something moved by it.
-bool ChannelState::take(const progress::Mail& mail) {
-    if (mail.kind == progress::MailKind::Failed) {
-        left_ = left_ || mail.stream == leaves;
+bool ChannelState::take(const progress::ControlMessage& message) {
+    if (message.kind == progress::ControlTopic::Failed) {
+        left_ = left_ || message.stream == leaves;
         if (failure) return true;
-        failure = mpi::Failure::from_bytes(mail.bytes);
+        failure = mpi::Failure::from_bytes(message.bytes);
         for (const auto& stream : streams) stream->fast = {};
         return true;
     }
-    if (mail.kind == progress::MailKind::WorkOn) {
-        wanted_vote_ = std::max(wanted_vote_, ByteReader(mail.bytes).get<Index>());
+    if (message.kind == progress::ControlTopic::WorkOn) {
+        wanted_vote_ = std::max(wanted_vote_, ByteReader(message.bytes).get<Index>());
         return false;
     }
-    if (mail.kind == progress::MailKind::Asked || mail.kind == progress::MailKind::Told) {
-        standstill->take(mail);
+    if (message.kind == progress::ControlTopic::Asked ||
+        message.kind == progress::ControlTopic::Told) {
+        quiescence->take(message);
         return false;
     }
     if (failure) return true;
-    const auto number = static_cast<std::size_t>(mail.stream);
-    if (mail.kind == progress::MailKind::Contribution || mail.kind == progress::MailKind::Verdict) {
-        failing([&] { return thresholds[number]->take(mail), true; });
+    const auto number = static_cast<std::size_t>(message.stream);
+    if (message.kind == progress::ControlTopic::Contribution ||
+        message.kind == progress::ControlTopic::Verdict) {
+        failing([&] { return thresholds[number]->take(message), true; });
     } else {
-        streams[number]->take(mail);
+        streams[number]->take(message);
     }
     return true;
 }
 
-bool ChannelState::take_mail() {
+bool ChannelState::take_control_messages() {
     const std::int64_t now = now_ns();
-    if (now - mail_polled_ns_ < (moved_ ? mail_every_busy_ns : mail_every_ns)) return false;
-    mail_polled_ns_ = now;
-    progress::Courier::of_process().serve(
+    if (now - control_polled_ns_ < (moved_ ? control_every_busy_ns : control_every_ns))
+        return false;
+    control_polled_ns_ = now;
+    progress::ServiceThread::of_process().serve(
         now);  // also of other channels: those who answer may wait for it
     bool any = false;
-    while (const auto mail = mailbox->poll()) {
-        any = take(*mail) || any;
+    while (const auto message = control->poll()) {
+        any = take(*message) || any;
     }
     return any;
 }
@@ -90,10 +94,10 @@ bool ChannelState::take_mail() {
 bool ChannelState::progress(const StreamState* spared) {
     if (!takes_part()) return false;
     const bool waits = std::exchange(waits_, false);
-    bool moved = take_mail();
+    bool moved = take_control_messages();
     check_usable();
-    if (waits && !moved) standstill->answer(movement());
-    if (mail_polled_ns_ - looked_ns_ >= look_every_ns) look_for_the_lost();
+    if (waits && !moved) quiescence->answer(movement());
+    if (control_polled_ns_ - looked_ns_ >= look_every_ns) look_for_the_lost();
     moved = advance_thresholds() || moved;
     // By number: an operation may attach further streams.
     for (std::size_t i = 0; i < streams.size(); ++i) {
@@ -127,11 +131,11 @@ void ChannelState::was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool tra
 void ChannelState::wait(std::string_view what, const std::function<bool()>& done) {
     const bool one_host = host.size() == comm.size();
     const bool consumer = consumes(members[static_cast<std::size_t>(rank)].role);
-    wait(what, done, progress::Idling(crowd(), bell_of(rank), one_host && !consumer));
+    wait(what, done, progress::BackOff(ranks_per_core(), bell_of(rank), one_host && !consumer));
 }
 
 void ChannelState::wait(std::string_view what, const std::function<bool()>& done,
-                        progress::Idling idling) {
+                        progress::BackOff back_off) {
     std::int64_t moved_ns = 0;
     std::uint64_t moves = moves_;
     std::int64_t idle_ns = 0;                        // 0: not idle
@@ -145,18 +149,18 @@ void ChannelState::wait(std::string_view what, const std::function<bool()>& done
         if (moved) {
             if (idle_ns != 0) was_idle(idle_ns, now, traced);
             idle_ns = 0;
-            idling.found_something();
+            back_off.found_something();
             moved_ns = 0;
         } else {
             if (idle_ns == 0) idle_ns = now;
-            idling.rest();
+            back_off.rest();
         }
-        if (!idling.time_to_look_around()) continue;
+        if (!back_off.time_to_look_around()) continue;
         look_around();
         if (moved) continue;
         if (moved_ns == 0) moved_ns = now_ns();
         const double waited_s = static_cast<double>(now_ns() - moved_ns) * 1e-9;
-        if (waited_s >= standstill_after_s) check_standstill(what);
+        if (waited_s >= quiescence_after_s) check_quiescence(what);
         if (waited_s < options.timeout_s) continue;
         throw TimedOut(Problem{text("Fluvial could not ", what, " in time"),
                                text("nothing moved for ", waited_s, " s"), "",
@@ -195,7 +199,7 @@ void ChannelState::announce(bool is_leaving) noexcept {
         const bool dead = failure->kind == "PeerLost";
         for (int other = 0; other < static_cast<int>(members.size()); ++other) {
             if (other != rank && !(dead && other == failure->rank)) {
-                mailbox->post(other, progress::MailKind::Failed, is_leaving ? leaves : stays,
+                control->post(other, progress::ControlTopic::Failed, is_leaving ? leaves : stays,
                               bytes);
             }
         }
@@ -225,7 +229,7 @@ void ChannelState::abandon() noexcept {
     streams.clear();
     for (const auto& threshold : thresholds) threshold->forget_rule();
     heartbeats.reset();
-    if (mailbox) mailbox->abandon();
+    if (control) control->abandon();
     bells.abandon();
     host.abandon();
     comm.abandon();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What all streams of a channel share on one rank: communicators, mail, failures, and waiting.
+/// What all streams of a channel share on one rank: communicators, control messages, failures, and
+/// waiting.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +17,10 @@
 #include "fluvial/base/trace.hpp"
 #include "fluvial/host/bell.hpp"
 #include "fluvial/mpi/failure.hpp"
+#include "fluvial/progress/back_off.hpp"
+#include "fluvial/progress/control_messages.hpp"
 #include "fluvial/progress/heartbeats.hpp"
-#include "fluvial/progress/idling.hpp"
-#include "fluvial/progress/mailbox.hpp"
-#include "fluvial/progress/standstill.hpp"
+#include "fluvial/progress/quiescence.hpp"
 #include "fluvial/stream/channel.hpp"
 #include "fluvial/stream/own_process.hpp"
 
@@ -41,15 +42,15 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     std::vector<Member> members;
     std::vector<int> producers;
     std::vector<int> consumers;
-    std::vector<int> consumer_of;  ///< nearest_consumers(members)
-    std::vector<int> host_ranks;   ///< in `host`, of each member; -1 on other hosts
-    std::vector<double> crowds;    ///< ranks a core, of each rank in `host`
-    std::vector<int> watched;      ///< members on this host whose death can be seen
-    host::Bells bells;             ///< where ranks share cores
+    std::vector<int> consumer_of;           ///< nearest_consumers(members)
+    std::vector<int> host_ranks;            ///< in `host`, of each member; -1 on other hosts
+    std::vector<double> ranks_per_core_of;  ///< ranks a core, of each rank in `host`
+    std::vector<int> watched;               ///< members on this host whose death can be seen
+    host::Bells bells;                      ///< where ranks share cores
     std::unique_ptr<progress::Heartbeats>
         heartbeats;  ///< null where they cannot be seen, or are not wanted
-    std::unique_ptr<progress::Mailbox> mailbox;
-    std::optional<progress::Standstill> standstill;
+    std::unique_ptr<progress::ControlMessages> control;
+    std::optional<progress::Quiescence> quiescence;
     std::vector<std::shared_ptr<StreamState>> streams;
     std::vector<std::shared_ptr<Threshold>> thresholds;
     std::optional<mpi::Failure> failure;
@@ -71,9 +72,13 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
         return bells.of(host_ranks[static_cast<std::size_t>(member)]);
     }
     /// Ranks to each core that this rank may run on.
-    double crowd() const { return crowds[static_cast<std::size_t>(host.rank())]; }
+    double ranks_per_core() const {
+        return ranks_per_core_of[static_cast<std::size_t>(host.rank())];
+    }
     /// Some rank of this host shares its core.
-    bool host_is_crowded() const { return *std::max_element(crowds.begin(), crowds.end()) > 1; }
+    bool host_is_oversubscribed() const {
+        return *std::max_element(ranks_per_core_of.begin(), ranks_per_core_of.end()) > 1;
+    }
     /// An operation of this rank is under way further up the stack.
     bool working() const;
 
@@ -100,8 +105,8 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     void abandon() noexcept;
 
   private:
-    void wait(std::string_view what, const std::function<bool()>& done, progress::Idling idling);
-    bool take_mail();
+    void wait(std::string_view what, const std::function<bool()>& done, progress::BackOff back_off);
+    bool take_control_messages();
     void leave_trace() const noexcept;
     void announce(bool is_leaving) noexcept;
     void leave(std::exception_ptr thrown) noexcept;
@@ -113,9 +118,9 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     void throw_together(std::exception_ptr thrown);
     void ask_others_to_work_on();
     progress::Movement movement() const;
-    void check_standstill(std::string_view what);
+    void check_quiescence(std::string_view what);
     void was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool traced);
-    bool take(const progress::Mail& mail);
+    bool take(const progress::ControlMessage& message);
     /// Throws what check_interrupt throws, and as below.
     void look_around();
     /// Throws PeerLost when a watched rank is dead, PeerStalled when one does not beat.
@@ -124,7 +129,7 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     void look_for_the_stalled();
     [[noreturn]] void lose(const mpi::Failure& lost);
 
-    std::int64_t mail_polled_ns_ = 0;
+    std::int64_t control_polled_ns_ = 0;
     std::int64_t looked_ns_ = now_ns();   ///< for the lost
     std::int64_t watched_ns_ = now_ns();  ///< whether others live
     std::uint64_t moves_ = 0;             ///< calls of progress() that moved something

@@ -149,11 +149,11 @@ bool ConsumerEnd::progress() {
     return ending_.advance(operation_.get()) || moved;
 }
 
-void ConsumerEnd::take(const progress::Mail& mail) {
-    if (mail.kind == progress::MailKind::Closed) {
-        if (messages_ != nullptr) messages_->take(mail);
+void ConsumerEnd::take(const progress::ControlMessage& message) {
+    if (message.kind == progress::ControlTopic::Closed) {
+        if (messages_ != nullptr) messages_->take(message);
     } else {
-        ending_.take(mail);
+        ending_.take(message);
     }
 }
 

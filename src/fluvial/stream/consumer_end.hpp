@@ -36,7 +36,7 @@ class ConsumerEnd {
     }
     /// Takes what MPI has; goes on to the end when the time has come. True when something moved.
     bool progress();
-    void take(const progress::Mail& mail);
+    void take(const progress::ControlMessage& message);
 
     bool working() const { return working_; }
     const Operation* operation() const { return operation_.get(); }

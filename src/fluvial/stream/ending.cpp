@@ -6,8 +6,9 @@
 
 namespace fluvial::stream {
 
-Ending::Ending(progress::Mailbox& mailbox, int stream, std::vector<int> consumers, int index)
-    : mailbox_(mailbox), stream_(stream), consumers_(std::move(consumers)), index_(index) {}
+Ending::Ending(progress::ControlMessages& control, int stream, std::vector<int> consumers,
+               int index)
+    : control_(control), stream_(stream), consumers_(std::move(consumers)), index_(index) {}
 
 // Number i merges what i + 2^k has, for each k with i mod 2^(k+1) = 0, in the order of k.
 std::vector<int> Ending::children() const {
@@ -25,13 +26,13 @@ void Ending::begin(const Operation* operation, std::uint64_t elements) {
     if (operation != nullptr) mine_.result = operation->partial();
 }
 
-void Ending::take(const progress::Mail& mail) {
-    if (mail.kind == progress::MailKind::Finish) {
-        finish(decode_outcome(mail.bytes));
+void Ending::take(const progress::ControlMessage& message) {
+    if (message.kind == progress::ControlTopic::Finish) {
+        finish(decode_outcome(message.bytes));
         return;
     }
-    const auto number = std::find(consumers_.begin(), consumers_.end(), mail.from);
-    of_children_[static_cast<int>(number - consumers_.begin())] = decode_outcome(mail.bytes);
+    const auto number = std::find(consumers_.begin(), consumers_.end(), message.from);
+    of_children_[static_cast<int>(number - consumers_.begin())] = decode_outcome(message.bytes);
 }
 
 bool Ending::advance(const Operation* operation) {
@@ -50,15 +51,15 @@ bool Ending::advance(const Operation* operation) {
         return true;
     }
     const int parent = index_ & (index_ - 1);
-    mailbox_.post(consumers_[static_cast<std::size_t>(parent)], progress::MailKind::Done, stream_,
-                  encode_outcome(mine_));
+    control_.post(consumers_[static_cast<std::size_t>(parent)], progress::ControlTopic::Done,
+                  stream_, encode_outcome(mine_));
     return true;
 }
 
 void Ending::finish(Outcome outcome) {
     const std::vector<std::byte> bytes = encode_outcome(outcome);
     for (const int child : children()) {
-        mailbox_.post(consumers_[static_cast<std::size_t>(child)], progress::MailKind::Finish,
+        control_.post(consumers_[static_cast<std::size_t>(child)], progress::ControlTopic::Finish,
                       stream_, bytes);
     }
     outcome_ = std::move(outcome);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The end of a stream on the consumers: partial results go up a binomial tree by mail, in the
-/// order of ranks, and the global result comes down. Nobody blocks, so consumers may reach their
-/// end while they do something else.
+/// The end of a stream on the consumers: partial results go up a binomial tree by control messages,
+/// in the order of ranks, and the global result comes down. Nobody blocks, so consumers may reach
+/// their end while they do something else.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "fluvial/progress/mailbox.hpp"
+#include "fluvial/progress/control_messages.hpp"
 #include "fluvial/stream/operation.hpp"
 #include "fluvial/stream/outcome.hpp"
 
@@ -21,13 +21,13 @@ namespace fluvial::stream {
 class Ending {
   public:
     /// `consumers` are ranks of the channel; this rank is number `index` among them.
-    Ending(progress::Mailbox& mailbox, int stream, std::vector<int> consumers, int index);
+    Ending(progress::ControlMessages& control, int stream, std::vector<int> consumers, int index);
 
     /// This consumer has processed its last element. `operation` may be null.
     void begin(const Operation* operation, std::uint64_t elements);
     bool begun() const { return begun_; }
-    /// Mail of the kinds Done and Finish.
-    void take(const progress::Mail& mail);
+    /// Control messages of the topics Done and Finish.
+    void take(const progress::ControlMessage& message);
     /// Merges and passes on what there is; true when something moved.
     bool advance(const Operation* operation);
     const std::optional<Outcome>& outcome() const { return outcome_; }
@@ -36,7 +36,7 @@ class Ending {
     std::vector<int> children() const;
     void finish(Outcome outcome);
 
-    progress::Mailbox& mailbox_;
+    progress::ControlMessages& control_;
     int stream_;
     std::vector<int> consumers_;
     int index_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that ends MPI while a stream is open. The courier must be gone by then: nobody may call
+// A program that ends MPI while a stream is open. The flusher must be gone by then: nobody may call
 // MPI afterwards. A program of its own, because MPI ends once.
 #include <cstdio>
 #include <cstdlib>
@@ -19,12 +19,12 @@ int main(int argc, char** argv) {
     auto* const stream = new Stream(*channel, {.element = Element::of(DType::Int64)},
                                     make_callback([](const Batch&) {}));
     if (produces) stream->put(std::int64_t{1});
-    const int before = couriers();
+    const int before = flushers();
     world().abandon();
     MPI_Finalize();
-    const int after = couriers();
+    const int after = flushers();
     const bool threads = level == MPI_THREAD_MULTIPLE;
     if (before == (produces && threads ? 1 : 0) && after == 0) return EXIT_SUCCESS;
-    std::fprintf(stderr, "couriers: %d before MPI_Finalize, %d after it\n", before, after);
+    std::fprintf(stderr, "flushers: %d before MPI_Finalize, %d after it\n", before, after);
     return EXIT_FAILURE;
 }

@@ -27,15 +27,15 @@ TEST_CASE("a limit that makes no sense is refused") {
 
 TEST_CASE("nobody beats for a channel without a limit, or for a single rank") {
     world_channel(Role::Both, {.stall_timeout_s = never_s}).close();
-    CHECK(threads_named("fluvial clock") == 0);
+    CHECK(threads_named("fluvial beats") == 0);
     if (world_size() == 1) world_channel(Role::Both).close();
-    CHECK(threads_named("fluvial clock") == 0);
+    CHECK(threads_named("fluvial beats") == 0);
 }
 
 TEST_CASE("one thread beats for all channels of a process") {
     Channel one = world_channel(Role::Both);
     Channel other = world_channel(Role::Both, {.stall_timeout_s = 0.5});
-    CHECK(threads_named("fluvial clock") == (world_size() > 1 ? 1 : 0));
+    CHECK(threads_named("fluvial beats") == (world_size() > 1 ? 1 : 0));
     other.close();
     one.close();
 }

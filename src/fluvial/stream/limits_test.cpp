@@ -199,16 +199,16 @@ TEST_CASE("numbers that make no sense are refused on all ranks") {
 
 TEST_CASE("more streams than there are tags are refused, and none before") {
     if (world_size() < 2) return;
-    progress::Mailbox mailbox(world());
+    progress::ControlMessages control(world());
     move::LinkPlan plan;
     plan.buffer_bytes = 4096;
     plan.stream = move::streams_max;
-    CHECK_THROWS_WITH_AS(move::make_message_outlet(plan, world(), mailbox, 0),
+    CHECK_THROWS_WITH_AS(move::make_message_outlet(plan, world(), control, 0),
                          doctest::Contains("too many streams"), InvalidArgument);
     CHECK_THROWS_WITH_AS(move::make_message_inlet(plan, world(), {0}),
                          doctest::Contains("too many streams"), InvalidArgument);
     plan.stream = move::streams_max - 1;
-    CHECK_NOTHROW(move::make_message_outlet(plan, world(), mailbox, 0));
+    CHECK_NOTHROW(move::make_message_outlet(plan, world(), control, 0));
     CHECK_NOTHROW(move::make_message_inlet(plan, world(), {0}));
     world().barrier();
 }
@@ -259,21 +259,21 @@ TEST_CASE("a producer that closes while others contribute is an error and no han
     }
 }
 
-TEST_CASE("the courier leaves with a channel that has failed") {
+TEST_CASE("the flusher leaves with a channel that has failed") {
     if (mpi::thread_level() != mpi::ThreadLevel::Multiple || world_size() < 2) return;
-    REQUIRE(couriers() == 0);
+    REQUIRE(flushers() == 0);
     Channel channel = world_channel(halves(), {.shared_memory = false});
     Stream stream(channel, whole_numbers(), make_callback([](const Batch&) {}));
     if (produces(channel.role())) {
         stream.put(std::int64_t{1});
-        CHECK(couriers() == 1);
+        CHECK(flushers() == 1);
     }
     if (world_rank() == 0) {
         channel.abandon("enough");
     } else {
         CHECK_THROWS_AS(channel.close(), Error);
     }
-    CHECK(couriers() == 0);
+    CHECK(flushers() == 0);
     CHECK_THROWS_AS(stream.put(std::int64_t{1}), Error);
     world().barrier();
 }

@@ -63,8 +63,8 @@ void ChannelState::look_for_the_stalled() {
 }
 
 void ChannelState::lose(const mpi::Failure& lost) {
-    mail_polled_ns_ = 0;
-    take_mail();  // its last words may say why
+    control_polled_ns_ = 0;
+    take_control_messages();  // its last words may say why
     staying_ = false;
     if (!failure) fail(lost);
     if (!left_) announce(true);

@@ -242,7 +242,7 @@ std::span<std::byte> Stream::reserve_many(Index wanted) {
         return open_reservation(*state_, {nullptr, units, unit});
     }
     std::byte* const room = outlet->try_lend(unit);
-    const std::size_t units =  // the courier may take back what is not reserved
+    const std::size_t units =  // the flusher may take back what is not reserved
         std::min(most, std::max<std::size_t>(1, outlet->room() / unit));
     state_->reserved = Reservation{outlet, units, unit};
     state_->fast = {};

@@ -35,8 +35,8 @@ Outcome so_far(const Query::State& state) {
 
 }  // namespace
 
-Query::Query(progress::Mailbox& mailbox, int stream, std::vector<int> consumers, int rank)
-    : mailbox_(mailbox), stream_(stream), consumers_(std::move(consumers)), rank_(rank) {}
+Query::Query(progress::ControlMessages& control, int stream, std::vector<int> consumers, int rank)
+    : control_(control), stream_(stream), consumers_(std::move(consumers)), rank_(rank) {}
 
 std::uint64_t Query::ask() {
     const std::uint64_t number = asked_count_++;
@@ -51,7 +51,7 @@ std::uint64_t Query::ask() {
 
 void Query::send(std::vector<std::uint64_t> together) {
     const std::uint64_t number = together.back();
-    mailbox_.post(consumers_.front(), progress::MailKind::Query, stream_, numbered(number));
+    control_.post(consumers_.front(), progress::ControlTopic::Query, stream_, numbered(number));
     together_[number] = std::move(together);
 }
 
@@ -71,21 +71,21 @@ bool Query::quiet() const {
                        [](const auto& asked) { return asked.second.answer.has_value(); });
 }
 
-void Query::take(const progress::Mail& mail) {
-    ByteReader in(mail.bytes);
+void Query::take(const progress::ControlMessage& message) {
+    ByteReader in(message.bytes);
     const auto number = in.get<std::uint64_t>();
-    if (mail.kind == progress::MailKind::Query) {
-        waiting_.push_back({mail.from, number});
+    if (message.kind == progress::ControlTopic::Query) {
+        waiting_.push_back({message.from, number});
         return;
     }
-    if (mail.kind == progress::MailKind::QueryPartial) {
+    if (message.kind == progress::ControlTopic::QueryPartial) {
         partials_wanted_.push_back(number);
         return;
     }
     const bool partial = in.get<bool>();
     Outcome outcome = decode_outcome(in.get_vector<std::byte>());
     if (partial) {
-        partials_[mail.from] = std::move(outcome);
+        partials_[message.from] = std::move(outcome);
         return;
     }
     const auto together = together_.extract(number);
@@ -100,7 +100,7 @@ void Query::take(const progress::Mail& mail) {
 bool Query::advance(const State& state) {
     bool moved = !partials_wanted_.empty();
     for (const std::uint64_t round : std::exchange(partials_wanted_, {})) {
-        mailbox_.post(consumers_.front(), progress::MailKind::QueryAnswer, stream_,
+        control_.post(consumers_.front(), progress::ControlTopic::QueryAnswer, stream_,
                       encode_answer(true, round, so_far(state)));
         ++answered_;
     }
@@ -116,7 +116,8 @@ bool Query::advance(const State& state) {
         ++round_;
         for (const int consumer : consumers_) {
             if (consumer == rank_) continue;
-            mailbox_.post(consumer, progress::MailKind::QueryPartial, stream_, numbered(round_));
+            control_.post(consumer, progress::ControlTopic::QueryPartial, stream_,
+                          numbered(round_));
         }
     }
     if (serving_.empty() || partials_.size() < consumers_.size()) return moved;
@@ -141,7 +142,7 @@ void Query::collect(const State& state) {
 
 void Query::answer_all(const Outcome& outcome) {
     for (const Question& question : std::exchange(serving_, {})) {
-        mailbox_.post(question.from, progress::MailKind::QueryAnswer, stream_,
+        control_.post(question.from, progress::ControlTopic::QueryAnswer, stream_,
                       encode_answer(false, question.number, outcome));
         ++answered_;
     }

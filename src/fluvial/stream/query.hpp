@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "fluvial/progress/mailbox.hpp"
+#include "fluvial/progress/control_messages.hpp"
 #include "fluvial/stream/operation.hpp"
 #include "fluvial/stream/outcome.hpp"
 
@@ -23,7 +23,7 @@ namespace fluvial::stream {
 class Query {
   public:
     /// `consumers` are ranks of the channel; `rank` is this one.
-    Query(progress::Mailbox& mailbox, int stream, std::vector<int> consumers, int rank);
+    Query(progress::ControlMessages& control, int stream, std::vector<int> consumers, int rank);
 
     /// Returns the question's number.
     std::uint64_t ask();
@@ -36,8 +36,8 @@ class Query {
     /// Everything that was asked here is answered.
     bool quiet() const;
 
-    /// Mail of the kinds Query, QueryPartial and QueryAnswer.
-    void take(const progress::Mail& mail);
+    /// Control messages of the topics Query, QueryPartial and QueryAnswer.
+    void take(const progress::ControlMessage& message);
     /// What this consumer has processed so far.
     struct State {
         const Operation* operation = nullptr;
@@ -63,7 +63,7 @@ class Query {
     void collect(const State& state);
     void answer_all(const Outcome& outcome);
 
-    progress::Mailbox& mailbox_;
+    progress::ControlMessages& control_;
     int stream_;
     std::vector<int> consumers_;
     int rank_;

@@ -148,26 +148,26 @@ TEST_CASE("a question goes before the elements that wait") {
     channel.close();
 }
 
-TEST_CASE("who asks and asks fills nobody's mailbox, and all questions are answered") {
+TEST_CASE("who asks and asks fills nobody's control, and all questions are answered") {
     const mpi::Comm alone;
-    progress::Mailbox mailbox(alone);
-    Query query(mailbox, 0, {0}, 0);
+    progress::ControlMessages control(alone);
+    Query query(control, 0, {0}, 0);
     const Sum sum;
     std::vector<std::uint64_t> numbers;
     for (int i = 0; i < 1000; ++i) numbers.push_back(query.ask());
     for (int i = 0; i < 1000; i += 3) query.forget(numbers[static_cast<std::size_t>(i)]);
-    int letters = 0;
+    int messages = 0;
     const auto deliver = [&] {
         int taken = 0;
-        for (; const auto mail = mailbox.poll(); ++taken) query.take(*mail);
+        for (; const auto message = control.poll(); ++taken) query.take(*message);
         return taken;
     };
     const int first = deliver();
     CHECK(first <= 16);
-    for (letters = first; !query.quiet(); letters += deliver()) {
+    for (messages = first; !query.quiet(); messages += deliver()) {
         query.advance({&sum, 7, nullptr});
     }
-    CHECK(letters < 100);
+    CHECK(messages < 100);
     for (int i = 0; i < 1000; ++i) {
         if (i % 3 == 0) continue;
         const Outcome* const answer = query.answer(numbers[static_cast<std::size_t>(i)]);

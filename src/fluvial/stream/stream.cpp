@@ -12,7 +12,7 @@ namespace fluvial::stream {
 namespace {
 
 // As between two turns of an operation; looking costs some 0.2 us.
-constexpr std::int64_t mail_every_ns = 5'000;
+constexpr std::int64_t control_every_ns = 5'000;
 
 ConsumerEnd& consumer_of(StreamState& stream) {
     stream.channel->check_usable();
@@ -42,10 +42,10 @@ void check_not_inside(const StreamState& stream) {
                 "Wait for it outside of the operation"});
 }
 
-/// Elements go before mail otherwise, for as long as there are any.
-void look_for_mail(StreamState& stream) {
+/// Elements go before control messages otherwise, for as long as there are any.
+void look_for_control_messages(StreamState& stream) {
     const std::int64_t now = now_ns();
-    if (now - stream.looked_ns < mail_every_ns) return;
+    if (now - stream.looked_ns < control_every_ns) return;
     stream.looked_ns = now;
     stream.channel->progress();
 }
@@ -112,7 +112,7 @@ std::optional<Batch> Stream::try_next() {
     if (!state_->channel->takes_part()) return std::nullopt;
     ConsumerEnd& consumer = consumer_of(*state_);
     check_operation(*state_, false);
-    look_for_mail(*state_);
+    look_for_control_messages(*state_);
     const Batch batch = consumer.lend();
     if (batch.bytes > 0) return batch;
     state_->channel->progress();

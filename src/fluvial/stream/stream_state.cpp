@@ -63,7 +63,7 @@ bool StreamState::progress(bool processes) {
         for (const int rank : channel->producers) {
             const bool mine = channel->consumer_of[static_cast<std::size_t>(rank)] == channel->rank;
             if (!mine || rank == channel->rank || !options.result_on_producers) continue;
-            channel->mailbox->post(rank, progress::MailKind::Result, number,
+            channel->control->post(rank, progress::ControlTopic::Result, number,
                                    encode_outcome(*outcome));
         }
     }
@@ -90,20 +90,20 @@ bool StreamState::answer_queries() {
     });
 }
 
-void StreamState::take(const progress::Mail& mail) {
-    switch (mail.kind) {
-        case progress::MailKind::Result:
-            outcome = decode_outcome(mail.bytes);
+void StreamState::take(const progress::ControlMessage& message) {
+    switch (message.kind) {
+        case progress::ControlTopic::Result:
+            outcome = decode_outcome(message.bytes);
             break;
-        case progress::MailKind::Closed:
-        case progress::MailKind::Done:
-        case progress::MailKind::Finish:
-            consumer->take(mail);
+        case progress::ControlTopic::Closed:
+        case progress::ControlTopic::Done:
+        case progress::ControlTopic::Finish:
+            consumer->take(message);
             break;
-        case progress::MailKind::Query:
-        case progress::MailKind::QueryPartial:
-        case progress::MailKind::QueryAnswer:
-            query->take(mail);
+        case progress::ControlTopic::Query:
+        case progress::ControlTopic::QueryPartial:
+        case progress::ControlTopic::QueryAnswer:
+            query->take(message);
             break;
         default:
             break;

@@ -44,8 +44,9 @@ struct StreamState {
     FastPath fast;                   ///< while nothing must be done before an element is written
     std::int64_t ended_ns = std::numeric_limits<std::int64_t>::max();  ///< as a consumer
     std::optional<Reservation> reserved;                               ///< and not committed yet
-    std::int64_t looked_ns = 0;  ///< for mail and the like, by who takes elements by next()
-    Statistics counted;          ///< what the ends do not count themselves
+    std::int64_t looked_ns =
+        0;               ///< for control messages and the like, by who takes elements by next()
+    Statistics counted;  ///< what the ends do not count themselves
 
     const std::string& name() const { return options.name; }
     bool in_parts() const { return plan.unit_bytes < options.element.bytes && !plan.varies; }
@@ -61,7 +62,7 @@ struct StreamState {
     bool answer_queries();
     /// Says in `fast` whether elements may go straight into the only link.
     void choose_fast();
-    void take(const progress::Mail& mail);
+    void take(const progress::ControlMessage& message);
     /// At most `bytes_max`; an exception becomes the channel's failure.
     std::size_t work(std::size_t bytes_max);
     bool advance_termination();

@@ -9,27 +9,27 @@
 
 namespace fluvial::stream {
 
-Threshold::Threshold(progress::Mailbox& mailbox, int number, const Parties& parties,
+Threshold::Threshold(progress::ControlMessages& control, int number, const Parties& parties,
                      ThresholdRule rule)
-    : mailbox_(mailbox), number_(number), parties_(parties), rule_(std::move(rule)) {}
+    : control_(control), number_(number), parties_(parties), rule_(std::move(rule)) {}
 
-void Threshold::post(int to, progress::MailKind kind, const Heading& heading,
+void Threshold::post(int to, progress::ControlTopic kind, const Heading& heading,
                      std::span<const std::byte> value) {
     ByteWriter out;
     out.put(heading);
     out.append(value.data(), value.size());
-    mailbox_.post(to, kind, number_, out.view());
+    control_.post(to, kind, number_, out.view());
 }
 
 std::uint64_t Threshold::contribute(std::span<const std::byte> value) {
     if (broken_off_) return *std::exchange(broken_off_, std::nullopt);
-    post(parties_.consumer, progress::MailKind::Contribution, {contributed_, 0, 1, 0}, value);
+    post(parties_.consumer, progress::ControlTopic::Contribution, {contributed_, 0, 1, 0}, value);
     return contributed_++;
 }
 
 void Threshold::retire() {
     if (parties_.consumer < 0 || std::exchange(retired_, true)) return;
-    post(parties_.consumer, progress::MailKind::Contribution, {contributed_, 0, 0, 0});
+    post(parties_.consumer, progress::ControlTopic::Contribution, {contributed_, 0, 0, 0});
 }
 
 std::optional<bool> Threshold::verdict(std::uint64_t round) {
@@ -40,22 +40,22 @@ std::optional<bool> Threshold::verdict(std::uint64_t round) {
     return verdict;
 }
 
-void Threshold::take(const progress::Mail& mail) {
-    const auto heading = ByteReader(mail.bytes).get<Heading>();
-    if (mail.kind == progress::MailKind::Contribution) {
-        const auto value = std::span(mail.bytes).subspan(sizeof heading);
+void Threshold::take(const progress::ControlMessage& message) {
+    const auto heading = ByteReader(message.bytes).get<Heading>();
+    if (message.kind == progress::ControlTopic::Contribution) {
+        const auto value = std::span(message.bytes).subspan(sizeof heading);
         if (heading.count == 0 && heading.forward == 0) {
             advance();  // what came before
-            post(parties_.first_consumer, progress::MailKind::Contribution,
+            post(parties_.first_consumer, progress::ControlTopic::Contribution,
                  {heading.round, ++forwards_, 0, 0});
         } else if (heading.count == 0) {
             ends_.push_back(heading.round);
             complete();
             check_certain();
         } else if (heading.forward == 0) {
-            gather(heading.round, mail.from, value);
+            gather(heading.round, message.from, value);
         } else {
-            judge(heading, mail.from, value);
+            judge(heading, message.from, value);
         }
         return;
     }
@@ -65,7 +65,7 @@ void Threshold::take(const progress::Mail& mail) {
     }
     const auto forwarded = forwarded_.extract(heading.forward);
     for (const int producer : forwarded.mapped()) {
-        post(producer, progress::MailKind::Verdict, {heading.round, 0, 0, heading.verdict});
+        post(producer, progress::ControlTopic::Verdict, {heading.round, 0, 0, heading.verdict});
     }
 }
 
@@ -84,7 +84,7 @@ bool Threshold::advance() {
     for (auto& [round, gathered] : std::exchange(gathered_, {})) {
         const auto count = static_cast<std::int32_t>(gathered.producers.size());
         forwarded_[++forwards_] = gathered.producers;
-        post(parties_.first_consumer, progress::MailKind::Contribution,
+        post(parties_.first_consumer, progress::ControlTopic::Contribution,
              {round, forwards_, count, 0}, gathered.merged);
     }
     return true;
@@ -154,7 +154,7 @@ void Threshold::complete() {
 
 void Threshold::reply(std::uint64_t number, Round& round) {
     for (const Forward& forward : std::exchange(round.waiting, {})) {
-        post(forward.consumer, progress::MailKind::Verdict,
+        post(forward.consumer, progress::ControlTopic::Verdict,
              {number, forward.number, 0, *round.verdict ? 1 : 0});
     }
 }

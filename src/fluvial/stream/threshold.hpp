@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "fluvial/progress/mailbox.hpp"
+#include "fluvial/progress/control_messages.hpp"
 
 namespace fluvial::stream {
 
@@ -54,7 +54,8 @@ class Threshold {
         int first_consumer = 0;
         int producers = 0;  ///< how many
     };
-    Threshold(progress::Mailbox& mailbox, int number, const Parties& parties, ThresholdRule rule);
+    Threshold(progress::ControlMessages& control, int number, const Parties& parties,
+              ThresholdRule rule);
 
     /// This producer's value of its next round; returns that round's number.
     std::uint64_t contribute(std::span<const std::byte> value);
@@ -67,8 +68,9 @@ class Threshold {
     /// Of a round that this producer contributed to, once.
     std::optional<bool> verdict(std::uint64_t round);
 
-    /// Mail of the kinds Contribution and Verdict. What the rule throws comes out here and below.
-    void take(const progress::Mail& mail);
+    /// Control messages of the topics Contribution and Verdict. What the rule throws comes out here
+    /// and below.
+    void take(const progress::ControlMessage& message);
     /// Forwards what has come; true when something moved.
     bool advance();
 
@@ -114,10 +116,10 @@ class Threshold {
     void check_certain() const;
     void complete();
     void reply(std::uint64_t number, Round& round);
-    void post(int to, progress::MailKind kind, const Heading& heading,
+    void post(int to, progress::ControlTopic kind, const Heading& heading,
               std::span<const std::byte> value = {});
 
-    progress::Mailbox& mailbox_;
+    progress::ControlMessages& control_;
     int number_;
     Parties parties_;
     ThresholdRule rule_;

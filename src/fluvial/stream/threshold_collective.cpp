@@ -81,7 +81,7 @@ ThresholdCollective::ThresholdCollective(Channel& channel, ThresholdRule rule,
         .first_consumer = state.first_consumer(),
         .producers = static_cast<int>(state.producers.size())};
     const int number = static_cast<int>(state.thresholds.size());
-    protocol_ = std::make_shared<Threshold>(*state.mailbox, number, parties, std::move(rule));
+    protocol_ = std::make_shared<Threshold>(*state.control, number, parties, std::move(rule));
     state.thresholds.push_back(protocol_);  // before anybody has agreed, and so may contribute
     try {
         mpi::agree_on(state.comm, check_all, say);

@@ -28,9 +28,9 @@ bool works() {
 enum class When { Early, Late };
 
 /// The last rank does `work` inside of an operation, once, while all attach a stream.
-class MeetingInside {
+class BarrierInside {
   public:
-    MeetingInside(Channel& channel, When when, std::function<void()> work)
+    BarrierInside(Channel& channel, When when, std::function<void()> work)
         : channel_(channel), when_(when), work_(std::move(work)) {
         stream_.emplace(channel, whole_numbers(),
                         make_callback([this](const Batch&) { operate(); }));
@@ -119,7 +119,7 @@ TEST_CASE("an operation queries another stream while others are through with a m
         Channel channel = world_channel(Role::Both, {.shared_memory = shared, .timeout_s = 20});
         Stream asked(channel, whole_numbers(), std::make_unique<RankList>(world_rank()));
         std::optional<Outcome> answer;
-        MeetingInside inside(channel, When::Late, [&] { answer = asked.query(); });
+        BarrierInside inside(channel, When::Late, [&] { answer = asked.query(); });
         inside.attach();
         CHECK(inside.done() == works());
         REQUIRE(answer.has_value() == works());
@@ -139,7 +139,7 @@ TEST_CASE("an operation waits for elements that other operations send during a m
                             answers.put(std::int64_t{100} + rank);
                         }));
         std::int64_t sum = 0;
-        MeetingInside inside(channel, when, [&] {
+        BarrierInside inside(channel, when, [&] {
             send_to_others(requests);
             for (int seen = 0; seen < world_size() - 1;) {
                 const auto batch = answers.next();
@@ -169,7 +169,7 @@ TEST_CASE("operations contribute to a threshold collective during a meeting") {
                             nap(0.05);
                             verdict = over.contribute(1.0);
                         }));
-        MeetingInside inside(channel, when, [&] {
+        BarrierInside inside(channel, when, [&] {
             send_to_others(requests);
             verdict = over.contribute(1.0);
         });
@@ -188,7 +188,7 @@ TEST_CASE("an operation that waits in vain during a meeting is told so at once")
             Channel channel = world_channel(Role::Both, {.timeout_s = 50});
             auto over = ThresholdCollective::sum_over(channel, 100);
             Stream never(channel, to_the_last_rank());
-            MeetingInside inside(channel, when, [&] {
+            BarrierInside inside(channel, when, [&] {
                 if (contributes) {
                     over.contribute(1.0);
                 } else {
@@ -212,7 +212,7 @@ TEST_CASE("an operation that waits in vain during a meeting is told so at once")
 TEST_CASE("an operation that attaches while its rank attaches is told so") {
     if (world_size() < 2) return;
     Channel channel = world_channel(Role::Both, {.timeout_s = 50});
-    MeetingInside inside(channel, When::Early,
+    BarrierInside inside(channel, When::Early,
                          [&] { const Stream nested(channel, whole_numbers()); });
     CHECK_THROWS_WITH_AS(inside.attach(), doctest::Contains("of this rank tries to attach"),
                          InvalidArgument);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fluvial/progress/courier.hpp"
+#include "fluvial/progress/service_thread.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -20,21 +20,22 @@ constexpr std::int64_t never_ns = std::numeric_limits<std::int64_t>::max();
 
 }  // namespace
 
-Courier& Courier::of_process() {
-    static auto* const courier = new Courier("fluvial courier", true);  // outlives static objects
-    return *courier;
+ServiceThread& ServiceThread::of_process() {
+    static auto* const thread =
+        new ServiceThread("fluvial flusher", true);  // outlives static objects
+    return *thread;
 }
 
-Courier& Courier::without_mpi() {
-    static auto* const courier = new Courier("fluvial clock", false);
-    return *courier;
+ServiceThread& ServiceThread::without_mpi() {
+    static auto* const thread = new ServiceThread("fluvial beats", false);
+    return *thread;
 }
 
-bool Courier::may_start() const {
+bool ServiceThread::may_start() const {
     return !calls_mpi_ || mpi::thread_level() == mpi::ThreadLevel::Multiple;
 }
 
-void Courier::add(Customer& customer) {
+void ServiceThread::add(Customer& customer) {
     const std::lock_guard lock(mutex_);
     if (retired_) return;
     if (!known_to_mpi_) mpi::before_finalize([this] { retire(); });
@@ -45,7 +46,7 @@ void Courier::add(Customer& customer) {
 
 /// Signals are for the application's threads: one that another thread takes interrupts no call of
 /// theirs.
-void Courier::start() {
+void ServiceThread::start() {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
@@ -61,20 +62,20 @@ void Courier::start() {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void Courier::remove(Customer& customer) {
+void ServiceThread::remove(Customer& customer) {
     std::unique_lock lock(mutex_);
     std::erase_if(rounds_, [&](const Round& round) { return round.customer == &customer; });
     if (rounds_.empty() && calls_mpi_) stop(std::move(lock));
 }
 
-void Courier::retire() {
+void ServiceThread::retire() {
     std::unique_lock lock(mutex_);
     retired_ = true;
     rounds_.clear();
     stop(std::move(lock));
 }
 
-void Courier::stop(std::unique_lock<std::mutex> lock) {
+void ServiceThread::stop(std::unique_lock<std::mutex> lock) {
     if (!thread_.joinable()) return;
     *stop_ = true;
     std::thread ended = std::move(thread_);
@@ -83,7 +84,7 @@ void Courier::stop(std::unique_lock<std::mutex> lock) {
     ended.join();
 }
 
-void Courier::call(Customer& customer, std::int64_t ns) {
+void ServiceThread::call(Customer& customer, std::int64_t ns) {
     const std::int64_t due_ns = now_ns() + ns;
     bool sooner = false;
     {
@@ -98,7 +99,7 @@ void Courier::call(Customer& customer, std::int64_t ns) {
     if (sooner) called_.notify_all();
 }
 
-void Courier::run(const bool& stop) {
+void ServiceThread::run(const bool& stop) {
     std::unique_lock lock(mutex_);
     while (!stop) {
         const std::int64_t next_ns = visit_due();
@@ -110,13 +111,13 @@ void Courier::run(const bool& stop) {
     }
 }
 
-void Courier::serve_due() {
+void ServiceThread::serve_due() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (lock && !thread_.joinable()) due_ns_ = visit_due();
 }
 
 /// Returns when the next visit is due.
-std::int64_t Courier::visit_due() {
+std::int64_t ServiceThread::visit_due() {
     std::int64_t next_ns = never_ns;
     for (Round& round : rounds_) {
         const std::int64_t now = now_ns();

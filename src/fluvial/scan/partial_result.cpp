@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fluvial/scan/answer.hpp"
+#include "fluvial/scan/partial_result.hpp"
 
 #include <algorithm>
 
@@ -17,15 +17,15 @@ Region part_along(Region region, int axis, Index begin, Index end) {
 
 }  // namespace
 
-Answer::Answer(const std::vector<OperatorSet>& sets, const Selection& covered,
-               std::vector<int> over, std::vector<int> backwards, int groups)
+PartialResult::PartialResult(const std::vector<OperatorSet>& sets, const Selection& covered,
+                             std::vector<int> over, std::vector<int> backwards, int groups)
     : sets_(&sets),
       covered_(covered),
       over_(std::move(over)),
       backwards_(std::move(backwards)),
       reductions_(static_cast<std::size_t>(groups) * sets.size()) {}
 
-compute::Reduction& Answer::reduction(std::size_t group, std::size_t set) {
+compute::Reduction& PartialResult::reduction(std::size_t group, std::size_t set) {
     auto& found = reductions_[group * sets_->size() + set];
     if (!found) {
         const OperatorSet& operators = (*sets_)[set];
@@ -37,22 +37,23 @@ compute::Reduction& Answer::reduction(std::size_t group, std::size_t set) {
     return *found;
 }
 
-void Answer::check() {
+void PartialResult::check() {
     for (std::size_t i = 0; i < reductions_.size(); ++i) {
         reduction(i / sets_->size(), i % sets_->size());
     }
 }
 
-void Answer::absorb(const Question& question, const Region& inside,
-                    std::span<const ArrayView> views, std::span<const ArrayView* const> masks) {
-    if (!question.groups) {
-        absorb_group(question, inside, 0, views, masks);
+void PartialResult::absorb(const RankRequest& rank_request, const Region& inside,
+                           std::span<const ArrayView> views,
+                           std::span<const ArrayView* const> masks) {
+    if (!rank_request.groups) {
+        absorb_group(rank_request, inside, 0, views, masks);
         return;
     }
-    const int axis = question.groups->axis;
+    const int axis = rank_request.groups->axis;
     const Index extent = inside.extent[axis];
     const auto group_of = [&](Index i) {
-        return question.groups->group[static_cast<std::size_t>(inside.offset[axis] + i)];
+        return rank_request.groups->group[static_cast<std::size_t>(inside.offset[axis] + i)];
     };
     std::vector<ArrayView> parts(views.begin(), views.end());
     std::vector<ArrayView> mask_parts(masks.size());
@@ -74,25 +75,25 @@ void Answer::absorb(const Question& question, const Region& inside,
                     mask_pointers[i] = &mask_parts[i];
                 }
             }
-            absorb_group(question, part_along(inside, axis, begin, end),
+            absorb_group(rank_request, part_along(inside, axis, begin, end),
                          static_cast<std::size_t>(group), parts, mask_pointers);
         }
         begin = end;
     }
 }
 
-void Answer::absorb_group(const Question& question, const Region& inside, std::size_t group,
-                          std::span<const ArrayView> views,
-                          std::span<const ArrayView* const> masks) {
+void PartialResult::absorb_group(const RankRequest& rank_request, const Region& inside,
+                                 std::size_t group, std::span<const ArrayView> views,
+                                 std::span<const ArrayView* const> masks) {
     Region where = inside;
     if (covered_.is_dense()) {
         for (int axis = 0; axis < where.ndim(); ++axis) {
-            where.offset[axis] += question.selection.start[axis];
+            where.offset[axis] += rank_request.selection.start[axis];
         }
     }
     ArrayView weights;
-    if (!question.weights.empty()) {
-        weights = weights_of(question, inside);
+    if (!rank_request.weights.empty()) {
+        weights = weights_of(rank_request, inside);
     }
     for (std::size_t set = 0; set < sets_->size(); ++set) {
         inputs_.clear();
@@ -100,14 +101,15 @@ void Answer::absorb_group(const Question& question, const Region& inside, std::s
             inputs_.push_back(views[static_cast<std::size_t>(input)]);
         }
         reduction(group, set)
-            .absorb({inputs_, where, question.weights.empty() ? nullptr : &weights, masks[set]});
+            .absorb(
+                {inputs_, where, rank_request.weights.empty() ? nullptr : &weights, masks[set]});
     }
 }
 
-ArrayView Answer::weights_of(const Question& question, const Region& inside) {
+ArrayView PartialResult::weights_of(const RankRequest& rank_request, const Region& inside) {
     constexpr Index element = sizeof(double);
-    if (question.weights.size() == 1) {
-        const AxisWeights& along = question.weights.front();
+    if (rank_request.weights.size() == 1) {
+        const AxisWeights& along = rank_request.weights.front();
         Coordinates strides(inside.ndim(), 0);
         strides[along.axis] = element;
         return {along.factor.data() + inside.offset[along.axis], DType::Float64, inside.extent,
@@ -115,7 +117,7 @@ ArrayView Answer::weights_of(const Question& question, const Region& inside) {
     }
     weights_.assign(static_cast<std::size_t>(inside.volume()), 1.0);
     const Coordinates strides = contiguous_strides(inside.extent, 1);
-    for (const AxisWeights& along : question.weights) {
+    for (const AxisWeights& along : rank_request.weights) {
         const double* const factor = along.factor.data() + inside.offset[along.axis];
         const Index inner = strides[along.axis], extent = inside.extent[along.axis];
         for (double* weight = weights_.data(); weight < weights_.data() + weights_.size();) {
@@ -129,7 +131,7 @@ ArrayView Answer::weights_of(const Question& question, const Region& inside) {
     return {weights_.data(), DType::Float64, inside.extent};
 }
 
-void Answer::merge(const Answer& other) {
+void PartialResult::merge(const PartialResult& other) {
     for (std::size_t i = 0; i < reductions_.size(); ++i) {
         if (other.reductions_[i]) {
             reduction(i / sets_->size(), i % sets_->size()).merge(*other.reductions_[i]);
@@ -137,7 +139,7 @@ void Answer::merge(const Answer& other) {
     }
 }
 
-Bytes Answer::encode() const {
+Bytes PartialResult::encode() const {
     ByteWriter out;
     for (const auto& reduction : reductions_) {
         const Bytes state = reduction ? reduction->encode() : Bytes();
@@ -146,7 +148,7 @@ Bytes Answer::encode() const {
     return out.take();
 }
 
-void Answer::merge_encoded(std::span<const std::byte> bytes) {
+void PartialResult::merge_encoded(std::span<const std::byte> bytes) {
     ByteReader in(bytes);
     for (std::size_t i = 0; i < reductions_.size(); ++i) {
         if (const auto state = in.get_block(); !state.empty()) {
@@ -155,7 +157,7 @@ void Answer::merge_encoded(std::span<const std::byte> bytes) {
     }
 }
 
-std::vector<std::map<std::string, compute::Result>> Answer::finish() {
+std::vector<std::map<std::string, compute::Result>> PartialResult::finish() {
     const std::size_t sets = sets_->size();
     std::vector<std::map<std::string, compute::Result>> results(reductions_.size() / sets);
     for (std::size_t i = 0; i < reductions_.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fluvial/progress/idling.hpp"
+#include "fluvial/progress/back_off.hpp"
 
 #include <algorithm>
 #include <ctime>
@@ -17,26 +17,29 @@ constexpr int spins = 100;
 constexpr int yields = 10'000;
 constexpr long nap_ns = 50'000;
 // With more ranks than cores: the more, the sooner to bed.
-constexpr int crowded_spins = 2;
-constexpr double crowded_yields = 1200;  ///< divided by the square of the ranks a core
-constexpr double crowd_max = 20;
+constexpr int oversubscribed_spins = 2;
+constexpr double oversubscribed_yields = 1200;  ///< divided by the square of the ranks a core
+constexpr double ranks_per_core_max = 20;
 constexpr long rung_nap_ns = 5'000'000;
 constexpr unsigned rounds_between_clocks = 16;
 constexpr std::int64_t look_around_ns = 100'000'000;
 
 }  // namespace
 
-Idling::Idling(double crowd, host::Bell* bell, bool rung)
+BackOff::BackOff(double ranks_per_core, host::Bell* bell, bool rung)
     : bell_(bell), spins_(spins), yields_(yields), nap_ns_(nap_ns) {
-    if (crowd <= 1) return;
-    spins_ = crowded_spins;
+    if (ranks_per_core <= 1) return;
+    spins_ = oversubscribed_spins;
     yields_ =
-        bell_ != nullptr ? spins_ : spins_ + static_cast<int>(crowded_yields / (crowd * crowd));
-    nap_ns_ = bell_ != nullptr && rung ? rung_nap_ns
-                                       : static_cast<long>(nap_ns * std::min(crowd, crowd_max));
+        bell_ != nullptr
+            ? spins_
+            : spins_ + static_cast<int>(oversubscribed_yields / (ranks_per_core * ranks_per_core));
+    nap_ns_ = bell_ != nullptr && rung
+                  ? rung_nap_ns
+                  : static_cast<long>(nap_ns * std::min(ranks_per_core, ranks_per_core_max));
 }
 
-void Idling::rest() {
+void BackOff::rest() {
     ++looks_;
     if (looks_ < spins_) {
         __builtin_ia32_pause();
@@ -49,7 +52,7 @@ void Idling::rest() {
 
 /// With a bell there is one more look between arming it and the nap, or what came just before would
 /// be slept over.
-void Idling::nap() {
+void BackOff::nap() {
     if (bell_ == nullptr) {
         const timespec nap{0, nap_ns_};
         nanosleep(&nap, nullptr);
@@ -62,7 +65,7 @@ void Idling::nap() {
     }
 }
 
-bool Idling::time_to_look_around() {
+bool BackOff::time_to_look_around() {
     if (++rounds_ % rounds_between_clocks != 0) return false;
     const std::int64_t now = now_ns();
     if (looked_ns_ == 0) looked_ns_ = now;

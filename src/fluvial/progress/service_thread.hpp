@@ -18,21 +18,21 @@ namespace fluvial::progress {
 /// Asleep while nobody has called it. The thread begins with the first on its list and takes no
 /// signals. One that calls MPI ends with the last on the list; one that does not stays, asleep:
 /// channels that come and go need not wait for it. Both end before MPI does.
-class Courier {
+class ServiceThread {
   public:
     class Customer {
       public:
         virtual ~Customer() = default;
-        /// In the courier's thread, or by who serves. Does not block (a lock that is held: next
+        /// In the flusher's thread, or by who serves. Does not block (a lock that is held: next
         /// time). Returns after how many nanoseconds to come again; nothing: when called.
-        virtual std::optional<std::int64_t> visit(const Courier& by) = 0;
+        virtual std::optional<std::int64_t> visit(const ServiceThread& by) = 0;
     };
 
     /// The one of the process that sends. It has a thread where MPI allows a second one; otherwise
     /// serve() does its work.
-    static Courier& of_process();
+    static ServiceThread& of_process();
     /// The one whose visits call no MPI, which nothing holds up.
-    static Courier& without_mpi();
+    static ServiceThread& without_mpi();
 
     bool calls_mpi() const { return calls_mpi_; }
 
@@ -50,7 +50,7 @@ class Courier {
     void retire();
 
   private:
-    Courier(const char* name, bool calls_mpi) : name_(name), calls_mpi_(calls_mpi) {}
+    ServiceThread(const char* name, bool calls_mpi) : name_(name), calls_mpi_(calls_mpi) {}
 
     struct Round {
         Customer* customer;

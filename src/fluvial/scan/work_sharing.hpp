@@ -25,17 +25,17 @@ struct alignas(64) Share {
 };
 
 /// Of the lanes of a rank. Threads take at the same time, each for a lane of its own.
-class Dealing {
+class WorkSharing {
   public:
     static constexpr Index batch_max = 64;
     /// Shares of more units than this cannot be helped with.
     static constexpr Index units_max = (Index{1} << 32) - 1;
 
     /// Each lane does its share, and no other.
-    explicit Dealing(std::vector<UnitRange> shares) : own_(std::move(shares)) {}
-    Dealing(const Dealing&) = delete;
-    Dealing& operator=(const Dealing&) = delete;
-    ~Dealing() { memory_.abandon(); }
+    explicit WorkSharing(std::vector<UnitRange> shares) : own_(std::move(shares)) {}
+    WorkSharing(const WorkSharing&) = delete;
+    WorkSharing& operator=(const WorkSharing&) = delete;
+    ~WorkSharing() { memory_.abandon(); }
 
     /// Lanes of this process help each other. Before anything was taken.
     void help_here();

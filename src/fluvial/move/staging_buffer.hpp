@@ -11,18 +11,18 @@
 
 namespace fluvial::move {
 
-/// As in rings: larger elements go into a batch without a stop on the desk,
+/// As in rings: larger elements go into a batch without a stop in the staging buffer,
 inline constexpr std::size_t large_element_bytes = 4096;
 /// in pieces of this.
 inline constexpr std::size_t piece_bytes = std::size_t{64} << 10;
-inline constexpr std::size_t message_desk_bytes = std::size_t{16} << 10;
+inline constexpr std::size_t staging_buffer_bytes = std::size_t{16} << 10;
 
 /// Elements that follow each other, by counts of bytes that never go back.
-class MessageDesk {
+class StagingBuffer {
   public:
     bool in_use() const { return in_use_; }
-    /// For what is committed behind `count`, up to `room` bytes (message_desk_bytes at most), which
-    /// belongs at `place`. Returns where to write it.
+    /// For what is committed behind `count`, up to `room` bytes (staging_buffer_bytes at most),
+    /// which belongs at `place`. Returns where to write it.
     std::byte* open(std::uint64_t count, std::byte* place, std::size_t room) {
         if (!memory_) memory_ = std::make_unique<Memory>();
         in_use_ = true;
@@ -50,7 +50,7 @@ class MessageDesk {
 
   private:
     struct alignas(64) Memory {
-        std::byte bytes[message_desk_bytes];
+        std::byte bytes[staging_buffer_bytes];
     };
 
     std::unique_ptr<Memory> memory_;

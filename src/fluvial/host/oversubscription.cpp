@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fluvial/host/crowd.hpp"
+#include "fluvial/host/oversubscription.hpp"
 
 #include <algorithm>
 #include <array>
@@ -28,7 +28,7 @@ double rounded(double ranks) {
 
 }  // namespace
 
-std::vector<double> ranks_a_core(std::span<const cpu_set_t> cores) {
+std::vector<double> ranks_per_core(std::span<const cpu_set_t> cores) {
     std::array<double, CPU_SETSIZE> ranks{};
     for (const cpu_set_t& one : cores) {
         for (std::size_t c = 0; c < ranks.size(); ++c) {
@@ -46,14 +46,14 @@ std::vector<double> ranks_a_core(std::span<const cpu_set_t> cores) {
     return found;
 }
 
-std::vector<double> ranks_a_core(const mpi::Comm& host) {
+std::vector<double> ranks_per_core(const mpi::Comm& host) {
     const cpu_set_t mine = own_cores();
     std::vector<cpu_set_t> all;
     for (const auto& bytes : host.allgather(std::as_bytes(std::span(&mine, 1)))) {
         std::memcpy(&all.emplace_back(), bytes.data(), sizeof(cpu_set_t));
     }
     const auto unknown = [](const cpu_set_t& cores) { return CPU_COUNT(&cores) == 0; };
-    if (std::none_of(all.begin(), all.end(), unknown)) return ranks_a_core(all);
+    if (std::none_of(all.begin(), all.end(), unknown)) return ranks_per_core(all);
     const auto online = static_cast<double>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
     return std::vector<double>(all.size(), host.size() / online);
 }

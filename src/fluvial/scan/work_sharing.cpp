@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fluvial/scan/dealing.hpp"
+#include "fluvial/scan/work_sharing.hpp"
 
 #include <algorithm>
 #include <new>
@@ -46,7 +46,7 @@ std::optional<UnitRange> take_from(Side side, Share& share, Index most) {
 
 }  // namespace
 
-void Dealing::put_shares(std::span<Share> to) {
+void WorkSharing::put_shares(std::span<Share> to) {
     for (std::size_t lane = 0; lane < to.size(); ++lane) {
         new (&to[lane]) Share;
         to[lane].left = packed(own_[lane].first, own_[lane].second);
@@ -54,13 +54,13 @@ void Dealing::put_shares(std::span<Share> to) {
     mine_ = to;
 }
 
-void Dealing::help_here() {
+void WorkSharing::help_here() {
     here_ = std::make_unique<Share[]>(own_.size());
     put_shares({here_.get(), own_.size()});
     ranks_ = {mine_};
 }
 
-void Dealing::help_on_host(const mpi::Comm& comm) {
+void WorkSharing::help_on_host(const mpi::Comm& comm) {
     mpi::Comm host = comm.split_by_host();
     try {
         memory_ = host::HostMemory::allocate(host, own_.size() * sizeof(Share));
@@ -77,7 +77,7 @@ void Dealing::help_on_host(const mpi::Comm& comm) {
     host.close();
 }
 
-std::optional<UnitRange> Dealing::take(std::size_t lane, Index most) {
+std::optional<UnitRange> WorkSharing::take(std::size_t lane, Index most) {
     if (mine_.empty()) {
         auto& [begin, end] = own_[lane];
         const Index first = begin;
@@ -108,13 +108,13 @@ std::optional<UnitRange> Dealing::take(std::size_t lane, Index most) {
     }
 }
 
-void Dealing::give_up() {
+void WorkSharing::give_up() {
     for (Share& share : mine_) {
         share.left = 0;
     }
 }
 
-void Dealing::close() {
+void WorkSharing::close() {
     mine_ = {};
     ranks_.clear();
     memory_.close();

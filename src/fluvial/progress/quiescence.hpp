@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "fluvial/progress/mailbox.hpp"
+#include "fluvial/progress/control_messages.hpp"
 
 namespace fluvial::progress {
 
@@ -14,7 +14,7 @@ namespace fluvial::progress {
 struct Movement {
     std::uint64_t moves = 0;    ///< times that something has moved here
     std::int64_t elements = 0;  ///< bytes written into links here less those that have arrived here
-    std::int64_t letters = 0;   ///< Mailbox::under_way
+    std::int64_t messages = 0;  ///< ControlMessages::under_way
 
     bool operator==(const Movement&) const = default;
 };
@@ -23,13 +23,13 @@ struct Movement {
 /// nothing but wait, and not before; so when all have answered twice, nothing has moved on any of
 /// them in between, and nothing was under way, then nothing will. Source: F. Mattern, "Algorithms
 /// for distributed termination detection" (doi:10.1007/BF01782776), section 6.
-class Standstill {
+class Quiescence {
   public:
-    Standstill(Mailbox& mailbox, int rank, int ranks)
-        : mailbox_(mailbox), rank_(rank), ranks_(ranks) {}
+    Quiescence(ControlMessages& control, int rank, int ranks)
+        : control_(control), rank_(rank), ranks_(ranks) {}
 
-    /// Mail of the kinds Asked and Told.
-    void take(const Mail& mail);
+    /// Control messages of the topics Asked and Told.
+    void take(const ControlMessage& message);
     /// This rank does nothing but wait, with `mine`: answers whoever has asked.
     void answer(const Movement& mine);
     /// Asks all others, unless they have not all answered yet. True when it is certain that nothing
@@ -39,12 +39,12 @@ class Standstill {
   private:
     void ask();
 
-    Mailbox& mailbox_;
+    ControlMessages& control_;
     int rank_;
     int ranks_;
-    std::vector<Mail> asked_;  ///< and not answered yet
-    std::uint64_t round_ = 0;  ///< 0: nobody was asked yet
-    int missing_ = 0;          ///< answers
+    std::vector<ControlMessage> asked_;  ///< and not answered yet
+    std::uint64_t round_ = 0;            ///< 0: nobody was asked yet
+    int missing_ = 0;                    ///< answers
     std::vector<Movement> told_;
     std::optional<std::vector<Movement>> before_;  ///< in the round before
 };

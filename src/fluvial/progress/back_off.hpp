@@ -12,14 +12,15 @@ namespace fluvial::progress {
 /// it naps soon and for long, because those who look for work keep those who have it from working
 /// (25 producers and a consumer on two cores, 8 B a message: 0.12 GB/s without, 0.55 GB/s with
 /// that; rings and bells, 4 KiB: 4 to 7 GB/s).
-class Idling {
+class BackOff {
   public:
-    /// With `crowd` ranks to a core (crowd.hpp). With a `bell` (own; may be null) naps end when it
-    /// rings, and are long when nothing but what rings it is waited for (`rung`).
-    explicit Idling(double crowd = 1, host::Bell* bell = nullptr, bool rung = false);
-    ~Idling() { found_something(); }
-    Idling(const Idling&) = delete;
-    Idling& operator=(const Idling&) = delete;
+    /// With `ranks_per_core` ranks to a core (oversubscription.hpp). With a `bell` (own; may be
+    /// null) naps end when it rings, and are long when nothing but what rings it is waited for
+    /// (`rung`).
+    explicit BackOff(double ranks_per_core = 1, host::Bell* bell = nullptr, bool rung = false);
+    ~BackOff() { found_something(); }
+    BackOff(const BackOff&) = delete;
+    BackOff& operator=(const BackOff&) = delete;
     void found_something() {
         looks_ = 0;
         if (armed_) bell_->disarm();

@@ -8,15 +8,15 @@
 
 namespace fluvial::scan {
 
-struct Question {
+struct RankRequest {
     Selection selection;
     std::vector<AxisWeights> weights;
     std::optional<Grouping> groups;
     std::vector<int> backwards;
 };
 
-void encode(ByteWriter& out, const Question& question);
-Question decode_question(ByteReader& in);
+void encode(ByteWriter& out, const RankRequest& rank_request);
+RankRequest decode_rank_request(ByteReader& in);
 
 /// Operators that work on the same inputs, which therefore share a walk and a mask.
 struct OperatorSet {

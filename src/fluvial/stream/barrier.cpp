@@ -2,7 +2,7 @@
 /// How the ranks of a channel come together before collective work.
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/error.hpp"
-#include "fluvial/progress/idling.hpp"
+#include "fluvial/progress/back_off.hpp"
 #include "fluvial/stream/channel_state.hpp"
 #include "fluvial/stream/stream_state.hpp"
 
@@ -68,7 +68,7 @@ void ChannelState::meet(Meeting purpose) {
 void ChannelState::come(Meeting purpose) {
     coming_ = comm.ibarrier();
     try {
-        wait(name_of(purpose), [&] { return coming_.test(); }, progress::Idling(crowd()));
+        wait(name_of(purpose), [&] { return coming_.test(); }, progress::BackOff(ranks_per_core()));
     } catch (...) {
         coming_.abandon();
         leave(std::current_exception());
@@ -80,23 +80,23 @@ void ChannelState::come(Meeting purpose) {
 /// it is asked to. `thrown` is what was thrown meanwhile; throws when somebody does not come.
 void ChannelState::stay(mpi::Request& step, std::exception_ptr& thrown, bool votes) {
     // All are here, so it mostly takes some microseconds. On a busy machine who yields waits long.
-    for (int looks = crowd() <= 1 ? quick_looks : 0; looks > 0 && !step.test(); --looks) {
+    for (int looks = ranks_per_core() <= 1 ? quick_looks : 0; looks > 0 && !step.test(); --looks) {
         __builtin_ia32_pause();
     }
-    progress::Idling idling(crowd());
+    progress::BackOff back_off(ranks_per_core());
     Deadline deadline(options.timeout_s);
     while (!step.test()) {
         bool moved = false;
         try {
             waits_ = true;
             if (failure) {
-                take_mail();
+                take_control_messages();
             } else {
                 // The vote under way is the one before votes_.
                 moved = votes && wanted_vote_ < votes_ - 1 ? attend() : progress();
             }
             if (moved) deadline = Deadline(options.timeout_s);
-            if (idling.time_to_look_around()) look_for_the_lost();
+            if (back_off.time_to_look_around()) look_for_the_lost();
             if (deadline.passed()) {
                 staying_ = false;
                 throw TimedOut(Problem{"a rank of the channel has stopped where all meet",
@@ -114,9 +114,9 @@ void ChannelState::stay(mpi::Request& step, std::exception_ptr& thrown, bool vot
             check_usable();
         }
         if (moved) {
-            idling.found_something();
+            back_off.found_something();
         } else {
-            idling.rest();
+            back_off.rest();
         }
     }
 }
@@ -124,9 +124,9 @@ void ChannelState::stay(mpi::Request& step, std::exception_ptr& thrown, bool vot
 /// As progress(), but begins no operation.
 bool ChannelState::attend() {
     const bool waits = std::exchange(waits_, false);
-    bool moved = take_mail();
+    bool moved = take_control_messages();
     check_usable();
-    if (waits && !moved) standstill->answer(movement());
+    if (waits && !moved) quiescence->answer(movement());
     moved = advance_thresholds() || moved;
     for (const auto& stream : streams) moved = stream->attend() || moved;
     moves_ += moved ? 1 : 0;
@@ -162,7 +162,7 @@ void ChannelState::conclude(Meeting purpose, std::exception_ptr& thrown) {
 void ChannelState::throw_together(std::exception_ptr thrown) {
     if (thrown) std::rethrow_exception(thrown);
     const auto told = [&] {
-        take_mail();
+        take_control_messages();
         if (!failure) look_for_the_lost();
         return failure.has_value();
     };
@@ -175,12 +175,12 @@ void ChannelState::ask_others_to_work_on() {
     ByteWriter out;
     out.put(asked_vote_);
     for (int other = 0; other < comm.size(); ++other) {
-        if (other != rank) mailbox->post(other, progress::MailKind::WorkOn, 0, out.view());
+        if (other != rank) control->post(other, progress::ControlTopic::WorkOn, 0, out.view());
     }
 }
 
 progress::Movement ChannelState::movement() const {
-    progress::Movement mine{moves_, 0, mailbox->under_way()};
+    progress::Movement mine{moves_, 0, control->under_way()};
     for (const auto& stream : streams) {
         if (stream->producer) mine.elements += static_cast<std::int64_t>(stream->producer->bytes());
         if (!stream->consumer) continue;
@@ -191,9 +191,9 @@ progress::Movement ChannelState::movement() const {
 }
 
 /// Where all meet nobody's program goes on but operations. When these all wait, they wait in vain.
-void ChannelState::check_standstill(std::string_view what) {
+void ChannelState::check_quiescence(std::string_view what) {
     if (!meeting_ || !working() || !(staying_ || coming_.test())) return;
-    if (!standstill->found(movement())) return;
+    if (!quiescence->found(movement())) return;
     throw InvalidArgument(Problem{
         text("an operation waits in vain: Fluvial cannot ", what, " before its end"),
         text("all ranks are about to ", name_of(*meeting_), ", and nothing moves any more"), "",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fluvial/scan/question.hpp"
+#include "fluvial/scan/rank_request.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -17,43 +17,43 @@ Coordinates get(ByteReader& in) {
 
 }  // namespace
 
-void encode(ByteWriter& out, const Question& question) {
-    put(out, question.selection.start);
-    put(out, question.selection.count);
-    put(out, question.selection.stride);
-    out.put<std::uint64_t>(question.weights.size());
-    for (const AxisWeights& weights : question.weights) {
+void encode(ByteWriter& out, const RankRequest& rank_request) {
+    put(out, rank_request.selection.start);
+    put(out, rank_request.selection.count);
+    put(out, rank_request.selection.stride);
+    out.put<std::uint64_t>(rank_request.weights.size());
+    for (const AxisWeights& weights : rank_request.weights) {
         out.put(weights.axis);
         out.put_vector(weights.factor);
     }
-    out.put<std::uint8_t>(question.groups.has_value());
-    if (question.groups) {
-        out.put(question.groups->axis);
-        out.put(question.groups->count);
-        out.put_vector(question.groups->group);
+    out.put<std::uint8_t>(rank_request.groups.has_value());
+    if (rank_request.groups) {
+        out.put(rank_request.groups->axis);
+        out.put(rank_request.groups->count);
+        out.put_vector(rank_request.groups->group);
     }
-    out.put_vector(question.backwards);
+    out.put_vector(rank_request.backwards);
 }
 
-Question decode_question(ByteReader& in) {
-    Question question;
-    question.selection.start = get(in);
-    question.selection.count = get(in);
-    question.selection.stride = get(in);
+RankRequest decode_rank_request(ByteReader& in) {
+    RankRequest rank_request;
+    rank_request.selection.start = get(in);
+    rank_request.selection.count = get(in);
+    rank_request.selection.stride = get(in);
     const auto weights = in.get<std::uint64_t>();
     for (std::uint64_t i = 0; i < weights; ++i) {
         const int axis = in.get<int>();
-        question.weights.push_back({axis, in.get_vector<double>()});
+        rank_request.weights.push_back({axis, in.get_vector<double>()});
     }
     if (in.get<std::uint8_t>() != 0) {
         Grouping groups;
         groups.axis = in.get<int>();
         groups.count = in.get<int>();
         groups.group = in.get_vector<int>();
-        question.groups = std::move(groups);
+        rank_request.groups = std::move(groups);
     }
-    question.backwards = in.get_vector<int>();
-    return question;
+    rank_request.backwards = in.get_vector<int>();
+    return rank_request;
 }
 
 std::vector<OperatorSet> operator_sets(const Request& request) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fluvial/progress/standstill.hpp"
+#include "fluvial/progress/quiescence.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -16,24 +16,24 @@ namespace {
 /// All ranks call found() when they have had time to answer; true when the first rank found it
 /// within a few rounds. What the last rank says of itself is up to `last`.
 bool found_with(const std::function<Movement(int round)>& last) {
-    Mailbox mailbox(world());
-    Standstill standstill(mailbox, world_rank(), world_size());
+    ControlMessages control(world());
+    Quiescence quiescence(control, world_rank(), world_size());
     bool found = false;
     for (int round = 0; round < 6; ++round) {
         const bool is_last = world_rank() == world_size() - 1;
         const Movement mine = is_last ? last(round) : Movement{7, 0, 0};
         const auto exchange = [&] {
             for (int looks = 0; looks < 12; ++looks) {
-                while (const auto mail = mailbox.poll()) standstill.take(*mail);
-                standstill.answer(mine);
-                mailbox.sent();
+                while (const auto message = control.poll()) quiescence.take(*message);
+                quiescence.answer(mine);
+                control.sent();
                 world().barrier();
             }
         };
-        if (world_rank() == 0) found = found || standstill.found(mine);
+        if (world_rank() == 0) found = found || quiescence.found(mine);
         exchange();
     }
-    mailbox.drain();
+    control.drain();
     return world().any(found);
 }
 
@@ -52,15 +52,15 @@ TEST_CASE("who moves, or has something under way, is waited for") {
 
 TEST_CASE("who does not answer is waited for") {
     if (world_size() < 2) return;
-    Mailbox mailbox(world());
-    Standstill standstill(mailbox, world_rank(), world_size());
+    ControlMessages control(world());
+    Quiescence quiescence(control, world_rank(), world_size());
     const Movement mine;
     for (int looks = 0; looks < 50; ++looks) {
-        while (const auto mail = mailbox.poll()) standstill.take(*mail);
-        if (world_rank() != world_size() - 1) standstill.answer(mine);
-        if (world_rank() == 0) CHECK_FALSE(standstill.found(mine));
-        mailbox.sent();
+        while (const auto message = control.poll()) quiescence.take(*message);
+        if (world_rank() != world_size() - 1) quiescence.answer(mine);
+        if (world_rank() == 0) CHECK_FALSE(quiescence.found(mine));
+        control.sent();
         world().barrier();
     }
-    mailbox.drain();
+    control.drain();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What is known so far of the answer to a question: a reduction for each group and set of
+/// What is known so far of the partial result to a request: a reduction for each group and set of
 /// operators, made when the first piece for it arrives.
 #pragma once
 
@@ -8,25 +8,25 @@
 #include <string>
 #include <vector>
 
-#include "fluvial/scan/question.hpp"
+#include "fluvial/scan/rank_request.hpp"
 
 namespace fluvial::scan {
 
 /// One thread at a time. The sets must outlive it.
-class Answer {
+class PartialResult {
   public:
     /// `covered` in global coordinates; with a stride, results are in the index space of the only
-    /// question, until finish() translates coordinates.
-    Answer(const std::vector<OperatorSet>& sets, const Selection& covered, std::vector<int> over,
-           std::vector<int> backwards, int groups);
+    /// request, until finish() translates coordinates.
+    PartialResult(const std::vector<OperatorSet>& sets, const Selection& covered,
+                  std::vector<int> over, std::vector<int> backwards, int groups);
 
     /// `views` (of all inputs) and `masks` (one a set; null: none) hold the elements of `inside`,
-    /// in the question's own index space.
-    void absorb(const Question& question, const Region& inside, std::span<const ArrayView> views,
-                std::span<const ArrayView* const> masks);
+    /// in the request's own index space.
+    void absorb(const RankRequest& rank_request, const Region& inside,
+                std::span<const ArrayView> views, std::span<const ArrayView* const> masks);
     /// Makes all reductions, so that what an operator refuses is thrown now.
     void check();
-    void merge(const Answer& other);
+    void merge(const PartialResult& other);
     Bytes encode() const;
     void merge_encoded(std::span<const std::byte> bytes);
     /// By group, then entry name.
@@ -34,9 +34,9 @@ class Answer {
 
   private:
     compute::Reduction& reduction(std::size_t group, std::size_t set);
-    void absorb_group(const Question& question, const Region& inside, std::size_t group,
+    void absorb_group(const RankRequest& rank_request, const Region& inside, std::size_t group,
                       std::span<const ArrayView> views, std::span<const ArrayView* const> masks);
-    ArrayView weights_of(const Question& question, const Region& inside);
+    ArrayView weights_of(const RankRequest& rank_request, const Region& inside);
 
     const std::vector<OperatorSet>* sets_;
     Selection covered_;
