@@ -21,7 +21,9 @@ class RankLines : public std::streambuf {
 
   protected:
     int overflow(int c) override {
-        if (c == traits_type::eof()) return c;
+        if (c == traits_type::eof()) {
+            return c;
+        }
         line_.push_back(static_cast<char>(c));
         if (c == '\n') {
             std::cout << mark_ << line_ << std::flush;

@@ -9,12 +9,16 @@
 
 static void compute(void* in, void* out, int* len, MPI_Datatype* type) {
     (void)type;
-    for (int i = 0; i < *len; i++) ((float*)out)[i] += ((float*)in)[i];
+    for (int i = 0; i < *len; i++) {
+        ((float*)out)[i] += ((float*)in)[i];
+    }
 }
 
 // An error on one rank is an error on all of them, so that all end here together.
 static void must(int code) {
-    if (code == FLUVIAL_OK) return;
+    if (code == FLUVIAL_OK) {
+        return;
+    }
     fprintf(stderr, "%s\n", fluvial_last_message());
     MPI_Finalize();
     exit(EXIT_FAILURE);
@@ -42,7 +46,9 @@ int main(int argc, char** argv) {
     // ... what the program does meanwhile ...
     must(fluvial_wait(&io));
 
-    if (rank == 0) printf("sum of %s: %.0f, by %d ranks\n", argv[2], sum, nprocs);
+    if (rank == 0) {
+        printf("sum of %s: %.0f, by %d ranks\n", argv[2], sum, nprocs);
+    }
     MPI_Op_free(&op);
     must(fluvial_close(file));
     MPI_Finalize();

@@ -26,7 +26,9 @@ static long long counter = 0, flushed = 0;
 static void PARTICLE_IO(void* in, void* inout, int* len, MPI_Datatype* datatype) {
     double* buffer = (double*)inout;
     (void)datatype;
-    if (*len != 8) return;  // 0: nothing has to be done to an empty buffer
+    if (*len != 8) {
+        return;  // 0: nothing has to be done to an empty buffer
+    }
     memcpy(buffer + 8 * (counter % BUFFER_SIZE), in, 8 * sizeof(double));  // Buffering Data
     counter++;
     if (counter % BUFFER_SIZE == 0) {  // Flush out data
@@ -125,8 +127,12 @@ int main(int argc, char** argv) {
         fprintf(stderr, "%s\n", MPIStream_LastError());
         MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     }
-    if (is_producer) sent = simulate(rank, &stream);
-    if (is_consumer) MPIStream_Operate(&stream);
+    if (is_producer) {
+        sent = simulate(rank, &stream);
+    }
+    if (is_consumer) {
+        MPIStream_Operate(&stream);
+    }
     MPIStream_FreeChannel(&channel);
 
     if (is_consumer) {

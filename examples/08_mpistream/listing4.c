@@ -49,8 +49,12 @@ static void ProcessImbalance(void* in, void* inout, int* len, MPI_Datatype* data
     }
     const Report* report = (const Report*)in;
     Spread* spread = &spreads[(int)report->cycle];
-    if (spread->min > report->particles) spread->min = report->particles;
-    if (spread->max < report->particles) spread->max = report->particles;
+    if (spread->min > report->particles) {
+        spread->min = report->particles;
+    }
+    if (spread->max < report->particles) {
+        spread->max = report->particles;
+    }
     spread->reports += 1;
     if (spread->reports == producers && spread->max - spread->min > gap_threshold) {
         AlertGap((int)report->cycle, spread);
@@ -63,7 +67,9 @@ static void moveParticles(double* particles, MPI_Comm code) {
     double leaving = 0.01 * *particles, coming = 0;
     MPI_Comm_rank(code, &rank);
     MPI_Comm_size(code, &size);
-    if (rank == 0) leaving = 0;
+    if (rank == 0) {
+        leaving = 0;
+    }
     MPI_Sendrecv(&leaving, 1, MPI_DOUBLE, rank > 0 ? rank - 1 : MPI_PROC_NULL, 0, &coming, 1,
                  MPI_DOUBLE, rank < size - 1 ? rank + 1 : MPI_PROC_NULL, 0, code,
                  MPI_STATUS_IGNORE);

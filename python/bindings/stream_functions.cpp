@@ -98,9 +98,15 @@ std::unique_ptr<Operation> make_operation(nb::handle entries, nb::handle callbac
 Association to_association(nb::handle given) {
     if (nb::isinstance<nb::str>(given)) {
         const auto name = nb::cast<std::string>(given);
-        if (name == "nearest") return Association::nearest();
-        if (name == "round_robin") return Association::round_robin();
-        if (name == "most_room") return Association::most_room();
+        if (name == "nearest") {
+            return Association::nearest();
+        }
+        if (name == "round_robin") {
+            return Association::round_robin();
+        }
+        if (name == "most_room") {
+            return Association::most_room();
+        }
         throw InvalidArgument(
             Problem{"no such association of producers and consumers", "'" + name + "'",
                     "'nearest', 'round_robin', 'most_room', or a function of an element", ""});

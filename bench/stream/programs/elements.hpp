@@ -137,16 +137,24 @@ class Sink {
         const double* other = other_.data() + at_;
         switch (plan_.kernel) {
             case Kernel::Copy:
-                for (std::size_t i = 0; i < count; ++i) out[i] = in[i];
+                for (std::size_t i = 0; i < count; ++i) {
+                    out[i] = in[i];
+                }
                 break;
             case Kernel::Scale:
-                for (std::size_t i = 0; i < count; ++i) out[i] = 3.0 * in[i];
+                for (std::size_t i = 0; i < count; ++i) {
+                    out[i] = 3.0 * in[i];
+                }
                 break;
             case Kernel::Add:
-                for (std::size_t i = 0; i < count; ++i) out[i] = in[i] + other[i];
+                for (std::size_t i = 0; i < count; ++i) {
+                    out[i] = in[i] + other[i];
+                }
                 break;
             case Kernel::Triad:
-                for (std::size_t i = 0; i < count; ++i) out[i] = in[i] + 3.0 * other[i];
+                for (std::size_t i = 0; i < count; ++i) {
+                    out[i] = in[i] + 3.0 * other[i];
+                }
                 break;
         }
     }

@@ -38,7 +38,9 @@ void call_fork_hooks() {
     new (&all.mutex) std::recursive_mutex;
     all.generation.fetch_add(1, std::memory_order_relaxed);
     all.process.store(::getpid(), std::memory_order_relaxed);
-    for (const ForkHook* hook : all.hooks) hook->work_();
+    for (const ForkHook* hook : all.hooks) {
+        hook->work_();
+    }
     all.hooks.clear();
 }
 
@@ -59,7 +61,9 @@ MadeHere::MadeHere()
     : generation_(fork_generation()), process_(forks().process.load(std::memory_order_relaxed)) {}
 
 void MadeHere::check(const char* what) const {
-    if (!inherited()) return;
+    if (!inherited()) {
+        return;
+    }
     throw InvalidArgument(
         Problem{text(what, " belongs to another process"),
                 text("process ", ::getpid(), ", a child by fork of process ", process_),

@@ -37,7 +37,9 @@ struct DeleteWhereMade {
     MadeHere made = {};
     template <class T>
     void operator()(T* object) const {
-        if (!made.inherited()) delete object;
+        if (!made.inherited()) {
+            delete object;
+        }
     }
 };
 

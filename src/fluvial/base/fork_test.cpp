@@ -20,7 +20,9 @@ namespace {
 template <class Work>
 int in_child(Work work) {
     const pid_t child = ::fork();
-    if (child == 0) ::_exit(work());
+    if (child == 0) {
+        ::_exit(work());
+    }
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
     REQUIRE(WIFEXITED(status));
@@ -107,7 +109,9 @@ TEST_CASE("nobody forks during a pause") {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         over = true;
     });
-    while (!paused) std::this_thread::yield();
+    while (!paused) {
+        std::this_thread::yield();
+    }
     CHECK(in_child([&] {
               const ForkPause pause;  // the child's own, whoever had the parent's
               return over ? 7 : 0;

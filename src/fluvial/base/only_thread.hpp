@@ -34,7 +34,9 @@ class OnlyThread::Call {
         }
     }
     ~Call() {
-        if (outermost_) channel_.inside_ = std::thread::id();
+        if (outermost_) {
+            channel_.inside_ = std::thread::id();
+        }
     }
     Call(const Call&) = delete;
     Call& operator=(const Call&) = delete;

@@ -23,7 +23,9 @@ void sort_events(std::vector<TraceEvent>& events) {
 void flatten(std::vector<TraceEvent>& events, std::int64_t resolution_ns) {
     std::int64_t covered_to = events.front().begin_ns;
     std::erase_if(events, [&](const TraceEvent& event) {
-        if (event.end_ns <= covered_to) return true;
+        if (event.end_ns <= covered_to) {
+            return true;
+        }
         const bool is_short = event.end_ns - event.begin_ns <= resolution_ns;
         covered_to = is_short ? event.end_ns : covered_to;
         return false;
@@ -74,7 +76,9 @@ const char* name_of(Activity activity) {
 }
 
 Trace::Span::Span(Trace* trace, Activity activity, int stream) : trace_(trace) {
-    if (trace_ == nullptr) return;
+    if (trace_ == nullptr) {
+        return;
+    }
     event_.activity = activity;
     event_.stream = stream;
     event_.parent = trace_->open_;
@@ -83,7 +87,9 @@ Trace::Span::Span(Trace* trace, Activity activity, int stream) : trace_(trace) {
 }
 
 Trace::Span::~Span() {
-    if (trace_ == nullptr) return;
+    if (trace_ == nullptr) {
+        return;
+    }
     event_.end_ns = now_ns();
     trace_->open_ = event_.parent;
     trace_->append(event_);
@@ -99,7 +105,9 @@ void Trace::add(Activity activity, int stream, std::int64_t begin_ns, std::int64
 }
 
 void Trace::append(const TraceEvent& event) {
-    if (events_.size() >= events_max_) thin_out();
+    if (events_.size() >= events_max_) {
+        thin_out();
+    }
     events_.push_back(event);
 }
 

@@ -25,14 +25,18 @@ bool follow_or_nest(const TraceEvent& a, const TraceEvent& b) {
 int badly_nested(std::span<const TraceEvent> events) {
     int bad = 0;
     for (std::size_t i = 0; i < events.size(); ++i) {
-        for (std::size_t j = 0; j < i; ++j) bad += !follow_or_nest(events[i], events[j]);
+        for (std::size_t j = 0; j < i; ++j) {
+            bad += !follow_or_nest(events[i], events[j]);
+        }
     }
     return bad;
 }
 
 std::map<Activity, std::int64_t> time_of(std::span<const TraceEvent> events) {
     std::map<Activity, std::int64_t> sums;
-    for (const TraceEvent& event : events) sums[event.activity] += event.end_ns - event.begin_ns;
+    for (const TraceEvent& event : events) {
+        sums[event.activity] += event.end_ns - event.begin_ns;
+    }
     return sums;
 }
 
@@ -80,7 +84,9 @@ TEST_CASE("a full trace becomes coarser, keeps its times, and stays nested") {
     CHECK(time_of(trace.events()) == expected);
     CHECK(badly_nested(trace.events()) == 0);
     std::uint64_t parts = 0;
-    for (const TraceEvent& event : trace.events()) parts += event.parts;
+    for (const TraceEvent& event : trace.events()) {
+        parts += event.parts;
+    }
     CHECK(parts == 20'000);
 }
 
@@ -91,7 +97,9 @@ TEST_CASE("a full trace of nested spans stays bounded and nested") {
         const Trace::Span outer(&trace, Activity::Stalled, 0);
         for (unsigned n = random() % 3; n > 0; --n) {
             const Trace::Span inner(&trace, Activity::Processing, 1);
-            if (random() % 4 == 0) const Trace::Span innermost(&trace, Activity::Stalled, 2);
+            if (random() % 4 == 0) {
+                const Trace::Span innermost(&trace, Activity::Stalled, 2);
+            }
         }
     }
     CHECK(trace.events().size() <= 300);

@@ -31,8 +31,12 @@ class RandomViews {
     Strided next(const Coordinates& extent, DType dtype) {
         const int ndim = extent.size();
         std::vector<int> order(static_cast<std::size_t>(ndim));
-        for (int i = 0; i < ndim; ++i) order[static_cast<std::size_t>(i)] = i;
-        if (between(0, 1) == 1) std::shuffle(order.begin(), order.end(), random_);
+        for (int i = 0; i < ndim; ++i) {
+            order[static_cast<std::size_t>(i)] = i;
+        }
+        if (between(0, 1) == 1) {
+            std::shuffle(order.begin(), order.end(), random_);
+        }
         const bool packed = between(0, 2) == 0;
         Index stride = static_cast<Index>(size_of(dtype));
         Index first = 0;
@@ -50,14 +54,18 @@ class RandomViews {
             stride *= steps;
         }
         made.memory.resize(static_cast<std::size_t>(stride));
-        for (std::byte& b : made.memory) b = static_cast<std::byte>(random_());
+        for (std::byte& b : made.memory) {
+            b = static_cast<std::byte>(random_());
+        }
         made.view.data = made.memory.data() + first;
         return made;
     }
 
     Coordinates extent(int ndim, int least) {
         Coordinates e(ndim, 0);
-        for (Index& n : e) n = between(least, 5);
+        for (Index& n : e) {
+            n = between(least, 5);
+        }
         return e;
     }
 
@@ -68,7 +76,9 @@ class RandomViews {
 /// Address of the element at `point`, by NumPy's definition.
 const std::byte* element(const ArrayView& view, const Coordinates& point) {
     const std::byte* p = view.data;
-    for (int axis = 0; axis < view.ndim(); ++axis) p += point[axis] * view.strides[axis];
+    for (int axis = 0; axis < view.ndim(); ++axis) {
+        p += point[axis] * view.strides[axis];
+    }
     return p;
 }
 
@@ -136,7 +146,9 @@ TEST_CASE("a subview shows the elements inside") {
         for (Index i = 0; i < part.size(); ++i) {
             const Coordinates point = coordinates_of(i, inside.extent);
             Coordinates outer = point;
-            for (int axis = 0; axis < outer.size(); ++axis) outer[axis] += inside.offset[axis];
+            for (int axis = 0; axis < outer.size(); ++axis) {
+                outer[axis] += inside.offset[axis];
+            }
             CHECK(element(part, point) == element(array.view, outer));
         }
     }
@@ -148,17 +160,23 @@ TEST_CASE("every takes each step-th element, starting with the first") {
         const Coordinates extent = views.extent(views.between(1, 3), 0);
         const Strided array = views.next(extent, DType::UInt16);
         Coordinates step(extent.size(), 1);
-        for (Index& s : step) s = views.between(1, 4);
+        for (Index& s : step) {
+            s = views.between(1, 4);
+        }
         const ArrayView sparse = every(array.view, step);
         for (int axis = 0; axis < extent.size(); ++axis) {
             Index count = 0;
-            for (Index i = 0; i < extent[axis]; i += step[axis]) ++count;
+            for (Index i = 0; i < extent[axis]; i += step[axis]) {
+                ++count;
+            }
             CHECK(sparse.extent[axis] == count);
         }
         for (Index i = 0; i < sparse.size(); ++i) {
             Coordinates point = coordinates_of(i, sparse.extent);
             const std::byte* address = element(sparse, point);
-            for (int axis = 0; axis < point.size(); ++axis) point[axis] *= step[axis];
+            for (int axis = 0; axis < point.size(); ++axis) {
+                point[axis] *= step[axis];
+            }
             CHECK(same(address, element(array.view, point), DType::UInt16));
             CHECK(address == element(array.view, point));
         }

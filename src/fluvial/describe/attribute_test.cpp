@@ -86,7 +86,9 @@ TEST_CASE("corrupt attributes are an error or other attributes, never a crash") 
         for (unsigned flips = 1 + random() % 3; flips > 0; --flips) {
             bytes[random() % bytes.size()] ^= static_cast<std::byte>(1u << (random() % 8));
         }
-        if (random() % 4 == 0) bytes.resize(random() % bytes.size());
+        if (random() % 4 == 0) {
+            bytes.resize(random() % bytes.size());
+        }
         ByteReader in(bytes);
         try {
             decode_attributes(in);

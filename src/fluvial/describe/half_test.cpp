@@ -102,7 +102,9 @@ TEST_CASE("random floats round as the compiler's _Float16 does") {
     int wrong = 0;
     for (int i = 0; i < 1'000'000; ++i) {
         const auto f = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
-        if (std::isnan(f)) continue;
+        if (std::isnan(f)) {
+            continue;
+        }
         const auto expected = std::bit_cast<std::uint16_t>(static_cast<_Float16>(f));
         if (Half(f).bits != expected && wrong++ < 5) {
             CAPTURE(f);

@@ -37,7 +37,9 @@ std::vector<std::vector<Index>> points_of(const Region& region) {
 std::map<std::vector<Index>, int> cover(const std::vector<Region>& regions) {
     std::map<std::vector<Index>, int> count;
     for (const Region& region : regions) {
-        for (const auto& point : points_of(region)) ++count[point];
+        for (const auto& point : points_of(region)) {
+            ++count[point];
+        }
     }
     return count;
 }
@@ -45,7 +47,9 @@ std::map<std::vector<Index>, int> cover(const std::vector<Region>& regions) {
 bool is_in(const std::vector<Index>& point, const Region& region) {
     for (int axis = 0; axis < region.ndim(); ++axis) {
         const Index i = point[static_cast<std::size_t>(axis)] - region.offset[axis];
-        if (i < 0 || i >= region.extent[axis]) return false;
+        if (i < 0 || i >= region.extent[axis]) {
+            return false;
+        }
     }
     return true;
 }
@@ -81,7 +85,9 @@ TEST_CASE("intersect keeps exactly the common points") {
         CAPTURE(b);
         std::vector<std::vector<Index>> expected;
         for (const auto& point : points_of(a)) {
-            if (is_in(point, b)) expected.push_back(point);
+            if (is_in(point, b)) {
+                expected.push_back(point);
+            }
         }
         const auto common = intersect(a, b);
         CHECK(common.has_value() == !expected.empty());
@@ -105,10 +111,14 @@ TEST_CASE("subtract leaves exactly the other points, once each, in few regions")
         CAPTURE(hole);
         const auto pieces = subtract(from, hole);
         CHECK(pieces.size() <= 2 * static_cast<std::size_t>(ndim));
-        for (const Region& piece : pieces) CHECK_FALSE(piece.empty());
+        for (const Region& piece : pieces) {
+            CHECK_FALSE(piece.empty());
+        }
         std::map<std::vector<Index>, int> expected;
         for (const auto& point : points_of(from)) {
-            if (!is_in(point, hole)) expected[point] = 1;
+            if (!is_in(point, hole)) {
+                expected[point] = 1;
+            }
         }
         CHECK(cover(pieces) == expected);
     }
@@ -166,7 +176,9 @@ TEST_CASE("contains agrees with its points") {
         const int ndim = regions.between(1, 3);
         const Region outer = regions.next(ndim);
         Region inner = regions.next(ndim);
-        for (Index& n : inner.extent) n = n % 2 + 1;
+        for (Index& n : inner.extent) {
+            n = n % 2 + 1;
+        }
         bool all = true;
         for (const auto& point : points_of(inner)) {
             all = all && is_in(point, outer);
@@ -211,7 +223,9 @@ TEST_CASE("check_inside accepts what fits and names what does not") {
 
 TEST_CASE("coordinates hold up to 16 axes") {
     Coordinates c;
-    for (Index i = 0; i < ndim_max; ++i) c.push_back(i * i);
+    for (Index i = 0; i < ndim_max; ++i) {
+        c.push_back(i * i);
+    }
     CHECK(c.size() == ndim_max);
     CHECK(c[15] == 225);
     CHECK(c == Coordinates(c.span()));

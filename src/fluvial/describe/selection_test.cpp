@@ -19,7 +19,9 @@ constexpr int rounds = 3000;
 /// Along one axis: the selected positions, by counting.
 std::vector<Index> positions(const Selection& s, int axis) {
     std::vector<Index> out;
-    for (Index i = 0; i < s.count[axis]; ++i) out.push_back(s.start[axis] + i * s.stride[axis]);
+    for (Index i = 0; i < s.count[axis]; ++i) {
+        out.push_back(s.start[axis] + i * s.stride[axis]);
+    }
     return out;
 }
 
@@ -108,7 +110,9 @@ TEST_CASE("a selection is inside a shape when each of its elements is") {
         bool empty = false;
         for (int axis = 0; axis < ndim; ++axis) {
             shape[axis] = random.between(0, 18);
-            for (const Index position : positions(s, axis)) fits = fits && position < shape[axis];
+            for (const Index position : positions(s, axis)) {
+                fits = fits && position < shape[axis];
+            }
             // An empty selection may begin at most at the end.
             fits = fits && s.start[axis] <= shape[axis];
             empty = empty || s.count[axis] == 0;

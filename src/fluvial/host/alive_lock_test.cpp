@@ -25,8 +25,12 @@ pid_t child_that(Work work) {
     const pid_t child = ::fork();
     if (child == 0) {
         work();
-        if (::write(ends[1], "!", 1) != 1) ::_exit(1);
-        while (true) ::pause();
+        if (::write(ends[1], "!", 1) != 1) {
+            ::_exit(1);
+        }
+        while (true) {
+            ::pause();
+        }
     }
     char byte = 0;
     REQUIRE(::read(ends[0], &byte, 1) == 1);
@@ -119,9 +123,13 @@ TEST_CASE("a child that outlives its killed parent does not keep the lock") {
         new AliveLock(file, 7);
         const pid_t pid = ::fork();
         if (pid == 0) {
-            while (true) ::pause();
+            while (true) {
+                ::pause();
+            }
         }
-        if (::write(grandchild[1], &pid, sizeof pid) != sizeof pid) ::_exit(1);
+        if (::write(grandchild[1], &pid, sizeof pid) != sizeof pid) {
+            ::_exit(1);
+        }
     });
     pid_t left = 0;
     REQUIRE(::read(grandchild[0], &left, sizeof left) == sizeof left);
@@ -130,7 +138,9 @@ TEST_CASE("a child that outlives its killed parent does not keep the lock") {
     CHECK(::kill(left, 0) == 0);
     // The grandchild gives up its copy as soon as it first runs.
     const Deadline deadline(20);
-    while (AliveLock::held(file, 7) && !deadline.passed()) ::usleep(1000);
+    while (AliveLock::held(file, 7) && !deadline.passed()) {
+        ::usleep(1000);
+    }
     CHECK_FALSE(AliveLock::held(file, 7));
     ::kill(left, SIGKILL);
     ::close(grandchild[0]);
@@ -141,7 +151,9 @@ TEST_CASE("a child asks about its parent through the description that they share
     const MemoryFile file = MemoryFile::create("alive", 4096);
     const AliveLock lock(file, 1);
     const pid_t child = ::fork();
-    if (child == 0) ::_exit(AliveLock::held(file, 1) ? 0 : 1);
+    if (child == 0) {
+        ::_exit(AliveLock::held(file, 1) ? 0 : 1);
+    }
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
     CHECK(WEXITSTATUS(status) == 0);

@@ -26,7 +26,9 @@ void Bell::sleep(std::int64_t ns) {
 }
 
 void Bell::wake() {
-    if (asleep_.exchange(0, std::memory_order_seq_cst) == 0) return;
+    if (asleep_.exchange(0, std::memory_order_seq_cst) == 0) {
+        return;
+    }
     syscall(SYS_futex, &asleep_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
@@ -37,7 +39,9 @@ Bells::Bells(const mpi::Comm& host)
 }
 
 Bell* Bells::of(int host_rank) const {
-    if (!any_ || host_rank < 0) return nullptr;
+    if (!any_ || host_rank < 0) {
+        return nullptr;
+    }
     void* at = memory_.memory(host_rank).data();
     std::size_t space = 2 * sizeof(Bell);
     return static_cast<Bell*>(std::align(alignof(Bell), sizeof(Bell), at, space));

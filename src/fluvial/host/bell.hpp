@@ -22,7 +22,9 @@ class alignas(128) Bell {
     /// Wakes its owner when he sleeps.
     void ring() {
         std::atomic_thread_fence(std::memory_order_seq_cst);  // after what it is rung for
-        if (asleep_.load(std::memory_order_relaxed) != 0) wake();
+        if (asleep_.load(std::memory_order_relaxed) != 0) {
+            wake();
+        }
     }
 
   private:
@@ -54,7 +56,9 @@ class Bells {
 };
 
 inline void ring(Bell* bell) {
-    if (bell != nullptr) bell->ring();
+    if (bell != nullptr) {
+        bell->ring();
+    }
 }
 
 }  // namespace fluvial::host

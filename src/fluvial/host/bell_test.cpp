@@ -46,9 +46,13 @@ TEST_CASE("ranks of a host wake each other in turn") {
     const std::int64_t begin = now_ns();
     bells.of(rank)->arm();
     host.barrier();
-    if (rank > 0) bells.of(rank)->sleep(60 * second_ns);
+    if (rank > 0) {
+        bells.of(rank)->sleep(60 * second_ns);
+    }
     ring(bells.of((rank + 1) % host.size()));
-    if (rank == 0 && host.size() > 1) bells.of(0)->sleep(60 * second_ns);
+    if (rank == 0 && host.size() > 1) {
+        bells.of(0)->sleep(60 * second_ns);
+    }
     CHECK(now_ns() - begin < 30 * second_ns);
     bells.close();
     host.close();

@@ -54,19 +54,25 @@ Mapping map_together(const mpi::Comm& host, std::size_t bytes) {
     Mapping mapping;
     if (place.descriptor >= 0) {
         try {
-            if (host.rank() != 0) file = open_at(place);
+            if (host.rank() != 0) {
+                file = open_at(place);
+            }
             mapping = file.map(Access::ReadWrite);
         } catch (const Error&) {
             mapping = {};
         }
     }
-    if (!host.all(mapping.size() > 0)) return {};
+    if (!host.all(mapping.size() > 0)) {
+        return {};
+    }
     return mapping;  // which keeps the memory; nobody needs the first rank's descriptor any more
 }
 
 std::size_t room() {
     struct statvfs status{};
-    if (::statvfs(mpi_directory, &status) != 0) return std::numeric_limits<std::size_t>::max();
+    if (::statvfs(mpi_directory, &status) != 0) {
+        return std::numeric_limits<std::size_t>::max();
+    }
     return std::size_t{status.f_bavail} * status.f_frsize;
 }
 
@@ -82,14 +88,20 @@ std::size_t room() {
 }  // namespace
 
 HostMemory HostMemory::allocate(const mpi::Comm& host, std::size_t bytes) {
-    if (host.size() == 1) return by_mpi(host, bytes);  // plain memory
+    if (host.size() == 1) {
+        return by_mpi(host, bytes);  // plain memory
+    }
     const std::vector<std::size_t> all = everybodys_bytes(host, bytes);
     std::size_t sum = 0;
-    for (const std::size_t one : all) sum += whole_pages(one);
+    for (const std::size_t one : all) {
+        sum += whole_pages(one);
+    }
     HostMemory shared;
     if (sum > 0) {
         shared.mapping_ = map_together(host, sum);
-        if (shared.mapping_.size() == 0) return by_mpi(host, bytes);
+        if (shared.mapping_.size() == 0) {
+            return by_mpi(host, bytes);
+        }
     }
     std::byte* at = shared.mapping_.data();
     for (const std::size_t one : all) {
@@ -107,7 +119,9 @@ HostMemory HostMemory::by_mpi(const mpi::Comm& host, std::size_t bytes) {
     if (!plain) {
         // MPI does not look, or fails on one rank while others wait for it.
         mpi::agree(host, [&] {
-            if (room() < sum + mpi_bytes) throw_no_room(sum);
+            if (room() < sum + mpi_bytes) {
+                throw_no_room(sum);
+            }
         });
     }
     if (plain) {  // which MPI aligns like malloc
@@ -124,7 +138,9 @@ HostMemory HostMemory::by_mpi(const mpi::Comm& host, std::size_t bytes) {
     }
     try {
         mpi::agree(host, [&] {
-            if (bytes > 0 && !populate(shared.memory(host.rank()))) throw_no_room(sum);
+            if (bytes > 0 && !populate(shared.memory(host.rank()))) {
+                throw_no_room(sum);
+            }
         });
     } catch (...) {
         shared.close();

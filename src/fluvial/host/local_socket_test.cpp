@@ -318,7 +318,9 @@ TEST_CASE("what a peer said before it hung up arrives, though it did not read al
 
 TEST_CASE("a peer that never reads does not block who sends to it") {
     Pair pair;
-    for (int i = 0; i < 100; ++i) pair.server.post(bytes_of(std::string(60'000, 'x')));
+    for (int i = 0; i < 100; ++i) {
+        pair.server.post(bytes_of(std::string(60'000, 'x')));
+    }
     CHECK_FALSE(pair.server.flush());
     CHECK_THROWS_AS(pair.server.send({}, {}, Deadline(0.1)), TimedOut);
     for (int i = 0; i < 100; ++i) {
@@ -351,7 +353,9 @@ TEST_CASE("without a free descriptor a client can still be told why") {
     std::vector<host::Descriptor> all;
     const rlimit low{open_descriptors() + 20, limit.rlim_max};
     REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
-    for (int fd = 0; (fd = ::dup(STDERR_FILENO)) >= 0;) all.emplace_back(fd);
+    for (int fd = 0; (fd = ::dup(STDERR_FILENO)) >= 0;) {
+        all.emplace_back(fd);
+    }
     CHECK_THROWS_WITH_AS(listener.accept(), doctest::Contains("ulimit -n"), SystemError);
     for (LocalSocket* waiting : {&client, &second}) {
         {
@@ -377,14 +381,20 @@ TEST_CASE("descriptors on their way are bounded by the kernel: the rest is sent 
         Pair pair;
         pair.client.allow_descriptors();
         const rlimit low{64, 64};
-        if (::setrlimit(RLIMIT_NOFILE, &low) != 0 || ::setuid(12'321) != 0) ::_exit(98);
+        if (::setrlimit(RLIMIT_NOFILE, &low) != 0 || ::setuid(12'321) != 0) {
+            ::_exit(98);
+        }
         constexpr int messages = 5;
         const std::vector<int> numbers(30, STDERR_FILENO);
-        for (int i = 0; i < messages; ++i) pair.server.post(bytes_of("files"), numbers);
+        for (int i = 0; i < messages; ++i) {
+            pair.server.post(bytes_of("files"), numbers);
+        }
         bool held_back = false;
         for (int i = 0; i < messages; ++i) {
             held_back = !pair.server.flush() || held_back;
-            if (pair.client.receive(Deadline(5), 30).descriptors.size() != 30) ::_exit(1);
+            if (pair.client.receive(Deadline(5), 30).descriptors.size() != 30) {
+                ::_exit(1);
+            }
         }
         ::_exit(held_back && pair.server.flush() ? 0 : 2);
     }

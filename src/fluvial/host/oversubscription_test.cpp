@@ -13,7 +13,9 @@ namespace {
 cpu_set_t cores(std::initializer_list<int> numbers) {
     cpu_set_t set;
     CPU_ZERO(&set);
-    for (const int number : numbers) CPU_SET(number, &set);
+    for (const int number : numbers) {
+        CPU_SET(number, &set);
+    }
     return set;
 }
 
@@ -46,7 +48,9 @@ TEST_CASE("ranks of a host know how many of them share a core") {
     cpu_set_t before;
     REQUIRE(sched_getaffinity(0, sizeof before, &before) == 0);
     int some = 0;
-    while (!CPU_ISSET(some, &before)) ++some;
+    while (!CPU_ISSET(some, &before)) {
+        ++some;
+    }
     const cpu_set_t one = cores({some});
     REQUIRE(sched_setaffinity(0, sizeof one, &one) == 0);
     CHECK(ranks_per_core(host) == std::vector<double>(static_cast<std::size_t>(host.size()),

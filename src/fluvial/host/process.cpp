@@ -23,12 +23,16 @@ struct Status {
 std::optional<Status> status_of(std::int64_t id) {
     std::ifstream file(text("/proc/", id, "/stat"));
     std::string line;
-    if (!std::getline(file, line)) return std::nullopt;
+    if (!std::getline(file, line)) {
+        return std::nullopt;
+    }
     std::istringstream fields(line.substr(std::min(line.rfind(')') + 1, line.size())));
     Status status;
     fields >> status.state;
     std::string skipped;
-    for (int field = 4; field < 22; ++field) fields >> skipped;
+    for (int field = 4; field < 22; ++field) {
+        fields >> skipped;
+    }
     fields >> status.started;
     return fields ? std::optional(status) : std::nullopt;
 }

@@ -59,7 +59,9 @@ int status_of(pid_t child) {
 
 void wait_for_phase(const SharedMemory& shared, int phase) {
     const Deadline deadline(20);
-    while (shared->phase.load() < phase && !deadline.passed()) ::usleep(200);
+    while (shared->phase.load() < phase && !deadline.passed()) {
+        ::usleep(200);
+    }
     REQUIRE(shared->phase.load() >= phase);
 }
 
@@ -77,7 +79,9 @@ TEST_CASE("processes that increment under the mutex lose nothing") {
             }
         }));
     }
-    for (const pid_t child : children) CHECK(status_of(child) == 0);
+    for (const pid_t child : children) {
+        CHECK(status_of(child) == 0);
+    }
     CHECK(shared->counter == 60000);
 }
 
@@ -114,7 +118,9 @@ TEST_CASE("a waiting owner's death wakes the one that waits already") {
     const pid_t child = spawn([&] {
         shared->mutex.lock();
         shared->phase = 1;
-        while (true) ::pause();
+        while (true) {
+            ::pause();
+        }
     });
     wait_for_phase(shared, 1);
     const pid_t killer = spawn([&] {
@@ -168,7 +174,9 @@ TEST_CASE("a ring wakes sleepers in other processes at once") {
     wait_for_phase(shared, 3);
     ::usleep(20'000);
     shared->bell.ring();
-    for (const pid_t child : children) CHECK(status_of(child) == 0);
+    for (const pid_t child : children) {
+        CHECK(status_of(child) == 0);
+    }
 }
 
 TEST_CASE("a ring between ticket and wait is not missed") {
@@ -186,7 +194,9 @@ TEST_CASE("a wait without a ring ends at its time") {
     const SharedMemory shared;
     const Deadline enough(0.05);
     const std::int64_t begin_ns = now_ns();
-    while (!enough.passed()) shared->bell.wait(shared->bell.ticket(), enough.left_ns(), 1'000'000);
+    while (!enough.passed()) {
+        shared->bell.wait(shared->bell.ticket(), enough.left_ns(), 1'000'000);
+    }
     const double waited_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
     CHECK(waited_s >= 0.05);
     CHECK(waited_s < 2);
@@ -197,7 +207,9 @@ TEST_CASE("a sleeper that is killed does no harm to the bell") {
     const SharedMemory shared;
     const pid_t child = spawn([&] {
         ++shared->phase;
-        while (true) shared->bell.wait(shared->bell.ticket(), 10'000'000'000, 0);
+        while (true) {
+            shared->bell.wait(shared->bell.ticket(), 10'000'000'000, 0);
+        }
     });
     wait_for_phase(shared, 1);
     ::usleep(20'000);

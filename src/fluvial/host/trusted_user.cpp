@@ -66,7 +66,9 @@ bool has_one_member(gid_t group, const Account& user) {
         return false;
     }
     char** end = found->gr_mem;
-    while (*end != nullptr) ++end;
+    while (*end != nullptr) {
+        ++end;
+    }
     return std::all_of(found->gr_mem, end, [&](const char* member) { return user.name == member; });
 }
 

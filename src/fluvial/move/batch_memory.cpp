@@ -18,7 +18,9 @@ std::shared_ptr<std::byte> allocate_batches(std::size_t bytes, std::size_t bytes
         static_cast<std::byte*>(::operator new(size, alignment)),
         [alignment](std::byte* first) { ::operator delete(first, alignment); });
     // Not everywhere to be had, and never needed.
-    if (in_huge_pages) static_cast<void>(::madvise(memory.get(), size, MADV_HUGEPAGE));
+    if (in_huge_pages) {
+        static_cast<void>(::madvise(memory.get(), size, MADV_HUGEPAGE));
+    }
     return memory;
 }
 

@@ -112,7 +112,9 @@ void CopyPolicy::copy_timed(std::byte* to, const std::byte* from, std::size_t by
     const std::int64_t now = clock_ns_();
     spent_ns_ += std::min(now - last_ns_, gap_max_ns);
     last_ns_ = now;
-    if (phase_ == Phase::Chosen) return;
+    if (phase_ == Phase::Chosen) {
+        return;
+    }
     const double expected = expected_ns(tried_bytes_ + bytes_ + bytes);
     const double most = chosen_ == 0 ? streamed_patience * expected + streamed_patience_ns
                                      : cached_patience * expected + cached_patience_ns;
@@ -174,7 +176,9 @@ void CopyPolicy::go_on() {
 
 bool CopyPolicy::is_due() {
     const std::int64_t now = clock_ns_();
-    if (now >= rest_until_ns_) return true;
+    if (now >= rest_until_ns_) {
+        return true;
+    }
     const bool slow = static_cast<double>(now - last_ns_) > alarm * expected_ns(bytes_);
     alarms_ = slow ? alarms_ + 1 : 0;
     return alarms_ >= alarms_needed && now >= early_ns_;

@@ -50,7 +50,9 @@ void run_for(CopyPolicy& policy, double seconds, std::size_t block = 16384) {
 TEST_CASE("every method copies all sizes and alignments, and nothing else") {
     std::mt19937 random(1);
     std::vector<std::byte> from(3000);
-    for (auto& byte : from) byte = static_cast<std::byte>(random());
+    for (auto& byte : from) {
+        byte = static_cast<std::byte>(random());
+    }
     for (const CopyMethod& method : copy_methods()) {
         CAPTURE(method.name);
         int wrong = 0;
@@ -63,9 +65,13 @@ TEST_CASE("every method copies all sizes and alignments, and nothing else") {
             wrong += to != expected;
         };
         for (std::size_t bytes = 0; bytes < 200; ++bytes) {
-            for (std::size_t at = 0; at < 64; at += 7) check(at, 63 - at, bytes);
+            for (std::size_t at = 0; at < 64; at += 7) {
+                check(at, 63 - at, bytes);
+            }
         }
-        for (int i = 0; i < 1000; ++i) check(random() % 128, random() % 128, random() % 2800);
+        for (int i = 0; i < 1000; ++i) {
+            check(random() % 128, random() % 128, random() % 2800);
+        }
         CHECK(wrong == 0);
     }
 }
@@ -136,7 +142,9 @@ TEST_CASE("a producer that computes in between does not confuse the trials") {
     int wrong = 0;
     for (int i = 0; i < 200'000; ++i) {
         policy.copy(nullptr, nullptr, 16384);
-        if (random() % 20 == 0) clock_ns += 10'000'000;
+        if (random() % 20 == 0) {
+            clock_ns += 10'000'000;
+        }
         wrong += std::string(policy.chosen().name) == "cached";
     }
     CHECK(wrong < 20'000);

@@ -24,7 +24,9 @@ inline constexpr int streams_max = credit_tag - data_tag;
 
 /// Throws InvalidArgument when there are no tags left for this stream.
 inline void check_tags(const LinkPlan& plan) {
-    if (plan.stream < streams_max) return;
+    if (plan.stream < streams_max) {
+        return;
+    }
     throw InvalidArgument(Problem{"too many streams in a channel", text(plan.stream + 1),
                                   text("up to ", streams_max, " where elements go by messages"),
                                   "Open another channel for the rest"});

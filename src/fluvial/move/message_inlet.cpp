@@ -57,36 +57,48 @@ RingOfMessages::RingOfMessages(const LinkPlan& plan, const mpi::Comm& comm,
       ring_(comm, data_tag + plan.stream,
             static_cast<std::size_t>(flow_.credits) * producers.size(), flow_.slot_bytes),
       open_(static_cast<int>(producers.size())) {
-    for (const int producer : producers) links_[producer] = {};
+    for (const int producer : producers) {
+        links_[producer] = {};
+    }
 }
 
 RingOfMessages::~RingOfMessages() {
-    for (mpi::Request& request : credits_sent_) request.abandon();
+    for (mpi::Request& request : credits_sent_) {
+        request.abandon();
+    }
 }
 
 bool RingOfMessages::advance() {
     const auto next = ring_.try_next();
-    if (!next) return false;
+    if (!next) {
+        return false;
+    }
     arrived_.push_back(*next);
     depth_ += next->bytes.size();
     return true;
 }
 
 Arrival RingOfMessages::ready() {
-    if (arrived_.empty() && !advance()) return {};
+    if (arrived_.empty() && !advance()) {
+        return {};
+    }
     const auto& oldest = arrived_.front();
     return {oldest.bytes.subspan(taken_), oldest.source, links_.at(oldest.source).released};
 }
 
 void RingOfMessages::release(std::size_t bytes) {
-    if (bytes == 0) return;
+    if (bytes == 0) {
+        return;
+    }
     FLUVIAL_ASSERT(!arrived_.empty() && taken_ + bytes <= arrived_.front().bytes.size(), bytes);
     const auto oldest = arrived_.front();
     Link& link = links_.at(oldest.source);
     link.released += bytes;
     depth_ -= bytes;
     taken_ += bytes;
-    if (taken_ < oldest.bytes.size()) return;
+    if (taken_ < oldest.bytes.size()) {
+        return;
+    }
     taken_ = 0;
     arrived_.pop_front();
     ring_.give_back();
@@ -97,8 +109,12 @@ void RingOfMessages::release(std::size_t bytes) {
 /// Returns credits when it is worth a message, and all of them at the end.
 void RingOfMessages::settle(int producer, Link& link) {
     const bool over = link.committed == link.released;
-    if (over) --open_;
-    if (link.credits_due < (over ? 1 : flow_.credits_back())) return;
+    if (over) {
+        --open_;
+    }
+    if (link.credits_due < (over ? 1 : flow_.credits_back())) {
+        return;
+    }
     std::erase_if(credits_sent_, [](mpi::Request& request) { return request.test(); });
     ByteWriter credits;
     credits.put<std::int32_t>(std::exchange(link.credits_due, 0));

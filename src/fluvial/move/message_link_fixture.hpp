@@ -23,7 +23,9 @@ namespace fluvial::move {
 inline void wait(const std::function<bool()>& done) {
     const Deadline deadline(15);
     while (!done()) {
-        if (deadline.passed()) throw TimedOut("a rank did not do its part in time");
+        if (deadline.passed()) {
+            throw TimedOut("a rank did not do its part in time");
+        }
         std::this_thread::yield();
     }
 }
@@ -41,10 +43,15 @@ struct Ends {
             return std::count(ranks.begin(), ranks.end(), comm.rank()) > 0;
         };
         next.resize(static_cast<std::size_t>(comm.size()));
-        if (among(this->consumers)) inlet = make_message_inlet(plan, comm, producers);
-        if (!among(producers)) return;
-        for (const int peer : this->consumers)
+        if (among(this->consumers)) {
+            inlet = make_message_inlet(plan, comm, producers);
+        }
+        if (!among(producers)) {
+            return;
+        }
+        for (const int peer : this->consumers) {
             outlets.push_back(make_message_outlet(plan, comm, control, peer));
+        }
     }
     ~Ends() {
         wait([&] { return control.sent(); });
@@ -62,11 +69,15 @@ struct Ends {
     }
     /// Checks what has arrived, `bytes_max` at most.
     void consume(std::size_t bytes_max) {
-        if (!inlet) return;
+        if (!inlet) {
+            return;
+        }
         take_control_messages();
         inlet->progress();
         const Arrival arrival = inlet->ready();
-        if (arrival.bytes.empty()) return;
+        if (arrival.bytes.empty()) {
+            return;
+        }
         const std::size_t bytes =
             std::min(bytes_max, arrival.bytes.size()) / plan.unit_bytes * plan.unit_bytes;
         std::uint64_t& expected = next[static_cast<std::size_t>(arrival.producer)];
@@ -82,14 +93,18 @@ struct Ends {
         inlet->release(bytes);
     }
     void progress() {
-        for (auto& outlet : outlets) outlet->progress();
+        for (auto& outlet : outlets) {
+            outlet->progress();
+        }
         consume(std::size_t{1} << 30);
     }
     /// Appends one unit to outlet number `to`; false when there is no room.
     bool produce(std::size_t to) {
         Outlet& outlet = *outlets[to];
         std::byte* room = outlet.try_reserve(plan.unit_bytes);
-        if (room == nullptr) return false;
+        if (room == nullptr) {
+            return false;
+        }
         fill(room, to);
         outlet.commit(plan.unit_bytes);
         return true;
@@ -116,7 +131,9 @@ struct Ends {
         wait([&] {
             progress();
             bool over = !inlet || inlet->ended();
-            for (auto& outlet : outlets) over = outlet->finished() && outlet->drained() && over;
+            for (auto& outlet : outlets) {
+                over = outlet->finished() && outlet->drained() && over;
+            }
             return over;
         });
     }
@@ -132,7 +149,9 @@ struct Ends {
 
 inline std::vector<int> ranks(int first, int end) {
     std::vector<int> all;
-    for (int r = first; r < end; ++r) all.push_back(r);
+    for (int r = first; r < end; ++r) {
+        all.push_back(r);
+    }
     return all;
 }
 

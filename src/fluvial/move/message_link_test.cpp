@@ -33,7 +33,9 @@ LinkPlan plan_of(std::size_t unit, std::size_t buffer) {
 std::uint64_t resident_kib() {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);) {
-        if (line.starts_with("VmRSS:")) return std::stoull(line.substr(6));
+        if (line.starts_with("VmRSS:")) {
+            return std::stoull(line.substr(6));
+        }
     }
     return 0;
 }
@@ -56,13 +58,15 @@ TEST_CASE("every unit arrives once and in order, whatever the sizes") {
                           static_cast<std::size_t>(world_size() - 1) *
                               std::max((unit + 63) / 64 * 64, std::max(buffer, buffer / 64 * 64)));
                 } else {
-                    for (std::uint64_t n = 0; n < units; ++n)
+                    for (std::uint64_t n = 0; n < units; ++n) {
                         wait([&] { return ends.produce(0) || (ends.progress(), false); });
+                    }
                 }
                 ends.close();
                 ends.finish();
-                for (int p = 1; p < world_size() && ends.inlet; ++p)
+                for (int p = 1; p < world_size() && ends.inlet; ++p) {
                     CHECK(ends.next[static_cast<std::size_t>(p)] == units * unit / 8);
+                }
             }
         }
     }
@@ -77,14 +81,22 @@ TEST_CASE("all ranks are producers and consumers at once, at random") {
     for (int n = 0; n < 60'000; ++n) {
         const std::size_t to = random() % ends.outlets.size();
         wait([&] { return ends.produce(to) || (ends.progress(), false); });
-        if (random() % 1000 == 0) ends.outlets[to]->flush();
-        if (random() % 100 == 0) ends.outlets[to]->progress();
-        if (random() % 300 == 0) ends.consume(random() % 2000);
+        if (random() % 1000 == 0) {
+            ends.outlets[to]->flush();
+        }
+        if (random() % 100 == 0) {
+            ends.outlets[to]->progress();
+        }
+        if (random() % 300 == 0) {
+            ends.consume(random() % 2000);
+        }
     }
     ends.close();
     ends.finish();
     std::uint64_t items = 0;
-    for (const std::uint64_t of_producer : ends.next) items += of_producer;
+    for (const std::uint64_t of_producer : ends.next) {
+        items += of_producer;
+    }
     CHECK(ends.comm.sum(static_cast<Index>(items)) == Index{60'000} * 3 * world_size());
 }
 
@@ -112,15 +124,18 @@ TEST_CASE("units go directly from where they lie, between others and in order") 
                         request = ends.outlets[0]->try_direct(*unit, n % 3 == 0 ? nullptr : unit);
                         return request.has_value() || (ends.progress(), false);
                     });
-                    if (n % 3 != 0) unit.reset();
+                    if (n % 3 != 0) {
+                        unit.reset();
+                    }
                     wait([&] { return request->test(); });
                     CHECK((alive.expired() || n % 3 == 0));
                 }
             }
             ends.close();
             ends.finish();
-            for (int p = 1; p < world_size() && ends.inlet; ++p)
+            for (int p = 1; p < world_size() && ends.inlet; ++p) {
                 CHECK(ends.next[static_cast<std::size_t>(p)] == 500 * unit_bytes / 8);
+            }
         }
     }
 }
@@ -141,13 +156,16 @@ TEST_CASE("large messages inside a host are made of small units and of large one
                 std::mt19937 random(3);
                 for (std::uint64_t n = 0; n < units; ++n) {
                     wait([&] { return ends.produce(0) || (ends.progress(), false); });
-                    if (random() % 5000 == 0) ends.outlets[0]->flush();
+                    if (random() % 5000 == 0) {
+                        ends.outlets[0]->flush();
+                    }
                 }
             }
             ends.close();
             ends.finish();
-            for (int p = 1; p < world_size() && ends.inlet; ++p)
+            for (int p = 1; p < world_size() && ends.inlet; ++p) {
                 CHECK(ends.next[static_cast<std::size_t>(p)] == units * unit / 8);
+            }
         }
     }
 }
@@ -160,10 +178,11 @@ void check_held_up(bool same_host, std::size_t buffer) {
         std::uint64_t most = 0;
         const Deadline until(0.3);
         while (!until.passed()) {
-            if (ends.produce(0))
+            if (ends.produce(0)) {
                 ++most;
-            else
+            } else {
                 ends.outlets[0]->progress();
+            }
         }
         // What the receives and the batches hold, and not a unit more.
         CHECK(most * 8 <= 2 * buffer);
@@ -199,7 +218,9 @@ TEST_CASE("the end never overtakes the data") {
         }
         CHECK(items == 1000u * static_cast<unsigned>(world_size() - 1));
     } else {
-        for (int n = 0; n < 1000; ++n) CHECK(ends.produce(0));
+        for (int n = 0; n < 1000; ++n) {
+            CHECK(ends.produce(0));
+        }
         ends.close();
         ends.comm.barrier();
     }
@@ -226,7 +247,9 @@ TEST_CASE("elements of a producer that does something else arrive within the lat
         for (int n = 0; n < pauses; ++n) {
             times[static_cast<std::size_t>(n)] = now_ns();
             REQUIRE(ends.produce(0));
-            if (n % 3 == 0) REQUIRE(ends.produce(0));
+            if (n % 3 == 0) {
+                REQUIRE(ends.produce(0));
+            }
             nap(pause_s);
         }
     } else if (ends.comm.rank() == 0) {
@@ -273,7 +296,9 @@ TEST_CASE("what was reserved before a pause and committed after it leaves too") 
             nap(pause_s);
             ends.fill(room, 0);
             outlet.commit(8);
-            if (pause_s > 1) outlet.progress();
+            if (pause_s > 1) {
+                outlet.progress();
+            }
         } else if (ends.comm.rank() == 0) {
             wait([&] {
                 ends.consume(std::size_t{1} << 30);
@@ -288,7 +313,9 @@ TEST_CASE("what was reserved before a pause and committed after it leaves too") 
 
 TEST_CASE("the flusher sleeps while there is nothing to do") {
     Ends ends(plan_of(8, 1 << 16), ranks(1, world_size()), {0});
-    if (!ends.inlet) CHECK(ends.produce(0));
+    if (!ends.inlet) {
+        CHECK(ends.produce(0));
+    }
     const auto cpu_ns = [] {
         timespec t{};
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -305,9 +332,13 @@ TEST_CASE("the flusher sleeps while there is nothing to do") {
 TEST_CASE("links given up in the middle let go at once, and many leave nothing behind") {
     std::uint64_t before = 0;
     for (int n = 0; n < 600; ++n) {
-        if (n == 100) before = resident_kib();
+        if (n == 100) {
+            before = resident_kib();
+        }
         Ends ends(plan_of(8, 1 << 19), ranks(1, world_size()), {0});
-        if (!ends.inlet && n % 2 == 0) CHECK(ends.produce(0));
+        if (!ends.inlet && n % 2 == 0) {
+            CHECK(ends.produce(0));
+        }
         ends.close();
         ends.finish();
     }
@@ -317,7 +348,9 @@ TEST_CASE("links given up in the middle let go at once, and many leave nothing b
     {
         Ends ends(plan_of(8, 1 << 16), ranks(1, world_size()), {0});
         if (!ends.inlet) {
-            for (int n = 0; n < 1000; ++n) CHECK(ends.produce(0));
+            for (int n = 0; n < 1000; ++n) {
+                CHECK(ends.produce(0));
+            }
         }
         const std::int64_t start = now_ns();
         ends.outlets.clear();

@@ -41,27 +41,38 @@ MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm,
       credits_(flow_.credits) {
     published_ = &visible_;
     direct_from_ = flow_.direct_bytes;
-    if (flusher_) progress::ServiceThread::of_process().add(*this);
-    if (flusher_ && !background_) progress::ServiceThread::without_mpi().add(*this);
+    if (flusher_) {
+        progress::ServiceThread::of_process().add(*this);
+    }
+    if (flusher_ && !background_) {
+        progress::ServiceThread::without_mpi().add(*this);
+    }
 }
 
 MessageOutlet::~MessageOutlet() {
     abandon();
-    if (credits_coming_) credits_coming_->message.abandon();
+    if (credits_coming_) {
+        credits_coming_->message.abandon();
+    }
 }
 
 void MessageOutlet::abandon() noexcept {
-    if (!std::exchange(flusher_, false)) return;
+    if (!std::exchange(flusher_, false)) {
+        return;
+    }
     progress::ServiceThread::of_process().remove(*this);
-    if (!background_) progress::ServiceThread::without_mpi().remove(*this);
+    if (!background_) {
+        progress::ServiceThread::without_mpi().remove(*this);
+    }
 }
 
 void MessageOutlet::allocate() {
     const auto count = static_cast<std::size_t>(flow_.batches);
     memory_ = allocate_batches(count * flow_.batch_stride(), buffer_bytes_);
     batches_.resize(count);
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t i = 0; i < count; ++i) {
         batches_[i].memory = memory_.get() + i * flow_.batch_stride();
+    }
     batches_[0].begin = committed_;
     cursor_ = batches_[0].memory;
 }
@@ -80,22 +91,32 @@ std::byte* MessageOutlet::try_lend(std::size_t bytes) {
     std::byte* const room = try_reserve(bytes);
     lends_ = room != nullptr && flow_.fetched && !staging_.in_use() && bytes <= piece_bytes &&
              Outlet::room() <= piece_bytes && !policy_.stores_are_best();
-    if (!lends_) return room;
-    if (!lent_) lent_ = std::make_unique<Piece>();
+    if (!lends_) {
+        return room;
+    }
+    if (!lent_) {
+        lent_ = std::make_unique<Piece>();
+    }
     return lent_->bytes;
 }
 
 void MessageOutlet::give_back(std::size_t bytes) {
-    if (lends_ && bytes > 0) policy_.copy(cursor_, lent_->bytes, bytes);
+    if (lends_ && bytes > 0) {
+        policy_.copy(cursor_, lent_->bytes, bytes);
+    }
     lends_ = false;
-    if (bytes > 0) commit(bytes);
+    if (bytes > 0) {
+        commit(bytes);
+    }
 }
 
 std::byte* MessageOutlet::make_room(std::size_t bytes) {
     FLUVIAL_ASSERT(bytes <= flow_.slot_bytes, bytes, flow_.slot_bytes);
     const std::lock_guard lock(mutex_);
     rethrow();
-    if (batches_.empty()) allocate();
+    if (batches_.empty()) {
+        allocate();
+    }
     if (shut_ && !background_) {
         hurries_ = true;
         send_early(committed_, now_ns());
@@ -104,10 +125,14 @@ std::byte* MessageOutlet::make_room(std::size_t bytes) {
         end_ = staging_.end();  // what was reserved when the flusher came stays where it is
     } else {
         leave_staging();
-        if (!find_room(bytes)) return nullptr;
+        if (!find_room(bytes)) {
+            return nullptr;
+        }
         hand_out(bytes);
     }
-    if (std::exchange(shut_, false)) call_flusher();
+    if (std::exchange(shut_, false)) {
+        call_flusher();
+    }
     return cursor_;
 }
 
@@ -115,7 +140,9 @@ std::byte* MessageOutlet::make_room(std::size_t bytes) {
 std::byte* MessageOutlet::make_room_at_once(std::size_t bytes) {
     if (!background_) {
         const std::lock_guard lock(mutex_);
-        if (shut_) return nullptr;
+        if (shut_) {
+            return nullptr;
+        }
     }
     return make_room(bytes);
 }
@@ -123,10 +150,14 @@ std::byte* MessageOutlet::make_room_at_once(std::size_t bytes) {
 /// Behind cursor_, or in another batch. One that the consumer's core reads leaves when it is full.
 bool MessageOutlet::find_room(std::size_t bytes) {
     const auto fits = [&] { return static_cast<std::size_t>(batch_end() - cursor_) >= bytes; };
-    if (flow_.fetched && fits()) return true;
+    if (flow_.fetched && fits()) {
+        return true;
+    }
     cut();
     send_until(committed_);
-    if (!shut_ || !fits()) rewind();  // as above
+    if (!shut_ || !fits()) {
+        rewind();  // as above
+    }
     return fits() || next_batch();
 }
 
@@ -138,19 +169,27 @@ void MessageOutlet::hand_out(std::size_t bytes) {
     piece_start_ = committed_;
     large_ = 0;
     auto most = static_cast<std::size_t>(batch_end() - cursor_);
-    if (flow_.fetched) most = std::min(most, direct ? piece_bytes : staging_buffer_bytes);
+    if (flow_.fetched) {
+        most = std::min(most, direct ? piece_bytes : staging_buffer_bytes);
+    }
     const std::size_t room = std::max(bytes, most / unit_bytes_ * unit_bytes_);
-    if (!direct) cursor_ = staging_.open(committed_, cursor_, room);
+    if (!direct) {
+        cursor_ = staging_.open(committed_, cursor_, room);
+    }
     end_ = cursor_ + room;
 }
 
 void MessageOutlet::leave_staging() {
-    if (staging_.in_use()) cursor_ = end_ = staging_.close(committed_, policy_);
+    if (staging_.in_use()) {
+        cursor_ = end_ = staging_.close(committed_, policy_);
+    }
 }
 
 /// Messages that MPI has copied away leave their batch free at once, while it is in the cache.
 void MessageOutlet::rewind() {
-    if (sent_ < committed_ || queue_.completed() < queue_.posted()) return;
+    if (sent_ < committed_ || queue_.completed() < queue_.posted()) {
+        return;
+    }
     sending_ = filling_;
     batch(filling_).begin = committed_;
     cursor_ = batch(filling_).memory;
@@ -161,12 +200,16 @@ bool MessageOutlet::next_batch() {
     full.end = committed_;
     Batch& next = batch(filling_ + 1);
     const bool used = filling_ + 1 >= batches_.size();
-    if (used && (sent_ < next.end || queue_.completed() < next.last_message)) return false;
+    if (used && (sent_ < next.end || queue_.completed() < next.last_message)) {
+        return false;
+    }
     next.begin = committed_;
     next.last_message = 0;
     cursor_ = next.memory;
     ++filling_;
-    if (sent_ == committed_) sending_ = filling_;
+    if (sent_ == committed_) {
+        sending_ = filling_;
+    }
     return true;
 }
 
@@ -178,14 +221,20 @@ std::optional<mpi::Request> MessageOutlet::try_direct(std::span<const std::byte>
     leave_staging();
     cut();
     send_until(committed_);
-    if (sent_ < committed_ || (credits_ == 0 && !take_credits())) return std::nullopt;
-    if (!owner) owner = {std::shared_ptr<const void>(), unit.data()};
+    if (sent_ < committed_ || (credits_ == 0 && !take_credits())) {
+        return std::nullopt;
+    }
+    if (!owner) {
+        owner = {std::shared_ptr<const void>(), unit.data()};
+    }
     mpi::Request request = comm_.isend(unit, std::move(owner), peer_, data_tag + stream_);
     --credits_;
     committed_ += unit.size();
     sent_ = committed_;
     visible_.store(committed_, std::memory_order_release);
-    if (!batches_.empty()) batch(filling_).begin += unit.size();
+    if (!batches_.empty()) {
+        batch(filling_).begin += unit.size();
+    }
     return request;
 }
 

@@ -22,8 +22,9 @@ constexpr std::int64_t slower = 16;
 
 /// Messages consist of whole units: they end where the appender came for room.
 void MessageOutlet::cut() {
-    if (committed_ > sent_ && (cuts_.empty() || cuts_.back() < committed_))
+    if (committed_ > sent_ && (cuts_.empty() || cuts_.back() < committed_)) {
         cuts_.push_back(committed_);
+    }
 }
 
 void MessageOutlet::send_until(std::uint64_t limit) {
@@ -36,17 +37,24 @@ void MessageOutlet::send_until(std::uint64_t limit) {
         from.last_message = queue_.posted();
         sent_ = end;
         --credits_;
-        if (!cuts_.empty() && cuts_.front() == end) cuts_.pop_front();
-        if (sending_ < filling_ && sent_ == from.end) ++sending_;
+        if (!cuts_.empty() && cuts_.front() == end) {
+            cuts_.pop_front();
+        }
+        if (sending_ < filling_ && sent_ == from.end) {
+            ++sending_;
+        }
     }
 }
 
 /// As long as credits abound a short message costs little; otherwise what is old enough leaves.
 void MessageOutlet::send_early(std::uint64_t visible, std::int64_t now) {
     if (sent_ < visible) {
-        if (credits_ <= flow_.credits - flow_.credits_back()) take_credits();
-        if (credits_ > flow_.credits / 2 || (sent_ < seen_ && now - seen_ns_ >= tick_ns_))
+        if (credits_ <= flow_.credits - flow_.credits_back()) {
+            take_credits();
+        }
+        if (credits_ > flow_.credits / 2 || (sent_ < seen_ && now - seen_ns_ >= tick_ns_)) {
             send_until(visible);
+        }
     }
     if (seen_ < visible && (seen_ <= sent_ || now - seen_ns_ >= tick_ns_)) {
         seen_ = visible;
@@ -56,8 +64,12 @@ void MessageOutlet::send_early(std::uint64_t visible, std::int64_t now) {
 
 bool MessageOutlet::take_credits() {
     for (;;) {
-        if (!credits_coming_) credits_coming_ = comm_.try_recv(peer_, credit_tag + stream_);
-        if (!credits_coming_ || !credits_coming_->message.test()) return credits_ > 0;
+        if (!credits_coming_) {
+            credits_coming_ = comm_.try_recv(peer_, credit_tag + stream_);
+        }
+        if (!credits_coming_ || !credits_coming_->message.test()) {
+            return credits_ > 0;
+        }
         const auto bytes = credits_coming_->message.take();
         credits_ += ByteReader(bytes).get<std::int32_t>();
         credits_coming_.reset();
@@ -80,27 +92,39 @@ void MessageOutlet::progress() {
     const std::lock_guard lock(mutex_);
     rethrow();
     queue_.completed();
-    if (sent_ == committed_) return;
+    if (sent_ == committed_) {
+        return;
+    }
     send_early(committed_, now_ns());
-    if (sent_ < committed_ && shut_) call_flusher();
+    if (sent_ < committed_ && shut_) {
+        call_flusher();
+    }
 }
 
 void MessageOutlet::call_flusher() {
-    if (!flusher_) return;
+    if (!flusher_) {
+        return;
+    }
     progress::ServiceThread::of_process().call(*this, tick_ns_);
-    if (!background_) progress::ServiceThread::without_mpi().call(*this, tick_ns_);
+    if (!background_) {
+        progress::ServiceThread::without_mpi().call(*this, tick_ns_);
+    }
 }
 
 /// The appender's next element comes by make_room().
 void MessageOutlet::end_segment() {
-    if (!batches_.empty()) end_ = staging_.in_use() ? staging_.begin() : batch(filling_).memory;
+    if (!batches_.empty()) {
+        end_ = staging_.in_use() ? staging_.begin() : batch(filling_).memory;
+    }
     shut_ = true;
 }
 
 /// Without MPI: what lies here is old enough to leave.
 std::optional<std::int64_t> MessageOutlet::shut() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) return tick_ns_;
+    if (!lock) {
+        return tick_ns_;
+    }
     seen_ = visible_.load(std::memory_order_acquire);
     seen_ns_ = now_ns() - tick_ns_;
     end_segment();
@@ -108,10 +132,16 @@ std::optional<std::int64_t> MessageOutlet::shut() {
 }
 
 std::optional<std::int64_t> MessageOutlet::visit(const progress::ServiceThread& by) try {
-    if (!by.calls_mpi()) return shut();
+    if (!by.calls_mpi()) {
+        return shut();
+    }
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) return tick_ns_;
-    if (failure_ || !mpi::running()) return std::nullopt;
+    if (!lock) {
+        return tick_ns_;
+    }
+    if (failure_ || !mpi::running()) {
+        return std::nullopt;
+    }
     const std::uint64_t visible = visible_.load(std::memory_order_acquire);
     const bool still = visible == seen_ && visible == sent_;
     send_early(visible, now_ns());
@@ -120,7 +150,9 @@ std::optional<std::int64_t> MessageOutlet::visit(const progress::ServiceThread& 
         return tick_ns_;
     }
     end_segment();
-    if (++slow_visits_ > slow_visits_max) return std::nullopt;
+    if (++slow_visits_ > slow_visits_max) {
+        return std::nullopt;
+    }
     return tick_ns_ * slower;
 } catch (...) {
     failure_ = std::current_exception();
@@ -128,7 +160,9 @@ std::optional<std::int64_t> MessageOutlet::visit(const progress::ServiceThread& 
 }
 
 void MessageOutlet::rethrow() {
-    if (failure_) std::rethrow_exception(failure_);
+    if (failure_) {
+        std::rethrow_exception(failure_);
+    }
 }
 
 void MessageOutlet::close() {
@@ -146,7 +180,9 @@ bool MessageOutlet::finished() {
 
 bool MessageOutlet::drained() {
     const std::lock_guard lock(mutex_);
-    if (credits_ < flow_.credits) take_credits();
+    if (credits_ < flow_.credits) {
+        take_credits();
+    }
     return credits_ == flow_.credits;
 }
 

@@ -37,7 +37,9 @@ class Outlet {
     }
     /// After a commit of what try_reserve gave: sends it when it has to leave at once.
     void hurry() {
-        if (!hurries_) return;
+        if (!hurries_) {
+            return;
+        }
         hurries_ = false;
         progress();
     }
@@ -63,7 +65,9 @@ class Outlet {
     virtual std::byte* try_lend(std::size_t bytes) { return try_reserve(bytes); }
     /// commit() of what was written into try_lend()'s memory; 0: nothing was.
     virtual void give_back(std::size_t bytes) {
-        if (bytes > 0) commit(bytes);
+        if (bytes > 0) {
+            commit(bytes);
+        }
     }
 
     /// Elements from this size on go directly from the user's memory: try_direct instead of

@@ -209,7 +209,9 @@ void RingInlet::publish() {
     if (released_ != given_back_) {
         given_back_ = released_;
         ring_.released.store(released_, std::memory_order_release);
-        if (released_ >= placed_) ring(other_);  // sooner, it would be full again at once
+        if (released_ >= placed_) {
+            ring(other_);  // sooner, it would be full again at once
+        }
     }
 }
 

@@ -105,15 +105,23 @@ std::byte* RingOutlet::try_lend(std::size_t bytes) {
     std::byte* const room = try_reserve(bytes);
     lends_ = room != nullptr && !is_staging() && Outlet::room() <= piece_bytes &&
              !policy_.stores_are_best();
-    if (!lends_) return room;
-    if (!lent_) lent_ = std::make_unique<Piece>();
+    if (!lends_) {
+        return room;
+    }
+    if (!lent_) {
+        lent_ = std::make_unique<Piece>();
+    }
     return lent_->bytes;
 }
 
 void RingOutlet::give_back(std::size_t bytes) {
-    if (lends_ && bytes > 0) policy_.copy(cursor_, lent_->bytes, bytes);
+    if (lends_ && bytes > 0) {
+        policy_.copy(cursor_, lent_->bytes, bytes);
+    }
     lends_ = false;
-    if (bytes > 0) commit(bytes);
+    if (bytes > 0) {
+        commit(bytes);
+    }
 }
 
 std::byte* RingOutlet::make_room(std::size_t bytes) {
@@ -166,7 +174,9 @@ void RingOutlet::clear_staging() {
 
 /// Wakes the consumer when more than `least` bytes came since that was last done.
 void RingOutlet::announce(std::size_t least) {
-    if (other_ == nullptr || committed_ - announced_ <= least) return;
+    if (other_ == nullptr || committed_ - announced_ <= least) {
+        return;
+    }
     announced_ = committed_;
     other_->ring();
 }

@@ -75,7 +75,9 @@ void produce(Outlet& outlet, const LinkPlan& plan, std::uint64_t total, unsigned
         const std::size_t units =
             std::min<std::size_t>(left, 1 + random() % std::min(most, std::size_t{9}));
         scratch.resize(units * plan.unit_bytes);
-        for (std::size_t i = 0; i < scratch.size(); ++i) scratch[i] = pattern(at + i);
+        for (std::size_t i = 0; i < scratch.size(); ++i) {
+            scratch[i] = pattern(at + i);
+        }
         std::byte* room = reserve(outlet, scratch.size());
         const auto way = random() % 3;
         if (way == 0) {
@@ -89,7 +91,9 @@ void produce(Outlet& outlet, const LinkPlan& plan, std::uint64_t total, unsigned
         } else {
             std::copy(scratch.begin(), scratch.end(), room);
         }
-        for (std::size_t unit = 0; unit < units; ++unit) outlet.commit(plan.unit_bytes);
+        for (std::size_t unit = 0; unit < units; ++unit) {
+            outlet.commit(plan.unit_bytes);
+        }
     }
     outlet.close();
 }
@@ -110,10 +114,14 @@ int consume(Inlet& inlet, const LinkPlan& plan, std::uint64_t total, unsigned se
         wrong += arrival.bytes.size() % plan.unit_bytes != 0;
         const std::size_t units = arrival.bytes.size() / plan.unit_bytes;
         const std::size_t taken = (1 + random() % units) * plan.unit_bytes;
-        for (std::size_t i = 0; i < taken; ++i) wrong += arrival.bytes[i] != pattern(at + i);
+        for (std::size_t i = 0; i < taken; ++i) {
+            wrong += arrival.bytes[i] != pattern(at + i);
+        }
         inlet.release(taken);
         at += taken;
-        if (random() % 1000 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+        if (random() % 1000 == 0) {
+            std::this_thread::sleep_for(std::chrono::microseconds(200));
+        }
     }
     return wrong + (at != total ? 1 : 0);
 }
@@ -123,7 +131,9 @@ std::vector<LinkPlan> plans() {
     for (const std::size_t unit : {std::size_t{1}, std::size_t{8}, std::size_t{24}, std::size_t{56},
                                    std::size_t{4096}, std::size_t{100'000}}) {
         for (const std::size_t units : {1, 2, 3, 7, 1000}) {
-            if (unit * units > (std::size_t{4} << 20)) continue;
+            if (unit * units > (std::size_t{4} << 20)) {
+                continue;
+            }
             all.push_back(
                 {.unit_bytes = unit, .buffer_bytes = unit * units + (unit > 1 ? unit / 2 : 0)});
         }
@@ -192,7 +202,9 @@ TEST_CASE("every byte arrives once and in order between two threads") {
 
 TEST_CASE("every byte arrives once and in order between two processes") {
     for (const LinkPlan& plan : plans()) {
-        if (plan.unit_bytes != 8 && plan.unit_bytes != 4096) continue;
+        if (plan.unit_bytes != 8 && plan.unit_bytes != 4096) {
+            continue;
+        }
         CAPTURE(plan.unit_bytes);
         CAPTURE(plan.buffer_bytes);
         const SharedMemory memory(ring_memory(plan));
@@ -250,7 +262,9 @@ TEST_CASE("records of any length stay whole") {
             }
             wrong += at > bytes.size();
             ring.inlet->release(bytes.size());
-            if (bytes.empty()) std::this_thread::yield();
+            if (bytes.empty()) {
+                std::this_thread::yield();
+            }
         }
         producer.join();
         CHECK(wrong == 0);
@@ -282,8 +296,9 @@ TEST_CASE("a ring ends when it is closed and everything was released") {
     const LinkPlan plan{.unit_bytes = 8, .buffer_bytes = 1024};
     Ring ring(plan);
     const auto soon = [&](auto&& holds) {
-        for (int i = 0; i < 1000 && !holds(); ++i)
+        for (int i = 0; i < 1000 && !holds(); ++i) {
             std::this_thread::sleep_for(std::chrono::microseconds(10));
+        }
         return holds();
     };
     CHECK(!ring.inlet->ended());
@@ -341,7 +356,9 @@ TEST_CASE("a burst may use the whole of a large ring") {
     const auto begin = std::chrono::steady_clock::now();
     while (ring.outlet->committed() < buffer) {
         REQUIRE(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
-        if (ring.outlet->try_reserve(1024) != nullptr) ring.outlet->commit(1024);
+        if (ring.outlet->try_reserve(1024) != nullptr) {
+            ring.outlet->commit(1024);
+        }
     }
     CHECK(ring.outlet->try_reserve(8) == nullptr);
     std::this_thread::sleep_for(std::chrono::microseconds(100));

@@ -24,7 +24,9 @@ class StagingBuffer {
     /// For what is committed behind `count`, up to `room` bytes (staging_buffer_bytes at most),
     /// which belongs at `place`. Returns where to write it.
     std::byte* open(std::uint64_t count, std::byte* place, std::size_t room) {
-        if (!memory_) memory_ = std::make_unique<Memory>();
+        if (!memory_) {
+            memory_ = std::make_unique<Memory>();
+        }
         in_use_ = true;
         start_ = placed_ = count;
         place_ = place;
@@ -35,7 +37,9 @@ class StagingBuffer {
     std::byte* end() const { return begin() + room_; }
     /// What there is up to this count goes to its place.
     void put_in_place(std::uint64_t until, CopyPolicy& policy) {
-        if (!in_use_ || placed_ >= until) return;
+        if (!in_use_ || placed_ >= until) {
+            return;
+        }
         const auto bytes = static_cast<std::size_t>(until - placed_);
         policy.copy(place_, begin() + (placed_ - start_), bytes);
         place_ += bytes;

@@ -13,7 +13,9 @@ namespace {
 
 /// What the lowest failing rank, `first`, reports; nothing when that is comm.size().
 void raise_first(const Comm& comm, const std::optional<Failure>& mine, Index first) {
-    if (first == comm.size()) return;
+    if (first == comm.size()) {
+        return;
+    }
     const Index others = comm.sum(mine ? 1 : 0) - 1;
     const auto bytes = mine ? mine->to_bytes() : std::vector<std::byte>();
     Failure::from_bytes(comm.bcast(bytes, static_cast<int>(first)))
@@ -65,7 +67,9 @@ void agree_on(const Comm& comm, const std::function<void()>& validate,
                           speaks ? -some : silent});
     raise_first(comm, mine, least[0]);
     const bool nobody_speaks = least[3] == silent;
-    if (least[1] == -least[2] && (nobody_speaks || least[3] == -least[4])) return;
+    if (least[1] == -least[2] && (nobody_speaks || least[3] == -least[4])) {
+        return;
+    }
     std::vector<Terms> by_rank;
     for (const Bytes& theirs : comm.allgather(terms.encode())) {
         by_rank.push_back(Terms::decode(theirs));

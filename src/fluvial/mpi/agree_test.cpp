@@ -27,7 +27,9 @@ TEST_CASE("an error on any one rank is the same error on all") {
     const int size = comm.size();
     for (int failing = 0; failing < size; ++failing) {
         const auto validate = [&] {
-            if (comm.rank() == failing) throw PeerStalled(text("nothing heard by ", failing));
+            if (comm.rank() == failing) {
+                throw PeerStalled(text("nothing heard by ", failing));
+            }
         };
         const std::string message = text(size > 1 ? text("rank ", failing, " of ", size, ": ") : "",
                                          "nothing heard by ", failing);
@@ -42,18 +44,27 @@ TEST_CASE("of several failures the first rank's is told and the others are count
     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
     const int size = comm.size();
     const auto all_but_the_first = [&] {
-        if (comm.rank() == 1) throw InvalidArgument("one");
-        if (comm.rank() > 1) throw TimedOut("more");
+        if (comm.rank() == 1) {
+            throw InvalidArgument("one");
+        }
+        if (comm.rank() > 1) {
+            throw TimedOut("more");
+        }
     };
-    if (size == 1) agree(comm, all_but_the_first);
-    if (size == 2)
+    if (size == 1) {
+        agree(comm, all_but_the_first);
+    }
+    if (size == 2) {
         CHECK_THROWS_WITH_AS(agree(comm, all_but_the_first), "rank 1 of 2: one", InvalidArgument);
-    if (size == 3)
+    }
+    if (size == 3) {
         CHECK_THROWS_WITH_AS(agree(comm, all_but_the_first),
                              "rank 1 of 3: one (1 further rank failed too)", InvalidArgument);
-    if (size == 4)
+    }
+    if (size == 4) {
         CHECK_THROWS_WITH_AS(agree(comm, all_but_the_first),
                              "rank 1 of 4: one (2 further ranks failed too)", InvalidArgument);
+    }
     comm.close();
 }
 
@@ -62,12 +73,16 @@ TEST_CASE("foreign exceptions cross ranks as Error") {
     if (comm.size() > 1) {
         CHECK_THROWS_WITH_AS(agree(comm,
                                    [&] {
-                                       if (comm.rank() == 1) throw std::out_of_range("far");
+                                       if (comm.rank() == 1) {
+                                           throw std::out_of_range("far");
+                                       }
                                    }),
                              text("rank 1 of ", comm.size(), ": far").c_str(), Error);
         CHECK_THROWS_WITH_AS(agree(comm,
                                    [&] {
-                                       if (comm.rank() == 1) throw 42;
+                                       if (comm.rank() == 1) {
+                                           throw 42;
+                                       }
                                    }),
                              doctest::Contains("not a std::exception"), Error);
     } else {
@@ -79,8 +94,9 @@ TEST_CASE("foreign exceptions cross ranks as Error") {
 TEST_CASE("a rank that does not come to agree is a time-out for the others") {
     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
     Comm signal = Comm::duplicate(MPI_COMM_WORLD);
-    if (comm.size() > 1 && comm.rank() != 0)
+    if (comm.size() > 1 && comm.rank() != 0) {
         CHECK_THROWS_AS(agree(comm, [] {}, Deadline(0.05)), TimedOut);
+    }
     signal.barrier();
     comm.barrier();
     signal.close();
@@ -124,7 +140,9 @@ TEST_CASE("what fails on a rank is told before what differs") {
     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
     const bool last = comm.rank() == comm.size() - 1;
     const auto validate = [&] {
-        if (last) throw TimedOut("late");
+        if (last) {
+            throw TimedOut("late");
+        }
     };
     const auto say = [&](Terms& terms) { terms.add("the rank", exact(comm.rank())); };
     CHECK_THROWS_WITH_AS(agree_on(comm, validate, say), doctest::Contains("late"), TimedOut);
@@ -132,7 +150,9 @@ TEST_CASE("what fails on a rank is told before what differs") {
         CHECK_THROWS_WITH_AS(agree_on(
                                  comm, [] {},
                                  [&](Terms&) {
-                                     if (last) throw TimedOut("silent");
+                                     if (last) {
+                                         throw TimedOut("silent");
+                                     }
                                  }),
                              doctest::Contains("silent"), TimedOut);
     }
@@ -144,7 +164,9 @@ TEST_CASE("only those that say something must say the same") {
     const auto say_on = [&](int first, const std::string& value) {
         return [&comm, first, value](Terms& terms) {
             terms.add("the name", "one");
-            if (comm.rank() >= first) terms.add_where_known("the operation", value);
+            if (comm.rank() >= first) {
+                terms.add_where_known("the operation", value);
+            }
         };
     };
     agree_on(comm, [] {}, say_on(comm.size(), ""));

@@ -11,10 +11,14 @@
 namespace fluvial::mpi {
 
 void check(int mpi_error, std::string_view what) {
-    if (mpi_error == MPI_SUCCESS) return;
+    if (mpi_error == MPI_SUCCESS) {
+        return;
+    }
     char message[MPI_MAX_ERROR_STRING] = "";
     int length = 0;
-    if (MPI_Error_string(mpi_error, message, &length) != MPI_SUCCESS) length = 0;
+    if (MPI_Error_string(mpi_error, message, &length) != MPI_SUCCESS) {
+        length = 0;
+    }
     throw SystemError(Problem{text("MPI could not ", what),
                               text(std::string_view(message, static_cast<std::size_t>(length)),
                                    " (MPI error ", mpi_error, ")"),

@@ -43,7 +43,9 @@ Buffer allocate(const Comm& comm, Index bytes) {
 
 Index allreduce(const Comm& comm, Index n, MPI_Op op, const char* what) {
     const MPI_Comm handle = comm.handle();
-    if (comm.serial()) return n;
+    if (comm.serial()) {
+        return n;
+    }
     Index result = 0;
     check(MPI_Allreduce(&n, &result, 1, MPI_INT64_T, op, handle), what);
     return result;
@@ -57,12 +59,18 @@ Buffer Comm::bcast(std::span<const std::byte> bytes, int root) const {
         throw InvalidArgument(
             Problem{"root is not a rank", text(root), text("0 to ", size() - 1), ""});
     }
-    if (serial()) return Buffer(bytes.begin(), bytes.end());
+    if (serial()) {
+        return Buffer(bytes.begin(), bytes.end());
+    }
     Index length = static_cast<Index>(bytes.size());
     check(MPI_Bcast(&length, 1, MPI_INT64_T, root, comm), "broadcast a length");
     Buffer buffer = allocate(*this, length);
-    if (rank() == root) std::copy(bytes.begin(), bytes.end(), buffer.begin());
-    if (length == 0) return buffer;
+    if (rank() == root) {
+        std::copy(bytes.begin(), bytes.end(), buffer.begin());
+    }
+    if (length == 0) {
+        return buffer;
+    }
     const Payload payload(length);
     check(MPI_Bcast(buffer.data(), payload.count, payload.type.handle(), root, comm), "broadcast");
     return buffer;
@@ -70,7 +78,9 @@ Buffer Comm::bcast(std::span<const std::byte> bytes, int root) const {
 
 std::vector<Buffer> Comm::allgather(std::span<const std::byte> bytes) const {
     const MPI_Comm comm = handle();
-    if (serial()) return {Buffer(bytes.begin(), bytes.end())};
+    if (serial()) {
+        return {Buffer(bytes.begin(), bytes.end())};
+    }
     const auto ranks = static_cast<std::size_t>(size());
     const Index length = static_cast<Index>(bytes.size());
     std::vector<Index> lengths(ranks);
@@ -91,7 +101,9 @@ std::vector<Buffer> Comm::allgather(std::span<const std::byte> bytes) const {
     std::vector<int> displacements(ranks, 0);
     for (std::size_t r = 0; r < ranks; ++r) {
         counts[r] = to_int(lengths[r], "the length of a message");
-        if (r > 0) displacements[r] = displacements[r - 1] + counts[r - 1];
+        if (r > 0) {
+            displacements[r] = displacements[r - 1] + counts[r - 1];
+        }
     }
     const Buffer flat = [&] {
         Buffer received = allocate(*this, total);
@@ -109,7 +121,9 @@ std::vector<Buffer> Comm::allgather(std::span<const std::byte> bytes) const {
 
 Index Comm::exscan_sum(Index n) const {
     const MPI_Comm comm = handle();
-    if (serial()) return 0;
+    if (serial()) {
+        return 0;
+    }
     Index before = 0;
     check(MPI_Exscan(&n, &before, 1, MPI_INT64_T, MPI_SUM, comm), "sum over the lower ranks");
     return rank() == 0 ? 0 : before;  // MPI leaves it undefined on rank 0
@@ -129,7 +143,9 @@ Index Comm::max(Index n) const {
 
 std::vector<Index> Comm::min_of_each(std::vector<Index> numbers) const {
     const MPI_Comm comm = handle();
-    if (serial()) return numbers;
+    if (serial()) {
+        return numbers;
+    }
     check(MPI_Allreduce(MPI_IN_PLACE, numbers.data(),
                         to_int(static_cast<Index>(numbers.size()), "the number of minima"),
                         MPI_INT64_T, MPI_MIN, comm),
@@ -144,7 +160,9 @@ Request Comm::imin_of_each(const std::vector<Index>& numbers) const {
                          {bytes.begin(), bytes.end()}, nullptr,
                          [comm = handle(), alone = serial(), count](std::span<std::byte> buffer,
                                                                     MPI_Request* request) -> int {
-                             if (alone) return MPI_SUCCESS;
+                             if (alone) {
+                                 return MPI_SUCCESS;
+                             }
                              return MPI_Iallreduce(MPI_IN_PLACE, buffer.data(), count, MPI_INT64_T,
                                                    MPI_MIN, comm, request);
                          });
@@ -156,7 +174,9 @@ Index Comm::sum_for_each(const std::vector<Index>& numbers) const {
         throw InvalidArgument(Problem{"a number for each rank is wanted", text(numbers.size()),
                                       text(size(), " numbers"), ""});
     }
-    if (serial()) return numbers[0];
+    if (serial()) {
+        return numbers[0];
+    }
     Index sum = 0;
     check(MPI_Reduce_scatter_block(numbers.data(), &sum, 1, MPI_INT64_T, MPI_SUM, comm),
           "sum numbers for each rank");

@@ -16,8 +16,9 @@ namespace {
 
 std::vector<std::byte> pattern(std::size_t length, int seed) {
     std::vector<std::byte> bytes(length);
-    for (std::size_t i = 0; i < length; ++i)
+    for (std::size_t i = 0; i < length; ++i) {
         bytes[i] = static_cast<std::byte>((i * 31 + static_cast<std::size_t>(seed)) % 251);
+    }
     return bytes;
 }
 
@@ -37,8 +38,9 @@ TEST_CASE("a broadcast brings the root's bytes, whatever the others hold") {
         CHECK(comm.bcast(mine, root) == pattern(length, root));
     };
     for (int root = 0; root < comm.size(); ++root) {
-        for (const int length : {0, 1, 100'003})
+        for (const int length : {0, 1, 100'003}) {
             check_bcast(static_cast<std::size_t>(length), root);
+        }
     }
     check_bcast(std::size_t{65} << 20, comm.size() - 1);  // ranks agree on the memory first
     CHECK_THROWS_AS(comm.bcast({}, comm.size()), InvalidArgument);
@@ -53,10 +55,13 @@ TEST_CASE("an allgather keeps lengths and order of ranks") {
     };
     const auto all = comm.allgather(of_rank(comm.rank()));
     REQUIRE(all.size() == static_cast<std::size_t>(comm.size()));
-    for (int rank = 0; rank < comm.size(); ++rank)
+    for (int rank = 0; rank < comm.size(); ++rank) {
         CHECK(all[static_cast<std::size_t>(rank)] == of_rank(rank));
+    }
 
-    for (const auto& empty : comm.allgather({})) CHECK(empty.empty());
+    for (const auto& empty : comm.allgather({})) {
+        CHECK(empty.empty());
+    }
     comm.close();
 }
 
@@ -102,7 +107,9 @@ TEST_CASE("a sum for each rank") {
     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
     const Index rank = comm.rank(), last = comm.size() - 1;
     std::vector<Index> numbers;
-    for (Index other = 0; other <= last; ++other) numbers.push_back(100 * rank + other);
+    for (Index other = 0; other <= last; ++other) {
+        numbers.push_back(100 * rank + other);
+    }
     CHECK(comm.sum_for_each(numbers) == 100 * last * (last + 1) / 2 + (last + 1) * rank);
     CHECK_THROWS_AS(comm.sum_for_each({}), InvalidArgument);
     comm.close();

@@ -65,7 +65,9 @@ struct Comm::State {
 };
 
 void Comm::Forget::operator()(State* state) const {
-    if (state->made.inherited()) return;
+    if (state->made.inherited()) {
+        return;
+    }
     if (state->handle != MPI_COMM_NULL && running()) {
         std::fprintf(stderr,
                      "fluvial: a Comm (rank %d of %d) was destroyed without close(); its "
@@ -73,7 +75,9 @@ void Comm::Forget::operator()(State* state) const {
                      "until MPI_Finalize.\n",
                      state->rank, state->size);
     }
-    if (state->handle != MPI_COMM_NULL) state->pending_barrier.abandon();
+    if (state->handle != MPI_COMM_NULL) {
+        state->pending_barrier.abandon();
+    }
     delete state;
 }
 
@@ -112,7 +116,9 @@ int Comm::size() const {
 }
 
 MPI_Comm Comm::handle() const {
-    if (serial()) return MPI_COMM_NULL;
+    if (serial()) {
+        return MPI_COMM_NULL;
+    }
     state_->made.check("a communicator of MPI");
     if (state_->handle == MPI_COMM_NULL) {
         throw InvalidArgument(
@@ -122,7 +128,9 @@ MPI_Comm Comm::handle() const {
 }
 
 Request Comm::ibarrier() const {
-    if (serial()) return {};
+    if (serial()) {
+        return {};
+    }
     return Request::post(Request::Role::Other, {"pass a barrier of all ranks"}, {}, nullptr,
                          [comm = handle()](std::span<std::byte>, MPI_Request* request) {
                              return MPI_Ibarrier(comm, request);
@@ -133,21 +141,29 @@ Request Comm::ibarrier() const {
 // latter.
 Request& Comm::begin_barrier() const {
     Request& pending = state_->pending_barrier;
-    if (!pending.in_flight()) pending = ibarrier();
+    if (!pending.in_flight()) {
+        pending = ibarrier();
+    }
     return pending;
 }
 
 void Comm::barrier() const {
-    if (!serial()) begin_barrier().wait();
+    if (!serial()) {
+        begin_barrier().wait();
+    }
 }
 
 void Comm::barrier(const Deadline& deadline) const {
-    if (!serial()) begin_barrier().wait(deadline);
+    if (!serial()) {
+        begin_barrier().wait(deadline);
+    }
 }
 
 Comm Comm::split_by_host() const {
     const MPI_Comm comm = handle();
-    if (serial()) return Comm();
+    if (serial()) {
+        return Comm();
+    }
     MPI_Comm part = MPI_COMM_NULL;
     check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank(), MPI_INFO_NULL, &part),
           "split the communicator by host");
@@ -166,25 +182,33 @@ Comm Comm::split(int color, int key) const {
     if (const Index lowest = min(color); lowest < 0) {
         throw InvalidArgument(Problem{"a color is negative", text(lowest), "0 or more", ""});
     }
-    if (serial()) return Comm();
+    if (serial()) {
+        return Comm();
+    }
     MPI_Comm part = MPI_COMM_NULL;
     check(MPI_Comm_split(comm, color, key, &part), "split the communicator");
     return adopt(part);
 }
 
 void Comm::close() {
-    if (serial() || state_->handle == MPI_COMM_NULL || state_->made.inherited()) return;
+    if (serial() || state_->handle == MPI_COMM_NULL || state_->made.inherited()) {
+        return;
+    }
     if (state_->pending_barrier.in_flight() && !finalized() && !state_->pending_barrier.test()) {
         state_->pending_barrier.abandon();
         state_->handle = MPI_COMM_NULL;
         return;
     }
     MPI_Comm comm = std::exchange(state_->handle, MPI_COMM_NULL);
-    if (!finalized()) check(MPI_Comm_free(&comm), "free a communicator");
+    if (!finalized()) {
+        check(MPI_Comm_free(&comm), "free a communicator");
+    }
 }
 
 void Comm::abandon() noexcept {
-    if (serial()) return;
+    if (serial()) {
+        return;
+    }
     state_->pending_barrier.abandon();
     state_->handle = MPI_COMM_NULL;
 }

@@ -133,8 +133,12 @@ TEST_CASE("a barrier gives up at its deadline, and the late rank still meets it"
         CHECK_THROWS_AS(comm.barrier(Deadline(0)), TimedOut);
     }
     signal.barrier();  // the late rank comes when all others have given up
-    if (comm.rank() % 2 == 0) comm.barrier();
-    if (comm.rank() % 2 == 1) comm.barrier(Deadline(30));
+    if (comm.rank() % 2 == 0) {
+        comm.barrier();
+    }
+    if (comm.rank() % 2 == 1) {
+        comm.barrier(Deadline(30));
+    }
     CHECK(comm.sum(1) == comm.size());
     signal.close();
     comm.close();
@@ -145,7 +149,9 @@ TEST_CASE("after a barrier that nobody completes, close() comes back") {
     {
         Comm comm = Comm::duplicate(MPI_COMM_WORLD);
         if (comm.size() == 1 || comm.rank() != 0) {
-            if (comm.size() > 1) CHECK_THROWS_AS(comm.barrier(Deadline(0.05)), TimedOut);
+            if (comm.size() > 1) {
+                CHECK_THROWS_AS(comm.barrier(Deadline(0.05)), TimedOut);
+            }
             CHECK(stderr_of([&] { comm.close(); }) == "");
         }
         outer.barrier();

@@ -47,8 +47,9 @@ MPI_Datatype named(DType dtype) {
 }
 
 void check_not_negative(Index value, const char* what) {
-    if (value < 0)
+    if (value < 0) {
         throw InvalidArgument(Problem{text(what, " is negative"), text(value), "0 or more", ""});
+    }
 }
 
 }  // namespace
@@ -64,7 +65,9 @@ Datatype& Datatype::operator=(Datatype&& other) noexcept {
 }
 
 Datatype::~Datatype() {
-    if (owned_ && !finalized()) MPI_Type_free(&handle_);
+    if (owned_ && !finalized()) {
+        MPI_Type_free(&handle_);
+    }
 }
 
 Datatype Datatype::commit(MPI_Datatype derived) {
@@ -75,7 +78,9 @@ Datatype Datatype::commit(MPI_Datatype derived) {
 
 Datatype Datatype::of(DType dtype) {
     const MPI_Datatype type = named(dtype);
-    if (type != MPI_DATATYPE_NULL) return Datatype(type, false);
+    if (type != MPI_DATATYPE_NULL) {
+        return Datatype(type, false);
+    }
     return contiguous(static_cast<Index>(size_of(dtype)), Datatype(MPI_BYTE, false));
 }
 

@@ -18,7 +18,9 @@ namespace {
 /// The int32 elements of `from` that `type` selects, in order, by way of MPI_Pack.
 std::vector<std::int32_t> packed(const std::vector<std::int32_t>& from, const Datatype& type) {
     std::vector<std::int32_t> result(static_cast<std::size_t>(type.size()) / sizeof(std::int32_t));
-    if (result.empty()) return result;
+    if (result.empty()) {
+        return result;
+    }
     const int bytes = static_cast<int>(type.size());
     int position = 0;
     MPI_Pack(from.data(), 1, type.handle(), result.data(), bytes, &position, MPI_COMM_SELF);
@@ -105,7 +107,8 @@ TEST_CASE("datatypes move, and temporaries are freed") {
     moved = Datatype::payload(7);
     CHECK(moved.size() == 7);
     for (int i = 0; i < 20'000; ++i) {
-        if (Datatype::payload((Index{1} << 31) + i).size() != (Index{1} << 31) + i)
+        if (Datatype::payload((Index{1} << 31) + i).size() != (Index{1} << 31) + i) {
             FAIL("wrong size in round ", i);
+        }
     }
 }

@@ -40,15 +40,21 @@ Environment::Environment(int* argc, char*** argv, ThreadLevel wanted)
                                   "one Environment in the life of a process",
                                   "Let the Environment live in main() until the end"});
     }
-    if (initialized()) return;
+    if (initialized()) {
+        return;
+    }
     int provided = MPI_THREAD_SINGLE;
     check(MPI_Init_thread(argc, argv, levels[static_cast<int>(wanted)], &provided), "initialise");
     ours_ = true;
 }
 
 Environment::~Environment() {
-    if (made_.inherited() || !ours_ || finalized()) return;
-    if (std::uncaught_exceptions() == uncaught_) MPI_Finalize();
+    if (made_.inherited() || !ours_ || finalized()) {
+        return;
+    }
+    if (std::uncaught_exceptions() == uncaught_) {
+        MPI_Finalize();
+    }
 }
 
 bool initialized() {

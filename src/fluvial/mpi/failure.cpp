@@ -29,8 +29,9 @@ Failure Failure::from_bytes(std::span<const std::byte> bytes) {
 
 void Failure::raise(int ranks, int others) const {
     std::string whole = text("rank ", rank, " of ", ranks, ": ", message);
-    if (others > 0)
+    if (others > 0) {
         whole += text(" (", others, " further ", others == 1 ? "rank" : "ranks", " failed too)");
+    }
     throw_error(kind, whole);
 }
 

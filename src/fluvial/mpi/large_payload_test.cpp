@@ -19,8 +19,9 @@ constexpr std::size_t marks[] = {
     0, 1, (std::size_t{1} << 30) + 3, (std::size_t{1} << 31) - 1, std::size_t{1} << 31, length - 1};
 
 void set_marks(std::span<std::byte> bytes) {
-    for (std::size_t i = 0; i < std::size(marks); ++i)
+    for (std::size_t i = 0; i < std::size(marks); ++i) {
         bytes[marks[i]] = static_cast<std::byte>(i + 1);
+    }
 }
 
 void check_received(const std::vector<std::byte>& bytes) {
@@ -34,8 +35,9 @@ void check_received(const std::vector<std::byte>& bytes) {
     std::uint64_t expected = 0;
     for (std::size_t i = 0; i < std::size(marks); ++i) {
         CHECK(bytes[marks[i]] == static_cast<std::byte>(i + 1));
-        if (marks[i] / 8 * 8 + 8 <= length)
+        if (marks[i] / 8 * 8 + 8 <= length) {
             expected |= std::uint64_t{i + 1} << (8 * (marks[i] % 8));
+        }
     }
     CHECK(sum == expected);
 }
@@ -48,8 +50,12 @@ TEST_CASE("a message and an allgather of more than 2 GiB") {
     if (enough_memory(comm, 7)) {
         const SparseZeros sparse(length);
         set_marks(sparse.bytes());
-        if (comm.rank() == 0) comm.send(sparse.bytes(), 1, 0);
-        if (comm.rank() == 1) check_received(comm.recv(0, 0));
+        if (comm.rank() == 0) {
+            comm.send(sparse.bytes(), 1, 0);
+        }
+        if (comm.rank() == 1) {
+            check_received(comm.recv(0, 0));
+        }
 
         const std::byte few[5] = {std::byte{9}};
         const auto all =

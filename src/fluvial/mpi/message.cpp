@@ -115,7 +115,9 @@ std::optional<Incoming> Comm::match(int source, int tag) const {
     MPI_Status status;
     int found = 0;
     check(MPI_Improbe(source, tag, handle(), &found, &message, &status), "look for a message");
-    if (found == 0) return std::nullopt;
+    if (found == 0) {
+        return std::nullopt;
+    }
     const int from = status.MPI_SOURCE;
     return Incoming{from, receive_matched(message, status, incoming(from, tag))};
 }
@@ -150,7 +152,9 @@ Request Comm::isend(std::span<const std::byte> bytes, std::shared_ptr<const void
     MPI_Request request = MPI_REQUEST_NULL;
     const Purpose purpose = outgoing(destination, tag);
     const int error = start_send(comm, bytes, destination, tag, &request);
-    if (error != MPI_SUCCESS) check(error, purpose.to_string());
+    if (error != MPI_SUCCESS) {
+        check(error, purpose.to_string());
+    }
     return Request::adopt(request, purpose, std::move(owner));
 }
 

@@ -25,7 +25,9 @@ struct World {
 std::uint64_t resident_kib() {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);) {
-        if (line.starts_with("VmRSS:")) return std::stoull(line.substr(6));
+        if (line.starts_with("VmRSS:")) {
+            return std::stoull(line.substr(6));
+        }
     }
     return 0;
 }
@@ -48,21 +50,27 @@ TEST_CASE("messages of all ranks come through a few receives, in order for each 
         queue.post(std::as_bytes(std::span(first, length(number) / sizeof(int))), memory);
     };
     std::optional<ReceiveRing> ring;
-    if (comm.rank() == 0) ring.emplace(comm, 4, 5, longest);
+    if (comm.rank() == 0) {
+        ring.emplace(comm, 4, 5, longest);
+    }
     comm.barrier();
     std::vector<int> arrived(static_cast<std::size_t>(comm.size()));
     int sent = 0;
     int taken = 0;
     const int expected = comm.rank() == 0 ? messages * comm.size() : 0;
     const auto done = [&] {
-        if (sent < messages && queue.posted() < queue.completed() + 4) send(sent++);
+        if (sent < messages && queue.posted() < queue.completed() + 4) {
+            send(sent++);
+        }
         if (auto next = ring ? ring->try_next() : std::nullopt) {
             const int number = arrived[static_cast<std::size_t>(next->source)]++;
             CHECK(next->bytes.size() == length(number) / sizeof(int) * sizeof(int));
             for (std::size_t i = 0; i < next->bytes.size() / sizeof(int); ++i) {
                 int value = 0;
                 std::memcpy(&value, next->bytes.data() + i * sizeof(int), sizeof(int));
-                if (value != number + static_cast<int>(i)) FAIL("message ", number, " item ", i);
+                if (value != number + static_cast<int>(i)) {
+                    FAIL("message ", number, " item ", i);
+                }
             }
             ++taken;
             ring->give_back();
@@ -80,21 +88,29 @@ TEST_CASE("messages of all ranks come through a few receives, in order for each 
 TEST_CASE("what was not given back is not overwritten, and nothing more is taken meanwhile") {
     World world;
     const Comm& comm = world.comm;
-    if (comm.rank() != 0) return;
+    if (comm.rank() != 0) {
+        return;
+    }
     ReceiveRing ring(comm, 4, 2, 8);
     CHECK(ring.memory() == 128);
     SendQueue queue(comm, 0, 4);
     auto numbers = std::make_shared<std::vector<std::uint64_t>>(3);
     std::iota(numbers->begin(), numbers->end(), 0);
-    for (auto& number : *numbers) queue.post(std::as_bytes(std::span(&number, 1)), numbers);
+    for (auto& number : *numbers) {
+        queue.post(std::as_bytes(std::span(&number, 1)), numbers);
+    }
     std::vector<ReceiveRing::Received> held;
     const auto two = [&] {
-        if (auto next = ring.try_next()) held.push_back(*next);
+        if (auto next = ring.try_next()) {
+            held.push_back(*next);
+        }
         queue.completed();
         return held.size() == 2;
     };
     wait_for(two, Deadline(30), "receive");
-    for (int i = 0; i < 100; ++i) CHECK_FALSE(ring.try_next().has_value());
+    for (int i = 0; i < 100; ++i) {
+        CHECK_FALSE(ring.try_next().has_value());
+    }
     for (std::size_t i = 0; i < 2; ++i) {
         CHECK(reinterpret_cast<std::uintptr_t>(held[i].bytes.data()) % 64 == 0);
         CHECK(std::memcmp(held[i].bytes.data(), &numbers->at(i), 8) == 0);
@@ -111,9 +127,13 @@ TEST_CASE("what was not given back is not overwritten, and nothing more is taken
 TEST_CASE("receives that nobody needed leave nothing behind") {
     World world;
     const auto cycle = [&] { const ReceiveRing ring(world.comm, 4, 16, 65536); };
-    for (int i = 0; i < 200; ++i) cycle();
+    for (int i = 0; i < 200; ++i) {
+        cycle();
+    }
     const auto before = resident_kib();
-    for (int i = 0; i < 2000; ++i) cycle();
+    for (int i = 0; i < 2000; ++i) {
+        cycle();
+    }
     CHECK(resident_kib() < before + 4096);
     world.comm.barrier();  // whose receives are still there takes what comes
     // A message after them meets none of them.

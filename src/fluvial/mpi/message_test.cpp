@@ -16,8 +16,9 @@ namespace {
 
 std::vector<std::byte> message(int from, std::size_t length) {
     std::vector<std::byte> bytes(length);
-    for (std::size_t i = 0; i < length; ++i)
+    for (std::size_t i = 0; i < length; ++i) {
         bytes[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(from));
+    }
     return bytes;
 }
 
@@ -41,7 +42,9 @@ TEST_CASE("messages of any length arrive, in order for each tag") {
         CHECK(ring.comm.recv(ring.previous, tag_max) == message(ring.previous + 100, length));
         CHECK(ring.comm.recv(ring.previous, 1) == message(ring.previous, length));
         CHECK(ring.comm.recv(ring.previous, 1) == message(ring.previous + 50, length));
-        for (Request* request : {&first, &second, &other}) request->wait(Deadline(30));
+        for (Request* request : {&first, &second, &other}) {
+            request->wait(Deadline(30));
+        }
     }
 }
 
@@ -52,8 +55,9 @@ TEST_CASE("try_recv gives what has arrived, from any rank, in order for each of 
     ring.comm.barrier();
     std::vector<Request> sent;
     for (int to = 0; to < ranks; ++to) {
-        for (const std::size_t length : {std::size_t{0}, std::size_t{3} << 20, std::size_t{9}})
+        for (const std::size_t length : {std::size_t{0}, std::size_t{3} << 20, std::size_t{9}}) {
             sent.push_back(ring.comm.isend(message(ring.comm.rank(), length), to, 5));
+        }
         sent.push_back(ring.comm.isend(message(0, 1), to, 6));  // no business of tag 5
     }
     std::vector<std::vector<std::size_t>> lengths(static_cast<std::size_t>(ranks));
@@ -66,8 +70,9 @@ TEST_CASE("try_recv gives what has arrived, from any rank, in order for each of 
         CHECK(bytes == message(came->source, bytes.size()));
         lengths[static_cast<std::size_t>(came->source)].push_back(bytes.size());
     }
-    for (const auto& of_rank : lengths)
+    for (const auto& of_rank : lengths) {
         CHECK(of_rank == std::vector<std::size_t>{0, std::size_t{3} << 20, 9});
+    }
     std::optional<Incoming> chosen;
     const auto arrived = [&] { return (chosen = ring.comm.try_recv(ring.next, 6)).has_value(); };
     wait_for(arrived, Deadline(30), "receive");
@@ -77,9 +82,13 @@ TEST_CASE("try_recv gives what has arrived, from any rank, in order for each of 
     CHECK_FALSE(ring.comm.try_recv(ring.next, 6).has_value());
     CHECK_FALSE(ring.comm.try_recv(5).has_value());
     for (int from = 0; from < ranks; ++from) {
-        if (from != ring.next) CHECK(ring.comm.recv(from, 6) == message(0, 1));
+        if (from != ring.next) {
+            CHECK(ring.comm.recv(from, 6) == message(0, 1));
+        }
     }
-    for (Request& request : sent) request.wait(Deadline(30));
+    for (Request& request : sent) {
+        request.wait(Deadline(30));
+    }
     CHECK_THROWS_AS(Comm().try_recv(5), InvalidArgument);
 }
 

@@ -18,11 +18,17 @@ constexpr std::align_val_t cache_line{64};
 /// After MPI_Cancel a receive that nothing has matched completes at once.
 bool cancelled(MPI_Request& request) {
     constexpr int tries = 100;
-    if (MPI_Cancel(&request) != MPI_SUCCESS) return false;
+    if (MPI_Cancel(&request) != MPI_SUCCESS) {
+        return false;
+    }
     for (int i = 0; i < tries; ++i) {
         int done = 0;
-        if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) return false;
-        if (done != 0) return true;
+        if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS) {
+            return false;
+        }
+        if (done != 0) {
+            return true;
+        }
     }
     return false;
 }
@@ -42,14 +48,18 @@ ReceiveRing::ReceiveRing(const Comm& comm, int tag, std::size_t slots, std::size
     comm.check_message(comm.rank(), tag);
     memory_.reset(static_cast<std::byte*>(
         ::operator new(std::max<std::size_t>(1, slots * stride_), cache_line)));
-    for (std::size_t i = 0; i < slots; ++i) post(i);
+    for (std::size_t i = 0; i < slots; ++i) {
+        post(i);
+    }
 }
 
 ReceiveRing::~ReceiveRing() {
     if (!finalized()) {
         for (MPI_Request& request : slots_) {
             // Never destroyed: MPI may write there until the process is gone.
-            if (request != MPI_REQUEST_NULL && !cancelled(request)) memory_.release();
+            if (request != MPI_REQUEST_NULL && !cancelled(request)) {
+                memory_.release();
+            }
         }
     }
 }
@@ -62,12 +72,16 @@ void ReceiveRing::post(std::uint64_t number) {
 }
 
 std::optional<ReceiveRing::Received> ReceiveRing::try_next() {
-    if (received_ == given_back_ + slots_.size()) return std::nullopt;
+    if (received_ == given_back_ + slots_.size()) {
+        return std::nullopt;
+    }
     const auto slot = static_cast<std::size_t>(received_ % slots_.size());
     int done = 0;
     MPI_Status status;
     const int error = MPI_Test(&slots_[slot], &done, &status);
-    if (error == MPI_SUCCESS && done == 0) return std::nullopt;
+    if (error == MPI_SUCCESS && done == 0) {
+        return std::nullopt;
+    }
     ++received_;
     check(error, "receive a message");
     MPI_Count bytes = 0;

@@ -28,12 +28,16 @@ void wait_for(const std::function<bool()>& done, const Deadline& deadline, std::
                                    "A rank of this job is late, stopped or dead: look at the job, "
                                    "or raise the time-out"});
         }
-        if (tests < spins) continue;
+        if (tests < spins) {
+            continue;
+        }
         if (tests < yields) {
             sched_yield();
             continue;
         }
-        if (tests % naps_between_checks == 0) check_interrupt();
+        if (tests % naps_between_checks == 0) {
+            check_interrupt();
+        }
         const timespec nap{0, static_cast<long>(std::min(deadline.left_ns(), nap_ns))};
         nanosleep(&nap, nullptr);
     }
@@ -54,19 +58,26 @@ struct Request::State {
     void complete(int mpi_error, MPI_Status& status) {
         request = MPI_REQUEST_NULL;  // also after a failure: MPI is through with the memory
         pinned.reset();
-        if (mpi_error != MPI_SUCCESS) check(mpi_error, purpose.to_string());
-        if (role != Role::Receive) return;
+        if (mpi_error != MPI_SUCCESS) {
+            check(mpi_error, purpose.to_string());
+        }
+        if (role != Role::Receive) {
+            return;
+        }
         MPI_Count received = 0;
         check(MPI_Get_elements_x(&status, MPI_BYTE, &received), "count the bytes received");
         // The last byte is a sentinel: Open MPI 4.1 cuts messages of a rank to itself in silence.
-        if (received >= static_cast<MPI_Count>(buffer.size()))
+        if (received >= static_cast<MPI_Count>(buffer.size())) {
             check(MPI_ERR_TRUNCATE, purpose.to_string());
+        }
         buffer.resize(static_cast<std::size_t>(received));
     }
 };
 
 void Request::Drop::operator()(State* state) const {
-    if (state->made.inherited()) return;
+    if (state->made.inherited()) {
+        return;
+    }
     if (state->request == MPI_REQUEST_NULL || finalized()) {
         delete state;
         return;
@@ -89,7 +100,9 @@ Request Request::post(Role role, const Purpose& purpose, std::vector<std::byte> 
         new State{role, purpose, std::move(buffer), std::move(pinned), MPI_REQUEST_NULL});
     State& state = *request.state_;
     const int error = start(state.buffer, &state.request);
-    if (error != MPI_SUCCESS) check(error, purpose.to_string());
+    if (error != MPI_SUCCESS) {
+        check(error, purpose.to_string());
+    }
     return request;
 }
 
@@ -97,10 +110,13 @@ Request Request::adopt(MPI_Request handle, const Purpose& purpose,
                        std::shared_ptr<const void> pinned) {
     int done = 0;
     const int error = MPI_Test(&handle, &done, MPI_STATUS_IGNORE);
-    if (error != MPI_SUCCESS) check(error, purpose.to_string());
+    if (error != MPI_SUCCESS) {
+        check(error, purpose.to_string());
+    }
     Request request;
-    if (done == 0)
+    if (done == 0) {
         request.state_.reset(new State{Role::Other, purpose, {}, std::move(pinned), handle});
+    }
     return request;
 }
 
@@ -109,17 +125,23 @@ bool Request::in_flight() const {
 }
 
 bool Request::test() {
-    if (!in_flight()) return true;
+    if (!in_flight()) {
+        return true;
+    }
     int done = 0;
     MPI_Status status;
     const int error = MPI_Test(&state_->request, &done, &status);
-    if (error == MPI_SUCCESS && done == 0) return false;
+    if (error == MPI_SUCCESS && done == 0) {
+        return false;
+    }
     state_->complete(error, status);
     return true;
 }
 
 void Request::wait() {
-    if (!in_flight()) return;
+    if (!in_flight()) {
+        return;
+    }
     MPI_Status status;
     const int error = MPI_Wait(&state_->request, &status);
     state_->complete(error, status);
@@ -139,7 +161,9 @@ std::vector<std::byte> Request::take() {
 }
 
 void Request::abandon() {
-    if (!in_flight()) return;
+    if (!in_flight()) {
+        return;
+    }
     static std::mutex mutex;
     // Never destroyed: MPI may write into these buffers until the process is gone.
     static auto* const abandoned = new std::vector<State*>;

@@ -17,7 +17,9 @@ SendQueue::SendQueue(const Comm& comm, int destination, int tag)
 }
 
 SendQueue::~SendQueue() {
-    if (under_way_.empty() || finalized()) return;
+    if (under_way_.empty() || finalized()) {
+        return;
+    }
     // Never destroyed: MPI may read these until the process is gone.
     new std::deque<Posted>(std::move(under_way_));
 }
@@ -27,7 +29,9 @@ void SendQueue::post(std::span<const std::byte> bytes, std::shared_ptr<const voi
     under_way_.push_back({MPI_REQUEST_NULL, std::move(owner)});
     const int error = MPI_Isend(bytes.data(), payload.count, payload.type.handle(), destination_,
                                 tag_, comm_, &under_way_.back().request);
-    if (error != MPI_SUCCESS) under_way_.pop_back();
+    if (error != MPI_SUCCESS) {
+        under_way_.pop_back();
+    }
     check(error, "send a message");
     ++posted_;
 }
@@ -36,7 +40,9 @@ std::uint64_t SendQueue::completed() {
     while (!under_way_.empty()) {
         int done = 0;
         const int error = MPI_Test(&under_way_.front().request, &done, MPI_STATUS_IGNORE);
-        if (error == MPI_SUCCESS && done == 0) break;
+        if (error == MPI_SUCCESS && done == 0) {
+            break;
+        }
         under_way_.pop_front();
         check(error, "send a message");
     }

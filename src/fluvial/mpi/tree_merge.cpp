@@ -31,8 +31,12 @@ std::vector<std::byte> unmarked(std::vector<std::byte> message) {
 /// Of two messages the merged partial, or the first failure.
 std::vector<std::byte> combined(int rank, std::vector<std::byte> a, std::vector<std::byte> b,
                                 const Merge& merge) {
-    if (failed(a)) return a;
-    if (failed(b)) return b;
+    if (failed(a)) {
+        return a;
+    }
+    if (failed(b)) {
+        return b;
+    }
     std::vector<std::byte> result;
     const auto failure = failure_of(
         rank, [&] { result = merge(unmarked(std::move(a)), std::span(b).first(b.size() - 1)); });
@@ -46,7 +50,9 @@ std::vector<std::byte> tree_merge(const Comm& comm, std::vector<std::byte> mine,
                                   bool result_on_all) {
     const int rank = comm.rank();
     const int size = comm.size();
-    if (size == 1) return mine;
+    if (size == 1) {
+        return mine;
+    }
     mine = marked(std::move(mine), is_partial);
     for (int distance = 1; distance < size; distance *= 2) {
         if (rank % (2 * distance) != 0) {
@@ -63,10 +69,16 @@ std::vector<std::byte> tree_merge(const Comm& comm, std::vector<std::byte> mine,
     // way.
     const bool whole = result_on_all || (rank == 0 && failed(mine));
     std::span<const std::byte> down = mine;
-    if (rank == 0 && !whole) down = down.last(1);
+    if (rank == 0 && !whole) {
+        down = down.last(1);
+    }
     std::vector<std::byte> result = comm.bcast(down, 0);
-    if (failed(result)) Failure::from_bytes(std::span(result).first(result.size() - 1)).raise(size);
-    if (!result_on_all) return rank == 0 ? unmarked(std::move(mine)) : std::vector<std::byte>();
+    if (failed(result)) {
+        Failure::from_bytes(std::span(result).first(result.size() - 1)).raise(size);
+    }
+    if (!result_on_all) {
+        return rank == 0 ? unmarked(std::move(mine)) : std::vector<std::byte>();
+    }
     return unmarked(std::move(result));
 }
 

@@ -65,8 +65,9 @@ TEST_CASE("partials may be empty and may change their length") {
     const auto mine = bytes_of(std::string(static_cast<std::size_t>(100'000 * comm.rank()),
                                            static_cast<char>('a' + comm.rank())));
     std::string expected;
-    for (int r = 0; r < comm.size(); ++r)
+    for (int r = 0; r < comm.size(); ++r) {
         expected += std::string(static_cast<std::size_t>(100'000 * r), static_cast<char>('a' + r));
+    }
     CHECK(text_of(tree_merge(comm, mine, append)) == expected);
     comm.close();
 }
@@ -80,7 +81,9 @@ TEST_CASE("rounding does not depend on who comes first") {
     std::uniform_int_distribution<int> delay_us(0, 3000);
     for (int round = 0; round < 20; ++round) {
         std::vector<double> values(static_cast<std::size_t>(comm.size()));
-        for (double& v : values) v = value(same_on_all) * 1e-15 + value(same_on_all);
+        for (double& v : values) {
+            v = value(same_on_all) * 1e-15 + value(same_on_all);
+        }
         std::uint64_t first_bits = 0;
         for (int repeat = 0; repeat < 3; ++repeat) {
             std::mt19937 own(seed +
@@ -91,13 +94,16 @@ TEST_CASE("rounding does not depend on who comes first") {
                         sizeof(double));
             std::uint64_t bits = 0;
             std::memcpy(&bits, tree_merge(comm, mine, add_doubles).data(), sizeof bits);
-            if (repeat == 0) first_bits = bits;
+            if (repeat == 0) {
+                first_bits = bits;
+            }
             CHECK(bits == first_bits);
         }
         // The same tree by hand.
         for (std::size_t distance = 1; distance < values.size(); distance *= 2) {
-            for (std::size_t r = 0; r + distance < values.size(); r += 2 * distance)
+            for (std::size_t r = 0; r + distance < values.size(); r += 2 * distance) {
                 values[r] += values[r + distance];
+            }
         }
         std::uint64_t by_hand = 0;
         std::memcpy(&by_hand, values.data(), sizeof by_hand);
@@ -112,8 +118,9 @@ TEST_CASE("a merge that throws on one rank throws on all, and the communicator g
     for (const bool result_on_all : {true, false}) {
         for (int failing = 0; failing < size; ++failing) {
             const auto merge = [&](Bytes a, std::span<const std::byte> b) {
-                if (comm.rank() == failing)
+                if (comm.rank() == failing) {
                     throw InvalidArgument("histograms differ in their edges");
+                }
                 return record(std::move(a), b);
             };
             const Bytes mine = bytes_of(std::to_string(comm.rank()));

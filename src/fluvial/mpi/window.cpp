@@ -60,9 +60,10 @@ Window Window::allocate_shared(const Comm& host, Index bytes) {
     state.shared = true;
     const int neighbours = host.ranks_on_this_host();
     agree(host, [&] {
-        if (bytes < 0)
+        if (bytes < 0) {
             throw InvalidArgument(
                 Problem{"a shared window of negative length", text(bytes), "0 or more", ""});
+        }
         if (neighbours != host.size()) {
             throw InvalidArgument(
                 Problem{"a shared window across hosts",
@@ -141,7 +142,9 @@ std::span<std::byte> Window::memory(int rank) const {
 
 void Window::fence() const {
     const State& state = use();
-    if (state.handle != MPI_WIN_NULL) check(MPI_Win_fence(0, state.handle), "pass a window fence");
+    if (state.handle != MPI_WIN_NULL) {
+        check(MPI_Win_fence(0, state.handle), "pass a window fence");
+    }
 }
 
 Window::Lock Window::lock(int rank, Access access) const {
@@ -160,31 +163,40 @@ Window::Lock Window::lock(int rank, Access access) const {
 
 Window::Lock Window::lock_all() const {
     State& state = use();
-    if (state.handle != MPI_WIN_NULL)
+    if (state.handle != MPI_WIN_NULL) {
         check(MPI_Win_lock_all(0, state.handle), "lock a window on all ranks");
+    }
     return Lock(&state, all_ranks);
 }
 
 void Window::close() {
-    if (!state_ || !state_->open) return;
+    if (!state_ || !state_->open) {
+        return;
+    }
     state_->open = false;
-    if (state_->handle != MPI_WIN_NULL && !finalized())
+    if (state_->handle != MPI_WIN_NULL && !finalized()) {
         check(MPI_Win_free(&state_->handle), "free a window");
+    }
     state_->owner.reset();
 }
 
 void Window::abandon() noexcept {
-    if (!state_) return;
+    if (!state_) {
+        return;
+    }
     state_->open = false;
     static_cast<void>(state_.release());  // others may still read and write there
 }
 
 Window::Lock::~Lock() {
-    if (state_ == nullptr || state_->handle == MPI_WIN_NULL || finalized()) return;
+    if (state_ == nullptr || state_->handle == MPI_WIN_NULL || finalized()) {
+        return;
+    }
     const int error = rank_ == all_ranks ? MPI_Win_unlock_all(state_->handle)
                                          : MPI_Win_unlock(rank_, state_->handle);
-    if (error != MPI_SUCCESS)
+    if (error != MPI_SUCCESS) {
         std::fprintf(stderr, "fluvial: MPI could not unlock a window (MPI error %d).\n", error);
+    }
 }
 
 void Window::Lock::check_range(std::size_t bytes, int rank, Index offset) const {
@@ -206,7 +218,9 @@ void Window::Lock::check_range(std::size_t bytes, int rank, Index offset) const 
 
 void Window::Lock::get(std::span<std::byte> into, int rank, Index offset) const {
     check_range(into.size(), rank, offset);
-    if (into.empty()) return;
+    if (into.empty()) {
+        return;
+    }
     if (state_->handle == MPI_WIN_NULL) {
         std::memmove(into.data(), state_->parts[0].base + offset, into.size());
         return;
@@ -221,7 +235,9 @@ void Window::Lock::get(std::span<std::byte> into, int rank, Index offset) const 
 
 void Window::Lock::put(std::span<const std::byte> from, int rank, Index offset) const {
     check_range(from.size(), rank, offset);
-    if (from.empty()) return;
+    if (from.empty()) {
+        return;
+    }
     if (state_->handle == MPI_WIN_NULL) {
         std::memmove(state_->parts[0].base + offset, from.data(), from.size());
         return;
@@ -235,7 +251,9 @@ void Window::Lock::put(std::span<const std::byte> from, int rank, Index offset) 
 }
 
 void Window::Lock::sync() const {
-    if (state_->handle != MPI_WIN_NULL) check(MPI_Win_sync(state_->handle), "synchronise a window");
+    if (state_->handle != MPI_WIN_NULL) {
+        check(MPI_Win_sync(state_->handle), "synchronise a window");
+    }
 }
 
 }  // namespace fluvial::mpi

@@ -18,12 +18,16 @@ TEST_CASE("shared memory of each rank is stored to by its owner and loaded by al
     const std::span<std::byte> mine = window.memory(host.rank());
     REQUIRE(mine.size() == 16 * static_cast<std::size_t>(host.rank()));
     window.fence();
-    if (!mine.empty()) std::memset(mine.data(), 10 + host.rank(), mine.size());
+    if (!mine.empty()) {
+        std::memset(mine.data(), 10 + host.rank(), mine.size());
+    }
     window.fence();
     for (int rank = 0; rank < host.size(); ++rank) {
         const auto theirs = window.memory(rank);
         REQUIRE(theirs.size() == 16 * static_cast<std::size_t>(rank));
-        for (const std::byte b : theirs) CHECK(b == static_cast<std::byte>(10 + rank));
+        for (const std::byte b : theirs) {
+            CHECK(b == static_cast<std::byte>(10 + rank));
+        }
     }
     window.fence();
     CHECK_THROWS_AS(window.memory(host.size()), InvalidArgument);

@@ -10,7 +10,9 @@ namespace fluvial {
 
 inline mpi::Comm& world() {
     static mpi::Comm comm;
-    if (comm.serial()) comm = mpi::Comm::duplicate(MPI_COMM_WORLD);
+    if (comm.serial()) {
+        comm = mpi::Comm::duplicate(MPI_COMM_WORLD);
+    }
     return comm;
 }
 inline int world_rank() {

@@ -28,7 +28,9 @@ constexpr std::int64_t look_around_ns = 100'000'000;
 
 BackOff::BackOff(double ranks_per_core, host::Bell* bell, bool rung)
     : bell_(bell), spins_(spins), yields_(yields), nap_ns_(nap_ns) {
-    if (ranks_per_core <= 1) return;
+    if (ranks_per_core <= 1) {
+        return;
+    }
     spins_ = oversubscribed_spins;
     yields_ =
         bell_ != nullptr
@@ -66,10 +68,16 @@ void BackOff::nap() {
 }
 
 bool BackOff::time_to_look_around() {
-    if (++rounds_ % rounds_between_clocks != 0) return false;
+    if (++rounds_ % rounds_between_clocks != 0) {
+        return false;
+    }
     const std::int64_t now = now_ns();
-    if (looked_ns_ == 0) looked_ns_ = now;
-    if (now - looked_ns_ < look_around_ns) return false;
+    if (looked_ns_ == 0) {
+        looked_ns_ = now;
+    }
+    if (now - looked_ns_ < look_around_ns) {
+        return false;
+    }
     looked_ns_ = now;
     return true;
 }

@@ -23,7 +23,9 @@ class BackOff {
     BackOff& operator=(const BackOff&) = delete;
     void found_something() {
         looks_ = 0;
-        if (armed_) bell_->disarm();
+        if (armed_) {
+            bell_->disarm();
+        }
         armed_ = false;
     }
     void rest();

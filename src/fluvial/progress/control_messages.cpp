@@ -39,12 +39,16 @@ void ControlMessages::post(int to, ControlTopic kind, int stream,
     posted_.push_back(comm_->isend(message.take(), to, control_tag));
     ++posted_to_[static_cast<std::size_t>(to)];
     sent();
-    if (ring_) ring_(to);
+    if (ring_) {
+        ring_(to);
+    }
 }
 
 std::optional<ControlMessage> ControlMessages::poll() {
     std::optional<ControlMessage> message = next();
-    if (message && !is_about_others(message->kind)) --under_way_;
+    if (message && !is_about_others(message->kind)) {
+        --under_way_;
+    }
     return message;
 }
 
@@ -54,13 +58,19 @@ std::optional<ControlMessage> ControlMessages::next() {
         to_self_.pop_front();
         return message;
     }
-    if (comm_->size() == 1) return std::nullopt;
-    if (auto incoming = comm_->try_recv(control_tag)) arriving_.push_back(std::move(*incoming));
+    if (comm_->size() == 1) {
+        return std::nullopt;
+    }
+    if (auto incoming = comm_->try_recv(control_tag)) {
+        arriving_.push_back(std::move(*incoming));
+    }
     for (auto it = arriving_.begin(); it != arriving_.end(); ++it) {
         const auto overtakes = [&](const mpi::Incoming& earlier) {
             return earlier.source == it->source;
         };
-        if (std::any_of(arriving_.begin(), it, overtakes) || !it->message.test()) continue;
+        if (std::any_of(arriving_.begin(), it, overtakes) || !it->message.test()) {
+            continue;
+        }
         ControlMessage message = open(it->source, it->message.take());
         arriving_.erase(it);
         ++taken_;
@@ -85,8 +95,12 @@ void ControlMessages::drain() {
 }
 
 void ControlMessages::abandon() {
-    for (mpi::Request& request : posted_) request.abandon();
-    for (mpi::Incoming& incoming : arriving_) incoming.message.abandon();
+    for (mpi::Request& request : posted_) {
+        request.abandon();
+    }
+    for (mpi::Incoming& incoming : arriving_) {
+        incoming.message.abandon();
+    }
     posted_.clear();
     arriving_.clear();
 }

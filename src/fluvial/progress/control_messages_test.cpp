@@ -15,8 +15,9 @@ namespace {
 
 std::vector<std::byte> content(int number, std::size_t length) {
     std::vector<std::byte> bytes(length);
-    for (std::size_t i = 0; i < length; ++i)
+    for (std::size_t i = 0; i < length; ++i) {
         bytes[i] = static_cast<std::byte>(i * 5 + static_cast<std::size_t>(number));
+    }
     return bytes;
 }
 
@@ -48,8 +49,9 @@ TEST_CASE("messages to every rank, oneself too, arrive once and in order for eac
         return number % 10 == 3 ? std::size_t{1} << 20 : static_cast<std::size_t>(number);
     };
     for (int number = 0; number < messages; ++number) {
-        for (int to = 0; to < ranks; ++to)
+        for (int to = 0; to < ranks; ++to) {
             post.control.post(to, ControlTopic::Query, number, content(number, length(number)));
+        }
     }
     std::map<int, int> received;
     for (int left = messages * ranks; left > 0; --left) {
@@ -59,7 +61,9 @@ TEST_CASE("messages to every rank, oneself too, arrive once and in order for eac
         CHECK(message.stream == number);
         CHECK(message.bytes == content(number, length(number)));
     }
-    for (int from = 0; from < ranks; ++from) CHECK(received[from] == messages);
+    for (int from = 0; from < ranks; ++from) {
+        CHECK(received[from] == messages);
+    }
     CHECK_FALSE(post.control.poll().has_value());
 }
 
@@ -68,8 +72,9 @@ TEST_CASE("every kind and an empty message travel as they are") {
     const int to = (post.comm.rank() + 1) % post.comm.size();
     const int from = (post.comm.rank() + post.comm.size() - 1) % post.comm.size();
     constexpr int kinds = static_cast<int>(ControlTopic::Verdict) + 1;
-    for (int kind = 0; kind < kinds; ++kind)
+    for (int kind = 0; kind < kinds; ++kind) {
         post.control.post(to, static_cast<ControlTopic>(kind), 1 << 30);
+    }
     for (int kind = 0; kind < kinds; ++kind) {
         const ControlMessage message = next(post.control);
         CHECK(static_cast<int>(message.kind) == kind);
@@ -95,7 +100,9 @@ TEST_CASE("without MPI there is oneself") {
 
 TEST_CASE("abandoned messages are given up in silence") {
     Post post;
-    if (post.comm.size() == 1) return;
+    if (post.comm.size() == 1) {
+        return;
+    }
     // Too long to leave before somebody takes it.
     const int to = (post.comm.rank() + 1) % post.comm.size();
     post.control.post(to, ControlTopic::Result, 0, content(7, std::size_t{8} << 20));

@@ -77,10 +77,14 @@ host::FilePlace own_beats_place() {
 
 std::unique_ptr<Heartbeats> Heartbeats::begin(std::span<const Neighbour> neighbours,
                                               double stall_timeout_s) {
-    if (std::isinf(stall_timeout_s) || neighbours.empty() || own_beats() == nullptr) return nullptr;
+    if (std::isinf(stall_timeout_s) || neighbours.empty() || own_beats() == nullptr) {
+        return nullptr;
+    }
     std::vector<Other> others;
     for (const Neighbour& neighbour : neighbours) {
-        if (neighbour.beats.descriptor < 0) continue;
+        if (neighbour.beats.descriptor < 0) {
+            continue;
+        }
         try {
             others.push_back({neighbour.member, beats_at(neighbour.beats)});
         } catch (const Error&) {
@@ -115,7 +119,9 @@ std::optional<Heartbeats::Silent> Heartbeats::look() {
         beats_[i] = static_cast<const Beats*>(memory)->load(std::memory_order_relaxed);
     }
     const auto silent = watch_.look(own_.load(std::memory_order_relaxed), beats_);
-    if (!silent) return std::nullopt;
+    if (!silent) {
+        return std::nullopt;
+    }
     return Silent{others_[silent->number].member,
                   static_cast<double>(silent->beats) * static_cast<double>(interval_ns_) * 1e-9};
 }

@@ -28,7 +28,9 @@ TEST_CASE("ranks that compute for longer than the limit are not missed, one that
     }());
     std::vector<Heartbeats::Neighbour> neighbours;
     for (int other = 0; other < world_size(); ++other) {
-        if (other == world_rank()) continue;
+        if (other == world_rank()) {
+            continue;
+        }
         std::memcpy(&neighbours.emplace_back(Heartbeats::Neighbour{other, {}}).beats,
                     places[static_cast<std::size_t>(other)].data(), sizeof(host::FilePlace));
     }
@@ -40,12 +42,16 @@ TEST_CASE("ranks that compute for longer than the limit are not missed, one that
     }
     CHECK_FALSE(missed);
     world().barrier();
-    if (world_rank() == 0) beats.reset();
+    if (world_rank() == 0) {
+        beats.reset();
+    }
     for (const Deadline end(20); beats && !missed;) {
         REQUIRE_FALSE(end.passed());
         const auto silent = beats->look();
         missed = silent.has_value();
-        if (missed) CHECK(silent->member == 0);
+        if (missed) {
+            CHECK(silent->member == 0);
+        }
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     world().barrier();

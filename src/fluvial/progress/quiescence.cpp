@@ -13,7 +13,9 @@ void Quiescence::take(const ControlMessage& message) {
         return;
     }
     ByteReader in(message.bytes);
-    if (in.get<std::uint64_t>() != round_ || missing_ == 0) return;
+    if (in.get<std::uint64_t>() != round_ || missing_ == 0) {
+        return;
+    }
     told_[static_cast<std::size_t>(message.from)] = in.get<Movement>();
     --missing_;
 }
@@ -28,7 +30,9 @@ void Quiescence::answer(const Movement& mine) {
 }
 
 bool Quiescence::found(const Movement& mine) {
-    if (missing_ > 0) return false;
+    if (missing_ > 0) {
+        return false;
+    }
     if (told_.empty()) {
         ask();
         return false;
@@ -40,7 +44,9 @@ bool Quiescence::found(const Movement& mine) {
         elements += movement.elements;
         messages += movement.messages;
     }
-    if (before_ && *before_ == told_ && elements == 0 && messages == 0) return true;
+    if (before_ && *before_ == told_ && elements == 0 && messages == 0) {
+        return true;
+    }
     before_ = std::move(told_);
     ask();
     return false;
@@ -53,7 +59,9 @@ void Quiescence::ask() {
     ByteWriter out;
     out.put(round_);
     for (int other = 0; other < ranks_; ++other) {
-        if (other != rank_) control_.post(other, ControlTopic::Asked, 0, out.view());
+        if (other != rank_) {
+            control_.post(other, ControlTopic::Asked, 0, out.view());
+        }
     }
 }
 

@@ -24,13 +24,17 @@ bool found_with(const std::function<Movement(int round)>& last) {
         const Movement mine = is_last ? last(round) : Movement{7, 0, 0};
         const auto exchange = [&] {
             for (int looks = 0; looks < 12; ++looks) {
-                while (const auto message = control.poll()) quiescence.take(*message);
+                while (const auto message = control.poll()) {
+                    quiescence.take(*message);
+                }
                 quiescence.answer(mine);
                 control.sent();
                 world().barrier();
             }
         };
-        if (world_rank() == 0) found = found || quiescence.found(mine);
+        if (world_rank() == 0) {
+            found = found || quiescence.found(mine);
+        }
         exchange();
     }
     control.drain();
@@ -51,14 +55,22 @@ TEST_CASE("who moves, or has something under way, is waited for") {
 }
 
 TEST_CASE("who does not answer is waited for") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     ControlMessages control(world());
     Quiescence quiescence(control, world_rank(), world_size());
     const Movement mine;
     for (int looks = 0; looks < 50; ++looks) {
-        while (const auto message = control.poll()) quiescence.take(*message);
-        if (world_rank() != world_size() - 1) quiescence.answer(mine);
-        if (world_rank() == 0) CHECK_FALSE(quiescence.found(mine));
+        while (const auto message = control.poll()) {
+            quiescence.take(*message);
+        }
+        if (world_rank() != world_size() - 1) {
+            quiescence.answer(mine);
+        }
+        if (world_rank() == 0) {
+            CHECK_FALSE(quiescence.found(mine));
+        }
         control.sent();
         world().barrier();
     }

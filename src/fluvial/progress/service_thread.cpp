@@ -37,10 +37,16 @@ bool ServiceThread::may_start() const {
 
 void ServiceThread::add(Customer& customer) {
     const std::lock_guard lock(mutex_);
-    if (retired_) return;
-    if (!known_to_mpi_) mpi::before_finalize([this] { retire(); });
+    if (retired_) {
+        return;
+    }
+    if (!known_to_mpi_) {
+        mpi::before_finalize([this] { retire(); });
+    }
     known_to_mpi_ = true;
-    if (!thread_.joinable() && may_start()) start();
+    if (!thread_.joinable() && may_start()) {
+        start();
+    }
     rounds_.push_back({&customer, never_ns});
 }
 
@@ -65,7 +71,9 @@ void ServiceThread::start() {
 void ServiceThread::remove(Customer& customer) {
     std::unique_lock lock(mutex_);
     std::erase_if(rounds_, [&](const Round& round) { return round.customer == &customer; });
-    if (rounds_.empty() && calls_mpi_) stop(std::move(lock));
+    if (rounds_.empty() && calls_mpi_) {
+        stop(std::move(lock));
+    }
 }
 
 void ServiceThread::retire() {
@@ -76,7 +84,9 @@ void ServiceThread::retire() {
 }
 
 void ServiceThread::stop(std::unique_lock<std::mutex> lock) {
-    if (!thread_.joinable()) return;
+    if (!thread_.joinable()) {
+        return;
+    }
     *stop_ = true;
     std::thread ended = std::move(thread_);
     lock.unlock();
@@ -90,13 +100,19 @@ void ServiceThread::call(Customer& customer, std::int64_t ns) {
     {
         const std::lock_guard lock(mutex_);
         for (Round& round : rounds_) {
-            if (round.customer != &customer || due_ns >= round.due_ns) continue;
+            if (round.customer != &customer || due_ns >= round.due_ns) {
+                continue;
+            }
             sooner = true;
             round.due_ns = due_ns;
         }
-        if (!thread_.joinable()) due_ns_ = std::min(due_ns_.load(), due_ns);
+        if (!thread_.joinable()) {
+            due_ns_ = std::min(due_ns_.load(), due_ns);
+        }
     }
-    if (sooner) called_.notify_all();
+    if (sooner) {
+        called_.notify_all();
+    }
 }
 
 void ServiceThread::run(const bool& stop) {
@@ -113,7 +129,9 @@ void ServiceThread::run(const bool& stop) {
 
 void ServiceThread::serve_due() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (lock && !thread_.joinable()) due_ns_ = visit_due();
+    if (lock && !thread_.joinable()) {
+        due_ns_ = visit_due();
+    }
 }
 
 /// Returns when the next visit is due.

@@ -44,7 +44,9 @@ class ServiceThread {
     /// By threads that wait or poll, at any time: visits whoever is due where there is no thread to
     /// do that. Local, does not block. `now` is now_ns().
     void serve(std::int64_t now) {
-        if (now >= due_ns_.load(std::memory_order_relaxed)) serve_due();
+        if (now >= due_ns_.load(std::memory_order_relaxed)) {
+            serve_due();
+        }
     }
     /// Nobody is visited any more, whoever is on the list: MPI is about to end.
     void retire();

@@ -33,9 +33,13 @@ class StallWatch {
         std::optional<Silent> found;
         for (std::size_t i = 0; i < seen_.size(); ++i) {
             Seen& seen = seen_[i];
-            if (!seen.ever || seen.beats != others[i]) seen = {others[i], own, true};
+            if (!seen.ever || seen.beats != others[i]) {
+                seen = {others[i], own, true};
+            }
             const std::uint64_t silent = own - seen.own;
-            if (!found && silent > beats_max_) found = Silent{i, silent};
+            if (!found && silent > beats_max_) {
+                found = Silent{i, silent};
+            }
         }
         return found;
     }

@@ -18,7 +18,9 @@ TEST_CASE("one that stops beating is found after the limit, and named") {
     for (std::uint64_t beat = 0; beat <= 20; ++beat) {
         CHECK_FALSE(watch.look(beat, Beats{beat, beat}));
     }
-    for (std::uint64_t own = 21; own <= 28; ++own) CHECK_FALSE(watch.look(own, Beats{own, 20}));
+    for (std::uint64_t own = 21; own <= 28; ++own) {
+        CHECK_FALSE(watch.look(own, Beats{own, 20}));
+    }
     const auto found = watch.look(29, Beats{29, 20});
     REQUIRE(found);
     CHECK(found->number == 1);
@@ -39,7 +41,9 @@ TEST_CASE("while the observer is stopped nobody's silence grows") {
     StallWatch watch(2, 8);
     CHECK_FALSE(watch.look(100, Beats{100, 100}));
     // Hours pass, in which all are stopped. The observer is the first to go on.
-    for (int look = 0; look < 1000; ++look) CHECK_FALSE(watch.look(100, Beats{100, 100}));
+    for (int look = 0; look < 1000; ++look) {
+        CHECK_FALSE(watch.look(100, Beats{100, 100}));
+    }
     for (std::uint64_t own = 101; own <= 108; ++own) {
         CHECK_FALSE(watch.look(own, Beats{100, 100}));
     }

@@ -77,7 +77,9 @@ TEST_CASE(
         REQUIRE(arena.touched_bytes() <= arena.file().size());
     }
     CHECK(exhausted > 0);  // the test has seen the full arena, too
-    for (const auto& [offset, block] : model) arena.free(offset);
+    for (const auto& [offset, block] : model) {
+        arena.free(offset);
+    }
     CHECK(arena.used_bytes() == 0);
     // Only the page before the first block is kept back: everything else is one free block.
     CHECK_NOTHROW(arena.allocate(arena.file().size() - 4096));

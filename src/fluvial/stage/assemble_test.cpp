@@ -41,7 +41,9 @@ TEST_CASE("every element comes from the last chunk that holds it, once; or the h
     for (int round = 0; round < 500; ++round) {
         const int ndim = 1 + static_cast<int>(below(3));
         Coordinates shape(ndim, 0);
-        for (Index& extent : shape) extent = 1 + below(7);
+        for (Index& extent : shape) {
+            extent = 1 + below(7);
+        }
         const auto any_region = [&] {
             Region region{Coordinates(ndim, 0), Coordinates(ndim, 0)};
             for (int axis = 0; axis < ndim; ++axis) {
@@ -51,8 +53,12 @@ TEST_CASE("every element comes from the last chunk that holds it, once; or the h
             return region;
         };
         Board board;
-        if (below(3) > 0) board.add(whole(shape));
-        for (Index more = below(6); more > 0; --more) board.add(any_region());
+        if (below(3) > 0) {
+            board.add(whole(shape));
+        }
+        for (Index more = below(6); more > 0; --more) {
+            board.add(any_region());
+        }
         const Region wanted = any_region();
 
         std::vector<std::int32_t> model(static_cast<std::size_t>(volume_of(shape)), -1);

@@ -62,10 +62,14 @@ pid_t publishing_child(const std::string& path) {
     if (child == 0) {
         const PublishedContact published(path, new_contact());
         std::ofstream(path + ".up") << "up";
-        while (true) ::pause();
+        while (true) {
+            ::pause();
+        }
     }
     const Deadline deadline(20);
-    while (::access((path + ".up").c_str(), F_OK) != 0 && !deadline.passed()) ::usleep(1000);
+    while (::access((path + ".up").c_str(), F_OK) != 0 && !deadline.passed()) {
+        ::usleep(1000);
+    }
     REQUIRE_FALSE(deadline.passed());
     return child;
 }

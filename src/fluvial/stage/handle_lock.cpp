@@ -27,7 +27,9 @@ bool HandleLock::others_inside() const {
 }
 
 void HandleLock::check_open(const char* what) const {
-    if (state_ == State::Open) return;
+    if (state_ == State::Open) {
+        return;
+    }
     const bool by_other = closer_ != std::this_thread::get_id();
     throw InvalidArgument(
         Problem{what, by_other ? "the stream was closed by another thread" : "the stream is closed",
@@ -44,7 +46,9 @@ HandleLock::Call::Call(HandleLock& handle, const char* what) : handle_(handle), 
 HandleLock::Call::~Call() {
     auto& inside = handle_.inside_;
     inside.erase(std::find(inside.begin(), inside.end(), std::this_thread::get_id()));
-    if (!inside.empty() || handle_.state_ == State::Closing) handle_.left_.notify_all();
+    if (!inside.empty() || handle_.state_ == State::Closing) {
+        handle_.left_.notify_all();
+    }
 }
 
 void HandleLock::Call::wait_for(const std::function<bool()>& done) {
@@ -63,7 +67,9 @@ HandleLock::Closing::Closing(HandleLock& handle, const std::function<void()>& al
                              const std::function<void()>& wake)
     : handle_(handle), lock_(handle.mutex_) {
     handle.left_.wait(lock_, [&] { return handle.state_ != State::Closing || handle.inside(); });
-    if (handle.state_ == State::Closed) return;
+    if (handle.state_ == State::Closed) {
+        return;
+    }
     if (handle.inside()) {
         throw InvalidArgument(Problem{
             "the stream cannot be closed", "this thread is inside of one of its calls",

@@ -26,7 +26,9 @@ std::optional<TrustedRequest> receive_request(Applicant& applicant, const Key& k
     while (true) {
         auto request = applicant.advance(key);
         applicant.flush();
-        if (request) return request;
+        if (request) {
+            return request;
+        }
         REQUIRE(host::wait_for_input(applicant.descriptor(), 10'000));
     }
 }

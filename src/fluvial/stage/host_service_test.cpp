@@ -135,11 +135,15 @@ TEST_CASE(
     for (std::size_t bytes = 0; bytes < 80; ++bytes) {
         LocalSocket socket = connected(host);
         Bytes garbage(bytes);
-        for (std::byte& b : garbage) b = static_cast<std::byte>(random());
+        for (std::byte& b : garbage) {
+            b = static_cast<std::byte>(random());
+        }
         socket.send(garbage, {}, Deadline(10));
         CHECK(answered_error(socket) == "Error");
     }
-    for (int i = 0; i < 20; ++i) connected(host);  // and those that go away at once
+    for (int i = 0; i < 20; ++i) {
+        connected(host);  // and those that go away at once
+    }
     CHECK(host.nobody_attached());
     CHECK_NOTHROW(host.attach_reader(host.contact));
 }
@@ -147,7 +151,9 @@ TEST_CASE(
 TEST_CASE("clients that connect and say nothing keep nobody waiting") {
     const Host host;
     std::vector<LocalSocket> silent;
-    for (int i = 0; i < 20; ++i) silent.push_back(connected(host));
+    for (int i = 0; i < 20; ++i) {
+        silent.push_back(connected(host));
+    }
     const std::int64_t begin_ns = now_ns();
     CHECK_NOTHROW(host.attach_reader(host.contact));
     CHECK(now_ns() - begin_ns < 5'000'000'000);  // at 2 s each it would be 40 s
@@ -158,7 +164,9 @@ TEST_CASE("a thousand silent clients do not shut a reader out, nor do half hands
     std::vector<LocalSocket> silent;
     for (int i = 0; i < 1000; ++i) {
         silent.push_back(connected(host));
-        if (i % 2 == 1) send_hello(silent.back());
+        if (i % 2 == 1) {
+            send_hello(silent.back());
+        }
     }
     CHECK_NOTHROW(host.attach_reader(host.contact));
     // Those that stayed longest made room, and were told to come again.
@@ -189,10 +197,14 @@ TEST_CASE("thousands of connections that end at once leave nothing") {
     };
     host.attach_reader(host.contact);
     const auto before = open_descriptors();
-    for (int i = 0; i < 3000; ++i) connected(host);
+    for (int i = 0; i < 3000; ++i) {
+        connected(host);
+    }
     CHECK_NOTHROW(host.attach_reader(host.contact));
     const Deadline deadline(20);
-    while (open_descriptors() > before && !deadline.passed()) ::usleep(1000);
+    while (open_descriptors() > before && !deadline.passed()) {
+        ::usleep(1000);
+    }
     CHECK(open_descriptors() <= before);  // that of the first reader may have closed meanwhile
 }
 
@@ -278,7 +290,9 @@ TEST_CASE("a writer without a free descriptor says so to those who wait, and ser
         std::vector<host::Descriptor> all;
         const rlimit low{64, limit.rlim_max};
         REQUIRE(::setrlimit(RLIMIT_NOFILE, &low) == 0);
-        for (int fd = 0; (fd = ::dup(STDERR_FILENO)) >= 0;) all.emplace_back(fd);
+        for (int fd = 0; (fd = ::dup(STDERR_FILENO)) >= 0;) {
+            all.emplace_back(fd);
+        }
         REQUIRE(::write(go[1], "x", 1) == 1);
         int ended = 0;
         ::waitpid(child, &ended, 0);
@@ -300,7 +314,9 @@ TEST_CASE("a client of another user is refused before it may say anything") {
     const Host host;
     const pid_t child = ::fork();
     if (child == 0) {
-        if (::setuid(2) != 0) ::_exit(98);
+        if (::setuid(2) != 0) {
+            ::_exit(98);
+        }
         try {
             LocalSocket socket = connected(host);
             const host::Message message = socket.receive(Deadline(10));
@@ -350,12 +366,16 @@ TEST_CASE("each writer rank attaches once, with its arena, before any reader") {
 
 TEST_CASE("a reader job for which there is no rank cell leaves no place occupied") {
     const Host host;
-    for (int i = 0; i < readers_max; ++i) host.stream.control.reader(i).state = MemberState::Active;
+    for (int i = 0; i < readers_max; ++i) {
+        host.stream.control.reader(i).state = MemberState::Active;
+    }
     CHECK_THROWS_WITH_AS(host.attach_reader(host.contact), doctest::Contains("1024 at a time"),
                          Error);
     const ControlLock lock(host.stream.control);
     CHECK(host.stream.control.group(0).state == GroupState::Free);
-    for (int i = 0; i < readers_max; ++i) host.stream.control.reader(i).state = MemberState::Free;
+    for (int i = 0; i < readers_max; ++i) {
+        host.stream.control.reader(i).state = MemberState::Free;
+    }
 }
 
 TEST_CASE("the service looks after the dead by itself") {
@@ -365,6 +385,8 @@ TEST_CASE("the service looks after the dead by itself") {
         host.stream.control.writer(0).state = MemberState::Active;  // without an alive lock: dead
     }
     const Deadline deadline(10);
-    while (host.stream.control.header().failure.set == 0 && !deadline.passed()) ::usleep(10'000);
+    while (host.stream.control.header().failure.set == 0 && !deadline.passed()) {
+        ::usleep(10'000);
+    }
     CHECK(host.stream.control.header().failure.set == 1);
 }

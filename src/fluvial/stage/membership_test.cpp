@@ -44,7 +44,9 @@ TEST_CASE("a reader that leaves gives its steps up; the others keep theirs") {
     Stream s({.queue_steps = 4});
     const int a = s.join()[0];
     const int b = s.join()[0];
-    for (std::uint64_t step = 0; step < 4; ++step) s.write(step);
+    for (std::uint64_t step = 0; step < 4; ++step) {
+        s.write(step);
+    }
     CHECK(s.read(b) == 0u);
     leave(s.control, a);
     vacate(s.control, a);
@@ -62,7 +64,9 @@ TEST_CASE(
     "finish") {
     Stream s({.queue_steps = 8});
     const auto ranks = s.join(2);
-    for (std::uint64_t step = 0; step < 4; ++step) s.write(step);
+    for (std::uint64_t step = 0; step < 4; ++step) {
+        s.write(step);
+    }
     CHECK(s.read(ranks[0]) == 0u);
     CHECK(s.read(ranks[0]) == 1u);
     leave(s.control, ranks[0]);
@@ -80,7 +84,9 @@ TEST_CASE(
 TEST_CASE("the slow rank leaves first: the steps that it did not read do not stay in the queue") {
     Stream s({.queue_steps = 8});
     const auto ranks = s.join(2);
-    for (std::uint64_t step = 0; step < 4; ++step) s.write(step);
+    for (std::uint64_t step = 0; step < 4; ++step) {
+        s.write(step);
+    }
     CHECK(s.read(ranks[0]) == 0u);
     const int open = take(s.control, ranks[0]);
     leave(s.control, ranks[1]);
@@ -257,7 +263,9 @@ TEST_CASE("a rank that closes while others have begun a further step fails the s
 TEST_CASE("more readers than there are places are refused, and places come back") {
     Stream s({.queue_steps = 4});
     std::vector<int> cells;
-    for (int i = 0; i < groups_max; ++i) cells.push_back(s.join()[0]);
+    for (int i = 0; i < groups_max; ++i) {
+        cells.push_back(s.join()[0]);
+    }
     CHECK_THROWS_WITH_AS(open_group(s.control, 1, Start::Oldest), doctest::Contains("32 at a time"),
                          Error);
     leave(s.control, cells[5]);

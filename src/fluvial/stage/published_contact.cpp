@@ -44,7 +44,9 @@ class Draft {
         }
     }
     ~Draft() {
-        if (!published_) remove();
+        if (!published_) {
+            remove();
+        }
     }
     Draft(const Draft&) = delete;
     Draft& operator=(const Draft&) = delete;

@@ -48,7 +48,9 @@ class Folder {
 };
 
 bool is_root() {
-    if (::geteuid() == 0) return true;
+    if (::geteuid() == 0) {
+        return true;
+    }
     MESSAGE("not run: only root can act as another user");
     return false;
 }
@@ -140,13 +142,19 @@ TEST_CASE("of many writers at one time one gets the name, whether a stale file i
         CHECK(read_contact(folder.file()).has_value());
         CHECK(folder.files() == 1);
         ::close(leave[1]);
-        for (const pid_t child : children) ::waitpid(child, nullptr, 0);
-        for (const int fd : {start[0], results[0], results[1], leave[0]}) ::close(fd);
+        for (const pid_t child : children) {
+            ::waitpid(child, nullptr, 0);
+        }
+        for (const int fd : {start[0], results[0], results[1], leave[0]}) {
+            ::close(fd);
+        }
     }
 }
 
 TEST_CASE("a file that another user planted is neither written nor read") {
-    if (!is_root()) return;
+    if (!is_root()) {
+        return;
+    }
     const Folder folder;
     folder.mode(01777);
     plant(folder.file(), stranger);
@@ -156,7 +164,9 @@ TEST_CASE("a file that another user planted is neither written nor read") {
 }
 
 TEST_CASE("a reader takes root's file, another's not, and none that others may write to") {
-    if (!is_root()) return;
+    if (!is_root()) {
+        return;
+    }
     const Folder folder;
     folder.mode(0711);
     const std::string content = format_contact(new_contact());
@@ -165,7 +175,9 @@ TEST_CASE("a reader takes root's file, another's not, and none that others may w
         REQUIRE(::chmod(folder.file().c_str(), mode) == 0);
         REQUIRE(::chown(folder.file().c_str(), owner, owner) == 0);
         return in_child([&] {
-            if (::setgid(stranger) != 0 || ::setuid(stranger) != 0) return 98;
+            if (::setgid(stranger) != 0 || ::setuid(stranger) != 0) {
+                return 98;
+            }
             try {
                 read_contact(folder.file());
             } catch (const StaleContact&) {
@@ -205,7 +217,9 @@ TEST_CASE("a folder that others may write to is refused, with what to do about i
     check_both_refuse(folder, "chmod go-w " + folder.path());
     folder.mode(01777);
     CHECK_NOTHROW(PublishedContact(folder.file(), new_contact()));
-    if (!is_root()) return;
+    if (!is_root()) {
+        return;
+    }
     REQUIRE(::chown(folder.path().c_str(), 0, 12345) == 0);
     folder.mode(0775);
     check_both_refuse(folder, "chmod g-w " + folder.path());
@@ -246,7 +260,9 @@ TEST_CASE("a folder of the user's private group is the user's, unless a list nam
 }
 
 TEST_CASE("a full disk is an error that leaves nothing behind") {
-    if (!is_root()) return;
+    if (!is_root()) {
+        return;
+    }
     const Folder folder;
     const int status = in_child([&] {
         if (::unshare(CLONE_NEWNS) != 0 ||
@@ -279,14 +295,20 @@ TEST_CASE("without a free descriptor a living writer's file is not called stale"
         int refused = 0;
         for (int more = 0; more < 8; ++more) {
             const rlimit limit{static_cast<rlim_t>(next + more), static_cast<rlim_t>(next + 8)};
-            if (more == 0) ::close(next);
-            if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 98;
+            if (more == 0) {
+                ::close(next);
+            }
+            if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+                return 98;
+            }
             try {
                 read += read_contact(folder.file()).has_value() ? 1 : 0;
             } catch (const StaleContact&) {
                 return 1;
             } catch (const SystemError& error) {
-                if (std::string(error.what()).find("ulimit -n") == std::string::npos) return 2;
+                if (std::string(error.what()).find("ulimit -n") == std::string::npos) {
+                    return 2;
+                }
                 ++refused;
             }
         }

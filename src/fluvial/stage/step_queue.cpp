@@ -64,7 +64,9 @@ void left_the_queue(const ControlBlock& control, const Slot& slot) {
 }
 
 void make_free(const ControlBlock& control, Slot& slot) {
-    if (state_of(slot) == SlotState::Complete) left_the_queue(control, slot);
+    if (state_of(slot) == SlotState::Complete) {
+        left_the_queue(control, slot);
+    }
     slot.bytes = 0;
     slot.state.store(SlotState::Free, std::memory_order_release);
     control.header().space_bell.ring();
@@ -366,7 +368,9 @@ void free_if_done(const ControlBlock& control, int index) {
         if (slot.viewed_once != 0 && !leased(control, index)) {
             make_free(control, slot);
         } else {
-            if (!queued(slot)) left_the_queue(control, slot);  // though not the memory
+            if (!queued(slot)) {
+                left_the_queue(control, slot);  // though not the memory
+            }
             control.header().space_bell.ring();
         }
     }

@@ -40,7 +40,9 @@ class Game {
             }
             check_bounds();
         }
-        for (Job& job : jobs_) check_books(job);
+        for (Job& job : jobs_) {
+            check_books(job);
+        }
     }
 
   private:
@@ -62,15 +64,20 @@ class Game {
     void write(std::size_t rank) {
         Writer& writer = writers_[rank];
         if (writer.slot < 0) {
-            if (const auto admission = admit(stream_.control, writer.step))
+            if (const auto admission = admit(stream_.control, writer.step)) {
                 writer.slot = admission->slot;
+            }
             return;
         }
         const auto bytes = random_() % 200;
         const Grant grant = grant_bytes(stream_.control, writer.slot, bytes);
         if (grant == Grant::Wait || grant == Grant::NeverFits) {
-            if (grant == Grant::Wait) REQUIRE(stream_.control.header().full == FullPolicy::Block);
-            if (random_() % 2 == 0) return;
+            if (grant == Grant::Wait) {
+                REQUIRE(stream_.control.header().full == FullPolicy::Block);
+            }
+            if (random_() % 2 == 0) {
+                return;
+            }
         }
         if (finish_writing(stream_.control, writer.slot, static_cast<int>(rank), {},
                            random_() % 20 == 0)) {
@@ -83,8 +90,9 @@ class Game {
     void join() {
         const Start start = random_() % 2 == 0 ? Start::Oldest : Start::Next;
         Job job;
-        for (const int cell : stream_.join(1 + static_cast<int>(random_() % 3), start))
+        for (const int cell : stream_.join(1 + static_cast<int>(random_() % 3), start)) {
             job.ranks.push_back({cell, -1, {}, {}});
+        }
         job.from = stream_.group_of(job.ranks[0].cell).next_step;
         jobs_.push_back(job);
     }
@@ -109,8 +117,9 @@ class Game {
             REQUIRE(std::equal(rank.seen.begin(), rank.seen.begin() + static_cast<long>(both),
                                other.seen.begin()));
         }
-        for (const int slot : rank.views)
+        for (const int slot : rank.views) {
             REQUIRE(stream_.control.slots()[slot].state.load() == SlotState::Complete);
+        }
     }
 
     void check_bounds() {

@@ -13,9 +13,13 @@ TEST_CASE("steps are read in order, each once by each reader, and leave the queu
     Stream s({.queue_steps = 4});
     const int a = s.join()[0];
     const int b = s.join()[0];
-    for (std::uint64_t step = 0; step < 3; ++step) CHECK(s.write(step));
+    for (std::uint64_t step = 0; step < 3; ++step) {
+        CHECK(s.write(step));
+    }
     CHECK(queue_depth(s.control) == 3);
-    for (std::uint64_t step = 0; step < 3; ++step) CHECK(s.read(a) == step);
+    for (std::uint64_t step = 0; step < 3; ++step) {
+        CHECK(s.read(a) == step);
+    }
     CHECK(s.read(a) == std::nullopt);
     CHECK(queue_depth(s.control) == 3);  // b wants them still
     CHECK(s.read(b) == 0u);
@@ -159,7 +163,9 @@ TEST_CASE(
          {FullPolicy::Block, FullPolicy::DiscardNewest, FullPolicy::DiscardOldest}) {
         CAPTURE(static_cast<int>(full));
         Stream s({.queue_steps = 3, .full = full});
-        for (std::uint64_t step = 0; step < 10; ++step) CHECK(s.write(step));
+        for (std::uint64_t step = 0; step < 10; ++step) {
+            CHECK(s.write(step));
+        }
         CHECK(s.counters().steps_discarded == 0);
         CHECK(s.counters().steps_unread == 7);
         const int late = s.join(1, Start::Oldest)[0];

@@ -153,7 +153,9 @@ TEST_CASE("the chunks of several ranks make one dataset; ranks that disagree are
 TEST_CASE("definitions that form a circle are an error, not an endless walk") {
     Rank rank;
     rank.writer.begin({});
-    for (const char* name : {"a", "b", "c"}) rank.put(name, DType::Int8, {1}, {{0}, {1}});
+    for (const char* name : {"a", "b", "c"}) {
+        rank.put(name, DType::Int8, {1}, {{0}, {1}});
+    }
     const RecordPlace place = rank.writer.finish();
     const std::uint64_t first = rank.cell.definitions.load();
     std::uint64_t second = 0;
@@ -191,9 +193,15 @@ TEST_CASE("corrupt memory gives an error or a record inside the memory, never a 
                              ? static_cast<std::byte>(random())
                              : memory[at] ^ static_cast<std::byte>(1u << (random() % 8));
         }
-        if (random() % 8 == 0) where.bytes = random() % (where.bytes + 200);
-        if (random() % 20 == 0) where.offset ^= std::uint64_t{1} << (random() % 64);
-        if (random() % 20 == 0) start = random() % believed / 8 * 8;
+        if (random() % 8 == 0) {
+            where.bytes = random() % (where.bytes + 200);
+        }
+        if (random() % 20 == 0) {
+            where.offset ^= std::uint64_t{1} << (random() % 64);
+        }
+        if (random() % 20 == 0) {
+            start = random() % believed / 8 * 8;
+        }
         RecordReader reader(0, memory, believed);
         StepRecord step;
         try {

@@ -54,7 +54,9 @@ struct Stream {
     /// Takes a step, and finishes it without a view.
     std::optional<std::uint64_t> read(int cell) {
         const int slot = take(control, cell);
-        if (slot < 0) return std::nullopt;
+        if (slot < 0) {
+            return std::nullopt;
+        }
         const std::uint64_t step = step_in(slot);
         finish_reading(control, cell, slot);
         release_lease(control, cell, slot);

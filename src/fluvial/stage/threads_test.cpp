@@ -60,8 +60,12 @@ std::string error_of(const std::function<void()>& work) {
 
 void run_all(int threads, const std::function<void(int)>& work) {
     std::vector<std::thread> all;
-    for (int i = 0; i < threads; ++i) all.emplace_back(work, i);
-    for (std::thread& thread : all) thread.join();
+    for (int i = 0; i < threads; ++i) {
+        all.emplace_back(work, i);
+    }
+    for (std::thread& thread : all) {
+        thread.join();
+    }
 }
 
 const double* numbers(const ArrayView& view) {
@@ -70,7 +74,9 @@ const double* numbers(const ArrayView& view) {
 
 template <class Done>
 void wait_until(Done done) {
-    while (!done()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    while (!done()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
 }
 
 void put_part(WriteStep& step, const std::string& name, int part, int parts, double value,
@@ -124,7 +130,9 @@ TEST_CASE("threads read and reduce one step side by side, also past its end") {
     std::thread writing([&] {
         for (int round = 0; round < rounds; ++round) {
             WriteStep step = pair.writer->begin_step();
-            for (int part = 0; part < 2; ++part) put_part(step, "x", part, 2, round, length);
+            for (int part = 0; part < 2; ++part) {
+                put_part(step, "x", part, 2, round, length);
+            }
             step.end();
         }
         pair.writer->close();
@@ -145,9 +153,15 @@ TEST_CASE("threads read and reduce one step side by side, also past its end") {
                         const stage::Data all = dataset.read();
                         const auto sums = stage::reduce(*step, maximum, mpi::Comm());
                         begun = begun + (turn == 0 ? 1 : 0);
-                        if (numbers(part.view)[99] != round) ::_exit(3);
-                        if (numbers(all.view)[2 * length - 1] != round) ::_exit(4);
-                        if (sums.at("max").at("value").as<double>()[0] != round) ::_exit(5);
+                        if (numbers(part.view)[99] != round) {
+                            ::_exit(3);
+                        }
+                        if (numbers(all.view)[2 * length - 1] != round) {
+                            ::_exit(4);
+                        }
+                        if (sums.at("max").at("value").as<double>()[0] != round) {
+                            ::_exit(5);
+                        }
                     } catch (const InvalidArgument&) {
                         return;  // the step has ended
                     }
@@ -156,7 +170,9 @@ TEST_CASE("threads read and reduce one step side by side, also past its end") {
         }
         wait_until([&] { return begun > 0; });
         step->finish();
-        for (std::thread& thread : others) thread.join();
+        for (std::thread& thread : others) {
+            thread.join();
+        }
     }
     CHECK_FALSE(pair.reader->next());
     writing.join();

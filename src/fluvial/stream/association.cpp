@@ -27,7 +27,9 @@ class Group {
     void add(const Load& load) { loads_.push(load); }
     /// Takes a place of the least loaded consumer; -1 when each has `load_max`.
     int place(int load_max) {
-        if (loads_.empty() || loads_.top().producers >= load_max) return -1;
+        if (loads_.empty() || loads_.top().producers >= load_max) {
+            return -1;
+        }
         Load least = loads_.top();
         loads_.pop();
         ++least.producers;
@@ -56,7 +58,9 @@ std::vector<int> nearest_consumers(const std::vector<Member>& members) {
     std::vector<int> consumer(members.size(), -1);
     std::vector<int> loads(members.size(), 0);
     for (std::size_t rank = 0; rank < members.size(); ++rank) {
-        if (members[rank].role != Role::Both) continue;
+        if (members[rank].role != Role::Both) {
+            continue;
+        }
         consumer[rank] = static_cast<int>(rank);
         loads[rank] = 1;
     }
@@ -64,13 +68,19 @@ std::vector<int> nearest_consumers(const std::vector<Member>& members) {
     const auto place = [&](const auto& group_of) {
         std::unordered_map<int, Group> groups;
         for (std::size_t rank = 0; rank < members.size(); ++rank) {
-            if (!consumes(members[rank].role)) continue;
+            if (!consumes(members[rank].role)) {
+                continue;
+            }
             groups[group_of(members[rank])].add({loads[rank], static_cast<int>(rank)});
         }
         for (std::size_t rank = 0; rank < members.size(); ++rank) {
-            if (!produces(members[rank].role) || consumer[rank] >= 0) continue;
+            if (!produces(members[rank].role) || consumer[rank] >= 0) {
+                continue;
+            }
             consumer[rank] = groups[group_of(members[rank])].place(load_max);
-            if (consumer[rank] >= 0) ++loads[static_cast<std::size_t>(consumer[rank])];
+            if (consumer[rank] >= 0) {
+                ++loads[static_cast<std::size_t>(consumer[rank])];
+            }
         }
     };
     place([](const Member& member) { return member.host; });

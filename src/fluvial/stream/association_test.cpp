@@ -41,14 +41,21 @@ std::vector<int> looked_up(const std::vector<Member>& members) {
     const int load_max = (producers + consumers - 1) / consumers;
     const auto place = [&](const auto& serves) {
         for (std::size_t rank = 0; rank < members.size(); ++rank) {
-            if (!produces(members[rank].role) || consumer[rank] >= 0) continue;
+            if (!produces(members[rank].role) || consumer[rank] >= 0) {
+                continue;
+            }
             std::size_t best = members.size();
             for (std::size_t at = 0; at < members.size(); ++at) {
-                if (!consumes(members[at].role) || loads[at] >= load_max || !serves(rank, at))
+                if (!consumes(members[at].role) || loads[at] >= load_max || !serves(rank, at)) {
                     continue;
-                if (best == members.size() || loads[at] < loads[best]) best = at;
+                }
+                if (best == members.size() || loads[at] < loads[best]) {
+                    best = at;
+                }
             }
-            if (best == members.size()) continue;
+            if (best == members.size()) {
+                continue;
+            }
             ++loads[best];
             consumer[rank] = static_cast<int>(best);
         }
@@ -88,7 +95,9 @@ TEST_CASE("random channels are balanced") {
         for (std::size_t rank = 0; rank < members.size(); ++rank) {
             consumers += consumes(members[rank].role) ? 1 : 0;
             CHECK((consumer[rank] >= 0) == produces(members[rank].role));
-            if (consumer[rank] < 0) continue;
+            if (consumer[rank] < 0) {
+                continue;
+            }
             ++producers;
             ++loads[static_cast<std::size_t>(consumer[rank])];
             CHECK(consumes(members[static_cast<std::size_t>(consumer[rank])].role));

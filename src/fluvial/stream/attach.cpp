@@ -61,7 +61,9 @@ bool is_linked(const StreamState& stream, int producer, int consumer) {
 std::vector<int> producers_of(const StreamState& stream, int consumer) {
     std::vector<int> found;
     for (const int producer : stream.channel->producers) {
-        if (is_linked(stream, producer, consumer)) found.push_back(producer);
+        if (is_linked(stream, producer, consumer)) {
+            found.push_back(producer);
+        }
     }
     return found;
 }
@@ -93,7 +95,9 @@ double writers_max(const StreamState& stream) {
         double writers = 0;
         for (const int producer : producers_of(stream, consumer)) {
             const int host_rank = channel.host_ranks[static_cast<std::size_t>(producer)];
-            if (host_rank < 0 || !by_ring(channel, producer, consumer)) continue;
+            if (host_rank < 0 || !by_ring(channel, producer, consumer)) {
+                continue;
+            }
             writers +=
                 1 / std::max(1.0, channel.ranks_per_core_of[static_cast<std::size_t>(host_rank)]);
         }
@@ -169,9 +173,13 @@ class Links {
     explicit Links(StreamState& stream) : stream_(stream), channel_(*stream.channel) {}
 
     void allocate() {
-        if (!channel_.options.shared_memory) return;
+        if (!channel_.options.shared_memory) {
+            return;
+        }
         std::size_t bytes = 0;
-        if (consumes(own_role())) bytes = rings_into(channel_.rank).size() * ring_bytes() + line;
+        if (consumes(own_role())) {
+            bytes = rings_into(channel_.rank).size() * ring_bytes() + line;
+        }
         stream_.memory = host::HostMemory::allocate(channel_.host, bytes);
         if (consumes(own_role())) {
             for (std::size_t i = 0; i < rings_into(channel_.rank).size(); ++i) {
@@ -184,7 +192,9 @@ class Links {
     std::vector<std::unique_ptr<move::Outlet>> outlets() {
         std::vector<std::unique_ptr<move::Outlet>> made;
         for (const int consumer : channel_.consumers) {
-            if (is_linked(stream_, channel_.rank, consumer)) made.push_back(outlet_to(consumer));
+            if (is_linked(stream_, channel_.rank, consumer)) {
+                made.push_back(outlet_to(consumer));
+            }
         }
         return made;
     }
@@ -198,9 +208,13 @@ class Links {
         }
         std::vector<int> far;
         for (const int producer : producers_of(stream_, channel_.rank)) {
-            if (!by_ring(channel_, producer, channel_.rank)) far.push_back(producer);
+            if (!by_ring(channel_, producer, channel_.rank)) {
+                far.push_back(producer);
+            }
         }
-        if (far.empty()) return {std::move(made), nullptr};
+        if (far.empty()) {
+            return {std::move(made), nullptr};
+        }
         auto messages = move::make_message_inlet(stream_.plan, channel_.comm, std::move(far));
         move::MessageInlet* const raw = messages.get();
         made.push_back(std::move(messages));
@@ -264,9 +278,11 @@ void attach(StreamState& stream, std::unique_ptr<Operation> operation) {
     const Role role = channel.members[static_cast<std::size_t>(channel.rank)].role;
     const auto validate = [&] {
         const Association& association = stream.options.association;
-        if (produces(role) && association.kind == Association::Kind::Choice && !association.choose)
+        if (produces(role) && association.kind == Association::Kind::Choice &&
+            !association.choose) {
             throw InvalidArgument(Problem{"the function that chooses a consumer is missing",
                                           "an empty function", "a function", ""});
+        }
     };
     mpi::agree_on(channel.comm, validate,
                   [&](Terms& terms) { add_terms(stream, role, operation.get(), terms); });

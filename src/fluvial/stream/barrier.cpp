@@ -95,8 +95,12 @@ void ChannelState::stay(mpi::Request& step, std::exception_ptr& thrown, bool vot
                 // The vote under way is the one before votes_.
                 moved = votes && wanted_vote_ < votes_ - 1 ? attend() : progress();
             }
-            if (moved) deadline = Deadline(options.timeout_s);
-            if (back_off.time_to_look_around()) look_for_the_lost();
+            if (moved) {
+                deadline = Deadline(options.timeout_s);
+            }
+            if (back_off.time_to_look_around()) {
+                look_for_the_lost();
+            }
             if (deadline.passed()) {
                 staying_ = false;
                 throw TimedOut(Problem{"a rank of the channel has stopped where all meet",
@@ -105,12 +109,18 @@ void ChannelState::stay(mpi::Request& step, std::exception_ptr& thrown, bool vot
             }
         } catch (...) {
             fail(std::current_exception());
-            if (!staying_ && !left_) announce(true);
-            if (!thrown) thrown = std::current_exception();
+            if (!staying_ && !left_) {
+                announce(true);
+            }
+            if (!thrown) {
+                thrown = std::current_exception();
+            }
         }
         if (left_) {
             step.abandon();
-            if (thrown) std::rethrow_exception(thrown);
+            if (thrown) {
+                std::rethrow_exception(thrown);
+            }
             check_usable();
         }
         if (moved) {
@@ -126,9 +136,13 @@ bool ChannelState::attend() {
     const bool waits = std::exchange(waits_, false);
     bool moved = take_control_messages();
     check_usable();
-    if (waits && !moved) quiescence->answer(movement());
+    if (waits && !moved) {
+        quiescence->answer(movement());
+    }
     moved = advance_thresholds() || moved;
-    for (const auto& stream : streams) moved = stream->attend() || moved;
+    for (const auto& stream : streams) {
+        moved = stream->attend() || moved;
+    }
     moves_ += moved ? 1 : 0;
     moved_ = moved;
     return moved;
@@ -144,11 +158,15 @@ void ChannelState::conclude(Meeting purpose, std::exception_ptr& thrown) {
         stay(vote, thrown, true);
         const std::vector<std::byte> bytes = vote.take();
         ByteReader least(bytes);
-        if (least.get<Index>() < comm.size()) throw_together(thrown);
+        if (least.get<Index>() < comm.size()) {
+            throw_together(thrown);
+        }
         const auto one = static_cast<Meeting>(least.get<Index>());
         const auto other = static_cast<Meeting>(-least.get<Index>());
         over = least.get<Index>() == 1;
-        if (one == other) continue;
+        if (one == other) {
+            continue;
+        }
         const Problem problem{"the ranks of a channel do different things together",
                               text(name_of(one), " on some, ", name_of(other), " on others"),
                               "the same on all", "Attach and close in the same order on all ranks"};
@@ -160,10 +178,14 @@ void ChannelState::conclude(Meeting purpose, std::exception_ptr& thrown) {
 
 /// All know that somebody has failed, and not all know how.
 void ChannelState::throw_together(std::exception_ptr thrown) {
-    if (thrown) std::rethrow_exception(thrown);
+    if (thrown) {
+        std::rethrow_exception(thrown);
+    }
     const auto told = [&] {
         take_control_messages();
-        if (!failure) look_for_the_lost();
+        if (!failure) {
+            look_for_the_lost();
+        }
         return failure.has_value();
     };
     mpi::wait_for(told, Deadline(options.timeout_s), "hear of a failure");
@@ -175,15 +197,21 @@ void ChannelState::ask_others_to_work_on() {
     ByteWriter out;
     out.put(asked_vote_);
     for (int other = 0; other < comm.size(); ++other) {
-        if (other != rank) control->post(other, progress::ControlTopic::WorkOn, 0, out.view());
+        if (other != rank) {
+            control->post(other, progress::ControlTopic::WorkOn, 0, out.view());
+        }
     }
 }
 
 progress::Movement ChannelState::movement() const {
     progress::Movement mine{moves_, 0, control->under_way()};
     for (const auto& stream : streams) {
-        if (stream->producer) mine.elements += static_cast<std::int64_t>(stream->producer->bytes());
-        if (!stream->consumer) continue;
+        if (stream->producer) {
+            mine.elements += static_cast<std::int64_t>(stream->producer->bytes());
+        }
+        if (!stream->consumer) {
+            continue;
+        }
         const std::uint64_t here = stream->consumer->bytes() + stream->consumer->depth();
         mine.elements -= static_cast<std::int64_t>(here);
     }
@@ -192,8 +220,12 @@ progress::Movement ChannelState::movement() const {
 
 /// Where all meet nobody's program goes on but operations. When these all wait, they wait in vain.
 void ChannelState::check_quiescence(std::string_view what) {
-    if (!meeting_ || !working() || !(staying_ || coming_.test())) return;
-    if (!quiescence->found(movement())) return;
+    if (!meeting_ || !working() || !(staying_ || coming_.test())) {
+        return;
+    }
+    if (!quiescence->found(movement())) {
+        return;
+    }
     throw InvalidArgument(Problem{
         text("an operation waits in vain: Fluvial cannot ", what, " before its end"),
         text("all ranks are about to ", name_of(*meeting_), ", and nothing moves any more"), "",
@@ -204,7 +236,9 @@ void ChannelState::check_quiescence(std::string_view what) {
 /// What is in flight, or a failure that others told of, keeps this rank from coming to a meeting.
 void ChannelState::leave(std::exception_ptr thrown) noexcept {
     fail(thrown);
-    if (!left_) announce(true);
+    if (!left_) {
+        announce(true);
+    }
 }
 
 }  // namespace fluvial::stream

@@ -57,7 +57,9 @@ class BarrierInside {
   private:
     void attach_once() {
         if (works()) {
-            if (when_ == When::Late) nap(0.25);
+            if (when_ == When::Late) {
+                nap(0.25);
+            }
             stream_->put(again_);
         } else if (when_ == When::Late) {
             // Looks around when the last rank comes, and hurries to the end afterwards.
@@ -69,13 +71,17 @@ class BarrierInside {
     }
 
     void operate() {
-        if (attached_ || done_) return;
+        if (attached_ || done_) {
+            return;
+        }
         if (channel_.state()->may_wait() && when_ == When::Late) {
             stream_->isend(&again_);  // come back
             return;
         }
         done_ = true;
-        if (when_ == When::Late) nap(0.6);
+        if (when_ == When::Late) {
+            nap(0.6);
+        }
         work_();
     }
 
@@ -90,7 +96,9 @@ class BarrierInside {
 
 /// Sends one element to every other rank, from the last one.
 void send_to_others(Stream& stream) {
-    for (std::int64_t rank = 0; rank < world_size() - 1; ++rank) stream.put(rank);
+    for (std::int64_t rank = 0; rank < world_size() - 1; ++rank) {
+        stream.put(rank);
+    }
 }
 
 StreamOptions to_the_rank_named() {
@@ -113,7 +121,9 @@ StreamOptions to_the_last_rank() {
 }  // namespace
 
 TEST_CASE("an operation queries another stream while others are through with a meeting") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     for (const bool shared : {true, false}) {
         CAPTURE(shared);
         Channel channel = world_channel(Role::Both, {.shared_memory = shared, .timeout_s = 20});
@@ -123,13 +133,17 @@ TEST_CASE("an operation queries another stream while others are through with a m
         inside.attach();
         CHECK(inside.done() == works());
         REQUIRE(answer.has_value() == works());
-        if (works()) CHECK(answer->result.size() == static_cast<std::size_t>(world_size()) + 1);
+        if (works()) {
+            CHECK(answer->result.size() == static_cast<std::size_t>(world_size()) + 1);
+        }
         channel.close();
     }
 }
 
 TEST_CASE("an operation waits for elements that other operations send during a meeting") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     for (const When when : {When::Early, When::Late}) {
         CAPTURE(static_cast<int>(when));
         Channel channel = world_channel(Role::Both, {.timeout_s = 20});
@@ -159,7 +173,9 @@ TEST_CASE("an operation waits for elements that other operations send during a m
 }
 
 TEST_CASE("operations contribute to a threshold collective during a meeting") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     for (const When when : {When::Early, When::Late}) {
         CAPTURE(static_cast<int>(when));
         Channel channel = world_channel(Role::Both, {.timeout_s = 20});
@@ -180,7 +196,9 @@ TEST_CASE("operations contribute to a threshold collective during a meeting") {
 }
 
 TEST_CASE("an operation that waits in vain during a meeting is told so at once") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     for (const When when : {When::Early, When::Late}) {
         for (const bool contributes : {false, true}) {
             CAPTURE(static_cast<int>(when));
@@ -210,7 +228,9 @@ TEST_CASE("an operation that waits in vain during a meeting is told so at once")
 }
 
 TEST_CASE("an operation that attaches while its rank attaches is told so") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     Channel channel = world_channel(Role::Both, {.timeout_s = 50});
     BarrierInside inside(channel, When::Early,
                          [&] { const Stream nested(channel, whole_numbers()); });

@@ -59,7 +59,9 @@ bool same_everywhere(bool here) {
 }  // namespace
 
 TEST_CASE("who is interrupted while others are through already leaves nobody behind") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     for (const bool closes : {true, false}) {
         CAPTURE(closes);
         Channel channel = world_channel(halves());
@@ -74,16 +76,22 @@ TEST_CASE("who is interrupted while others are through already leaves nobody beh
         };
         std::string message;
         if (world_rank() == 0) {
-            if (closes) stream.terminate();
+            if (closes) {
+                stream.terminate();
+            }
             std::vector<mpi::Request> calls;
             const Interrupt interrupt(0.5, [&] {
-                if (!calls.empty()) return;
+                if (!calls.empty()) {
+                    return;
+                }
                 for (int other = 1; other < world_size(); ++other) {
                     calls.push_back(world().isend(std::vector<std::byte>(1), other, 1));
                 }
             });
             message = message_of(meet);
-            for (mpi::Request& call : calls) call.wait();
+            for (mpi::Request& call : calls) {
+                call.wait();
+            }
         } else {
             world().recv(0, 1);  // comes while rank 0 looks around
             message = message_of(meet);
@@ -96,7 +104,9 @@ TEST_CASE("who is interrupted while others are through already leaves nobody beh
 }
 
 TEST_CASE("an operation that throws while a stream is attached throws on all ranks or on none") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     for (int round = 0; round < 60; ++round) {
         CAPTURE(round);
         Channel channel = world_channel(halves());
@@ -111,14 +121,18 @@ TEST_CASE("an operation that throws while a stream is attached throws on all ran
         const std::string message =
             message_of([&] { const Stream second(channel, {.element = Element::opaque(8)}); });
         CHECK(same_everywhere(message.empty()));
-        if (message.empty()) CHECK_THROWS_AS(channel.close(), Error);
+        if (message.empty()) {
+            CHECK_THROWS_AS(channel.close(), Error);
+        }
         channel.close();
         world().barrier();
     }
 }
 
 TEST_CASE("ranks that do different things together are told so") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     Channel channel = world_channel(halves());
     const std::string message = message_of([&] {
         if (world_rank() == 0) {
@@ -142,9 +156,13 @@ TEST_CASE("an operation that still sends to a rank that waits to attach is serve
                               .association = Association::round_robin()};
     Stream second(channel, small, make_elements<std::int64_t>([&](std::int64_t) { ++seen; }));
     Stream first(channel, small, make_elements<std::int64_t>([&](std::int64_t) {
-                     for (int i = 0; i < 3000; ++i) second.put(std::int64_t{i});
+                     for (int i = 0; i < 3000; ++i) {
+                         second.put(std::int64_t{i});
+                     }
                  }));
-    for (int i = 0; i < world_size(); ++i) first.put(std::int64_t{i});
+    for (int i = 0; i < world_size(); ++i) {
+        first.put(std::int64_t{i});
+    }
     const Stream third(channel, small, make_callback([](const Batch&) {}));
     first.terminate();
     first.operate();
@@ -188,10 +206,16 @@ void send_numbers(Stream& stream, Way way) {
                 break;
         }
     }
-    if (way == Way::Flush) stream.flush();
-    if (way == Way::Terminate) stream.terminate();
+    if (way == Way::Flush) {
+        stream.flush();
+    }
+    if (way == Way::Terminate) {
+        stream.terminate();
+    }
     if (way == Way::Wait) {
-        for (Pending& one : pending) one.wait();
+        for (Pending& one : pending) {
+            one.wait();
+        }
     }
     std::fill(numbers.begin(), numbers.end(), -2);
 }
@@ -203,19 +227,27 @@ void check_order(const Batch& batch, Way way, std::vector<std::int64_t>& last, s
         std::int64_t number = 0;
         std::memcpy(&number, element.data(), sizeof number);
         CHECK(number > -2);
-        if (number < 0) return;
+        if (number < 0) {
+            return;
+        }
         CHECK(number > before);
         before = number;
         ++seen;
     };
-    if (way == Way::Record) return for_each_record(batch, look);
-    for (std::size_t at = 0; at < batch.bytes; at += 8) look({batch.data + at, 8});
+    if (way == Way::Record) {
+        return for_each_record(batch, look);
+    }
+    for (std::size_t at = 0; at < batch.bytes; at += 8) {
+        look({batch.data + at, 8});
+    }
 }
 
 }  // namespace
 
 TEST_CASE("an operation sends while others are through with a meeting") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     const auto ranks = static_cast<std::size_t>(world_size());
     const bool works = world_rank() == world_size() - 1;
     for (int attempt = 0, done = 0; done < 2; ++attempt) {
@@ -241,12 +273,17 @@ TEST_CASE("an operation sends while others are through with a meeting") {
         const std::int64_t again = 0;
         std::optional<Stream> work;
         work.emplace(channel, whole_numbers(), make_callback([&](const Batch&) {
-                         if (!attached && inside == 0) work->isend(&again);  // come back
-                         if (channel.state()->may_wait() || inside > 0) return;
+                         if (!attached && inside == 0) {
+                             work->isend(&again);  // come back
+                         }
+                         if (channel.state()->may_wait() || inside > 0) {
+                             return;
+                         }
                          ++inside;
                          nap(0.6);
-                         for (std::size_t i = 0; i < ways.size(); ++i)
+                         for (std::size_t i = 0; i < ways.size(); ++i) {
                              send_numbers(numbers[i], ways[i]);
+                         }
                      }));
         if (works) {
             nap(0.25);
@@ -273,6 +310,8 @@ TEST_CASE("a threshold that is wrong on one rank is refused on all") {
     CHECK_THROWS_WITH_AS(ThresholdCollective::sum_over(channel, limit), doctest::Contains("limit"),
                          InvalidArgument);
     auto over = ThresholdCollective::sum_over(channel, 0.5);
-    if (produces(channel.role())) CHECK(over.contribute(1.0));
+    if (produces(channel.role())) {
+        CHECK(over.contribute(1.0));
+    }
     channel.close();
 }

@@ -24,7 +24,9 @@ class Callback final : public Operation {
 }  // namespace
 
 void check_whole(const Batch& batch, std::size_t value_bytes) {
-    if (batch.bytes % value_bytes == 0) return;
+    if (batch.bytes % value_bytes == 0) {
+        return;
+    }
     throw InvalidArgument(Problem{"the elements of a stream are not of the callback's type",
                                   text("a batch of ", batch.bytes, " bytes"),
                                   text("a multiple of ", value_bytes, " bytes"),

@@ -29,13 +29,17 @@ std::vector<T> of_everybody(const mpi::Comm& comm, const T& mine) {
 }
 
 void check_more_than_nothing(double seconds, const char* name) {
-    if (seconds > 0) return;
+    if (seconds > 0) {
+        return;
+    }
     throw InvalidArgument(
         Problem{text(name, " is out of range"), text(seconds), "more than 0 seconds", ""});
 }
 
 void check_stall_timeout(double seconds) {
-    if (seconds >= progress::stall_timeout_min_s) return;
+    if (seconds >= progress::stall_timeout_min_s) {
+        return;
+    }
     throw InvalidArgument(Problem{"stall_timeout_s is out of range", text(seconds),
                                   text(progress::stall_timeout_min_s, " seconds or more"),
                                   "Infinity lets stopped ranks be"});
@@ -44,7 +48,9 @@ void check_stall_timeout(double seconds) {
 /// Throws on all ranks alike.
 void check_roles(const mpi::Comm& everybody, Role role) {
     const bool produced = everybody.any(produces(role));
-    if (everybody.any(consumes(role)) && produced) return;
+    if (everybody.any(consumes(role)) && produced) {
+        return;
+    }
     throw InvalidArgument(
         Problem{text("the channel has no ", produced ? "consumer" : "producer"),
                 text("none of ", everybody.size(), " ranks"), "one or more of each",
@@ -67,7 +73,9 @@ void check_agreed(const mpi::Comm& everybody, Role role, const ChannelOptions& o
     int rank = 0;
     for (const auto& bytes : everybody.allgather(out.view())) {
         const std::string seen = ByteReader(bytes).get_string();
-        if (rank == 0) first = seen;
+        if (rank == 0) {
+            first = seen;
+        }
         if (seen != first) {
             throw InvalidArgument(
                 Problem{"the ranks open different channels", text(seen, " on rank ", rank),
@@ -90,7 +98,9 @@ std::vector<int> ranks_on_host(const ChannelState& state) {
 std::vector<progress::Heartbeats::Neighbour> neighbours_of(const ChannelState& state) {
     std::vector<progress::Heartbeats::Neighbour> found;
     for (int other = 0; other < static_cast<int>(state.members.size()); ++other) {
-        if (other == state.rank || state.host_ranks[static_cast<std::size_t>(other)] < 0) continue;
+        if (other == state.rank || state.host_ranks[static_cast<std::size_t>(other)] < 0) {
+            continue;
+        }
         found.push_back({other, state.members[static_cast<std::size_t>(other)].beats});
     }
     return found;
@@ -102,12 +112,18 @@ void introduce(ChannelState& state, Role role) {
     const int host = static_cast<int>(state.host.min(state.rank));
     const bool traces = !state.options.trace_file.empty();
     Member mine{role, host, host::own_process(), traces};
-    if (!std::isinf(state.options.stall_timeout_s)) mine.beats = progress::own_beats_place();
+    if (!std::isinf(state.options.stall_timeout_s)) {
+        mine.beats = progress::own_beats_place();
+    }
     state.members = of_everybody(state.comm, mine);
     for (int rank = 0; rank < static_cast<int>(state.members.size()); ++rank) {
         const Member& member = state.members[static_cast<std::size_t>(rank)];
-        if (produces(member.role)) state.producers.push_back(rank);
-        if (consumes(member.role)) state.consumers.push_back(rank);
+        if (produces(member.role)) {
+            state.producers.push_back(rank);
+        }
+        if (consumes(member.role)) {
+            state.consumers.push_back(rank);
+        }
         if (rank != state.rank && member.host == host && is_alive(member.process)) {
             state.watched.push_back(rank);
         }
@@ -118,7 +134,9 @@ void introduce(ChannelState& state, Role role) {
     const bool sleeps = state.options.shared_memory && state.host_is_oversubscribed();
     try {
         mpi::agree(state.comm, [&] {
-            if (sleeps) state.bells = host::Bells(state.host);
+            if (sleeps) {
+                state.bells = host::Bells(state.host);
+            }
             state.heartbeats =
                 progress::Heartbeats::begin(neighbours_of(state), state.options.stall_timeout_s);
         });
@@ -135,13 +153,17 @@ void introduce(ChannelState& state, Role role) {
 }
 
 void begin_trace(ChannelState& state, std::int64_t begin_ns) {
-    if (!state.members.front().traces) return;
+    if (!state.members.front().traces) {
+        return;
+    }
     state.trace = std::make_unique<Trace>();
     state.trace->add(Activity::SetUp, -1, begin_ns, now_ns());
     const bool one_host =
         std::all_of(state.members.begin(), state.members.end(),
                     [&](const Member& member) { return member.host == state.members[0].host; });
-    if (!one_host) state.clock_offset_ns = clock_offset(state.comm, now_ns);
+    if (!one_host) {
+        state.clock_offset_ns = clock_offset(state.comm, now_ns);
+    }
     state.trace_start_ns = state.comm.min(begin_ns + state.clock_offset_ns) - state.clock_offset_ns;
     ByteWriter first;
     first.put_string(state.options.trace_file);
@@ -151,9 +173,13 @@ void begin_trace(ChannelState& state, std::int64_t begin_ns) {
 
 void write_trace(const ChannelState& state) {
     std::vector<Role> roles;
-    for (const Member& member : state.members) roles.push_back(member.role);
+    for (const Member& member : state.members) {
+        roles.push_back(member.role);
+    }
     std::vector<std::string> names;
-    for (const auto& stream : state.streams) names.push_back(stream->name());
+    for (const auto& stream : state.streams) {
+        names.push_back(stream->name());
+    }
     write_trace(state.trace_file, state.comm, *state.trace, state.clock_offset_ns, roles, names);
 }
 
@@ -170,7 +196,9 @@ bool is_over(const std::shared_ptr<StreamState>& stream) {
 
 /// Its room would be gone at the end.
 void check_committed(const std::shared_ptr<StreamState>& stream) {
-    if (!stream->reserved) return;
+    if (!stream->reserved) {
+        return;
+    }
     throw InvalidArgument(
         Problem{text("the channel is closed while a reservation in ", stream->name(), " is open"),
                 "", "", "commit() it first; commit(0) gives it back"});
@@ -186,7 +214,9 @@ Channel::Channel(mpi::Comm comm, Role role, const ChannelOptions& options)
     : state_(std::make_shared<ChannelState>()) {
     state_->options = options;
     const std::int64_t begin_ns = now_ns();
-    if (comm.serial()) state_->options.shared_memory = true;  // there are no messages
+    if (comm.serial()) {
+        state_->options.shared_memory = true;  // there are no messages
+    }
     try {
         check_agreed(comm, role, options);
     } catch (...) {
@@ -216,7 +246,9 @@ Channel& Channel::operator=(Channel&& other) noexcept {
 }
 
 Channel::~Channel() {
-    if (!state_ || state_->closed || !state_->takes_part() || state_->process.is_copy()) return;
+    if (!state_ || state_->closed || !state_->takes_part() || state_->process.is_copy()) {
+        return;
+    }
     if (mpi::running()) {
         std::fprintf(stderr, "fluvial: a Channel (rank %d) was destroyed without close().\n",
                      state_->rank);
@@ -260,7 +292,9 @@ void Channel::close() {
         state.closed = true;
         return;
     }
-    if (state.process.is_copy()) state.check_usable();
+    if (state.process.is_copy()) {
+        state.check_usable();
+    }
     if (state.failure) {
         state.abandon();
         return;
@@ -272,9 +306,13 @@ void Channel::close() {
     std::exception_ptr unwritten;
     try {
         const Trace::Span span(state.trace.get(), Activity::Terminating, -1);
-        for (const auto& stream : state.streams) check_committed(stream);
         for (const auto& stream : state.streams) {
-            if (stream->producer) stream->terminating = true;
+            check_committed(stream);
+        }
+        for (const auto& stream : state.streams) {
+            if (stream->producer) {
+                stream->terminating = true;
+            }
         }
         state.closing = true;
         state.wait("end the streams of a channel", [&] {
@@ -293,21 +331,31 @@ void Channel::close() {
     state.closed = true;
     state.heartbeats.reset();
     try {
-        if (state.trace) write_trace(state);
+        if (state.trace) {
+            write_trace(state);
+        }
     } catch (const Error&) {
         unwritten = std::current_exception();
     }
-    for (const auto& stream : state.streams) stream->release_links();
+    for (const auto& stream : state.streams) {
+        stream->release_links();
+    }
     state.streams.clear();
-    for (const auto& threshold : state.thresholds) threshold->forget_rule();
+    for (const auto& threshold : state.thresholds) {
+        threshold->forget_rule();
+    }
     state.bells.close();
     state.host.close();
     state.comm.close();
-    if (unwritten) std::rethrow_exception(unwritten);
+    if (unwritten) {
+        std::rethrow_exception(unwritten);
+    }
 }
 
 void Channel::abandon(const std::string& message) noexcept {
-    if (state_->closed) return;
+    if (state_->closed) {
+        return;
+    }
     state_->fail(mpi::Failure{"Error", message, state_->rank});
     state_->abandon();
 }

@@ -18,7 +18,9 @@ namespace fluvial::stream {
 
 /// The first half of the ranks produces, the rest consumes; a single rank does both.
 inline Role halves() {
-    if (world_size() == 1) return Role::Both;
+    if (world_size() == 1) {
+        return Role::Both;
+    }
     return world_rank() < (world_size() + 1) / 2 ? Role::Producer : Role::Consumer;
 }
 

@@ -42,7 +42,9 @@ bool ChannelState::working() const {
 
 void ChannelState::check_usable() const {
     process.check();
-    if (failure) failure->raise(static_cast<int>(members.size()));
+    if (failure) {
+        failure->raise(static_cast<int>(members.size()));
+    }
     if (closed) {
         throw InvalidArgument(Problem{"the channel is closed", "", "", "Use it before close()"});
     }
@@ -52,9 +54,13 @@ void ChannelState::check_usable() const {
 bool ChannelState::take(const progress::ControlMessage& message) {
     if (message.kind == progress::ControlTopic::Failed) {
         left_ = left_ || message.stream == leaves;
-        if (failure) return true;
+        if (failure) {
+            return true;
+        }
         failure = mpi::Failure::from_bytes(message.bytes);
-        for (const auto& stream : streams) stream->fast = {};
+        for (const auto& stream : streams) {
+            stream->fast = {};
+        }
         return true;
     }
     if (message.kind == progress::ControlTopic::WorkOn) {
@@ -66,7 +72,9 @@ bool ChannelState::take(const progress::ControlMessage& message) {
         quiescence->take(message);
         return false;
     }
-    if (failure) return true;
+    if (failure) {
+        return true;
+    }
     const auto number = static_cast<std::size_t>(message.stream);
     if (message.kind == progress::ControlTopic::Contribution ||
         message.kind == progress::ControlTopic::Verdict) {
@@ -79,8 +87,9 @@ bool ChannelState::take(const progress::ControlMessage& message) {
 
 bool ChannelState::take_control_messages() {
     const std::int64_t now = now_ns();
-    if (now - control_polled_ns_ < (moved_ ? control_every_busy_ns : control_every_ns))
+    if (now - control_polled_ns_ < (moved_ ? control_every_busy_ns : control_every_ns)) {
         return false;
+    }
     control_polled_ns_ = now;
     progress::ServiceThread::of_process().serve(
         now);  // also of other channels: those who answer may wait for it
@@ -92,12 +101,18 @@ bool ChannelState::take_control_messages() {
 }
 
 bool ChannelState::progress(const StreamState* spared) {
-    if (!takes_part()) return false;
+    if (!takes_part()) {
+        return false;
+    }
     const bool waits = std::exchange(waits_, false);
     bool moved = take_control_messages();
     check_usable();
-    if (waits && !moved) quiescence->answer(movement());
-    if (control_polled_ns_ - looked_ns_ >= look_every_ns) look_for_the_lost();
+    if (waits && !moved) {
+        quiescence->answer(movement());
+    }
+    if (control_polled_ns_ - looked_ns_ >= look_every_ns) {
+        look_for_the_lost();
+    }
     moved = advance_thresholds() || moved;
     // By number: an operation may attach further streams.
     for (std::size_t i = 0; i < streams.size(); ++i) {
@@ -105,7 +120,9 @@ bool ChannelState::progress(const StreamState* spared) {
     }
     moves_ += moved ? 1 : 0;
     moved_ = moved;
-    if (staying_ && !moved && asked_vote_ < votes_ && working()) ask_others_to_work_on();
+    if (staying_ && !moved && asked_vote_ < votes_ && working()) {
+        ask_others_to_work_on();
+    }
     return moved;
 }
 
@@ -119,7 +136,9 @@ bool ChannelState::advance_thresholds() {
 
 void ChannelState::was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool traced) {
     for (const auto& stream : streams) {
-        if (!stream->consumer) continue;
+        if (!stream->consumer) {
+            continue;
+        }
         const std::int64_t until_ns = std::min(end_ns, stream->ended_ns);
         stream->counted.idle_ns += std::max<std::int64_t>(0, until_ns - begin_ns);
     }
@@ -147,26 +166,42 @@ void ChannelState::wait(std::string_view what, const std::function<bool()>& done
         const bool moved = moves != moves_;  // here, or by what `done` calls
         moves = moves_;
         if (moved) {
-            if (idle_ns != 0) was_idle(idle_ns, now, traced);
+            if (idle_ns != 0) {
+                was_idle(idle_ns, now, traced);
+            }
             idle_ns = 0;
             back_off.found_something();
             moved_ns = 0;
         } else {
-            if (idle_ns == 0) idle_ns = now;
+            if (idle_ns == 0) {
+                idle_ns = now;
+            }
             back_off.rest();
         }
-        if (!back_off.time_to_look_around()) continue;
+        if (!back_off.time_to_look_around()) {
+            continue;
+        }
         look_around();
-        if (moved) continue;
-        if (moved_ns == 0) moved_ns = now_ns();
+        if (moved) {
+            continue;
+        }
+        if (moved_ns == 0) {
+            moved_ns = now_ns();
+        }
         const double waited_s = static_cast<double>(now_ns() - moved_ns) * 1e-9;
-        if (waited_s >= quiescence_after_s) check_quiescence(what);
-        if (waited_s < options.timeout_s) continue;
+        if (waited_s >= quiescence_after_s) {
+            check_quiescence(what);
+        }
+        if (waited_s < options.timeout_s) {
+            continue;
+        }
         throw TimedOut(Problem{text("Fluvial could not ", what, " in time"),
                                text("nothing moved for ", waited_s, " s"), "",
                                "Look at the other ranks, or raise timeout_s of the channel"});
     }
-    if (idle_ns != 0) was_idle(idle_ns, now, traced);
+    if (idle_ns != 0) {
+        was_idle(idle_ns, now, traced);
+    }
 }
 
 bool ChannelState::failing(const std::function<bool()>& work) {
@@ -179,21 +214,29 @@ bool ChannelState::failing(const std::function<bool()>& work) {
 }
 
 void ChannelState::fail(std::exception_ptr thrown) noexcept {
-    if (failure || !takes_part() || process.is_copy()) return;  // that failure is thrown
+    if (failure || !takes_part() || process.is_copy()) {
+        return;  // that failure is thrown
+    }
     const auto found = mpi::failure_of(rank, [&] { std::rethrow_exception(thrown); });
     fail(*found);
 }
 
 void ChannelState::fail(const mpi::Failure& failed) noexcept {
-    if (failure || !takes_part() || process.is_copy()) return;
+    if (failure || !takes_part() || process.is_copy()) {
+        return;
+    }
     failure = failed;
-    for (const auto& stream : streams) stream->fast = {};
+    for (const auto& stream : streams) {
+        stream->fast = {};
+    }
     announce(!staying_);
 }
 
 void ChannelState::announce(bool is_leaving) noexcept {
     left_ = left_ || is_leaving;
-    if (!mpi::running()) return;
+    if (!mpi::running()) {
+        return;
+    }
     try {
         const std::vector<std::byte> bytes = failure->to_bytes();
         const bool dead = failure->kind == "PeerLost";
@@ -210,10 +253,14 @@ void ChannelState::announce(bool is_leaving) noexcept {
 
 /// Nobody collects the events of all any more: each rank writes its own, beside where all would be.
 void ChannelState::leave_trace() const noexcept {
-    if (!trace) return;
+    if (!trace) {
+        return;
+    }
     try {
         std::vector<std::string> names;
-        for (const auto& stream : streams) names.push_back(stream->name());
+        for (const auto& stream : streams) {
+            names.push_back(stream->name());
+        }
         write_own_trace(trace_file, rank, *trace, trace_start_ns,
                         members[static_cast<std::size_t>(rank)].role, names);
     } catch (const std::exception&) {
@@ -222,14 +269,24 @@ void ChannelState::leave_trace() const noexcept {
 }
 
 void ChannelState::abandon() noexcept {
-    if (process.is_copy()) return;
-    if (!closed) leave_trace();
+    if (process.is_copy()) {
+        return;
+    }
+    if (!closed) {
+        leave_trace();
+    }
     closed = true;
-    for (const auto& stream : streams) stream->abandon();
+    for (const auto& stream : streams) {
+        stream->abandon();
+    }
     streams.clear();
-    for (const auto& threshold : thresholds) threshold->forget_rule();
+    for (const auto& threshold : thresholds) {
+        threshold->forget_rule();
+    }
     heartbeats.reset();
-    if (control) control->abandon();
+    if (control) {
+        control->abandon();
+    }
     bells.abandon();
     host.abandon();
     comm.abandon();

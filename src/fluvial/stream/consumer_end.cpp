@@ -29,14 +29,20 @@ class Raised {
 
 /// The length of the first records of `bytes`: as many as end before `most`, one at least.
 std::size_t whole_records(std::span<const std::byte> bytes, std::size_t most) {
-    if (bytes.size() <= most) return bytes.size();
+    if (bytes.size() <= most) {
+        return bytes.size();
+    }
     std::size_t end = 0;
     while (end < bytes.size()) {
         std::uint64_t length = 0;
         std::memcpy(&length, bytes.data() + end, sizeof length);
-        if (length == move::skip_record) return bytes.size();
+        if (length == move::skip_record) {
+            return bytes.size();
+        }
         const std::size_t next = end + move::record_bytes(static_cast<std::size_t>(length));
-        if (next > most) return end > 0 ? end : next;
+        if (next > most) {
+            return end > 0 ? end : next;
+        }
         end = next;
     }
     return end;
@@ -57,15 +63,21 @@ ConsumerEnd::ConsumerEnd(const move::LinkPlan& plan, const Element& element,
       trace_(trace) {}
 
 std::size_t ConsumerEnd::work(std::size_t bytes_max) {
-    if (working_ || operation_ == nullptr || ending_.begun()) return 0;
+    if (working_ || operation_ == nullptr || ending_.begun()) {
+        return 0;
+    }
     const Raised raised(working_);
     std::size_t done = 0;
     std::size_t empty = 0;  // inlets in a row
     for (std::size_t i = 0; empty < inlets_.size(); ++i) {
         // All links get their turn; short messages several, or looking around would cost most.
-        if (i >= inlets_.size() && done >= batch_bytes) break;
+        if (i >= inlets_.size() && done >= batch_bytes) {
+            break;
+        }
         const std::size_t share = std::min(batch_bytes, bytes_max - std::min(bytes_max, done));
-        if (done > 0 && share < plan_.unit_bytes) break;
+        if (done > 0 && share < plan_.unit_bytes) {
+            break;
+        }
         move::Inlet& inlet = *inlets_[turn_++ % inlets_.size()];
         const move::Arrival arrival = inlet.ready();
         if (arrival.bytes.empty()) {
@@ -99,7 +111,9 @@ void ConsumerEnd::count(const Batch& batch, std::int64_t begin_ns) {
         depth_seen_ns_ = now;
         depth_max_ = std::max(depth_max_, depth());
     }
-    if (plan_.varies) for_each_record(batch, [&](std::span<const std::byte>) { ++records_; });
+    if (plan_.varies) {
+        for_each_record(batch, [&](std::span<const std::byte>) { ++records_; });
+    }
 }
 
 std::uint64_t ConsumerEnd::elements() const {
@@ -107,7 +121,9 @@ std::uint64_t ConsumerEnd::elements() const {
 }
 
 void ConsumerEnd::give_back() {
-    if (lender_ == nullptr) return;
+    if (lender_ == nullptr) {
+        return;
+    }
     lending_.reset();
     count(lent_, lent_ns_);
     lender_->release(lent_.bytes);
@@ -120,7 +136,9 @@ Batch ConsumerEnd::lend() {
     for (std::size_t i = 0; i < inlets_.size(); ++i) {
         move::Inlet& inlet = *inlets_[turn_++ % inlets_.size()];
         const move::Arrival arrival = inlet.ready();
-        if (arrival.bytes.empty()) continue;
+        if (arrival.bytes.empty()) {
+            continue;
+        }
         idle_ = false;
         lender_ = &inlet;
         lending_.emplace(trace_, Activity::Processing, plan_.stream);
@@ -138,11 +156,15 @@ bool ConsumerEnd::all_ended() {
 
 bool ConsumerEnd::progress() {
     receive();
-    if (working_) return false;
+    if (working_) {
+        return false;
+    }
     const Raised raised(working_);  // the operation may wait in the functions below, too
     bool moved = false;
     if (!ending_.begun() && idle_ && all_ended()) {
-        if (operation_) operation_->finish_local();
+        if (operation_) {
+            operation_->finish_local();
+        }
         ending_.begin(operation_.get(), elements());
         moved = true;
     }
@@ -151,7 +173,9 @@ bool ConsumerEnd::progress() {
 
 void ConsumerEnd::take(const progress::ControlMessage& message) {
     if (message.kind == progress::ControlTopic::Closed) {
-        if (messages_ != nullptr) messages_->take(message);
+        if (messages_ != nullptr) {
+            messages_->take(message);
+        }
     } else {
         ending_.take(message);
     }
@@ -169,13 +193,17 @@ void ConsumerEnd::add_to(Statistics& statistics) const {
 
 std::uint64_t ConsumerEnd::depth() const {
     std::uint64_t bytes = 0;
-    for (const auto& inlet : inlets_) bytes += inlet->depth();
+    for (const auto& inlet : inlets_) {
+        bytes += inlet->depth();
+    }
     return bytes;
 }
 
 std::uint64_t ConsumerEnd::memory() const {
     std::uint64_t bytes = 0;
-    for (const auto& inlet : inlets_) bytes += inlet->memory();
+    for (const auto& inlet : inlets_) {
+        bytes += inlet->memory();
+    }
     return bytes;
 }
 

@@ -32,7 +32,9 @@ class ConsumerEnd {
     Batch lend();
     /// Takes what MPI has.
     void receive() {
-        if (messages_ != nullptr) messages_->progress();
+        if (messages_ != nullptr) {
+            messages_->progress();
+        }
     }
     /// Takes what MPI has; goes on to the end when the time has come. True when something moved.
     bool progress();
@@ -44,7 +46,9 @@ class ConsumerEnd {
     /// Nothing will be processed any more; what the operation holds is set free, unless it is what
     /// is under way.
     void forget_operation() noexcept {
-        if (!working_) operation_.reset();
+        if (!working_) {
+            operation_.reset();
+        }
     }
     /// Elements processed here so far, and their bytes.
     std::uint64_t elements() const;

@@ -32,7 +32,9 @@ std::string refusal(const std::function<std::unique_ptr<Operation>()>& usual,
                     const std::function<void(StreamOptions&)>& spoil = {}) {
     Channel channel = world_channel(Role::Both);
     StreamOptions options = whole_numbers();
-    if (spoil && is_last()) spoil(options);
+    if (spoil && is_last()) {
+        spoil(options);
+    }
     std::string message;
     try {
         Stream stream(channel, options, is_last() ? odd() : usual());
@@ -89,14 +91,20 @@ TEST_CASE("streams whose options differ in what decides where elements go are re
 }
 
 TEST_CASE("producers may leave the operation to the consumers, but not say another one") {
-    if (world_size() < 3) return;
+    if (world_size() < 3) {
+        return;
+    }
     const Role role = world_rank() == 0 ? Role::Producer : Role::Consumer;
     Channel channel = world_channel(role);
     {
         Stream stream(channel, whole_numbers(),
                       world_rank() == 0 ? nullptr : reduction(make_operator("mean")));
-        if (world_rank() == 0) stream.terminate();
-        if (world_rank() != 0) stream.operate();
+        if (world_rank() == 0) {
+            stream.terminate();
+        }
+        if (world_rank() != 0) {
+            stream.operate();
+        }
     }
     CHECK_THROWS_WITH_AS(Stream(channel, whole_numbers(),
                                 reduction(make_operator(world_rank() == 0 ? "sum" : "mean"))),

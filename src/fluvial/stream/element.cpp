@@ -10,7 +10,9 @@ namespace {
 constexpr std::size_t element_bytes_max = std::size_t{1} << 40;
 
 void check_length(std::size_t bytes) {
-    if (bytes <= element_bytes_max) return;
+    if (bytes <= element_bytes_max) {
+        return;
+    }
     throw InvalidArgument(Problem{"a stream's element is too large", text(bytes, " bytes"),
                                   text("up to ", element_bytes_max, " bytes"), ""});
 }

@@ -23,7 +23,9 @@ std::vector<int> Ending::children() const {
 void Ending::begin(const Operation* operation, std::uint64_t elements) {
     begun_ = true;
     mine_.elements = elements;
-    if (operation != nullptr) mine_.result = operation->partial();
+    if (operation != nullptr) {
+        mine_.result = operation->partial();
+    }
 }
 
 void Ending::take(const progress::ControlMessage& message) {
@@ -37,16 +39,22 @@ void Ending::take(const progress::ControlMessage& message) {
 
 bool Ending::advance(const Operation* operation) {
     const std::vector<int> below = children();
-    if (!begun_ || sent_ || of_children_.size() < below.size()) return false;
+    if (!begun_ || sent_ || of_children_.size() < below.size()) {
+        return false;
+    }
     for (const int child : below) {
         mine_.elements += of_children_[child].elements;
-        if (operation == nullptr) continue;
+        if (operation == nullptr) {
+            continue;
+        }
         mine_.result = operation->merge(std::move(mine_.result), of_children_[child].result);
     }
     of_children_.clear();
     sent_ = true;
     if (index_ == 0) {
-        if (operation != nullptr) mine_.result = operation->finish(std::move(mine_.result));
+        if (operation != nullptr) {
+            mine_.result = operation->finish(std::move(mine_.result));
+        }
         finish(std::move(mine_));
         return true;
     }

@@ -41,10 +41,14 @@ TEST_CASE("an operation that throws is an error on every rank, and nobody hangs"
                       }));
         const std::string message = message_of<OutOfRange>([&] {
             if (produces(channel.role())) {
-                for (std::int64_t i = 0; i < 100'000; ++i) stream.put(i);
+                for (std::int64_t i = 0; i < 100'000; ++i) {
+                    stream.put(i);
+                }
                 stream.terminate();
             }
-            if (consumes(channel.role())) stream.operate();
+            if (consumes(channel.role())) {
+                stream.operate();
+            }
             channel.close();
         });
         CHECK(message.find("1234 is too much for me") != std::string::npos);
@@ -66,8 +70,12 @@ TEST_CASE("merging and ending that throw are errors on every rank too") {
     Channel channel = world_channel(halves());
     Stream stream(channel, whole_numbers(16'384), std::make_unique<Bad>());
     const std::string message = message_of<std::exception>([&] {
-        if (produces(channel.role())) stream.terminate();
-        if (consumes(channel.role())) stream.operate();
+        if (produces(channel.role())) {
+            stream.terminate();
+        }
+        if (consumes(channel.role())) {
+            stream.operate();
+        }
         channel.close();
     });
     CHECK(message.find("no space left") != std::string::npos);
@@ -76,7 +84,9 @@ TEST_CASE("merging and ending that throw are errors on every rank too") {
 }
 
 TEST_CASE("who abandons a channel is heard") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     Channel channel = world_channel(halves());
     Stream stream(channel, whole_numbers(16'384), make_callback([](const Batch&) {}));
     if (world_rank() == 0) {
@@ -90,7 +100,9 @@ TEST_CASE("who abandons a channel is heard") {
 }
 
 TEST_CASE("nothing moving for too long is a time-out, after which one may try again") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     Channel channel = world_channel(halves(), {.timeout_s = 2});
     Stream stream(channel, whole_numbers(16'384), make_callback([](const Batch&) {}));
     if (consumes(channel.role())) {
@@ -145,7 +157,9 @@ TEST_CASE("channels and streams that cannot be are refused on every rank") {
                          InvalidArgument);
     if (world_size() > 1) {
         options = whole_numbers(16'384);
-        if (world_rank() == 1) options.element = Element::of(DType::Float32);
+        if (world_rank() == 1) {
+            options.element = Element::of(DType::Float32);
+        }
         CHECK_THROWS_WITH_AS(Stream(channel, options),
                              doctest::Contains("the ranks differ in the elements of stream 0"),
                              InvalidArgument);
@@ -163,7 +177,9 @@ TEST_CASE("what is wrong on one rank alone is refused on every rank") {
         Channel channel = world_channel(halves(), {.shared_memory = shared});
         StreamOptions options = whole_numbers(16'384);
         options.association = Association::by([](auto) { return std::uint64_t{0}; });
-        if (channel.rank() == channel.producers().back()) options.association.choose = {};
+        if (channel.rank() == channel.producers().back()) {
+            options.association.choose = {};
+        }
         CHECK_THROWS_WITH_AS(Stream(channel, options), doctest::Contains("function that chooses"),
                              InvalidArgument);
         Stream stream(channel, whole_numbers(16'384), make_callback([](const Batch&) {}));
@@ -180,7 +196,9 @@ TEST_CASE("a callback of another type than the elements is refused") {
     Stream stream(channel, {.element = Element::opaque(12)},
                   make_batches<double>([](std::span<const double>) {}));
     const std::string message = message_of<InvalidArgument>([&] {
-        if (produces(channel.role())) stream.put(std::array<std::int32_t, 3>{});
+        if (produces(channel.role())) {
+            stream.put(std::array<std::int32_t, 3>{});
+        }
         channel.close();
     });
     CHECK(message.find("not of the callback's type") != std::string::npos);
@@ -203,23 +221,31 @@ TEST_CASE("consumers with and without an operation are refused on every rank") {
 TEST_CASE("elements that nobody takes are an error and not lost in silence") {
     Channel channel = world_channel(halves());
     Stream stream(channel, whole_numbers(16'384));
-    if (produces(channel.role())) stream.put(std::int64_t{1});
+    if (produces(channel.role())) {
+        stream.put(std::int64_t{1});
+    }
     const std::string message = message_of<InvalidArgument>([&] { channel.close(); });
     CHECK(message.find("elements of numbers are waiting") != std::string::npos);
     world().barrier();
 }
 
 TEST_CASE("ten thousand channels come and go") {
-    if (world_size() > 2) return;
+    if (world_size() > 2) {
+        return;
+    }
     for (int i = 0; i < 10'000; ++i) {
         Channel channel = world_channel(halves());
         if (i % 10 == 0) {
             std::int64_t sum = 0;
             Stream stream(channel, whole_numbers(16'384),
                           make_elements<std::int64_t>([&](std::int64_t x) { sum += x; }));
-            if (produces(channel.role())) stream.put(std::int64_t{i});
+            if (produces(channel.role())) {
+                stream.put(std::int64_t{i});
+            }
             channel.close();
-            if (consumes(channel.role())) CHECK(sum == i);
+            if (consumes(channel.role())) {
+                CHECK(sum == i);
+            }
         } else {
             channel.close();
         }

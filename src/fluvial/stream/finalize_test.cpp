@@ -18,13 +18,17 @@ int main(int argc, char** argv) {
     // Never destroyed: as by a program that forgets it, or keeps it in a global.
     auto* const stream = new Stream(*channel, {.element = Element::of(DType::Int64)},
                                     make_callback([](const Batch&) {}));
-    if (produces) stream->put(std::int64_t{1});
+    if (produces) {
+        stream->put(std::int64_t{1});
+    }
     const int before = flushers();
     world().abandon();
     MPI_Finalize();
     const int after = flushers();
     const bool threads = level == MPI_THREAD_MULTIPLE;
-    if (before == (produces && threads ? 1 : 0) && after == 0) return EXIT_SUCCESS;
+    if (before == (produces && threads ? 1 : 0) && after == 0) {
+        return EXIT_SUCCESS;
+    }
     std::fprintf(stderr, "flushers: %d before MPI_Finalize, %d after it\n", before, after);
     return EXIT_FAILURE;
 }

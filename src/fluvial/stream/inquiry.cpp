@@ -20,18 +20,24 @@ Inquiry::~Inquiry() {
 }
 
 void Inquiry::forget() {
-    if (stream_) stream_->query->forget(number_);
+    if (stream_) {
+        stream_->query->forget(number_);
+    }
 }
 
 bool Inquiry::test() {
-    if (!stream_ || stream_->query->answer(number_) != nullptr) return true;
+    if (!stream_ || stream_->query->answer(number_) != nullptr) {
+        return true;
+    }
     stream_->channel->check_usable();
     stream_->channel->progress();
     return stream_->query->answer(number_) != nullptr;
 }
 
 const Outcome& Inquiry::wait() {
-    if (!stream_) throw InvalidArgument(Problem{"nothing was asked", "", "", "Call iquery first"});
+    if (!stream_) {
+        throw InvalidArgument(Problem{"nothing was asked", "", "", "Call iquery first"});
+    }
     if (!test()) {
         stream_->channel->wait(text("answer a query of ", stream_->name()),
                                [this] { return stream_->query->answer(number_) != nullptr; });

@@ -20,14 +20,18 @@ std::byte mark_of(std::size_t place) {
 }
 
 void set_marks(std::span<std::byte> element) {
-    for (const std::size_t place : marks) element[place] = mark_of(place);
+    for (const std::size_t place : marks) {
+        element[place] = mark_of(place);
+    }
 }
 
 /// Of the places of marks that are in it, how many are right; anything else must be zero.
 int count_marks(const Batch& batch) {
     int found = 0;
     for (const std::size_t place : marks) {
-        if (place < batch.first || place >= batch.first + batch.bytes) continue;
+        if (place < batch.first || place >= batch.first + batch.bytes) {
+            continue;
+        }
         found += batch.data[place - batch.first] == mark_of(place) ? 1 : 0;
     }
     return found;
@@ -42,7 +46,9 @@ TEST_CASE("an element of more than 2 GiB arrives whole, or in parts") {
     for (const bool shared : {true, false}) {
         for (const bool in_parts : {true, false}) {
             for (const bool in_place : {false, true}) {
-                if (in_parts && (in_place || !shared)) continue;
+                if (in_parts && (in_place || !shared)) {
+                    continue;
+                }
                 CAPTURE(shared);
                 CAPTURE(in_parts);
                 CAPTURE(in_place);

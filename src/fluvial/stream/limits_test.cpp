@@ -23,20 +23,32 @@ TEST_CASE("a rank that fills its own buffer, which only next() empties, is told 
             CAPTURE(way);
             Channel channel = world_channel(Role::Both, {.shared_memory = shared, .timeout_s = 20});
             StreamOptions options = whole_numbers(8192 * static_cast<std::size_t>(world_size()));
-            if (way == 1) options.association = Association::round_robin();
+            if (way == 1) {
+                options.association = Association::round_robin();
+            }
             Stream stream(channel, options);
             const std::vector<std::int64_t> many(40'000, 3);
             Pending pending;
             const auto fill = [&] {
-                if (way == 0) stream.send(many.data(), 40'000);
-                if (way == 1) stream.send(many.data(), 40'000);
+                if (way == 0) {
+                    stream.send(many.data(), 40'000);
+                }
+                if (way == 1) {
+                    stream.send(many.data(), 40'000);
+                }
                 for (int i = 0; way == 2 && i < 40'000; ++i) {
                     stream.reserve_many(1);
                     stream.commit();
                 }
-                if (way >= 3) pending = stream.isend(many.data(), 40'000);
-                if (way == 3) pending.wait();
-                if (way == 4) stream.terminate();
+                if (way >= 3) {
+                    pending = stream.isend(many.data(), 40'000);
+                }
+                if (way == 3) {
+                    pending.wait();
+                }
+                if (way == 4) {
+                    stream.terminate();
+                }
             };
             CHECK_THROWS_WITH_AS(fill(), doctest::Contains("next()"), InvalidArgument);
             world().barrier();
@@ -58,7 +70,9 @@ TEST_CASE("a rank that sends to itself and takes in between goes on for ever") {
         while (auto batch = stream.next()) {
             const std::span values(reinterpret_cast<const std::int64_t*>(batch->data),
                                    batch->bytes / 8);
-            for (const std::int64_t value : values) sum += value;
+            for (const std::int64_t value : values) {
+                sum += value;
+            }
             taken += values.size();
             if (taken == many.size()) {
                 CHECK(pending.test());
@@ -71,7 +85,9 @@ TEST_CASE("a rank that sends to itself and takes in between goes on for ever") {
 }
 
 TEST_CASE("who takes elements by next() answers questions before it takes more") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     Channel channel = world_channel(world_rank() == 0 ? Role::Producer : Role::Consumer);
     StreamOptions options = whole_numbers();
     options.element = Element::of(DType::Int64, {8192});  // one is a batch
@@ -81,18 +97,24 @@ TEST_CASE("who takes elements by next() answers questions before it takes more")
     if (produces(channel.role())) {
         const std::vector<std::int64_t> element(8192, 1);
         const auto elements = 20 * channel.consumers().size();
-        for (std::size_t i = 0; i < elements; ++i) stream.send(element.data());
+        for (std::size_t i = 0; i < elements; ++i) {
+            stream.send(element.data());
+        }
         const Outcome answer = stream.query();
         CHECK(answer.elements < elements);
         stream.terminate();
     } else {
-        while (stream.next()) nap(0.02);
+        while (stream.next()) {
+            nap(0.02);
+        }
     }
     channel.close();
 }
 
 TEST_CASE("who takes elements by next() hears of a failure while there are more") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     Channel channel = world_channel(world_rank() == 0 ? Role::Producer : Role::Consumer);
     StreamOptions options = whole_numbers();
     options.element = Element::of(DType::Int64, {8192});
@@ -101,13 +123,16 @@ TEST_CASE("who takes elements by next() hears of a failure while there are more"
     Stream stream(channel, options);
     if (produces(channel.role())) {
         const std::vector<std::int64_t> element(8192, 1);
-        for (std::size_t i = 0; i < 30 * channel.consumers().size(); ++i)
+        for (std::size_t i = 0; i < 30 * channel.consumers().size(); ++i) {
             stream.send(element.data());
+        }
         channel.abandon("no more");
     } else {
         int taken = 0;
         const auto take = [&] {
-            for (; stream.next(); ++taken) nap(0.02);
+            for (; stream.next(); ++taken) {
+                nap(0.02);
+            }
         };
         CHECK_THROWS_WITH_AS(take(), doctest::Contains("no more"), Error);
         CHECK(taken < 30);
@@ -121,7 +146,9 @@ TEST_CASE("a channel does not end with a reservation open, and a late commit is 
         Channel channel = world_channel(Role::Both, {.shared_memory = shared});
         Stream stream(channel, whole_numbers(), make_callback([](const Batch&) {}));
         const bool opens = world_rank() == 0;
-        if (opens) stream.reserve();
+        if (opens) {
+            stream.reserve();
+        }
         CHECK_THROWS_WITH_AS(channel.close(), doctest::Contains("reservation in numbers"),
                              InvalidArgument);
         CHECK_THROWS_AS(stream.commit(), Error);
@@ -152,7 +179,9 @@ TEST_CASE("an isend that breaks off in the middle ends the channel") {
     StreamOptions options = whole_numbers();
     int chosen = 0;
     options.association = Association::by([&](auto) -> std::uint64_t {
-        if (++chosen == 3) throw OutOfRange("no consumer for this");
+        if (++chosen == 3) {
+            throw OutOfRange("no consumer for this");
+        }
         return 0;
     });
     Stream stream(channel, options, make_callback([](const Batch&) {}));
@@ -198,7 +227,9 @@ TEST_CASE("numbers that make no sense are refused on all ranks") {
 }
 
 TEST_CASE("more streams than there are tags are refused, and none before") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     progress::ControlMessages control(world());
     move::LinkPlan plan;
     plan.buffer_bytes = 4096;
@@ -217,12 +248,16 @@ TEST_CASE("rounds without a limit on who is ahead") {
     Channel channel = world_channel(Role::Both);
     auto over =
         ThresholdCollective::sum_over(channel, 0.5, std::numeric_limits<std::uint64_t>::max());
-    for (int round = 0; round < 5; ++round) CHECK(over.contribute(1.0));
+    for (int round = 0; round < 5; ++round) {
+        CHECK(over.contribute(1.0));
+    }
     channel.close();
 }
 
 TEST_CASE("after a time-out the same round is waited for, and no later one is spoiled") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     Channel channel = world_channel(Role::Both, {.timeout_s = 1});
     auto all = ThresholdCollective::sum_over(channel, 1.5 * world_size());
     const auto contribute = [&](double value) {
@@ -233,7 +268,9 @@ TEST_CASE("after a time-out the same round is waited for, and no later one is sp
             }
         }
     };
-    if (world_rank() == 0) nap(1.6);
+    if (world_rank() == 0) {
+        nap(1.6);
+    }
     CHECK_FALSE(contribute(1));  // all of them
     CHECK(contribute(2));
     CHECK_FALSE(contribute(1));
@@ -241,14 +278,18 @@ TEST_CASE("after a time-out the same round is waited for, and no later one is sp
 }
 
 TEST_CASE("a producer that closes while others contribute is an error and no hang") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     for (const std::uint64_t ahead : {1, 1024}) {
         CAPTURE(ahead);
         Channel channel = world_channel(Role::Both, {.timeout_s = 20});
         auto over = ThresholdCollective::sum_over(channel, 0.5, ahead);
         CHECK(over.contribute(1));
         const auto part = [&] {
-            if (world_rank() == 0) channel.close();
+            if (world_rank() == 0) {
+                channel.close();
+            }
             CHECK(over.contribute(1));  // certain without rank 0
             CHECK(over.contribute(1));
             static_cast<void>(over.contribute(0));  // not this one
@@ -260,7 +301,9 @@ TEST_CASE("a producer that closes while others contribute is an error and no han
 }
 
 TEST_CASE("the flusher leaves with a channel that has failed") {
-    if (mpi::thread_level() != mpi::ThreadLevel::Multiple || world_size() < 2) return;
+    if (mpi::thread_level() != mpi::ThreadLevel::Multiple || world_size() < 2) {
+        return;
+    }
     REQUIRE(flushers() == 0);
     Channel channel = world_channel(halves(), {.shared_memory = false});
     Stream stream(channel, whole_numbers(), make_callback([](const Batch&) {}));
@@ -303,10 +346,14 @@ TEST_CASE("records are sent without blocking, in order with those that are") {
             }
         }
         CHECK_THROWS_AS(stream.isend_record(std::vector<std::byte>(1001)), InvalidArgument);
-        for (Pending& one : pending) one.wait();
+        for (Pending& one : pending) {
+            one.wait();
+        }
         CHECK(stream.statistics().sent_elements == 500);
         channel.close();
         REQUIRE(lengths.size() == 500);
-        for (std::size_t n = 0; n < 500; ++n) CHECK(lengths[n] == 2 * n);
+        for (std::size_t n = 0; n < 500; ++n) {
+            CHECK(lengths[n] == 2 * n);
+        }
     }
 }

@@ -32,7 +32,9 @@ std::string stalled_text(const host::Process& process, double silent_s, double s
 void ChannelState::look_around() {
     check_interrupt();
     if (closing) {
-        for (const auto& threshold : thresholds) threshold->retire();
+        for (const auto& threshold : thresholds) {
+            threshold->retire();
+        }
     }
     look_for_the_lost();
 }
@@ -48,14 +50,18 @@ void ChannelState::look_for_the_lost() {
 
 void ChannelState::look_for_the_dead() {
     for (const int other : watched) {
-        if (is_alive(members[static_cast<std::size_t>(other)].process)) continue;
+        if (is_alive(members[static_cast<std::size_t>(other)].process)) {
+            continue;
+        }
         lose({"PeerLost", "the process died", other});
     }
 }
 
 void ChannelState::look_for_the_stalled() {
     const auto silent = heartbeats ? heartbeats->look() : std::nullopt;
-    if (!silent) return;
+    if (!silent) {
+        return;
+    }
     look_for_the_dead();  // they do not beat either
     const int other = silent->member;
     const host::Process& process = members[static_cast<std::size_t>(other)].process;
@@ -66,8 +72,12 @@ void ChannelState::lose(const mpi::Failure& lost) {
     control_polled_ns_ = 0;
     take_control_messages();  // its last words may say why
     staying_ = false;
-    if (!failure) fail(lost);
-    if (!left_) announce(true);
+    if (!failure) {
+        fail(lost);
+    }
+    if (!left_) {
+        announce(true);
+    }
     failure->raise(static_cast<int>(members.size()));
 }
 

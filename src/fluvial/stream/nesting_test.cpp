@@ -71,7 +71,9 @@ TEST_CASE("what an operation collected leaves when its own stream ends") {
         explicit Collector(Stream& next) : next_(next) {}
         void absorb(const Batch& batch) override { sum_ += static_cast<std::int64_t>(batch.bytes); }
         void finish_local() override {
-            for (int i = 0; i < 1000; ++i) next_.put(sum_);  // more than fits
+            for (int i = 0; i < 1000; ++i) {
+                next_.put(sum_);  // more than fits
+            }
             next_.terminate();
         }
 
@@ -87,7 +89,9 @@ TEST_CASE("what an operation collected leaves when its own stream ends") {
                       sums += x;
                   }));
     Stream first(channel, whole_numbers(), std::make_unique<Collector>(second));
-    for (int i = 0; i < 10; ++i) first.put(std::int64_t{i});
+    for (int i = 0; i < 10; ++i) {
+        first.put(std::int64_t{i});
+    }
     first.terminate();
     first.operate();
     channel.close();
@@ -102,11 +106,19 @@ TEST_CASE("an operation that would wait for itself is told so") {
         std::int64_t seen = 0;
         stream.emplace(channel, whole_numbers(4096), make_elements<std::int64_t>([&](std::int64_t) {
                            ++seen;
-                           if (way == 0) stream->operate();
-                           if (way == 1) static_cast<void>(stream->result());
-                           if (way == 2) channel.close();
+                           if (way == 0) {
+                               stream->operate();
+                           }
+                           if (way == 1) {
+                               static_cast<void>(stream->result());
+                           }
+                           if (way == 2) {
+                               channel.close();
+                           }
                            if (way == 3 && seen < 2000) {
-                               for (int i = 0; i < 10; ++i) stream->put(std::int64_t{1});
+                               for (int i = 0; i < 10; ++i) {
+                                   stream->put(std::int64_t{1});
+                               }
                            }
                        }));
         stream->put(std::int64_t{1});
@@ -128,19 +140,25 @@ TEST_CASE("an operation may send to itself without waiting") {
                        }
                    }));
     stream->put(std::int64_t{6});
-    while (seen < 1957) channel.progress();  // 1 + 6 + 6*5 + ... + 6!
+    while (seen < 1957) {
+        channel.progress();  // 1 + 6 + 6*5 + ... + 6!
+    }
     channel.close();
     CHECK(seen == 1957);
 }
 
 TEST_CASE("attaching waits for ranks that are sending, and for none that has failed") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     Channel channel = world_channel(halves(), {.timeout_s = 20});
     std::int64_t seen = 0;
     Stream first(channel, whole_numbers(4096),
                  make_elements<std::int64_t>([&](std::int64_t) { ++seen; }));
     if (produces(channel.role())) {
-        for (int i = 0; i < 10'000; ++i) first.put(std::int64_t{i});
+        for (int i = 0; i < 10'000; ++i) {
+            first.put(std::int64_t{i});
+        }
     }
     Stream second(channel, whole_numbers(), make_callback([](const Batch&) {}));
     if (world_rank() == 0) {
@@ -150,7 +168,9 @@ TEST_CASE("attaching waits for ranks that are sending, and for none that has fai
                              Error);
     }
     channel.close();
-    if (consumes(channel.role())) CHECK(seen > 0);
+    if (consumes(channel.role())) {
+        CHECK(seen > 0);
+    }
     world().barrier();
 }
 
@@ -178,7 +198,9 @@ TEST_CASE("after the end of a channel nothing can be sent, and what was sent is 
 }
 
 TEST_CASE("a long send is no time-out while it moves") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     Channel channel = world_channel(halves(), {.timeout_s = 1.5});
     Stream stream(channel, whole_numbers(4096), make_batches<std::int64_t>([&](auto batch) {
                       std::this_thread::sleep_for(std::chrono::microseconds(batch.size() * 20));
@@ -196,7 +218,9 @@ TEST_CASE("a long send is no time-out while it moves") {
 }
 
 TEST_CASE("a send that breaks off in the middle ends the channel") {
-    if (world_size() < 2) return;
+    if (world_size() < 2) {
+        return;
+    }
     Channel channel = world_channel(halves(), {.timeout_s = 2});
     Stream stream(channel, whole_numbers(4096), make_callback([](const Batch&) {}));
     const std::vector<std::int64_t> many(50'000);
@@ -222,7 +246,9 @@ TEST_CASE("a consumer that is never idle can be interrupted") {
     stream->put(std::int64_t{1});
     int checks = 0;
     set_interrupt_check([&] {
-        if (++checks == 3) throw std::runtime_error("interrupted");
+        if (++checks == 3) {
+            throw std::runtime_error("interrupted");
+        }
     });
     CHECK_THROWS_WITH(stream->operate(), doctest::Contains("interrupted"));
     set_interrupt_check([] {});
@@ -235,11 +261,15 @@ TEST_CASE("operate_some takes no more than it is asked for") {
     std::int64_t seen = 0;
     Stream stream(channel, whole_numbers(),
                   make_elements<std::int64_t>([&](std::int64_t) { ++seen; }));
-    for (int i = 0; i < 1000; ++i) stream.put(std::int64_t{i});
+    for (int i = 0; i < 1000; ++i) {
+        stream.put(std::int64_t{i});
+    }
     stream.flush();
     CHECK(stream.operate_some(0) == 0);
     std::size_t bytes = 0;
-    for (int calls = 0; bytes == 0 && calls < 100'000; ++calls) bytes = stream.operate_some(17);
+    for (int calls = 0; bytes == 0 && calls < 100'000; ++calls) {
+        bytes = stream.operate_some(17);
+    }
     CHECK(bytes == 16);
     CHECK(seen == 2);
     channel.close();

@@ -18,7 +18,9 @@ const move::Outlet* own_link(const StreamState& stream) {
     const ChannelState& channel = *stream.channel;
     const std::vector<int>& consumers = channel.consumers;
     const auto at = std::find(consumers.begin(), consumers.end(), channel.rank);
-    if (at == consumers.end()) return nullptr;
+    if (at == consumers.end()) {
+        return nullptr;
+    }
     if (const move::Outlet* const only = stream.producer->only()) {
         const bool nearest = stream.options.association.kind == Association::Kind::Nearest;
         const int consumer = nearest ? channel.consumer_of[static_cast<std::size_t>(channel.rank)]
@@ -46,15 +48,21 @@ OwnBuffer::OwnBuffer(const StreamState& stream, bool flushes)
     : stream_(stream), flushes_(flushes), own_(own_link(stream)) {}
 
 void OwnBuffer::check() {
-    if (own_ == nullptr || (stream_.consumer->operation() && !stream_.consumer->working())) return;
+    if (own_ == nullptr || (stream_.consumer->operation() && !stream_.consumer->working())) {
+        return;
+    }
     const std::uint64_t bytes = stream_.producer->bytes();
     if (bytes != bytes_ || !stream_.producer->held_up_by(*own_, flushes_)) {
         bytes_ = bytes;
         looks_ = 0;
         return;
     }
-    if (looks_++ == 0) since_ns_ = now_ns();
-    if (looks_ < looks_min || now_ns() - since_ns_ < patience_ns) return;
+    if (looks_++ == 0) {
+        since_ns_ = now_ns();
+    }
+    if (looks_ < looks_min || now_ns() - since_ns_ < patience_ns) {
+        return;
+    }
     throw InvalidArgument(problem_of(stream_));
 }
 

@@ -6,7 +6,9 @@
 namespace fluvial::stream {
 
 void OwnProcess::become_copy() {
-    for (const auto& stream : state_.streams) stream->fast = {};
+    for (const auto& stream : state_.streams) {
+        stream->fast = {};
+    }
     kept_ = state_.weak_from_this().lock();
 }
 

@@ -12,25 +12,33 @@ Pending::Pending(std::shared_ptr<StreamState> stream, std::shared_ptr<Sending> s
     : stream_(std::move(stream)), sending_(std::move(sending)) {}
 
 bool Pending::complete() const {
-    if (!stream_) return true;
+    if (!stream_) {
+        return true;
+    }
     return sending_ ? sending_->reusable() : stream_->terminated;
 }
 
 bool Pending::test() {
-    if (complete()) return true;
+    if (complete()) {
+        return true;
+    }
     stream_->channel->check_usable();
     stream_->channel->progress();
     return complete();
 }
 
 void Pending::wait() {
-    if (test()) return;
+    if (test()) {
+        return;
+    }
     const Activity activity = sending_ ? Activity::Stalled : Activity::Terminating;
     const Trace::Span span(stream_->channel->trace.get(), activity, stream_->number);
     // Where nobody may wait for room, it is enough that the user's memory is his again.
     const bool keeps = !stream_->channel->may_wait();
     ProducerEnd& producer = *stream_->producer;
-    if (keeps) producer.keep_queued();
+    if (keeps) {
+        producer.keep_queued();
+    }
     OwnBuffer own(*stream_, sending_ == nullptr);
     stream_->channel->wait(text("send to ", stream_->name()), [&] {
         return complete() || (keeps && !producer.reads_users_memory()) || (own.check(), false);

@@ -20,11 +20,15 @@ std::size_t whole(std::size_t bytes, std::size_t unit) {
 }  // namespace
 
 Sending::~Sending() {
-    for (mpi::Request& request : direct) request.abandon();  // an exception is under way
+    for (mpi::Request& request : direct) {
+        request.abandon();  // an exception is under way
+    }
 }
 
 void Sending::keep() {
-    if (kept) return;
+    if (kept) {
+        return;
+    }
     const auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
     bytes = *copy;
     owner = copy;
@@ -38,11 +42,15 @@ ProducerEnd::ProducerEnd(const move::LinkPlan& plan, const Element& element,
       element_(element),
       association_(std::move(association)),
       outlets_(std::move(outlets)) {
-    if (outlets_.size() == 1) only_ = outlets_.front().get();
+    if (outlets_.size() == 1) {
+        only_ = outlets_.front().get();
+    }
 }
 
 move::Outlet& ProducerEnd::outlet_for(std::span<const std::byte> element, std::size_t bytes) {
-    if (only_ != nullptr) return *only_;
+    if (only_ != nullptr) {
+        return *only_;
+    }
     if (association_.kind == Association::Kind::Choice) {
         return *outlets_[static_cast<std::size_t>(association_.choose(element) % outlets_.size())];
     }
@@ -50,25 +58,33 @@ move::Outlet& ProducerEnd::outlet_for(std::span<const std::byte> element, std::s
         return *outlets_[turn_++ %
                          outlets_.size()];  // whose turn it is, whether it has room or not
     }
-    if (move::Outlet* outlet = with_room(bytes)) return *outlet;
+    if (move::Outlet* outlet = with_room(bytes)) {
+        return *outlet;
+    }
     return *outlets_[turn_ % outlets_.size()];
 }
 
 move::Outlet* ProducerEnd::with_room(std::size_t bytes) {
-    if (only_ != nullptr) return only_->try_reserve(bytes) == nullptr ? nullptr : only_;
+    if (only_ != nullptr) {
+        return only_->try_reserve(bytes) == nullptr ? nullptr : only_;
+    }
     switch (association_.kind) {
         case Association::Kind::Nearest:
             break;  // always a single link
         case Association::Kind::RoundRobin: {
             move::Outlet& outlet = *outlets_[turn_ % outlets_.size()];
-            if (outlet.try_reserve(bytes) == nullptr) return nullptr;
+            if (outlet.try_reserve(bytes) == nullptr) {
+                return nullptr;
+            }
             ++turn_;
             return &outlet;
         }
         case Association::Kind::MostRoom:
             for (std::size_t i = 0; i < outlets_.size(); ++i, ++turn_) {
                 move::Outlet& outlet = *outlets_[turn_ % outlets_.size()];
-                if (outlet.try_reserve(bytes) != nullptr) return &outlet;
+                if (outlet.try_reserve(bytes) != nullptr) {
+                    return &outlet;
+                }
             }
             return nullptr;
         case Association::Kind::Choice:
@@ -79,7 +95,9 @@ move::Outlet* ProducerEnd::with_room(std::size_t bytes) {
 
 std::size_t ProducerEnd::write(move::Outlet& outlet, std::span<const std::byte> bytes) {
     std::byte* const room = outlet.try_reserve(plan_.unit_bytes);
-    if (room == nullptr) return 0;
+    if (room == nullptr) {
+        return 0;
+    }
     const std::size_t most = std::max(whole(publish_bytes, plan_.unit_bytes), plan_.unit_bytes);
     const std::size_t given = std::max(whole(outlet.room(), plan_.unit_bytes), plan_.unit_bytes);
     const std::size_t n = std::min({bytes.size(), given, most});
@@ -91,10 +109,14 @@ std::size_t ProducerEnd::write(move::Outlet& outlet, std::span<const std::byte> 
 
 bool ProducerEnd::write_record(Sending& sending) {
     const std::size_t needed = move::record_bytes(sending.bytes.size());
-    if (sending.outlet == nullptr) sending.outlet = &outlet_for(sending.bytes, needed);
+    if (sending.outlet == nullptr) {
+        sending.outlet = &outlet_for(sending.bytes, needed);
+    }
     std::byte* const room = sending.outlet->try_reserve(needed);
     if (room == nullptr) {
-        if (association_.kind == Association::Kind::MostRoom) sending.outlet = nullptr;
+        if (association_.kind == Association::Kind::MostRoom) {
+            sending.outlet = nullptr;
+        }
         return false;
     }
     const std::uint64_t length = sending.bytes.size();
@@ -111,18 +133,24 @@ bool ProducerEnd::write_record(Sending& sending) {
 
 bool ProducerEnd::start_direct(Sending& sending, std::span<const std::byte> piece) {
     auto request = sending.outlet->try_direct(piece, sending.owner);
-    if (request && request->in_flight()) sending.direct.push_back(std::move(*request));
+    if (request && request->in_flight()) {
+        sending.direct.push_back(std::move(*request));
+    }
     return request.has_value();
 }
 
 bool ProducerEnd::advance(Sending& sending) {
-    if (sending.record && !write_record(sending)) return false;
+    if (sending.record && !write_record(sending)) {
+        return false;
+    }
     while (sending.written < sending.bytes.size()) {
         // Where there are several links, an element at a time.
         const std::size_t inside = only_ != nullptr ? 0 : sending.written % element_.bytes;
         const auto rest = sending.bytes.subspan(sending.written);
         const auto run = only_ != nullptr ? rest : rest.first(element_.bytes - inside);
-        if (sending.outlet == nullptr) sending.outlet = &outlet_for(run, plan_.unit_bytes);
+        if (sending.outlet == nullptr) {
+            sending.outlet = &outlet_for(run, plan_.unit_bytes);
+        }
         const std::size_t piece = std::min(run.size(), plan_.piece_bytes_max);
         std::size_t written = 0;
         if (piece >= sending.outlet->direct_from()) {
@@ -134,8 +162,12 @@ bool ProducerEnd::advance(Sending& sending) {
         const bool free_to_choose =
             written == 0 ? inside == 0 && association_.kind == Association::Kind::MostRoom
                          : only_ == nullptr && written == run.size();
-        if (free_to_choose) sending.outlet = nullptr;
-        if (written == 0) break;
+        if (free_to_choose) {
+            sending.outlet = nullptr;
+        }
+        if (written == 0) {
+            break;
+        }
     }
     while (sending.direct_done < sending.direct.size() &&
            sending.direct[sending.direct_done].test()) {
@@ -145,7 +177,9 @@ bool ProducerEnd::advance(Sending& sending) {
 }
 
 void ProducerEnd::keep_queued() {
-    for (const auto& sending : queued_) sending->keep();
+    for (const auto& sending : queued_) {
+        sending->keep();
+    }
 }
 
 bool ProducerEnd::reads_users_memory() const {
@@ -160,7 +194,9 @@ void ProducerEnd::drop(const Sending& sending) {
 void ProducerEnd::abandon() noexcept {
     association_.choose = nullptr;
     for (const auto& outlet : outlets_) {
-        if (outlet) outlet->abandon();
+        if (outlet) {
+            outlet->abandon();
+        }
     }
 }
 
@@ -169,15 +205,21 @@ bool ProducerEnd::held_up_by(const move::Outlet& link, bool flushes) const {
         const Sending& first = *queued_.front();
         return first.outlet == &link && (first.record || first.written < first.bytes.size());
     }
-    if (flushes) return !link.flushed();
-    if (only_ != nullptr) return only_ == &link;
+    if (flushes) {
+        return !link.flushed();
+    }
+    if (only_ != nullptr) {
+        return only_ == &link;
+    }
     return association_.kind == Association::Kind::RoundRobin &&
            outlets_[turn_ % outlets_.size()].get() == &link;
 }
 
 std::uint64_t ProducerEnd::bytes() const {
     std::uint64_t sum = 0;
-    for (const auto& outlet : outlets_) sum += outlet->committed();
+    for (const auto& outlet : outlets_) {
+        sum += outlet->committed();
+    }
     return sum;
 }
 
@@ -192,8 +234,12 @@ bool ProducerEnd::advance_flush() {
 
 bool ProducerEnd::advance_termination() {
     if (!closed_) {
-        if (!advance_flush()) return false;
-        for (const auto& outlet : outlets_) outlet->close();
+        if (!advance_flush()) {
+            return false;
+        }
+        for (const auto& outlet : outlets_) {
+            outlet->close();
+        }
         closed_ = true;
     }
     return std::all_of(outlets_.begin(), outlets_.end(),
@@ -201,14 +247,18 @@ bool ProducerEnd::advance_termination() {
 }
 
 bool ProducerEnd::progress() {
-    for (const auto& outlet : outlets_) outlet->progress();
+    for (const auto& outlet : outlets_) {
+        outlet->progress();
+    }
     bool moved = false;
     while (!queued_.empty()) {
         Sending& sending = *queued_.front();
         const std::size_t before = sending.written;
         const bool done = advance(sending);
         moved = moved || done || sending.written != before;
-        if (!done) break;
+        if (!done) {
+            break;
+        }
         queued_.pop_front();
     }
     return moved;

@@ -35,7 +35,9 @@ ProducerEnd& producer_of(StreamState& stream) {
 }
 
 void check_fixed(const StreamState& stream) {
-    if (!stream.options.element.varies) return;
+    if (!stream.options.element.varies) {
+        return;
+    }
     throw InvalidArgument(Problem{text("elements of ", stream.name(), " vary in size"), "", "",
                                   "Use send_record, or reserve with a number of bytes"});
 }
@@ -70,10 +72,14 @@ void wait_for_room(StreamState& stream, const char* verb, const std::function<bo
 /// Writes what there is room for now, and the rest when there is some: behind what was queued.
 void begin(StreamState& stream, ProducerEnd& producer, const std::shared_ptr<Sending>& sending) {
     try {
-        if (producer.has_queued() || !producer.advance(*sending)) producer.queue(sending);
+        if (producer.has_queued() || !producer.advance(*sending)) {
+            producer.queue(sending);
+        }
     } catch (...) {
         // As in send_in_order().
-        if (sending->begun()) stream.channel->fail(std::current_exception());
+        if (sending->begun()) {
+            stream.channel->fail(std::current_exception());
+        }
         throw;
     }
     stream.choose_fast();
@@ -93,15 +99,21 @@ void send_later(StreamState& stream, ProducerEnd& producer, const Sending& sendi
 /// stream; that is queued behind.
 void send_in_order(StreamState& stream, ProducerEnd& producer, Sending& sending) {
     try {
-        if (!stream.channel->may_wait()) return send_later(stream, producer, sending);
-        if (!producer.has_queued() && producer.advance(sending)) return;
+        if (!stream.channel->may_wait()) {
+            return send_later(stream, producer, sending);
+        }
+        if (!producer.has_queued() && producer.advance(sending)) {
+            return;
+        }
         stream.fast = {};
         producer.queue({std::shared_ptr<void>(), &sending});
         wait_for_room(stream, "send to", [&] { return sending.done(); });
     } catch (...) {
         producer.drop(sending);
         // The consumer has a part of it: neither can the rest be sent, nor the whole once more.
-        if (sending.begun()) stream.channel->fail(std::current_exception());
+        if (sending.begun()) {
+            stream.channel->fail(std::current_exception());
+        }
         throw;
     }
 }
@@ -117,11 +129,15 @@ move::Outlet* link_with_room(StreamState& stream, ProducerEnd& producer, std::si
     }
     move::Outlet* outlet = nullptr;
     const auto found = [&] {
-        if (producer.has_queued()) return false;
+        if (producer.has_queued()) {
+            return false;
+        }
         outlet = producer.with_room(bytes);
         return outlet != nullptr;
     };
-    if (!found() && stream.channel->may_wait()) wait_for_room(stream, "reserve room in", found);
+    if (!found() && stream.channel->may_wait()) {
+        wait_for_room(stream, "reserve room in", found);
+    }
     return outlet;
 }
 
@@ -143,7 +159,9 @@ std::span<std::byte> open_reservation(StreamState& stream, Reservation reservati
 
 void Stream::check_size(std::size_t bytes) const {
     const Element& element = state_->options.element;
-    if (!element.varies && bytes == element.bytes) return;
+    if (!element.varies && bytes == element.bytes) {
+        return;
+    }
     throw InvalidArgument(
         Problem{text("an element of ", state_->name(), " has another size"), text(bytes, " bytes"),
                 text(element.varies ? "up to " : "", element.bytes, " bytes"), ""});
@@ -268,14 +286,18 @@ void Stream::commit(Index count) {
         done.outlet->give_back(bytes);
         done.outlet->hurry();
         // The link may have been found empty meanwhile: nobody would look at it any more.
-        if (done.outlet->room() == 0) done.outlet->progress();
+        if (done.outlet->room() == 0) {
+            done.outlet->progress();
+        }
     } else if (count > 0) {
         const auto later = std::make_shared<Sending>(std::span(*done.kept).first(bytes), done.kept);
         later->kept = true;
         later->record = varies;
         begin(*state_, *state_->producer, later);
     }
-    if (varies) state_->counted.sent_elements += static_cast<std::uint64_t>(count);
+    if (varies) {
+        state_->counted.sent_elements += static_cast<std::uint64_t>(count);
+    }
     state_->choose_fast();
 }
 
@@ -295,8 +317,12 @@ void Stream::terminate() {
 }
 
 Pending Stream::iterminate() {
-    if (state_->terminated) return {};
-    if (!state_->terminating) producer_of(*state_);
+    if (state_->terminated) {
+        return {};
+    }
+    if (!state_->terminating) {
+        producer_of(*state_);
+    }
     state_->fast = {};
     state_->terminating = true;
     state_->advance_termination();

@@ -63,7 +63,9 @@ const Outcome* Query::answer(std::uint64_t number) const {
 void Query::forget(std::uint64_t number) {
     Asked& asked = asked_.at(number);
     asked.forgotten = true;
-    if (asked.answer || std::erase(held_, number) > 0) asked_.erase(number);
+    if (asked.answer || std::erase(held_, number) > 0) {
+        asked_.erase(number);
+    }
 }
 
 bool Query::quiet() const {
@@ -92,9 +94,13 @@ void Query::take(const progress::ControlMessage& message) {
     for (const std::uint64_t each : together.mapped()) {
         Asked& asked = asked_.at(each);
         asked.answer = outcome;
-        if (asked.forgotten) asked_.erase(each);
+        if (asked.forgotten) {
+            asked_.erase(each);
+        }
     }
-    if (!held_.empty()) send(std::exchange(held_, {}));
+    if (!held_.empty()) {
+        send(std::exchange(held_, {}));
+    }
 }
 
 bool Query::advance(const State& state) {
@@ -104,7 +110,9 @@ bool Query::advance(const State& state) {
                       encode_answer(true, round, so_far(state)));
         ++answered_;
     }
-    if (!is_first()) return moved;
+    if (!is_first()) {
+        return moved;
+    }
     if (serving_.empty() && !waiting_.empty()) {
         moved = true;
         serving_ = std::exchange(waiting_, {});
@@ -115,12 +123,16 @@ bool Query::advance(const State& state) {
         partials_ = {{rank_, so_far(state)}};
         ++round_;
         for (const int consumer : consumers_) {
-            if (consumer == rank_) continue;
+            if (consumer == rank_) {
+                continue;
+            }
             control_.post(consumer, progress::ControlTopic::QueryPartial, stream_,
                           numbered(round_));
         }
     }
-    if (serving_.empty() || partials_.size() < consumers_.size()) return moved;
+    if (serving_.empty() || partials_.size() < consumers_.size()) {
+        return moved;
+    }
     collect(state);
     return true;
 }
@@ -128,7 +140,9 @@ bool Query::advance(const State& state) {
 void Query::collect(const State& state) {
     Outcome all = std::move(partials_.at(consumers_.front()));
     for (const int consumer : consumers_) {
-        if (consumer == consumers_.front()) continue;
+        if (consumer == consumers_.front()) {
+            continue;
+        }
         Outcome& partial = partials_.at(consumer);
         all.elements += partial.elements;
         if (state.operation != nullptr) {
@@ -136,7 +150,9 @@ void Query::collect(const State& state) {
         }
     }
     partials_.clear();
-    if (state.operation != nullptr) all.result = state.operation->finish(std::move(all.result));
+    if (state.operation != nullptr) {
+        all.result = state.operation->finish(std::move(all.result));
+    }
     answer_all(all);
 }
 

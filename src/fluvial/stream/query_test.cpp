@@ -22,7 +22,9 @@ class Sum : public Operation {
     explicit Sum(double pause_s = 0) : pause_s_(pause_s) {}
     void absorb(const Batch& batch) override {
         std::this_thread::sleep_for(std::chrono::duration<double>(pause_s_));
-        for (std::size_t i = 0; i < batch.bytes; i += 8) sum_ += value(batch.data + i);
+        for (std::size_t i = 0; i < batch.bytes; i += 8) {
+            sum_ += value(batch.data + i);
+        }
     }
     std::vector<std::byte> partial() const override { return bytes(sum_); }
     std::vector<std::byte> merge(std::vector<std::byte> a,
@@ -59,7 +61,9 @@ TEST_CASE("answers cover what was processed, and never go back") {
             std::uint64_t covered = 0;
             for (int i = 0; i < 20'000; ++i) {
                 stream.put(std::int64_t{3});
-                if (i % 1000 != 999) continue;
+                if (i % 1000 != 999) {
+                    continue;
+                }
                 const Outcome answer = stream.query();
                 // Every element is a 3: the sum tells how many there are in it.
                 CHECK(Sum::value(answer.result.data()) ==
@@ -90,7 +94,9 @@ TEST_CASE("questions under way at the same time are answered, each by its own ra
         for (int i = 0; i < 50; ++i) {
             stream.put(std::int64_t{3});
             inquiries.push_back(stream.iquery());
-            if (i % 7 == 0) inquiries.erase(inquiries.begin());  // left alone
+            if (i % 7 == 0) {
+                inquiries.erase(inquiries.begin());  // left alone
+            }
         }
         for (Inquiry& inquiry : inquiries) {
             const Outcome& answer = inquiry.wait();
@@ -103,7 +109,9 @@ TEST_CASE("questions under way at the same time are answered, each by its own ra
         CHECK(stream.query().elements <= 50 * channel.producers().size());
         stream.iquery();  // nobody waits for this one, and close() does
     }
-    if (consumes(channel.role())) stream.operate();
+    if (consumes(channel.role())) {
+        stream.operate();
+    }
     channel.close();
 }
 
@@ -113,7 +121,9 @@ TEST_CASE("after the end the answer is the result") {
     options.result_on_producers = true;
     Stream stream(channel, options, std::make_unique<Sum>());
     if (produces(channel.role())) {
-        for (int i = 0; i < 100; ++i) stream.put(std::int64_t{3});
+        for (int i = 0; i < 100; ++i) {
+            stream.put(std::int64_t{3});
+        }
         stream.terminate();
         const auto result = stream.result();
         const Outcome answer = stream.query();
@@ -124,7 +134,9 @@ TEST_CASE("after the end the answer is the result") {
 }
 
 TEST_CASE("a question goes before the elements that wait") {
-    if (world_size() == 1) return;
+    if (world_size() == 1) {
+        return;
+    }
     Channel channel = world_channel(world_rank() == 0 ? Role::Producer : Role::Consumer);
     constexpr int batches = 20;
     constexpr double pause_s = 0.02;
@@ -136,7 +148,9 @@ TEST_CASE("a question goes before the elements that wait") {
     if (produces(channel.role())) {
         const std::vector<std::int64_t> element(8192, 1);
         const auto elements = batches * channel.consumers().size();
-        for (std::size_t i = 0; i < elements; ++i) stream.send(element.data());
+        for (std::size_t i = 0; i < elements; ++i) {
+            stream.send(element.data());
+        }
         const Outcome answer = stream.query();
         MESSAGE("answered after ", answer.elements, " of ", elements);
         CHECK(answer.elements < elements);
@@ -144,7 +158,9 @@ TEST_CASE("a question goes before the elements that wait") {
               8192 * static_cast<std::int64_t>(answer.elements));
         stream.terminate();
     }
-    if (consumes(channel.role())) stream.operate();
+    if (consumes(channel.role())) {
+        stream.operate();
+    }
     channel.close();
 }
 
@@ -154,12 +170,18 @@ TEST_CASE("who asks and asks fills nobody's control, and all questions are answe
     Query query(control, 0, {0}, 0);
     const Sum sum;
     std::vector<std::uint64_t> numbers;
-    for (int i = 0; i < 1000; ++i) numbers.push_back(query.ask());
-    for (int i = 0; i < 1000; i += 3) query.forget(numbers[static_cast<std::size_t>(i)]);
+    for (int i = 0; i < 1000; ++i) {
+        numbers.push_back(query.ask());
+    }
+    for (int i = 0; i < 1000; i += 3) {
+        query.forget(numbers[static_cast<std::size_t>(i)]);
+    }
     int messages = 0;
     const auto deliver = [&] {
         int taken = 0;
-        for (; const auto message = control.poll(); ++taken) query.take(*message);
+        for (; const auto message = control.poll(); ++taken) {
+            query.take(*message);
+        }
         return taken;
     };
     const int first = deliver();
@@ -169,7 +191,9 @@ TEST_CASE("who asks and asks fills nobody's control, and all questions are answe
     }
     CHECK(messages < 100);
     for (int i = 0; i < 1000; ++i) {
-        if (i % 3 == 0) continue;
+        if (i % 3 == 0) {
+            continue;
+        }
         const Outcome* const answer = query.answer(numbers[static_cast<std::size_t>(i)]);
         REQUIRE(answer != nullptr);
         CHECK(answer->elements == 7);
@@ -181,7 +205,9 @@ TEST_CASE("who may ask") {
     Stream* inside = nullptr;
     int refused = 0;
     Stream stream(channel, numbers, make_batches<std::int64_t>([&](std::span<const std::int64_t>) {
-                      if (!produces(channel.role())) return;
+                      if (!produces(channel.role())) {
+                          return;
+                      }
                       CHECK_THROWS_WITH_AS(inside->query(), doctest::Contains("queries its own"),
                                            InvalidArgument);
                       ++refused;
@@ -195,7 +221,11 @@ TEST_CASE("who may ask") {
                              InvalidArgument);
     }
     CHECK_THROWS_AS(Inquiry().wait(), InvalidArgument);
-    if (consumes(channel.role())) stream.operate();
-    if (world_size() == 1) CHECK(refused == 1);
+    if (consumes(channel.role())) {
+        stream.operate();
+    }
+    if (world_size() == 1) {
+        CHECK(refused == 1);
+    }
     channel.close();
 }

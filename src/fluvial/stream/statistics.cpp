@@ -42,7 +42,9 @@ std::string Statistics::text() const {
             << " batches for " << seconds(processing_ns) << ", idle " << seconds(idle_ns) << ", "
             << amount(depth_bytes) << " waiting (" << amount(depth_bytes_max) << " at most) in "
             << amount(memory_bytes);
-        if (queries_answered > 0) out << ", " << queries_answered << " queries answered";
+        if (queries_answered > 0) {
+            out << ", " << queries_answered << " queries answered";
+        }
         out << '\n';
     }
     return out.str();

@@ -37,7 +37,9 @@ Seen run(const std::string& trace_file, int count) {
                       std::this_thread::sleep_for(std::chrono::milliseconds(1));
                   }));
     if (produces(channel.role())) {
-        for (int i = 0; i < count; ++i) stream.put(1.0 * i);
+        for (int i = 0; i < count; ++i) {
+            stream.put(1.0 * i);
+        }
         stream.terminate();
         seen.sent = stream.statistics();
     }
@@ -94,8 +96,12 @@ TEST_CASE("a consumer without anything to do is idle") {
         std::this_thread::sleep_for(std::chrono::milliseconds(30));
         stream.terminate();
     }
-    if (consumes(channel.role())) stream.operate();
-    if (channel.role() == Role::Consumer) CHECK(stream.statistics().idle_ns > 20'000'000);
+    if (consumes(channel.role())) {
+        stream.operate();
+    }
+    if (channel.role() == Role::Consumer) {
+        CHECK(stream.statistics().idle_ns > 20'000'000);
+    }
     channel.close();
 }
 

@@ -26,7 +26,9 @@ ConsumerEnd& consumer_of(StreamState& stream) {
 
 void check_operation(const StreamState& stream, bool wanted) {
     const bool has = stream.consumer->operation() != nullptr;
-    if (has == wanted) return;
+    if (has == wanted) {
+        return;
+    }
     throw InvalidArgument(
         wanted ? Problem{text(stream.name(), " has no operation on this rank"), "", "",
                          "Attach it with one, or take its elements with next()"}
@@ -36,7 +38,9 @@ void check_operation(const StreamState& stream, bool wanted) {
 
 /// The end of a stream does not come before its operation returns.
 void check_not_inside(const StreamState& stream) {
-    if (!stream.consumer || !stream.consumer->working()) return;
+    if (!stream.consumer || !stream.consumer->working()) {
+        return;
+    }
     throw InvalidArgument(
         Problem{text("the operation of ", stream.name(), " waits for its own end"), "", "",
                 "Wait for it outside of the operation"});
@@ -45,7 +49,9 @@ void check_not_inside(const StreamState& stream) {
 /// Elements go before control messages otherwise, for as long as there are any.
 void look_for_control_messages(StreamState& stream) {
     const std::int64_t now = now_ns();
-    if (now - stream.looked_ns < control_every_ns) return;
+    if (now - stream.looked_ns < control_every_ns) {
+        return;
+    }
     stream.looked_ns = now;
     stream.channel->progress();
 }
@@ -58,10 +64,16 @@ Stream::Stream(Channel& channel, const StreamOptions& options, std::unique_ptr<O
     state_->channel->check_usable();
     state_->options = options;
     fast_ = &state_->fast;
-    if (state_->channel->takes_part()) state_->channel->meet(Meeting::AttachStream);
+    if (state_->channel->takes_part()) {
+        state_->channel->meet(Meeting::AttachStream);
+    }
     state_->number = static_cast<int>(state_->channel->streams.size());
-    if (options.name.empty()) state_->options.name = text("stream ", state_->number);
-    if (!state_->channel->takes_part()) return;
+    if (options.name.empty()) {
+        state_->options.name = text("stream ", state_->number);
+    }
+    if (!state_->channel->takes_part()) {
+        return;
+    }
     const Trace::Span span(state_->channel->trace.get(), Activity::SetUp, state_->number);
     attach(*state_, std::move(operation));
     state_->channel->streams.push_back(state_);
@@ -86,7 +98,9 @@ int Stream::number() const {
 }
 
 void Stream::operate() {
-    if (!state_->channel->takes_part()) return;
+    if (!state_->channel->takes_part()) {
+        return;
+    }
     consumer_of(*state_);
     check_operation(*state_, true);
     check_not_inside(*state_);
@@ -95,13 +109,17 @@ void Stream::operate() {
 }
 
 std::size_t Stream::operate_some(std::size_t bytes_max) {
-    if (!state_->channel->takes_part()) return 0;
+    if (!state_->channel->takes_part()) {
+        return 0;
+    }
     ConsumerEnd& consumer = consumer_of(*state_);
     check_operation(*state_, true);
     std::size_t done = 0;
     const std::uint64_t before = consumer.bytes();
     while (done < bytes_max && (done == 0 || bytes_max - done >= state_->plan.unit_bytes)) {
-        if (state_->work(bytes_max - done) == 0) break;
+        if (state_->work(bytes_max - done) == 0) {
+            break;
+        }
         done = static_cast<std::size_t>(consumer.bytes() - before);
     }
     state_->channel->progress(state_.get());
@@ -109,20 +127,28 @@ std::size_t Stream::operate_some(std::size_t bytes_max) {
 }
 
 std::optional<Batch> Stream::try_next() {
-    if (!state_->channel->takes_part()) return std::nullopt;
+    if (!state_->channel->takes_part()) {
+        return std::nullopt;
+    }
     ConsumerEnd& consumer = consumer_of(*state_);
     check_operation(*state_, false);
     look_for_control_messages(*state_);
     const Batch batch = consumer.lend();
-    if (batch.bytes > 0) return batch;
+    if (batch.bytes > 0) {
+        return batch;
+    }
     state_->channel->progress();
-    if (state_->outcome) return std::nullopt;
+    if (state_->outcome) {
+        return std::nullopt;
+    }
     return Batch{};
 }
 
 std::optional<Batch> Stream::next() {
     std::optional<Batch> batch = try_next();
-    if (!batch || batch->bytes > 0) return batch;
+    if (!batch || batch->bytes > 0) {
+        return batch;
+    }
     state_->channel->wait(text("wait for elements of ", state_->name()), [&] {
         batch = try_next();
         return !batch || batch->bytes > 0;
@@ -145,7 +171,9 @@ const std::vector<std::byte>& Stream::result() {
     }
     if (!state_->outcome) {
         state_->channel->check_usable();
-        if (state_->consumer) check_operation(*state_, true);
+        if (state_->consumer) {
+            check_operation(*state_, true);
+        }
         check_not_inside(*state_);
         state_->channel->wait(text("end ", state_->name()),
                               [this] { return state_->outcome.has_value(); });

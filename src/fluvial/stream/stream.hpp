@@ -193,7 +193,9 @@ template <class T, class Work>
 std::unique_ptr<Operation> make_elements(Work work, std::string declared = "a function") {
     return make_batches<T>(
         [work = std::move(work)](std::span<const T> batch) mutable {
-            for (const T& element : batch) work(element);
+            for (const T& element : batch) {
+                work(element);
+            }
         },
         false, std::move(declared));
 }

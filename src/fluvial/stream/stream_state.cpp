@@ -18,7 +18,9 @@ Statistics StreamState::statistics() const {
     now.rank = channel->rank;
     if (producer) {
         now.sent_bytes = producer->bytes();
-        if (!plan.varies) now.sent_elements = now.sent_bytes / options.element.bytes;
+        if (!plan.varies) {
+            now.sent_elements = now.sent_bytes / options.element.bytes;
+        }
     }
     if (consumer) {
         consumer->add_to(now);
@@ -44,25 +46,37 @@ std::size_t StreamState::work(std::size_t bytes_max) {
 
 bool StreamState::progress(bool processes) {
     bool moved = false;
-    if (consumer) moved = answer_queries();
-    if (consumer && processes) moved = work(turn_bytes) > 0 || moved;
+    if (consumer) {
+        moved = answer_queries();
+    }
+    if (consumer && processes) {
+        moved = work(turn_bytes) > 0 || moved;
+    }
     try {
         if (producer) {
             moved = producer->progress() || moved;
-            if (terminating && !terminated) moved = advance_termination() || moved;
+            if (terminating && !terminated) {
+                moved = advance_termination() || moved;
+            }
         }
-        if (consumer) moved = consumer->progress() || moved;
+        if (consumer) {
+            moved = consumer->progress() || moved;
+        }
     } catch (...) {
         channel->fail(std::current_exception());
         throw;
     }
-    if (!consumer) return moved;
+    if (!consumer) {
+        return moved;
+    }
     if (!outcome && consumer->outcome()) {
         outcome = consumer->outcome();
         ended_ns = now_ns();
         for (const int rank : channel->producers) {
             const bool mine = channel->consumer_of[static_cast<std::size_t>(rank)] == channel->rank;
-            if (!mine || rank == channel->rank || !options.result_on_producers) continue;
+            if (!mine || rank == channel->rank || !options.result_on_producers) {
+                continue;
+            }
             channel->control->post(rank, progress::ControlTopic::Result, number,
                                    encode_outcome(*outcome));
         }
@@ -75,15 +89,21 @@ bool StreamState::attend() {
     return channel->failing([&] {
         if (producer) {
             moved = producer->progress() || moved;
-            if (terminating && !terminated) moved = advance_termination() || moved;
+            if (terminating && !terminated) {
+                moved = advance_termination() || moved;
+            }
         }
-        if (consumer) consumer->receive();
+        if (consumer) {
+            consumer->receive();
+        }
         return moved;
     });
 }
 
 bool StreamState::answer_queries() {
-    if (consumer->working()) return false;
+    if (consumer->working()) {
+        return false;
+    }
     return channel->failing([this] {
         return query->advance(
             {consumer->operation(), consumer->elements(), outcome ? &*outcome : nullptr});
@@ -141,8 +161,12 @@ void StreamState::release_links() {
 
 void StreamState::abandon() noexcept {
     fast = {};
-    if (consumer) consumer->forget_operation();
-    if (producer) producer->abandon();
+    if (consumer) {
+        consumer->forget_operation();
+    }
+    if (producer) {
+        producer->abandon();
+    }
     options.association.choose = nullptr;
     memory.abandon();
 }

@@ -46,12 +46,20 @@ TEST_CASE("every element arrives exactly once, in the order of its producer") {
                 if (produces(channel.role()) && world_rank() != 1) {
                     const std::int64_t count = 5000 + 100 * world_rank();
                     std::vector<Numbered> rest;
-                    for (; sent < count / 2; ++sent) stream.put(Numbered{world_rank(), sent});
-                    for (; sent < count; ++sent) rest.push_back({world_rank(), sent});
+                    for (; sent < count / 2; ++sent) {
+                        stream.put(Numbered{world_rank(), sent});
+                    }
+                    for (; sent < count; ++sent) {
+                        rest.push_back({world_rank(), sent});
+                    }
                     stream.send(rest.data(), static_cast<Index>(rest.size()));
                 }
-                if (produces(channel.role())) stream.terminate();
-                if (consumes(channel.role())) stream.operate();
+                if (produces(channel.role())) {
+                    stream.terminate();
+                }
+                if (consumes(channel.role())) {
+                    stream.operate();
+                }
                 std::int64_t received = 0;
                 for (const auto& [producer, numbers] : seen) {
                     CHECK(std::is_sorted(numbers.begin(), numbers.end(), std::less_equal<>()));
@@ -79,7 +87,9 @@ TEST_CASE("several streams of one channel, unequal in everything") {
     if (produces(channel.role())) {
         for (int i = 0; i < 300; ++i) {
             small.put(1.0 * i);
-            if (i % 10 == 0) large.send(block.data());
+            if (i % 10 == 0) {
+                large.send(block.data());
+            }
         }
         large.terminate();
         small.terminate();
@@ -118,13 +128,19 @@ TEST_CASE("an element larger than the buffer's parts flows through in parts, or 
                 },
                 parts));
         if (produces(channel.role())) {
-            for (int i = 0; i < 3; ++i) stream.send(element.data());
+            for (int i = 0; i < 3; ++i) {
+                stream.send(element.data());
+            }
             stream.terminate();
         }
         if (consumes(channel.role())) {
             stream.operate();
-            if (parts) CHECK(longest < doubles * 8);
-            if (!parts && longest > 0) CHECK(longest == doubles * 8);
+            if (parts) {
+                CHECK(longest < doubles * 8);
+            }
+            if (!parts && longest > 0) {
+                CHECK(longest == doubles * 8);
+            }
         }
         const double all = static_cast<double>(channel.producers().size()) * 3 * 0.5 *
                            static_cast<double>(doubles - 1) * static_cast<double>(doubles);
@@ -146,10 +162,14 @@ TEST_CASE("large opaque elements are not cut inside of the values that they cons
                 sum = std::accumulate(x.begin(), x.end(), sum);
             }));
         if (produces(channel.role())) {
-            for (int i = 0; i < 20; ++i) stream.send(values.data());
+            for (int i = 0; i < 20; ++i) {
+                stream.send(values.data());
+            }
             stream.terminate();
         }
-        if (consumes(channel.role())) stream.operate();
+        if (consumes(channel.role())) {
+            stream.operate();
+        }
         CHECK(sum_over_world(static_cast<std::int64_t>(sum)) ==
               static_cast<std::int64_t>(channel.producers().size()) * 20 * 62'500);
         channel.close();
@@ -169,7 +189,9 @@ TEST_CASE("elements are written in place, one or many at a time") {
             const std::size_t count = room.size() / sizeof(Numbered);
             CHECK(count >= 1);
             CHECK(count <= 700);
-            for (std::size_t i = 0; i < count; ++i) slots[i] = {world_rank(), number++};
+            for (std::size_t i = 0; i < count; ++i) {
+                slots[i] = {world_rank(), number++};
+            }
             stream.commit(static_cast<Index>(count));
             const auto one = stream.reserve();
             CHECK_THROWS_AS(stream.put(Numbered{}), InvalidArgument);
@@ -224,7 +246,9 @@ TEST_CASE("elements of varying size, also none and the greatest") {
                              doctest::Contains("1001 bytes; allowed: up to 1000"), InvalidArgument);
         stream.terminate();
     }
-    if (consumes(channel.role())) stream.operate();
+    if (consumes(channel.role())) {
+        stream.operate();
+    }
     CHECK(sum_over_world(bytes) == sum_over_world(sent));
     CHECK(sum_over_world(elements) == 3000 * static_cast<std::int64_t>(channel.producers().size()));
     channel.close();
@@ -242,7 +266,9 @@ TEST_CASE("isend keeps the order, and its memory until it is done") {
             pending.push_back(stream.isend(element.get(), 1, element));
         }
         stream.put(Numbered{world_rank(), 200});  // behind all of them
-        for (Pending& one : pending) CHECK(one.test());
+        for (Pending& one : pending) {
+            CHECK(one.test());
+        }
         stream.iterminate().wait();
     }
     if (consumes(channel.role())) {
@@ -264,7 +290,9 @@ TEST_CASE("results merge in the order of ranks, and reach producers on request")
         stream.terminate();
     }
     std::vector<std::byte> expected;
-    for (const int rank : channel.consumers()) expected.push_back(static_cast<std::byte>(rank));
+    for (const int rank : channel.consumers()) {
+        expected.push_back(static_cast<std::byte>(rank));
+    }
     expected.push_back(static_cast<std::byte>(255));
     CHECK(stream.result() == expected);
     CHECK(stream.ended());
@@ -275,7 +303,9 @@ TEST_CASE("elements are taken one batch at a time where there is no operation") 
     Channel channel = world_channel(halves());
     Stream stream(channel, {.element = Element::of(DType::Int32)});
     if (produces(channel.role())) {
-        for (std::int32_t i = 0; i < 100'000; ++i) stream.put(i);
+        for (std::int32_t i = 0; i < 100'000; ++i) {
+            stream.put(i);
+        }
         stream.terminate();
     }
     std::int64_t elements = 0;
@@ -302,7 +332,9 @@ TEST_CASE("a consumer works on in between, and a slow one holds its producers ba
                       elements += static_cast<std::int64_t>(x.size());
                   }));
     if (produces(channel.role())) {
-        for (std::int64_t i = 0; i < 50'000; ++i) stream.put(i);
+        for (std::int64_t i = 0; i < 50'000; ++i) {
+            stream.put(i);
+        }
         stream.terminate();
     }
     if (consumes(channel.role())) {
@@ -326,7 +358,9 @@ TEST_CASE("everybody sends to everybody through buffers of a few elements") {
                    .buffer_bytes = 512 * static_cast<std::size_t>(world_size()),
                    .association = Association::round_robin()},
                   recording(seen));
-    for (std::int64_t i = 0; i < 20'000; ++i) stream.put(Numbered{world_rank(), i});
+    for (std::int64_t i = 0; i < 20'000; ++i) {
+        stream.put(Numbered{world_rank(), i});
+    }
     stream.terminate();
     stream.operate();
     std::int64_t received = 0;
@@ -338,7 +372,9 @@ TEST_CASE("everybody sends to everybody through buffers of a few elements") {
 }
 
 TEST_CASE("ranks without a part pass by") {
-    if (world_size() < 3) return;
+    if (world_size() < 3) {
+        return;
+    }
     const Role role = world_rank() == 0   ? Role::Producer
                       : world_rank() == 1 ? Role::Consumer
                                           : Role::None;

@@ -48,12 +48,16 @@ struct Content {
         return plan.element.varies ? seed(n) % (plan.element.bytes + 1) : plan.element.bytes;
     }
     std::byte at(std::uint64_t n, std::size_t i) const {
-        if (i < 8 && plan.element.bytes >= 8) return static_cast<std::byte>(n >> (8 * i));
+        if (i < 8 && plan.element.bytes >= 8) {
+            return static_cast<std::byte>(n >> (8 * i));
+        }
         return static_cast<std::byte>(seed(n) >> (8 * (i % 8)));
     }
     std::vector<std::byte> bytes(std::uint64_t n) const {
         std::vector<std::byte> all(length(n));
-        for (std::size_t i = 0; i < all.size(); ++i) all[i] = at(n, i);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            all[i] = at(n, i);
+        }
         return all;
     }
 };
@@ -67,7 +71,9 @@ class Check {
           index_(plan.kind == Association::Kind::Nearest ? 0 : index) {}
 
     void batch(const Batch& batch) {
-        if (batch.bytes == 0) return;  // nothing there now
+        if (batch.bytes == 0) {
+            return;  // nothing there now
+        }
         std::uint64_t& bytes = bytes_of_[batch.producer];
         wrong += batch.first != bytes;
         bytes += batch.bytes;
@@ -87,13 +93,17 @@ class Check {
             at += n;
         }
         elements_of_[batch.producer] = bytes / size;
-        if (plan_.parts || bytes % size == 0) return;
+        if (plan_.parts || bytes % size == 0) {
+            return;
+        }
         ++wrong;
     }
 
     std::uint64_t elements() const {
         std::uint64_t all = 0;
-        for (const auto& [producer, n] : elements_of_) all += n;
+        for (const auto& [producer, n] : elements_of_) {
+            all += n;
+        }
         return all;
     }
 
@@ -113,10 +123,14 @@ class Check {
             last_[producer] = n;
         }
         numbers += inside == 0 ? n : 0;
-        if (whole) wrong += seen.size() != content.length(n);
+        if (whole) {
+            wrong += seen.size() != content.length(n);
+        }
         // The first and last bytes of long stretches tell enough.
         for (std::size_t i = 0; i < seen.size(); ++i) {
-            if (i == 256 && seen.size() > 512) i = seen.size() - 256;
+            if (i == 256 && seen.size() > 512) {
+                i = seen.size() - 256;
+            }
             wrong += seen[i] != content.at(n, inside + i);
         }
     }
@@ -227,41 +241,58 @@ class Flow {
                 stream_.flush();
                 break;
             default:
-                for (std::uint64_t n = random() % 20; n > 0 && left_ > 0; --n) put();
+                for (std::uint64_t n = random() % 20; n > 0 && left_ > 0; --n) {
+                    put();
+                }
         }
         consume(random);
     }
     /// Takes a little, where this rank is a consumer.
     void consume(Random& random) {
-        if (!consumes(channel_.role())) return;
+        if (!consumes(channel_.role())) {
+            return;
+        }
         if (plan_.operation) {
-            if (random() % 4 == 0) stream_.operate_some(1 + random() % 5000);
+            if (random() % 4 == 0) {
+                stream_.operate_some(1 + random() % 5000);
+            }
         } else if (const auto batch = stream_.try_next()) {
             check_.batch(*batch);
         }
     }
     void terminate() {
-        if (produces(channel_.role())) last_ = stream_.iterminate();
+        if (produces(channel_.role())) {
+            last_ = stream_.iterminate();
+        }
     }
     /// Takes what there is, where nothing else does; false at the end of the stream.
     bool take() {
-        if (plan_.operation || !consumes(channel_.role())) return false;
+        if (plan_.operation || !consumes(channel_.role())) {
+            return false;
+        }
         const auto batch = stream_.try_next();
-        if (batch) check_.batch(*batch);
+        if (batch) {
+            check_.batch(*batch);
+        }
         return batch.has_value();
     }
     /// In one of the ways that there are; or close() does it.
     void end(Random& random) {
         switch (random() % 4) {
             case 0:
-                if (produces(channel_.role())) stream_.terminate();
+                if (produces(channel_.role())) {
+                    stream_.terminate();
+                }
                 break;
             case 1:
-                if (consumes(channel_.role()) && plan_.operation) stream_.operate();
+                if (consumes(channel_.role()) && plan_.operation) {
+                    stream_.operate();
+                }
                 break;
             case 2:
-                if (consumes(channel_.role()) || plan_.result_on_producers)
+                if (consumes(channel_.role()) || plan_.result_on_producers) {
                     CHECK(stream_.result().empty());
+                }
                 break;
             default:
                 break;
@@ -314,7 +345,9 @@ class Flow {
         auto bytes = std::make_shared<std::vector<std::byte>>(elements(count));
         pending_.push_back(stream_.isend(bytes->data(), count_of(*bytes), bytes));
         if (pending_.size() > 5) {
-            for (Pending& one : pending_) one.wait();
+            for (Pending& one : pending_) {
+                one.wait();
+            }
             pending_.clear();
         }
     }
@@ -371,13 +404,16 @@ class Flow {
 std::vector<Role> random_roles(Random& random) {
     std::vector<Role> roles;
     const bool apart = random() % 3 == 0;
-    for (int rank = 0; rank < world_size(); ++rank)
+    for (int rank = 0; rank < world_size(); ++rank) {
         roles.push_back(apart ? one_of(random, {Role::Producer, Role::Consumer})
                               : one_of(random, {Role::Both, Role::Both, Role::Producer,
                                                 Role::Consumer, Role::None}));
+    }
     // Somebody has to.
     const auto any = [&](auto&& has) { return std::any_of(roles.begin(), roles.end(), has); };
-    if (!any(produces) || !any(consumes)) roles.assign(roles.size(), Role::Both);
+    if (!any(produces) || !any(consumes)) {
+        roles.assign(roles.size(), Role::Both);
+    }
     return roles;
 }
 
@@ -401,19 +437,31 @@ void run_trial(int trial, bool shared_memory) {
         };
         while (any()) {
             Flow& flow = *flows[own() % flows.size()];
-            if (flow.has_more()) flow.produce(own);
+            if (flow.has_more()) {
+                flow.produce(own);
+            }
         }
-        for (int i = 0; i < 10; ++i) flows[own() % flows.size()]->consume(own);
-        for (auto& flow : flows) flow->terminate();
+        for (int i = 0; i < 10; ++i) {
+            flows[own() % flows.size()]->consume(own);
+        }
+        for (auto& flow : flows) {
+            flow->terminate();
+        }
         bool more = true;
         while (more) {
             more = false;
-            for (auto& flow : flows) more = flow->take() || more;
+            for (auto& flow : flows) {
+                more = flow->take() || more;
+            }
         }
-        for (auto& flow : flows) flow->end(own);
+        for (auto& flow : flows) {
+            flow->end(own);
+        }
     }
     channel.close();
-    for (auto& flow : flows) flow->verify(trial);
+    for (auto& flow : flows) {
+        flow->verify(trial);
+    }
 }
 
 }  // namespace

@@ -22,19 +22,25 @@ void Threshold::post(int to, progress::ControlTopic kind, const Heading& heading
 }
 
 std::uint64_t Threshold::contribute(std::span<const std::byte> value) {
-    if (broken_off_) return *std::exchange(broken_off_, std::nullopt);
+    if (broken_off_) {
+        return *std::exchange(broken_off_, std::nullopt);
+    }
     post(parties_.consumer, progress::ControlTopic::Contribution, {contributed_, 0, 1, 0}, value);
     return contributed_++;
 }
 
 void Threshold::retire() {
-    if (parties_.consumer < 0 || std::exchange(retired_, true)) return;
+    if (parties_.consumer < 0 || std::exchange(retired_, true)) {
+        return;
+    }
     post(parties_.consumer, progress::ControlTopic::Contribution, {contributed_, 0, 0, 0});
 }
 
 std::optional<bool> Threshold::verdict(std::uint64_t round) {
     const auto found = verdicts_.find(round);
-    if (found == verdicts_.end()) return std::nullopt;
+    if (found == verdicts_.end()) {
+        return std::nullopt;
+    }
     const bool verdict = found->second;
     verdicts_.erase(found);
     return verdict;
@@ -80,7 +86,9 @@ void Threshold::gather(std::uint64_t round, int producer, std::span<const std::b
 }
 
 bool Threshold::advance() {
-    if (gathered_.empty()) return false;
+    if (gathered_.empty()) {
+        return false;
+    }
     for (auto& [round, gathered] : std::exchange(gathered_, {})) {
         const auto count = static_cast<std::int32_t>(gathered.producers.size());
         forwarded_[++forwards_] = gathered.producers;
@@ -98,7 +106,9 @@ void Threshold::judge(const Heading& heading, int consumer, std::span<const std:
         late_ += static_cast<std::uint64_t>(heading.count);
     } else {
         round.verdict = verdict_on(round, merged, first);
-        if (round.count == parties_.producers) round.verdict = round.verdict.value_or(false);
+        if (round.count == parties_.producers) {
+            round.verdict = round.verdict.value_or(false);
+        }
     }
     if (heading.round - completed_ < rule_.rounds_ahead && round.verdict) {
         reply(heading.round, round);
@@ -110,7 +120,9 @@ void Threshold::judge(const Heading& heading, int consumer, std::span<const std:
 std::optional<bool> Threshold::verdict_on(Round& round, std::span<const std::byte> merged,
                                           bool first) const {
     if (rule_.begin_round) {
-        if (first) round.judge = rule_.begin_round();
+        if (first) {
+            round.judge = rule_.begin_round();
+        }
         return round.judge->take(merged);
     }
     if (first) {
@@ -129,9 +141,13 @@ bool Threshold::is_complete(std::uint64_t number, const Round& round) const {
 
 /// Whoever waits for a verdict that cannot come any more must hear of it.
 void Threshold::check_certain() const {
-    if (ends_.empty()) return;
+    if (ends_.empty()) {
+        return;
+    }
     for (const auto& [number, round] : rounds_) {
-        if (round.verdict || !is_complete(number, round)) continue;
+        if (round.verdict || !is_complete(number, round)) {
+            continue;
+        }
         throw InvalidArgument(
             Problem{"a producer closes the channel while others wait for its contribution",
                     text("round ", number, " has ", round.count, " of ", parties_.producers,
@@ -147,7 +163,9 @@ void Threshold::complete() {
            rounds_.begin()->second.verdict && is_complete(completed_, rounds_.begin()->second)) {
         rounds_.erase(rounds_.begin());
         const auto ahead = rounds_.find(completed_ + rule_.rounds_ahead);
-        if (ahead != rounds_.end() && ahead->second.verdict) reply(ahead->first, ahead->second);
+        if (ahead != rounds_.end() && ahead->second.verdict) {
+            reply(ahead->first, ahead->second);
+        }
         ++completed_;
     }
 }

@@ -32,7 +32,9 @@ ThresholdCollective ThresholdCollective::sum_over(Channel& channel, double limit
         return bytes_of(number_in(a) + number_in(b));
     };
     rule.judge = [limit](std::span<const std::byte> sum, int, int) -> std::optional<bool> {
-        if (number_in(sum) > limit) return true;
+        if (number_in(sum) > limit) {
+            return true;
+        }
         return std::nullopt;
     };
     rule.rounds_ahead = rounds_ahead;
@@ -64,7 +66,9 @@ ThresholdCollective::ThresholdCollective(Channel& channel, ThresholdRule rule,
     };
     const auto say = [&, ahead = rule.rounds_ahead, declared = rule.declared](Terms& terms) {
         terms.add("rounds_ahead of a threshold collective", text(ahead));
-        if (limit) terms.add("the limit of a threshold collective", exact(*limit));
+        if (limit) {
+            terms.add("the limit of a threshold collective", exact(*limit));
+        }
         if (!limit && consumes(state.members[static_cast<std::size_t>(state.rank)].role)) {
             terms.add_where_known("the functions of a threshold collective", declared,
                                   "Give every consumer the same merge and judge: functions are "

@@ -17,8 +17,12 @@ namespace {
 
 /// All but the last rank only produce; the last one consumes, and so does the first of four.
 Role role_here() {
-    if (world_size() == 1) return Role::Both;
-    if (world_rank() == world_size() - 1) return Role::Consumer;
+    if (world_size() == 1) {
+        return Role::Both;
+    }
+    if (world_rank() == world_size() - 1) {
+        return Role::Consumer;
+    }
     return world_size() == 4 && world_rank() == 0 ? Role::Both : Role::Producer;
 }
 
@@ -51,10 +55,14 @@ TEST_CASE("the verdict is there before the slow producer, when it is certain") {
     const double delay_s = 0.4;
     if (produces(channel.role())) {
         const std::int64_t start = now_ns();
-        if (is_slow(channel)) nap(delay_s);
+        if (is_slow(channel)) {
+            nap(delay_s);
+        }
         CHECK(over.contribute(1.0));
         const double took_s = static_cast<double>(now_ns() - start) * 1e-9;
-        if (!is_slow(channel)) CHECK(took_s < delay_s / 2);
+        if (!is_slow(channel)) {
+            CHECK(took_s < delay_s / 2);
+        }
     }
     channel.close();
     if (channel.rank() == channel.consumers().front()) {
@@ -70,10 +78,14 @@ TEST_CASE("without certainty it waits for all, and a false one is false everywhe
     const double delay_s = 0.2;
     if (produces(channel.role())) {
         const std::int64_t start = now_ns();
-        if (is_slow(channel)) nap(delay_s);
+        if (is_slow(channel)) {
+            nap(delay_s);
+        }
         CHECK_FALSE(over.contribute(1.0));
         const double took_s = static_cast<double>(now_ns() - start) * 1e-9;
-        if (channel.producers().size() > 1) CHECK(took_s >= delay_s * 0.9);
+        if (channel.producers().size() > 1) {
+            CHECK(took_s >= delay_s * 0.9);
+        }
     }
     channel.close();
     CHECK(over.late() == 0);
@@ -91,8 +103,12 @@ TEST_CASE("a hundred rounds with random delays: each verdict is the serial one")
         };
         rule.judge = [limit](std::span<const std::byte> sum, int count,
                              int of) -> std::optional<bool> {
-            if (number_in(sum) > limit) return true;
-            if (number_in(sum) + 9 * (of - count) <= limit) return false;  // cannot get there
+            if (number_in(sum) > limit) {
+                return true;
+            }
+            if (number_in(sum) + 9 * (of - count) <= limit) {
+                return false;  // cannot get there
+            }
             return std::nullopt;
         };
         rule.rounds_ahead = ahead;
@@ -104,9 +120,13 @@ TEST_CASE("a hundred rounds with random delays: each verdict is the serial one")
             std::mt19937 random(seed);
             CAPTURE(seed);
             for (int round = 0; round < 100; ++round) {
-                if (random() % 8 == 0) nap(1e-3 * (random() % (is_slow(channel) ? 8 : 3)));
+                if (random() % 8 == 0) {
+                    nap(1e-3 * (random() % (is_slow(channel) ? 8 : 3)));
+                }
                 std::int64_t sum = 0;
-                for (std::size_t p = 0; p < producers.size(); ++p) sum += value_of(p, round);
+                for (std::size_t p = 0; p < producers.size(); ++p) {
+                    sum += value_of(p, round);
+                }
                 CAPTURE(round);
                 CHECK(over.contribute(number(value_of(mine, round))) == (sum > limit));
             }
@@ -116,19 +136,29 @@ TEST_CASE("a hundred rounds with random delays: each verdict is the serial one")
 }
 
 TEST_CASE("a fast producer is held up at so many rounds ahead, and no earlier") {
-    if (world_size() < 3) return;
+    if (world_size() < 3) {
+        return;
+    }
     Channel channel = world_channel(role_here());
     auto over = ThresholdCollective::sum_over(channel, 0.5, 5);
     const double delay_s = 0.3;
     if (produces(channel.role())) {
         const std::int64_t start = now_ns();
         const auto seconds = [&] { return static_cast<double>(now_ns() - start) * 1e-9; };
-        if (is_slow(channel)) nap(delay_s);
+        if (is_slow(channel)) {
+            nap(delay_s);
+        }
         for (int round = 0; round < 10; ++round) {
             CHECK(over.contribute(1.0));
-            if (is_slow(channel)) continue;
-            if (round < 5) CHECK(seconds() < delay_s * 0.7);
-            if (round >= 5) CHECK(seconds() >= delay_s * 0.9);
+            if (is_slow(channel)) {
+                continue;
+            }
+            if (round < 5) {
+                CHECK(seconds() < delay_s * 0.7);
+            }
+            if (round >= 5) {
+                CHECK(seconds() >= delay_s * 0.9);
+            }
         }
     }
     channel.close();
@@ -149,7 +179,9 @@ TEST_CASE("two collectives and a stream in one channel do not mix") {
         }
         stream.terminate();
     }
-    if (consumes(channel.role())) stream.operate();
+    if (consumes(channel.role())) {
+        stream.operate();
+    }
     CHECK(sum_over_world(elements) == 20 * static_cast<std::int64_t>(channel.producers().size()));
     channel.close();
 }
@@ -177,7 +209,9 @@ TEST_CASE("what is refused, and what a rule throws") {
     };
     const auto part = [&] {
         ThresholdCollective broken(channel, rule);
-        if (produces(channel.role())) broken.contribute(1.0);
+        if (produces(channel.role())) {
+            broken.contribute(1.0);
+        }
         channel.close();
     };
     CHECK_THROWS_WITH_AS(part(), doctest::Contains("no verdict on this"), OutOfRange);

@@ -36,7 +36,9 @@ std::vector<TraceEvent> nested(std::vector<TraceEvent> events) {
         while (!open_until_ns.empty() && open_until_ns.back() <= event.begin_ns) {
             open_until_ns.pop_back();
         }
-        if (!open_until_ns.empty()) event.end_ns = std::min(event.end_ns, open_until_ns.back());
+        if (!open_until_ns.empty()) {
+            event.end_ns = std::min(event.end_ns, open_until_ns.back());
+        }
         open_until_ns.push_back(event.end_ns);
     }
     return events;
@@ -113,7 +115,9 @@ class Lines {
         out_ << R"({"displayTimeUnit": "ms", "traceEvents": [)"
              << "\n"
              << R"({"name": "process_name", "ph": "M", "pid": 0, "args": {"name": "channel"}})";
-        for (std::size_t i = 0; i < ranks_.size(); ++i) add_rank(i);
+        for (std::size_t i = 0; i < ranks_.size(); ++i) {
+            add_rank(i);
+        }
         out_ << "\n]}\n";
         return out_.str();
     }
@@ -127,7 +131,9 @@ class Lines {
              << ",\n"
              << R"({"name": "thread_sort_index", "ph": "M", "pid": 0, "tid": )" << rank
              << R"(, "args": {"sort_index": )" << rank << "}}";
-        for (const TraceEvent& event : ranks_[i].events) add(rank, ranks_[i].offset_ns, event);
+        for (const TraceEvent& event : ranks_[i].events) {
+            add(rank, ranks_[i].offset_ns, event);
+        }
     }
 
     void add(int rank, std::int64_t offset_ns, const TraceEvent& event) {
@@ -157,7 +163,9 @@ void write(const std::string& path, const std::string& lines) {
     std::ofstream file(path);
     file << lines;
     file.close();
-    if (file) return;
+    if (file) {
+        return;
+    }
     throw SystemError(Problem{"the trace of a channel cannot be written", path,
                               "a path in a directory that exists, on a disk with room", ""});
 }
@@ -174,7 +182,9 @@ std::int64_t clock_offset(const mpi::Comm& comm, std::int64_t (*clock_ns)()) {
             comm.send({}, 0, trace_tag);
             const std::vector<std::byte> answer = comm.recv(0, trace_tag);
             const std::int64_t end = clock_ns();
-            if (end - begin >= fastest) continue;
+            if (end - begin >= fastest) {
+                continue;
+            }
             fastest = end - begin;
             offset = ByteReader(answer).get<std::int64_t>() - (begin + (end - begin) / 2);
         }
@@ -197,7 +207,9 @@ void write_trace(const std::string& path, const mpi::Comm& comm, const Trace& tr
                  std::span<const std::string> streams) {
     const std::vector<RankTrace> ranks = gather(comm, trace, offset_ns);
     mpi::agree(comm, [&] {
-        if (comm.rank() > 0) return;
+        if (comm.rank() > 0) {
+            return;
+        }
         write(path, Lines(ranks, 0, first_event_ns(ranks), roles, streams).text());
     });
 }

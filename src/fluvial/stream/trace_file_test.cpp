@@ -36,7 +36,9 @@ TEST_CASE("clocks of other ranks are put right") {
     const std::int64_t offset = clock_offset(world(), odd_clock);
     const std::int64_t wanted = -1'000'000'000 * std::int64_t{world_rank()};
     CHECK(std::abs(offset - wanted) < 50'000'000);
-    if (world_rank() == 0) CHECK(offset == 0);
+    if (world_rank() == 0) {
+        CHECK(offset == 0);
+    }
 }
 
 TEST_CASE("the file has the events of all ranks on one clock") {
@@ -65,7 +67,9 @@ TEST_CASE("each rank of a channel that fails writes what it has") {
     CHECK(trace_path_of("a.b/c", 3) == "a.b/c.rank-3");
     CHECK(trace_path_of("/x/y.json", 12) == "/x/y.rank-12.json");
     ChannelOptions options;
-    if (world_rank() == 0) options.trace_file = path;
+    if (world_rank() == 0) {
+        options.trace_file = path;
+    }
     Channel channel = world_channel(Role::Both, options);
     Stream stream(channel, {.name = "numbers", .element = Element::of(DType::Int64)},
                   make_callback([](const Batch&) { throw OutOfRange("not this"); }));

@@ -62,7 +62,9 @@ StructureFactorKernel find_kernel(const std::string& name) {
     const std::string_view wanted = name.empty() ? kernels().isa : std::string_view(name);
     std::string names;
     for (const auto& kernel : structure_factor_kernels()) {
-        if (wanted == kernel.name) return kernel;
+        if (wanted == kernel.name) {
+            return kernel;
+        }
         names += (names.empty() ? "" : ", ") + std::string(kernel.name);
     }
     throw InvalidArgument(Problem{"structure factor: this CPU has no such kernel", "'" + name + "'",

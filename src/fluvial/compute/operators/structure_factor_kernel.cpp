@@ -77,7 +77,9 @@ std::vector<StructureFactorKernel> structure_factor_kernels() {
     std::vector<StructureFactorKernel> runnable;
     for (const StructureFactorKernel& kernel : compiled) {
         for (const Kernels* here : runnable_kernels()) {
-            if (here->isa == kernel.name) runnable.push_back(kernel);
+            if (here->isa == kernel.name) {
+                runnable.push_back(kernel);
+            }
         }
     }
     return runnable;

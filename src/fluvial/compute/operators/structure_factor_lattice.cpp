@@ -91,7 +91,9 @@ void Lattice::add_line(int h, int k, int longest) {
     Line line{h, k, longest, {-1, -1, -1, -1}};
     for (int i = 0; i < 4; ++i) {
         const bool sine[2] = {i / 2 == 1, i % 2 == 1};
-        if ((h == 0 && sine[0]) || (k == 0 && sine[1])) continue;
+        if ((h == 0 && sine[0]) || (k == 0 && sine[1])) {
+            continue;
+        }
         line.row[i] = static_cast<int>(rows_.size());
         rows_.push_back({{h, k}, {sine[0], sine[1]}});
         row_lengths_.push_back(longest);
@@ -166,7 +168,9 @@ void Lattice::unfold(const LatticeTiles& tiles, int lanes, const double* sums,
     const int rows_a_group = static_cast<int>(tiles.rows.size() / tiles.groups.size());
     const std::vector<double> zeros(static_cast<std::size_t>(count_[2] + 1) * 2, 0.0);
     const auto row_sums = [&](int row) {
-        if (row < 0) return zeros.data();
+        if (row < 0) {
+            return zeros.data();
+        }
         const RowGroup& group = tiles.groups[static_cast<std::size_t>(row / rows_a_group)];
         return sums + group.offset +
                static_cast<std::size_t>(row % rows_a_group) * (group.columns * lanes);

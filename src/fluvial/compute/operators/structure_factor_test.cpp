@@ -35,10 +35,14 @@ Atoms random_atoms(Index count, const Vector3& edges = box) {
     Atoms atoms;
     for (std::size_t a = 0; a < 3; ++a) {
         std::uniform_real_distribution<double> position(-edges[a], 2 * edges[a]);
-        for (Index i = 0; i < count; ++i) atoms.r[a].push_back(position(random));
+        for (Index i = 0; i < count; ++i) {
+            atoms.r[a].push_back(position(random));
+        }
     }
     std::uniform_real_distribution<double> weight(-0.5, 2);
-    for (Index i = 0; i < count; ++i) atoms.weights.push_back(weight(random));
+    for (Index i = 0; i < count; ++i) {
+        atoms.weights.push_back(weight(random));
+    }
     return atoms;
 }
 
@@ -190,7 +194,9 @@ TEST_CASE("a perfect fcc crystal has S = N at its Bragg peaks and nothing elsewh
     for (int cell = 0; cell < cells * cells * cells; ++cell) {
         const int corner[3] = {cell / (cells * cells), cell / cells % cells, cell % cells};
         for (const auto& atom : basis) {
-            for (int a = 0; a < 3; ++a) atoms.r[a].push_back(1.7 * (corner[a] + atom[a]));
+            for (int a = 0; a < 3; ++a) {
+                atoms.r[a].push_back(1.7 * (corner[a] + atom[a]));
+            }
         }
     }
     const double edge = 1.7 * cells;
@@ -219,7 +225,9 @@ TEST_CASE("an ideal gas has S = 1 on average") {
     const auto op = StructureFactor::sphere(box, 14.0);
     const Result result = reduce(op, atoms);
     double mean = 0;
-    for (std::size_t i = 0; i < op.size(); ++i) mean += result.at("value").as<double>()[i];
+    for (std::size_t i = 0; i < op.size(); ++i) {
+        mean += result.at("value").as<double>()[i];
+    }
     mean /= static_cast<double>(op.size());
     // S is exponentially distributed with variance 1: five standard errors.
     CHECK(std::abs(mean - 1) < 5 / std::sqrt(static_cast<double>(op.size())));
@@ -239,7 +247,9 @@ TEST_CASE("any split, merged in any order, equals the whole") {
             absorb(*partials.back(), atoms, from, to, true);
         }
         auto left = identity(op, atoms.size());
-        for (const std::size_t i : {4, 0, 2}) left->merge(*partials[i]);
+        for (const std::size_t i : {4, 0, 2}) {
+            left->merge(*partials[i]);
+        }
         partials[1]->merge(*partials[3]);
         auto travelled = identity(op, atoms.size());
         travelled->decode(partials[1]->encode());
@@ -264,13 +274,19 @@ TEST_CASE("strided float32 inputs and masks give what a packed copy of the same 
     std::vector<std::uint8_t> mask;
     Atoms kept;
     for (std::size_t i = 0; i < 400; ++i) {
-        for (int a = 0; a < 3; ++a) interleaved.push_back(static_cast<float>(atoms.r[a][i]));
+        for (int a = 0; a < 3; ++a) {
+            interleaved.push_back(static_cast<float>(atoms.r[a][i]));
+        }
     }
     for (std::size_t i = 0; i < 400; ++i) {
         mask.push_back(i % 3 == 0 ? 0 : 7);
-        if (mask.back() == 0) continue;
+        if (mask.back() == 0) {
+            continue;
+        }
         // Backwards: the view below has a negative stride.
-        for (std::size_t a = 0; a < 3; ++a) kept.r[a].push_back(interleaved[3 * (399 - i) + a]);
+        for (std::size_t a = 0; a < 3; ++a) {
+            kept.r[a].push_back(interleaved[3 * (399 - i) + a]);
+        }
     }
     interleaved[3 * 399] = std::numeric_limits<float>::quiet_NaN();  // masked: must not matter
     const auto op = StructureFactor::sphere(box, 6.0);
