@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/store/byte_order.hpp"
 
+#include <algorithm>
 #include <cstring>
+
+#include "fluvial/describe/index_walk.hpp"
 
 namespace fluvial::store {
 namespace {
@@ -41,16 +44,14 @@ void swap_line(std::byte* at, Index count, Index stride) {
 }
 
 template <class Word, int Parts>
-void swap_axes(std::byte* at, const MutableArrayView& view, int axis) {
-    const int left = view.extent.size() - axis;
-    if (left <= 1) {
-        swap_line<Word, Parts>(at, left == 0 ? 1 : view.extent[axis],
-                               left == 0 ? 0 : view.strides[axis]);
-        return;
-    }
-    for (Index i = 0; i < view.extent[axis]; ++i) {
-        swap_axes<Word, Parts>(at + i * view.strides[axis], view, axis + 1);
-    }
+void swap_lines(const MutableArrayView& view) {
+    const int outer = std::max(view.extent.size() - 1, 0);
+    const bool scalar = view.extent.empty();
+    const Index count = scalar ? 1 : view.extent[outer];
+    const Index stride = scalar ? 0 : view.strides[outer];
+    for_each_offset(
+        view.extent.span().first(static_cast<std::size_t>(outer)),
+        [&](Index at) { swap_line<Word, Parts>(view.data + at, count, stride); }, view.strides);
 }
 
 }  // namespace
@@ -62,13 +63,11 @@ void swap_bytes(const MutableArrayView& view) {
     const bool parts = is_complex(view.dtype);
     switch (size_of(view.dtype) / (parts ? 2 : 1)) {
         case 2:
-            return swap_axes<std::uint16_t, 1>(view.data, view, 0);
+            return swap_lines<std::uint16_t, 1>(view);
         case 4:
-            return parts ? swap_axes<std::uint32_t, 2>(view.data, view, 0)
-                         : swap_axes<std::uint32_t, 1>(view.data, view, 0);
+            return parts ? swap_lines<std::uint32_t, 2>(view) : swap_lines<std::uint32_t, 1>(view);
         case 8:
-            return parts ? swap_axes<std::uint64_t, 2>(view.data, view, 0)
-                         : swap_axes<std::uint64_t, 1>(view.data, view, 0);
+            return parts ? swap_lines<std::uint64_t, 2>(view) : swap_lines<std::uint64_t, 1>(view);
         default:
             return;  // single bytes have no order
     }

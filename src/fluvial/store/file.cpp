@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fluvial/base/assert.hpp"
+#include "fluvial/describe/index_walk.hpp"
 #include "fluvial/store/byte_order.hpp"
 #include "fluvial/store/chunk_decoder.hpp"
 
@@ -16,41 +17,13 @@ constexpr std::uint64_t block_bytes_max = 1 << 20;
 constexpr std::uint64_t sparse_max = 8;
 constexpr std::uint64_t small_block_bytes = 4096;
 
-/// Calls f(part) for the parts, of at most `piece` extents, of the region (0, extent), in row-major
-/// order. Nothing is empty.
-template <class F>
-void for_each_piece(const Coordinates& extent, const Coordinates& piece, F&& f) {
-    Region part{Coordinates(extent.size(), 0), piece};
-    while (true) {
-        for (int axis = 0; axis < extent.size(); ++axis) {
-            part.extent[axis] = std::min(piece[axis], extent[axis] - part.offset[axis]);
-        }
-        f(part);
-        int axis = extent.size() - 1;
-        while (axis >= 0 && (part.offset[axis] += piece[axis]) >= extent[axis]) {
-            part.offset[axis--] = 0;
-        }
-        if (axis < 0) {
-            return;
-        }
-    }
-}
-
-Index distance(const Coordinates& steps, const Coordinates& strides) {
-    Index bytes = 0;
-    for (int axis = 0; axis < steps.size(); ++axis) {
-        bytes += steps[axis] * strides[axis];
-    }
-    return bytes;
-}
-
 /// Bytes from the first to behind the last element.
 std::uint64_t span_of(const Coordinates& extent, const Coordinates& strides, std::uint64_t item) {
     Coordinates last = extent;
     for (Index& n : last) {
         --n;
     }
-    return static_cast<std::uint64_t>(distance(last, strides)) + item;
+    return static_cast<std::uint64_t>(offset_of(last, strides)) + item;
 }
 
 /// Extents of the blocks that are read in one go: as many trailing axes as fit and are dense
@@ -81,13 +54,13 @@ void read_affine(const InputFile& file, const Affine& layout, const Region& regi
                  const MutableArrayView& to) {
     const std::uint64_t item = size_of(to.dtype);
     const auto first =
-        layout.offset + static_cast<std::uint64_t>(distance(region.offset, layout.strides));
+        layout.offset + static_cast<std::uint64_t>(offset_of(region.offset, layout.strides));
     std::vector<std::byte> scratch;
-    for_each_piece(
+    for_each_block(
         region.extent, block_extent(region.extent, layout.strides, item), [&](const Region& block) {
             const MutableArrayView part = subview(to, block);
             const auto at =
-                first + static_cast<std::uint64_t>(distance(block.offset, layout.strides));
+                first + static_cast<std::uint64_t>(offset_of(block.offset, layout.strides));
             const std::uint64_t span = span_of(block.extent, layout.strides, item);
             const bool dense = ArrayView(nullptr, to.dtype, block.extent, layout.strides)  //
                                    .is_contiguous();
@@ -129,11 +102,11 @@ void read_chunked(const Dataset& dataset, const Chunked& layout, const Region& r
     }
     ChunkDecoder decoder(layout, dataset.dtype());
     std::vector<std::byte> stored;
-    for_each_piece(grid, Coordinates(ndim, 1), [&](const Region& place_in_grid) {
+    for_each_index(grid, [&](const Coordinates& place_in_grid) {
         Coordinates chunk = first;
         Region covered{Coordinates(ndim, 0), layout.chunk};
         for (int axis = 0; axis < ndim; ++axis) {
-            chunk[axis] += place_in_grid.offset[axis];
+            chunk[axis] += place_in_grid[axis];
             covered.offset[axis] = chunk[axis] * layout.chunk[axis];
         }
         const Region wanted = *intersect(covered, region);

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "fluvial/describe/coordinates.hpp"
-#include "fluvial/store/hdf5_guard.hpp"
+#include "fluvial/store/hdf5_sizes.hpp"
 #include "fluvial/store/layout.hpp"
 
 namespace fluvial::store {

@@ -216,7 +216,10 @@ class Walk {
         Hdf5Entry entry;
         entry.path = path;
         entry.name = to_utf8(path);
-        entry.element.why = "an object that libhdf5 cannot open (" + last_hdf5_error().text + ")";
+        const Hdf5Error error = last_hdf5_error();
+        const std::string hint = newer_hdf5_hint(error);
+        entry.element.why = text("an object that libhdf5 cannot open (", error.text, ")",
+                                 hint.empty() ? "" : ". ", hint);
         entry.damaged = true;
         entries_.push_back(std::move(entry));
     }

@@ -5,7 +5,11 @@
 #include <functional>
 #include <memory>
 
-#include "fluvial/store/hdf5_guard.hpp"
+#include "fluvial/store/hdf5_guard/guard.hpp"
+
+#if H5_VERSION_GE(1, 14, 0)
+#include <H5FDdevelop.h>
+#endif
 
 namespace fluvial::store {
 
@@ -15,8 +19,7 @@ namespace {
 struct OpenFile {
     H5FD_t seen_by_hdf5;
     const InputFile* file;
-    Hdf5Sizes sizes;
-    Hdf5Seen seen;  ///< see check_header
+    Hdf5Guard* guard;  ///< none: libhdf5 needs none
     haddr_t end_of_allocation;
 };
 
@@ -41,8 +44,9 @@ H5FD_t* open(const char* name, unsigned flags, hid_t, haddr_t) {
             return nullptr;
         }
         auto file = std::make_unique<InputFile>(name);
+        auto guard = guard_of(*file, hdf5_sizes(*file));
         auto opened = std::make_unique<OpenFile>();
-        opened->sizes = hdf5_sizes(*file);
+        opened->guard = guard.release();
         opened->file = file.release();
         return &opened.release()->seen_by_hdf5;
     } catch (const std::exception& error) {
@@ -52,6 +56,7 @@ H5FD_t* open(const char* name, unsigned flags, hid_t, haddr_t) {
 }
 
 herr_t close(H5FD_t* file) {
+    delete ours(file).guard;
     delete ours(file).file;
     delete &ours(file);
     return 0;
@@ -87,6 +92,24 @@ herr_t get_handle(H5FD_t* file, hid_t, void** handle) {
     return 0;
 }
 
+/// Why libhdf5 does not get what it asked for, or null.
+const char* refused(OpenFile& opened, H5FD_mem_t kind, haddr_t address,
+                    std::span<const std::byte> bytes) {
+    if (opened.guard == nullptr) {
+        return nullptr;
+    }
+    switch (kind) {
+        case H5FD_MEM_DRAW:  // as libhdf5 calls heaps here, too
+            return opened.guard->check(Hdf5Guard::Kind::GlobalHeap, address, bytes);
+        case H5FD_MEM_LHEAP:
+            return opened.guard->check(Hdf5Guard::Kind::LocalHeap, address, bytes);
+        case H5FD_MEM_OHDR:
+            return opened.guard->check(Hdf5Guard::Kind::Header, address, bytes);
+        default:
+            return nullptr;
+    }
+}
+
 herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes, void* to) {
     if (probe != nullptr && kind == H5FD_MEM_DRAW) {
         ++probe->reads;
@@ -102,16 +125,7 @@ herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes,
         }
         const std::span<std::byte> read_to(static_cast<std::byte*>(to), bytes);
         from.read(address, read_to);
-        OpenFile& opened = ours(file);
-        const char* reason = nullptr;
-        if (kind == H5FD_MEM_DRAW) {  // as libhdf5 calls heaps here, too
-            reason = check_heap(from, opened.sizes, address, read_to);
-        } else if (kind == H5FD_MEM_LHEAP) {
-            reason = check_local_heap(from, opened.sizes, read_to);
-        } else if (kind == H5FD_MEM_OHDR) {
-            reason = check_header(from, opened.sizes, address, bytes, opened.seen);
-        }
-        if (reason != nullptr) {
+        if (const char* reason = refused(ours(file), kind, address, read_to)) {
             push_reason("read", H5E_READERROR, reason);
             return -1;
         }
@@ -130,6 +144,11 @@ herr_t write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, size_t, const void*) {
 const H5FD_class_t& driver() {
     static const H5FD_class_t our_class = [] {
         H5FD_class_t c{};
+#if H5_VERSION_GE(1, 14, 0)
+        c.version = H5FD_CLASS_VERSION;
+        c.value = static_cast<H5FD_class_value_t>(H5_VFD_RESERVED +
+                                                  100);  // of those for drivers of a program
+#endif
         c.name = "fluvial";
         c.maxaddr = (haddr_t{1} << 63) - 1;
         c.fc_degree = H5F_CLOSE_WEAK;

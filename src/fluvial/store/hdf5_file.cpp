@@ -10,6 +10,7 @@
 #include "fluvial/store/hdf5_dataset.hpp"
 #include "fluvial/store/hdf5_dimensions.hpp"
 #include "fluvial/store/hdf5_driver.hpp"
+#include "fluvial/store/hdf5_guard/needed.hpp"
 #include "fluvial/store/missing_dataset.hpp"
 
 namespace fluvial::store {
@@ -17,6 +18,7 @@ namespace fluvial::store {
 namespace {
 
 std::shared_ptr<const OpenHdf5> open_both(const std::string& path) {
+    static_cast<void>(guard_needed());  // throws what the driver could only call a damaged file
     auto opened = std::make_shared<OpenHdf5>(OpenHdf5{InputFile(path), Hdf5Id()});
     const Hdf5Id access = hdf5_access();
     opened->file = Hdf5Id(hdf5_checked(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access),

@@ -5,6 +5,7 @@
 
 #include "fluvial/describe/array_view.hpp"
 #include "fluvial/store/affine_dataset.hpp"
+#include "fluvial/store/hdf5_chunking.hpp"
 #include "fluvial/store/hdf5_driver.hpp"
 
 namespace fluvial::store {
@@ -115,6 +116,9 @@ std::optional<Hdf5ChunkTree> chunk_tree(hid_t dataset, hid_t properties, const C
     const Hdf5Sizes sizes = hdf5_sizes(file);
     const std::uint64_t header = info.addr + sizes.base;
     const Hdf5Chunking said = chunking_at(file, sizes, header);
+    if (!said.known) {
+        return std::nullopt;
+    }
     std::vector<std::uint64_t> expected(chunk.begin(), chunk.end());
     expected.push_back(element_bytes);
     if (said.extents != expected || !bytes_of(chunk, element_bytes)) {

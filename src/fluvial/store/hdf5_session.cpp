@@ -61,10 +61,23 @@ Hdf5Error last_hdf5_error() {
     return error;
 }
 
+std::string newer_hdf5_hint(const Hdf5Error& error) {
+    if (error.text.find("version") == std::string::npos) {
+        return "";
+    }
+    unsigned first = 0, second = 0, third = 0;
+    H5get_libversion(&first, &second, &third);
+    return text(
+        "Unless the file is damaged, a newer HDF5 wrote this: open it with a Fluvial that "
+        "is built with a newer libhdf5 than ",
+        first, '.', second, '.', third,
+        ", or write it for HDF5 1.10 (in h5py, libver=('earliest', 'v110'))");
+}
+
 void throw_hdf5(const std::string& what) {
     const Hdf5Error error = last_hdf5_error();
-    throw DamagedFile(
-        Problem{what, error.text.empty() ? "" : text("HDF5's '", error.text, "'"), "", ""});
+    throw DamagedFile(Problem{what, error.text.empty() ? "" : text("HDF5's '", error.text, "'"), "",
+                              newer_hdf5_hint(error)});
 }
 
 }  // namespace fluvial::store

@@ -7,6 +7,10 @@
 #include <string>
 #include <utility>
 
+// Newer versions have the functions of 1.10, by which they are called here, under their old names.
+#ifndef H5_USE_110_API
+#define H5_USE_110_API 1
+#endif
 #include <hdf5.h>
 
 #include "fluvial/base/error.hpp"
@@ -33,6 +37,9 @@ struct Hdf5Error {
     std::string function, text;
 };
 Hdf5Error last_hdf5_error();
+
+/// What to try where libhdf5 met a version that it does not know; empty for other errors.
+std::string newer_hdf5_hint(const Hdf5Error& error);
 
 /// DamagedFile with `what` and HDF5's own reason.
 [[noreturn]] void throw_hdf5(const std::string& what);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 
 namespace fluvial::store {
 
@@ -14,6 +15,8 @@ class InputFile {
   public:
     /// Throws SystemError with a remedy when the file cannot be opened.
     explicit InputFile(std::string path);
+    /// Of what is in memory: a name for messages. It must not be read.
+    static InputFile without_bytes(std::string name) { return {std::move(name), -1}; }
     InputFile(InputFile&& other) noexcept;
     InputFile& operator=(InputFile&&) = delete;
     ~InputFile();
@@ -35,6 +38,8 @@ class InputFile {
     std::uint64_t inode() const { return inode_; }
 
   private:
+    InputFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+
     std::string path_;
     int descriptor_ = -1;
     std::uint64_t size_ = 0, device_ = 0, inode_ = 0;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Datatype messages as libhdf5 writes them are let through, whatever their types; damaged ones that
 // are let through do no harm to libhdf5.
+#include "fluvial/store/hdf5_guard/datatype_message.hpp"
+
 #include <algorithm>
 #include <random>
 #include <string>
 #include <vector>
 
 #include <doctest/doctest.h>
-#include <hdf5.h>
 
-#include "fluvial/store/hdf5_guard.hpp"
+#define H5_USE_110_API 1  // newer versions of H5Tdecode want a length
+#include <hdf5.h>
 
 using namespace fluvial::store;
 
@@ -180,8 +182,8 @@ TEST_CASE("damaged messages that are let through are safe to decode") {
 
 TEST_CASE("types that make no sense are refused") {
     const Bytes number = encoded(H5Tcopy(H5T_STD_I32LE));
-    CHECK(reason_of(patched(number, 0, 0x40)) != nullptr);  // version 4
-    CHECK(reason_of(patched(number, 0, 0x1b)) != nullptr);  // class 11
+    CHECK(reason_of(patched(number, 0, 0x00)) != nullptr);  // version 0
+    CHECK(reason_of(patched(number, 0, 0x1b)) != nullptr);  // complex numbers before version 5
     CHECK(reason_of(patched(number, 4, 0)) != nullptr);     // of no bytes
     CHECK(reason_of(patched(number, 4, 3)) != nullptr);     // 32 bits of 24
     CHECK(reason_of(patched(number, 5, 1)) != nullptr);     // 260 bytes
@@ -223,4 +225,26 @@ TEST_CASE("types that make no sense are refused") {
         nested = outer;
     }
     CHECK(reason_of(encoded(nested)) != nullptr);
+}
+
+TEST_CASE("types of HDF5 1.12 and 2.0, and newer ones") {
+    const Bytes number = encoded(H5Tcopy(H5T_STD_I32LE));
+    CHECK(reason_of(patched(number, 0, 0x40)) == nullptr);
+    CHECK(reason_of(patched(patched(number, 0, 0x50), 4, 3)) != nullptr);  // 32 bits of 24
+    CHECK(reason_of(patched(patched(number, 0, 0x60), 4, 3)) == nullptr);  // of version 6
+    CHECK(reason_of(patched(number, 0, 0x5c)) == nullptr);                 // class 12
+    const Bytes reference = encoded(H5Tcopy(H5T_STD_REF_OBJ));
+    CHECK(reason_of(patched(reference, 1, 2)) != nullptr);
+    CHECK(reason_of(patched(patched(reference, 0, 0x47), 1, 2)) == nullptr);
+    CHECK(reason_of(patched(patched(reference, 0, 0x47), 1, 5)) == nullptr);
+    Bytes complex{std::byte{0x5b}, std::byte{1}, std::byte{0}, std::byte{0},
+                  std::byte{16},   std::byte{0}, std::byte{0}, std::byte{0}};
+    const Bytes part = encoded(H5Tcopy(H5T_IEEE_F64LE));
+    complex.insert(complex.end(), part.begin(), part.end());
+    CHECK(reason_of(complex) == nullptr);
+    CHECK(reason_of(patched(complex, 4, 15)) != nullptr);    // not twice 8 bytes
+    CHECK(reason_of(patched(complex, 8, 0x10)) != nullptr);  // of integers
+    Hdf5Type type;
+    CHECK(check_datatype(patched(number, 0, 0x60), Hdf5Sizes(), type) == nullptr);
+    CHECK_FALSE(type.known);
 }

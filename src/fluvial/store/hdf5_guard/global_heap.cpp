@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fluvial/store/hdf5_guard.hpp"
-
-#include <algorithm>
-#include <array>
+// Source: "HDF5 File Format Specification Version 3.0", III.E, Disk Format: Level 1E - Global Heap.
 #include <cstring>
 #include <set>
+#include <vector>
+
+#include "fluvial/store/hdf5_guard/heaps.hpp"
 
 namespace fluvial::store {
 
@@ -17,36 +17,6 @@ std::uint64_t little_endian(std::span<const std::byte> bytes) {
     }
     return value;
 }
-
-bool known(std::size_t bytes) {
-    return bytes == 2 || bytes == 4 || bytes == 8;
-}
-
-}  // namespace
-
-Hdf5Sizes hdf5_sizes(const InputFile& file) {
-    constexpr char signature[] = "\x89HDF\r\n\x1a\n";
-    std::array<std::byte, 16> block{};
-    for (std::uint64_t at = 0; at + block.size() <= file.size();
-         at = std::max<std::uint64_t>(512, 2 * at)) {
-        file.read(at, block);
-        if (std::memcmp(block.data(), signature, 8) != 0) {
-            continue;
-        }
-        // Version 0 and 1: free space, root group, nothing, shared headers come before the sizes.
-        const std::size_t place = std::to_integer<int>(block[8]) < 2 ? 13 : 9;
-        const Hdf5Sizes sizes{std::to_integer<std::size_t>(block[place]),
-                              std::to_integer<std::size_t>(block[place + 1]), at};
-        return known(sizes.address_bytes) && known(sizes.length_bytes) ? sizes : Hdf5Sizes();
-    }
-    return {};
-}
-
-std::uint64_t undefined_address(const Hdf5Sizes& sizes) {
-    return ~std::uint64_t{0} >> 8 * (8 - sizes.address_bytes);
-}
-
-namespace {
 
 /// libhdf5 keeps what it puts into heaps at multiples of 8.
 std::size_t heap_header_bytes(const Hdf5Sizes& sizes) {
@@ -94,6 +64,7 @@ const char* check_heap(const InputFile& file, const Hdf5Sizes& sizes, std::uint6
 const char* find_in_heap(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
                          std::uint64_t index, std::vector<std::byte>& object) {
     constexpr const char* none = "a reference to a heap that is not there";
+    object.clear();
     const std::size_t header = heap_header_bytes(sizes);
     const std::uint64_t at = address + sizes.base;
     if (at < address || at > file.size() || file.size() - at < header) {
@@ -101,6 +72,9 @@ const char* find_in_heap(const InputFile& file, const Hdf5Sizes& sizes, std::uin
     }
     std::vector<std::byte> heap(header);
     file.read(at, heap);
+    if (std::memcmp(heap.data(), "GCOL", 4) == 0 && heap[4] > std::byte{1}) {
+        return nullptr;  // newer
+    }
     if (std::memcmp(heap.data(), "GCOL\1", 5) != 0) {
         return none;
     }

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source: "HDF5 File Format Specification Version 3.0", IV.A.2.d, The Datatype Message.
+// Source: "HDF5 File Format Specification Version 3.0", IV.A.2.d, The Datatype Message; for complex
+// numbers, H5Odtype.c of HDF5 2.0.
+#include "fluvial/store/hdf5_guard/datatype_message.hpp"
+
+#include <algorithm>
 #include <bit>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "fluvial/store/hdf5_front.hpp"
-#include "fluvial/store/hdf5_guard.hpp"
 
 namespace fluvial::store {
 
@@ -23,9 +26,11 @@ enum Class : unsigned {
     reference,
     enumeration,
     sequence,
-    array
+    array,
+    complex
 };
 
+constexpr std::uint64_t version_max = 5;
 constexpr int depth_max = 32;  // of types inside of types
 constexpr std::uint64_t axes_max = 32;
 constexpr std::uint64_t number_bytes_max = 16;  // libhdf5 converts them on its stack
@@ -37,7 +42,8 @@ struct Part {
     std::uint64_t begin, bytes;
 };
 
-/// Decodes as libhdf5 does. `reason` is set once something is wrong; what follows does not count.
+/// Decodes as libhdf5 does. Once something is wrong (`reason`), or newer than this guard (not
+/// `known`), what follows does not count.
 class Decoder {
   public:
     Decoder(std::span<const std::byte> message, const Hdf5Sizes& sizes)
@@ -51,10 +57,11 @@ class Decoder {
         type.kind = static_cast<unsigned>(first & 0x0f);
         type.bytes = in_.number(4);
         require(in_.good(), "a datatype that is longer than its message");
-        require(version >= 1 && version <= 3, "a datatype of unknown version");
+        require(version >= 1, "a datatype of unknown version");
+        known = known && version <= version_max && type.kind <= complex;
         require(type.bytes > 0, "a datatype of no bytes");
         require(depth < depth_max, "a datatype that is nested too deeply");
-        if (reason == nullptr) {
+        if (goes_on()) {
             properties(type, version, flags, depth);
             require(in_.good(), "a datatype that is longer than its message");
         }
@@ -62,10 +69,12 @@ class Decoder {
     }
 
     const char* reason = nullptr;
+    bool known = true;
 
   private:
+    bool goes_on() const { return reason == nullptr && known; }
     void require(bool holds, const char* otherwise) {
-        reason = reason != nullptr || holds ? reason : otherwise;
+        reason = holds || !goes_on() ? reason : otherwise;
     }
 
     void properties(Hdf5Type& type, std::uint64_t version, std::uint64_t flags, int depth) {
@@ -93,9 +102,7 @@ class Decoder {
                 return;
             case reference:
                 type.plain = false;
-                require((flags & 0x0f) <= 1, "a reference of unknown kind");
-                require(type.bytes >= sizes_.address_bytes + ((flags & 0x0f) == 1 ? 4 : 0),
-                        "a reference without room for an address");
+                reference_to(type.bytes, version, flags & 0x0f);
                 return;
             case enumeration:
                 names_and_values(type, version, flags & 0xffff, depth);
@@ -109,8 +116,12 @@ class Decoder {
             case array:
                 elements(type, version, depth);
                 return;
+            case complex:
+                require(version >= 5, "a datatype of unknown class");
+                two_parts(type, depth);
+                return;
             default:
-                require(false, "a datatype of unknown class");
+                return;  // newer
         }
     }
 
@@ -142,6 +153,23 @@ class Decoder {
                 "a floating-point number whose fields overlap");
     }
 
+    void reference_to(std::uint64_t bytes, std::uint64_t version, std::uint64_t kind) {
+        constexpr std::uint64_t old_object = 0, old_region = 1, attribute = 4;
+        if (kind <= old_region) {
+            require(bytes >= sizes_.address_bytes + (kind == old_object ? 0 : 4),
+                    "a reference without room for an address");
+            return;
+        }
+        require(version >= 4, "a reference of unknown kind");
+        known = known && kind <= attribute;
+    }
+
+    void two_parts(const Hdf5Type& type, int depth) {
+        const Hdf5Type part = decode(depth + 1);
+        require(part.kind == floating && type.bytes == 2 * part.bytes,
+                "a complex number whose parts are not its halves");
+    }
+
     Name name(std::uint64_t version) {
         const Name found = in_.text();
         if (version < 3) {  // padded to 8 bytes with its zero
@@ -157,7 +185,7 @@ class Decoder {
             version < 3 ? 4 : (static_cast<std::size_t>(std::bit_width(type.bytes)) + 7) / 8;
         std::vector<Part> parts;
         std::set<std::string> names;
-        for (std::uint64_t i = 0; i < count && reason == nullptr; ++i) {
+        for (std::uint64_t i = 0; i < count && goes_on(); ++i) {
             const Name called = name(version);
             const std::string text(reinterpret_cast<const char*>(called.data()), called.size());
             require(names.insert(text).second, "a compound type with two members of one name");
@@ -199,10 +227,10 @@ class Decoder {
         require(base.kind == integer && base.bytes == type.bytes,
                 "an enumeration of what are no integers");
         require(count > 0, "an enumeration without values");  // libhdf5 fails to copy it
-        for (std::uint64_t i = 0; i < count && reason == nullptr; ++i) {
+        for (std::uint64_t i = 0; i < count && goes_on(); ++i) {
             name(version);
         }
-        if (reason == nullptr) {
+        if (goes_on()) {
             in_.take(count * base.bytes);
         }
     }
@@ -212,12 +240,12 @@ class Decoder {
         require(axes >= 1 && axes <= axes_max, "an array type of impossible dimensions");
         in_.take(version < 3 ? 3 : 0);
         std::uint64_t bytes = 1;
-        for (std::uint64_t axis = 0; axis < axes && reason == nullptr; ++axis) {
+        for (std::uint64_t axis = 0; axis < axes && goes_on(); ++axis) {
             require(!__builtin_mul_overflow(bytes, in_.number(4), &bytes),
                     "an array type of impossible size");
         }
         in_.take(version < 3 ? 4 * axes : 0);
-        if (reason != nullptr) {
+        if (!goes_on()) {
             return;
         }
         const Hdf5Type element = decode(depth + 1);
@@ -236,6 +264,7 @@ const char* check_datatype(std::span<const std::byte> message, const Hdf5Sizes& 
                            Hdf5Type& type) {
     Decoder decoder(message, sizes);
     type = decoder.decode(0);
+    type.known = decoder.known;
     return decoder.reason;
 }
 

@@ -9,12 +9,13 @@
 #include <span>
 #include <vector>
 
-#include "fluvial/store/hdf5_guard.hpp"
+#include "fluvial/store/hdf5_sizes.hpp"
 
 namespace fluvial::store {
 
 /// Calls `use` with each record of the tree at `address` (in the file) until it gives a reason.
-/// That reason, or what is wrong with the tree, or null.
+/// That reason, or what is wrong with the tree, or null. A tree that is newer than this guard has
+/// none.
 const char* for_each_record(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
                             const std::function<const char*(std::span<const std::byte>)>& use);
 
@@ -26,6 +27,8 @@ class FractalHeap {
 
     /// What is wrong with it, or null.
     const char* reason() const { return reason_; }
+    /// False: a version that is newer than this guard. Then it has no objects.
+    bool known() const { return known_; }
     /// Its blocks are encoded.
     bool filtered() const { return filtered_; }
     /// The object of this ID; none where the heap has no such object.
@@ -46,7 +49,7 @@ class FractalHeap {
     const InputFile& file_;
     const Hdf5Sizes& sizes_;
     const char* reason_ = nullptr;
-    bool filtered_ = false;
+    bool known_ = true, filtered_ = false;
     std::size_t id_bytes_ = 0, offset_bytes_ = 0, length_bytes_ = 0;
     std::uint64_t width_ = 0, start_bytes_ = 0, direct_bytes_ = 0, heap_bits_ = 0;
     std::uint64_t root_ = 0, root_rows_ = 0, huge_tree_ = 0;

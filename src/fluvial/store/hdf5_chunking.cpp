@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Source: "HDF5 File Format Specification Version 3.0", IV.A.2.i and l, The Data Layout and the
-// Data Storage - Filter Pipeline Message; parameters of filters as H5Zscaleoffset.c and H5Znbit.c
-// set them.
+// Source: "HDF5 File Format Specification Version 3.0", IV.A.2.i, The Data Layout Message; for
+// version 5, which differs from version 4 in what chunk indices keep, H5Olayout.c of HDF5 2.0.
+#include "fluvial/store/hdf5_chunking.hpp"
+
 #include "fluvial/store/hdf5_front.hpp"
-#include "fluvial/store/hdf5_guard.hpp"
+#include "fluvial/store/hdf5_messages.hpp"
 
 namespace fluvial::store {
 
 namespace {
 
-enum Filter : unsigned { nbit = 5, scale_offset = 6, first_of_others = 256 };
+constexpr std::uint64_t version_max = 5;
 
 /// Whether a layout message of version 3 or later is as long as its class needs.
 bool has_place(std::uint64_t kind, std::span<const std::byte> layout, const Hdf5Sizes& sizes) {
@@ -34,41 +35,15 @@ bool has_place(std::uint64_t kind, std::span<const std::byte> layout, const Hdf5
 
 }  // namespace
 
-const char* check_filters(std::span<const std::byte> message, std::uint64_t& decoded_bytes) {
-    constexpr const char* senseless = "filters that make no sense";
-    Front in(message);
-    const auto version = in.number(1), filters = in.number(1);
-    in.take(version == 1 ? 6 : 0);
-    for (std::uint64_t i = 0; i < filters; ++i) {
-        const auto id = in.number(2);
-        const auto name_bytes = version == 1 || id >= first_of_others ? in.number(2) : 0;
-        in.take(2);
-        const auto count = in.number(2);
-        in.take(version == 1 ? (name_bytes + 7) / 8 * 8 : name_bytes);
-        Front values(in.take(4 * count));
-        in.take(version == 1 && count % 2 == 1 ? 4 : 0);
-        if (!in.good()) {
-            return senseless;
-        }
-        if (id == nbit || id == scale_offset) {
-            const auto first = values.number(4);
-            values.take(4);
-            const auto elements = values.number(4);
-            values.take(4);
-            decoded_bytes = elements * values.number(4);
-            if (!values.good() || decoded_bytes == 0 || (id == nbit && first != count)) {
-                return senseless;
-            }
-        }
-    }
-    return nullptr;
-}
-
 Hdf5Chunking decode_chunking(std::span<const std::byte> layout, const Hdf5Sizes& sizes) {
     constexpr std::uint64_t chunked = 2;
     Front in(layout);
     Hdf5Chunking chunking;
     const auto version = in.number(1);
+    if (version > version_max) {
+        chunking.known = false;
+        return chunking;
+    }
     auto kind = in.number(1);
     std::uint64_t axes = kind;  // in the first two versions it comes before the class
     std::size_t extent_bytes = 4;
@@ -85,7 +60,9 @@ Hdf5Chunking decode_chunking(std::span<const std::byte> layout, const Hdf5Sizes&
         extent_bytes = in.number(1);
     }
     if (kind != chunked) {
-        return {{}, std::nullopt, version < 3 || has_place(kind, layout, sizes)};
+        chunking.tree.reset();
+        chunking.good = version < 3 || has_place(kind, layout, sizes);
+        return chunking;
     }
     constexpr std::uint64_t axes_max = 33;  // the last one is the bytes of an element
     chunking.good = axes > 1 && axes <= axes_max && extent_bytes > 0 && extent_bytes <= 8;
@@ -94,6 +71,17 @@ Hdf5Chunking decode_chunking(std::span<const std::byte> layout, const Hdf5Sizes&
         chunking.good = in.good() && chunking.extents.back() > 0;
     }
     return chunking;
+}
+
+Hdf5Chunking chunking_at(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address) {
+    std::optional<Hdf5Chunking> found;
+    for_each_message(file, sizes, address, [&](const Hdf5Message& message) -> const char* {
+        if (message.kind == Hdf5MessageKind::Layout && !message.shared && !found) {
+            found = decode_chunking(message.body, sizes);
+        }
+        return nullptr;
+    });
+    return found.value_or(Hdf5Chunking());
 }
 
 std::uint64_t chunk_bytes(const Hdf5Chunking& chunking) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Source: "HDF5 File Format Specification Version 3.0", III.G, Fractal Heap.
-#include "fluvial/store/hdf5_fractal_heap.hpp"
+#include "fluvial/store/hdf5_guard/fractal_heap.hpp"
 
 #include <bit>
 #include <cstring>
@@ -24,6 +24,11 @@ FractalHeap::FractalHeap(const InputFile& file, const Hdf5Sizes& sizes, std::uin
     reason_ = "a heap of attributes or links that makes no sense";
     const std::size_t a = sizes.address_bytes, l = sizes.length_bytes;
     const auto header = read(address, 26 + 3 * a + 12 * l);
+    if (header && std::memcmp(header->data(), "FRHP", 4) == 0 && (*header)[4] > std::byte{0}) {
+        known_ = false;
+        reason_ = nullptr;
+        return;
+    }
     if (!header || std::memcmp(header->data(), "FRHP\0", 5) != 0) {
         return;
     }

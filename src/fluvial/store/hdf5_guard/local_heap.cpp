@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "fluvial/store/hdf5_front.hpp"
-#include "fluvial/store/hdf5_guard.hpp"
+#include "fluvial/store/hdf5_guard/heaps.hpp"
 
 namespace fluvial::store {
 

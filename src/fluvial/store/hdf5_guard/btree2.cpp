@@ -4,8 +4,8 @@
 #include <cstring>
 #include <set>
 
-#include "fluvial/store/hdf5_fractal_heap.hpp"
 #include "fluvial/store/hdf5_front.hpp"
+#include "fluvial/store/hdf5_guard/fractal_heap.hpp"
 
 namespace fluvial::store {
 
@@ -65,7 +65,11 @@ const char* for_each_record(const InputFile& file, const Hdf5Sizes& sizes, std::
     }
     file.read(address, header);
     Front in(header);
-    if (std::memcmp(in.take(5).data(), "BTHD\0", 5) != 0) {
+    const auto signature = in.take(5);
+    if (std::memcmp(signature.data(), "BTHD", 4) == 0 && signature[4] > std::byte{0}) {
+        return nullptr;
+    }
+    if (std::memcmp(signature.data(), "BTHD\0", 5) != 0) {
         return senseless;
     }
     in.take(1);

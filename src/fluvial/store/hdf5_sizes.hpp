@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How wide the numbers of an HDF5 file are, which its superblock says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "fluvial/store/input_file.hpp"
+
+namespace fluvial::store {
+
+/// Sizes of numbers in a file and where its addresses count from, as its superblock has them.
+struct Hdf5Sizes {
+    std::size_t address_bytes = 8, length_bytes = 8;
+    std::uint64_t base = 0;
+};
+
+/// Of a file whose superblock makes no sense: 8, 8 and 0.
+Hdf5Sizes hdf5_sizes(const InputFile& file);
+
+/// The address of what is nowhere.
+std::uint64_t undefined_address(const Hdf5Sizes& sizes);
+
+}  // namespace fluvial::store
