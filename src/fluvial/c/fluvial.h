@@ -189,8 +189,10 @@ int fluvial_object_get_vara_ulonglong(fluvial_object_io* io, MPI_Op op, unsigned
 
 /// The same with one of Fluvial's operators, by its name and options: "mean", "std ddof=1",
 /// "histogram edges=0,10,20", "quantile q=0.5,0.9 skipna=true". `result` has room for `size`
-/// numbers, which must be what the operator gives: for most, one for each kept position. No
-/// operator calls MPI: all of them run at any thread level.
+/// numbers, which must be what the operator gives: for most, one for each kept position. NaN
+/// propagates unless skipna=true is said, here and with an MPI_Op, which is where C differs from
+/// the other faces of the library; missing values of the file never count. No operator calls MPI:
+/// all of them run at any thread level.
 int fluvial_object_get(fluvial_object_io* io, const char* op, size_t size, double* result);
 
 /// Sets `done` to 1 when all ranks have read and computed everything, so that fluvial_wait() has

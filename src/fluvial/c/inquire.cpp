@@ -7,6 +7,7 @@
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/info.hpp"
 #include "fluvial/mpi/local_operation.hpp"
+#include "fluvial/progress/engine.hpp"
 
 using namespace fluvial;
 using c::check_given;
@@ -92,6 +93,7 @@ int fluvial_file::number(const std::string& name) const {
 
 int fluvial_open(MPI_Comm comm, const char* path, MPI_Info info, fluvial_file** file) {
     return guarded([&] {
+        const progress::Setup setup;
         mpi::Comm own = mpi::Comm::duplicate(comm);
         auto opened = std::make_unique<fluvial_file>();
         try {

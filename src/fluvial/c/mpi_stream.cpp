@@ -6,6 +6,7 @@
 #include "fluvial/c/mpi_stream_state.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/local_operation.hpp"
+#include "fluvial/progress/engine.hpp"
 #include "fluvial/stream/channel_state.hpp"
 
 using fluvial::c::check_given;
@@ -80,7 +81,8 @@ void agree(const MPIStream_ChannelState& channel, Validate&& validate) {
     stream::ChannelState& state = *channel.channel.state();
     state.check_usable();
     if (state.takes_part()) {
-        state.meet(stream::Meeting::AttachStream);
+        const stream::ChannelState::Together together =
+            state.begin_together(stream::Collective::AttachStream);
         mpi::agree(state.comm, validate);
     } else {
         validate();
@@ -158,6 +160,10 @@ int MPIStream_CreateChannelWith(const MPIStream_ChannelOptions* options, int isP
         channel->state = nullptr;
     }
     return mpi_guarded([&] {
+        const progress::Setup setup(
+            options != nullptr && options->timeout_s > 0
+                ? progress::time_limit(options->timeout_s, "Fluvial could not open a channel")
+                : nullptr);
         mpi::Comm own = mpi::Comm::duplicate(comm);
         try {
             mpi::agree(own, [&] {

@@ -74,7 +74,7 @@ compute::Option option_of(const std::string& word) {
 TypedOperator operator_of(MPI_Op op, MPI_Datatype type, DType elements, const char* functions) {
     const DType wanted = mpi::element_type(type);
     if (const char* const name = own_operator(mpi::operation_of(op))) {
-        return {compute::make_operator(name), wanted, false};
+        return {compute::make_operator(name, {{"skipna", false}}), wanted, false};
     }
     mpi::check_local_operation(op, type);
     auto fold = compute::make_fold_operator(
@@ -102,6 +102,7 @@ TypedOperator operator_of(const std::string& text) {
         }
         options[word.substr(0, equals)] = option_of(word.substr(equals + 1));
     }
+    options.try_emplace("skipna", false);
     return {compute::make_operator(name, options), DType::Float64, false};
 }
 

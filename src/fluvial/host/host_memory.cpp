@@ -23,16 +23,6 @@ constexpr const char* mpi_directory = "/dev/shm";
 /// What MPI puts in front of the memory.
 constexpr std::size_t mpi_bytes = std::size_t{1} << 20;
 
-/// Everybody's, each on pages of its own: they come to lie near who touches them first.
-std::vector<std::size_t> everybodys_bytes(const mpi::Comm& host, std::size_t bytes) {
-    std::vector<std::size_t> all;
-    const std::uint64_t mine = bytes;
-    for (const auto& theirs : host.allgather(std::as_bytes(std::span(&mine, 1)))) {
-        all.push_back(static_cast<std::size_t>(ByteReader(theirs).get<std::uint64_t>()));
-    }
-    return all;
-}
-
 std::size_t whole_pages(std::size_t bytes) {
     return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
@@ -91,7 +81,8 @@ HostMemory HostMemory::allocate(const mpi::Comm& host, std::size_t bytes) {
     if (host.size() == 1) {
         return by_mpi(host, bytes);  // plain memory
     }
-    const std::vector<std::size_t> all = everybodys_bytes(host, bytes);
+    // Everybody's, each on pages of its own: they come to lie near who touches them first.
+    const std::vector<std::size_t> all = host.allgather_values(bytes);
     std::size_t sum = 0;
     for (const std::size_t one : all) {
         sum += whole_pages(one);

@@ -9,10 +9,10 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fluvial/base/interrupt.hpp"
+#include "fluvial/base/waiting.hpp"
 
 namespace fluvial::host {
 namespace {
@@ -63,26 +63,6 @@ auto uninterrupted(Call call) {
 
 [[noreturn]] void throw_lost(const std::string& why) {
     throw PeerLost(Problem{"the peer closed the connection", why, "", ""});
-}
-
-/// Waits for `events` a tenth of a second at most, so that Ctrl-C comes through.
-void wait_a_little(int fd, short events, const Deadline& deadline) {
-    if (deadline.passed()) {
-        throw TimedOut("the peer does not answer in time");
-    }
-    constexpr std::int64_t look_ms = 100;
-    pollfd one{fd, events, 0};
-    ::poll(&one, 1, static_cast<int>(std::min(deadline.left_ns() / 1'000'000 + 1, look_ms)));
-    check_interrupt();
-}
-
-void take_a_nap(const Deadline& deadline, const char* too_late) {
-    if (deadline.passed()) {
-        throw TimedOut(too_late);
-    }
-    check_interrupt();
-    const timespec pause{0, 2'000'000};
-    ::nanosleep(&pause, nullptr);
 }
 
 /// False when there is no room now: try again later.
@@ -268,19 +248,15 @@ std::optional<Message> LocalSocket::take(std::size_t descriptors_max) {
 void LocalSocket::send(std::span<const std::byte> bytes, const std::vector<int>& descriptors,
                        const Deadline& deadline) {
     post(bytes, descriptors);
-    while (!flush()) {
-        // Not by POLLOUT alone: room for descriptors on their way is not room in the socket.
-        take_a_nap(deadline, "the peer does not take what is sent to it in time");
-    }
+    // Not by POLLOUT: room for descriptors on their way is not room in the socket.
+    wait_until([this] { return flush(); }, deadline, "the peer does not take what is sent to it");
 }
 
 Message LocalSocket::receive(const Deadline& deadline, std::size_t descriptors_max) {
-    while (true) {
-        if (auto message = take(descriptors_max)) {
-            return std::move(*message);
-        }
-        wait_a_little(descriptor_.get(), POLLIN, deadline);
-    }
+    std::optional<Message> message;
+    const auto arrived = [&] { return (message = take(descriptors_max)).has_value(); };
+    wait_until(arrived, deadline, "the peer does not answer");
+    return std::move(*message);
 }
 
 void LocalSocket::allow_descriptors() {

@@ -53,11 +53,7 @@ std::vector<double> ranks_per_core(std::span<const cpu_set_t> cores) {
 }
 
 std::vector<double> ranks_per_core(const mpi::Comm& host) {
-    const cpu_set_t mine = own_cores();
-    std::vector<cpu_set_t> all;
-    for (const auto& bytes : host.allgather(std::as_bytes(std::span(&mine, 1)))) {
-        std::memcpy(&all.emplace_back(), bytes.data(), sizeof(cpu_set_t));
-    }
+    const std::vector<cpu_set_t> all = host.allgather_values(own_cores());
     const auto unknown = [](const cpu_set_t& cores) { return CPU_COUNT(&cores) == 0; };
     if (std::none_of(all.begin(), all.end(), unknown)) {
         return ranks_per_core(all);

@@ -12,6 +12,7 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/spin.hpp"
 
 namespace fluvial::host {
 namespace {
@@ -84,7 +85,7 @@ void Doorbell::wait(std::uint32_t ticket, std::int64_t timeout_ns, std::int64_t 
                 return;
             }
 #if defined(__x86_64__)
-            __builtin_ia32_pause();
+            spin();
 #endif
         }
         ::sched_yield();

@@ -8,20 +8,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
+#include "fluvial/move/copy_methods.hpp"
+
 namespace fluvial::move {
-
-struct CopyMethod {
-    const char* name;
-    /// What is copied is visible to whoever sees a later release store.
-    void (*copy)(std::byte* to, const std::byte* from, std::size_t bytes);
-};
-
-/// Those that this processor has; the first is std::memcpy, the last non-temporal with the widest
-/// stores.
-const std::vector<CopyMethod>& copy_methods();
 
 /// Which method was best when that was last found out, so that streams that live for milliseconds
 /// need not find out anew.

@@ -29,6 +29,9 @@ struct LinkPlan {
     bool same_host = false;  ///< messages go through MPI's shared memory, which likes them small
 };
 
+/// To a consumer: the link of messages from this producer has ended, with its number of bytes.
+inline constexpr progress::Topic topic_link_closed("link: closed");
+
 /// Aggregated messages with credits (between hosts). `peer` is the consumer's rank in `comm`. The
 /// latency bound holds while the producer does something else if MPI was initialised with
 /// MPI_THREAD_MULTIPLE (a thread of the process then sends what lies too long). Otherwise it holds
@@ -39,7 +42,7 @@ std::unique_ptr<Outlet> make_message_outlet(const LinkPlan& plan, const mpi::Com
 /// The other end of all such links to this consumer. `plan.buffer_bytes` is that of each of them.
 class MessageInlet : public Inlet {
   public:
-    /// Control messages of topic Closed of this stream.
+    /// Messages of topic_link_closed of this stream.
     virtual void take(const progress::ControlMessage& message) = 0;
 };
 std::unique_ptr<MessageInlet> make_message_inlet(const LinkPlan& plan, const mpi::Comm& comm,

@@ -63,7 +63,7 @@ struct Ends {
 
     void take_control_messages() {
         while (const auto message = control.poll()) {
-            CHECK(message->kind == progress::ControlTopic::Closed);
+            CHECK(message->topic == topic_link_closed);
             inlet->take(*message);
         }
     }

@@ -25,7 +25,9 @@ LastChoice& last_batch_choice() {
 
 MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm,
                              progress::ControlMessages& control, int peer)
-    : flow_(plan),
+    : CopyingOutlet(last_batch_choice(), static_cast<std::uint64_t>(MessageFlow(plan).batches) *
+                                             MessageFlow(plan).batch_stride()),
+      flow_(plan),
       comm_(comm),
       control_(control),
       peer_(peer),
@@ -35,8 +37,6 @@ MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm,
       tick_ns_(std::max<std::int64_t>(20'000, static_cast<std::int64_t>(plan.latency_s * 5e8))),
       flusher_(mpi::running()),
       background_(flusher_ && mpi::thread_level() == mpi::ThreadLevel::Multiple),
-      policy_({copy_methods().front(), copy_methods().back()}, last_batch_choice(),
-              static_cast<std::uint64_t>(flow_.batches) * flow_.batch_stride(), now_ns),
       queue_(comm, peer, data_tag + plan.stream),
       credits_(flow_.credits) {
     published_ = &visible_;
@@ -75,39 +75,6 @@ void MessageOutlet::allocate() {
     }
     batches_[0].begin = committed_;
     cursor_ = batches_[0].memory;
-}
-
-void MessageOutlet::fill(std::byte* room, const void* from, std::size_t bytes) {
-    const bool large = bytes >= large_element_bytes;
-    large_ += large ? bytes : 0;
-    if (large && flow_.fetched && !staging_.in_use()) {
-        policy_.copy(room, static_cast<const std::byte*>(from), bytes);
-    } else {
-        std::memcpy(room, from, bytes);
-    }
-}
-
-std::byte* MessageOutlet::try_lend(std::size_t bytes) {
-    std::byte* const room = try_reserve(bytes);
-    lends_ = room != nullptr && flow_.fetched && !staging_.in_use() && bytes <= piece_bytes &&
-             Outlet::room() <= piece_bytes && !policy_.stores_are_best();
-    if (!lends_) {
-        return room;
-    }
-    if (!lent_) {
-        lent_ = std::make_unique<Piece>();
-    }
-    return lent_->bytes;
-}
-
-void MessageOutlet::give_back(std::size_t bytes) {
-    if (lends_ && bytes > 0) {
-        policy_.copy(cursor_, lent_->bytes, bytes);
-    }
-    lends_ = false;
-    if (bytes > 0) {
-        commit(bytes);
-    }
 }
 
 std::byte* MessageOutlet::make_room(std::size_t bytes) {
@@ -163,11 +130,9 @@ bool MessageOutlet::find_room(std::size_t bytes) {
 
 /// What there is at cursor_, in the batch or in the staging buffer.
 void MessageOutlet::hand_out(std::size_t bytes) {
-    const bool in_large_fills = committed_ > piece_start_ && 2 * large_ > committed_ - piece_start_;
     const bool direct = !flow_.fetched || std::max(bytes, unit_bytes_) >= large_element_bytes ||
-                        in_large_fills || policy_.stores_are_best();
-    piece_start_ = committed_;
-    large_ = 0;
+                        fills_are_large() || policy_.stores_are_best();
+    begin_piece();
     auto most = static_cast<std::size_t>(batch_end() - cursor_);
     if (flow_.fetched) {
         most = std::min(most, direct ? piece_bytes : staging_buffer_bytes);

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "fluvial/move/copy_policy.hpp"
+#include "fluvial/move/copying_outlet.hpp"
 #include "fluvial/move/message_flow.hpp"
 #include "fluvial/move/staging_buffer.hpp"
 #include "fluvial/mpi/send_queue.hpp"
@@ -28,16 +28,14 @@ namespace fluvial::move {
 ///
 /// Where the consumer's core reads the batches, stores into them may be slow, as they are into
 /// rings: then the appender writes into the staging buffer, or lent memory, and a CopyPolicy
-/// copies.
-class MessageOutlet final : public Outlet, private progress::ServiceThread::Customer {
+/// copies, which is the appender's, but the flusher copies with it from the staging buffer when the
+/// appender does not.
+class MessageOutlet final : public CopyingOutlet, private progress::ServiceThread::Customer {
   public:
     MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm, progress::ControlMessages& control,
                   int peer);
     ~MessageOutlet() override;
 
-    void fill(std::byte* room, const void* from, std::size_t bytes) override;
-    std::byte* try_lend(std::size_t bytes) override;
-    void give_back(std::size_t bytes) override;
     std::optional<mpi::Request> try_direct(std::span<const std::byte> unit,
                                            std::shared_ptr<const void> owner) override;
     void flush() override;
@@ -49,9 +47,6 @@ class MessageOutlet final : public Outlet, private progress::ServiceThread::Cust
     void abandon() noexcept override;
 
   private:
-    struct alignas(64) Piece {
-        std::byte bytes[piece_bytes];
-    };
     struct Batch {
         std::byte* memory = nullptr;
         std::uint64_t begin = 0;         ///< committed before its first byte
@@ -59,6 +54,7 @@ class MessageOutlet final : public Outlet, private progress::ServiceThread::Cust
         std::uint64_t last_message = 0;  ///< out of it, as SendQueue counts
     };
 
+    bool writes_in_place() const override { return flow_.fetched && !staging_.in_use(); }
     std::byte* make_room(std::size_t bytes) override;
     std::byte* make_room_at_once(std::size_t bytes) override;
     std::optional<std::int64_t> visit(const progress::ServiceThread& by) override;
@@ -91,14 +87,6 @@ class MessageOutlet final : public Outlet, private progress::ServiceThread::Cust
     bool flusher_;                ///< it may come
     bool background_;             ///< and needs nobody who waits
     std::atomic<std::uint64_t> visible_{0};
-    /// The appender's alone, but the flusher copies with it from the staging buffer, when the
-    /// appender does not.
-    CopyPolicy policy_;
-    std::uint64_t piece_start_ = 0;  ///< committed when this room was handed out
-    std::uint64_t large_ = 0;        ///< bytes of it that came in large fills
-    std::unique_ptr<Piece> lent_;    ///< written by users instead of a batch
-    bool lends_ = false;
-
     mutable std::mutex
         mutex_;  ///< for all below, and for cursor_ and end_ of an appender that waits
     mpi::SendQueue queue_;

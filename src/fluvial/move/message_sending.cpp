@@ -169,7 +169,7 @@ void MessageOutlet::close() {
     FLUVIAL_ASSERT(flushed(), committed_);
     ByteWriter count;
     count.put<std::uint64_t>(committed_);
-    control_.post(peer_, progress::ControlTopic::Closed, stream_, count.view());
+    control_.post(peer_, topic_link_closed, stream_, count.view());
     closed_ = true;
 }
 

@@ -3,7 +3,7 @@
 
 #include "fluvial/base/assert.hpp"
 #include "fluvial/base/clock.hpp"
-#include "fluvial/move/copy_policy.hpp"
+#include "fluvial/move/copying_outlet.hpp"
 #include "fluvial/move/link.hpp"
 #include "fluvial/move/ring.hpp"
 
@@ -11,38 +11,26 @@ namespace fluvial::move {
 
 namespace {
 
-/// From this size on, elements go into the ring without a stop in the staging buffer.
-constexpr std::size_t large_bytes = 4096;
-/// Room in the ring itself is handed out in pieces of this, so that large elements flow through in
-/// parts.
-constexpr std::size_t piece_bytes = std::size_t{64} << 10;
 /// A consumer that leaves the window full for longer does not merely take its turn.
 constexpr std::int64_t patience_ns = 20'000;
 /// Where ranks share cores, turns last milliseconds.
 constexpr std::int64_t oversubscribed_patience_ns = 20'000'000;
 
-struct alignas(64) Piece {
-    std::byte bytes[piece_bytes];
-};
-
-class RingOutlet final : public Outlet {
+class RingOutlet final : public CopyingOutlet {
   public:
     RingOutlet(const LinkPlan& plan, RingControl& ring, host::Bell* other)
-        : ring_(ring),
+        : CopyingOutlet(last_choice(), ring_window(plan, ring.capacity)),
+          ring_(ring),
           other_(other),
           capacity_(ring.capacity),
           unit_bytes_(plan.unit_bytes),
           window_least_(ring_window(plan, capacity_)),
           patience_ns_(plan.oversubscribed ? oversubscribed_patience_ns : patience_ns),
-          window_(window_least_),
-          policy_({copy_methods().front(), copy_methods().back()}, last_choice(), window_, now_ns) {
+          window_(window_least_) {
         published_ = &ring.placed;
         cursor_ = end_ = ring.elements();
     }
 
-    void fill(std::byte* room, const void* from, std::size_t bytes) override;
-    std::byte* try_lend(std::size_t bytes) override;
-    void give_back(std::size_t bytes) override;
     void flush() override {
         clear_staging();
         announce(0);
@@ -58,6 +46,7 @@ class RingOutlet final : public Outlet {
 
     std::size_t position() const { return static_cast<std::size_t>(committed_ - lap_start_); }
     std::size_t usable_end() const { return std::min(free_end_, window_); }
+    bool writes_in_place() const override { return !is_staging(); }
     bool is_staging() const { return staged_from_ != RingControl::none; }
     void clear_staging();
     void announce(std::size_t least);
@@ -81,53 +70,12 @@ class RingOutlet final : public Outlet {
     std::uint64_t staged_from_ =
         RingControl::none;  ///< first count that is in the staging buffer alone
     std::uint64_t staging_start_ =
-        RingControl::none;           ///< count of the first byte of the staging buffer
-    std::uint64_t piece_start_ = 0;  ///< committed when this room was made
-    std::uint64_t large_ = 0;        ///< bytes of it that came in large fills
-    CopyPolicy policy_;
-    std::unique_ptr<Piece> lent_;  ///< memory of this process instead of the ring's
-    bool lends_ = false;
+        RingControl::none;  ///< count of the first byte of the staging buffer
 };
-
-void RingOutlet::fill(std::byte* room, const void* from, std::size_t bytes) {
-    const bool large = bytes >= large_bytes;
-    large_ += large ? bytes : 0;
-    if (is_staging() || !large) {
-        std::memcpy(room, from, bytes);
-    } else {
-        policy_.copy(room, static_cast<const std::byte*>(from), bytes);
-    }
-}
-
-/// Between cores that share no cache, stores into the ring are several times slower than stores
-/// into a cache and a copy past it.
-std::byte* RingOutlet::try_lend(std::size_t bytes) {
-    std::byte* const room = try_reserve(bytes);
-    lends_ = room != nullptr && !is_staging() && Outlet::room() <= piece_bytes &&
-             !policy_.stores_are_best();
-    if (!lends_) {
-        return room;
-    }
-    if (!lent_) {
-        lent_ = std::make_unique<Piece>();
-    }
-    return lent_->bytes;
-}
-
-void RingOutlet::give_back(std::size_t bytes) {
-    if (lends_ && bytes > 0) {
-        policy_.copy(cursor_, lent_->bytes, bytes);
-    }
-    lends_ = false;
-    if (bytes > 0) {
-        commit(bytes);
-    }
-}
 
 std::byte* RingOutlet::make_room(std::size_t bytes) {
     FLUVIAL_ASSERT(bytes <= capacity_, bytes, capacity_);
-    const bool direct = std::max(bytes, unit_bytes_) >= large_bytes ||
-                        (committed_ > piece_start_ && 2 * large_ > committed_ - piece_start_);
+    const bool direct = std::max(bytes, unit_bytes_) >= large_element_bytes || fills_are_large();
     clear_staging();
     announce(window_ / 2);
     if (!find_room(bytes)) {
@@ -137,8 +85,7 @@ std::byte* RingOutlet::make_room(std::size_t bytes) {
         staged_from_ = RingControl::none;
         return nullptr;
     }
-    piece_start_ = committed_;
-    large_ = 0;
+    begin_piece();
     const std::size_t most =
         direct ? piece_bytes : std::min(ring_staging_bytes, std::max(unit_bytes_, capacity_ / 4));
     const std::size_t free = std::min(usable_end() - position(), std::max(bytes, most));

@@ -11,10 +11,6 @@
 
 namespace fluvial::move {
 
-/// As in rings: larger elements go into a batch without a stop in the staging buffer,
-inline constexpr std::size_t large_element_bytes = 4096;
-/// in pieces of this.
-inline constexpr std::size_t piece_bytes = std::size_t{64} << 10;
 inline constexpr std::size_t staging_buffer_bytes = std::size_t{16} << 10;
 
 /// Elements that follow each other, by counts of bytes that never go back.

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collective operations of Comm.
 #include <algorithm>
+#include <cstring>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <new>
 #include <numeric>
+#include <utility>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/check.hpp"
@@ -41,20 +45,43 @@ Buffer allocate(const Comm& comm, Index bytes) {
     return buffer;
 }
 
-Index allreduce(const Comm& comm, Index n, MPI_Op op, const char* what) {
-    const MPI_Comm handle = comm.handle();
-    if (comm.serial()) {
-        return n;
-    }
-    Index result = 0;
-    check(MPI_Allreduce(&n, &result, 1, MPI_INT64_T, op, handle), what);
-    return result;
+/// Of one collective operation on the `numbers` in place: the first number of the result.
+using Reduction = std::function<int(void* numbers, MPI_Request*)>;
+
+Request start_reduction(const char* what, std::span<const Index> numbers,
+                        const Reduction& reduction) {
+    const std::span<const std::byte> bytes = std::as_bytes(numbers);
+    return Request::post(Request::Role::Other, {what}, {bytes.begin(), bytes.end()}, nullptr,
+                         [&](std::span<std::byte> buffer, MPI_Request* request) {
+                             return reduction(buffer.data(), request);
+                         });
 }
+
+Request start_allreduce(MPI_Comm comm, std::span<const Index> numbers, MPI_Op op,
+                        const char* what) {
+    const int count = to_int(static_cast<Index>(numbers.size()), "the number of numbers");
+    return start_reduction(what, numbers, [&](void* in_place, MPI_Request* request) {
+        return MPI_Iallreduce(MPI_IN_PLACE, in_place, count, MPI_INT64_T, op, comm, request);
+    });
+}
+
+std::vector<Index> indices(const Buffer& bytes) {
+    std::vector<Index> found(bytes.size() / sizeof(Index));
+    std::memcpy(found.data(), bytes.data(), found.size() * sizeof(Index));
+    return found;
+}
+
+/// What an allgatherv reads until it is complete.
+struct Gathered {
+    Buffer mine;
+    std::vector<int> counts;
+    std::vector<int> displacements;
+};
 
 }  // namespace
 
 Buffer Comm::bcast(std::span<const std::byte> bytes, int root) const {
-    const MPI_Comm comm = handle();
+    const MPI_Comm comm = for_collective();
     if (root < 0 || root >= size()) {
         throw InvalidArgument(
             Problem{"root is not a rank", text(root), text("0 to ", size() - 1), ""});
@@ -63,7 +90,10 @@ Buffer Comm::bcast(std::span<const std::byte> bytes, int root) const {
         return Buffer(bytes.begin(), bytes.end());
     }
     Index length = static_cast<Index>(bytes.size());
-    check(MPI_Bcast(&length, 1, MPI_INT64_T, root, comm), "broadcast a length");
+    length = indices(finish(start_reduction(
+        "broadcast a length", std::span(&length, 1), [&](void* in_place, MPI_Request* request) {
+            return MPI_Ibcast(in_place, 1, MPI_INT64_T, root, comm, request);
+        })))[0];
     Buffer buffer = allocate(*this, length);
     if (rank() == root) {
         std::copy(bytes.begin(), bytes.end(), buffer.begin());
@@ -71,21 +101,27 @@ Buffer Comm::bcast(std::span<const std::byte> bytes, int root) const {
     if (length == 0) {
         return buffer;
     }
-    const Payload payload(length);
-    check(MPI_Bcast(buffer.data(), payload.count, payload.type.handle(), root, comm), "broadcast");
-    return buffer;
+    return finish(Request::post(Request::Role::Other, {"broadcast"}, std::move(buffer), nullptr,
+                                [&](std::span<std::byte> whole, MPI_Request* request) {
+                                    const Payload payload(length);
+                                    return MPI_Ibcast(whole.data(), payload.count,
+                                                      payload.type.handle(), root, comm, request);
+                                }));
 }
 
 std::vector<Buffer> Comm::allgather(std::span<const std::byte> bytes) const {
-    const MPI_Comm comm = handle();
+    const MPI_Comm comm = for_collective();
     if (serial()) {
         return {Buffer(bytes.begin(), bytes.end())};
     }
     const auto ranks = static_cast<std::size_t>(size());
-    const Index length = static_cast<Index>(bytes.size());
     std::vector<Index> lengths(ranks);
-    check(MPI_Allgather(&length, 1, MPI_INT64_T, lengths.data(), 1, MPI_INT64_T, comm),
-          "gather lengths");
+    lengths[static_cast<std::size_t>(rank())] = static_cast<Index>(bytes.size());
+    lengths = indices(finish(
+        start_reduction("gather lengths", lengths, [&](void* in_place, MPI_Request* request) {
+            return MPI_Iallgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in_place, 1, MPI_INT64_T,
+                                  comm, request);
+        })));
     const Index total = std::accumulate(lengths.begin(), lengths.end(), Index{0});
 
     std::vector<Buffer> all(ranks);
@@ -97,79 +133,74 @@ std::vector<Buffer> Comm::allgather(std::span<const std::byte> bytes) const {
         }
         return all;
     }
-    std::vector<int> counts(ranks);
-    std::vector<int> displacements(ranks, 0);
+    const auto gathered = std::make_shared<Gathered>();
+    gathered->mine.assign(bytes.begin(), bytes.end());
+    gathered->counts.resize(ranks);
+    gathered->displacements.resize(ranks);
+    int end = 0;
     for (std::size_t r = 0; r < ranks; ++r) {
-        counts[r] = to_int(lengths[r], "the length of a message");
-        if (r > 0) {
-            displacements[r] = displacements[r - 1] + counts[r - 1];
-        }
+        gathered->counts[r] = to_int(lengths[r], "the length of a message");
+        gathered->displacements[r] = end;
+        end += gathered->counts[r];
     }
-    const Buffer flat = [&] {
-        Buffer received = allocate(*this, total);
-        check(MPI_Allgatherv(bytes.data(), counts[static_cast<std::size_t>(rank())], MPI_BYTE,
-                             received.data(), counts.data(), displacements.data(), MPI_BYTE, comm),
-              "gather messages");
-        return received;
-    }();
+    const Buffer flat = finish(Request::post(
+        Request::Role::Other, {"gather messages"}, allocate(*this, total), gathered,
+        [&](std::span<std::byte> received, MPI_Request* request) {
+            return MPI_Iallgatherv(gathered->mine.data(),
+                                   gathered->counts[static_cast<std::size_t>(rank())], MPI_BYTE,
+                                   received.data(), gathered->counts.data(),
+                                   gathered->displacements.data(), MPI_BYTE, comm, request);
+        }));
     for (std::size_t r = 0; r < ranks; ++r) {
-        const auto first = flat.begin() + displacements[r];
-        all[r].assign(first, first + counts[r]);
+        const auto first = flat.begin() + gathered->displacements[r];
+        all[r].assign(first, first + gathered->counts[r]);
     }
     return all;
 }
 
 Index Comm::exscan_sum(Index n) const {
-    const MPI_Comm comm = handle();
+    const MPI_Comm comm = for_collective();
     if (serial()) {
         return 0;
     }
-    Index before = 0;
-    check(MPI_Exscan(&n, &before, 1, MPI_INT64_T, MPI_SUM, comm), "sum over the lower ranks");
-    return rank() == 0 ? 0 : before;  // MPI leaves it undefined on rank 0
+    const auto before = indices(finish(start_reduction(
+        "sum over the lower ranks", std::span(&n, 1), [&](void* in_place, MPI_Request* request) {
+            return MPI_Iexscan(MPI_IN_PLACE, in_place, 1, MPI_INT64_T, MPI_SUM, comm, request);
+        })));
+    return rank() == 0 ? 0 : before[0];  // MPI leaves it undefined on rank 0
+}
+
+std::vector<Index> Comm::allreduce(std::vector<Index> numbers, MPI_Op op, const char* what) const {
+    const MPI_Comm comm = for_collective();
+    return serial() ? numbers : indices(finish(start_allreduce(comm, numbers, op, what)));
 }
 
 Index Comm::sum(Index n) const {
-    return allreduce(*this, n, MPI_SUM, "sum over the ranks");
+    return allreduce({n}, MPI_SUM, "sum over the ranks")[0];
 }
 
 Index Comm::min(Index n) const {
-    return allreduce(*this, n, MPI_MIN, "take a minimum over the ranks");
+    return allreduce({n}, MPI_MIN, "take a minimum over the ranks")[0];
 }
 
 Index Comm::max(Index n) const {
-    return allreduce(*this, n, MPI_MAX, "take a maximum over the ranks");
+    return allreduce({n}, MPI_MAX, "take a maximum over the ranks")[0];
 }
 
 std::vector<Index> Comm::min_of_each(std::vector<Index> numbers) const {
-    const MPI_Comm comm = handle();
-    if (serial()) {
-        return numbers;
-    }
-    check(MPI_Allreduce(MPI_IN_PLACE, numbers.data(),
-                        to_int(static_cast<Index>(numbers.size()), "the number of minima"),
-                        MPI_INT64_T, MPI_MIN, comm),
-          "take minima over the ranks");
-    return numbers;
+    return allreduce(std::move(numbers), MPI_MIN, "take minima over the ranks");
 }
 
 Request Comm::imin_of_each(const std::vector<Index>& numbers) const {
-    const std::span<const std::byte> bytes = std::as_bytes(std::span(numbers));
-    const int count = to_int(static_cast<Index>(numbers.size()), "the number of minima");
-    return Request::post(Request::Role::Other, {"take minima over the ranks"},
-                         {bytes.begin(), bytes.end()}, nullptr,
-                         [comm = handle(), alone = serial(), count](std::span<std::byte> buffer,
-                                                                    MPI_Request* request) -> int {
-                             if (alone) {
-                                 return MPI_SUCCESS;
-                             }
-                             return MPI_Iallreduce(MPI_IN_PLACE, buffer.data(), count, MPI_INT64_T,
-                                                   MPI_MIN, comm, request);
-                         });
+    constexpr const char* what = "take minima over the ranks";
+    const MPI_Comm comm = for_collective();
+    return serial()
+               ? start_reduction(what, numbers, [](void*, MPI_Request*) { return MPI_SUCCESS; })
+               : start_allreduce(comm, numbers, MPI_MIN, what);
 }
 
 Index Comm::sum_for_each(const std::vector<Index>& numbers) const {
-    const MPI_Comm comm = handle();
+    const MPI_Comm comm = for_collective();
     if (static_cast<Index>(numbers.size()) != size()) {
         throw InvalidArgument(Problem{"a number for each rank is wanted", text(numbers.size()),
                                       text(size(), " numbers"), ""});
@@ -177,10 +208,11 @@ Index Comm::sum_for_each(const std::vector<Index>& numbers) const {
     if (serial()) {
         return numbers[0];
     }
-    Index sum = 0;
-    check(MPI_Reduce_scatter_block(numbers.data(), &sum, 1, MPI_INT64_T, MPI_SUM, comm),
-          "sum numbers for each rank");
-    return sum;
+    return indices(finish(start_reduction(
+        "sum numbers for each rank", numbers, [&](void* in_place, MPI_Request* request) {
+            return MPI_Ireduce_scatter_block(MPI_IN_PLACE, in_place, 1, MPI_INT64_T, MPI_SUM, comm,
+                                             request);
+        })))[0];
 }
 
 bool Comm::all(bool here) const {

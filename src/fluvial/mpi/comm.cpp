@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/mpi/comm.hpp"
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/fork.hpp"
+#include "fluvial/base/threads.hpp"
+#include "fluvial/base/waiting.hpp"
 #include "fluvial/mpi/check.hpp"
 #include "fluvial/mpi/environment.hpp"
 
@@ -61,6 +68,7 @@ struct Comm::State {
     int rank = 0;
     int size = 1;
     Request pending_barrier;  // timed out, but still to be met by the others
+    bool broken_off = false;  // a collective operation, which the others may still be in
     MadeHere made;
 };
 
@@ -68,7 +76,7 @@ void Comm::Forget::operator()(State* state) const {
     if (state->made.inherited()) {
         return;
     }
-    if (state->handle != MPI_COMM_NULL && running()) {
+    if (state->handle != MPI_COMM_NULL && running() && !state->broken_off) {
         std::fprintf(stderr,
                      "fluvial: a Comm (rank %d of %d) was destroyed without close(); its "
                      "communicator stays allocated "
@@ -94,11 +102,26 @@ Comm Comm::adopt(MPI_Comm owned) {
 
 Comm Comm::duplicate(MPI_Comm user) {
     check_user(user);
-    MPI_Comm copy = MPI_COMM_NULL;
-    {
-        const ReturnErrors guard(user);
-        check(MPI_Comm_dup_with_info(user, MPI_INFO_NULL, &copy), "duplicate the communicator");
+    const auto start = [user](std::span<std::byte> copy, MPI_Request* request) {
+        auto* const to = reinterpret_cast<MPI_Comm*>(copy.data());
+#if MPI_VERSION >= 4
+        return MPI_Comm_idup_with_info(user, MPI_INFO_NULL, to, request);
+#else
+        return MPI_Comm_idup(user, to, request);
+#endif
+    };
+    const ReturnErrors guard(user);
+    Request request = Request::post(Request::Role::Other, {"duplicate the communicator"},
+                                    std::vector<std::byte>(sizeof(MPI_Comm)), nullptr, start);
+    try {
+        wait_until([&] { return request.test(); }, "MPI did not duplicate the communicator",
+                   Meanwhile::Nothing);
+    } catch (...) {
+        request.abandon();
+        throw;
     }
+    MPI_Comm copy = MPI_COMM_NULL;
+    std::memcpy(&copy, request.take().data(), sizeof copy);
     return adopt(copy);
 }
 
@@ -127,12 +150,52 @@ MPI_Comm Comm::handle() const {
     return state_->handle;
 }
 
+/// The handle, for an operation that all ranks call.
+MPI_Comm Comm::for_collective() const {
+    const MPI_Comm comm = handle();
+    if (!serial() && state_->broken_off) {
+        throw InvalidArgument(Problem{
+            "the ranks of a communicator are apart: a collective operation of it was broken off",
+            "another one", "close(), and messages between two ranks",
+            "Close what uses it on all ranks, and open it again"});
+    }
+    return comm;
+}
+
+/// Blocking until the operation is complete; returns its buffer. What ends the wait early leaves
+/// the operation to MPI.
+std::vector<std::byte> Comm::finish(Request collective) const {
+    try {
+        collective.wait();
+    } catch (...) {
+        if (collective.in_flight()) {
+            collective.abandon();
+            state_->broken_off = true;
+        }
+        throw;
+    }
+    return collective.take();
+}
+
+/// MPI has no split that could be waited for: all ranks come first, so that it does not take long.
+void Comm::come_together() const {
+    Request everybody = ibarrier();
+    try {
+        wait_until([&] { return everybody.test(); }, "MPI did not pass a barrier",
+                   Meanwhile::Nothing);
+    } catch (...) {
+        everybody.abandon();
+        state_->broken_off = true;
+        throw;
+    }
+}
+
 Request Comm::ibarrier() const {
     if (serial()) {
         return {};
     }
     return Request::post(Request::Role::Other, {"pass a barrier of all ranks"}, {}, nullptr,
-                         [comm = handle()](std::span<std::byte>, MPI_Request* request) {
+                         [comm = for_collective()](std::span<std::byte>, MPI_Request* request) {
                              return MPI_Ibarrier(comm, request);
                          });
 }
@@ -159,15 +222,58 @@ void Comm::barrier(const Deadline& deadline) const {
     }
 }
 
-Comm Comm::split_by_host() const {
-    const MPI_Comm comm = handle();
+/// `call`, by another thread, which is left alone with it when the wait ends early.
+Comm Comm::split_by(const std::function<int(MPI_Comm*)>& call, Split how, const char* what) const {
+    struct Call {
+        std::function<int(MPI_Comm*)> make;
+        MPI_Comm made = MPI_COMM_NULL;
+        int error = MPI_SUCCESS;
+        std::mutex mutex;
+        std::condition_variable ended;
+        bool done = false;
+        void run() {
+            error = make(&made);
+            const std::lock_guard lock(mutex);
+            done = true;
+            ended.notify_one();
+        }
+        /// Asleep meanwhile: the other thread has work for this core.
+        bool wait_a_little() {
+            std::unique_lock lock(mutex);
+            return ended.wait_for(lock, std::chrono::milliseconds(2), [&] { return done; });
+        }
+    };
+    come_together();
+    const auto split = std::make_shared<Call>();
+    split->make = call;
+    if (how == Split::Here || thread_level() != ThreadLevel::Multiple) {
+        split->run();
+    } else {
+        std::thread thread = without_signals([split] { split->run(); });
+        try {
+            wait_until([&] { return split->wait_a_little(); }, text("MPI did not ", what),
+                       Meanwhile::Nothing);
+        } catch (...) {
+            thread.detach();
+            state_->broken_off = true;
+            throw;
+        }
+        thread.join();
+    }
+    check(split->error, what);
+    return adopt(split->made);
+}
+
+Comm Comm::split_by_host(Split how) const {
+    const MPI_Comm comm = for_collective();
     if (serial()) {
         return Comm();
     }
-    MPI_Comm part = MPI_COMM_NULL;
-    check(MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank(), MPI_INFO_NULL, &part),
-          "split the communicator by host");
-    return adopt(part);
+    return split_by(
+        [comm, rank = rank()](MPI_Comm* part) {
+            return MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, part);
+        },
+        how, "split the communicator by host");
 }
 
 int Comm::ranks_on_this_host() const {
@@ -177,17 +283,16 @@ int Comm::ranks_on_this_host() const {
     return ranks;
 }
 
-Comm Comm::split(int color, int key) const {
-    const MPI_Comm comm = handle();
+Comm Comm::split(int color, int key, Split how) const {
+    const MPI_Comm comm = for_collective();
     if (const Index lowest = min(color); lowest < 0) {
         throw InvalidArgument(Problem{"a color is negative", text(lowest), "0 or more", ""});
     }
     if (serial()) {
         return Comm();
     }
-    MPI_Comm part = MPI_COMM_NULL;
-    check(MPI_Comm_split(comm, color, key, &part), "split the communicator");
-    return adopt(part);
+    return split_by([=](MPI_Comm* part) { return MPI_Comm_split(comm, color, key, part); }, how,
+                    "split the communicator");
 }
 
 void Comm::close() {
@@ -196,6 +301,9 @@ void Comm::close() {
     }
     if (state_->pending_barrier.in_flight() && !finalized() && !state_->pending_barrier.test()) {
         state_->pending_barrier.abandon();
+        state_->broken_off = true;
+    }
+    if (state_->broken_off) {
         state_->handle = MPI_COMM_NULL;
         return;
     }

@@ -4,9 +4,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include <mpi.h>
@@ -32,8 +35,10 @@ struct Incoming {
 /// serial: rank 0 of 1, usable without MPI_Init, and no method calls MPI. Every method throws
 /// InvalidArgument after close() and SystemError when MPI fails: errors are returned on the
 /// duplicate, MPI never aborts the job. Collective methods must be called by all ranks in the same
-/// order; one thread at a time may use a Comm, but messages may be exchanged at any time by threads
-/// of their own if MPI was initialised with MPI_THREAD_MULTIPLE. P below is size().
+/// order; they wait by wait_until(), and after what ends that wait early (a look-out, Ctrl-C) every
+/// further collective method of this Comm throws InvalidArgument. One thread at a time may use a
+/// Comm, but messages may be exchanged at any time by threads of their own if MPI was initialised
+/// with MPI_THREAD_MULTIPLE. P below is size().
 ///
 ///     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
 ///     const Index offset = comm.exscan_sum(n_local);
@@ -72,6 +77,16 @@ class Comm {
     /// Everybody's `bytes`, of any lengths, by rank. Collective, blocking. An allgather of 8 bytes,
     /// then one allgatherv; P broadcasts instead when they sum to more than 2 GiB.
     std::vector<std::vector<std::byte>> allgather(std::span<const std::byte> bytes) const;
+    /// Everybody's `mine`, by rank. Collective, blocking; as above.
+    template <class T>
+    std::vector<T> allgather_values(const T& mine) const {
+        static_assert(std::is_trivially_copyable_v<T>);
+        std::vector<T> all;
+        for (const auto& bytes : allgather(std::as_bytes(std::span(&mine, 1)))) {
+            std::memcpy(&all.emplace_back(), bytes.data(), sizeof(T));
+        }
+        return all;
+    }
 
     /// Sum of `n` over the lower ranks; 0 on rank 0. Collective, blocking, 8 bytes in log2(P)
     /// messages, as the next four.
@@ -91,17 +106,21 @@ class Comm {
 
     /// Number of ranks that share memory with this one, itself included. Collective, blocking.
     int ranks_on_this_host() const;
+    /// MPI's split blocks: a rank that dies meanwhile leaves the others in it. OnThread: where MPI
+    /// allows it (MPI_THREAD_MULTIPLE) another thread makes that call, some 50 us slower, and this
+    /// one waits by wait_until().
+    enum class Split { Here, OnThread };
     /// The ranks that share memory with this one, in the order of this communicator. Collective,
     /// blocking; the result is to be closed.
-    Comm split_by_host() const;
+    Comm split_by_host(Split how = Split::Here) const;
     /// The ranks with the same non-negative `color`, ordered by `key`, then rank. Collective,
     /// blocking; the result is to be closed. Throws InvalidArgument on all ranks when any color is
     /// negative.
-    Comm split(int color, int key) const;
+    Comm split(int color, int key, Split how = Split::Here) const;
 
     /// Throws InvalidArgument unless messages can be exchanged with rank `other` on `tag`. Local.
     void check_message(int other, int tag) const;
-    /// One message of any length. Blocking; returns when `bytes` may be reused. Throws
+    /// One message of any length, of which it makes a copy. Blocking until MPI has it. Throws
     /// InvalidArgument, before anything is sent, for a rank or tag out of range, and always when
     /// serial: nobody is there to receive.
     void send(std::span<const std::byte> bytes, int destination, int tag) const;
@@ -119,16 +138,12 @@ class Comm {
     /// no copy.
     Request isend(std::span<const std::byte> bytes, std::shared_ptr<const void> owner,
                   int destination, int tag) const;
-    /// Posts a receive of up to `bytes_max` bytes into a buffer that the Request owns. Local. A
-    /// longer message is an error of the program: a SystemError when it is waited for, except that
-    /// Open MPI 4.1 corrupts memory when the message is also past its eager limit (4 KiB on one
-    /// host). Use recv where the length is not known.
-    Request irecv(Index bytes_max, int source, int tag) const;
 
     /// Frees the communicator. Collective; local and free of messages when serial, closed or after
-    /// MPI_Finalize. After a barrier that timed out and never completed the communicator is left to
-    /// MPI_Finalize, because freeing it could wait for the lost peer. The destructor frees nothing
-    /// and warns on stderr when this was forgotten.
+    /// MPI_Finalize. After a barrier that timed out and never completed, or another collective
+    /// operation that was broken off, the communicator is left to MPI_Finalize, because freeing it
+    /// could wait for the lost peer. The destructor frees nothing and warns on stderr when this was
+    /// forgotten.
     void close();
     /// Leaves the communicator to MPI_Finalize without a word: a rank died, and freeing might wait
     /// for it. Local.
@@ -143,6 +158,11 @@ class Comm {
     static Comm adopt(MPI_Comm owned);
     std::optional<Incoming> match(int source, int tag) const;
     Request& begin_barrier() const;
+    MPI_Comm for_collective() const;
+    Comm split_by(const std::function<int(MPI_Comm*)>& call, Split how, const char* what) const;
+    void come_together() const;
+    std::vector<std::byte> finish(Request collective) const;
+    std::vector<Index> allreduce(std::vector<Index> numbers, MPI_Op op, const char* what) const;
 
     std::unique_ptr<State, Forget> state_;
 };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages between two ranks of a Comm.
+#include <limits>
 #include <utility>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/waiting.hpp"
 #include "fluvial/mpi/check.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/mpi/datatype.hpp"
@@ -73,20 +75,18 @@ void Comm::check_message(int other, int tag) const {
 }
 
 void Comm::send(std::span<const std::byte> bytes, int destination, int tag) const {
-    const MPI_Comm comm = checked(*this, destination, tag, "destination");
-    const Payload payload(static_cast<Index>(bytes.size()));
-    check(MPI_Send(bytes.data(), payload.count, payload.type.handle(), destination, tag, comm),
-          text("send a message to rank ", destination, " (tag ", tag, ")"));
+    checked(*this, destination, tag, "destination");
+    Request request = isend(std::vector(bytes.begin(), bytes.end()), destination, tag);
+    try {
+        request.wait();
+    } catch (...) {
+        request.abandon();
+        throw;
+    }
 }
 
 std::vector<std::byte> Comm::recv(int source, int tag) const {
-    const MPI_Comm comm = checked(*this, source, tag, "source");
-    MPI_Message message = MPI_MESSAGE_NULL;
-    MPI_Status status;
-    check(MPI_Mprobe(source, tag, comm, &message, &status), "look for a message");
-    Request request = receive_matched(message, status, incoming(source, tag));
-    request.wait();
-    return request.take();
+    return recv(source, tag, Deadline(std::numeric_limits<double>::infinity()));
 }
 
 std::vector<std::byte> Comm::recv(int source, int tag, const Deadline& deadline) const {
@@ -98,7 +98,9 @@ std::vector<std::byte> Comm::recv(int source, int tag, const Deadline& deadline)
         check(MPI_Improbe(source, tag, comm, &found, &message, &status), "look for a message");
         return found != 0;
     };
-    wait_for(arrived, deadline, incoming(source, tag).to_string());
+    if (!arrived()) {
+        wait_until(arrived, deadline, text("MPI did not ", incoming(source, tag).to_string()));
+    }
     Request request = receive_matched(message, status, incoming(source, tag));
     try {
         request.wait(deadline);
@@ -156,21 +158,6 @@ Request Comm::isend(std::span<const std::byte> bytes, std::shared_ptr<const void
         check(error, purpose.to_string());
     }
     return Request::adopt(request, purpose, std::move(owner));
-}
-
-Request Comm::irecv(Index bytes_max, int source, int tag) const {
-    const MPI_Comm comm = checked(*this, source, tag, "source");
-    if (bytes_max < 0) {
-        throw InvalidArgument(Problem{"bytes_max is negative", text(bytes_max), "0 or more", ""});
-    }
-    const auto start = [&](std::span<std::byte> buffer, MPI_Request* request) {
-        const Payload payload(static_cast<Index>(buffer.size()));
-        return MPI_Irecv(buffer.data(), payload.count, payload.type.handle(), source, tag, comm,
-                         request);
-    };
-    return Request::post(Request::Role::Receive, incoming(source, tag),
-                         std::vector<std::byte>(static_cast<std::size_t>(bytes_max) + 1), nullptr,
-                         start);
 }
 
 }  // namespace fluvial::mpi

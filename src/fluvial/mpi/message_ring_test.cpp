@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/waiting.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/mpi/receive_ring.hpp"
 #include "fluvial/mpi/send_queue.hpp"
@@ -77,7 +78,7 @@ TEST_CASE("messages of all ranks come through a few receives, in order for each 
         }
         return sent == messages && queue.completed() == messages && taken == expected;
     };
-    wait_for(done, Deadline(30), "exchange messages");
+    wait_until(done, Deadline(30), "exchange messages");
     CHECK(queue.posted() == messages);
     if (ring) {
         CHECK(ring->received() == static_cast<std::uint64_t>(expected));
@@ -107,7 +108,7 @@ TEST_CASE("what was not given back is not overwritten, and nothing more is taken
         queue.completed();
         return held.size() == 2;
     };
-    wait_for(two, Deadline(30), "receive");
+    wait_until(two, Deadline(30), "receive");
     for (int i = 0; i < 100; ++i) {
         CHECK_FALSE(ring.try_next().has_value());
     }
@@ -120,8 +121,8 @@ TEST_CASE("what was not given back is not overwritten, and nothing more is taken
         const auto next = ring.try_next();
         return next && std::memcmp(next->bytes.data(), &numbers->at(2), 8) == 0;
     };
-    wait_for(third, Deadline(30), "receive");
-    wait_for([&] { return queue.completed() == 3; }, Deadline(30), "send");
+    wait_until(third, Deadline(30), "receive");
+    wait_until([&] { return queue.completed() == 3; }, Deadline(30), "send");
 }
 
 TEST_CASE("receives that nobody needed leave nothing behind") {

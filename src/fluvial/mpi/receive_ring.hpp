@@ -25,8 +25,9 @@ namespace fluvial::mpi {
 /// (two ranks of a host, eight slots).
 class ReceiveRing {
   public:
-    /// Posts them all. A message longer than `slot_bytes` is an error of the program (as with
-    /// Comm::irecv). Throws InvalidArgument as Comm::recv does.
+    /// Posts them all. A message longer than `slot_bytes` is an error of the program: a SystemError
+    /// of try_next(), except that Open MPI 4.1 corrupts memory when the message is also past its
+    /// eager limit (4 KiB on one host). Throws InvalidArgument as Comm::recv does.
     ReceiveRing(const Comm& comm, int tag, std::size_t slots, std::size_t slot_bytes);
     ReceiveRing(const ReceiveRing&) = delete;
     ReceiveRing& operator=(const ReceiveRing&) = delete;

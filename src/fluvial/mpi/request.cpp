@@ -1,47 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/mpi/request.hpp"
 
-#include <algorithm>
 #include <cstdio>
-#include <ctime>
+#include <limits>
 #include <mutex>
 #include <utility>
 
-#include <sched.h>
-
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/fork.hpp"
-#include "fluvial/base/interrupt.hpp"
+#include "fluvial/base/waiting.hpp"
 #include "fluvial/mpi/check.hpp"
 #include "fluvial/mpi/environment.hpp"
 
 namespace fluvial::mpi {
-
-void wait_for(const std::function<bool()>& done, const Deadline& deadline, std::string_view what) {
-    constexpr int spins = 100;
-    constexpr int yields = 2000;
-    constexpr std::int64_t nap_ns = 200'000;
-    constexpr int naps_between_checks = 500;  // about a tenth of a second
-    for (int tests = 0; !done(); ++tests) {
-        if (deadline.passed()) {
-            throw TimedOut(Problem{text("MPI did not ", what, " in time"), "", "",
-                                   "A rank of this job is late, stopped or dead: look at the job, "
-                                   "or raise the time-out"});
-        }
-        if (tests < spins) {
-            continue;
-        }
-        if (tests < yields) {
-            sched_yield();
-            continue;
-        }
-        if (tests % naps_between_checks == 0) {
-            check_interrupt();
-        }
-        const timespec nap{0, static_cast<long>(std::min(deadline.left_ns(), nap_ns))};
-        nanosleep(&nap, nullptr);
-    }
-}
 
 std::string Purpose::to_string() const {
     return rank < 0 ? verb : text(verb, " rank ", rank, " (tag ", tag, ")");
@@ -139,16 +110,14 @@ bool Request::test() {
 }
 
 void Request::wait() {
-    if (!in_flight()) {
-        return;
-    }
-    MPI_Status status;
-    const int error = MPI_Wait(&state_->request, &status);
-    state_->complete(error, status);
+    wait(Deadline(std::numeric_limits<double>::infinity()));
 }
 
 void Request::wait(const Deadline& deadline) {
-    wait_for([this] { return test(); }, deadline, state_ ? state_->purpose.to_string() : "");
+    if (!test()) {
+        wait_until([this] { return test(); }, deadline,
+                   text("MPI did not ", state_->purpose.to_string()));
+    }
 }
 
 std::vector<std::byte> Request::take() {

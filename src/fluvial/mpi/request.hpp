@@ -7,7 +7,6 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <mpi.h>
@@ -16,11 +15,6 @@
 #include "fluvial/describe/coordinates.hpp"
 
 namespace fluvial::mpi {
-
-/// Blocking until `done` returns true: spins briefly, then yields, then sleeps up to 200 us between
-/// calls, so that more ranks than cores do not crawl. At the deadline throws TimedOut, "MPI did not
-/// WHAT in time"; what check_interrupt throws ends the wait too. Local.
-void wait_for(const std::function<bool()>& done, const Deadline& deadline, std::string_view what);
 
 /// What an operation does, for error messages: "VERB", or "VERB rank RANK (tag TAG)". Kept in
 /// parts, because many small messages would notice the time that it takes to write it out.
@@ -36,9 +30,9 @@ struct Purpose {
 /// wait before it goes out of scope: a Request destroyed in flight warns on stderr, and its memory
 /// then lives until the process ends, because MPI may still write into it.
 ///
-///     Request incoming = comm.irecv(1 << 20, 0, 7);
-///     incoming.wait(Deadline(10.0));
-///     std::vector<std::byte> message = incoming.take();
+///     Request outgoing = comm.isend(std::move(bytes), 0, 7);
+///     outgoing.wait(Deadline(10.0));
+///     bytes = outgoing.take();
 class Request {
   public:
     /// Nothing in flight: complete, with an empty buffer.
@@ -62,10 +56,10 @@ class Request {
     bool in_flight() const;
     /// True once complete. Local, does not block. Throws SystemError when the operation failed.
     bool test();
-    /// Blocking, without limit.
+    /// Blocking, by wait_until() without limit. After an exception that is none of MPI's the
+    /// operation still is in flight, and can be waited for again.
     void wait();
-    /// Blocking until `deadline`, in the manner of wait_for. After TimedOut the operation still is
-    /// in flight and can be waited for again.
+    /// The same, and TimedOut at the deadline.
     void wait(const Deadline& deadline);
     /// The buffer: what arrived (cut to the length received), or what was sent. Local. Throws
     /// InvalidArgument while in flight.

@@ -2,9 +2,9 @@
 #include "fluvial/mpi/sparse_exchange.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/waiting.hpp"
 #include "fluvial/mpi/datatype.hpp"
 
 namespace fluvial::mpi {
@@ -56,7 +56,18 @@ std::vector<Addressed> sparse_exchange(const Comm& comm, std::vector<Addressed> 
         }
         return in_barrier && all_sent.test();
     };
-    wait_for(done, Deadline(std::numeric_limits<double>::infinity()), "deliver messages");
+    try {
+        wait_until(done, "MPI did not deliver messages");
+    } catch (...) {
+        for (Request& send : sends) {
+            send.abandon();
+        }
+        for (Incoming& incoming : arriving) {
+            incoming.message.abandon();
+        }
+        all_sent.abandon();
+        throw;
+    }
     std::vector<Addressed> received;
     for (Incoming& incoming : arriving) {
         incoming.message.wait();

@@ -7,6 +7,7 @@
 #include <sched.h>
 
 #include "fluvial/base/clock.hpp"
+#include "fluvial/base/spin.hpp"
 
 namespace fluvial::progress {
 
@@ -41,22 +42,22 @@ BackOff::BackOff(double ranks_per_core, host::Bell* bell, bool rung)
                   : static_cast<long>(nap_ns * std::min(ranks_per_core, ranks_per_core_max));
 }
 
-void BackOff::rest() {
+void BackOff::rest(bool briefly) {
     ++looks_;
     if (looks_ < spins_) {
-        __builtin_ia32_pause();
+        spin();
     } else if (looks_ < yields_) {
         sched_yield();
     } else {
-        nap();
+        nap(briefly);
     }
 }
 
 /// With a bell there is one more look between arming it and the nap, or what came just before would
 /// be slept over.
-void BackOff::nap() {
-    if (bell_ == nullptr) {
-        const timespec nap{0, nap_ns_};
+void BackOff::nap(bool briefly) {
+    if (bell_ == nullptr || briefly) {
+        const timespec nap{0, bell_ == nullptr ? nap_ns_ : nap_ns};
         nanosleep(&nap, nullptr);
     } else if (!armed_) {
         bell_->arm();
@@ -64,11 +65,12 @@ void BackOff::nap() {
     } else {
         bell_->sleep(nap_ns_);
         armed_ = false;
+        slept();
     }
 }
 
 bool BackOff::time_to_look_around() {
-    if (++rounds_ % rounds_between_clocks != 0) {
+    if (rounds_++ % rounds_between_clocks != 0) {
         return false;
     }
     const std::int64_t now = now_ns();

@@ -28,12 +28,15 @@ class BackOff {
         }
         armed_ = false;
     }
-    void rest();
+    /// `briefly`: without bell, and for no longer than a nap, because there is more to look at.
+    void rest(bool briefly = false);
+    /// The caller has slept by other means, for a millisecond or more.
+    void slept() { rounds_ = 0; }
     /// True about ten times a second, also while something is found again and again.
     bool time_to_look_around();
 
   private:
-    void nap();
+    void nap(bool briefly);
 
     host::Bell* bell_;
     bool armed_ = false;

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "fluvial/base/bytes.hpp"
+#include "fluvial/base/error.hpp"
+#include "fluvial/base/waiting.hpp"
 
 namespace fluvial::progress {
 
@@ -12,29 +14,28 @@ namespace {
 
 /// What a message begins with.
 struct Heading {
-    ControlTopic kind = ControlTopic::Failed;
-    std::uint8_t unused[3] = {};
-    std::int32_t stream = 0;
+    Topic topic;
+    std::int32_t subject = 0;
 };
 static_assert(sizeof(Heading) == 8);
 
 ControlMessage open(int from, const Bytes& message) {
     ByteReader reader(message);
     const auto heading = reader.get<Heading>();
-    return {heading.kind, from, heading.stream, {message.begin() + sizeof heading, message.end()}};
+    return {
+        heading.topic, from, heading.subject, {message.begin() + sizeof heading, message.end()}};
 }
 
 }  // namespace
 
-void ControlMessages::post(int to, ControlTopic kind, int stream,
-                           std::span<const std::byte> bytes) {
-    under_way_ += is_about_others(kind) ? 0 : 1;
+void ControlMessages::post(int to, Topic topic, int subject, std::span<const std::byte> bytes) {
+    under_way_ += topic.is_work() ? 1 : 0;
     if (to == comm_->rank()) {
-        to_self_.push_back({kind, to, stream, {bytes.begin(), bytes.end()}});
+        to_self_.push_back({topic, to, subject, {bytes.begin(), bytes.end()}});
         return;
     }
     ByteWriter message;
-    message.put(Heading{kind, {}, stream});
+    message.put(Heading{topic, subject});
     message.append(bytes.data(), bytes.size());
     posted_.push_back(comm_->isend(message.take(), to, control_tag));
     ++posted_to_[static_cast<std::size_t>(to)];
@@ -46,10 +47,26 @@ void ControlMessages::post(int to, ControlTopic kind, int stream,
 
 std::optional<ControlMessage> ControlMessages::poll() {
     std::optional<ControlMessage> message = next();
-    if (message && !is_about_others(message->kind)) {
+    if (message && message->topic.is_work()) {
         --under_way_;
     }
     return message;
+}
+
+void ControlMessages::on(Topic topic, std::function<bool(const ControlMessage&)> handler) {
+    if (!handlers_.emplace(topic, std::move(handler)).second) {
+        throw Error("two topics of control messages have the same name, or the same hash of it");
+    }
+}
+
+bool ControlMessages::handle(const ControlMessage& message) const {
+    const auto found = handlers_.find(message.topic);
+    if (found == handlers_.end()) {
+        throw Error(Problem{"a control message of an unknown topic",
+                            text("from rank ", message.from), "the topics of this version",
+                            "Run the same version of Fluvial on all ranks"});
+    }
+    return found->second(message);
 }
 
 std::optional<ControlMessage> ControlMessages::next() {
@@ -91,7 +108,7 @@ void ControlMessages::drain() {
         }
         return taken_ == coming && sent();
     };
-    mpi::wait_for(drained, Deadline(1e9), "take the last control messages");
+    wait_until(drained, "the last control messages did not come");
 }
 
 void ControlMessages::abandon() {

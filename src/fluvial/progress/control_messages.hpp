@@ -4,43 +4,23 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <list>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "fluvial/mpi/comm.hpp"
+#include "fluvial/progress/topic.hpp"
 
 namespace fluvial::progress {
 
-enum class ControlTopic : std::uint8_t {
-    Closed,        ///< to a consumer: this producer's link has ended, with its number of bytes
-    Done,          ///< up the tree of consumers: the sender and all below have ended, merged
-    Finish,        ///< down the tree of consumers: everybody has ended, with the result
-    Result,        ///< to a producer: the global result
-    Failed,        ///< to everybody: what an operation threw
-    Query,         ///< to the first consumer: what is the result so far?
-    QueryPartial,  ///< between consumers: a partial result is wanted
-    QueryAnswer,   ///< partial or global result with the number of elements that it covers
-    Contribution,  ///< to a consumer: a value of one round of a threshold collective
-    Verdict,       ///< to a producer or consumer: the outcome of a round
-    WorkOn,        ///< to everybody at the end of a meeting: an operation is still under way
-    Asked,         ///< to everybody: does anything move there?
-    Told,          ///< the answer
-};
-
-/// Kinds that say something about all others.
-inline bool is_about_others(ControlTopic kind) {
-    return kind >= ControlTopic::WorkOn;
-}
-
 struct ControlMessage {
-    ControlTopic kind = ControlTopic::Failed;
-    int from = 0;    ///< rank in the channel
-    int stream = 0;  ///< number of the stream in its channel
+    Topic topic;
+    int from = 0;     ///< rank in the channel
+    int subject = 0;  ///< number of the stream, or of what else has several of its kind
     std::vector<std::byte> bytes;
 };
 
@@ -54,12 +34,19 @@ class ControlMessages {
 
     /// Local, does not block, keeps the bytes until MPI has them. Throws SystemError when MPI
     /// fails.
-    void post(int to, ControlTopic kind, int stream, std::span<const std::byte> bytes = {});
+    void post(int to, Topic topic, int subject, std::span<const std::byte> bytes = {});
     /// The next message that has arrived. Local, does not block. One probe. A long message that is
     /// still on its way holds up only what its sender posted after it.
     std::optional<ControlMessage> poll();
-    /// Letters posted here less those taken here, those about others aside: summed over all ranks,
-    /// those under way.
+    /// Who takes the messages of `topic`: `handler` returns whether something has moved by it. To
+    /// be said once a topic, by all ranks alike, before any message is handled. Throws Error for a
+    /// topic that has a handler.
+    void on(Topic topic, std::function<bool(const ControlMessage&)> handler);
+    /// Gives a message to the handler of its topic; true when something has moved by it. Throws
+    /// what the handler throws, and Error where there is none.
+    bool handle(const ControlMessage& message) const;
+    /// Messages posted here less those taken here, observations aside: summed over all ranks, those
+    /// under way.
     Index under_way() const { return under_way_; }
     /// Everything that was posted has been given to MPI for good. Local.
     bool sent();
@@ -75,6 +62,7 @@ class ControlMessages {
 
     const mpi::Comm* comm_;
     std::function<void(int)> ring_;
+    std::map<Topic, std::function<bool(const ControlMessage&)>> handlers_;
     std::list<mpi::Request> posted_;
     std::list<mpi::Incoming> arriving_;  // in the order in which they were matched
     std::list<ControlMessage> to_self_;

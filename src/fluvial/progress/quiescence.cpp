@@ -7,8 +7,18 @@
 
 namespace fluvial::progress {
 
+Quiescence::Quiescence(ControlMessages& control, int rank, int ranks)
+    : control_(control), rank_(rank), ranks_(ranks) {
+    for (const Topic topic : {topic_moved_asked, topic_moved_told}) {
+        control.on(topic, [this](const ControlMessage& message) {
+            take(message);
+            return false;
+        });
+    }
+}
+
 void Quiescence::take(const ControlMessage& message) {
-    if (message.kind == ControlTopic::Asked) {
+    if (message.topic == topic_moved_asked) {
         asked_.push_back(message);
         return;
     }
@@ -25,7 +35,7 @@ void Quiescence::answer(const Movement& mine) {
         ByteWriter out;
         out.put(ByteReader(message.bytes).get<std::uint64_t>());
         out.put(mine);
-        control_.post(message.from, ControlTopic::Told, 0, out.view());
+        control_.post(message.from, topic_moved_told, 0, out.view());
     }
 }
 
@@ -60,7 +70,7 @@ void Quiescence::ask() {
     out.put(round_);
     for (int other = 0; other < ranks_; ++other) {
         if (other != rank_) {
-            control_.post(other, ControlTopic::Asked, 0, out.view());
+            control_.post(other, topic_moved_asked, 0, out.view());
         }
     }
 }

@@ -19,17 +19,21 @@ struct Movement {
     bool operator==(const Movement&) const = default;
 };
 
+inline constexpr Topic topic_moved_asked("quiescence: does anything move there?",
+                                         Topic::Of::Observation);
+inline constexpr Topic topic_moved_told("quiescence: what has moved here", Topic::Of::Observation);
+
 /// One rank's part. Nobody is asked unless somebody has reason to. A rank answers while it does
 /// nothing but wait, and not before; so when all have answered twice, nothing has moved on any of
 /// them in between, and nothing was under way, then nothing will. Source: F. Mattern, "Algorithms
 /// for distributed termination detection" (doi:10.1007/BF01782776), section 6.
 class Quiescence {
   public:
-    Quiescence(ControlMessages& control, int rank, int ranks)
-        : control_(control), rank_(rank), ranks_(ranks) {}
+    /// Takes the messages of its topics.
+    Quiescence(ControlMessages& control, int rank, int ranks);
+    Quiescence(const Quiescence&) = delete;
+    Quiescence& operator=(const Quiescence&) = delete;
 
-    /// Control messages of the topics Asked and Told.
-    void take(const ControlMessage& message);
     /// This rank does nothing but wait, with `mine`: answers whoever has asked.
     void answer(const Movement& mine);
     /// Asks all others, unless they have not all answered yet. True when it is certain that nothing
@@ -37,6 +41,7 @@ class Quiescence {
     bool found(const Movement& mine);
 
   private:
+    void take(const ControlMessage& message);
     void ask();
 
     ControlMessages& control_;

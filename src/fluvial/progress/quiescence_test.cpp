@@ -25,7 +25,7 @@ bool found_with(const std::function<Movement(int round)>& last) {
         const auto exchange = [&] {
             for (int looks = 0; looks < 12; ++looks) {
                 while (const auto message = control.poll()) {
-                    quiescence.take(*message);
+                    control.handle(*message);
                 }
                 quiescence.answer(mine);
                 control.sent();
@@ -63,7 +63,7 @@ TEST_CASE("who does not answer is waited for") {
     const Movement mine;
     for (int looks = 0; looks < 50; ++looks) {
         while (const auto message = control.poll()) {
-            quiescence.take(*message);
+            control.handle(*message);
         }
         if (world_rank() != world_size() - 1) {
             quiescence.answer(mine);

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include <pthread.h>
-#include <signal.h>
 
 #include "fluvial/base/clock.hpp"
+#include "fluvial/base/threads.hpp"
 #include "fluvial/mpi/environment.hpp"
 
 namespace fluvial::progress {
@@ -50,22 +50,10 @@ void ServiceThread::add(Customer& customer) {
     rounds_.push_back({&customer, never_ns});
 }
 
-/// Signals are for the application's threads: one that another thread takes interrupts no call of
-/// theirs.
 void ServiceThread::start() {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-        stop_ = std::make_shared<bool>(false);
-        thread_ = std::thread([this, stop = stop_] { run(*stop); });
-    } catch (...) {
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-        throw;
-    }
+    stop_ = std::make_shared<bool>(false);
+    thread_ = without_signals([this, stop = stop_] { run(*stop); });
     pthread_setname_np(thread_.native_handle(), name_);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void ServiceThread::remove(Customer& customer) {

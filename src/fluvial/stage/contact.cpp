@@ -20,12 +20,6 @@ namespace {
 
 constexpr const char* first_line = "fluvial-contact 1";
 
-std::string hostname() {
-    char name[256] = {};
-    ::gethostname(name, sizeof name - 1);
-    return name;
-}
-
 constexpr const char* mount_proc = "Raise the limit on open files (ulimit -n), or mount /proc";
 
 /// Never empty: a reader without a free descriptor would else take a living writer for one of
@@ -166,6 +160,12 @@ void start_sodium() {
 }
 
 }  // namespace
+
+std::string hostname() {
+    char name[256] = {};
+    ::gethostname(name, sizeof name - 1);
+    return name;
+}
 
 std::string contact_path(const std::string& directory, const std::string& name) {
     std::string folder = directory;

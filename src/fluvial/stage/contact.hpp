@@ -33,6 +33,9 @@ struct Contact {
 /// first that is set.
 std::string contact_path(const std::string& directory, const std::string& name);
 
+/// Of this host; what Contact::host is on it.
+std::string hostname();
+
 /// A fresh contact with random socket address and key for this process on this host.
 Contact new_contact();
 

@@ -73,15 +73,26 @@ class HandleLock::Call {
     /// throws; the turn is this call's again in any case.
     template <class Work>
     void outside(Work work) {
-        lock_.unlock();
+        leave();
         try {
             work();
         } catch (...) {
-            lock_.lock();
+            regain();
             throw;
         }
+        enter();
+    }
+    /// The same in steps. enter() throws as the constructor, with the turn.
+    bool inside() const { return lock_.owns_lock(); }
+    void leave() { lock_.unlock(); }
+    void enter() {
         lock_.lock();
         handle_.check_open(what_);
+    }
+    void regain() {
+        if (!inside()) {
+            lock_.lock();
+        }
     }
     /// Lets others go on until `done()`, which is asked with the turn, whenever a call ends. Throws
     /// as outside().

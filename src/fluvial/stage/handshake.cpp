@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/handshake.hpp"
 
-#include <time.h>
-
 #include "fluvial/base/error.hpp"
-#include "fluvial/base/interrupt.hpp"
+#include "fluvial/base/waiting.hpp"
 #include "fluvial/host/trusted_user.hpp"
 #include "fluvial/stage/proof.hpp"
 
@@ -99,12 +97,9 @@ Attachment attach(const Contact& contact, const AttachRequest& request, std::opt
             } catch (const CameTooEarly&) {
                 turned_away = true;
             }
-            if (deadline.passed()) {
-                throw TimedOut("no answer");
-            }
-            check_interrupt();
-            const timespec pause{0, 10'000'000};
-            ::nanosleep(&pause, nullptr);
+            constexpr double pause_s = 0.01;
+            const Deadline again(pause_s);
+            wait_until([&] { return again.passed(); }, deadline, "no answer");
         }
     } catch (const TimedOut&) {
         throw TimedOut(Problem{

@@ -2,6 +2,7 @@
 #include "fluvial/stage/host_service.hpp"
 
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <thread>
@@ -15,6 +16,7 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/seed_fixture.hpp"
+#include "fluvial/base/waiting.hpp"
 #include "fluvial/stage/arena.hpp"
 #include "fluvial/stage/proof.hpp"
 #include "fluvial/stage/stream_fixture.hpp"
@@ -67,6 +69,10 @@ std::string answered_error(LocalSocket& socket) {
     const host::Message message = socket.receive(Deadline(10));
     ByteReader in(message.bytes);
     return in.get<std::uint8_t>() == 0 ? in.get_string() : "";
+}
+
+std::ptrdiff_t open_descriptors() {
+    return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
 }
 
 }  // namespace
@@ -263,7 +269,11 @@ TEST_CASE("what one connection proved, played back on another, proves nothing") 
 
 TEST_CASE("a writer without a free descriptor says so to those who wait, and serves them later") {
     const Host host;
+    const auto before = open_descriptors();
     host.attach_reader(host.contact);
+    // The writer's end of that connection is about to be closed, and would be a free descriptor.
+    wait_until([&] { return open_descriptors() <= before; }, Deadline(10),
+               "a client did not leave");
     rlimit limit{};
     REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
     const LocalSocket probe = connected(host);

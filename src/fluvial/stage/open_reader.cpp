@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <time.h>
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
-#include "fluvial/base/interrupt.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/progress/engine.hpp"
 #include "fluvial/stage/contact.hpp"
 #include "fluvial/stage/handshake.hpp"
 #include "fluvial/stage/membership.hpp"
@@ -20,23 +21,48 @@ namespace {
 /// A writer is there: an answer may still take long on a host that is overloaded.
 constexpr double attach_timeout_s = 30;
 
-/// The writer may be about to start: polls for its contact file.
+/// For a contact file, of which the file system does not tell: looks 200 times a second.
+class ContactWait final : public progress::Waiting {
+  public:
+    ContactWait(const std::string& path, std::optional<Contact>& contact, const Deadline& deadline)
+        : path_(path), contact_(contact), deadline_(deadline) {}
+    Seen look() override {
+        if (now_ns() - looked_ns_ < every_ns) {
+            return Seen::Nothing;
+        }
+        looked_ns_ = now_ns();
+        contact_ = read_contact(path_);
+        return contact_ || deadline_.passed() ? Seen::End : Seen::Nothing;
+    }
+    void rest(progress::BackOff& back_off, bool serving) override {
+        const timespec pause{0, serving ? brief_ns : every_ns};
+        ::nanosleep(&pause, nullptr);
+        back_off.slept();
+    }
+
+  private:
+    static constexpr long every_ns = 5'000'000;
+    static constexpr long brief_ns = 100'000;
+    const std::string& path_;
+    std::optional<Contact>& contact_;
+    const Deadline& deadline_;
+    std::int64_t looked_ns_ = 0;
+};
+
+/// The writer may be about to start.
 Contact wait_for_contact(const std::string& path, const std::string& name,
                          const ReaderOptions& options, const Deadline& deadline) {
-    while (true) {
-        if (const auto contact = read_contact(path)) {
-            return *contact;
-        }
-        if (deadline.passed()) {
-            throw TimedOut(Problem{text("no writer opened '", name, "' within rendezvous_timeout=",
-                                        options.rendezvous_timeout_s, " s"),
-                                   "no contact file " + path, "",
-                                   "Start the writer, or give both jobs the same directory"});
-        }
-        check_interrupt();
-        const timespec pause{0, 5'000'000};
-        ::nanosleep(&pause, nullptr);
+    std::optional<Contact> contact;
+    ContactWait waiting(path, contact, deadline);
+    progress::BackOff back_off;
+    progress::wait(waiting, back_off);
+    if (!contact) {
+        throw TimedOut(Problem{text("no writer opened '", name, "' within rendezvous_timeout=",
+                                    options.rendezvous_timeout_s, " s"),
+                               "no contact file " + path, "",
+                               "Start the writer, or give both jobs the same directory"});
     }
+    return *contact;
 }
 
 /// By which writer rank 0 was let in, and where to. The other ranks follow it.

@@ -5,6 +5,7 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/progress/engine.hpp"
 #include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/waiting.hpp"
 #include "fluvial/stage/writer_state.hpp"
@@ -48,6 +49,7 @@ Contact decode_contact(std::span<const std::byte> bytes) {
 
 /// Options are valid and the same everywhere, and all ranks share memory.
 void check_together(const std::string& name, const mpi::Comm& comm, const WriterOptions& options) {
+    const progress::Setup setup;
     const std::string mine = fingerprint(name, options);
     const Bytes first = comm.bcast(std::as_bytes(std::span(mine)), 0);
     const std::string expected(reinterpret_cast<const char*>(first.data()), first.size());

@@ -5,7 +5,9 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/hash.hpp"
+#include "fluvial/compute/merge_states.hpp"
 #include "fluvial/compute/selected_coordinates.hpp"
+#include "fluvial/describe/index_walk.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/tree_merge.hpp"
 #include "fluvial/stage/assemble.hpp"
@@ -64,10 +66,7 @@ std::string words_of(const std::optional<ArrayView>& extra) {
     for (Index i = 0; i < count; ++i) {
         const Index number = i < 2 ? i * (size - 1) : i * (size / count);
         const Coordinates at = coordinates_of(number, extra->extent);
-        const std::byte* from = extra->data;
-        for (int axis = 0; axis < at.size(); ++axis) {
-            from += at[axis] * extra->strides[axis];
-        }
+        const std::byte* const from = extra->data + offset_of(at, extra->strides);
         seen.insert(seen.end(), from, from + size_of(extra->dtype));
     }
     return text(name_of(extra->dtype), ' ', extra->extent, ", checksum ", std::hex, hash_of(seen));
@@ -86,6 +85,8 @@ class Run {
 
     /// What all ranks must say alike.
     void add_terms(Terms& terms) const {
+        terms.add("whether there are conditions, groups or weights of axes, or values to decode",
+                  request_.elsewhere ? "yes" : "no");
         terms.add("the step that they reduce", exact(static_cast<std::int64_t>(step_)),
                   "Reduce the same step on every rank");
         std::string inputs;
@@ -103,6 +104,8 @@ class Run {
         terms.add("the mask", words_of(request_.mask));
     }
 
+    bool elsewhere() const { return request_.elsewhere; }
+
     void absorb_part(const mpi::Comm& comm) {
         const Region mine = part_of(selection_.bounds(), comm);
         if (selection_.ndim() != mine.ndim() || mine.empty()) {
@@ -119,14 +122,14 @@ class Run {
         if (comm.size() == 1) {
             return;
         }
-        const Bytes all =
-            mpi::tree_merge(comm, reduction_.encode(), [&](Bytes a, std::span<const std::byte> b) {
-                compute::Reduction sum(request_.entries, reduction_.domain());
-                sum.merge_encoded(a);
-                sum.merge_encoded(b);
-                return sum.encode();
-            });
-        reduction_ = compute::Reduction(request_.entries, compute::Domain(reduction_.domain()));
+        const auto fresh = [&] {
+            return compute::Reduction(request_.entries, reduction_.domain());
+        };
+        const auto merge = [&](const Bytes& a, std::span<const std::byte> b) {
+            return compute::merge_states(fresh, a, b);
+        };
+        const Bytes all = mpi::tree_merge(comm, reduction_.encode(), merge);
+        reduction_ = fresh();
         reduction_.merge_encoded(all);
     }
     std::map<std::string, compute::Result> finish() const {
@@ -198,9 +201,14 @@ std::map<std::string, compute::Result> reduce(const ReadStep& step,
     std::optional<Run> run;
     const auto absorb = [&] {
         run.emplace(step, prepare());
-        run->absorb_part(comm);
+        if (!run->elsewhere()) {
+            run->absorb_part(comm);
+        }
     };
     mpi::agree_on(comm, absorb, [&](Terms& terms) { run->add_terms(terms); });
+    if (run->elsewhere()) {
+        return {};
+    }
     run->merge_over(comm);
     return run->finish();
 }

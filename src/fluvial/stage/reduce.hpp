@@ -22,6 +22,9 @@ struct ReduceRequest {
     std::vector<int> over;               ///< axes to reduce; empty: all
     std::optional<ArrayView> weights;    ///< float64, with the extent of the selection
     std::optional<ArrayView> mask;       ///< uint8, likewise
+    /// Only agree on all this: the caller then reduces by other means, such as a scan. Results are
+    /// empty.
+    bool elsewhere = false;
 };
 
 /// Reduces in one pass: each rank of `comm` absorbs its equal part (cut along the longest axis of

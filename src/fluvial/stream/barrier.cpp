@@ -2,6 +2,8 @@
 /// How the ranks of a channel come together before collective work.
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/spin.hpp"
+#include "fluvial/base/waiting.hpp"
 #include "fluvial/progress/back_off.hpp"
 #include "fluvial/stream/channel_state.hpp"
 #include "fluvial/stream/stream_state.hpp"
@@ -14,28 +16,28 @@ constexpr int quick_looks = 1000;
 
 class UnderWay {
   public:
-    UnderWay(std::optional<Meeting>& meeting, bool& staying, Meeting purpose)
-        : meeting_(meeting), staying_(staying) {
-        meeting_ = purpose;
+    UnderWay(std::optional<Collective>& current, bool& staying, Collective purpose)
+        : collective_(current), staying_(staying) {
+        collective_ = purpose;
     }
     ~UnderWay() {
-        meeting_.reset();
+        collective_.reset();
         staying_ = false;
     }
     UnderWay(const UnderWay&) = delete;
     UnderWay& operator=(const UnderWay&) = delete;
 
   private:
-    std::optional<Meeting>& meeting_;
+    std::optional<Collective>& collective_;
     bool& staying_;
 };
 
 }  // namespace
 
-const char* name_of(Meeting meeting) {
+const char* name_of(Collective purpose) {
     static constexpr const char* names[] = {"attach a stream", "begin a threshold collective",
                                             "close the channel"};
-    return names[static_cast<int>(meeting)];
+    return names[static_cast<int>(purpose)];
 }
 
 /// Until all are here anybody may leave: an operation throws, the user breaks off. But then some
@@ -48,27 +50,30 @@ const char* name_of(Meeting meeting) {
 /// that had begun before may still be under way elsewhere, and wait for what others' operations do.
 /// So all vote on the end, and begin none while votes are counted, unless an operation that waits
 /// asks for it; its rank votes against the end later on, and then all vote once more.
-void ChannelState::meet(Meeting purpose) {
+ChannelState::Together ChannelState::begin_together(Collective purpose) {
+    const progress::Served::Inside inside(served);
     check_usable();
-    if (meeting_) {
+    if (collective_) {
         throw InvalidArgument(Problem{text("an operation of this rank tries to ", name_of(purpose)),
-                                      text("the rank is about to ", name_of(*meeting_)),
+                                      text("the rank is about to ", name_of(*collective_)),
                                       "one after the other",
                                       "Attach, begin and close outside of operations"});
     }
-    const UnderWay under_way(meeting_, staying_, purpose);
+    const UnderWay under_way(collective_, staying_, purpose);
     come(purpose);
     staying_ = true;
     std::exception_ptr thrown;
     mpi::Request everybody = comm.ibarrier();
     stay(everybody, thrown, false);
     conclude(purpose, thrown);
+    return {*this, name_of(purpose)};
 }
 
-void ChannelState::come(Meeting purpose) {
+void ChannelState::come(Collective purpose) {
     coming_ = comm.ibarrier();
     try {
-        wait(name_of(purpose), [&] { return coming_.test(); }, progress::BackOff(ranks_per_core()));
+        progress::BackOff back_off(ranks_per_core());
+        wait(name_of(purpose), [&] { return coming_.test(); }, back_off);
     } catch (...) {
         coming_.abandon();
         leave(std::current_exception());
@@ -76,59 +81,91 @@ void ChannelState::come(Meeting purpose) {
     }
 }
 
+/// What a rank does that stays to the end of a step of a barrier, whatever happens.
+class ChannelState::Stays final : public progress::Waiting {
+  public:
+    /// `thrown` is what was thrown meanwhile.
+    Stays(ChannelState& channel, mpi::Request& step, std::exception_ptr& thrown, bool votes)
+        : channel_(channel),
+          step_(step),
+          thrown_(thrown),
+          votes_(votes),
+          deadline_(channel.options.timeout_s) {}
+
+    /// Throws when somebody does not come.
+    Seen look() override {
+        if (step_.test()) {
+            return Seen::End;
+        }
+        bool moved = false;
+        keeping([&] { moved = advance(); });
+        if (channel_.left_) {
+            step_.abandon();
+            if (thrown_) {
+                std::rethrow_exception(thrown_);
+            }
+            channel_.check_usable();
+        }
+        return moved ? Seen::Movement : Seen::Nothing;
+    }
+    void look_around(double /*waited_s*/) override {
+        keeping([&] { channel_.look_for_the_lost(); });
+    }
+
+  private:
+    bool advance() {
+        channel_.waits_ = true;
+        bool moved = false;
+        if (channel_.failure) {
+            channel_.take_control_messages();
+        } else {
+            // The vote under way is the one before votes_.
+            moved = votes_ && channel_.wanted_vote_ < channel_.votes_ - 1 ? channel_.attend()
+                                                                          : channel_.progress();
+        }
+        if (moved) {
+            deadline_ = Deadline(channel_.options.timeout_s);
+        }
+        if (deadline_.passed()) {
+            channel_.staying_ = false;
+            throw TimedOut(Problem{"a rank of the channel has stopped where all come together",
+                                   text("nothing moved for ", channel_.options.timeout_s, " s"), "",
+                                   "Look at the other ranks, or raise timeout_s"});
+        }
+        return moved;
+    }
+    template <class Work>
+    void keeping(Work work) {
+        try {
+            work();
+        } catch (...) {
+            channel_.fail(std::current_exception());
+            if (!channel_.staying_ && !channel_.left_) {
+                channel_.announce(true);
+            }
+            if (!thrown_) {
+                thrown_ = std::current_exception();
+            }
+        }
+    }
+
+    ChannelState& channel_;
+    mpi::Request& step_;
+    std::exception_ptr& thrown_;
+    const bool votes_;
+    Deadline deadline_;
+};
+
 /// Goes on to process what others may still send from inside their operations; in a vote only where
-/// it is asked to. `thrown` is what was thrown meanwhile; throws when somebody does not come.
+/// it is asked to.
 void ChannelState::stay(mpi::Request& step, std::exception_ptr& thrown, bool votes) {
     // All are here, so it mostly takes some microseconds. On a busy machine who yields waits long.
     for (int looks = ranks_per_core() <= 1 ? quick_looks : 0; looks > 0 && !step.test(); --looks) {
-        __builtin_ia32_pause();
+        spin();
     }
+    Stays waiting(*this, step, thrown, votes);
     progress::BackOff back_off(ranks_per_core());
-    Deadline deadline(options.timeout_s);
-    while (!step.test()) {
-        bool moved = false;
-        try {
-            waits_ = true;
-            if (failure) {
-                take_control_messages();
-            } else {
-                // The vote under way is the one before votes_.
-                moved = votes && wanted_vote_ < votes_ - 1 ? attend() : progress();
-            }
-            if (moved) {
-                deadline = Deadline(options.timeout_s);
-            }
-            if (back_off.time_to_look_around()) {
-                look_for_the_lost();
-            }
-            if (deadline.passed()) {
-                staying_ = false;
-                throw TimedOut(Problem{"a rank of the channel has stopped where all meet",
-                                       text("nothing moved for ", options.timeout_s, " s"), "",
-                                       "Look at the other ranks, or raise timeout_s"});
-            }
-        } catch (...) {
-            fail(std::current_exception());
-            if (!staying_ && !left_) {
-                announce(true);
-            }
-            if (!thrown) {
-                thrown = std::current_exception();
-            }
-        }
-        if (left_) {
-            step.abandon();
-            if (thrown) {
-                std::rethrow_exception(thrown);
-            }
-            check_usable();
-        }
-        if (moved) {
-            back_off.found_something();
-        } else {
-            back_off.rest();
-        }
-    }
+    progress::wait(waiting, back_off, &served);
 }
 
 /// As progress(), but begins no operation.
@@ -149,7 +186,7 @@ bool ChannelState::attend() {
 }
 
 /// The last word on whether all go on, and to the same end. Everybody is here.
-void ChannelState::conclude(Meeting purpose, std::exception_ptr& thrown) {
+void ChannelState::conclude(Collective purpose, std::exception_ptr& thrown) {
     const auto code = static_cast<Index>(purpose);
     for (bool over = false; !over;) {
         const Index calm = asked_vote_ == votes_ ? 0 : 1;
@@ -161,8 +198,8 @@ void ChannelState::conclude(Meeting purpose, std::exception_ptr& thrown) {
         if (least.get<Index>() < comm.size()) {
             throw_together(thrown);
         }
-        const auto one = static_cast<Meeting>(least.get<Index>());
-        const auto other = static_cast<Meeting>(-least.get<Index>());
+        const auto one = static_cast<Collective>(least.get<Index>());
+        const auto other = static_cast<Collective>(-least.get<Index>());
         over = least.get<Index>() == 1;
         if (one == other) {
             continue;
@@ -188,7 +225,7 @@ void ChannelState::throw_together(std::exception_ptr thrown) {
         }
         return failure.has_value();
     };
-    mpi::wait_for(told, Deadline(options.timeout_s), "hear of a failure");
+    wait_until(told, Deadline(options.timeout_s), "a failure was not told of");
     check_usable();
 }
 
@@ -198,7 +235,7 @@ void ChannelState::ask_others_to_work_on() {
     out.put(asked_vote_);
     for (int other = 0; other < comm.size(); ++other) {
         if (other != rank) {
-            control->post(other, progress::ControlTopic::WorkOn, 0, out.view());
+            control->post(other, topic_work_on, 0, out.view());
         }
     }
 }
@@ -218,9 +255,10 @@ progress::Movement ChannelState::movement() const {
     return mine;
 }
 
-/// Where all meet nobody's program goes on but operations. When these all wait, they wait in vain.
+/// Where all come together, nobody's program goes on but operations. When these all wait, they wait
+/// in vain.
 void ChannelState::check_quiescence(std::string_view what) {
-    if (!meeting_ || !working() || !(staying_ || coming_.test())) {
+    if (!collective_ || !working() || !(staying_ || coming_.test())) {
         return;
     }
     if (!quiescence->found(movement())) {
@@ -228,12 +266,12 @@ void ChannelState::check_quiescence(std::string_view what) {
     }
     throw InvalidArgument(Problem{
         text("an operation waits in vain: Fluvial cannot ", what, " before its end"),
-        text("all ranks are about to ", name_of(*meeting_), ", and nothing moves any more"), "",
+        text("all ranks are about to ", name_of(*collective_), ", and nothing moves any more"), "",
         "Inside of operations use what does not wait (try_next, isend, iquery), or wait after "
         "them"});
 }
 
-/// What is in flight, or a failure that others told of, keeps this rank from coming to a meeting.
+/// What is in flight, or a failure that others told of, keeps this rank from coming to a barrier.
 void ChannelState::leave(std::exception_ptr thrown) noexcept {
     fail(thrown);
     if (!left_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Calls that wait inside of an operation while all ranks meet.
+/// Calls that wait inside of an operation while all ranks come together.
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -120,7 +120,7 @@ StreamOptions to_the_last_rank() {
 
 }  // namespace
 
-TEST_CASE("an operation queries another stream while others are through with a meeting") {
+TEST_CASE("an operation queries another stream while others are through with a barrier") {
     if (world_size() < 2) {
         return;
     }
@@ -140,7 +140,7 @@ TEST_CASE("an operation queries another stream while others are through with a m
     }
 }
 
-TEST_CASE("an operation waits for elements that other operations send during a meeting") {
+TEST_CASE("an operation waits for elements that other operations send during a barrier") {
     if (world_size() < 2) {
         return;
     }
@@ -172,7 +172,7 @@ TEST_CASE("an operation waits for elements that other operations send during a m
     }
 }
 
-TEST_CASE("operations contribute to a threshold collective during a meeting") {
+TEST_CASE("operations contribute to a threshold collective during a barrier") {
     if (world_size() < 2) {
         return;
     }
@@ -195,7 +195,7 @@ TEST_CASE("operations contribute to a threshold collective during a meeting") {
     }
 }
 
-TEST_CASE("an operation that waits in vain during a meeting is told so at once") {
+TEST_CASE("an operation that waits in vain during a barrier is told so at once") {
     if (world_size() < 2) {
         return;
     }

@@ -67,7 +67,7 @@ TEST_CASE("who is interrupted while others are through already leaves nobody beh
         Channel channel = world_channel(halves());
         Stream stream(channel, {.element = Element::of(DType::Int64)},
                       make_callback([](const Batch&) {}));
-        const auto meet = [&] {
+        const auto come = [&] {
             if (closes) {
                 channel.close();
             } else {
@@ -88,13 +88,13 @@ TEST_CASE("who is interrupted while others are through already leaves nobody beh
                     calls.push_back(world().isend(std::vector<std::byte>(1), other, 1));
                 }
             });
-            message = message_of(meet);
+            message = message_of(come);
             for (mpi::Request& call : calls) {
                 call.wait();
             }
         } else {
             world().recv(0, 1);  // comes while rank 0 looks around
-            message = message_of(meet);
+            message = message_of(come);
         }
         INFO(message);
         CHECK(says(message, "interrupted by the user"));
@@ -244,7 +244,7 @@ void check_order(const Batch& batch, Way way, std::vector<std::int64_t>& last, s
 
 }  // namespace
 
-TEST_CASE("an operation sends while others are through with a meeting") {
+TEST_CASE("an operation sends while others are through with a barrier") {
     if (world_size() < 2) {
         return;
     }

@@ -4,13 +4,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/clock.hpp"
 #include "fluvial/host/oversubscription.hpp"
+#include "fluvial/host/process_watch.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/environment.hpp"
+#include "fluvial/progress/engine.hpp"
 #include "fluvial/stream/stream_state.hpp"
 #include "fluvial/stream/threshold.hpp"
 #include "fluvial/stream/trace_file.hpp"
@@ -18,15 +21,6 @@
 namespace fluvial::stream {
 
 namespace {
-
-template <class T>
-std::vector<T> of_everybody(const mpi::Comm& comm, const T& mine) {
-    std::vector<T> all;
-    for (const auto& bytes : comm.allgather(std::as_bytes(std::span(&mine, 1)))) {
-        all.push_back(ByteReader(bytes).get<T>());
-    }
-    return all;
-}
 
 void check_more_than_nothing(double seconds, const char* name) {
     if (seconds > 0) {
@@ -88,7 +82,7 @@ void check_agreed(const mpi::Comm& everybody, Role role, const ChannelOptions& o
 /// Which of the numbers of the host's ranks is whose.
 std::vector<int> ranks_on_host(const ChannelState& state) {
     std::vector<int> host_ranks(state.members.size(), -1);
-    const auto members = of_everybody(state.host, state.rank);
+    const auto members = state.host.allgather_values(state.rank);
     for (std::size_t i = 0; i < members.size(); ++i) {
         host_ranks[static_cast<std::size_t>(members[i])] = static_cast<int>(i);
     }
@@ -108,14 +102,14 @@ std::vector<progress::Heartbeats::Neighbour> neighbours_of(const ChannelState& s
 
 void introduce(ChannelState& state, Role role) {
     state.rank = state.comm.rank();
-    state.host = state.comm.split_by_host();
+    state.host = state.comm.split_by_host(mpi::Comm::Split::OnThread);
     const int host = static_cast<int>(state.host.min(state.rank));
     const bool traces = !state.options.trace_file.empty();
     Member mine{role, host, host::own_process(), traces};
     if (!std::isinf(state.options.stall_timeout_s)) {
         mine.beats = progress::own_beats_place();
     }
-    state.members = of_everybody(state.comm, mine);
+    state.members = state.comm.allgather_values(mine);
     for (int rank = 0; rank < static_cast<int>(state.members.size()); ++rank) {
         const Member& member = state.members[static_cast<std::size_t>(rank)];
         if (produces(member.role)) {
@@ -149,7 +143,7 @@ void introduce(ChannelState& state, Role role) {
     }
     state.control = std::make_unique<progress::ControlMessages>(
         state.comm, [&state](int member) { ring(state.bell_of(member)); });
-    state.quiescence.emplace(*state.control, state.rank, state.comm.size());
+    state.handle_topics();
 }
 
 void begin_trace(ChannelState& state, std::int64_t begin_ns) {
@@ -208,17 +202,80 @@ bool is_drained(const std::shared_ptr<StreamState>& stream) {
     return !stream->producer || (stream->producer->drained() && stream->query->quiet());
 }
 
+/// Until nothing of this rank's is left, here or on its way.
+void end_streams(ChannelState& state) {
+    for (const auto& stream : state.streams) {
+        check_committed(stream);
+    }
+    for (const auto& stream : state.streams) {
+        if (stream->producer) {
+            stream->terminating = true;
+        }
+    }
+    state.closing = true;
+    state.wait("end the streams of a channel", [&] {
+        return std::all_of(state.streams.begin(), state.streams.end(), is_over) &&
+               std::all_of(state.streams.begin(), state.streams.end(), is_drained) &&
+               state.control->sent();
+    });
+}
+
+/// Returns what kept the trace from being written.
+std::exception_ptr free_together(ChannelState& state) {
+    std::exception_ptr unwritten;
+    try {
+        if (state.trace) {
+            write_trace(state);
+        }
+    } catch (const Error&) {
+        unwritten = std::current_exception();
+    }
+    for (const auto& stream : state.streams) {
+        stream->release_links();
+    }
+    state.streams.clear();
+    for (const auto& threshold : state.thresholds) {
+        threshold->forget_rule();
+    }
+    state.bells.close();
+    state.host.close();
+    state.comm.close();
+    return unwritten;
+}
+
 }  // namespace
 
 Channel::Channel(mpi::Comm comm, Role role, const ChannelOptions& options)
     : state_(std::make_shared<ChannelState>()) {
     state_->options = options;
-    const std::int64_t begin_ns = now_ns();
     if (comm.serial()) {
         state_->options.shared_memory = true;  // there are no messages
     }
+    const int ranks = comm.size();
+    std::optional<host::ProcessWatch> watch;
+    const progress::Setup setup([&](double waited_s) {
+        if (const auto dead = watch ? watch->dead_rank() : std::nullopt) {
+            mpi::Failure{"PeerLost", "the process died", *dead}.raise(ranks);
+        }
+        if (options.timeout_s > 0) {
+            progress::time_limit(options.timeout_s, "Fluvial could not open a channel")(waited_s);
+        }
+    });
     try {
-        check_agreed(comm, role, options);
+        watch.emplace(comm, std::max(options.dead_after_s, 0.0) / 2);
+        open(comm, role);
+    } catch (...) {
+        // Where all throw the same, everything is closed by now; otherwise nobody waits.
+        comm.abandon();
+        state_->abandon();
+        throw;
+    }
+}
+
+void Channel::open(mpi::Comm& comm, Role role) {
+    const std::int64_t begin_ns = now_ns();
+    try {
+        check_agreed(comm, role, state_->options);
     } catch (...) {
         comm.close();
         throw;
@@ -226,7 +283,8 @@ Channel::Channel(mpi::Comm comm, Role role, const ChannelOptions& options)
     if (comm.all(role != Role::None)) {
         state_->comm = std::move(comm);
     } else {
-        mpi::Comm part = comm.split(role == Role::None ? 0 : 1, comm.rank());
+        mpi::Comm part =
+            comm.split(role == Role::None ? 0 : 1, comm.rank(), mpi::Comm::Split::OnThread);
         comm.close();
         if (role == Role::None) {
             part.close();
@@ -282,6 +340,7 @@ std::vector<int> Channel::consumers() const {
 }
 
 bool Channel::progress() {
+    const progress::Served::Inside inside(state_->served);
     state_->check_usable();
     return state_->progress();
 }
@@ -303,50 +362,25 @@ void Channel::close() {
         throw InvalidArgument(Problem{"an operation closes the channel that it works for", "", "",
                                       "Close it outside of the operation"});
     }
+    const progress::Served::Inside inside(state.served);
     std::exception_ptr unwritten;
     try {
-        const Trace::Span span(state.trace.get(), Activity::Terminating, -1);
-        for (const auto& stream : state.streams) {
-            check_committed(stream);
-        }
-        for (const auto& stream : state.streams) {
-            if (stream->producer) {
-                stream->terminating = true;
-            }
-        }
-        state.closing = true;
-        state.wait("end the streams of a channel", [&] {
-            return std::all_of(state.streams.begin(), state.streams.end(), is_over) &&
-                   std::all_of(state.streams.begin(), state.streams.end(), is_drained) &&
-                   state.control->sent();
-        });
+        std::optional<Trace::Span> span(std::in_place, state.trace.get(), Activity::Terminating,
+                                        -1);
+        end_streams(state);
         // Whoever comes first still answers those that are not through yet.
-        state.meet(Meeting::Close);
+        const ChannelState::Together together = state.begin_together(Collective::Close);
         state.control->drain();
+        span.reset();
+        state.closed = true;
+        state.served.end();
+        state.heartbeats.reset();
+        unwritten = free_together(state);
     } catch (...) {
         state.fail(std::current_exception());
         state.abandon();
         throw;
     }
-    state.closed = true;
-    state.heartbeats.reset();
-    try {
-        if (state.trace) {
-            write_trace(state);
-        }
-    } catch (const Error&) {
-        unwritten = std::current_exception();
-    }
-    for (const auto& stream : state.streams) {
-        stream->release_links();
-    }
-    state.streams.clear();
-    for (const auto& threshold : state.thresholds) {
-        threshold->forget_rule();
-    }
-    state.bells.close();
-    state.host.close();
-    state.comm.close();
     if (unwritten) {
         std::rethrow_exception(unwritten);
     }

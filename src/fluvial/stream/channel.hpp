@@ -46,7 +46,8 @@ class Channel {
   public:
     /// Collective over `comm`, which the channel takes over and closes. Throws InvalidArgument on
     /// all ranks without a producer or without a consumer, or when the options differ. Two splits
-    /// (one where every rank takes part) and some small collectives.
+    /// (one where every rank takes part) and some small collectives. Throws PeerLost when a rank of
+    /// this host dies meanwhile, and TimedOut when one does not come within timeout_s.
     Channel(mpi::Comm comm, Role role, const ChannelOptions& options = {});
     Channel(Channel&&) noexcept;
     Channel& operator=(Channel&&) noexcept;
@@ -78,6 +79,8 @@ class Channel {
     const std::shared_ptr<ChannelState>& state() const { return state_; }
 
   private:
+    void open(mpi::Comm& comm, Role role);
+
     std::shared_ptr<ChannelState> state_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/clock.hpp"
+#include "fluvial/base/raised.hpp"
 #include "fluvial/mpi/environment.hpp"
 #include "fluvial/progress/back_off.hpp"
 #include "fluvial/stream/stream_state.hpp"
@@ -28,7 +29,7 @@ constexpr std::int64_t look_every_ns = 200'000'000;
 constexpr double quiescence_after_s = 0.25;
 
 /// In place of a stream's number, in messages of topic Failed: whether its sender still comes to
-/// the end of the meeting that it is in.
+/// the end of the barrier that it is in.
 constexpr int leaves = 0;
 constexpr int stays = 1;
 
@@ -50,37 +51,37 @@ void ChannelState::check_usable() const {
     }
 }
 
-/// True when something moved by it.
-bool ChannelState::take(const progress::ControlMessage& message) {
-    if (message.kind == progress::ControlTopic::Failed) {
-        left_ = left_ || message.stream == leaves;
-        if (failure) {
+void ChannelState::handle_topics() {
+    quiescence.emplace(*control, rank, comm.size());
+    control->on(topic_failed, [this](const auto& message) { return take_failure(message); });
+    control->on(topic_work_on, [this](const auto& message) {
+        wanted_vote_ = std::max(wanted_vote_, ByteReader(message.bytes).template get<Index>());
+        return false;
+    });
+    for (const progress::Topic topic : StreamState::topics) {
+        control->on(topic, [this](const auto& message) {
+            if (!failure) {
+                streams[static_cast<std::size_t>(message.subject)]->take(message);
+            }
             return true;
-        }
-        failure = mpi::Failure::from_bytes(message.bytes);
-        for (const auto& stream : streams) {
-            stream->fast = {};
-        }
-        return true;
+        });
     }
-    if (message.kind == progress::ControlTopic::WorkOn) {
-        wanted_vote_ = std::max(wanted_vote_, ByteReader(message.bytes).get<Index>());
-        return false;
+    for (const progress::Topic topic : {topic_contribution, topic_verdict}) {
+        control->on(topic, [this](const auto& message) {
+            const auto number = static_cast<std::size_t>(message.subject);
+            return failure || failing([&] { return thresholds[number]->take(message), true; });
+        });
     }
-    if (message.kind == progress::ControlTopic::Asked ||
-        message.kind == progress::ControlTopic::Told) {
-        quiescence->take(message);
-        return false;
-    }
+}
+
+bool ChannelState::take_failure(const progress::ControlMessage& message) {
+    left_ = left_ || message.subject == leaves;
     if (failure) {
         return true;
     }
-    const auto number = static_cast<std::size_t>(message.stream);
-    if (message.kind == progress::ControlTopic::Contribution ||
-        message.kind == progress::ControlTopic::Verdict) {
-        failing([&] { return thresholds[number]->take(message), true; });
-    } else {
-        streams[number]->take(message);
+    failure = mpi::Failure::from_bytes(message.bytes);
+    for (const auto& stream : streams) {
+        stream->fast = {};
     }
     return true;
 }
@@ -95,15 +96,23 @@ bool ChannelState::take_control_messages() {
         now);  // also of other channels: those who answer may wait for it
     bool any = false;
     while (const auto message = control->poll()) {
-        any = take(*message) || any;
+        any = control->handle(*message) || any;
     }
     return any;
 }
 
 bool ChannelState::progress(const StreamState* spared) {
-    if (!takes_part()) {
-        return false;
-    }
+    return takes_part() && advance(spared, false);
+}
+
+/// By a thread that waits for something else. What it throws is the channel's failure.
+bool ChannelState::serve() {
+    return takes_part() && control && !closed && !failure && !process.is_copy() &&
+           advance(nullptr, true);
+}
+
+/// `served`: producers do only what no call of the program can be in the middle of.
+bool ChannelState::advance(const StreamState* spared, bool served) {
     const bool waits = std::exchange(waits_, false);
     bool moved = take_control_messages();
     check_usable();
@@ -116,7 +125,8 @@ bool ChannelState::progress(const StreamState* spared) {
     moved = advance_thresholds() || moved;
     // By number: an operation may attach further streams.
     for (std::size_t i = 0; i < streams.size(); ++i) {
-        moved = streams[i]->progress(streams[i].get() != spared) || moved;
+        StreamState& stream = *streams[i];
+        moved = stream.progress(&stream != spared, !served || stream.may_be_served()) || moved;
     }
     moves_ += moved ? 1 : 0;
     moved_ = moved;
@@ -127,6 +137,10 @@ bool ChannelState::progress(const StreamState* spared) {
 }
 
 bool ChannelState::advance_thresholds() {
+    if (advancing_thresholds_) {
+        return false;  // by a function of theirs, which waits
+    }
+    const Raised raised(advancing_thresholds_);
     bool moved = false;
     for (const auto& threshold : thresholds) {
         moved = failing([&] { return threshold->advance(); }) || moved;
@@ -147,61 +161,88 @@ void ChannelState::was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool tra
     }
 }
 
+/// One wait of a verb of the channel.
+class ChannelState::Waits final : public progress::Waiting {
+  public:
+    Waits(ChannelState& channel, std::string_view what, const std::function<bool()>& done)
+        : channel_(channel),
+          what_(what),
+          done_(done),
+          traced_(channel.trace && !channel.trace->in_span()),
+          moves_(channel.moves_) {}
+    ~Waits() override { idle_until(now_ns()); }
+    Waits(const Waits&) = delete;
+    Waits& operator=(const Waits&) = delete;
+
+    Seen look() override {
+        if (done_()) {
+            return Seen::End;
+        }
+        const std::int64_t now = now_ns();
+        channel_.waits_ = true;
+        channel_.progress();
+        moved_ = moves_ != channel_.moves_;  // here, or by what `done` calls
+        moves_ = channel_.moves_;
+        if (moved_) {
+            idle_until(now);
+            still_ns_ = 0;
+            return Seen::Movement;
+        }
+        if (idle_ns_ == 0) {
+            idle_ns_ = now;
+        }
+        return Seen::Nothing;
+    }
+    void look_around(double waited_s) override {
+        progress::look_out(waited_s);
+        channel_.look_around();
+        if (moved_) {
+            return;
+        }
+        if (still_ns_ == 0) {
+            still_ns_ = now_ns();
+        }
+        const double still_s = static_cast<double>(now_ns() - still_ns_) * 1e-9;
+        if (still_s >= quiescence_after_s) {
+            channel_.check_quiescence(what_);
+        }
+        if (still_s >= channel_.options.timeout_s) {
+            throw TimedOut(Problem{text("Fluvial could not ", what_, " in time"),
+                                   text("nothing moved for ", still_s, " s"), "",
+                                   "Look at the other ranks, or raise timeout_s of the channel"});
+        }
+    }
+
+  private:
+    void idle_until(std::int64_t now) {
+        if (idle_ns_ != 0) {
+            channel_.was_idle(idle_ns_, now, traced_);
+        }
+        idle_ns_ = 0;
+    }
+
+    ChannelState& channel_;
+    std::string_view what_;
+    const std::function<bool()>& done_;
+    const bool traced_;  ///< a stall says more than that it was idle
+    std::uint64_t moves_;
+    bool moved_ = false;
+    std::int64_t still_ns_ = 0;  ///< since when nothing moves; 0: something does
+    std::int64_t idle_ns_ = 0;   ///< the same, by each look; 0: not idle
+};
+
 void ChannelState::wait(std::string_view what, const std::function<bool()>& done) {
     const bool one_host = host.size() == comm.size();
     const bool consumer = consumes(members[static_cast<std::size_t>(rank)].role);
-    wait(what, done, progress::BackOff(ranks_per_core(), bell_of(rank), one_host && !consumer));
+    progress::BackOff back_off(ranks_per_core(), bell_of(rank), one_host && !consumer);
+    wait(what, done, back_off);
 }
 
 void ChannelState::wait(std::string_view what, const std::function<bool()>& done,
-                        progress::BackOff back_off) {
-    std::int64_t moved_ns = 0;
-    std::uint64_t moves = moves_;
-    std::int64_t idle_ns = 0;                        // 0: not idle
-    const bool traced = trace && !trace->in_span();  // a stall says more than that it was idle
-    std::int64_t now = now_ns();
-    for (; !done(); now = now_ns()) {
-        waits_ = true;
-        progress();
-        const bool moved = moves != moves_;  // here, or by what `done` calls
-        moves = moves_;
-        if (moved) {
-            if (idle_ns != 0) {
-                was_idle(idle_ns, now, traced);
-            }
-            idle_ns = 0;
-            back_off.found_something();
-            moved_ns = 0;
-        } else {
-            if (idle_ns == 0) {
-                idle_ns = now;
-            }
-            back_off.rest();
-        }
-        if (!back_off.time_to_look_around()) {
-            continue;
-        }
-        look_around();
-        if (moved) {
-            continue;
-        }
-        if (moved_ns == 0) {
-            moved_ns = now_ns();
-        }
-        const double waited_s = static_cast<double>(now_ns() - moved_ns) * 1e-9;
-        if (waited_s >= quiescence_after_s) {
-            check_quiescence(what);
-        }
-        if (waited_s < options.timeout_s) {
-            continue;
-        }
-        throw TimedOut(Problem{text("Fluvial could not ", what, " in time"),
-                               text("nothing moved for ", waited_s, " s"), "",
-                               "Look at the other ranks, or raise timeout_s of the channel"});
-    }
-    if (idle_ns != 0) {
-        was_idle(idle_ns, now, traced);
-    }
+                        progress::BackOff& back_off) {
+    const progress::Served::Inside inside(served);
+    Waits waiting(*this, what, done);
+    progress::wait(waiting, back_off, &served);
 }
 
 bool ChannelState::failing(const std::function<bool()>& work) {
@@ -242,8 +283,7 @@ void ChannelState::announce(bool is_leaving) noexcept {
         const bool dead = failure->kind == "PeerLost";
         for (int other = 0; other < static_cast<int>(members.size()); ++other) {
             if (other != rank && !(dead && other == failure->rank)) {
-                control->post(other, progress::ControlTopic::Failed, is_leaving ? leaves : stays,
-                              bytes);
+                control->post(other, topic_failed, is_leaving ? leaves : stays, bytes);
             }
         }
     } catch (const std::exception&) {
@@ -276,6 +316,7 @@ void ChannelState::abandon() noexcept {
         leave_trace();
     }
     closed = true;
+    served.end();
     for (const auto& stream : streams) {
         stream->abandon();
     }

@@ -19,6 +19,7 @@
 #include "fluvial/mpi/failure.hpp"
 #include "fluvial/progress/back_off.hpp"
 #include "fluvial/progress/control_messages.hpp"
+#include "fluvial/progress/engine.hpp"
 #include "fluvial/progress/heartbeats.hpp"
 #include "fluvial/progress/quiescence.hpp"
 #include "fluvial/stream/channel.hpp"
@@ -29,9 +30,15 @@ namespace fluvial::stream {
 struct StreamState;
 class Threshold;
 
+/// To everybody: what an operation threw, or who is lost.
+inline constexpr progress::Topic topic_failed("channel: failed");
+/// To everybody at the end of a barrier: an operation is still under way.
+inline constexpr progress::Topic topic_work_on("barrier: work on",
+                                               progress::Topic::Of::Observation);
+
 /// What all ranks of a channel do together.
-enum class Meeting : int { AttachStream, BeginThreshold, Close };
-const char* name_of(Meeting meeting);
+enum class Collective : int { AttachStream, BeginThreshold, Close };
+const char* name_of(Collective purpose);
 
 struct ChannelState : std::enable_shared_from_this<ChannelState> {
     OwnProcess process{*this};
@@ -64,7 +71,7 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
 
     bool takes_part() const { return rank >= 0; }
     int first_consumer() const { return consumers.front(); }
-    /// From the second step of a meeting on the others begin no operations by themselves, and make
+    /// From the second step of a barrier on the others begin no operations by themselves, and make
     /// no room: no operation may wait for some.
     bool may_wait() const { return !staying_; }
     /// Of a member on this host; null when there is none.
@@ -86,14 +93,20 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     bool progress(const StreamState* spared = nullptr);
     /// Calls `done` until it returns true, with progress in between. Throws the channel's failure,
     /// PeerLost, PeerStalled, TimedOut after options.timeout_s without progress, InvalidArgument
-    /// when an operation waits for what cannot come before the end of a meeting, and what
+    /// when an operation waits for what cannot come before the end of a barrier, and what
     /// check_interrupt throws. `what` completes "Fluvial could not …".
     void wait(std::string_view what, const std::function<bool()>& done);
-    /// Blocking until all ranks have called it, with progress in between: whoever comes late may
-    /// still be sending to this rank, or never come because it failed. To be called before
+    /// Collective work of all ranks, which nothing is served during: a rank that is lost meanwhile
+    /// is PeerLost or PeerStalled on all, and one that does not come within options.timeout_s a
+    /// TimedOut; either ends the channel.
+    class Together;
+    /// Blocking until all ranks have called it, with progress in between: a rank that comes late
+    /// may still be sending to this rank, or never come because it failed. To be called before
     /// collective work: it returns on all ranks, or throws on all (unless one dies). What ends the
     /// wait early ends the channel; so does another purpose on another rank.
-    void meet(Meeting purpose);
+    [[nodiscard]] Together begin_together(Collective purpose);
+    /// Once, when the channel is opened: who takes which control messages.
+    void handle_topics();
     /// Throws when the channel is closed or has failed, or belongs to a parent of this process.
     void check_usable() const;
     /// The exception in flight is the channel's failure from now on, everywhere.
@@ -105,22 +118,28 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     void abandon() noexcept;
 
   private:
-    void wait(std::string_view what, const std::function<bool()>& done, progress::BackOff back_off);
+    class Waits;
+    class Stays;
+    void wait(std::string_view what, const std::function<bool()>& done,
+              progress::BackOff& back_off);
+    bool serve();
+    bool advance(const StreamState* spared, bool served);
+    void look_at_others(const char* what, double waited_s);
     bool take_control_messages();
     void leave_trace() const noexcept;
     void announce(bool is_leaving) noexcept;
     void leave(std::exception_ptr thrown) noexcept;
     bool attend();
     bool advance_thresholds();
-    void come(Meeting purpose);
+    void come(Collective purpose);
     void stay(mpi::Request& step, std::exception_ptr& thrown, bool votes);
-    void conclude(Meeting purpose, std::exception_ptr& thrown);
+    void conclude(Collective purpose, std::exception_ptr& thrown);
     void throw_together(std::exception_ptr thrown);
     void ask_others_to_work_on();
     progress::Movement movement() const;
     void check_quiescence(std::string_view what);
     void was_idle(std::int64_t begin_ns, std::int64_t end_ns, bool traced);
-    bool take(const progress::ControlMessage& message);
+    bool take_failure(const progress::ControlMessage& message);
     /// Throws what check_interrupt throws, and as below.
     void look_around();
     /// Throws PeerLost when a watched rank is dead, PeerStalled when one does not beat.
@@ -130,18 +149,32 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     [[noreturn]] void lose(const mpi::Failure& lost);
 
     std::int64_t control_polled_ns_ = 0;
-    std::int64_t looked_ns_ = now_ns();   ///< for the lost
-    std::int64_t watched_ns_ = now_ns();  ///< whether others live
-    std::uint64_t moves_ = 0;             ///< calls of progress() that moved something
-    bool moved_ = false;                  ///< the last one did
-    bool waits_ = false;                  ///< progress() is called by who does nothing but wait
-    std::optional<Meeting> meeting_;      ///< under way
-    mpi::Request coming_;                 ///< its first step
-    bool staying_ = false;    ///< whatever happens, this rank comes to the meeting's end
-    Index votes_ = 0;         ///< that this rank has given in all meetings so far
+    std::int64_t looked_ns_ = now_ns();     ///< for the lost
+    std::int64_t watched_ns_ = now_ns();    ///< whether others live
+    std::uint64_t moves_ = 0;               ///< calls of progress() that moved something
+    bool moved_ = false;                    ///< the last one did
+    bool waits_ = false;                    ///< progress() is called by who does nothing but wait
+    std::optional<Collective> collective_;  ///< under way
+    mpi::Request coming_;                   ///< its first step
+    bool staying_ = false;                  ///< whatever happens, this rank comes to its end
+    Index votes_ = 0;                       ///< that this rank has given in all barriers so far
     Index asked_vote_ = -1;   ///< before this vote this rank asked the others to work on
     Index wanted_vote_ = -1;  ///< before this vote somebody else did
-    bool left_ = false;       ///< after a failure: somebody does not come to any meeting
+    bool left_ = false;       ///< after a failure: somebody does not come to any barrier
+    bool advancing_thresholds_ = false;
+
+  public:
+    /// Public calls are Inside. Last: it is gone before what it serves.
+    progress::Served served{[this] { return serve(); }, true};
+};
+
+class ChannelState::Together {
+  public:
+    Together(ChannelState& channel, const char* what)
+        : setup_([&channel, what](double waited_s) { channel.look_at_others(what, waited_s); }) {}
+
+  private:
+    progress::Setup setup_;
 };
 
 }  // namespace fluvial::stream

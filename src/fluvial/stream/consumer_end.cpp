@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fluvial/base/clock.hpp"
+#include "fluvial/base/raised.hpp"
 #include "fluvial/move/record.hpp"
 
 namespace fluvial::stream {
@@ -15,17 +16,6 @@ namespace {
 // Handed to an operation at a time: its memory goes back early, and the next links get their turn.
 constexpr std::size_t batch_bytes = 64 * 1024;
 constexpr std::int64_t depth_every_ns = 100'000;
-
-class Raised {
-  public:
-    explicit Raised(bool& flag) : flag_(flag) { flag_ = true; }
-    ~Raised() { flag_ = false; }
-    Raised(const Raised&) = delete;
-    Raised& operator=(const Raised&) = delete;
-
-  private:
-    bool& flag_;
-};
 
 /// The length of the first records of `bytes`: as many as end before `most`, one at least.
 std::size_t whole_records(std::span<const std::byte> bytes, std::size_t most) {
@@ -172,7 +162,7 @@ bool ConsumerEnd::progress() {
 }
 
 void ConsumerEnd::take(const progress::ControlMessage& message) {
-    if (message.kind == progress::ControlTopic::Closed) {
+    if (message.topic == move::topic_link_closed) {
         if (messages_ != nullptr) {
             messages_->take(message);
         }

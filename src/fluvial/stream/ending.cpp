@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "fluvial/base/raised.hpp"
+
 namespace fluvial::stream {
 
 Ending::Ending(progress::ControlMessages& control, int stream, std::vector<int> consumers,
@@ -29,7 +31,7 @@ void Ending::begin(const Operation* operation, std::uint64_t elements) {
 }
 
 void Ending::take(const progress::ControlMessage& message) {
-    if (message.kind == progress::ControlTopic::Finish) {
+    if (message.topic == topic_finish) {
         finish(decode_outcome(message.bytes));
         return;
     }
@@ -39,9 +41,10 @@ void Ending::take(const progress::ControlMessage& message) {
 
 bool Ending::advance(const Operation* operation) {
     const std::vector<int> below = children();
-    if (!begun_ || sent_ || of_children_.size() < below.size()) {
+    if (!begun_ || sent_ || advancing_ || of_children_.size() < below.size()) {
         return false;
     }
+    const Raised raised(advancing_);
     for (const int child : below) {
         mine_.elements += of_children_[child].elements;
         if (operation == nullptr) {
@@ -59,16 +62,15 @@ bool Ending::advance(const Operation* operation) {
         return true;
     }
     const int parent = index_ & (index_ - 1);
-    control_.post(consumers_[static_cast<std::size_t>(parent)], progress::ControlTopic::Done,
-                  stream_, encode_outcome(mine_));
+    control_.post(consumers_[static_cast<std::size_t>(parent)], topic_done, stream_,
+                  encode_outcome(mine_));
     return true;
 }
 
 void Ending::finish(Outcome outcome) {
     const std::vector<std::byte> bytes = encode_outcome(outcome);
     for (const int child : children()) {
-        control_.post(consumers_[static_cast<std::size_t>(child)], progress::ControlTopic::Finish,
-                      stream_, bytes);
+        control_.post(consumers_[static_cast<std::size_t>(child)], topic_finish, stream_, bytes);
     }
     outcome_ = std::move(outcome);
 }

@@ -15,6 +15,10 @@
 #include "fluvial/stream/outcome.hpp"
 
 namespace fluvial::stream {
+/// Up the tree of consumers: the sender and all below have ended, with what they have merged.
+inline constexpr progress::Topic topic_done("ending: done");
+/// Down the tree of consumers: everybody has ended, with the result.
+inline constexpr progress::Topic topic_finish("ending: finish");
 
 /// The tree depends on the number of consumers alone, so results are reproducible to the bit for
 /// that number, as far as partials are. Source of the tree: mpi/tree_merge.hpp.
@@ -26,7 +30,7 @@ class Ending {
     /// This consumer has processed its last element. `operation` may be null.
     void begin(const Operation* operation, std::uint64_t elements);
     bool begun() const { return begun_; }
-    /// Control messages of the topics Done and Finish.
+    /// Messages of the topics above.
     void take(const progress::ControlMessage& message);
     /// Merges and passes on what there is; true when something moved.
     bool advance(const Operation* operation);
@@ -41,6 +45,7 @@ class Ending {
     std::vector<int> consumers_;
     int index_;
     bool begun_ = false;
+    bool advancing_ = false;  ///< further up the stack: a function of the operation waits
     bool sent_ = false;
     Outcome mine_;
     std::map<int, Outcome> of_children_;  ///< by number of the consumer

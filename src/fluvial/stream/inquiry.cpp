@@ -29,6 +29,7 @@ bool Inquiry::test() {
     if (!stream_ || stream_->query->answer(number_) != nullptr) {
         return true;
     }
+    const progress::Served::Inside inside(stream_->channel->served);
     stream_->channel->check_usable();
     stream_->channel->progress();
     return stream_->query->answer(number_) != nullptr;
@@ -47,6 +48,7 @@ const Outcome& Inquiry::wait() {
 
 Inquiry Stream::iquery() {
     StreamState& state = *state_;
+    const progress::Served::Inside inside(state.channel->served);
     state.channel->check_usable();
     if (!state.producer) {
         throw InvalidArgument(Problem{text("a rank that does not produce queries ", state.name()),

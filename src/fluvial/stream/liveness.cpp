@@ -4,7 +4,6 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
-#include "fluvial/base/interrupt.hpp"
 #include "fluvial/stream/channel_state.hpp"
 #include "fluvial/stream/threshold.hpp"
 
@@ -30,13 +29,32 @@ std::string stalled_text(const host::Process& process, double silent_s, double s
 }  // namespace
 
 void ChannelState::look_around() {
-    check_interrupt();
     if (closing) {
         for (const auto& threshold : thresholds) {
             threshold->retire();
         }
     }
     look_for_the_lost();
+}
+
+/// While all do what is collective. It throws what others have failed by, too: they do not come.
+void ChannelState::look_at_others(const char* what, double waited_s) {
+    if (!closed) {
+        control_polled_ns_ = 0;
+        take_control_messages();
+        if (failure && left_) {
+            check_usable();
+        }
+    }
+    look_for_the_lost();
+    if (waited_s < options.timeout_s) {
+        return;
+    }
+    const TimedOut late(Problem{text("Fluvial could not ", what, " in time"),
+                                text("a rank has not come for ", waited_s, " s"), "",
+                                "Look at the other ranks, or raise timeout_s of the channel"});
+    fail({"TimedOut", late.what(), rank});
+    throw late;
 }
 
 void ChannelState::look_for_the_lost() {
@@ -69,8 +87,10 @@ void ChannelState::look_for_the_stalled() {
 }
 
 void ChannelState::lose(const mpi::Failure& lost) {
-    control_polled_ns_ = 0;
-    take_control_messages();  // its last words may say why
+    if (!closed) {
+        control_polled_ns_ = 0;
+        take_control_messages();  // its last words may say why
+    }
     staying_ = false;
     if (!failure) {
         fail(lost);

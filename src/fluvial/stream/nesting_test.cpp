@@ -227,9 +227,9 @@ TEST_CASE("a send that breaks off in the middle ends the channel") {
     if (produces(channel.role())) {
         CHECK_THROWS_AS(stream.send(many.data(), std::ssize(many)), TimedOut);
         CHECK_THROWS_AS(stream.put(std::int64_t{1}), TimedOut);
-        world().barrier();
+        MPI_Barrier(MPI_COMM_WORLD);
     } else {
-        world().barrier();
+        MPI_Barrier(MPI_COMM_WORLD);  // the library's own would serve the stream meanwhile
         CHECK_THROWS_AS(stream.operate(), TimedOut);
     }
     channel.close();

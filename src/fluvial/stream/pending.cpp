@@ -22,6 +22,7 @@ bool Pending::test() {
     if (complete()) {
         return true;
     }
+    const progress::Served::Inside inside(stream_->channel->served);
     stream_->channel->check_usable();
     stream_->channel->progress();
     return complete();

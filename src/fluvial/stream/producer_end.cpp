@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fluvial/base/raised.hpp"
 #include "fluvial/move/record.hpp"
 
 namespace fluvial::stream {
@@ -52,6 +53,7 @@ move::Outlet& ProducerEnd::outlet_for(std::span<const std::byte> element, std::s
         return *only_;
     }
     if (association_.kind == Association::Kind::Choice) {
+        const Raised raised(choosing_);
         return *outlets_[static_cast<std::size_t>(association_.choose(element) % outlets_.size())];
     }
     if (association_.kind == Association::Kind::RoundRobin) {

@@ -84,6 +84,9 @@ class ProducerEnd {
     /// Whether nothing (or, where `flushes`, not everything) can leave before `link` has room.
     bool held_up_by(const move::Outlet& link, bool flushes) const;
 
+    /// A function of the program is choosing a consumer.
+    bool choosing() const { return choosing_; }
+
     /// Written into all links so far.
     std::uint64_t bytes() const;
     std::span<const std::unique_ptr<move::Outlet>> outlets() const { return outlets_; }
@@ -102,6 +105,7 @@ class ProducerEnd {
     std::size_t turn_ = 0;
     std::deque<std::shared_ptr<Sending>> queued_;
     bool closed_ = false;
+    bool choosing_ = false;
 };
 
 }  // namespace fluvial::stream

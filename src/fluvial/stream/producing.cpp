@@ -168,6 +168,7 @@ void Stream::check_size(std::size_t bytes) const {
 }
 
 void Stream::send_all(const void* elements, Index count) {
+    const progress::Served::Inside inside(state_->channel->served);
     ProducerEnd& producer = producer_of(*state_);
     check_fixed(*state_);
     Sending sending(elements_at(*state_, elements, count));
@@ -176,6 +177,7 @@ void Stream::send_all(const void* elements, Index count) {
 }
 
 void Stream::send_record(std::span<const std::byte> element) {
+    const progress::Served::Inside inside(state_->channel->served);
     ProducerEnd& producer = producer_of(*state_);
     if (!state_->options.element.varies || element.size() > state_->options.element.bytes) {
         check_size(element.size());
@@ -189,6 +191,7 @@ void Stream::send_record(std::span<const std::byte> element) {
 }
 
 Pending Stream::isend(const void* elements, Index count, std::shared_ptr<const void> owner) {
+    const progress::Served::Inside inside(state_->channel->served);
     static_cast<void>(producer_of(*state_));
     check_fixed(*state_);
     return start(
@@ -197,6 +200,7 @@ Pending Stream::isend(const void* elements, Index count, std::shared_ptr<const v
 
 Pending Stream::isend_record(std::span<const std::byte> element,
                              std::shared_ptr<const void> owner) {
+    const progress::Served::Inside inside(state_->channel->served);
     static_cast<void>(producer_of(*state_));
     if (!state_->options.element.varies || element.size() > state_->options.element.bytes) {
         check_size(element.size());
@@ -215,6 +219,7 @@ Pending Stream::start(std::shared_ptr<Sending> sending) {
 }
 
 std::span<std::byte> Stream::reserve(std::size_t bytes) {
+    const progress::Served::Inside inside(state_->channel->served);
     ProducerEnd& producer = producer_of(*state_);
     const Element& element = state_->options.element;
     if (element.varies ? bytes > element.bytes : bytes != 0 && bytes != element.bytes) {
@@ -238,6 +243,7 @@ std::span<std::byte> Stream::reserve(std::size_t bytes) {
 }
 
 std::span<std::byte> Stream::reserve_many(Index wanted) {
+    const progress::Served::Inside inside(state_->channel->served);
     ProducerEnd& producer = producer_of(*state_);
     check_fixed(*state_);
     if (wanted < 1) {
@@ -268,6 +274,7 @@ std::span<std::byte> Stream::reserve_many(Index wanted) {
 }
 
 void Stream::commit(Index count) {
+    const progress::Served::Inside inside(state_->channel->served);
     state_->channel->check_usable();
     if (!state_->reserved) {
         throw InvalidArgument(
@@ -302,6 +309,7 @@ void Stream::commit(Index count) {
 }
 
 void Stream::flush() {
+    const progress::Served::Inside inside(state_->channel->served);
     ProducerEnd& producer = producer_of(*state_);
     OwnBuffer own(*state_, true);
     // Where nobody may wait, what is left here leaves by itself, as late as that is.
@@ -317,6 +325,7 @@ void Stream::terminate() {
 }
 
 Pending Stream::iterminate() {
+    const progress::Served::Inside inside(state_->channel->served);
     if (state_->terminated) {
         return {};
     }

@@ -51,7 +51,7 @@ std::uint64_t Query::ask() {
 
 void Query::send(std::vector<std::uint64_t> together) {
     const std::uint64_t number = together.back();
-    control_.post(consumers_.front(), progress::ControlTopic::Query, stream_, numbered(number));
+    control_.post(consumers_.front(), topic_query, stream_, numbered(number));
     together_[number] = std::move(together);
 }
 
@@ -76,11 +76,11 @@ bool Query::quiet() const {
 void Query::take(const progress::ControlMessage& message) {
     ByteReader in(message.bytes);
     const auto number = in.get<std::uint64_t>();
-    if (message.kind == progress::ControlTopic::Query) {
+    if (message.topic == topic_query) {
         waiting_.push_back({message.from, number});
         return;
     }
-    if (message.kind == progress::ControlTopic::QueryPartial) {
+    if (message.topic == topic_partial_wanted) {
         partials_wanted_.push_back(number);
         return;
     }
@@ -106,7 +106,7 @@ void Query::take(const progress::ControlMessage& message) {
 bool Query::advance(const State& state) {
     bool moved = !partials_wanted_.empty();
     for (const std::uint64_t round : std::exchange(partials_wanted_, {})) {
-        control_.post(consumers_.front(), progress::ControlTopic::QueryAnswer, stream_,
+        control_.post(consumers_.front(), topic_query_result, stream_,
                       encode_answer(true, round, so_far(state)));
         ++answered_;
     }
@@ -126,8 +126,7 @@ bool Query::advance(const State& state) {
             if (consumer == rank_) {
                 continue;
             }
-            control_.post(consumer, progress::ControlTopic::QueryPartial, stream_,
-                          numbered(round_));
+            control_.post(consumer, topic_partial_wanted, stream_, numbered(round_));
         }
     }
     if (serving_.empty() || partials_.size() < consumers_.size()) {
@@ -158,7 +157,7 @@ void Query::collect(const State& state) {
 
 void Query::answer_all(const Outcome& outcome) {
     for (const Question& question : std::exchange(serving_, {})) {
-        control_.post(question.from, progress::ControlTopic::QueryAnswer, stream_,
+        control_.post(question.from, topic_query_result, stream_,
                       encode_answer(false, question.number, outcome));
         ++answered_;
     }

@@ -17,6 +17,12 @@
 #include "fluvial/stream/outcome.hpp"
 
 namespace fluvial::stream {
+/// To the first consumer: what is the result so far?
+inline constexpr progress::Topic topic_query("query");
+/// Between consumers: a partial result is wanted.
+inline constexpr progress::Topic topic_partial_wanted("query: a partial is wanted");
+/// A partial or global result, with the number of elements that it covers.
+inline constexpr progress::Topic topic_query_result("query: result");
 
 /// One rank's part, whatever its role. Messages: one to the first consumer, one to and one from
 /// each of the others, one back.
@@ -36,7 +42,10 @@ class Query {
     /// Everything that was asked here is answered.
     bool quiet() const;
 
-    /// Control messages of the topics Query, QueryPartial and QueryAnswer.
+    static bool knows(progress::Topic topic) {
+        return topic == topic_query || topic == topic_partial_wanted || topic == topic_query_result;
+    }
+    /// Messages of the topics above.
     void take(const progress::ControlMessage& message);
     /// What this consumer has processed so far.
     struct State {

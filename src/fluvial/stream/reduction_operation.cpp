@@ -5,6 +5,7 @@
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/terms.hpp"
+#include "fluvial/compute/merge_states.hpp"
 #include "fluvial/stream/operation.hpp"
 
 namespace fluvial::stream {
@@ -46,6 +47,26 @@ std::vector<std::byte> encode_failure(const Error& error) {
     return out.take();
 }
 
+/// One for each set of axes that operators work over; their states travel as one.
+struct Reductions {
+    std::vector<compute::Reduction> all;
+
+    std::vector<std::byte> encode() const {
+        ByteWriter out;
+        for (const compute::Reduction& reduction : all) {
+            const auto bytes = reduction.encode();
+            out.put_block(bytes.data(), bytes.size());
+        }
+        return out.take();
+    }
+    void merge_encoded(std::span<const std::byte> bytes) {
+        ByteReader in(bytes);
+        for (compute::Reduction& reduction : all) {
+            reduction.merge_encoded(in.get_block());
+        }
+    }
+};
+
 class ReductionOperation final : public Operation {
   public:
     ReductionOperation(std::vector<NamedOperator> operators, const Element& element, int ranks)
@@ -74,7 +95,7 @@ class ReductionOperation final : public Operation {
         for (const std::byte* data = batch.data; left > 0;) {
             const Region block = largest_block(batch.producer, from, left);
             const ArrayView view(data, element_.dtype, block.extent);
-            for (compute::Reduction& reduction : reductions_) {
+            for (compute::Reduction& reduction : reductions_.all) {
                 reduction.absorb({{&view, 1}, block, nullptr, nullptr});
             }
             const Index items = block.volume();
@@ -95,22 +116,19 @@ class ReductionOperation final : public Operation {
         return words;
     }
     bool takes_parts() const override { return true; }
-    std::vector<std::byte> partial() const override { return encode(reductions_); }
+    std::vector<std::byte> partial() const override { return reductions_.encode(); }
 
     std::vector<std::byte> merge(std::vector<std::byte> a,
                                  std::span<const std::byte> b) const override {
-        auto sum = fresh();
-        add_encoded(sum, a);
-        add_encoded(sum, b);
-        return encode(sum);
+        return compute::merge_states([this] { return fresh(); }, a, b);
     }
 
     std::vector<std::byte> finish(std::vector<std::byte> merged) const override {
-        auto all = fresh();
-        add_encoded(all, merged);
+        Reductions sum = fresh();
+        sum.merge_encoded(merged);
         std::map<std::string, compute::Result> results;
         try {
-            for (const compute::Reduction& reduction : all) {
+            for (const compute::Reduction& reduction : sum.all) {
                 results.merge(reduction.finish());
             }
         } catch (const Error& error) {  // the maximum of nothing, say
@@ -150,29 +168,12 @@ class ReductionOperation final : public Operation {
         group.entries.push_back({std::move(named.name), std::move(named.op), {0}});
     }
 
-    std::vector<compute::Reduction> fresh() const {
-        std::vector<compute::Reduction> reductions;
+    Reductions fresh() const {
+        Reductions reductions;
         for (const Group& group : groups_) {
-            reductions.emplace_back(group.entries, group.domain);
+            reductions.all.emplace_back(group.entries, group.domain);
         }
         return reductions;
-    }
-
-    static std::vector<std::byte> encode(const std::vector<compute::Reduction>& reductions) {
-        ByteWriter out;
-        for (const compute::Reduction& reduction : reductions) {
-            const auto bytes = reduction.encode();
-            out.put_block(bytes.data(), bytes.size());
-        }
-        return out.take();
-    }
-
-    static void add_encoded(std::vector<compute::Reduction>& reductions,
-                            std::span<const std::byte> bytes) {
-        ByteReader in(bytes);
-        for (compute::Reduction& reduction : reductions) {
-            reduction.merge_encoded(in.get_block());
-        }
     }
 
     /// The largest box of the domain that begins with item number `from` of `producer`, and whose
@@ -201,7 +202,7 @@ class ReductionOperation final : public Operation {
     Region domain_;
     Coordinates strides_;  ///< in items, of a producer, an element, the element's axes
     std::vector<Group> groups_;
-    std::vector<compute::Reduction> reductions_;
+    Reductions reductions_;
 };
 
 }  // namespace

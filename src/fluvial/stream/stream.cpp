@@ -64,16 +64,20 @@ Stream::Stream(Channel& channel, const StreamOptions& options, std::unique_ptr<O
     state_->channel->check_usable();
     state_->options = options;
     fast_ = &state_->fast;
-    if (state_->channel->takes_part()) {
-        state_->channel->meet(Meeting::AttachStream);
-    }
-    state_->number = static_cast<int>(state_->channel->streams.size());
-    if (options.name.empty()) {
-        state_->options.name = text("stream ", state_->number);
-    }
+    const auto name = [&] {
+        state_->number = static_cast<int>(state_->channel->streams.size());
+        if (options.name.empty()) {
+            state_->options.name = text("stream ", state_->number);
+        }
+    };
     if (!state_->channel->takes_part()) {
+        name();
         return;
     }
+    const progress::Served::Inside inside(state_->channel->served);
+    const ChannelState::Together together =
+        state_->channel->begin_together(Collective::AttachStream);
+    name();
     const Trace::Span span(state_->channel->trace.get(), Activity::SetUp, state_->number);
     attach(*state_, std::move(operation));
     state_->channel->streams.push_back(state_);
@@ -109,6 +113,7 @@ void Stream::operate() {
 }
 
 std::size_t Stream::operate_some(std::size_t bytes_max) {
+    const progress::Served::Inside inside(state_->channel->served);
     if (!state_->channel->takes_part()) {
         return 0;
     }
@@ -127,6 +132,7 @@ std::size_t Stream::operate_some(std::size_t bytes_max) {
 }
 
 std::optional<Batch> Stream::try_next() {
+    const progress::Served::Inside inside(state_->channel->served);
     if (!state_->channel->takes_part()) {
         return std::nullopt;
     }

@@ -2,6 +2,7 @@
 #include "fluvial/stream/stream_state.hpp"
 
 #include "fluvial/base/clock.hpp"
+#include "fluvial/base/raised.hpp"
 
 namespace fluvial::stream {
 
@@ -44,7 +45,7 @@ std::size_t StreamState::work(std::size_t bytes_max) {
     }
 }
 
-bool StreamState::progress(bool processes) {
+bool StreamState::progress(bool processes, bool produces) {
     bool moved = false;
     if (consumer) {
         moved = answer_queries();
@@ -53,7 +54,7 @@ bool StreamState::progress(bool processes) {
         moved = work(turn_bytes) > 0 || moved;
     }
     try {
-        if (producer) {
+        if (producer && produces) {
             moved = producer->progress() || moved;
             if (terminating && !terminated) {
                 moved = advance_termination() || moved;
@@ -77,8 +78,7 @@ bool StreamState::progress(bool processes) {
             if (!mine || rank == channel->rank || !options.result_on_producers) {
                 continue;
             }
-            channel->control->post(rank, progress::ControlTopic::Result, number,
-                                   encode_outcome(*outcome));
+            channel->control->post(rank, topic_result, number, encode_outcome(*outcome));
         }
     }
     return moved;
@@ -101,9 +101,10 @@ bool StreamState::attend() {
 }
 
 bool StreamState::answer_queries() {
-    if (consumer->working()) {
+    if (consumer->working() || answering) {
         return false;
     }
+    const Raised raised(answering);
     return channel->failing([this] {
         return query->advance(
             {consumer->operation(), consumer->elements(), outcome ? &*outcome : nullptr});
@@ -111,22 +112,12 @@ bool StreamState::answer_queries() {
 }
 
 void StreamState::take(const progress::ControlMessage& message) {
-    switch (message.kind) {
-        case progress::ControlTopic::Result:
-            outcome = decode_outcome(message.bytes);
-            break;
-        case progress::ControlTopic::Closed:
-        case progress::ControlTopic::Done:
-        case progress::ControlTopic::Finish:
-            consumer->take(message);
-            break;
-        case progress::ControlTopic::Query:
-        case progress::ControlTopic::QueryPartial:
-        case progress::ControlTopic::QueryAnswer:
-            query->take(message);
-            break;
-        default:
-            break;
+    if (message.topic == topic_result) {
+        outcome = decode_outcome(message.bytes);
+    } else if (query->knows(message.topic)) {
+        query->take(message);
+    } else {
+        consumer->take(message);
     }
 }
 

@@ -29,7 +29,15 @@ struct Reservation {
     std::shared_ptr<std::vector<std::byte>> kept = nullptr;
 };
 
+/// To a producer: the global result.
+inline constexpr progress::Topic topic_result("stream: result");
+
 struct StreamState {
+    /// Of messages whose subject is the number of a stream.
+    static constexpr progress::Topic topics[] = {
+        move::topic_link_closed, topic_done,        topic_finish, topic_result, topic_query,
+        topic_partial_wanted,    topic_query_result};
+
     std::shared_ptr<ChannelState> channel;
     int number = 0;
     StreamOptions options;
@@ -45,17 +53,23 @@ struct StreamState {
     std::int64_t ended_ns = std::numeric_limits<std::int64_t>::max();  ///< as a consumer
     std::optional<Reservation> reserved;                               ///< and not committed yet
     std::int64_t looked_ns =
-        0;               ///< for control messages and the like, by who takes elements by next()
-    Statistics counted;  ///< what the ends do not count themselves
+        0;                   ///< for control messages and the like, by who takes elements by next()
+    bool answering = false;  ///< queries, further up the stack
+    Statistics counted;      ///< what the ends do not count themselves
 
     const std::string& name() const { return options.name; }
     bool in_parts() const { return plan.unit_bytes < options.element.bytes && !plan.varies; }
     /// Everything that this rank has to do here is done.
     bool ended() const;
     Statistics statistics() const;
-    /// Queued sends, links, elements (where there is an operation, and unless `!processes`), the
-    /// end. True when something moved.
-    bool progress(bool processes = true);
+    /// Queued sends, links (unless `!produces`), elements (where there is an operation, and unless
+    /// `!processes`), the end. True when something moved.
+    bool progress(bool processes = true, bool produces = true);
+    /// As a producer, while its thread waits for something else: elements then go nowhere but
+    /// through queues, and no call of the program is under way.
+    bool may_be_served() const {
+        return fast.outlet == nullptr && !(producer && producer->choosing());
+    }
     /// The part of it that begins no operation. True when something moved.
     bool attend();
     /// Before elements: answers what was asked, unless the operation is under way.

@@ -13,19 +13,19 @@ Threshold::Threshold(progress::ControlMessages& control, int number, const Parti
                      ThresholdRule rule)
     : control_(control), number_(number), parties_(parties), rule_(std::move(rule)) {}
 
-void Threshold::post(int to, progress::ControlTopic kind, const Heading& heading,
+void Threshold::post(int to, progress::Topic topic, const Heading& heading,
                      std::span<const std::byte> value) {
     ByteWriter out;
     out.put(heading);
     out.append(value.data(), value.size());
-    control_.post(to, kind, number_, out.view());
+    control_.post(to, topic, number_, out.view());
 }
 
 std::uint64_t Threshold::contribute(std::span<const std::byte> value) {
     if (broken_off_) {
         return *std::exchange(broken_off_, std::nullopt);
     }
-    post(parties_.consumer, progress::ControlTopic::Contribution, {contributed_, 0, 1, 0}, value);
+    post(parties_.consumer, topic_contribution, {contributed_, 0, 1, 0}, value);
     return contributed_++;
 }
 
@@ -33,7 +33,7 @@ void Threshold::retire() {
     if (parties_.consumer < 0 || std::exchange(retired_, true)) {
         return;
     }
-    post(parties_.consumer, progress::ControlTopic::Contribution, {contributed_, 0, 0, 0});
+    post(parties_.consumer, topic_contribution, {contributed_, 0, 0, 0});
 }
 
 std::optional<bool> Threshold::verdict(std::uint64_t round) {
@@ -48,12 +48,11 @@ std::optional<bool> Threshold::verdict(std::uint64_t round) {
 
 void Threshold::take(const progress::ControlMessage& message) {
     const auto heading = ByteReader(message.bytes).get<Heading>();
-    if (message.kind == progress::ControlTopic::Contribution) {
+    if (message.topic == topic_contribution) {
         const auto value = std::span(message.bytes).subspan(sizeof heading);
         if (heading.count == 0 && heading.forward == 0) {
             advance();  // what came before
-            post(parties_.first_consumer, progress::ControlTopic::Contribution,
-                 {heading.round, ++forwards_, 0, 0});
+            post(parties_.first_consumer, topic_contribution, {heading.round, ++forwards_, 0, 0});
         } else if (heading.count == 0) {
             ends_.push_back(heading.round);
             complete();
@@ -71,7 +70,7 @@ void Threshold::take(const progress::ControlMessage& message) {
     }
     const auto forwarded = forwarded_.extract(heading.forward);
     for (const int producer : forwarded.mapped()) {
-        post(producer, progress::ControlTopic::Verdict, {heading.round, 0, 0, heading.verdict});
+        post(producer, topic_verdict, {heading.round, 0, 0, heading.verdict});
     }
 }
 
@@ -92,8 +91,8 @@ bool Threshold::advance() {
     for (auto& [round, gathered] : std::exchange(gathered_, {})) {
         const auto count = static_cast<std::int32_t>(gathered.producers.size());
         forwarded_[++forwards_] = gathered.producers;
-        post(parties_.first_consumer, progress::ControlTopic::Contribution,
-             {round, forwards_, count, 0}, gathered.merged);
+        post(parties_.first_consumer, topic_contribution, {round, forwards_, count, 0},
+             gathered.merged);
     }
     return true;
 }
@@ -172,8 +171,7 @@ void Threshold::complete() {
 
 void Threshold::reply(std::uint64_t number, Round& round) {
     for (const Forward& forward : std::exchange(round.waiting, {})) {
-        post(forward.consumer, progress::ControlTopic::Verdict,
-             {number, forward.number, 0, *round.verdict ? 1 : 0});
+        post(forward.consumer, topic_verdict, {number, forward.number, 0, *round.verdict ? 1 : 0});
     }
 }
 

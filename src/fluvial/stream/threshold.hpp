@@ -45,6 +45,10 @@ struct ThresholdRule {
     /// What consumers, which merge and judge, know the functions by: names and versions.
     std::string declared = "functions";
 };
+/// To a consumer: a value of one round of a threshold collective.
+inline constexpr progress::Topic topic_contribution("threshold: contribution");
+/// To a producer or consumer: the outcome of a round.
+inline constexpr progress::Topic topic_verdict("threshold: verdict");
 
 /// One rank's part, whatever its role. Nothing here blocks.
 class Threshold {
@@ -68,8 +72,7 @@ class Threshold {
     /// Of a round that this producer contributed to, once.
     std::optional<bool> verdict(std::uint64_t round);
 
-    /// Control messages of the topics Contribution and Verdict. What the rule throws comes out here
-    /// and below.
+    /// Messages of the topics above. What the rule throws comes out here and below.
     void take(const progress::ControlMessage& message);
     /// Forwards what has come; true when something moved.
     bool advance();
@@ -116,7 +119,7 @@ class Threshold {
     void check_certain() const;
     void complete();
     void reply(std::uint64_t number, Round& round);
-    void post(int to, progress::ControlTopic kind, const Heading& heading,
+    void post(int to, progress::Topic topic, const Heading& heading,
               std::span<const std::byte> value = {});
 
     progress::ControlMessages& control_;

@@ -79,7 +79,7 @@ ThresholdCollective::ThresholdCollective(Channel& channel, ThresholdRule rule,
         check_all();
         return;
     }
-    state.meet(Meeting::BeginThreshold);
+    const ChannelState::Together together = state.begin_together(Collective::BeginThreshold);
     const Threshold::Parties parties{
         .consumer = state.consumer_of[static_cast<std::size_t>(state.rank)],
         .first_consumer = state.first_consumer(),
@@ -103,6 +103,7 @@ bool ThresholdCollective::contribute(std::span<const std::byte> value) {
         throw InvalidArgument(Problem{"a rank that does not produce contributes to a collective",
                                       text("rank ", state.rank), "producers", ""});
     }
+    const progress::Served::Inside inside(state.served);
     const std::uint64_t round = protocol_->contribute(value);
     std::optional<bool> verdict;
     const Trace::Span span(state.trace.get(), Activity::Threshold, -1);
