@@ -3,6 +3,7 @@
 
 #include "fluvial/compute/gather.hpp"
 #include "fluvial/compute/reduction.hpp"
+#include "fluvial/describe/index_walk.hpp"
 
 namespace fluvial::compute {
 namespace {
@@ -64,18 +65,6 @@ class ApplyPartial final : public Partial {
     Index block_elements_;
 };
 
-void gather_axis(const std::byte* data, const ArrayView& view, int axis, Gather gather,
-                 double*& out) {
-    if (axis == view.ndim() - 1) {
-        gather(data, view.strides[axis], view.extent[axis], out);
-        out += view.extent[axis];
-        return;
-    }
-    for (Index i = 0; i < view.extent[axis]; ++i) {
-        gather_axis(data + i * view.strides[axis], view, axis + 1, gather, out);
-    }
-}
-
 }  // namespace
 
 void gather_doubles(const ArrayView& view, double* out) {
@@ -83,7 +72,14 @@ void gather_doubles(const ArrayView& view, double* out) {
     if (view.ndim() == 0 || view.is_contiguous()) {
         gather(view.data, static_cast<Index>(size_of(view.dtype)), view.size(), out);
     } else {
-        gather_axis(view.data, view, 0, gather, out);
+        const int inner = view.ndim() - 1;
+        const Index count = view.extent[inner];
+        const auto gather_row = [&](Index at) {
+            gather(view.data + at, view.strides[inner], count, out);
+            out += count;
+        };
+        for_each_offset(view.extent.span().first(static_cast<std::size_t>(inner)), gather_row,
+                        view.strides);
     }
 }
 

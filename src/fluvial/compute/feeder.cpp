@@ -34,10 +34,9 @@ Feeder::Feeder(const Piece& piece, std::span<RunPartial* const> partials)
         summary_alone_ = summary_alone_ && partial->takes_summary_alone();
     }
     summary_alone_ = summary_alone_ && needs_.inputs == 1 && !needs_.positions;
-    as_stored_ = needs_.inputs == 1 && swapped_[0] && !convert_ && !skipna_ && !masked_ &&
-                 !weighted_ && std::all_of(partials.begin(), partials.end(), [](const auto* p) {
-                     return p->takes_swapped();
-                 });
+    as_stored_ = needs_.inputs == 1 && swapped_[0] && !convert_ && !masked_ && !weighted_ &&
+                 std::all_of(partials.begin(), partials.end(),
+                             [](const auto* p) { return p->takes_swapped(); });
     run_.dtype = needs_.dtype;
 }
 
@@ -120,7 +119,7 @@ void Feeder::finish_rows() {
                                                                      parts_, summary_);
         run_.summary = &summary_;
     }
-    if (!skipna_ || !rows_have_nan(rows)) {
+    if (!skipna_ || !(parts_ != 0 ? summary_has_nan() : rows_have_nan(rows))) {
         for (RunPartial* partial : partials_) {
             partial->absorb_run(run_);
         }
@@ -143,13 +142,14 @@ void Feeder::finish_rows() {
 }
 
 /// May also say so of infinities, whose sum can be NaN.
-bool Feeder::rows_have_nan(Index rows) const {
+bool Feeder::summary_has_nan() const {
     if (parts_ & summary_bounds) {
         return summary_.nan;
     }
-    if (parts_ & summary_sum) {
-        return summary_.sum != summary_.sum || summary_.imag != summary_.imag;
-    }
+    return summary_.sum != summary_.sum || summary_.imag != summary_.imag;
+}
+
+bool Feeder::rows_have_nan(Index rows) const {
     for (Index row = 0; row < rows; ++row) {
         if (has_nan(rows_[row], rows_length_, swapped_[0])) {
             return true;
@@ -174,10 +174,15 @@ void Feeder::chunk(const Line& line, const Loop& loop, Index begin, Index count)
                        : nullptr;
     run_.included = nullptr;
     const std::byte* const mask = masked_ ? line.mask + begin * loop.mask : nullptr;
-    if (!(masked_ || skipna_) || !excludes_any(mask, loop.mask)) {
-        feed();
+    // The summary tells of NaN, too, so that the values need not be looked through beforehand.
+    const bool told = skipna_ && !masked_ && needs_.inputs == 1 && summarise();
+    if (told ? !summary_has_nan() : !(masked_ || skipna_) || !excludes_any(mask, loop.mask)) {
+        feed(told);
         run_.swapped = false;
     } else if (count <= gathered_max) {
+        if (std::exchange(run_.swapped, false)) {
+            run_.values[0] = fetch(0, line.inputs[0] + begin * loop.input[0], loop.input[0], count);
+        }
         feed_selected(mask, loop.mask);
     } else {  // in parts that stay in the first-level cache
         for (Index part = 0; part < count; part += gathered_max) {
@@ -196,7 +201,7 @@ bool Feeder::has_nan(const void* values, Index count, bool swapped) const {
 
 bool Feeder::takes_tiles(const Line& first, const Loop& rows, const Loop& columns) const {
     const bool real = needs_.dtype == DType::Float32 || needs_.dtype == DType::Float64;
-    return real && needs_.inputs == 1 && !needs_.positions && !masked_ && !weighted_ && !skipna_ &&
+    return real && needs_.inputs == 1 && !needs_.positions && !masked_ && !weighted_ &&
            rows.cell == 0 && columns.cell == 1 && rows.input[0] % item_ == 0 &&
            !needs_gather(first, columns) &&
            std::any_of(partials_.begin(), partials_.end(),
@@ -221,6 +226,14 @@ void Feeder::feed_tile(Index rows, Index stride) {
         needs_.dtype == DType::Float32
             ? summarise_tile<float>(kernels().columns_float[swapped_[0]], rows, stride)
             : summarise_tile<double>(kernels().columns_double[swapped_[0]], rows, stride);
+    if (skipna_ && nan) {
+        for (Index row = 0; row < rows; ++row) {
+            run_.values[0] = fetch_row(data + row * stride);
+            feed_selected(nullptr, 0);
+            run_.included = nullptr;
+        }
+        return;
+    }
     for (RunPartial* partial : partials_) {
         // Bounds of columns do not tell which of them has a NaN: such a tile goes row by row.
         const bool whole =
@@ -243,7 +256,14 @@ bool Feeder::summarise_tile(Kernel kernel, Index rows, Index stride) {
     T* const low = reinterpret_cast<T*>(sum + tile_columns);
     T* const high = reinterpret_cast<T*>(sum + 2 * tile_columns);
     columns_ = {rows, sum, low, high};
-    return kernel(run_.as<T>(), stride / item_, rows, run_.count, parts_, sum, low, high);
+    if (parts_ == 0 && !skipna_) {
+        return false;
+    }
+    const bool nan = kernel(run_.as<T>(), stride / item_, rows, run_.count, parts_, sum, low, high);
+    // Where only sums are asked for, the kernel says nothing of NaN: it is in the sum of its
+    // column.
+    return parts_ == summary_sum && skipna_ ? kernels().has_nan_double[false](sum, run_.count)
+                                            : nan;
 }
 
 const void* Feeder::fetch_row(const std::byte* data) {
@@ -297,15 +317,23 @@ const double* Feeder::fetch_weights(const std::byte* data, Index stride, Index c
     return weights_.data();
 }
 
-void Feeder::feed() {
-    if (run_.count == 0) {
-        return;
-    }
+/// Whether the run has a summary, which is then made.
+bool Feeder::summarise() {
     run_.summary = nullptr;
     if (parts_ != 0 && run_.cell_step == 0 && run_.included == nullptr) {
         kernels().summary[run_.swapped][static_cast<int>(run_.dtype)](run_.values, 1, run_.count,
                                                                       parts_, summary_);
         run_.summary = &summary_;
+    }
+    return run_.summary != nullptr;
+}
+
+void Feeder::feed(bool summarised) {
+    if (run_.count == 0) {
+        return;
+    }
+    if (!summarised) {
+        summarise();
     }
     for (RunPartial* partial : partials_) {
         partial->absorb_run(run_);

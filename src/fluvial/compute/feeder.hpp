@@ -39,6 +39,7 @@ class Feeder {
     static constexpr Index joined_max = gathered_max / 4;  ///< longer lines are runs themselves
 
     void add_row(const void* row, Index count, Index cell);
+    bool summary_has_nan() const;
     bool rows_have_nan(Index rows) const;
     void finish_rows();
     void join(const Line& line, const Loop& loop);
@@ -48,7 +49,8 @@ class Feeder {
     void feed_selected(const std::byte* mask, Index mask_stride);
     void select();
     void squeeze();
-    void feed();
+    bool summarise();
+    void feed(bool summarised = false);
     void feed_tile(Index rows, Index stride);
     template <class T, class Kernel>
     bool summarise_tile(Kernel kernel, Index rows, Index stride);

@@ -63,7 +63,7 @@ bool Feeder::excludes_any(const std::byte* mask, Index mask_stride) const {
         }
     }
     for (int i = 0; skipna_ && i < needs_.inputs; ++i) {
-        if (has_nan(run_.values[i], run_.count, false)) {
+        if (has_nan(run_.values[i], run_.count, run_.swapped)) {
             return true;
         }
     }

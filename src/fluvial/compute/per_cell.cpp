@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "fluvial/base/bytes.hpp"
+#include "fluvial/describe/index_walk.hpp"
 
 namespace fluvial::compute {
 namespace {
@@ -46,12 +47,10 @@ class PerCell final : public Partial {
         const Coordinates extent = kept(piece.where.extent, domain_);
         const Coordinates offset = kept(piece.where.offset, domain_);
         const Coordinates origin = kept(domain_.selection.offset, domain_);
-        const Index positions = volume_of(extent);
         const Region where{reduced(piece.where.offset, domain_),
                            reduced(piece.where.extent, domain_)};
-        for (Index i = 0; i < positions; ++i) {
-            Coordinates inside = coordinates_of(i, extent);  // within the piece
-            Coordinates global = inside;                     // within the selection
+        for_each_index(extent, [&](const Coordinates& inside) {  // the piece
+            Coordinates global = inside;                         // within the selection
             for (int axis = 0; axis < inside.size(); ++axis) {
                 global[axis] += offset[axis] - origin[axis];
             }
@@ -70,7 +69,7 @@ class PerCell final : public Partial {
                 part.mask = &mask;
             }
             cells_[static_cast<std::size_t>(linear_index(global, shape_))]->absorb(part);
-        }
+        });
     }
 
     void merge(const Partial& other) override {
@@ -135,9 +134,7 @@ class PerCell final : public Partial {
         ArrayView out{view.data, view.dtype, reduced(view.extent, domain_),
                       reduced(view.strides, domain_)};
         const Coordinates strides = kept(view.strides, domain_);
-        for (int axis = 0; axis < position.size(); ++axis) {
-            out.data += position[axis] * strides[axis];
-        }
+        out.data += offset_of(position, strides);
         return out;
     }
 

@@ -8,6 +8,7 @@
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/compute/gather.hpp"
+#include "fluvial/describe/index_walk.hpp"
 
 namespace fluvial::compute {
 namespace {
@@ -81,20 +82,17 @@ ArrayView native(const ArrayView& view, std::vector<std::byte>& buffer) {
     const Gather put_right = gather_function(view.dtype, view.dtype, true);
     const Index line = order.empty() ? 1 : view.extent[order[0]];
     const Index step = order.empty() ? item : view.strides[order[0]];
-    Coordinates at(view.ndim(), 0);
-    const std::byte* from = view.data;
-    for (std::byte* to = buffer.data(); to < buffer.data() + stride; to += line * item) {
-        put_right(from, step, line, to);
-        for (std::size_t level = 1; level < order.size(); ++level) {
-            const int axis = order[level];
-            from += view.strides[axis];
-            if (++at[axis] < view.extent[axis]) {
-                break;
-            }
-            from -= view.strides[axis] * at[axis];
-            at[axis] = 0;
-        }
+    Coordinates outer, strides;
+    for (std::size_t level = order.size(); level-- > 1;) {
+        outer.push_back(view.extent[order[level]]);
+        strides.push_back(view.strides[order[level]]);
     }
+    std::byte* to = buffer.data();
+    const auto put_line = [&](Index from) {
+        put_right(view.data + from, step, line, to);
+        to += line * item;
+    };
+    for_each_offset(outer.span(), put_line, strides);
     return out;
 }
 
@@ -302,25 +300,7 @@ void for_blocks(const ArrayView& view, const Domain& domain, Index elements_max,
     if (stripes) {  // all rows of one stripe before the next stripe
         std::rotate(order.begin(), order.end() - 1, order.end());
     }
-    Region block{Coordinates(ndim, 0), step};
-    for (;;) {
-        for (int axis = 0; axis < ndim; ++axis) {
-            block.extent[axis] = std::min(step[axis], view.extent[axis] - block.offset[axis]);
-        }
-        visit(block);
-        int level = ndim - 1;
-        for (; level >= 0; --level) {
-            const int axis = order[static_cast<std::size_t>(level)];
-            block.offset[axis] += step[axis];
-            if (block.offset[axis] < view.extent[axis]) {
-                break;
-            }
-            block.offset[axis] = 0;
-        }
-        if (level < 0) {
-            return;
-        }
-    }
+    for_each_block(view.extent, step, visit, order);
 }
 
 }  // namespace fluvial::compute

@@ -8,6 +8,7 @@
 
 #include "fluvial/compute/apply.hpp"
 #include "fluvial/compute/conformance.hpp"
+#include "fluvial/compute/merge_states.hpp"
 #include "fluvial/compute/operators/mpi_function.hpp"
 #include "fluvial/compute/per_cell.hpp"
 #include "fluvial/compute/registry.hpp"
@@ -182,6 +183,27 @@ TEST_CASE("the states of all operators travel as one message") {
     CHECK_THROWS_AS(unequal.merge_encoded(right.encode()), InvalidArgument);
     const auto message = right.encode();
     CHECK_THROWS_AS(left.merge_encoded(std::span(message).first(20)), Error);
+}
+
+TEST_CASE("two states become one, in the order in which they are given") {
+    const auto x = ramp(30);
+    const Domain domain = make_domain(whole({30}), {}, {DType::Float64});
+    const auto fresh = [&] {
+        return Reduction({{"sum", make_operator("sum"), {}}, {"max", make_operator("max"), {}}},
+                         domain);
+    };
+    const auto state_of = [&](Index begin, Index count) {
+        Reduction part = fresh();
+        const ArrayView view(x.data() + begin, DType::Float64, {count});
+        part.absorb({{&view, 1}, {{begin}, {count}}});
+        return part.encode();
+    };
+    const auto a = state_of(0, 10), b = state_of(10, 20), none = fresh().encode();
+    CHECK(merge_states(fresh, a, b) == state_of(0, 30));
+    CHECK(merge_states(fresh, a, none) == a);
+    CHECK_THROWS_AS(merge_states(fresh, a, std::span(b).first(20)), Error);
+    const auto other = [&] { return Reduction({{"sum", make_operator("sum"), {}}}, domain); };
+    CHECK_THROWS_AS(merge_states(other, a, b), InvalidArgument);
 }
 
 TEST_CASE("the mean of 1e9 equal float32 values is exact to 1 ulp") {

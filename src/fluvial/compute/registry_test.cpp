@@ -33,7 +33,7 @@ class Own final : public Operator {
 }  // namespace
 
 TEST_CASE("an operator is described by its name and options, with their defaults") {
-    CHECK(make_operator("sum")->describe() == "sum(skipna=false)");
+    CHECK(make_operator("sum")->describe() == "sum(skipna=true)");
     CHECK(make_operator("sum", {{"skipna", false}})->describe() == "sum(skipna=false)");
     CHECK(make_operator("sum", {{"skipna", true}})->describe() == "sum(skipna=true)");
     const auto histogram = [](const Options& options) {
@@ -58,9 +58,9 @@ TEST_CASE("what users write is described by what they declare") {
     CHECK(Own("2").describe() == "own, version '2'");
     const auto root = [](double x) { return x; };
     CHECK(make_apply<double, 1>(root, make_operator("max"))->describe() ==
-          "max(skipna=false) of a function as float64 of 1 inputs");
+          "max(skipna=true) of a function as float64 of 1 inputs");
     CHECK(make_apply<float, 1>(root, make_operator("max"), "root", "3")->describe() ==
-          "max(skipna=false) of root, version '3' as float32 of 1 inputs");
+          "max(skipna=true) of root, version '3' as float32 of 1 inputs");
     CHECK(make_mpi_operator(&first, DType::Int32)->describe() == "mpi_function(a function, int32)");
     CHECK(make_mpi_operator(&first, DType::Int32, 0, "first")->describe() ==
           "mpi_function(first, int32)");

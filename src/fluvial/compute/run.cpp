@@ -2,8 +2,36 @@
 #include "fluvial/compute/run.hpp"
 
 #include "fluvial/compute/feeder.hpp"
+#include "fluvial/describe/index_walk.hpp"
 
 namespace fluvial::compute {
+namespace {
+
+void add(Loop& to, const Loop& loop, Index steps, int inputs) {
+    for (int i = 0; i < inputs; ++i) {
+        to.input[i] += steps * loop.input[i];
+    }
+    to.weights += steps * loop.weights;
+    to.mask += steps * loop.mask;
+    to.cell += steps * loop.cell;
+    to.position += steps * loop.position;
+}
+
+/// Turns each of the outer loops into what moves when a walk along them, of the counts that are
+/// returned, steps along it: one on, and the loops inside it back to their beginning.
+Coordinates make_jumps(Nest& nest, int outer_depth, int inputs) {
+    Coordinates counts(outer_depth, 0);
+    Loop back;
+    for (int level = outer_depth - 1; level >= 0; --level) {
+        const Loop loop = nest.loops[level];
+        counts[level] = loop.count;
+        add(nest.loops[level], back, -1, inputs);
+        add(back, loop, loop.count - 1, inputs);
+    }
+    return counts;
+}
+
+}  // namespace
 
 DType kernel_dtype(DType dtype) {
     return dtype == DType::Float16 ? DType::Float32 : dtype;
@@ -39,7 +67,7 @@ void walk(const Piece& piece, std::span<RunPartial* const> partials) {
         return;
     }
     const RunNeeds& needs = partials.front()->needs();
-    const Nest nest = make_nest(piece, partials.front()->domain(), needs);
+    Nest nest = make_nest(piece, partials.front()->domain(), needs);
     Feeder feeder(piece, partials);
     int outer_depth = nest.depth - 1;
     Line line;
@@ -54,34 +82,26 @@ void walk(const Piece& piece, std::span<RunPartial* const> partials) {
     const bool tiles =
         outer_depth > 0 && feeder.takes_tiles(line, nest.loops[outer_depth - 1], innermost);
     outer_depth -= tiles;
-    Index at[ndim_max + 1] = {};
-    const auto move = [&](const Loop& loop, Index steps) {
-        for (int i = 0; i < needs.inputs; ++i) {
-            line.inputs[i] += steps * loop.input[i];
-        }
-        line.weights += steps * loop.weights;
-        line.mask += steps * loop.mask;
-        line.cell += steps * loop.cell;
-        line.position += steps * loop.position;
-    };
+    const Coordinates counts = make_jumps(nest, outer_depth, needs.inputs);
+    IndexWalk lines(counts.span());
     for (;;) {
         if (tiles) {
             feeder.tiles(line, nest.loops[outer_depth], innermost);
         } else {
             feeder.line(line, innermost);
         }
-        int level = outer_depth - 1;
-        for (; level >= 0; --level) {
-            move(nest.loops[level], 1);
-            if (++at[level] < nest.loops[level].count) {
-                break;
-            }
-            move(nest.loops[level], -at[level]);
-            at[level] = 0;
-        }
+        const int level = lines.next();
         if (level < 0) {
             break;
         }
+        const Loop& jump = nest.loops[level];
+        for (int i = 0; i < needs.inputs; ++i) {
+            line.inputs[i] += jump.input[i];
+        }
+        line.weights += jump.weights;
+        line.mask += jump.mask;
+        line.cell += jump.cell;
+        line.position += jump.position;
     }
     feeder.finish();
     for (RunPartial* const partial : partials) {

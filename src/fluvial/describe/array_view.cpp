@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "fluvial/base/assert.hpp"
+#include "fluvial/describe/index_walk.hpp"
 
 namespace fluvial {
 namespace {
@@ -66,19 +67,21 @@ int fuse(const ArrayView& from, const MutableArrayView& to, Loop* loops, Index& 
     return depth;
 }
 
+/// `loops` as of fuse(); two at least.
 void copy_nested(const std::byte* from, std::byte* to, const Loop* loops, int depth,
                  Index element) {
-    if (depth == 0) {
-        std::memcpy(to, from, static_cast<std::size_t>(element));
-    } else if (depth == 1) {
-        copy_innermost(from, to, loops[0], element);
-    } else {
-        const Loop& outer = loops[depth - 1];
-        for (Index i = 0; i < outer.count; ++i) {
-            copy_nested(from + i * outer.from_stride, to + i * outer.to_stride, loops, depth - 1,
-                        element);
-        }
+    const int outer = depth - 1;
+    Coordinates count(outer, 0), from_strides(outer, 0), to_strides(outer, 0);
+    for (int axis = 0; axis < outer; ++axis) {
+        const Loop& loop = loops[outer - axis];
+        count[axis] = loop.count;
+        from_strides[axis] = loop.from_stride;
+        to_strides[axis] = loop.to_stride;
     }
+    for_each_offset(
+        count.span(),
+        [&](Index a, Index b) { copy_innermost(from + a, to + b, loops[0], element); },
+        from_strides, to_strides);
 }
 
 template <class View>
@@ -86,9 +89,7 @@ View subview_of(const View& view, const Region& inside) {
     FLUVIAL_ASSERT(contains(whole(view.extent), inside), view.extent, inside);
     View part = view;
     part.extent = inside.extent;
-    for (int axis = 0; axis < inside.ndim(); ++axis) {
-        part.data += inside.offset[axis] * view.strides[axis];
-    }
+    part.data += offset_of(inside.offset, view.strides);
     return part;
 }
 
@@ -105,17 +106,7 @@ Coordinates contiguous_strides(const Coordinates& extent, std::size_t element_by
 }
 
 bool ArrayView::is_contiguous() const {
-    if (size() == 0) {
-        return true;
-    }
-    Index expected = static_cast<Index>(size_of(dtype));
-    for (int axis = ndim() - 1; axis >= 0; --axis) {
-        if (extent[axis] != 1 && strides[axis] != expected) {
-            return false;
-        }
-        expected *= extent[axis];
-    }
-    return true;
+    return size() == 0 || contiguous_axes(*this).first == 0;
 }
 
 ArrayView subview(const ArrayView& view, const Region& inside) {
@@ -149,7 +140,13 @@ void copy(const ArrayView& from, const MutableArrayView& to) {
     Loop loops[ndim_max];
     Index element = static_cast<Index>(size_of(from.dtype));
     const int depth = fuse(from, to, loops, element);
-    copy_nested(from.data, to.data, loops, depth, element);
+    if (depth == 0) {
+        std::memcpy(to.data, from.data, static_cast<std::size_t>(element));
+    } else if (depth == 1) {
+        copy_innermost(from.data, to.data, loops[0], element);
+    } else {
+        copy_nested(from.data, to.data, loops, depth, element);
+    }
 }
 
 }  // namespace fluvial

@@ -3,8 +3,7 @@
 /// faster depends on the machine, on how large the system's pages are, and on what is computed.
 #pragma once
 
-#include <array>
-
+#include "fluvial/base/trial.hpp"
 #include "fluvial/scan/scan.hpp"
 
 namespace fluvial::scan {
@@ -13,28 +12,28 @@ namespace fluvial::scan {
 /// Throws InvalidArgument when it says anything else.
 Options::Access permitted(Options::Access wanted);
 
-/// Tries both in turn for some MiB, stays with the faster one for much longer, and tries again. One
-/// lane's; one thread.
+/// A Trial of both, in bytes. One lane's; one thread.
 class AccessChoice {
   public:
     explicit AccessChoice(Options::Access access);
 
     /// How the next piece is to be read.
-    bool in_place() const { return in_place_; }
+    bool in_place() const {
+        return access_ == Options::Access::Chosen ? trial_.way() == way_in_place
+                                                  : access_ != Options::Access::Copy;
+    }
     /// What a piece cost, read as in_place() said, and computed with.
     void took(Index bytes, std::int64_t ns);
 
     static constexpr Index round_bytes = Index{2} << 20;
-    static constexpr int rounds = 6;  ///< of a trial, every other one in place
-    static constexpr Index rest_bytes = Index{512} << 20;
+    static constexpr int rounds = 6;  ///< three of each: one may have to wait for a processor
+    static constexpr Index rest_bytes = Index{512} << 20;  ///< 40 times as long as a trial
 
   private:
-    bool fixed_;
-    bool in_place_;
-    int round_ = 0;  ///< of the trial; `rounds`: it is over
-    Index bytes_ = 0;
-    std::int64_t ns_ = 0;
-    std::array<double, 2> best_{};  ///< ns a byte of the fastest round, copied and in place
+    static constexpr int way_in_place = 0;
+
+    Options::Access access_;
+    Trial trial_;
 };
 
 }  // namespace fluvial::scan

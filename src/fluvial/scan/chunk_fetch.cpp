@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "fluvial/describe/index_walk.hpp"
+
 namespace fluvial::scan {
 
 const store::Chunked& ChunkFetch::layout(int part) const {
@@ -194,11 +196,15 @@ ArrayView ChunkFetch::gather(int part, const Region& inside, const Coordinates& 
     gathered_.resize(static_cast<std::size_t>(inside.volume()) * size_of(dtype));
     const MutableArrayView to{gathered_.data(), dtype, inside.extent,
                               contiguous_strides(inside.extent, size_of(dtype))};
-    Coordinates cell = first;
-    for (;;) {
+    Coordinates cells = last;
+    for (int axis = 0; axis < cells.size(); ++axis) {
+        cells[axis] += 1 - first[axis];
+    }
+    for_each_index(cells, [&](Coordinates cell) {
         Region of_chunk{cell, layout.chunk};
         for (int axis = 0; axis < cell.size(); ++axis) {
-            of_chunk.offset[axis] *= layout.chunk[axis];
+            cell[axis] += first[axis];
+            of_chunk.offset[axis] = cell[axis] * layout.chunk[axis];
         }
         const Region common = *intersect(of_chunk, inside);
         Region from = common, into = common;
@@ -215,14 +221,7 @@ ArrayView ChunkFetch::gather(int part, const Region& inside, const Coordinates& 
             source.data = turned;
         }
         copy(source, subview(to, into));
-        int axis = cell.size() - 1;
-        for (; axis >= 0 && ++cell[axis] > last[axis]; --axis) {
-            cell[axis] = first[axis];
-        }
-        if (axis < 0) {
-            break;
-        }
-    }
+    });
     ArrayView view = to;
     view.swapped = layout.swapped;
     return view;

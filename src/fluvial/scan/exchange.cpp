@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/scan/exchange.hpp"
 
+#include "fluvial/compute/merge_states.hpp"
 #include "fluvial/mpi/request.hpp"
 #include "fluvial/mpi/tree_merge.hpp"
 
@@ -18,14 +19,12 @@ PartialResult merge_to_one(const Work& work, std::optional<PartialResult> mine,
     if (comm.rank() != 0) {
         stats.bytes_sent += static_cast<Index>(state.size());
     }
-    const Bytes all =
-        mpi::tree_merge(comm, std::move(state), [&](Bytes a, std::span<const std::byte> b) {
-            PartialResult sum = work.new_partial_result(work.own);
-            sum.merge_encoded(a);
-            sum.merge_encoded(b);
-            return sum.encode();
-        });
-    PartialResult sum = work.new_partial_result(work.own);
+    const auto fresh = [&] { return work.new_partial_result(work.own); };
+    const auto merge = [&](const Bytes& a, std::span<const std::byte> b) {
+        return compute::merge_states(fresh, a, b);
+    };
+    const Bytes all = mpi::tree_merge(comm, std::move(state), merge);
+    PartialResult sum = fresh();
     sum.merge_encoded(all);
     return sum;
 }

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "fluvial/describe/index_walk.hpp"
+
 namespace fluvial::scan {
 
 Fetch::Fetch(const Input& input, const Selection& selection, Index buffer_bytes,
@@ -78,24 +80,12 @@ ArrayView Fetch::affine(const store::Dataset& dataset, const store::Affine& layo
     if (static_cast<Index>(buffer_.size()) < packing.buffer_bytes) {
         buffer_.resize(static_cast<std::size_t>(packing.buffer_bytes));
     }
-    Coordinates at(packing.spans_axis, 0);
-    for (std::byte* to = buffer_.data();;) {
-        reader_.read(dataset.bytes(), offset, {to, static_cast<std::size_t>(packing.span_bytes)});
-        int axis = packing.spans_axis - 1;
-        for (; axis >= 0; --axis) {
-            offset += static_cast<std::uint64_t>(step[axis]);
-            to += packing.strides[axis];
-            if (++at[axis] < extent[axis]) {
-                break;
-            }
-            offset -= static_cast<std::uint64_t>(step[axis] * extent[axis]);
-            to -= packing.strides[axis] * extent[axis];
-            at[axis] = 0;
-        }
-        if (axis < 0) {
-            break;
-        }
-    }
+    const auto read_span = [&](Index from, Index to) {
+        reader_.read(dataset.bytes(), offset + static_cast<std::uint64_t>(from),
+                     {buffer_.data() + to, static_cast<std::size_t>(packing.span_bytes)});
+    };
+    for_each_offset(extent.span().first(static_cast<std::size_t>(packing.spans_axis)), read_span,
+                    step, packing.strides);
     ArrayView view(buffer_.data(), dataset.dtype(), extent, packing.strides);
     view.swapped = layout.swapped;
     return view;
@@ -131,19 +121,13 @@ ArrayView Fetch::by_library(const store::Dataset& dataset, const Region& inside)
     const MutableArrayView to{buffer_.data(), dataset.dtype(), held,
                               contiguous_strides(held, static_cast<std::size_t>(element))};
     Region into{Coordinates(inside.ndim(), 0), part.extent};
-    for (;;) {
+    for_each_index(held.span().first(static_cast<std::size_t>(outer)), [&](const Coordinates& at) {
+        for (int axis = 0; axis < outer; ++axis) {
+            into.offset[axis] = at[axis];
+            part.offset[axis] = inside.offset[axis] + at[axis] * stride[axis];
+        }
         dataset.read(part, subview(to, into));
-        int axis = outer - 1;
-        for (; axis >= 0 && ++into.offset[axis] == held[axis]; --axis) {
-            into.offset[axis] = 0;
-        }
-        if (axis < 0) {
-            break;
-        }
-        for (axis = 0; axis < outer; ++axis) {
-            part.offset[axis] = inside.offset[axis] + into.offset[axis] * stride[axis];
-        }
-    }
+    });
     Coordinates step = stride;
     std::fill(step.begin(), step.begin() + outer, 1);
     return every(to, step);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fluvial/base/clock.hpp"
+#include "fluvial/describe/index_walk.hpp"
 #include "fluvial/scan/footprint.hpp"
 
 namespace fluvial::scan {
@@ -23,33 +24,18 @@ Region dataset_region(const Selection& selection, const Region& box) {
 /// Calls f with boxes of at most slab_bytes that make up `box`, in row-major order.
 template <class F>
 void for_slabs(const Region& box, Index element_bytes, F&& f) {
-    int axis = 0;  // that is cut; those before it go one by one
+    Coordinates slab = box.extent;
     Index inner = box.volume() * element_bytes;
-    for (; axis < box.ndim() && inner > slab_bytes; ++axis) {
+    for (int axis = 0; axis < box.ndim() && inner > slab_bytes; ++axis) {
         inner /= box.extent[axis];
+        slab[axis] = std::clamp<Index>(slab_bytes / inner, 1, box.extent[axis]);
     }
-    if (axis == 0) {
-        f(box);
-        return;
-    }
-    --axis;
-    const Index step = std::max<Index>(slab_bytes / inner, 1);
-    Region slab = box;
-    std::fill(slab.extent.begin(), slab.extent.begin() + axis, 1);
-    for (int level = axis; level >= 0;) {
-        const Index end = box.offset[axis] + box.extent[axis];
-        for (Index at = box.offset[axis]; at < end; at += step) {
-            slab.offset[axis] = at;
-            slab.extent[axis] = std::min(step, end - at);
-            f(slab);
+    for_each_block(box.extent, slab, [&](Region part) {
+        for (int axis = 0; axis < part.ndim(); ++axis) {
+            part.offset[axis] += box.offset[axis];
         }
-        for (level = axis - 1; level >= 0; --level) {
-            if (++slab.offset[level] < box.offset[level] + box.extent[level]) {
-                break;
-            }
-            slab.offset[level] = box.offset[level];
-        }
-    }
+        f(part);
+    });
 }
 
 }  // namespace

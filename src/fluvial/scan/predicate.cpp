@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "fluvial/base/terms.hpp"
+#include "fluvial/describe/index_walk.hpp"
 #include "fluvial/scan/request.hpp"
 
 namespace fluvial::scan {
@@ -13,9 +14,10 @@ void ask(const ArrayView& view, std::span<std::uint8_t> mask, Holds holds) {
     const int ndim = view.ndim();
     const Index count = ndim == 0 ? 1 : view.extent[ndim - 1];
     const Index step = ndim == 0 ? 0 : view.strides[ndim - 1];
-    Coordinates at(std::max(ndim - 1, 0), 0);
+    const auto outer = static_cast<std::size_t>(std::max(ndim - 1, 0));
     std::uint8_t* out = mask.data();
-    for (const std::byte* row = view.data;;) {
+    const auto ask_row = [&](Index at) {
+        const std::byte* const row = view.data + at;
         if (step == sizeof(T)) {
             for (Index i = 0; i < count; ++i) {
                 T value;
@@ -30,19 +32,8 @@ void ask(const ArrayView& view, std::span<std::uint8_t> mask, Holds holds) {
             }
         }
         out += count;
-        int axis = ndim - 2;
-        for (; axis >= 0; --axis) {
-            row += view.strides[axis];
-            if (++at[axis] < view.extent[axis]) {
-                break;
-            }
-            row -= at[axis] * view.strides[axis];
-            at[axis] = 0;
-        }
-        if (axis < 0) {
-            return;
-        }
-    }
+    };
+    for_each_offset(view.extent.span().first(outer), ask_row, view.strides);
 }
 
 template <class T>

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "fluvial/compute/gather.hpp"
+#include "fluvial/describe/index_walk.hpp"
 
 namespace fluvial::scan {
 namespace {
@@ -25,38 +26,12 @@ void swap_parts(const ArrayView& run, std::byte* to) {
 /// Shorter stretches of elements are put behind each other before anything looks at them.
 constexpr Index dense_min = 64;
 
-/// The first of the innermost axes that are contiguous together, and how many elements they have.
-std::pair<int, Index> dense_part(const ArrayView& view) {
-    const auto element = static_cast<Index>(size_of(view.dtype));
-    int axis = view.ndim();
-    Index length = 1;
-    while (axis > 0 && (view.extent[axis - 1] == 1 || view.strides[axis - 1] == length * element)) {
-        --axis;
-        length *= view.extent[axis];
-    }
-    return {axis, length};
-}
-
 /// Calls visit(where it begins) for each index of the axes before `outer`.
 template <class Visit>
 void for_each_outer(const ArrayView& view, int outer, Visit visit) {
-    Coordinates at(outer, 0);
-    const std::byte* data = view.data;
-    for (;;) {
-        visit(data);
-        int axis = outer - 1;
-        for (; axis >= 0; --axis) {
-            data += view.strides[axis];
-            if (++at[axis] < view.extent[axis]) {
-                break;
-            }
-            data -= at[axis] * view.strides[axis];
-            at[axis] = 0;
-        }
-        if (axis < 0) {
-            return;
-        }
-    }
+    for_each_offset(
+        view.extent.span().first(static_cast<std::size_t>(outer)),
+        [&](Index at) { visit(view.data + at); }, view.strides);
 }
 
 }  // namespace
@@ -116,7 +91,7 @@ void Prepare::run(std::span<const ArrayView> stored, const Region& where) {
 /// The same elements without gaps, in `buffer`, if they lie in short stretches; one value that
 /// stands for all stays alone.
 ArrayView Prepare::close_up(const ArrayView& view, std::vector<std::byte>& buffer) {
-    const auto [axis, dense] = dense_part(view);
+    const auto [axis, dense] = contiguous_axes(view);
     const bool alone = axis > 0 && view.strides[axis - 1] == 0;
     if (axis == 0 || dense >= dense_min || alone || view.size() == 0) {
         return view;
@@ -150,7 +125,7 @@ void Prepare::for_runs(const ArrayView& view, Visit visit) {
     if (view.size() == 0) {
         return;
     }
-    auto [outer, length] = dense_part(view);
+    auto [outer, length] = contiguous_axes(view);
     const bool repeats = length == 1 && outer > 0;  // a value that stands for all
     Index stride = 0;
     if (repeats) {

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "fluvial/base/clock.hpp"
-#include "fluvial/base/interrupt.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/progress/engine.hpp"
 #include "fluvial/scan/exchange.hpp"
 #include "fluvial/scan/plan.hpp"
 #include "fluvial/scan/routing.hpp"
@@ -97,6 +97,7 @@ struct Scan::State {
     }
 
     ~State() {
+        served.end();
         stop = true;
         join();
     }
@@ -145,13 +146,20 @@ struct Scan::State {
         return false;
     }
 
-    /// The next units of the only lane, when the caller's thread runs it.
-    void run_some_here() {
+    /// The next units of the only lane, when the caller's thread runs it; true when there were
+    /// some.
+    bool run_some_here() {
+        if (!options.on_calling_thread || in_lane || lanes_finished()) {
+            return false;
+        }
+        in_lane = true;
         // Chunks are put into the order of the file batch by batch.
         const Index most = options.reproducible ? WorkSharing::batch_max : units_a_test;
-        if (options.on_calling_thread && !lanes_finished() && !run_units(0, most)) {
+        if (!run_units(0, most)) {
             lane_ended();
         }
+        in_lane = false;
+        return true;
     }
 
     void lane_ended() {
@@ -166,34 +174,8 @@ struct Scan::State {
         return started && running == 0;
     }
 
-    void wait_for_lanes() {
-        start();
-        while (options.on_calling_thread && !lanes_finished()) {
-            run_some_here();
-            try {
-                check_interrupt();
-            } catch (...) {
-                failure = std::current_exception();
-                stop = true;
-            }
-        }
-        std::unique_lock lock(mutex);
-        while (running > 0) {
-            finished.wait_for(lock, std::chrono::milliseconds(50));
-            lock.unlock();
-            try {
-                check_interrupt();
-            } catch (...) {
-                lock.lock();
-                failure = std::current_exception();
-                stop = true;
-                continue;
-            }
-            lock.lock();
-        }
-        lock.unlock();
-        join();
-    }
+    class LanesWait;
+    void wait_for_lanes();
 
     void join() {
         for (std::thread& thread : threads) {
@@ -281,10 +263,57 @@ struct Scan::State {
     bool started = false;  ///< the owner's, as the next one
     bool all_finished = false;
     bool collected = false;
+    bool in_lane = false;  ///< of the thread that owns the scan, further up the stack
+    /// A lane that has no thread goes on while its owner waits for something else.
+    progress::Served served{[this] { return started && run_some_here(); }, false};
 };
 
+/// Until all lanes have ended, also after Ctrl-C: then they end early.
+class Scan::State::LanesWait final : public progress::Waiting {
+  public:
+    explicit LanesWait(State& scan) : scan_(scan) {}
+    Seen look() override {
+        if (scan_.lanes_finished()) {
+            return Seen::End;
+        }
+        return scan_.run_some_here() ? Seen::Movement : Seen::Nothing;
+    }
+    void look_around(double waited_s) override {
+        try {
+            progress::look_out(waited_s);
+        } catch (...) {
+            const std::lock_guard lock(scan_.mutex);
+            scan_.failure = std::current_exception();
+            scan_.stop = true;
+        }
+    }
+    void rest(progress::BackOff& back_off, bool serving) override {
+        constexpr auto look = std::chrono::milliseconds(50);
+        constexpr auto brief = std::chrono::microseconds(100);
+        std::unique_lock lock(scan_.mutex);
+        if (scan_.running > 0) {
+            scan_.finished.wait_for(lock, serving ? brief : look);
+        }
+        back_off.slept();
+    }
+
+  private:
+    State& scan_;
+};
+
+void Scan::State::wait_for_lanes() {
+    start();
+    LanesWait waiting(*this);
+    progress::BackOff back_off;
+    progress::wait(waiting, back_off, &served);
+    join();
+}
+
 Scan::Scan(Request request, Options options, const mpi::Comm& comm)
-    : state_(new State(std::move(request), options, comm)) {}
+    : state_([&] {
+          const progress::Setup setup;
+          return new State(std::move(request), options, comm);
+      }()) {}
 Scan::Scan(Scan&&) noexcept = default;
 Scan::~Scan() = default;
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "fluvial/describe/index_walk.hpp"
+
 namespace fluvial::scan {
 namespace {
 
@@ -155,7 +157,8 @@ void UnitGrid::for_runs(const Region& box,
                         const std::function<void(Index first, Index end)>& f) const {
     for (std::size_t p = 0; p < parts_.size(); ++p) {
         const auto ndim = static_cast<int>(parts_[p].axes.size());
-        Coordinates first(ndim, 0), last(ndim, 0);  // cuts
+        Coordinates touched_cuts(ndim, 0), behind(ndim, 0);
+        Index first = begins_[p];  // unit
         bool touched = true;
         int outer = ndim;  // axes from this one on are touched in one range
         Index length = 1;
@@ -167,24 +170,19 @@ void UnitGrid::for_runs(const Region& box,
             if (!touched) {
                 break;
             }
-            first[axis] = cuts.cut_of(begin);
-            last[axis] = cuts.cut_of(end - 1);
-            if (outer == axis + 1 && length == units_behind(parts_[p], axis)) {
+            const Index cut = cuts.cut_of(begin);
+            touched_cuts[axis] = cuts.cut_of(end - 1) - cut + 1;
+            behind[axis] = units_behind(parts_[p], axis);
+            first += cut * behind[axis];
+            if (outer == axis + 1 && length == behind[axis]) {
                 outer = axis;
-                length *= last[axis] - first[axis] + 1;
+                length *= touched_cuts[axis];
             }
         }
-        for (Coordinates at = first; touched;) {
-            Index unit = begins_[p];
-            for (int axis = 0; axis < ndim; ++axis) {
-                unit += at[axis] * units_behind(parts_[p], axis);
-            }
-            f(unit, unit + length);
-            int axis = outer - 1;
-            for (; axis >= 0 && ++at[axis] > last[axis]; --axis) {
-                at[axis] = first[axis];
-            }
-            touched = axis >= 0;
+        if (touched) {
+            for_each_offset(
+                touched_cuts.span().first(static_cast<std::size_t>(outer)),
+                [&](Index units) { f(first + units, first + units + length); }, behind);
         }
     }
 }

@@ -142,7 +142,7 @@ class ArgExtremum final : public Operator {
 template <bool Least>
 OperatorPtr make(const Options& options) {
     OptionReader reader(options, Least ? "argmin" : "argmax");
-    const bool skipna = reader.boolean("skipna", false);
+    const bool skipna = reader.boolean("skipna", true);
     reader.done();
     return std::make_shared<ArgExtremum<Least>>(skipna);
 }

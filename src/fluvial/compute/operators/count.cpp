@@ -49,7 +49,7 @@ class Count final : public Operator {
 
 OperatorPtr make(const Options& options) {
     OptionReader reader(options, "count");
-    const bool skipna = reader.boolean("skipna", false);
+    const bool skipna = reader.boolean("skipna", true);
     reader.done();
     return std::make_shared<Count>(skipna);
 }

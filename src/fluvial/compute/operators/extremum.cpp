@@ -144,7 +144,7 @@ class Extremum final : public Operator {
 template <bool Least>
 OperatorPtr make(const Options& options) {
     OptionReader reader(options, Least ? "min" : "max");
-    const bool skipna = reader.boolean("skipna", false);
+    const bool skipna = reader.boolean("skipna", true);
     reader.done();
     return std::make_shared<Extremum<Least>>(skipna);
 }

@@ -68,7 +68,7 @@ class Mean final : public Operator {
 
 OperatorPtr make(const Options& options) {
     OptionReader reader(options, "mean");
-    const bool skipna = reader.boolean("skipna", false);
+    const bool skipna = reader.boolean("skipna", true);
     reader.done();
     return std::make_shared<Mean>(skipna);
 }

@@ -186,7 +186,7 @@ class MomentsOperator final : public Operator {
 template <bool Root>
 OperatorPtr make(const Options& options) {
     OptionReader reader(options, Root ? "std" : "variance");
-    const bool skipna = reader.boolean("skipna", false);
+    const bool skipna = reader.boolean("skipna", true);
     const double ddof = reader.number("ddof", 0);
     reader.done();
     return std::make_shared<MomentsOperator<Root>>(skipna, ddof);

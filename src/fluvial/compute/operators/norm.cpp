@@ -109,7 +109,7 @@ class Norm final : public Operator {
 
 OperatorPtr make(const Options& options) {
     OptionReader reader(options, "norm");
-    const bool skipna = reader.boolean("skipna", false);
+    const bool skipna = reader.boolean("skipna", true);
     const double p = reader.number("p", 2);
     reader.done();
     if (!(p >= 0)) {

@@ -99,7 +99,7 @@ class Product final : public Operator {
 
 OperatorPtr make(const Options& options) {
     OptionReader reader(options, "product");
-    const bool skipna = reader.boolean("skipna", false);
+    const bool skipna = reader.boolean("skipna", true);
     reader.done();
     return std::make_shared<Product>(skipna);
 }

@@ -348,7 +348,7 @@ class Quantile final : public Operator {
 
 OperatorPtr make(const Options& options) {
     OptionReader reader(options, "quantile");
-    const bool skipna = reader.boolean("skipna", false);
+    const bool skipna = reader.boolean("skipna", true);
     std::vector<double> q = reader.numbers("q");
     const double accuracy = reader.number("accuracy", 1e-3);
     std::vector<double> low, high;

@@ -76,7 +76,7 @@ class Sum final : public Operator {
 
 OperatorPtr make(const Options& options) {
     OptionReader reader(options, "sum");
-    const bool skipna = reader.boolean("skipna", false);
+    const bool skipna = reader.boolean("skipna", true);
     reader.done();
     return std::make_shared<Sum>(skipna);
 }

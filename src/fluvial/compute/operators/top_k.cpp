@@ -162,7 +162,7 @@ class TopK final : public Operator {
 
 OperatorPtr make(const Options& options) {
     OptionReader reader(options, "top_k");
-    const bool skipna = reader.boolean("skipna", false);
+    const bool skipna = reader.boolean("skipna", true);
     const std::int64_t k = reader.integer("k", 10);
     const bool largest = reader.boolean("largest", true);
     reader.done();

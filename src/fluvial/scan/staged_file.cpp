@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/scan/staged_file.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace fluvial::scan {
+namespace {
+
+store::Description described(const stage::StagedDataset& staged) {
+    const auto axes = static_cast<std::size_t>(staged.shape().size());
+    std::vector<std::string> dimensions(axes);
+    if (axes == 1 && !staged.attributes().contains("axisLabels")) {
+        dimensions[0] = staged.name().substr(staged.name().rfind('/') + 1);
+    }
+    return {staged.name(), staged.dtype(), staged.shape(), std::move(dimensions),
+            staged.attributes()};
+}
+
+class StagedInput final : public store::Dataset {
+  public:
+    StagedInput(stage::StagedDataset staged, const std::string& step)
+        : Dataset(described(staged), store::ByLibrary{"a live step", {}}),
+          staged_(std::move(staged)),
+          bytes_(store::InputFile::without_bytes(step)) {}
+
+    const store::InputFile& bytes() const override { return bytes_; }
+    void read(const Region& region, const MutableArrayView& to) const override {
+        check_read(region, to);
+        if (!region.empty()) {
+            copy(staged_.read(select(region)).view, to);
+        }
+    }
+
+  private:
+    stage::StagedDataset staged_;
+    store::InputFile bytes_;
+};
+
+class StagedFile final : public store::File {
+  public:
+    StagedFile(const stage::ReadStep& step, std::string name)
+        : step_(step), name_(std::move(name)), names_(step.names()) {}
+
+    const std::string& path() const override { return name_; }
+    std::string format() const override { return "live step"; }
+    const Attributes& attributes() const override { return step_.attributes(); }
+    const std::vector<store::Dimension>& dimensions() const override {
+        static const std::vector<store::Dimension> none;
+        return none;
+    }
+    const std::vector<std::string>& names() const override { return names_; }
+    std::shared_ptr<const store::Dataset> dataset(const std::string& name) const override {
+        return std::make_shared<StagedInput>(step_.dataset(name), name_);
+    }
+
+  private:
+    stage::ReadStep step_;
+    std::string name_;
+    std::vector<std::string> names_;
+};
+
+}  // namespace
+
+std::shared_ptr<const store::File> as_file(const stage::ReadStep& step, std::string name) {
+    return std::make_shared<StagedFile>(step, std::move(name));
+}
+
+}  // namespace fluvial::scan
