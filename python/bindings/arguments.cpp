@@ -6,7 +6,8 @@
 namespace fluvial::python {
 
 std::string shown(nb::handle object) {
-    return nb::cast<std::string>(nb::module_::import_("fluvial.messages").attr("shown")(object));
+    return nb::cast<std::string>(
+        nb::module_::import_("fluvial.base.messages").attr("shown")(object));
 }
 
 void throw_wrong_type(const std::string& what, nb::handle seen, const std::string& allowed,

@@ -11,6 +11,7 @@
 
 #include "fluvial/base/terms.hpp"
 #include "fluvial/compute/kernels/kernels.hpp"
+#include "fluvial/compute/merge_states.hpp"
 #include "fluvial/compute/operators/mpi_function.hpp"
 #include "fluvial/compute/registry.hpp"
 
@@ -368,6 +369,14 @@ void bind_reduction(nb::module_& m) {
             "merge_encoded",
             [](Reduction& self, const nb::bytes& bytes) { self.merge_encoded(to_span(bytes)); },
             "encoded"_a)
+        .def(
+            "merge_states",
+            [](const Reduction& self, const nb::bytes& a, const nb::bytes& b) {
+                const auto fresh = [&] { return Reduction(self.entries(), self.domain()); };
+                return to_bytes(compute::merge_states(fresh, to_span(a), to_span(b)));
+            },
+            "a"_a, "b"_a,
+            "Two states of reductions like this one, which itself does not change, as one.")
         .def("finish", [](const Reduction& self) {
             nb::dict out;
             for (const auto& [name, result] : self.finish()) {

@@ -6,6 +6,7 @@ namespace nb = nanobind;
 
 void bind_base(nb::module_& m);
 void bind_compute(nb::module_& m);
+void bind_distribute(nb::module_& m);
 void bind_structure_factor(nb::module_& m);
 void bind_scan(nb::module_& m);
 void bind_stage(nb::module_& m);
@@ -17,6 +18,7 @@ NB_MODULE(_core, m) {
     bind_base(m);
     bind_compute(m);
     bind_structure_factor(m);
+    bind_distribute(m);
     bind_scan(m);
     bind_stage(m);
     bind_store(m);

@@ -12,6 +12,7 @@
 
 #include "communicator.hpp"
 #include "compute.hpp"
+#include "fluvial/scan/staged_file.hpp"
 #include "lent_arrays.hpp"
 
 using namespace nanobind::literals;
@@ -251,6 +252,12 @@ void bind_decoding(nb::module_& m) {
 }
 
 void bind_scans(nb::module_& m) {
+    m.def(
+        "step_as_file",
+        [](const stage::ReadStep& step, const std::string& name) {
+            return std::const_pointer_cast<store::File>(scan::as_file(step, name));
+        },
+        "step"_a, "name"_a, "A live step as a file, for scans.");
     nb::class_<Described>(m, "ScanRequest", "What a scan is to do, and how. Local.")
         .def(
             "__init__",

@@ -16,9 +16,11 @@
 #include "arguments.hpp"
 #include "communicator.hpp"
 #include "compute.hpp"
+#include "distribute.hpp"
 #include "fluvial/base/fork.hpp"
 #include "fluvial/stage/reader.hpp"
 #include "fluvial/stage/reduce.hpp"
+#include "fluvial/stage/share.hpp"
 #include "fluvial/stage/writer.hpp"
 #include "preparation.hpp"
 
@@ -108,6 +110,25 @@ class CommReader {
         }
         return stage::reduce(step, request, comm_);
     }
+    std::map<std::string, std::vector<distribute::Piece>> share(
+        const ReadStep& step, const std::function<stage::ShareRequest()>& prepare) {
+        made_.check("the series");
+        const auto turn = this->turn();
+        if (closed_) {
+            throw InvalidArgument("the stream is closed; share while a step is open");
+        }
+        // A serial reader's threads take no turns, and ask nobody.
+        if (places_.empty() && !comm_.serial()) {
+            places_ = stage::places_of(comm_);
+        }
+        const auto complete = [&] {
+            stage::ShareRequest wanted = prepare();
+            wanted.writer_host = reader_.host();
+            wanted.readers = comm_.serial() ? stage::places_of(comm_) : places_;
+            return wanted;
+        };
+        return stage::share_of(step, complete, comm_);
+    }
 
   private:
     /// One reduction at a time over one communicator. Recursive, for operators that reduce.
@@ -120,6 +141,7 @@ class CommReader {
     mpi::Comm comm_;
     std::recursive_mutex mutex_;
     std::atomic<bool> closed_ = false;
+    std::vector<distribute::Place> places_;  ///< of all ranks; gathered when first needed
     Reader reader_;
 };
 
@@ -172,6 +194,7 @@ nb::dict reduce(HeldReader& held, const ReadStep& step, nb::handle prepare, bool
         }
         made.selection = to_selection(wanted["selection"]);
         made.over = nb::cast<std::vector<int>>(wanted["over"]);
+        made.elsewhere = nb::cast<bool>(wanted["elsewhere"]);
         if (const nb::object array = wanted["weights"]; !array.is_none()) {
             made.weights = weights.emplace(array).view();
         }
@@ -189,6 +212,31 @@ nb::dict reduce(HeldReader& held, const ReadStep& step, nb::handle prepare, bool
     nb::dict out;
     for (const auto& [name, result] : results) {
         out[name.c_str()] = to_numpy(result);
+    }
+    return out;
+}
+
+/// `prepare` returns names of datasets and a strategy; what it raises on one rank is raised on all.
+nb::dict share(HeldReader& held, const ReadStep& step, nb::handle prepare) {
+    const auto describe = [&] {
+        const nb::object wanted = prepare();
+        stage::ShareRequest made;
+        made.datasets = nb::cast<std::vector<std::string>>(wanted[0]);
+        made.strategy = to_strategy(wanted[1]);
+        return made;
+    };
+    std::map<std::string, std::vector<distribute::Piece>> shares;
+    {
+        const nb::gil_scoped_release release;
+        shares = held->share(step, [&] { return with_python(describe); });
+    }
+    nb::dict out;
+    for (const auto& [name, pieces] : shares) {
+        nb::list parts;
+        for (const distribute::Piece& piece : pieces) {
+            parts.append(to_tuple(piece));
+        }
+        out[name.c_str()] = parts;
     }
     return out;
 }
@@ -377,7 +425,12 @@ void bind_reader(nb::module_& m) {
         .def(
             "close", [](HeldReader& r) { r->close(); }, nb::call_guard<nb::gil_scoped_release>())
         .def("reduce", &reduce, "step"_a, "prepare"_a, "local"_a,
-             "`prepare` returns a dict of datasets, entries, selection, over, weights and mask.")
+             "`prepare` returns a dict of datasets, entries, selection, over, weights, mask, and "
+             "whether "
+             "the ranks only agree on these, to reduce elsewhere.")
+        .def("share", &share, "step"_a, "prepare"_a,
+             "{dataset: [(offset, extent, chunk)]} of this rank; `prepare` returns (names, "
+             "strategy).")
         .def_prop_ro(
             "attributes",
             [](HeldReader& r) { return without_gil([&] { return r->reader().attributes(); }); })

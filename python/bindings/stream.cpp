@@ -28,19 +28,19 @@ using stream::Operation;
 using stream::Pending;
 using stream::Stream;
 
-OnlyThread* of(const Channel& channel) {
-    return &channel.state()->only_thread;
+stream::ChannelState* of(const Channel& channel) {
+    return channel.state().get();
 }
-OnlyThread* of(const stream::ThresholdCollective& threshold) {
-    return &threshold.channel()->only_thread;
+stream::ChannelState* of(const stream::ThresholdCollective& threshold) {
+    return threshold.channel().get();
 }
 /// Of a Stream's channel, or of that of a stream's Pending or Inquiry, which may have none.
 template <class Part>
-OnlyThread* of(const Part& part) {
+stream::ChannelState* of(const Part& part) {
     if constexpr (std::is_same_v<Part, Stream>) {
-        return &part.state()->channel->only_thread;
+        return part.state()->channel.get();
     } else {
-        return part.stream() ? &part.stream()->channel->only_thread : nullptr;
+        return part.stream() ? part.stream()->channel.get() : nullptr;
     }
 }
 
@@ -49,15 +49,20 @@ class Alone {
   public:
     template <class Handle>
     explicit Alone(const Handle& handle) {
-        if (OnlyThread* const channel = of(handle)) {
-            call_.emplace(*channel);
+        stream::ChannelState* const channel = of(handle);
+        if (channel != nullptr) {
+            call_.emplace(channel->only_thread);
         }
         release_.emplace();
+        if (channel != nullptr) {
+            inside_.emplace(channel->served);  // whose operations another thread may be running
+        }
     }
 
   private:
     std::optional<OnlyThread::Call> call_;
     std::optional<nb::gil_scoped_release> release_;
+    std::optional<progress::Served::Inside> inside_;
 };
 
 /// The method, called Alone.
@@ -81,13 +86,14 @@ Element to_element(const nb::object& wanted) {
 }
 
 /// What fails on one rank fails on all, so that none waits for it.
-void agree(const Channel& channel, stream::Meeting meeting, const std::function<void()>& prepare) {
+void agree(const Channel& channel, stream::Collective purpose,
+           const std::function<void()>& prepare) {
     stream::ChannelState& state = *channel.state();
     state.check_usable();
     const auto with_gil = [&] { with_python(prepare); };
     const Alone alone(channel);
     if (state.takes_part()) {
-        state.meet(meeting);
+        const stream::ChannelState::Together together = state.begin_together(purpose);
         mpi::agree(state.comm, with_gil);
     } else {
         with_gil();
@@ -98,7 +104,7 @@ void agree(const Channel& channel, stream::Meeting meeting, const std::function<
 void attach(Stream* self, Channel& channel, nb::handle prepare) {
     stream::StreamOptions options;
     std::unique_ptr<Operation> operation;
-    agree(channel, stream::Meeting::AttachStream, [&] {
+    agree(channel, stream::Collective::AttachStream, [&] {
         const nb::object wanted = prepare();
         options.name = nb::cast<std::string>(wanted["name"]);
         options.element = to_element(wanted);
@@ -191,7 +197,7 @@ void begin_threshold(stream::ThresholdCollective* self, Channel& channel, nb::ha
     double limit = 0;
     std::uint64_t rounds_ahead = 0;
     std::optional<stream::ThresholdRule> rule;
-    agree(channel, stream::Meeting::BeginThreshold, [&] {
+    agree(channel, stream::Collective::BeginThreshold, [&] {
         const nb::object wanted = prepare();
         rounds_ahead = nb::cast<std::uint64_t>(wanted["rounds_ahead"]);
         if (wanted["limit"].is_none()) {
@@ -220,6 +226,8 @@ void bind_channel(nb::module_& m) {
                 const auto role =
                     static_cast<stream::Role>((producer ? 1 : 0) + (consumer ? 2 : 0));
                 const nb::gil_scoped_release release;
+                const progress::Setup setup(
+                    progress::time_limit(timeout, "Fluvial could not open a channel"));
                 new (self) Channel(to_comm(handle), role,
                                    {.shared_memory = shared_memory,
                                     .timeout_s = timeout,

@@ -8,7 +8,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import ops
+from . import distribute, ops
 from ._core import (
     DamagedFile,
     Error,
@@ -27,19 +27,22 @@ from ._core import (
     WrongType,
     __version__,
 )
-from .channel import Channel
-from .reading import Chunk, Dataset, ReadSeries, ReadStep
-from .reduce import reduce
-from .series import open
-from .stream import Answer, Batch, Inquiry, Stream
-from .threshold import Threshold
-from .writing import WriteSeries, WriteStep
-from .xarray_import import when_imported
+from .opening import open
+from .reducing import reduce
+from .stage.dataset import Chunk, Dataset
+from .stage.reader import ReadSeries, ReadStep
+from .stage.writer import WriteSeries, WriteStep
+from .stream.channel import Channel
+from .stream.stream import Answer, Batch, Inquiry, Stream
+from .stream.threshold import Threshold
+from .xarray.import_hook import when_imported
 
 if TYPE_CHECKING:
-    from .file_dataset import FileDataset, GroupedDataset
-    from .files import File
-    from .scanning import PendingScan
+    from .scan.file import File
+    from .scan.file_dataset import FileDataset
+    from .scan.grouped_dataset import GroupedDataset
+    from .scan.pending_scan import PendingScan
+    from .scan.step_dataset import StepDataset
 
 __all__ = [
     "Answer",
@@ -65,6 +68,7 @@ __all__ = [
     "ReadStep",
     "Refused",
     "StaleContact",
+    "StepDataset",
     "Stream",
     "SystemError",
     "Threshold",
@@ -74,6 +78,7 @@ __all__ = [
     "WriteStep",
     "WrongType",
     "__version__",
+    "distribute",
     "open",
     "ops",
     "reduce",
@@ -81,11 +86,16 @@ __all__ = [
 
 # These need xarray, which takes longer to import than all the rest, so they come when asked for.
 _WITH_XARRAY = {
-    "File": "files",
-    "FileDataset": "file_dataset",
-    "GroupedDataset": "file_dataset",
-    "PendingScan": "scanning",
+    "File": "scan.file",
+    "FileDataset": "scan.file_dataset",
+    "GroupedDataset": "scan.grouped_dataset",
+    "PendingScan": "scan.pending_scan",
+    "StepDataset": "scan.step_dataset",
 }
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:
@@ -96,4 +106,4 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-when_imported(f"{__name__}.accessor")
+when_imported(f"{__name__}.xarray.accessor")

@@ -9,34 +9,41 @@ Each is given to `fluvial.reduce` or to a dataset's `reduce`, or used by hand::
     op.finish(partial)                           # the result
 
 All of them: reduce over all axes or over any (the others are kept and give an array of results);
-propagate NaN unless ``skipna=True``; pass over elements where the mask is False; accept any of the
-dtypes int8 to int64, uint8 to uint64, float16, float32, float64, complex64 and complex128, unless
-they say otherwise.
+pass over NaN unless ``skipna=False`` (histograms count it apart); pass over elements where the mask
+is False; accept any of the dtypes int8 to int64, uint8 to uint64, float16, float32, float64,
+complex64 and complex128, unless they say otherwise.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
-
-import numpy as np
-
-from ._core import Builtin, InvalidArgument, WrongType, operator_names
-from ._core import Operator as _Native
-from .arguments import to_float, unknown_name
-from .custom_ops import Apply, FromMPI, Operator
-from .distribution_ops import (
+from .compute.apply import Apply
+from .compute.distribution_operators import (
     Counts,
     Counts2D,
     Estimate,
     Histogram,
     Histogram2D,
+    Median,
     Quantile,
     Top,
     TopK,
 )
-from .messages import shown
-from .structure_factor import StructureFactor
+from .compute.from_mpi import FromMPI
+from .compute.registry import names, resolve, wrap
+from .compute.scalar_operators import (
+    ArgMax,
+    ArgMin,
+    Count,
+    Located,
+    Max,
+    Mean,
+    Min,
+    Norm,
+    Product,
+    Std,
+    Sum,
+    Variance,
+)
+from .compute.structure_factor import StructureFactor
+from .compute.user_operator import Operator
 
 __all__ = [
     "Apply",
@@ -52,6 +59,7 @@ __all__ = [
     "Located",
     "Max",
     "Mean",
+    "Median",
     "Min",
     "Norm",
     "Operator",
@@ -69,338 +77,5 @@ __all__ = [
 ]
 
 
-def names() -> list[str]:
-    """Return the names that `fluvial.reduce` takes instead of an operator.
-
-    Examples
-    --------
-    >>> import fluvial as fl
-    >>> "mean" in fl.ops.names()
-    True
-    """
-    return [name for name in operator_names() if name not in _WITH_ARGUMENTS]
-
-
-class Sum(Builtin):
-    """Sum of the elements, or of weight times element.
-
-    Integers give int64 or uint64 that wrap as in NumPy (float64 when weighted), real dtypes
-    float64, complex ones complex128. The sum of nothing is 0. The error of floating sums is at most
-    37 · 2^-53 Σ|w·x| (4.2e-15 Σ|w·x|), whatever the number of elements, as sums of a few are added
-    with compensation. Where large terms cancel, what remains can be within that error.
-
-    Parameters
-    ----------
-    skipna
-        Pass over NaN instead of propagating it.
-
-    Examples
-    --------
-    >>> import numpy as np, fluvial as fl
-    >>> int(fl.reduce(fl.ops.Sum(), np.arange(10)))
-    45
-    >>> fl.reduce("sum", np.arange(6).reshape(2, 3), over=0)
-    array([3, 5, 7])
-    """
-
-    def __init__(self, *, skipna: bool = False) -> None:
-        super().__init__("sum", {"skipna": bool(skipna)})
-
-
-class Mean(Builtin):
-    """Arithmetic mean, Σx / n or Σw·x / Σw; float64, or complex128 for complex dtypes.
-
-    Integers are added exactly, so their mean is the same to the bit however the data is split;
-    everything else as for `Sum`, with its error divided by n or Σw. The mean of nothing is NaN.
-
-    Parameters
-    ----------
-    skipna
-        Pass over NaN instead of propagating it.
-
-    Examples
-    --------
-    >>> import numpy as np, fluvial as fl
-    >>> float(fl.reduce("mean", np.float32([1, 2, 4, 5])))
-    3.0
-    >>> float(fl.reduce("mean", np.float32([1, 2]), weights=[3, 1]))
-    1.25
-    """
-
-    def __init__(self, *, skipna: bool = False) -> None:
-        super().__init__("mean", {"skipna": bool(skipna)})
-
-
-class Min(Builtin):
-    """Smallest element, of a real dtype, in that dtype; weights do not matter.
-
-    The same to the bit however the data is split: a zero is reported as +0. Of nothing it is NaN
-    for floating dtypes, and an InvalidArgument for integers, as in NumPy.
-
-    Parameters
-    ----------
-    skipna
-        Pass over NaN instead of propagating it.
-
-    Examples
-    --------
-    >>> import numpy as np, fluvial as fl
-    >>> fl.reduce("min", np.array([[3.0, np.nan], [1.0, 2.0]]), over=0)
-    array([ 1., nan])
-    >>> fl.reduce(fl.ops.Min(skipna=True), np.array([[3.0, np.nan], [1.0, 2.0]]), over=0)
-    array([1., 2.])
-    """
-
-    def __init__(self, *, skipna: bool = False) -> None:
-        super().__init__("min", {"skipna": bool(skipna)})
-
-
-class Max(Builtin):
-    """Largest element; everything else as for `Min`.
-
-    Parameters
-    ----------
-    skipna
-        Pass over NaN instead of propagating it.
-
-    Examples
-    --------
-    >>> import numpy as np, fluvial as fl
-    >>> int(fl.reduce("max", np.int8([3, -7, 5]), mask=[True, True, False]))
-    3
-    """
-
-    def __init__(self, *, skipna: bool = False) -> None:
-        super().__init__("max", {"skipna": bool(skipna)})
-
-
-class Product(Builtin):
-    """Product of the elements: int64 or uint64 that wrap as in NumPy, float64 or complex128.
-
-    The product of nothing is 1. Weights are refused. The relative error is 2^-53 a factor,
-    and 2.3 times that of complex numbers.
-
-    Parameters
-    ----------
-    skipna
-        Pass over NaN instead of propagating it.
-
-    Examples
-    --------
-    >>> import numpy as np, fluvial as fl
-    >>> int(fl.reduce("product", np.arange(1, 6)))
-    120
-    """
-
-    def __init__(self, *, skipna: bool = False) -> None:
-        super().__init__("product", {"skipna": bool(skipna)})
-
-
-class Count(Builtin):
-    """Number of elements that the mask includes, int64; weights do not matter.
-
-    Parameters
-    ----------
-    skipna
-        Do not count NaN.
-
-    Examples
-    --------
-    >>> import numpy as np, fluvial as fl
-    >>> int(fl.reduce(fl.ops.Count(skipna=True), np.array([1.0, np.nan, 2.0])))
-    2
-    """
-
-    def __init__(self, *, skipna: bool = False) -> None:
-        super().__init__("count", {"skipna": bool(skipna)})
-
-
-class Located(NamedTuple):
-    """An extremum and where it is."""
-
-    value: Any
-    """NumPy scalar, or array of the kept axes' shape."""
-    coordinates: Any
-    """Tuple of ints, or int64 array (kept shape..., dimensions of the data); global coordinates."""
-
-
-class ArgMin(Builtin):
-    """Smallest element and its global coordinates, of a real dtype; weights do not matter.
-
-    Of equal elements the first in C order wins, in the order of the selection where an axis is
-    selected backwards, and a NaN wins over everything, as in NumPy; the same to the bit however the
-    data is split. Of nothing: NaN at -1, an InvalidArgument for integers.
-    Results are `Located`.
-
-    Parameters
-    ----------
-    skipna
-        Pass over NaN.
-
-    Examples
-    --------
-    >>> import numpy as np, fluvial as fl
-    >>> low = fl.reduce("argmin", np.array([[3, 1], [1, 2]]))
-    >>> int(low.value), low.coordinates
-    (1, (0, 1))
-    """
-
-    _name = "argmin"
-
-    def __init__(self, *, skipna: bool = False) -> None:
-        super().__init__(self._name, {"skipna": bool(skipna)})
-
-    def wrap(self, arrays: Mapping[str, np.ndarray]) -> Located:
-        """Return value and coordinates."""
-        where = arrays["coordinates"]
-        one = arrays["value"].ndim == 0
-        return Located(arrays["value"][()], tuple(where.tolist()) if one else where)
-
-
-class ArgMax(ArgMin):
-    """Largest element and its global coordinates; everything else as for `ArgMin`.
-
-    Examples
-    --------
-    >>> import numpy as np, fluvial as fl
-    >>> high = fl.reduce("argmax", np.array([[3, 1], [1, 4]]), over=1)
-    >>> high.value, high.coordinates
-    (array([3, 4]), array([[0, 0],
-           [1, 1]]))
-    """
-
-    _name = "argmax"
-
-
-class Variance(Builtin):
-    """Σw|x - mean|² / (Σw - ddof), float64; for complex dtypes both parts add up.
-
-    Stable: the relative error is about 1e-15 (1 + |mean| / std) (Chan, Golub, LeVeque,
-    doi:10.1080/00031305.1983.10483115). NaN where Σw <= ddof.
-
-    Parameters
-    ----------
-    ddof
-        Degrees of freedom to subtract: 0 for the population, 1 for a sample.
-    skipna
-        Pass over NaN instead of propagating it.
-
-    Examples
-    --------
-    >>> import numpy as np, fluvial as fl
-    >>> float(fl.reduce("variance", np.array([1.0, 2.0, 3.0]) + 1e9))
-    0.6666666666666666
-    """
-
-    _name = "variance"
-
-    def __init__(self, *, ddof: float = 0, skipna: bool = False) -> None:
-        super().__init__(self._name, {"ddof": to_float(ddof, "ddof"), "skipna": bool(skipna)})
-
-
-class Std(Variance):
-    """Standard deviation: the root of `Variance`, with the same parameters.
-
-    Examples
-    --------
-    >>> import numpy as np, fluvial as fl
-    >>> float(fl.reduce(fl.ops.Std(ddof=1), np.array([1, 2, 3])))
-    1.0
-    """
-
-    _name = "std"
-
-
-class Norm(Builtin):
-    """(Σw|x|^p)^(1/p), float64, to a relative error of about 1e-15.
-
-    Parameters
-    ----------
-    p
-        0 counts what is not zero, ``inf`` is the largest magnitude (weights do not matter).
-    skipna
-        Pass over NaN instead of propagating it.
-
-    Examples
-    --------
-    >>> import numpy as np, fluvial as fl
-    >>> float(fl.reduce("norm", np.array([3.0, 4.0])))
-    5.0
-    """
-
-    def __init__(self, p: float = 2, *, skipna: bool = False) -> None:
-        super().__init__("norm", {"p": to_float(p, "p"), "skipna": bool(skipna)})
-
-
-Spec = str | _Native | Operator
-"""One operator as the user may give it."""
-
-_BY_NAME: dict[str, Callable[..., Builtin]] = {
-    "sum": Sum,
-    "product": Product,
-    "count": Count,
-    "min": Min,
-    "max": Max,
-    "argmin": ArgMin,
-    "argmax": ArgMax,
-    "mean": Mean,
-    "variance": Variance,
-    "std": Std,
-    "norm": Norm,
-    "top_k": TopK,
-}
-_WITH_ARGUMENTS = {"histogram", "histogram2d", "quantile"}
-
-
-def resolve(spec: Spec, *, skipna: bool = False) -> _Native | Operator:
-    """Return the operator that `spec` stands for.
-
-    Parameters
-    ----------
-    spec
-        A name, or an operator, which is returned as it is.
-    skipna
-        For a name: make the operator with it. An operator carries its own.
-
-    Raises
-    ------
-    InvalidArgument
-        An unknown name, a class instead of an object, or `skipna` beside an operator object.
-    """
-    if isinstance(spec, str):
-        options = {"skipna": True} if skipna else {}
-        if spec in _BY_NAME:
-            return _BY_NAME[spec](**options)
-        if spec in names():
-            return Builtin(spec, options)  # of the registry, without a class here
-        raise unknown_name(
-            "no operator of this name",
-            spec,
-            names(),
-            "Operators that need arguments are made by their class in fluvial.ops.",
-        )
-    methods = "identity", "absorb", "merge", "finish"
-    if isinstance(spec, type) or not all(hasattr(spec, method) for method in methods):
-        hint = "Call the class first." if isinstance(spec, type) else "See fluvial.ops.Operator."
-        raise WrongType(
-            f"not an operator: got {shown(spec)}; allowed: a name such as 'mean', an object of a "
-            f"class in fluvial.ops, or one with {', '.join(methods)}. {hint}"
-        )
-    if skipna:
-        raise InvalidArgument(
-            f"skipna beside an operator object: got {shown(spec)}; allowed: a name such as 'mean'. "
-            "Give it to the operator: fl.ops.Mean(skipna=True)."
-        )
-    return spec
-
-
-def wrap(op: Spec, arrays: Mapping[str, np.ndarray]) -> Any:
-    """Turn the named arrays of a finished reduction into what the user gets.
-
-    An operator's own `wrap` decides; without one a lone "value" is returned as a NumPy scalar or
-    array, and several arrays as they are.
-    """
-    own = getattr(resolve(op) if isinstance(op, str) else op, "wrap", None)
-    if own is not None:
-        return own(arrays)
-    return arrays["value"][()] if set(arrays) == {"value"} else dict(arrays)
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from fluvial.attributes import plain
+from fluvial.describe.attributes import plain
 
 import fluvial as fl
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench import plotter
+from bench import plotter, sizes
 from bench.scan import cases, files, once, picture, question, report
 from bench.scan.contestants import CDO, ENGINE, LIMIT, PNETCDF, PYTHON, READ, XARRAY
 
@@ -73,11 +73,12 @@ def test_a_file_is_forgotten_and_read_again(tmp_path):
 
 
 def test_sizes_become_whole_numbers_of_steps():
-    assert files.steps_of(question.parse_size("4Gi")) == 128
-    assert files.steps_of(question.parse_size("256Mi")) == 8
+    assert files.steps_of(sizes.parse_size("4Gi")) == 128
+    assert files.steps_of(sizes.parse_size("256 MiB")) == 8
     assert files.steps_of(1) == 8
-    with pytest.raises(question.typer.BadParameter, match="size"):
-        question.parse_size("4GB")
+    for refused in ("0", "-8", "4 apples"):
+        with pytest.raises(question.typer.BadParameter, match=f"size.*{refused}"):
+            sizes.parse_size(refused)
 
 
 def test_the_answer_is_the_last_object_that_is_printed():

@@ -75,7 +75,7 @@ def test_a_seed_makes_other_noise_and_the_same_seed_the_same(made, tmp_path):
     ("words", "said"),
     [
         (["--formats=grib"], "choose from cdf5"),
-        (["--size=4GB"], "give bytes, with Ki, Mi or Gi"),
+        (["--size=4 apples"], "--size: cannot read a number of bytes: got '4 apples'"),
         (["--chunks=2,1,1,1"], "the first 1"),
     ],
 )

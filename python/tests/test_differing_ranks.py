@@ -58,7 +58,7 @@ def arrays_in_memory(comm, fl, odd):
     if odd:
         long[500] += 1e-12
     refused(fl, lambda: reduce(h(long)), "1001 numbers, checksum")
-    refused(fl, lambda: reduce("sum" if odd else "mean"), f"sum(skipna=false) {where}")
+    refused(fl, lambda: reduce("sum" if odd else "mean"), f"sum(skipna=true) {where}")
     refused(fl, lambda: reduce("mean", skipna=odd), "mean(skipna=true)")
     refused(fl, lambda: reduce({"b" if odd else "a": "mean"}), "names of the results", "'b'")
     refused(fl, lambda: reduce("mean", x.astype("f4" if odd else "f8")), "float32")
@@ -67,7 +67,7 @@ def arrays_in_memory(comm, fl, odd):
     refused(fl, lambda: reduce(log_mean(fl, 2 if odd else 1)), "LogMean, version '2'")
     assert reduce(log_mean(fl, 1)) > 0
     f = np.sqrt if odd else np.square
-    refused(fl, lambda: reduce(fl.ops.Apply(f, "sum")), "sum(skipna=false) of sqrt of 1 inputs")
+    refused(fl, lambda: reduce(fl.ops.Apply(f, "sum")), "sum(skipna=true) of sqrt of 1 inputs")
     refused(
         fl,
         lambda: reduce(fl.ops.Apply(lambda a: a, "sum", version="2" if odd else "1")),

@@ -185,7 +185,6 @@ def test_a_file_that_was_closed(tmp_path):
         (lambda f: f["u"].reduce("sum", []), "no axis to reduce over"),
         (lambda f: f["u"].reduce("add"), "no operator of this name: got 'add'"),
         (lambda f: f["u"].reduce([]), "no operator: got none"),
-        (lambda f: f["u"].reduce(fl.ops.Mean(), skipna=True), "skipna beside an operator"),
         (lambda f: f["u"].reduce("sum", mode="alone"), "unknown mode: got 'alone'"),
         (lambda f: f["u"].reduce("sum", shuffle="all"), "unknown shuffle: got 'all'"),
         (lambda f: f["u"].reduce("sum", buffer="big"), "buffer: cannot read.*got 'big'"),

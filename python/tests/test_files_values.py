@@ -172,7 +172,9 @@ def test_nan_without_a_fill_value(tmp_path):
     with file_of(tmp_path / "a.nc", np.float64([[1, np.nan], [2, 3]])) as file:
         np.testing.assert_array_equal(file["a"].reduce("sum", "x"), [1, 5])
         np.testing.assert_array_equal(file["a"].reduce("sum", "x", skipna=False), [np.nan, 5])
-        np.testing.assert_array_equal(file["a"].reduce(fl.ops.Max(), "x"), [np.nan, 3])
+        np.testing.assert_array_equal(file["a"].reduce(fl.ops.Max(), "x"), [1, 3])
+        propagating = fl.ops.Max(skipna=False)
+        np.testing.assert_array_equal(file["a"].reduce(propagating, "x"), [np.nan, 3])
 
 
 def test_integers_are_exact(tmp_path):

@@ -64,7 +64,7 @@ def test_every_registered_operator_has_a_class_and_every_class_a_name():
     camel = {name.lower(): name for name in fl.ops.__all__}
     for name in _core.operator_names():
         assert name.replace("_", "") in camel
-    assert set(fl.ops.names()) <= set(_core.operator_names())
+    assert set(fl.ops.names()) <= {*_core.operator_names(), "median", "var"}
 
 
 def test_partials_by_hand():
@@ -212,10 +212,9 @@ def test_the_gil_is_free_while_kernels_run():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: fl.reduce("median", np.ones(3)), "allowed: 'sum'"),
+        (lambda: fl.reduce("mode", np.ones(3)), "allowed: 'sum'"),
         (lambda: fl.reduce(fl.ops.Mean, np.ones(3)), "Call the class"),
         (lambda: fl.reduce(3, np.ones(3)), "not an operator"),
-        (lambda: fl.reduce(fl.ops.Mean(), np.ones(3), skipna=True), r"Mean\(skipna=True\)"),
         (lambda: fl.reduce("max", np.ones(3, "F")), "complex64"),
         (lambda: fl.reduce("sum", np.ones((2, 3)), over=2), "out of range"),
         (lambda: fl.reduce("sum", np.ones((2, 3)), over=(0, -2)), "given twice"),

@@ -93,17 +93,17 @@ def test_means_and_deviations(data):
 def test_extrema(data):
     x = data.draw(arrays(INTEGERS + FLOATS, nan=True))
     over = axes_of(data, x)
-    low, high = fl.reduce(["min", "max"], x, over=over)
+    low, high = fl.reduce(["min", "max"], x, over=over, skipna=False)
     assert low.dtype == high.dtype == x.dtype
     np.testing.assert_array_equal(low, x.min(axis=over))
     np.testing.assert_array_equal(high, x.max(axis=over))
-    flat = fl.reduce({"least": "argmin", "most": "argmax"}, x)
+    flat = fl.reduce({"least": "argmin", "most": "argmax"}, x, skipna=False)
     assert flat["least"].coordinates == tuple(np.unravel_index(x.argmin(), x.shape))
     assert flat["most"].coordinates == tuple(np.unravel_index(x.argmax(), x.shape))
     np.testing.assert_array_equal(flat["most"].value, x.flat[x.argmax()])
     if x.ndim:
         axis = data.draw(st.integers(0, x.ndim - 1))
-        most = fl.reduce("argmax", x, over=axis)
+        most = fl.reduce("argmax", x, over=axis, skipna=False)
         np.testing.assert_array_equal(most.value, x.max(axis=axis))
         where = np.asarray(most.coordinates)[..., axis]
         np.testing.assert_array_equal(where, x.argmax(axis=axis))
@@ -127,17 +127,17 @@ def test_skipna(data):
     x = data.draw(arrays(FLOATS, nan=True))
     over = axes_of(data, x)
     some = ~np.isnan(x).all(axis=over)
-    total, count = fl.reduce(["sum", "count"], x, over=over, skipna=True)
+    total, count = fl.reduce(["sum", "count"], x, over=over)
     scale = np.nansum(np.abs(wide(x)), axis=over)
     assert np.all(np.abs(total - np.nansum(wide(x), axis=over)) <= 1e-14 * scale)
     np.testing.assert_array_equal(count, np.isfinite(x).sum(axis=over))
-    least, mean = fl.reduce(["min", "mean"], x, over=over, skipna=True)
+    least, mean = fl.reduce(["min", "mean"], x, over=over)
     filled = np.where(np.isnan(x), np.inf, x).min(axis=over)
     np.testing.assert_array_equal(least[some], filled[some])
     assert np.isnan(np.asarray(least)[~some]).all()  # of nothing
     np.testing.assert_array_equal(np.isnan(mean), ~some)
     for name in ("sum", "mean", "variance", "norm", "min"):
-        propagated = fl.reduce(name, x, over=over)
+        propagated = fl.reduce(name, x, over=over, skipna=False)
         np.testing.assert_array_equal(np.isnan(propagated), np.isnan(x).any(axis=over))
 
 
@@ -321,7 +321,7 @@ def test_sums_of_infinities_are_numpys():
     for x in ([np.inf, 1.0], [np.inf, -np.inf], [-np.inf] * 40, [np.nan, 1], [1.7e308] * 20):
         for y in (np.array(x), np.resize(x, 2 * 10_001 - 10_001 % len(x))):
             with np.errstate(all="ignore"):
-                np.testing.assert_array_equal(fl.reduce("sum", y), y.sum())
+                np.testing.assert_array_equal(fl.reduce("sum", y, skipna=False), y.sum())
 
 
 def test_nothing_at_all():

@@ -121,14 +121,14 @@ def test_kept_axes_masks_and_nan(axes, seed):
         expected = np.moveaxis(np.quantile(x.astype("f8"), [0.1, 0.5], axis=axes), 0, -1)
         assert (np.abs(found.value - expected) <= found.error).all()
         assert (found.error == 0).all() == exact
-        op = fl.ops.Quantile([0.1, 0.5], accuracy=0.1, exact=exact, skipna=True)
+        op = fl.ops.Quantile([0.1, 0.5], accuracy=0.1, exact=exact)
         with_nan = np.where(mask, x, np.float32(np.nan))
         skipped = fl.reduce(op, with_nan, over=axes)
         masked = fl.reduce(op, x, over=axes, mask=mask)
         expected = np.nanquantile(with_nan.astype("f8"), [0.1, 0.5], axis=axes)
         assert (np.abs(skipped.value - np.moveaxis(expected, 0, -1)) <= skipped.error).all()
         np.testing.assert_array_equal(masked, skipped)
-    op = fl.ops.Quantile(0.5, exact=True)
+    op = fl.ops.Quantile(0.5, exact=True, skipna=False)
     with_nan[:, 0] = np.nan
     assert np.isnan(fl.reduce(op, with_nan, over=axes).value).any()
     assert np.isnan(fl.reduce(op, with_nan).value)

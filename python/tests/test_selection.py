@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from fluvial.selection import to_hyperslab
+from fluvial.describe.selection import to_hyperslab
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

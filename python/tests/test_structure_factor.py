@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import doctest
 
-import fluvial.structure_factor
+import fluvial.compute.structure_factor
 import numpy as np
 import pytest
 
@@ -208,6 +208,6 @@ def test_unusable_inputs_are_refused(atoms):
 
 
 def test_docstring_examples_run():
-    outcome = doctest.testmod(fluvial.structure_factor, verbose=False)
+    outcome = doctest.testmod(fluvial.compute.structure_factor, verbose=False)
     assert outcome.attempted >= 8
     assert outcome.failed == 0

@@ -10,7 +10,8 @@ import pytest
 from matplotlib import image
 
 import fluvial as fl
-from fluvial import cli, trace
+from fluvial import cli
+from fluvial.stream import trace
 
 COUNT = 40
 

@@ -112,7 +112,12 @@ def test_the_order_of_imports_does_not_matter(path, order):
 
 @pytest.mark.parametrize(
     "first",
-    ["fluvial.open({!r})", "fluvial.File", "__import__('fluvial.accessor')", "fluvial.PendingScan"],
+    [
+        "fluvial.open({!r})",
+        "fluvial.File",
+        "__import__('fluvial.xarray.accessor')",
+        "fluvial.PendingScan",
+    ],
 )
 def test_any_part_may_be_the_first_that_needs_xarray(path, first):
     program = f"import fluvial; {first.format(path)}; print(fluvial.open({path!r})['u'].size)"
@@ -122,3 +127,59 @@ def test_any_part_may_be_the_first_that_needs_xarray(path, first):
 def test_fluvial_does_not_import_xarray():
     program = "import fluvial, sys; print('xarray' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "False\n"
+
+
+@pytest.fixture(scope="module")
+def months(tmp_path_factory):
+    """Files that hold eight times each; by name they are not in the order of time."""
+    folder, whole = tmp_path_factory.mktemp("months"), climate()
+    return [
+        write(whole.isel(time=slice(at, at + 8)), folder / f"{name}.nc", "netcdf4")
+        for at, name in ((0, "c"), (8, "a"), (16, "b"))
+    ]
+
+
+@pytest.fixture(params=["netcdf4", "h5netcdf", "fluvial"])
+def joined(request, months):
+    with xr.open_mfdataset(
+        months, engine=request.param, data_vars="minimal", coords="minimal", compat="override"
+    ) as dataset:
+        yield dataset
+
+
+def test_several_files_as_one(joined, months):
+    t = joined["temperature"]
+    assert t.fluvial.dataset().shape == t.shape
+    same(t.fluvial.mean("time"), t.astype("f8").mean("time").compute())
+    part = t.sel(lat=slice(50, -30)).isel(time=slice(4, 20)).transpose("lon", ...)
+    same(part.fluvial.max("lon"), part.max("lon").transpose("time", "level", "lat").compute())
+    same(part.chunk(time=3).fluvial.mean("lat"), part.fluvial.mean("lat"))
+    grouped = joined.fluvial.groupby("time.month").mean()["u"]
+    expected = joined["u"].astype("f8").compute().groupby("time.month").mean()
+    np.testing.assert_allclose(grouped, expected, rtol=1e-9)
+    assert joined.fluvial.weighted("cos(lat)").mean("lat")["u"].shape == (24, 8)
+
+
+def test_chunks_of_one_file(path):
+    with xr.open_dataset(path, chunks={"time": 5}) as dataset:
+        same(dataset["u"].fluvial.mean("time"), dataset["u"].astype("f8").mean("time").compute())
+
+
+def test_what_was_computed_with_several_files_is_refused(joined):
+    t = joined["temperature"]
+    for changed in (t + 1, t.fillna(0), t.where(t > 270), t.astype("f8"), t.compute().chunk()):
+        changed.encoding = dict(t.encoding)
+        with pytest.raises(fl.InvalidArgument, match="no file that it comes from"):
+            changed.fluvial.dataset()
+
+
+def test_files_in_no_known_order_are_refused(tmp_path):
+    for name in "ab":
+        write(climate().drop_vars("time"), tmp_path / f"{name}.nc", "netcdf4")
+    options = {"combine": "nested", "concat_dim": "time", "data_vars": "minimal"}
+    options |= {"coords": "minimal", "compat": "override"}
+    with (
+        xr.open_mfdataset(str(tmp_path / "*.nc"), engine="netcdf4", **options) as dataset,
+        pytest.raises(fl.InvalidArgument, match="no labels that tell the order"),
+    ):
+        dataset["u"].fluvial.mean("time")

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What messages say of the caller's values: short, on one line, without addresses."""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]*")
+_ELEMENTS_SHOWN = 4
+
+
+class _Short(reprlib.Repr):
+    """Looks at no more of a value than a message can show."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = 8
+        self.maxdict = self.maxarray = 6
+        self.maxlevel = 4
+        self.maxstring = self.maxother = self.maxlong = 80
+
+    def repr1(self, x: object, level: int) -> str:
+        if isinstance(x, np.ndarray) or (hasattr(x, "dtype") and hasattr(x, "shape")):
+            return _array(x)
+        return super().repr1(x, level)
+
+
+def _array(array: Any) -> str:
+    if isinstance(array, np.generic):
+        return repr(array.item())
+    kind = "an array" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
+    if isinstance(array, np.ndarray) and array.ndim and 0 < array.size <= _ELEMENTS_SHOWN:
+        return f"{kind} of {array.dtype}, {array.tolist()}"
+    return f"{kind} of {array.dtype}, shape {tuple(array.shape)}"
+
+
+_SHORT = _Short()
+
+
+def shown(value: object) -> str:
+    """Return what a message says of a value: at most 80 characters, whatever the value is.
+
+    >>> shown("mean"), shown(object()), len(shown("x" * 1000))
+    ("'mean'", '<object object>', 80)
+    >>> shown(np.zeros((1000, 3)))
+    'an array of float64, shape (1000, 3)'
+    """
+    try:
+        text = _SHORT.repr(value)
+    except Exception:  # the value's own repr
+        text = f"an object of {type(value).__name__}"
+    return shown_text(text)
+
+
+def shown_text(text: str) -> str:
+    """Return text on one line, without addresses, shortened to 80 characters."""
+    line = _ADDRESS.sub("", " ".join(text.split()))
+    return _core.shortened(line.encode(errors="replace").decode())
+
+
+def listed(names: Iterable[object]) -> str:
+    """Return names as a message lists them, the first thirty; "none" for none.
+
+    >>> listed(["u10", "v10"])
+    "'u10', 'v10'"
+    """
+    quoted = [shown(name) for name in names]
+    more = f" and {len(quoted) - 30} more" if len(quoted) > 30 else ""
+    return (", ".join(quoted[:30]) + more) or "none"
+
+
+def did_you_mean(seen: object, known: Iterable[object]) -> str:
+    """Return a sentence that proposes the nearest of the names, to stand behind a message.
+
+    >>> did_you_mean("temprature", ["temperature", "pressure"])
+    ". Did you mean 'temperature'?"
+    """
+    if not isinstance(seen, str) or not seen.isprintable():
+        return ""
+    meant = _core.did_you_mean(seen, [name for name in known if isinstance(name, str)])
+    return f". {meant}" if meant else ""

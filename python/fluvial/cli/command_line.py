@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `fluvial`: reductions of files, and what is in them. Works under mpiexec, too."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import shlex
+import sys
+import time
+import warnings
+from enum import StrEnum
+from typing import Annotated, Any
+
+try:
+    import typer
+    import xarray as xr
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+except ImportError as error:
+    sys.exit(f"fluvial: the command needs more packages ({error}): pip install 'fluvial[files]'")
+
+from .._core import Error, InvalidArgument, __version__
+from ..mpi.communicator import Communicator, world
+from ..scan.file import File, open_files
+from ..scan.file_dataset import FileDataset
+from ..scan.grouped_dataset import GroupedDataset
+from ..scan.pending_scan import PendingScan
+from ..stream import trace
+from . import selections, tables
+from .operators import to_operators
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Computes on scientific files while reading them.",
+)
+_POLL_S = 0.05
+
+
+class Format(StrEnum):
+    """How results are printed."""
+
+    table = "table"
+    json = "json"
+
+
+Isolated = Annotated[
+    bool, typer.Option("--isolated", help="Another process opens the files first: of strangers.")
+]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"fluvial {__version__}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _fluvial(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def info(
+    files: Annotated[list[str], typer.Argument(help="Files, or a pattern in quotes.")],
+    attributes: Annotated[bool, typer.Option("--attributes", "-a", help="Print all.")] = False,
+    format: Annotated[Format, typer.Option(help="table or json.")] = Format.table,
+    isolated: Isolated = False,
+) -> None:
+    """Say what is in a file, or in several as one: datasets, shapes, layout, attributes."""
+    with _open(files, world(), isolated) as file:
+        if _is_first():
+            described = tables.describe_file(file)
+            if format is Format.json:
+                tables.print_json(described)
+            else:
+                tables.print_file(described, attributes)
+
+
+@app.command()
+def reduce(
+    arguments: Annotated[
+        list[str], typer.Argument(metavar="FILE… DATASET", help="Files as one, and a dataset.")
+    ],
+    op: Annotated[
+        str, typer.Option(help="Operators with commas: mean,max,quantile(0.9),histogram(0:10:20).")
+    ] = "mean",
+    over: Annotated[
+        str | None, typer.Option(help="Dimensions to reduce, with commas. [default: all]")
+    ] = None,
+    where: Annotated[
+        list[str], typer.Option(help="Select by coordinate: lat=-30:30, time=2000-01. Repeatable.")
+    ] = [],  # noqa: B006
+    isel: Annotated[
+        list[str], typer.Option(help="Select by position: level=0, x=::2. Repeatable.")
+    ] = [],  # noqa: B006
+    nearest: Annotated[bool, typer.Option(help="Labels of --where: take the nearest.")] = False,
+    mask: Annotated[
+        list[str], typer.Option(help="What counts: 'temperature > 273'. Repeatable.")
+    ] = [],  # noqa: B006
+    weights: Annotated[
+        str | None, typer.Option(help="cos(lat), or a 1-D variable of the file.")
+    ] = None,
+    groupby: Annotated[
+        str | None, typer.Option(help="A result for each: time.month, time.season, lat.")
+    ] = None,
+    resample: Annotated[
+        str | None, typer.Option(help="A result for each period: time=MS, time=7D.")
+    ] = None,
+    skipna: Annotated[bool, typer.Option(help="Pass over missing values, or propagate.")] = True,
+    threads: Annotated[int, typer.Option(min=0, help="Of a rank; 0: its cores.")] = 0,
+    aggregators: Annotated[int, typer.Option(min=0, help="Ranks that read; 0: chosen.")] = 0,
+    buffer: Annotated[str | None, typer.Option(help="Bytes of a read: '4 MiB'.")] = None,
+    memory: Annotated[
+        str | None, typer.Option(help="Bytes of a rank beside results. [default: 64MiB]")
+    ] = None,
+    reproducible: Annotated[
+        bool, typer.Option("--reproducible", help="The same result to the bit in every run.")
+    ] = False,
+    out: Annotated[str | None, typer.Option(help="Write the result to this netCDF file.")] = None,
+    format: Annotated[Format, typer.Option(help="table or json.")] = Format.table,
+    progress: Annotated[bool, typer.Option(help="A bar, on a terminal.")] = True,
+    isolated: Isolated = False,
+) -> None:
+    """Reduce a dataset of a file, or of several as one, while reading it.
+
+    fluvial reduce t.nc temperature --op mean,max --over time --where lat=-30:30 --out result.nc
+    """
+    if len(arguments) < 2:
+        raise InvalidArgument(
+            f"a file or the dataset is missing: got {' '.join(arguments)!r}; "
+            "allowed: FILE… DATASET. `fluvial info FILE` lists the datasets."
+        )
+    comm = world()
+    with _open(arguments[:-1], comm, isolated) as file:
+        dataset = _select(file, arguments[-1], isel, where, nearest, mask, weights)
+        grouped = _group(dataset, groupby, resample)
+        operators = to_operators(op, None if skipna else False)
+        options: dict[str, Any] = {
+            "threads": threads,
+            "aggregators": aggregators,
+            "buffer": buffer,
+            "memory": memory,
+            "reproducible": reproducible,
+        }
+        pending = grouped.start(
+            operators,
+            selections.to_names(over),
+            skipna=None if skipna else False,
+            min_count=1,
+            comm=comm,
+            **options,
+        )
+        result = _watched(pending, progress)
+        if _is_first():
+            _present(result, dataset.name, file.path, out, format)
+
+
+@app.command("trace")
+def show_trace(
+    file: Annotated[str, typer.Argument(help="What Channel(trace_file=…) wrote.")],
+    png: Annotated[str | None, typer.Option(help="Draw it: one row a rank.")] = None,
+    format: Annotated[Format, typer.Option(help="table or json.")] = Format.table,
+) -> None:
+    """Say how the ranks of a channel spent their time, or draw it.
+
+    fluvial trace trace.json --png trace.png
+    """
+    ranks = trace.read_trace(file)
+    if png is not None:
+        trace.draw_trace(ranks, png, os.path.basename(file))
+        return
+    rows: list[tables.Row] = []
+    for rank in ranks:
+        seconds = rank.seconds()
+        times = {f"{name} (s)": round(seconds.get(name, 0.0), 6) for name in trace.COLOURS}
+        rows.append({"rank": rank.name, **times})
+    if format is Format.json:
+        tables.print_json({"rows": rows})
+    else:
+        tables.print_rows(rows, os.path.basename(file))
+
+
+def _present(result: Any, dataset: str, path: str, out: str | None, format: Format) -> None:
+    """Write or print a result."""
+    result = result if isinstance(result, xr.Dataset) else xr.Dataset(result)
+    result.attrs["history"] = _history(result.attrs.get("history"))
+    if out is not None:
+        _write(result, out)
+    elif format is Format.json:
+        tables.print_json({"dataset": dataset, "rows": tables.rows_of(result)})
+    else:
+        tables.print_rows(tables.rows_of(result), f"{dataset} of {path}")
+
+
+def _open(paths: list[str], comm: Communicator | None, isolated: bool) -> File:
+    """Open on every rank, or fail on every rank."""
+    file, failure = None, None
+    try:
+        file = open_files(paths, comm=comm, isolated=isolated)
+    except Error as error:
+        failure = error
+    if comm is not None:
+        for message in comm.allgather(None if failure is None else str(failure)):
+            if message is not None and failure is None:
+                raise InvalidArgument(message)
+    if failure is not None:
+        raise failure
+    if file is None:
+        raise AssertionError("bug in Fluvial: no file and no failure")
+    return file
+
+
+def _select(
+    file: File,
+    name: str,
+    isel: list[str],
+    where: list[str],
+    nearest: bool,
+    mask: list[str],
+    weights: str | None,
+) -> FileDataset:
+    dataset = file[name].isel(selections.to_positions(isel))
+    for dim, label in selections.to_labels(where).items():
+        near = nearest and not isinstance(label, slice)
+        label = _turned(label, dataset, dim) if isinstance(label, slice) else label
+        dataset = dataset.sel({dim: label}, method="nearest" if near else None)
+    for condition in mask:
+        dataset = dataset.where(condition)
+    return dataset if weights is None else dataset.weighted(weights)
+
+
+def _turned(ends: slice, dataset: FileDataset, dim: str) -> slice:
+    """FROM:TO names an interval, whichever way the coordinate runs."""
+    coord = dataset.coords.get(dim)
+    if coord is None or coord.size < 2 or not coord.to_index().is_monotonic_decreasing:
+        return ends
+    low, high = ends.start, ends.stop
+    upwards = low is None or high is None or low < high
+    return slice(high, low) if upwards else ends
+
+
+def _group(
+    dataset: FileDataset, groupby: str | None, resample: str | None
+) -> FileDataset | GroupedDataset:
+    if groupby is not None and resample is not None:
+        raise InvalidArgument("--groupby beside --resample: got both; allowed: one of them")
+    if groupby is not None:
+        return dataset.groupby(groupby)
+    if resample is not None:
+        dim, _, period = resample.partition("=")
+        return dataset.resample(**{dim: period})
+    return dataset
+
+
+def _watched(pending: PendingScan, wanted: bool) -> Any:
+    """Wait, with a bar on a terminal."""
+    if not wanted or not sys.stderr.isatty() or not _is_first():
+        return pending.wait()
+    columns = TextColumn("reading"), BarColumn(), TextColumn("{task.percentage:3.0f} %")
+    with Progress(
+        *columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    ) as bar:
+        task = bar.add_task("", total=1.0)
+        while not pending.test():
+            bar.update(task, completed=pending.progress)
+            time.sleep(_POLL_S)
+        return pending.wait()
+
+
+def _write(result: xr.Dataset, path: str) -> None:
+    """Write netCDF-4 beside the target and put it in its place when it is whole."""
+    partial = f"{path}.partial"
+    result.attrs.setdefault("Conventions", "CF-1.11")
+    try:
+        whole = {name: {"_FillValue": None} for name in result.coords}
+        result.to_netcdf(partial, engine="h5netcdf", encoding=whole)
+        os.replace(partial, path)
+    except OSError as error:
+        raise InvalidArgument(
+            f"cannot write the result: got {path!r} ({error}); allowed: a path in a folder that "
+            "exists and may be written to"
+        ) from None
+    finally:
+        if os.path.exists(partial):
+            os.remove(partial)
+
+
+def _history(before: object) -> str:
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    line = f"{now} fluvial {__version__}: {shlex.join(['fluvial', *sys.argv[1:]])}"
+    return f"{line}\n{before}" if before else line
+
+
+def _is_first() -> bool:
+    comm = world()
+    return comm is None or comm.Get_rank() == 0
+
+
+def main() -> None:
+    """Run the command line; errors are one red line and exit code 2."""
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
+    try:
+        app(prog_name="fluvial")
+    except Error as error:
+        if _is_first():
+            console = Console(stderr=True, highlight=False, soft_wrap=True)
+            console.print(Text(f"fluvial: {error}", style="red"))
+        sys.exit(2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+
+
+def _show_warning(message: object, *_: object) -> None:
+    if _is_first():
+        Console(stderr=True, highlight=False, soft_wrap=True).print(
+            Text(f"fluvial: {message}", style="yellow")
+        )

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators as the command line takes them."""
+
+from __future__ import annotations
+
+import re
+
+from .._core import InvalidArgument
+from ..base.messages import shown
+from ..compute.operator_text import WITH_ARGUMENTS, with_arguments
+from ..compute.registry import Resolved, names, resolve
+
+
+def to_operators(text: str, skipna: bool | None) -> dict[str, Resolved]:
+    """Return operators by the names of their results.
+
+    >>> list(to_operators("mean,quantile(0.9)", None))
+    ['mean', 'quantile_0.9']
+    """
+    found = {}
+    for word in re.split(r",(?![^(]*\))", text):
+        match = re.fullmatch(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*", word)
+        if match is None or (match[2] is None and match[1] not in names()):
+            plain = [name for name in names() if name not in WITH_ARGUMENTS]
+            raise InvalidArgument(
+                f"no such operator: got {shown(word.strip())}; "
+                f"allowed: {', '.join([*plain, *WITH_ARGUMENTS.values()])}"
+            )
+        name, argument = match[1], match[2]
+        label = name if argument is None else f"{name}_{_plain(argument)}"
+        found[label] = (
+            resolve(name, skipna=skipna)
+            if argument is None
+            else with_arguments(name, argument, skipna)
+        )
+    return found
+
+
+def _plain(argument: str) -> str:
+    """Return an operator's argument as it stands in the name of a result.
+
+    >>> _plain("0.9,exact"), _plain("0:10:20")
+    ('0.9', '0_10_20')
+    """
+    return argument.partition(",")[0].strip().replace(":", "_")

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command line prints: results as rows, files as tables."""
+
+from __future__ import annotations
+
+import decimal
+import json
+import math
+import os
+import sys
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from .._core import DamagedFile
+from ..scan.file import File
+
+Plain = None | bool | int | float | str | list["Plain"]
+"""What JSON knows."""
+Row = dict[str, Plain]
+
+_ROWS_SHOWN = 40
+
+
+def rows_of(result: xr.Dataset) -> list[Row]:
+    """Return one row for each kept position: coordinates, then results."""
+    dims = list(dict.fromkeys(str(d) for v in result.data_vars.values() for d in v.dims))
+    frame = result.reset_coords(drop=False) if dims else result.reset_coords()
+    results = [str(v) for v in result.data_vars]
+    coords = sorted(
+        map(str, result.coords), key=lambda c: (c not in dims, dims.index(c) if c in dims else 0)
+    )
+    own = {v: [c for c in coords if c.startswith(f"{v}_")] for v in results}
+    shared = [c for c in coords if not any(c in mine for mine in own.values())]
+    columns = shared + [column for v in results for column in (v, *own[v])]
+    sizes = {d: result.sizes[d] for d in dims}
+    places = [place.ravel() for place in np.indices(tuple(sizes.values()))]
+    flat: dict[str, np.ndarray] = {
+        d: place for d, place in zip(dims, places, strict=True) if d not in columns
+    }
+    for column in columns:
+        flat[column] = frame[column].variable.set_dims(sizes).values.ravel()
+    return [
+        dict(zip(flat, map(plain, row), strict=True)) for row in zip(*flat.values(), strict=True)
+    ]
+
+
+def plain(value: object) -> Plain:
+    """Return what JSON knows: numbers, text (times as ISO 8601), None for NaN and NaT."""
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        if np.isnat(value):
+            return None
+        text = str(value)
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        return text.removesuffix("T00:00:00")
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None if math.isnan(value) else str(value)
+    if isinstance(value, complex):
+        return [value.real, value.imag]
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def print_json(document: object) -> None:
+    """Print one line of JSON."""
+    print(json.dumps(document, ensure_ascii=False))
+
+
+def print_rows(rows: list[Row], title: str) -> None:
+    """Print rows as a table: pretty on a terminal, where the middle of a long one is left out."""
+    rows = with_errors(rows)
+    columns = list(rows[0]) if rows else []
+    console = Console()
+    if not console.is_terminal:
+        cells = [columns, *[[_shown(row[c]) for c in columns] for row in rows]]
+        widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
+        for line in cells:
+            print("  ".join(cell.rjust(w) for cell, w in zip(line, widths, strict=True)))
+        return
+    table = Table(title=Text(title))
+    for column in columns:
+        table.add_column(Text(column), justify="right")
+    half = _ROWS_SHOWN // 2
+    for number, row in enumerate(rows):
+        if len(rows) <= _ROWS_SHOWN or not half <= number < len(rows) - half:
+            table.add_row(*(Text(_shown(row[c])) for c in columns))
+        elif number == half:
+            table.add_row(*["…"] * len(columns))
+    console.print(table)
+
+
+def with_errors(rows: list[Row]) -> list[Row]:
+    """Put quantiles and their errors into one column, with the digits that are known.
+
+    >>> with_errors([{"quantile_0.5": 287.4619, "quantile_0.5_error": 0.117, "lat": 3.0}])
+    [{'quantile_0.5': '287.5 ± 0.2', 'lat': 3.0}]
+    """
+    out = []
+    for row in rows:
+        errors = [c for c in row if c.startswith(("quantile", "median")) and c.endswith("_error")]
+        joined = {
+            c.removesuffix("_error"): estimate(row[c.removesuffix("_error")], row[c])
+            for c in errors
+        }
+        out.append({c: joined.get(c, value) for c, value in row.items() if c not in errors})
+    return out
+
+
+def estimate(value: Plain, error: Plain) -> Plain:
+    """Return a number with those digits that its error leaves, and a bound of their error.
+
+    >>> estimate(1234567.0, 30000.0), estimate(2.5, 0.0), estimate(-0.0123456, 2e-05)
+    ('1230000 ± 40000', 2.5, '-0.01235 ± 0.00003')
+    """
+    if not isinstance(value, float) or not isinstance(error, float):
+        return value
+    if not math.isfinite(value + error) or error <= 0:
+        return value
+    digit = decimal.Decimal(1).scaleb(decimal.Decimal(error).adjusted())
+    with decimal.localcontext() as exactly:
+        exactly.prec = 800
+        exact, bound = decimal.Decimal(value), decimal.Decimal(error)
+        shown = exact.quantize(digit) if digit < 1 else (exact / digit).to_integral_value() * digit
+        bound += abs(shown - exact)
+        rounded = (bound / digit).to_integral_value(decimal.ROUND_CEILING) * digit
+    return f"{_digits(shown)} ± {_digits(rounded)}"
+
+
+def _digits(number: decimal.Decimal) -> str:
+    plain = 1e-5 <= abs(number) < 1e15 or number == 0
+    return f"{number:f}" if plain else f"{number.normalize():e}"
+
+
+def _shown(value: Plain) -> str:
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    return "–" if value is None else str(value)
+
+
+def describe_file(file: File) -> dict[str, Any]:
+    """Return what `fluvial info` says, as JSON knows it."""
+    sizes = [os.path.getsize(path) for path in file.paths]
+    datasets: list[dict[str, Any]] = []
+    for name in file:
+        try:
+            dataset = file[name]
+        except DamagedFile as error:
+            datasets.append({"name": name, "error": str(error)})
+            continue
+        attrs = {key: _attribute(value) for key, value in dataset.attrs.items()}
+        stored = dataset.stored_dtype.name
+        datasets.append(
+            {
+                "name": name,
+                "dtype": stored,
+                "dims": list(dataset.dims),
+                "shape": list(dataset.shape),
+                "layout": layout_in_words(dataset.layout),
+                "attributes": attrs,
+            }
+        )
+    return {
+        "files": file.paths,
+        "format": file.format,
+        "bytes": sum(sizes),
+        "dimensions": file.dims,
+        "attributes": {key: _attribute(value) for key, value in file.attrs.items()},
+        "datasets": datasets,
+    }
+
+
+def layout_in_words(layout: dict[str, Any]) -> str:
+    """Return a layout in a few words.
+
+    >>> layout_in_words({"kind": "chunked", "chunk": (1, 8), "filters": ("shuffle", "deflate"),
+    ...                  "swapped": False})
+    'chunks 1×8, shuffle, deflate'
+    """
+    swapped = ["other byte order"] if layout.get("swapped") and sys.byteorder != "little" else []
+    swapped = ["big-endian"] if layout.get("swapped") and sys.byteorder == "little" else swapped
+    if layout["kind"] == "chunked":
+        extents = "×".join(map(str, layout["chunk"]))
+        return ", ".join([f"chunks {extents}", *layout["filters"], *swapped])
+    if layout["kind"] == "affine":
+        return ", ".join([f"from byte {layout['offset']}", *swapped])
+    return f"read by its library: {layout['why']}"
+
+
+def print_file(described: dict[str, Any], with_attributes: bool) -> None:
+    """Print what is in a file as tables."""
+    console = Console() if sys.stdout.isatty() else Console(width=160)
+    files = described["files"]
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    size = f"{described['bytes']:,} bytes".replace(",", " ")
+    console.print(Text(f"{files[0]}{more}: {described['format']}, {size}"))
+    dims = ", ".join(f"{name} {length}" for name, length in described["dimensions"].items())
+    if dims:
+        console.print(Text(f"dimensions: {dims}"))
+    table = Table()
+    for column in ("dataset", "dtype", "dimensions", "layout", "units", "long name"):
+        table.add_column(column)
+    broken = [d for d in described["datasets"] if "error" in d]
+    for dataset in (d for d in described["datasets"] if "error" not in d):
+        shape = ", ".join(
+            f"{d} {n}" for d, n in zip(dataset["dims"], dataset["shape"], strict=True)
+        )
+        attrs = dataset["attributes"]
+        words = (dataset["name"], dataset["dtype"], shape, dataset["layout"])
+        named = (str(attrs.get("units", "")), str(attrs.get("long_name", "")))
+        table.add_row(*(Text(word) for word in (*words, *named)))
+    console.print(table)
+    for dataset in broken:
+        console.print(Text(f"{dataset['name']}: {dataset['error']}"), soft_wrap=True)
+    if with_attributes:
+        for owner, attrs in [
+            ("", described["attributes"]),
+            *((d["name"], d["attributes"]) for d in described["datasets"] if d not in broken),
+        ]:
+            for key, value in attrs.items():
+                console.print(Text(f"{owner}:{key} = {value!r}"), soft_wrap=True)
+
+
+def _attribute(value: object) -> Plain:
+    return [plain(item) for item in value] if isinstance(value, list) else plain(value)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic with numbers, and comparisons, of elements that have not been read yet."""
+
+from __future__ import annotations
+
+import dataclasses
+import numbers
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+SIGNS: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+"""Of comparisons."""
+
+_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+}
+
+
+def is_number(value: object) -> bool:
+    """Tell whether a value is one real number, which arithmetic and comparisons take.
+
+    >>> is_number(np.float32(1)), is_number(True), is_number([1.0])
+    (True, False, False)
+    """
+    return isinstance(value, numbers.Real | np.integer | np.floating) and not isinstance(
+        value, bool | np.bool_
+    )
+
+
+def with_array(sign: str, values: np.ndarray, array: np.ndarray, before: bool) -> np.ndarray:
+    """Return what NumPy makes of two arrays; `before`: the second stands before the sign."""
+    a, b = (array, values) if before else (values, array)
+    return np.asarray({**_OPERATIONS, **SIGNS}[sign](a, b))
+
+
+@dataclasses.dataclass(frozen=True)
+class Arithmetic:
+    """What becomes of each element: operations with numbers, one after another."""
+
+    steps: tuple[tuple[str, Any, bool], ...] = ()
+    """Sign, number, and whether the number stands before the sign."""
+
+    def then(self, sign: str, number: Any, before: bool = False) -> Arithmetic:
+        """Return the same and one more operation."""
+        return Arithmetic((*self.steps, (sign, number, before)))
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """Return what becomes of these values."""
+        with np.errstate(all="ignore"):
+            for sign, number, before in self.steps:
+                a, b = (number, values) if before else (values, number)
+                values = _OPERATIONS[sign](a, b)
+        return values
+
+    def __str__(self) -> str:
+        """Return it as text, by which ranks compare it.
+
+        >>> str(Arithmetic().then("-", 273.15).then("*", 2, before=True))
+        '2 * (value - 273.15)'
+        """
+        text = "value"
+        for sign, number, before in self.steps:
+            inner = text if text == "value" else f"({text})"
+            text = f"{number!r} {sign} {inner}" if before else f"{inner} {sign} {number!r}"
+        return text
+
+
+@dataclasses.dataclass(frozen=True)
+class Compared:
+    """A function that tells where what becomes of elements compares true with a number."""
+
+    arithmetic: Arithmetic
+    sign: str
+    bound: float
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """Return where it is true; NaN compares false."""
+        found = self.arithmetic(values)
+        return np.asarray(SIGNS[self.sign](found, self.bound) & (found == found))
+
+    @property
+    def __name__(self) -> str:
+        return f"{self.arithmetic} {self.sign} {self.bound!r}"
+
+    @property
+    def version(self) -> str:
+        """Two of one name are the same."""
+        return "1"
+
+
+class LazyOperators:
+    """The signs of arithmetic and comparison, of a class that says what they come to."""
+
+    _after: Callable[..., Any]
+    _comparison: Callable[..., Any]
+
+    # NumPy's scalars leave arithmetic with a dataset to the dataset.
+    __array_priority__ = 60
+    __hash__ = object.__hash__
+
+    def __add__(self, number: object) -> Any:
+        return self._after("+", number)
+
+    def __radd__(self, number: object) -> Any:
+        return self._after("+", number, before=True)
+
+    def __sub__(self, number: object) -> Any:
+        return self._after("-", number)
+
+    def __rsub__(self, number: object) -> Any:
+        return self._after("-", number, before=True)
+
+    def __mul__(self, number: object) -> Any:
+        return self._after("*", number)
+
+    def __rmul__(self, number: object) -> Any:
+        return self._after("*", number, before=True)
+
+    def __truediv__(self, number: object) -> Any:
+        return self._after("/", number)
+
+    def __rtruediv__(self, number: object) -> Any:
+        return self._after("/", number, before=True)
+
+    def __floordiv__(self, number: object) -> Any:
+        return self._after("//", number)
+
+    def __rfloordiv__(self, number: object) -> Any:
+        return self._after("//", number, before=True)
+
+    def __mod__(self, number: object) -> Any:
+        return self._after("%", number)
+
+    def __rmod__(self, number: object) -> Any:
+        return self._after("%", number, before=True)
+
+    def __pow__(self, number: object) -> Any:
+        return self._after("**", number)
+
+    def __rpow__(self, number: object) -> Any:
+        return self._after("**", number, before=True)
+
+    def __neg__(self) -> Any:
+        return self._after("*", -1)
+
+    def __lt__(self, bound: object) -> Any:
+        return self._comparison("<", bound)
+
+    def __le__(self, bound: object) -> Any:
+        return self._comparison("<=", bound)
+
+    def __gt__(self, bound: object) -> Any:
+        return self._comparison(">", bound)
+
+    def __ge__(self, bound: object) -> Any:
+        return self._comparison(">=", bound)
+
+    def __eq__(self, bound: object) -> Any:
+        return self._comparison("==", bound)
+
+    def __ne__(self, bound: object) -> Any:
+        return self._comparison("!=", bound)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators as text: "mean", "quantile(0.9)", "histogram(0:10:20)"."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._core import Builtin, InvalidArgument
+from .distribution_operators import Histogram, Median, Quantile, TopK
+from .scalar_operators import Norm, Std, Variance
+
+WITH_ARGUMENTS = {
+    "quantile": "quantile(0.5), quantile(0.5,exact)",
+    "median": "median, median(exact)",
+    "histogram": "histogram(LOWEST:HIGHEST:BINS)",
+    "top_k": "top_k(10)",
+    "norm": "norm(2)",
+    "std": "std(1), of a sample",
+    "variance": "variance(1)",
+}
+
+
+def with_arguments(name: str, argument: str, skipna: bool | None) -> Builtin:
+    """Return the operator that ``name(argument)`` stands for.
+
+    >>> with_arguments("quantile", "0.9", None).q
+    [0.9]
+    """
+    told: dict[str, Any] = {} if skipna is None else {"skipna": bool(skipna)}
+    try:
+        if name == "histogram":
+            low, high, bins = argument.split(":")
+            return Histogram(bins=int(bins), range=(float(low), float(high)), **told)
+        if name == "quantile":
+            q, _, how = map(str.strip, argument.partition(","))
+            if how == "exact":
+                return Quantile(float(q), exact=True, **told)
+            if how:
+                return Quantile(float(q), accuracy=float(how), **told)
+            return Quantile(float(q), **told)
+        if name == "median" and argument.strip() == "exact":
+            return Median(exact=True, **told)
+        if name == "median":
+            return Median(accuracy=float(argument), **told)
+        if name == "top_k":
+            return TopK(int(argument), **told)
+        if name == "norm":
+            return Norm(float(argument), **told)
+        if name in ("std", "variance", "var"):
+            kind = Std if name == "std" else Variance
+            return kind(ddof=float(argument), **told)
+    except ValueError as error:
+        if isinstance(error, InvalidArgument):
+            raise
+    raise InvalidArgument(
+        f"cannot read the operator: got '{name}({argument})'; "
+        f"allowed: {', '.join(WITH_ARGUMENTS.values())}"
+    )

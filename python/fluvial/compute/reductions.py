@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The common reductions as methods of whatever can be reduced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..base.arguments import to_float
+from ..describe.selection import Over
+
+
+class Reductions:
+    """Methods named as NumPy's and xarray's; each is a call of `reduce` with its options.
+
+    Axes are the first argument, or one of ``over=``, ``axis=`` and ``dim=``; without them all are
+    reduced.
+    """
+
+    reduce: Callable[..., Any]
+    """Of the class that has these methods."""
+
+    def sum(self, over: Over | None = None, **options: Any) -> Any:
+        """Return the sum."""
+        return self.reduce("sum", over, **options)
+
+    def prod(self, over: Over | None = None, **options: Any) -> Any:
+        """Return the product."""
+        return self.reduce("product", over, **options)
+
+    def count(self, over: Over | None = None, **options: Any) -> Any:
+        """Return the number of elements, of a file of those that are not missing."""
+        return self.reduce("count", over, **options)
+
+    def mean(self, over: Over | None = None, **options: Any) -> Any:
+        """Return the arithmetic mean."""
+        return self.reduce("mean", over, **options)
+
+    def min(self, over: Over | None = None, **options: Any) -> Any:
+        """Return the smallest element."""
+        return self.reduce("min", over, **options)
+
+    def max(self, over: Over | None = None, **options: Any) -> Any:
+        """Return the largest element."""
+        return self.reduce("max", over, **options)
+
+    def std(self, over: Over | None = None, *, ddof: float = 0, **options: Any) -> Any:
+        """Return the standard deviation: of the population, with ``ddof=1`` of a sample."""
+        return self.reduce(f"std({to_float(ddof, 'ddof')!r})", over, **options)
+
+    def var(self, over: Over | None = None, *, ddof: float = 0, **options: Any) -> Any:
+        """Return the variance: of the population, with ``ddof=1`` of a sample."""
+        return self.reduce(f"variance({to_float(ddof, 'ddof')!r})", over, **options)
+
+    def median(self, over: Over | None = None, **options: Any) -> Any:
+        """Return the median with a bound of its error; see `fluvial.ops.Quantile`."""
+        return self.reduce("median", over, **options)
+
+    def quantile(self, q: float, over: Over | None = None, **options: Any) -> Any:
+        """Return a quantile with a bound of its error; see `fluvial.ops.Quantile`."""
+        return self.reduce(f"quantile({to_float(q, 'q')!r})", over, **options)

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attributes as the core takes them: plain Python values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from ..base.arguments import to_mapping, to_text, unknown_name, wrong_type
+from ..base.messages import shown
+
+AttributeValue = bool | int | float | str | list[int] | list[float] | list[str]
+"""What the core takes and gives."""
+
+
+class Attributes(dict[str, Any]):
+    """Attributes by name; a missing one is a KeyError that names those that are there.
+
+    >>> Attributes(units="K")["unit"]
+    Traceback (most recent call last):
+    fluvial.UnknownName: no such attribute: got 'unit'; allowed: 'units'. Did you mean 'units'?
+    """
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self)
+
+    def __missing__(self, name: object) -> Any:
+        raise unknown_name("no such attribute", name, self)
+
+
+def plain(attrs: Mapping[str, object] | None) -> dict[str, AttributeValue]:
+    """NumPy scalars, arrays and tuples as bool, int, float, str or lists of int, float, str.
+
+    >>> plain({"unitDimension": np.zeros(2), "unitSI": np.float32(1), "axes": ("x", "y")})
+    {'unitDimension': [0.0, 0.0], 'unitSI': 1.0, 'axes': ['x', 'y']}
+    """
+    if attrs is None:
+        return {}
+    return Attributes(
+        (_name(name), _plain_value(name, value))
+        for name, value in to_mapping(attrs, "attrs", "a dict of names to values").items()
+    )
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str):
+        raise wrong_type("the name of an attribute", name, "a str")
+    return to_text(name, "the name of an attribute")
+
+
+def _plain_value(name: str, value: object) -> AttributeValue:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray | tuple | list):
+        return _plain_list(name, value)
+    if isinstance(value, str):
+        return to_text(value, f"attribute {shown(name)}")
+    if isinstance(value, bool | float):
+        return value
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return value
+    raise _core.WrongType(
+        f"attribute {shown(name)} has an unsupported value: got {shown(value)}; "
+        "allowed: bool, 64-bit int, float, str and lists of int, float or str"
+    )
+
+
+def _plain_list(
+    name: str, value: np.ndarray | tuple[object, ...] | list[object]
+) -> list[int] | list[float] | list[str]:
+    items: list[Any] = [
+        _plain_value(name, item)
+        for item in (value.ravel() if isinstance(value, np.ndarray) else value)
+    ]
+    kinds = {type(item) for item in items}
+    if kinds <= {int, bool}:
+        return [int(item) for item in items]
+    if kinds <= {int, float, bool}:
+        return [float(item) for item in items]
+    if kinds == {str}:
+        return items
+    raise _core.WrongType(
+        f"attribute {shown(name)} mixes types: got {shown(value)}; "
+        "allowed: lists of int, float or str"
+    )

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy's basic indexing as hyperslabs, and axes by name or number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from types import EllipsisType
+from typing import SupportsIndex
+
+import numpy as np
+
+from .. import _core
+from ..base.arguments import to_index, unknown_name
+from ..base.messages import shown
+
+Axis = int | str
+"""An axis by its number or its name."""
+Over = Axis | Sequence[Axis]
+Index = SupportsIndex | slice | EllipsisType | None
+Selection = Index | tuple[Index, ...]
+"""What NumPy's basic indexing takes."""
+Hyperslab = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+
+def to_hyperslab(
+    selection: Selection, shape: tuple[int, ...], *, new_axes: bool = False
+) -> tuple[Hyperslab, tuple[slice | int | None, ...]]:
+    """Start, count, stride, and the index that drops the axes which were selected by an int.
+
+    With `new_axes` None adds an axis of length 1 in that index, as in NumPy.
+
+    >>> to_hyperslab((slice(2, 9, 3), -1), (10, 5))
+    (((2, 4), (3, 1), (3, 1)), (slice(None, None, None), 0))
+
+    Raises OutOfBounds for ints out of range, and InvalidArgument for too many entries, steps below
+    1, fancy indexing and axes that are refused.
+    """
+    entries = list(selection) if isinstance(selection, tuple) else [selection]
+    # Not entries.count: an array's == is no bool.
+    ellipses = [at for at, entry in enumerate(entries) if entry is Ellipsis]
+    added = sum(entry is None for entry in entries)
+    if added and not new_axes:
+        raise _core.InvalidArgument(
+            f"a new axis cannot be selected here: got {shown(selection)}; allowed: ints, slices "
+            "and '...'. Add the axis to the array that comes back."
+        )
+    if len(ellipses) > 1 or len(entries) - len(ellipses) - added > len(shape):
+        raise _core.OutOfBounds(
+            f"the selection has too many entries: got {shown(selection)}; "
+            f"allowed: {len(shape)} for shape {shape}"
+        )
+    at = ellipses[0] if ellipses else len(entries)
+    if not ellipses:
+        entries.append(Ellipsis)
+    entries[at : at + 1] = [slice(None)] * (len(shape) + added - len(entries) + 1)
+    start: list[int] = []
+    count: list[int] = []
+    stride: list[int] = []
+    dropped: list[slice | int | None] = []
+    for entry in entries:
+        if entry is None:
+            dropped.append(None)
+            continue
+        axis = len(start)
+        begin, length, step, drop = _along(entry, axis, shape[axis])
+        start.append(begin)
+        count.append(length)
+        stride.append(step)
+        dropped.append(drop)
+    return (tuple(start), tuple(count), tuple(stride)), tuple(dropped)
+
+
+def _along(entry: Index, axis: int, extent: int) -> tuple[int, int, int, slice | int]:
+    """Return start, count, stride and what drops the axis, of one entry of a selection."""
+    if not isinstance(entry, slice):
+        index = to_index(entry, f"axis {axis} of the selection", "an int or a slice")
+        if not -extent <= index < extent:
+            raise _core.OutOfBounds(
+                f"index out of range along axis {axis}: got {shown(index)}; "
+                f"allowed: {-extent} to {extent - 1}"
+            )
+        return index % extent, 1, 1, 0
+    for end in (entry.start, entry.stop, entry.step):
+        if end is not None:
+            to_index(end, f"the slice along axis {axis}", "a slice of int")
+    if entry.step is not None and entry.step < 1:
+        raise _core.InvalidArgument(
+            f"cannot select along axis {axis}: got step {shown(entry.step)}; allowed: 1 or more"
+        )
+    indices = range(*entry.indices(extent))
+    return indices.start if len(indices) else 0, len(indices), indices.step, slice(None)
+
+
+def one_of(over: Over | None, axis: Over | None, dim: Over | None) -> Over | None:
+    """Return the axes, by whichever of the three names they were given.
+
+    >>> one_of(None, None, "lat")
+    'lat'
+    """
+    given = {"over": over, "axis": axis, "dim": dim}
+    said = {name: value for name, value in given.items() if value is not None}
+    if len(said) > 1:
+        texts = ", ".join(f"{name}={shown(value)}" for name, value in said.items())
+        raise _core.InvalidArgument(
+            f"the axes are said more than once: got {texts}; allowed: one of over, axis and dim, "
+            "which mean the same"
+        )
+    return next(iter(said.values()), None)
+
+
+def to_dims(over: Over, dims: Sequence[str]) -> tuple[str, ...]:
+    """Return dimensions by name, given by names and numbers, in the order of the axes.
+
+    >>> to_dims(["lon", 0], ["time", "lat", "lon"])
+    ('time', 'lon')
+    """
+    one = isinstance(over, str | int | np.integer)
+    found = set()
+    for axis in [over] if one or not isinstance(over, Iterable) else over:
+        if isinstance(axis, int | np.integer) and not isinstance(axis, bool):
+            if not -len(dims) <= axis < len(dims):
+                raise _core.OutOfBounds(
+                    f"no such axis: got {shown(axis)}; allowed: {-len(dims)} to {len(dims) - 1}"
+                )
+            found.add(dims[int(axis)])
+        elif isinstance(axis, str) and axis in dims:
+            found.add(str(axis))
+        else:
+            raise unknown_name("no such dimension", axis, dims, "Numbers are allowed, too.")
+    if not found:
+        raise _core.InvalidArgument(
+            "no axis to reduce over: got an empty list; allowed: one or more axes. "
+            "Leave `over` out to reduce over all."
+        )
+    return tuple(dim for dim in dims if dim in found)

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attributes that say how elements are stored in a file, not what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+DECODING = (
+    *("_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"),
+    *("scale_factor", "add_offset", "_Unsigned"),
+)
+"""What turns stored elements into values, or says which of them are none."""
+
+_OF_STORAGE = (
+    *DECODING,
+    *("_ChunkSizes", "actual_range", "coordinates", "DIMENSION_LIST"),
+    *("_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties", "CLASS", "NAME", "REFERENCE_LIST"),
+)
+
+
+def says_decoding(attrs: Mapping[str, Any]) -> bool:
+    """Tell whether attributes declare missing or packed values.
+
+    >>> says_decoding({"_FillValue": -1}), says_decoding({"units": "K"})
+    (True, False)
+    """
+    return any(name in attrs for name in DECODING)
+
+
+def plain_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes without those that say how elements are stored."""
+    return {name: value for name, value in attrs.items() if name not in _OF_STORAGE}

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of n-d data, one or several as one: what `fluvial.open` returns for them."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self, Unpack
+
+from .._core import InvalidArgument, NoSuchFile
+from ..base.arguments import to_choice, to_mapping, to_path, to_text
+from ..base.html_table import html_table
+from ..base.messages import shown
+from ..compute.specs import Inputs, Specs
+from ..describe.selection import Over, one_of
+from ..mpi.communicator import Communicator
+from ..store import isolation
+from ..store.joined_files import JoinedFiles, open_joined
+from ..store.raw_layout import raw_layout
+from . import pending_scan, request
+from .axis_weights import Weights
+from .datasets_of import datasets_of
+from .file_dataset import FileDataset
+from .options import ScanOptions
+from .pending_scan import PendingScan
+from .predicates import Condition
+from .view import View
+
+Path = str | os.PathLike[str]
+Raw = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+
+def open_files(
+    path: Path | Sequence[Path],
+    *,
+    comm: Communicator | None = None,
+    raw: Raw | None = None,
+    decode: bool | str = True,
+    isolated: bool = False,
+) -> File:
+    """Open a file, all that a pattern matches (sorted by name), or a list of them, as one. Local.
+
+    Parameters
+    ----------
+    path
+        Of a file, a pattern, or a list of paths in the order of the joined dimension.
+    comm
+        Over which reductions run unless they say otherwise; None: MPI.COMM_WORLD in a program of
+        several ranks.
+    raw
+        The layout of a raw binary file: dtype (NumPy's, with its byte order), shape, and where
+        wanted name, dims, offset (bytes), attrs; a list of these for several datasets.
+    decode
+        Attributes mean what the CF conventions say (missing values, packing, valid ranges);
+        "xarray": but for valid ranges, which xarray does not know.
+    isolated
+        Another process opens the files first; where one ends it, that is a DamagedFile. Not for
+        raw files, of which nothing is parsed.
+
+    Raises
+    ------
+    InvalidArgument
+        A format that is none of ours, or an argument that cannot be used.
+    NoSuchFile
+        No such file. It is a FileNotFoundError and a SystemError.
+    DamagedFile, SystemError
+        It cannot be read.
+    """
+    several = isinstance(path, Sequence) and not isinstance(path, str | os.PathLike)
+    given: Sequence[Any] = path if several else [path]  # type: ignore[assignment]
+    to_choice(decode, "decode", (True, False, "xarray"))
+    if to_choice(isolated, "isolated", (True, False)) and raw is not None:
+        raise InvalidArgument(
+            "isolated does not go with raw: got both; allowed: isolated=True for files with a "
+            "header. Leave it out: nothing of a raw file is parsed"
+        )
+    paths: list[str] = []
+    for name in [to_path(p, "the path of a file") for p in given]:
+        if not os.path.exists(name) and glob.has_magic(name):
+            paths += sorted(glob.glob(name))
+        else:
+            paths.append(name)
+    if not paths:
+        raise NoSuchFile(
+            f"no such files: got {shown(path)}; allowed: files that exist. Check the pattern and "
+            f"the working directory, {os.getcwd()}."
+        )
+    if isolated:
+        isolation.try_elsewhere(paths)
+    layouts = None
+    if raw is not None:
+        layouts = [raw_layout(r) for r in (raw if isinstance(raw, list | tuple) else [raw])]
+    return File(open_joined(paths, decode, layouts), comm)
+
+
+class File(Mapping[str, FileDataset]):
+    """A file, or several of one kind joined along their first axis; a mapping of its datasets.
+
+    The joined dimension is the unlimited one, or where there is none the first of the dataset with
+    the most dimensions. Datasets that do not begin with it come from the first file.
+    """
+
+    def __init__(self, files: JoinedFiles, comm: Communicator | None = None) -> None:
+        self.comm = comm
+        self._files = files
+
+    @property
+    def path(self) -> str:
+        """Of the (first) file."""
+        return self._files.path
+
+    @property
+    def paths(self) -> list[str]:
+        """Of all files."""
+        return self._files.paths
+
+    @property
+    def format(self) -> str:
+        """Of the (first) file, e.g. "netCDF classic (CDF-5)", "netCDF-4"."""
+        return self._files.format
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the datasets, those among them that cannot be opened."""
+        return list(self._files.names)
+
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """Why datasets cannot be opened, by name: what is damaged. Using them raises this, too."""
+        return self._files.unreadable
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Attributes of the (first) file."""
+        return self._files.attrs
+
+    @property
+    def dims(self) -> dict[str, int]:
+        """Lengths of the dimensions; of the joined one, over all files."""
+        return self._files.dims
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self.names
+
+    def __getitem__(self, name: str) -> FileDataset:
+        to_text(name, "the name of a dataset")
+        files = self._files
+        view = View.whole(files.dims_of(name), files.shape_of(name), files.decode)
+        return FileDataset(files, name, view, self.comm)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._files.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._files.names)
+
+    def __len__(self) -> int:
+        return len(self._files.names)
+
+    def reduce(
+        self,
+        op: Specs,
+        inputs: Inputs,
+        over: Over | None = None,
+        *,
+        sel: Mapping[Any, Any] | None = None,
+        isel: Mapping[Any, Any] | None = None,
+        skipna: bool | None = None,
+        min_count: int | None = None,
+        weights: Weights | None = None,
+        where: Condition | None = None,
+        axis: Over | None = None,
+        dim: Over | None = None,
+        **options: Unpack[ScanOptions],
+    ) -> Any:
+        """Reduce several datasets of equal shape with several operators, in one pass. Collective.
+
+        Parameters are those of `FileDataset.reduce`, and:
+
+        Parameters
+        ----------
+        inputs
+            Names of datasets: one, or as many as the operator has inputs, for all operators; or a
+            dict of them by operator name.
+        sel, isel
+            Selections by coordinate and by position, as for a dataset's methods.
+
+        Examples
+        --------
+        >>> f.reduce({"speed": fl.ops.Apply(np.hypot, "max")}, ["u10", "v10"], over="time")
+        ... # doctest: +SKIP
+        """
+        return self.start(
+            *(op, inputs, one_of(over, axis, dim)),
+            sel=sel,
+            isel=isel,
+            skipna=skipna,
+            min_count=min_count,
+            weights=weights,
+            where=where,
+            **options,
+        ).wait()
+
+    def start(
+        self,
+        op: Specs,
+        inputs: Inputs,
+        over: Over | None = None,
+        *,
+        sel: Mapping[Any, Any] | None = None,
+        isel: Mapping[Any, Any] | None = None,
+        skipna: bool | None = None,
+        min_count: int | None = None,
+        weights: Weights | None = None,
+        where: Condition | None = None,
+        axis: Over | None = None,
+        dim: Over | None = None,
+        **options: Unpack[ScanOptions],
+    ) -> PendingScan:
+        """Start a reduction of several datasets and return at once, as `reduce`. Collective."""
+
+        def prepare() -> request.Request:
+            names, wanted = datasets_of(op, inputs)
+            first = self[names[0]].isel(to_mapping(isel, "isel")).sel(to_mapping(sel, "sel"))
+            chosen = first._selected(None, weights, where)
+            name = names[0] if len(names) == 1 else None
+            return request.describe(
+                self._files,
+                chosen._view,
+                names,
+                op,
+                wanted,
+                one_of(over, axis, dim),
+                skipna,
+                min_count,
+                name,
+            )
+
+        return pending_scan.begin(prepare, {"comm": self.comm, **options})
+
+    def close(self) -> None:
+        """Close the files; what other threads have begun ends, or raises. Idempotent."""
+        self._files.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._files.closed:
+            return "<fluvial.File, closed>"
+        more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
+        broken = self.unreadable
+        names = [
+            f"{name} (cannot be opened)" if name in broken else name for name in self._files.names
+        ]
+        return f"<fluvial.File {self.path!r}{more}, {self.format}: {', '.join(names)}>"
+
+    def _repr_html_(self) -> str:
+        if self._files.closed:
+            return html_table(repr(self), (), ())
+        columns = ("dataset", "dtype", "dimensions", "units", "long name")
+        return html_table(f"{self.path}, {self.format}", columns, map(self._described, self.names))
+
+    def _described(self, name: str) -> tuple[str, ...]:
+        if name in self._files.unreadable:
+            return name, "cannot be opened"
+        dataset = self[name]
+        sizes = ", ".join(f"{d}: {n}" for d, n in zip(dataset.dims, dataset.shape, strict=True))
+        said = (str(dataset.attrs.get(key, "")) for key in ("units", "long_name"))
+        return name, str(dataset.stored_dtype), sizes, *said

@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A dataset in files: selected by name and coordinate, computed on while it is read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, Self, Unpack
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+
+from .._core import InvalidArgument, WrongType
+from ..base.arguments import as_array
+from ..base.html_table import html_table
+from ..compute.arithmetic import Arithmetic, LazyOperators, is_number, with_array
+from ..compute.reductions import Reductions
+from ..compute.specs import Specs
+from ..describe.attributes import Attributes
+from ..describe.selection import Over, Selection, one_of
+from ..describe.storage_attributes import plain_attributes
+from ..mpi.communicator import Communicator
+from ..store.joined_files import JoinedFiles
+from . import axis_weights, grouping, pending_scan, positions, predicates, request
+from .axis_weights import Weights
+from .comparisons import Comparisons, compare, narrowed
+from .decoded import read_decoded
+from .grouped_dataset import GroupedDataset
+from .options import ScanOptions
+from .pending_scan import PendingScan
+from .predicates import Condition
+from .view import Groups, View
+
+Method = Literal["nearest", "pad", "ffill", "backfill", "bfill"]
+
+
+class FileDataset(Reductions, LazyOperators):
+    """A dataset of a file, or one that is spread over several; lazy, immutable.
+
+    What selects, masks and weights returns a new one; `reduce` reads and computes, `read` reads.
+
+    Examples
+    --------
+    >>> t = fl.open("t.nc")["temperature"]                                # doctest: +SKIP
+    >>> t.sel(lat=slice(-30, 30)).isel(level=0).reduce("mean", over=("lat", "lon"))
+    ... # doctest: +SKIP
+    """
+
+    def __init__(
+        self, files: JoinedFiles, name: str, view: View, comm: Communicator | None
+    ) -> None:
+        self._files = files
+        self._name = name
+        self._view = view
+        self._comm = comm
+
+    @property
+    def name(self) -> str:
+        """Path in the file: "temperature", "data/0/meshes/E/x"."""
+        return self._name
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the dimensions that are left."""
+        return self._view.kept
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the selection."""
+        return tuple(positions.length(self._view.at(dim)) for dim in self.dims)
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions that are left."""
+        return len(self.dims)
+
+    @property
+    def size(self) -> int:
+        """Number of selected elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the selected elements, as operators see them."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the values as operators see them: packed or possibly missing integers are float64."""
+        stored = self._files.parts_of(self._name)[0].dtype
+        decoding = self._files.decoding(self._name, self._view.decode)
+        if decoding.drops_values or self._view.where:
+            request.promote(decoding, stored)
+        decoded = np.dtype(decoding.decoded(stored))
+        arithmetic = self._view.arithmetic
+        return decoded if arithmetic is None else arithmetic(np.ones(1, decoded)).dtype
+
+    @property
+    def stored_dtype(self) -> np.dtype:
+        """Of the elements as they are in the file."""
+        return np.dtype(self._files.parts_of(self._name)[0].dtype)
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Attributes as they are in the file; none after arithmetic."""
+        if self._view.arithmetic is not None:
+            return Attributes()
+        return Attributes(self._files.attributes_of(self._name))
+
+    @property
+    def coords(self) -> dict[str, xr.DataArray]:
+        """Coordinates of the selection; read when asked for, times decoded."""
+        return {k: xr.DataArray(v, name=k) for k, v in self._coords(self._view).items()}
+
+    @property
+    def layout(self) -> dict[str, Any]:
+        """Where the (first) file's bytes lie: 'kind', strides or chunk and filters, byte order."""
+        return self._files.parts_of(self._name)[0].layout
+
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        """Extents of the chunks in the file; None when it has none."""
+        layout = self.layout
+        return layout.get("chunk") or layout.get("granule") or None
+
+    def sel(
+        self,
+        indexers: Mapping[Any, Any] | None = None,
+        method: Method | None = None,
+        tolerance: object = None,
+        **labels: object,
+    ) -> Self:
+        """Select by coordinates, as xarray's `sel`: labels, slices of labels, ``"2000-01"``.
+
+        Parameters
+        ----------
+        indexers, labels
+            A label, a slice (both ends included) or a regular list for each dimension.
+        method, tolerance
+            For labels that are not there: "nearest" and others, as in xarray.
+
+        Raises
+        ------
+        InvalidArgument
+            An unknown dimension or label, or positions without a regular step.
+        """
+        view = self._view
+        for key, label in {**(indexers or {}), **labels}.items():
+            dim = view.check(key)
+            variable = self._files.labels(self._name, dim)
+            if variable is None:
+                view = view.isel({dim: label})
+            else:
+                chosen = positions.by_label(view.at(dim), label, dim, variable, method, tolerance)
+                view = view.replace(dim, chosen)
+        return self._with(view)
+
+    def isel(self, indexers: Mapping[Any, Any] | None = None, **numbers: object) -> Self:
+        """Select by position, as xarray's `isel`: ints, slices (also backwards), regular lists."""
+        return self._with(self._view.isel({**(indexers or {}), **numbers}))
+
+    def where(self, condition: Condition | Comparisons) -> Self:
+        """Let only elements count for which a condition holds; further conditions must hold too.
+
+        Parameters
+        ----------
+        condition
+            Text like ``"temperature > 273.15"`` or ``"0 < u10 < 5 and v10 > 0"``, whose names are
+            datasets of the file with this one's shape (``value`` is this one); or a function of
+            NumPy arrays (of decoded values) that returns an array of bool. Several threads call it.
+            Or comparisons of datasets of the file: ``(file["u10"] > 0) & (file["v10"] > 0)``.
+        """
+        if isinstance(condition, Comparisons):
+            return self._with(narrowed(self._view, self._files, self._name, condition))
+        found = (*self._view.where, *predicates.parse(condition))
+        return self._with(dataclasses.replace(self._view, where=found))
+
+    def weighted(self, weights: Weights) -> Self:
+        """Give elements weights along axes; those of several axes multiply.
+
+        Parameters
+        ----------
+        weights
+            ``"cos(lat)"``, the name of a 1-D variable, a dict of dimensions to arrays, or a
+            DataArray of one dimension.
+        """
+        found = axis_weights.to_factors(weights, self._view, self._labels)
+        both = {d: w * self._view.weights.get(d, 1.0) for d, w in found.items()}
+        return self._with(dataclasses.replace(self._view, weights={**self._view.weights, **both}))
+
+    def groupby(self, key: str) -> GroupedDataset:
+        """Group one axis by a coordinate ("lat") or a component of a time ("time.month")."""
+        groups = grouping.by_coordinate(key, self._view, self._labels)
+        return self._grouped(groups)
+
+    def resample(self, **period: str) -> GroupedDataset:
+        """Group one axis of times by periods: ``resample(time="MS")`` for each month."""
+        if len(period) != 1:
+            raise InvalidArgument(
+                f"resample takes one dimension: got {len(period)}; allowed: 1, as in time='MS'"
+            )
+        ((dim, words),) = period.items()
+        groups = grouping.by_period(dim, words, self._view, self._labels)
+        return self._grouped(groups)
+
+    def reduce(
+        self,
+        op: Specs,
+        over: Over | None = None,
+        selection: Selection = None,
+        *,
+        skipna: bool | None = None,
+        min_count: int | None = None,
+        weights: Weights | None = None,
+        where: Condition | None = None,
+        axis: Over | None = None,
+        dim: Over | None = None,
+        **options: Unpack[ScanOptions],
+    ) -> Any:
+        """Reduce while reading; the result is on all ranks.
+
+        Collective over `comm`, which is MPI.COMM_WORLD in a program of several ranks unless given;
+        `local=True` makes it local. Every byte is read once in the job. Memory: some MiB a thread,
+        and the results.
+
+        Parameters
+        ----------
+        op
+            A name ("mean"), an operator of `fluvial.ops`, or a list or dict of them: one pass over
+            the data.
+        over
+            Dimension or dimensions to reduce, by name or number; None: all. The others are kept.
+        axis, dim
+            The same as `over`.
+        selection
+            What NumPy's basic indexing takes, as for a live stream's dataset.
+        skipna
+            What is missing in the file never counts. None: operators given by name also pass over
+            NaN. False: what is missing, or masked, makes the result NaN, as in xarray.
+        min_count
+            Fewer elements that count make the result NaN, as in xarray: 1 for a sum of nothing.
+        weights, where
+            As for `weighted` and `where`.
+        **options
+            See `fluvial.scan.options.ScanOptions`.
+
+        Returns
+        -------
+        An xarray.DataArray with the coordinates and attributes that are left, or a Dataset for
+        several operators. Extrema from argmin and argmax have their labels as coordinates, and
+        positions in the file as ``lat_index`` …. Operators with a result of their own kind, like
+        `StructureFactor`, give that.
+
+        Raises
+        ------
+        InvalidArgument
+            An argument is wrong, on any rank.
+        DamagedFile, SystemError
+            The file could not be read, on any rank; on all.
+        """
+        return self.start(
+            op,
+            one_of(over, axis, dim),
+            selection,
+            skipna=skipna,
+            min_count=min_count,
+            weights=weights,
+            where=where,
+            **options,
+        ).wait()
+
+    def start(
+        self,
+        op: Specs,
+        over: Over | None = None,
+        selection: Selection = None,
+        *,
+        skipna: bool | None = None,
+        min_count: int | None = None,
+        weights: Weights | None = None,
+        where: Condition | None = None,
+        axis: Over | None = None,
+        dim: Over | None = None,
+        **options: Unpack[ScanOptions],
+    ) -> PendingScan:
+        """Start a reduction and return at once; parameters as for `reduce`. Collective."""
+
+        def prepare() -> request.Request:
+            chosen = self._selected(selection, weights, where)
+            names = [self._name]
+            return request.describe(
+                self._files,
+                chosen._view,
+                names,
+                op,
+                None,
+                one_of(over, axis, dim),
+                skipna,
+                min_count,
+                self._name.rpartition("/")[2],
+            )
+
+        return pending_scan.begin(prepare, {**self._taking_part(), **options})
+
+    def read(self, selection: Selection = None) -> xr.DataArray:
+        """Read the selection into memory, decoded; what is missing or masked is NaN. Local."""
+        view = self._view if selection is None else self._view.getitem(selection)
+        coords = self._coords(view)
+        return xr.DataArray(
+            self._values(view),
+            dims=view.kept,
+            coords={k: v for k, v in coords.items() if set(v.dims) <= set(view.kept)},
+            name=self._name.rpartition("/")[2],
+            attrs=plain_attributes(self.attrs) if view.decode else self.attrs,
+        )
+
+    def load(self) -> xr.DataArray:
+        """Read the selection into memory, as `read`."""
+        return self.read()
+
+    def __getitem__(self, selection: Selection) -> xr.DataArray:
+        if selection is None:
+            self._view.getitem(selection)  # refuses a new axis
+        return self.read(selection)
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
+        return as_array(self.read().values, dtype, copy)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise WrongType("a dataset without dimensions has no length: got shape (); read it")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[xr.DataArray]:
+        """Iterate over the first axis, as over a NumPy array; each turn reads one entry."""
+        return map(self.__getitem__, range(len(self)))
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{d}: {n}" for d, n in zip(self.dims, self.shape, strict=True))
+        computed = "" if self._view.arithmetic is None else f", {self._view.arithmetic},"
+        what = f"'{self._name}' {self.dtype} ({sizes}){computed}"
+        return f"<fluvial.{type(self).__name__} {what} of {self._files.path!r}>"
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self), ("attribute", "value"), self.attrs.items())
+
+    def _taking_part(self) -> ScanOptions:
+        """Return which ranks reduce, unless a call says so."""
+        return {"comm": self._comm}
+
+    def _values(self, view: View) -> np.ndarray:
+        return read_decoded(self._files, self._name, view)
+
+    def _grouped(self, groups: Groups) -> GroupedDataset:
+        return GroupedDataset(self._with(dataclasses.replace(self._view, groups=groups)), groups)
+
+    def _after(self, sign: str, number: object, before: bool = False) -> Self | np.ndarray:
+        """Return the dataset after an operation; with an array it is read, as by NumPy."""
+        if isinstance(number, np.ndarray) and number.ndim:
+            return with_array(sign, self.read().values, number, before)
+        number = number[()] if isinstance(number, np.ndarray) else number
+        if not is_number(number):
+            return NotImplemented
+        arithmetic = (self._view.arithmetic or Arithmetic()).then(sign, number, before)
+        return self._with(dataclasses.replace(self._view, arithmetic=arithmetic))
+
+    def _comparison(self, sign: str, bound: Any) -> Comparisons | np.ndarray:
+        if isinstance(bound, np.ndarray) and bound.ndim:
+            return with_array(sign, self.read().values, bound, False)
+        bound = bound[()] if isinstance(bound, np.ndarray) else bound
+        if not is_number(bound):
+            return NotImplemented
+        return compare(self._files, self._name, self._view, sign, float(bound))
+
+    def _selected(
+        self, selection: Selection, weights: Weights | None, where: Condition | None
+    ) -> Self:
+        chosen = self if selection is None else self._with(self._view.getitem(selection))
+        chosen = chosen if weights is None else chosen.weighted(weights)
+        return chosen if where is None else chosen.where(where)
+
+    def _coords(self, view: View) -> dict[str, xr.Variable]:
+        """Return the coordinates of what is selected; axes selected away have scalar ones."""
+        return view.of(self._files.coordinates(self._name, view.dims))
+
+    def _labels(self, name: str) -> xr.Variable | None:
+        """Return any 1-D coordinate over one of the dimensions, all of it."""
+        return self._files.labels(self._name, name)
+
+    def _with(self, view: View) -> Self:
+        return type(self)(self._files, self._name, view, self._comm)

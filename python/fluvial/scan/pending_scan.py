@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A reduction that runs while files are read: started, watched and waited for."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from .. import _core
+from .._core import InvalidArgument
+from ..compute.passes import Results, more_passes, refuse_repeats, repeats
+from ..compute.registry import Resolved
+from ..mpi.communicator import Communicator, handle_of, world
+from .options import ScanOptions, to_core
+from .request import Request
+from .result import label
+
+
+class PendingScan:
+    """A reduction under way: it reads and computes on threads of its own.
+
+    Examples
+    --------
+    >>> pending = t.start("mean", over="time")                            # doctest: +SKIP
+    >>> while not pending.test():                                         # doctest: +SKIP
+    ...     something_else()
+    >>> mean = pending.wait()                                             # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        scan: _core.Scan,
+        request: Request,
+        comm: Communicator | None,
+        core_options: dict[str, Any],
+    ) -> None:
+        self._scan: _core.Scan | None = scan
+        self._request = request
+        self._comm = comm
+        self._options = core_options
+        self._result: Any = None
+        self._error: BaseException | None = None
+        self._waiting = threading.Lock()
+        self._stats: dict[str, int | float] = {}
+        _under_way.add(self)
+        scan.start()
+
+    def test(self) -> bool:
+        """Tell whether everything is read and computed, on all ranks. Local; does not block.
+
+        Exact quantiles read again in `wait`.
+        """
+        if not self._waiting.acquire(blocking=False):
+            return False  # another thread is in wait()
+        try:
+            return self._scan is None or self._scan.test()
+        finally:
+            self._waiting.release()
+
+    @property
+    def progress(self) -> float:
+        """The share of its own work that this rank has done, 0 to 1."""
+        scan = self._scan
+        return 1.0 if scan is None else scan.progress
+
+    @property
+    def stats(self) -> dict[str, int | float]:
+        """Bytes read, messages, seconds; of this rank, known after `wait`."""
+        return self._stats
+
+    def wait(self) -> Any:
+        """Merge what all ranks have found, and return the result. Collective, blocking.
+
+        A further call, also of another thread, returns (or raises) the same.
+
+        Raises
+        ------
+        Error
+            On every rank what went wrong on any: a DamagedFile, for example.
+        """
+        with self._waiting:
+            if self._scan is not None:
+                scan, self._scan = self._scan, None
+                try:
+                    groups, self._stats = scan.wait()
+                    if any(map(repeats, self._request.operators.values())):
+                        groups = [self._repeated(groups[0])]
+                    request = _of_all_ranks(self._request, self._comm, self._options["shuffle"])
+                    self._result = label(request, groups)
+                except BaseException as error:
+                    self._error = error
+                    raise
+            if self._error is not None:
+                raise self._error
+        return self._result
+
+    def _repeated(self, first: Results) -> dict[str, Mapping[str, np.ndarray]]:
+        """Scan again for operators that are not done. Collective, as the first time."""
+
+        def again(operators: Mapping[str, Resolved]) -> Results:
+            core = self._request.core
+            kept = [(n, operators[n], i) for n, _, i in core["entries"] if n in operators]
+            narrowed = _core.ScanRequest(**{**core, "entries": kept}, **self._options)
+            scan = _core.Scan(narrowed, handle_of(self._comm))
+            scan.start()
+            groups, stats = scan.wait()
+            self._stats = {name: self._stats[name] + more for name, more in stats.items()}
+            return groups[0]
+
+        together = self._comm is not None and self._options["mode"] == "collective"
+        agree = self._any_rank if together else bool
+        return more_passes(self._request.operators, first, again, agree)
+
+    def _any_rank(self, mine: bool) -> bool:
+        if self._comm is None:
+            return mine
+        said = np.zeros(1, "i4")
+        self._comm.Allreduce(np.array([mine], "i4"), said)
+        return bool(said[0])
+
+
+_under_way: weakref.WeakSet[PendingScan] = weakref.WeakSet()
+
+
+@atexit.register
+def _abandon_all() -> None:
+    """End the threads of scans that nobody waited for, while they still may ask for the GIL."""
+    for pending in list(_under_way):
+        pending._scan = None
+
+
+def begin(prepare: Callable[[], Request], options: ScanOptions) -> PendingScan:
+    """Start what `prepare()` describes; an error in it, on any rank, is one on all. Collective."""
+    comm = options.get("comm")
+    comm = None if options.get("local") else world() if comm is None else comm
+    handle = handle_of(comm)
+    request, failure = None, None
+    try:
+        request = prepare()
+        if request.view.groups is not None:
+            refuse_repeats(
+                request.operators, "groups", "Or select each group, and reduce it alone."
+            )
+        core_options = to_core(options)
+        if core_options["shuffle"] == "to-all" and comm is not None and comm.Get_size() > 1:
+            refuse_repeats(
+                request.operators,
+                "selections that differ between ranks (shuffle='to-all')",
+                "Or reduce with local=True on each rank.",
+            )
+        described = _core.ScanRequest(**request.core, **core_options)
+    except Exception as error:
+        failure = error
+    if comm is not None and comm.Get_size() > 1:
+        _agree(comm, failure)
+    if failure is not None:
+        raise failure
+    if request is None:
+        raise AssertionError("bug in Fluvial: no request and no failure")
+    return PendingScan(_core.Scan(described, handle), request, comm, core_options)
+
+
+_Said = tuple[int, str, str]
+"""A rank, what it raised and what that says."""
+
+
+def _agree(comm: Communicator, failure: Exception | None) -> None:
+    """Raise on this rank what failed on another. Collective: one word, and what was said if any."""
+    failed = np.zeros(1, "i4")
+    comm.Allreduce(np.array([failure is not None], "i4"), failed)
+    if not failed[0]:
+        return
+    said = failure and (comm.Get_rank(), type(failure).__name__, str(failure))
+    first = comm.allreduce(said, op=_lower)
+    if first is not None and failure is None:
+        rank, kind, message = first
+        known = getattr(_core, kind, None)
+        if isinstance(known, type) and issubclass(known, _core.Error):
+            raise known(f"{message} (on rank {rank})")
+        raise InvalidArgument(f"the reduction failed on rank {rank}: {kind}: {message}")
+
+
+def _lower(a: _Said | None, b: _Said | None) -> _Said | None:
+    return b if a is None or (b is not None and b < a) else a
+
+
+def _of_all_ranks(request: Request, comm: Communicator | None, shuffle: str) -> Request:
+    """Return the request with the result's kept axes, which hold all ranks' selections."""
+    if comm is None or shuffle != "to-one":
+        return request
+    start, count = request.core["selection"][:2]
+    ranges = [(s, s + n) for s, n in zip(start, count, strict=True)] if all(count) else None
+    ranges = comm.allreduce(ranges, op=_covering)
+    view, frame = request.view, request.frame
+    for axis, dim in enumerate(view.dims):
+        if dim in frame.dims:
+            begin, end = (0, 0) if ranges is None else ranges[axis]
+            view = view.replace(dim, range(begin, end))
+            if dim in frame.labels:
+                frame.coords[dim] = frame.labels[dim][begin:end]
+    return request._replace(view=view)
+
+
+_Ranges = list[tuple[int, int]] | None
+
+
+def _covering(a: _Ranges, b: _Ranges) -> _Ranges:
+    if a is None or b is None:
+        return b if a is None else a
+    pairs = zip(a, b, strict=True)
+    return [(min(begin, other), max(end, last)) for (begin, end), (other, last) in pairs]

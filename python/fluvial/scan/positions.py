@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Positions along an axis: what xarray's indexing selects, as start, count and step.
+
+A selected axis is a `range` of positions, or an int for an axis that was selected away.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+
+import numpy as np
+import xarray as xr
+
+from .._core import InvalidArgument
+from ..base.arguments import said_by
+from ..base.messages import shown
+from ..describe.selection import Hyperslab
+
+Positions = range | int
+
+
+def to_positions(chosen: object, what: str) -> Positions:
+    """Return positions as a range; those of no arithmetic progression are refused.
+
+    >>> to_positions([8, 6, 4], "x")
+    range(8, 3, -2)
+    """
+    found = np.asarray(chosen)
+    if found.ndim == 0:
+        return int(found)
+    if found.ndim > 1:
+        raise InvalidArgument(
+            f"cannot select along '{what}': got an array of {found.ndim} dimensions; "
+            "allowed: one number, slice or 1-D array an axis. Select each axis by itself."
+        )
+    positions = [int(position) for position in found]
+    if len(positions) < 2:
+        return range(positions[0], positions[0] + 1) if positions else range(0)
+    step = positions[1] - positions[0]
+    if step:
+        regular = range(positions[0], positions[-1] + (1 if step > 0 else -1), step)
+        if list(regular) == positions:
+            return regular
+    raise InvalidArgument(
+        f"the selection along '{what}' is not regular: got positions {_shown(positions)}; "
+        "allowed: equal steps from each to the next. Reduce the parts one by one, or mask the "
+        "others with weights of 0: .weighted({...})."
+    )
+
+
+def by_index(positions: Positions, indexer: object, dim: str) -> Positions:
+    """Select among the positions of an axis by number, as xarray's `isel` does."""
+    axis = _axis(positions, dim)
+    if isinstance(indexer, slice):
+        if indexer.step == 0:
+            raise InvalidArgument(f"cannot select along '{dim}': got step 0; allowed: any other")
+        return axis[_plain(indexer, dim)]
+    if isinstance(indexer, xr.DataArray | xr.Variable):
+        indexer = indexer.values
+    found = np.asarray(indexer)
+    if found.dtype == bool:
+        if found.shape != (len(axis),):
+            raise InvalidArgument(
+                f"the mask of '{dim}' does not fit: got shape {found.shape}; "
+                f"allowed: ({len(axis)},)"
+            )
+        found = np.flatnonzero(found)
+    if found.size and not np.issubdtype(found.dtype, np.integer):
+        raise InvalidArgument(
+            f"cannot select along '{dim}': got {shown(indexer)}; allowed: an int, a slice, or an "
+            "array of int or bool. Labels go to sel()."
+        )
+    wrong = found[(found < -len(axis)) | (found >= len(axis))] if found.size else found
+    if wrong.size:
+        raise InvalidArgument(
+            f"index out of range along '{dim}': got {int(wrong.ravel()[0])}; "
+            f"allowed: {-len(axis)} to {len(axis) - 1}"
+        )
+    if found.ndim == 0:
+        return axis[int(found)]
+    return (
+        to_positions([axis[int(i)] for i in found.ravel()], dim)
+        if found.ndim == 1
+        else (to_positions(found, dim))
+    )
+
+
+def by_label(
+    positions: Positions,
+    label: object,
+    dim: str,
+    labels: xr.Variable,
+    method: str | None,
+    tolerance: object,
+) -> Positions:
+    """Select among the positions of an axis by coordinate, as xarray's `sel` does."""
+    axis = _axis(positions, dim)
+    at = xr.DataArray(
+        np.arange(len(axis)), dims=dim, coords={dim: labels[np.asarray(axis, dtype=np.intp)]}
+    )
+    try:
+        chosen = at.sel({dim: label}, method=method, tolerance=tolerance)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        ends = f"{labels.values[0]} to {labels.values[-1]}" if labels.size else "none"
+        raise InvalidArgument(
+            f"no such label along '{dim}': got {shown(label)} ({said_by(error)}); allowed: {ends}. "
+            "Give a slice, or method='nearest'."
+        ) from None
+    if isinstance(label, slice) and not chosen.size and at.size > 1:
+        _warn_of_direction(label, dim, labels)
+    return by_index(positions, chosen.values, dim)
+
+
+def _warn_of_direction(label: slice, dim: str, labels: xr.Variable) -> None:
+    index = labels.to_index()
+    numbers = [end for end in (label.start, label.stop) if isinstance(end, int | float)]
+    if index.is_monotonic_decreasing and len(numbers) == 2 and numbers[0] < numbers[1]:
+        warnings.warn(
+            f"nothing is selected: '{dim}' decreases, from {index[0]} to {index[-1]}; "
+            f"select slice({label.stop}, {label.start})",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def length(positions: Positions) -> int:
+    """Return the number of positions; an axis that was selected away has one."""
+    return 1 if isinstance(positions, int) else len(positions)
+
+
+def as_array(positions: Positions) -> np.ndarray:
+    """Return the positions themselves."""
+    return (
+        np.arange(positions, positions + 1)
+        if isinstance(positions, int)
+        else np.asarray(positions, dtype=np.int64)
+    )
+
+
+def ascending(positions: Positions) -> range:
+    """Return the same positions in the order of the file.
+
+    >>> ascending(range(8, 2, -2))
+    range(4, 10, 2)
+    """
+    if isinstance(positions, int):
+        return range(positions, positions + 1)
+    return positions if positions.step > 0 else positions[::-1]
+
+
+def to_hyperslab(axes: tuple[Positions, ...]) -> Hyperslab:
+    """Return start, count and stride of what is selected, as files are read.
+
+    >>> to_hyperslab((range(8, 2, -2), 5))
+    ((4, 5), (3, 1), (2, 1))
+    """
+    regular = [ascending(positions) for positions in axes]
+    return (
+        tuple(axis.start if len(axis) else 0 for axis in regular),
+        tuple(len(axis) for axis in regular),
+        tuple(axis.step if len(axis) > 1 else 1 for axis in regular),
+    )
+
+
+def _axis(positions: Positions, dim: str) -> range:
+    if isinstance(positions, int):
+        raise InvalidArgument(
+            f"'{dim}' is selected already: got a second selection; "
+            f"allowed: one number, here position {positions}"
+        )
+    return positions
+
+
+def _plain(indexer: slice, dim: str) -> slice:
+    try:
+        return slice(
+            *(
+                None if at is None else operator.index(at)
+                for at in (indexer.start, indexer.stop, indexer.step)
+            )
+        )
+    except TypeError:
+        raise InvalidArgument(
+            f"cannot select along '{dim}': got {shown(indexer)}; allowed: a slice of int. "
+            "Labels go to sel()."
+        ) from None
+
+
+def _shown(positions: list[int]) -> str:
+    return str(positions) if len(positions) < 8 else f"{str(positions[:6])[:-1]}, …]"

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which elements count: comparisons written as text, and functions of NumPy arrays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core import InvalidArgument
+from ..base.messages import shown
+from ..compute.apply import parameters_of
+from ..compute.arithmetic import SIGNS
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+class Comparison(NamedTuple):
+    """A dataset against a number."""
+
+    dataset: str
+    sign: str
+    bound: float
+
+    def holds(self, values: np.ndarray) -> np.ndarray:
+        """Return where it is true; NaN compares false."""
+        return SIGNS[self.sign](values, self.bound) & (values == values)
+
+
+class Function(NamedTuple):
+    """A function of as many arrays as it has parameters, the first inputs of the reduction."""
+
+    function: Callable[..., npt.ArrayLike]
+    inputs: int
+
+
+Predicate = Comparison | Function
+Condition = str | Callable[..., npt.ArrayLike]
+"""As the user gives it."""
+
+
+def parse(condition: Condition) -> list[Predicate]:
+    """Return the predicates of a condition, all of which must hold.
+
+    >>> parse("0 <= t < 100 and data/0/E/x != 7")
+    ... # doctest: +NORMALIZE_WHITESPACE
+    [Comparison(dataset='t', sign='>=', bound=0.0), Comparison(dataset='t', sign='<', bound=100.0),
+     Comparison(dataset='data/0/E/x', sign='!=', bound=7.0)]
+
+    Raises InvalidArgument for text that is no comparison, and for anything else but a function.
+    """
+    if callable(condition):
+        return [Function(condition, parameters_of(condition))]
+    if not isinstance(condition, str):
+        raise InvalidArgument(
+            f"not a condition: got {shown(condition)}; allowed: a comparison such as "
+            "'temperature > 273.15', or a function of NumPy arrays. Wrap an array into a function, "
+            "or use weights of 0 and 1."
+        )
+    return [
+        predicate
+        for clause in re.split(r"\band\b|&&?", condition)
+        for predicate in _clause(clause, condition)
+    ]
+
+
+def _clause(clause: str, condition: str) -> list[Predicate]:
+    words = [word.strip().strip("()").strip() for word in re.split(r"(<=|>=|==|!=|<|>)", clause)]
+    found: list[Predicate] = []
+    for left, sign, right in zip(words[:-2:2], words[1:-1:2], words[2::2], strict=True):
+        if (bound := _number(right)) is not None and left and _number(left) is None:
+            found.append(Comparison(left, sign, bound))
+        elif (bound := _number(left)) is not None and right and _number(right) is None:
+            found.append(Comparison(right, _MIRRORED[sign], bound))
+        else:
+            found = []
+            break
+    if not found:
+        raise InvalidArgument(
+            f"cannot read the condition: got {shown(condition)}; allowed: NAME > NUMBER with one "
+            f"of {', '.join(SIGNS)}, several joined by 'and', or NUMBER < NAME < NUMBER. "
+            "For anything else give a function of NumPy arrays."
+        )
+    return found
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None

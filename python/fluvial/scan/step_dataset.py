@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A dataset of a live step in the language of files: by name and coordinate, with labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn, Unpack, cast
+
+import numpy as np
+
+from .. import _core
+from .._core import InvalidArgument
+from ..compute.passes import Results, more_passes
+from ..compute.registry import Resolved
+from ..compute.specs import Inputs, Specs
+from ..describe.selection import Over, Selection, one_of
+from ..describe.storage_attributes import says_decoding
+from ..stage.bare_reduction import is_array, to_core
+from ..stage.reader import ReadStep
+from ..store.joined_files import JoinedFiles
+from . import pending_scan, positions, request
+from .datasets_of import datasets_of
+from .decoded import as_selected
+from .file_dataset import FileDataset
+from .options import ScanOptions
+from .result import label
+from .view import View
+
+
+class StepFile(JoinedFiles):
+    """The datasets of a step as those of a file."""
+
+    def __init__(self, step: ReadStep) -> None:
+        name = f"step {step.index} of {step.series.name!r}"
+        super().__init__([_core.step_as_file(step._core, name)], decode=True)
+        self.step = step
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidArgument(
+            f"a dataset of a live step cannot be pickled: got one of {self.path}; allowed: arrays. "
+            "Read it first: dataset.read()."
+        )
+
+
+class StepDataset(FileDataset):
+    """A dataset of a live step after what selects, masks and weights; lazy, immutable.
+
+    Everything is as of a `FileDataset`, whose methods it has, until the step ends. What only
+    selects is read and reduced in place, in the writer's memory. Conditions, groups, weights of
+    axes, and values that attributes declare missing or packed, take a scan, which copies elements
+    into its buffers, some MiB a thread.
+
+    Examples
+    --------
+    >>> step["meshes/T"].sel(x=slice(0, 2.5)).where("value > 0").mean("y")  # doctest: +SKIP
+    """
+
+    _files: StepFile
+
+    def reduce(
+        self,
+        op: Specs,
+        over: Over | None = None,
+        selection: Selection = None,
+        *,
+        skipna: bool | None = None,
+        min_count: int | None = None,
+        weights: Any = None,
+        where: Any = None,
+        axis: Over | None = None,
+        dim: Over | None = None,
+        **options: Unpack[ScanOptions],
+    ) -> Any:
+        """Reduce where the data lies; the result is on all ranks.
+
+        As `FileDataset.reduce`. Collective over the series' communicator unless ``local=True``.
+        `weights` and `where` may also be arrays with the extent of what is selected.
+        """
+        axes = one_of(over, axis, dim)
+
+        def described(
+            conditions: Any, factors: Any, masked: bool
+        ) -> tuple[request.Request, list[str]]:
+            chosen = self._selected(selection, factors, conditions)
+            name = self._name.rpartition("/")[2]
+            made = request.describe(
+                *(chosen._files, chosen._view, [self._name], op, None, axes, skipna, min_count),
+                *(name, masked),
+            )
+            return made, [self._name]
+
+        return _reduce(self._files, described, where, weights, {**self._taking_part(), **options})
+
+    def _taking_part(self) -> ScanOptions:
+        comm = self._comm
+        return {"local": True} if comm is None else {"comm": comm}
+
+    def _values(self, view: View) -> np.ndarray:
+        """Return the selected elements, without a copy where nothing is decoded or masked."""
+        if view.where or says_decoding(self._files.attributes_of(self._name)):
+            return super()._values(view)
+        staged = self._files.step._core.dataset(self._name)
+        values = staged.read(positions.to_hyperslab(view.axes))[as_selected(view)]
+        return values if view.arithmetic is None else np.asarray(view.arithmetic(values))
+
+
+class StepViews:
+    """The datasets of a step by name and coordinate."""
+
+    def __init__(self, step: ReadStep) -> None:
+        self._files = StepFile(step)
+
+    def dataset(self, name: str) -> StepDataset:
+        """Return the dataset of this name."""
+        files = self._files
+        view = View.whole(files.dims_of(name), files.shape_of(name), files.decode)
+        return StepDataset(files, name, view, files.step.series.comm)
+
+    def reduce(
+        self,
+        op: Specs,
+        inputs: Inputs,
+        over: Over | None,
+        selection: Selection,
+        *,
+        skipna: bool | None = None,
+        min_count: int | None = None,
+        weights: Any = None,
+        where: Any = None,
+        **options: Any,
+    ) -> Any:
+        """Reduce several datasets, as `ReadStep.reduce`. Collective."""
+
+        def described(
+            conditions: Any, factors: Any, masked: bool
+        ) -> tuple[request.Request, list[str]]:
+            names, wanted = datasets_of(op, inputs)
+            chosen = self.dataset(names[0])._selected(selection, factors, conditions)
+            name = names[0].rpartition("/")[2] if len(names) == 1 else None
+            made = request.describe(
+                *(self._files, chosen._view, names, op, wanted, over, skipna, min_count),
+                *(name, masked),
+            )
+            return made, names
+
+        comm = self._files.step.series.comm
+        taking_part: ScanOptions = {"local": True} if comm is None else {"comm": comm}
+        asked = cast(ScanOptions, {**taking_part, **options})
+        return _reduce(self._files, described, where, weights, asked)
+
+
+def _reduce(
+    files: StepFile,
+    described: Callable[[Any, Any, bool], tuple[request.Request, list[str]]],
+    where: Any,
+    weights: Any,
+    options: ScanOptions,
+) -> Any:
+    """Reduce in place, or by a scan where that is needed. Collective.
+
+    `described` makes the request of conditions, weights of axes, and whether there is a mask. Ranks
+    agree on it first, whatever comes then, so that one which differs, or fails, leaves no other
+    waiting.
+    """
+    step, local = files.step, bool(options.get("local"))
+    mask = where if is_array(where) else None
+    array = weights if is_array(weights) else None
+    conditions = None if mask is not None else where
+    factors = None if array is not None else weights
+    made: list[request.Request] = []
+    core: dict[str, Any] = {}
+
+    def prepare() -> dict[str, Any]:
+        found, names = described(conditions, factors, mask is not None)
+        elsewhere = _needs_scan(files, found, options)
+        if elsewhere:
+            _refuse_arrays(mask, array)
+        made.append(found)
+        known = [*names, *(n for n in found.names if n not in names)]
+        selection = found.core["selection"]
+        extras = _spread(array, selection[1]), _spread(mask, selection[1])
+        own = options.get("shuffle", "common") != "common"  # a selection for each rank
+        core.update(
+            to_core(
+                *(known, found.core["entries"], None if own else selection, found.core["over"]),
+                *(*extras, elsewhere),
+            )
+        )
+        return core
+
+    if options.get("mode") == "independent":  # not collective
+        _refuse_arrays(mask, array)
+        return pending_scan.begin(lambda: described(conditions, factors, False)[0], options).wait()
+
+    results = step.run(prepare, local)
+    if core["elsewhere"]:
+        return pending_scan.begin(lambda: made[0], options).wait()
+
+    def again(asked: Mapping[str, Resolved]) -> Results:
+        entries = [(n, asked[n], i) for n, _, i in core["entries"] if n in asked]
+        return step.run(lambda: {**core, "entries": entries}, local)
+
+    found = more_passes(made[0].operators, results, again)
+    return label(made[0], [{name: dict(arrays) for name, arrays in found.items()}])
+
+
+def _refuse_arrays(mask: object, weights: object) -> None:
+    if mask is not None or weights is not None:
+        raise InvalidArgument(
+            "an array of weights or of bool does not go with conditions, groups, weights of axes, "
+            "values to decode or options of scans: got both; allowed: one kind. Give a function as "
+            "the condition, or a dict of dimensions to arrays as weights."
+        )
+
+
+def _needs_scan(files: StepFile, found: request.Request, options: ScanOptions) -> bool:
+    """Tell whether a reduction takes more than the core does in place."""
+    view = found.view
+    decodes = any(says_decoding(files.attributes_of(name)) for name in found.names)
+    asked = bool(view.where or view.weights or view.groups or found.core["backwards"])
+    return asked or decodes or not options.keys() <= {"comm", "local"}
+
+
+def _spread(array: Any, count: tuple[int, ...]) -> Any:
+    """Give an array of the selection's shape the axes that were selected by an int."""
+    if array is None:
+        return None
+    array = np.asarray(array)
+    return array.reshape(count) if array.size == np.prod(count, dtype=np.int64) else array

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A reduction of live datasets in NumPy's words: axes by number or name, results without labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..base.arguments import to_array, to_int, unknown_name, wrong_type
+from ..compute.passes import Results, more_passes
+from ..compute.registry import Resolved, resolve
+from ..compute.required_counts import counts_of, with_enough
+from ..compute.specs import Inputs, Specs, name_specs, wrap_results
+from ..describe.selection import Over, Selection, to_hyperslab
+from .dataset import Dataset
+
+
+class Runs(Protocol):
+    """A step that runs what is described to the core."""
+
+    def __getitem__(self, name: str) -> Dataset: ...
+
+    def run(self, prepare: Callable[[], dict[str, Any]], local: bool) -> Results:
+        """Run what `prepare` describes; what it raises is raised on all ranks."""
+
+
+def is_array(extra: object) -> bool:
+    """Tell whether weights or a condition are an array with the extent of a selection, or none."""
+    return extra is None or (
+        isinstance(extra, np.ndarray | list | tuple) and not hasattr(extra, "dims")
+    )
+
+
+def reduce_bare(
+    step: Runs,
+    op: Specs,
+    inputs: Inputs,
+    over: Over | None,
+    selection: Selection,
+    *,
+    skipna: bool | None,
+    min_count: int | None,
+    weights: npt.ArrayLike | None,
+    where: npt.ArrayLike | None,
+    local: bool,
+) -> Any:
+    """Reduce datasets of a step; parameters are those of `ReadStep.reduce`. Collective."""
+    operators: dict[str, Resolved] = {}
+    described: dict[str, Any] = {}
+    required: list[int] = []
+
+    def prepare() -> dict[str, Any]:
+        """Return what the core needs; what this raises is raised on all ranks."""
+        named = name_specs(op)
+        if not named:
+            raise _core.InvalidArgument(
+                "no operator: got none; allowed: one or more, such as 'mean'"
+            )
+        wanted = to_inputs(inputs, named)
+        datasets = list(dict.fromkeys(d for names in wanted.values() for d in names))
+        operators.update({n: resolve(spec, skipna=skipna) for n, spec in named.items()})
+        first = step[datasets[0]]
+        entries = [(n, o, [datasets.index(d) for d in wanted[n]]) for n, o in operators.items()]
+        if min_count is not None:
+            required.append(to_int(min_count, "min_count", 0))
+            entries += counts_of(entries)
+        chosen = None if selection is None else to_hyperslab(selection, first.shape)[0]
+        axes = [] if over is None else first.axes(over)
+        described.update(to_core(datasets, entries, chosen, axes, weights, where))
+        return described
+
+    results = step.run(prepare, local)
+
+    def again(asked: Mapping[str, Resolved]) -> Results:
+        entries = [(n, asked[n], i) for n, _, i in described["entries"] if n in asked]
+        return step.run(lambda: {**described, "entries": entries}, local)
+
+    # The step stays until the series goes on; all ranks get the same results.
+    found = more_passes(operators, results, again)
+    for least in required:
+        found = dict(with_enough(described["entries"], found, least))
+    return wrap_results(op, operators, found)
+
+
+def to_core(
+    datasets: list[str],
+    entries: list[Any],
+    selection: Any,
+    over: list[int],
+    weights: npt.ArrayLike | None,
+    where: npt.ArrayLike | None,
+    elsewhere: bool = False,
+) -> dict[str, Any]:
+    """Return a reduction as the core takes it; `elsewhere`: ranks only agree on it."""
+    return {
+        "datasets": datasets,
+        "entries": entries,
+        "selection": selection,
+        "over": over,
+        "weights": None if weights is None else to_array(weights, "weights").astype("f8"),
+        "mask": None if where is None else to_array(where, "the condition").astype("?"),
+        "elsewhere": elsewhere,
+    }
+
+
+def to_inputs(inputs: Inputs, operators: Mapping[str, object]) -> dict[str, list[str]]:
+    """Return the names of the datasets that each operator reads."""
+    if not isinstance(inputs, Mapping):
+        return dict.fromkeys(operators, _names(inputs))
+    if missing := [name for name in operators if name not in inputs]:
+        raise unknown_name("no such operator among the inputs", missing[0], inputs)
+    return {name: _names(inputs[name]) for name in operators}
+
+
+def _names(inputs: object) -> list[str]:
+    names = [inputs] if isinstance(inputs, str) else inputs
+    if (
+        not isinstance(names, list | tuple)
+        or not names
+        or not all(isinstance(name, str) for name in names)
+    ):
+        remedy = "The operator comes first: reduce('mean', 'temperature')."
+        raise wrong_type("the input", inputs, "the name of a dataset, or a list of names", remedy)
+    return list(names)

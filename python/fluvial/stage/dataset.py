@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A dataset of a live step: read in place, reduced where it lies."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from .._core import WrongType
+from ..base.arguments import as_array, to_int
+from ..compute.arithmetic import LazyOperators, is_number
+from ..compute.reductions import Reductions
+from ..compute.specs import Inputs, Specs
+from ..describe.attributes import Attributes
+from ..describe.axis_labels import axis_labels
+from ..describe.selection import Over, Selection, one_of, to_dims, to_hyperslab
+from ..describe.storage_attributes import says_decoding
+from ..distribute.assignment import Strategy
+from ..distribute.own_strategy import Own
+from ..distribute.piece import Piece
+
+StepDataset = Any
+GroupedDataset = Any
+PendingScan = Any
+
+
+class Views(Protocol):
+    """Datasets of a step by name and coordinate; what opens a series gives them."""
+
+    def dataset(self, name: str) -> Any:
+        """Return the `StepDataset` of this name."""
+
+    def reduce(
+        self, op: Specs, inputs: Inputs, over: Over | None, selection: Selection, **options: Any
+    ) -> Any:
+        """Reduce several datasets, as `ReadStep.reduce`."""
+
+
+class Step(Protocol):
+    """What a dataset needs of its step."""
+
+    @property
+    def said(self) -> Mapping[str, Any]:
+        """Attributes of the step."""
+
+    @property
+    def views(self) -> Views | None:
+        """Its datasets by name and coordinate; None without xarray."""
+
+    @property
+    def host(self) -> str:
+        """Of the writer."""
+
+    @property
+    def reduce(self) -> Callable[..., Any]:
+        """As of `ReadStep`."""
+
+    @property
+    def mine(self) -> Callable[..., Any]:
+        """As of `ReadStep`."""
+
+
+class Chunk(NamedTuple):
+    """Where a part of a dataset lies."""
+
+    offset: tuple[int, ...]
+    """Global coordinates of its first element."""
+    extent: tuple[int, ...]
+    """Number of elements along each axis."""
+    rank: int
+    """Of the writer that put it."""
+    host: str
+    """That it lies on."""
+
+
+class Dataset(Reductions, LazyOperators):
+    """An n-d array of a step, spread over chunks. Usable until the step ends.
+
+    It speaks the language of `FileDataset`: what selects, masks, weights and computes returns a
+    `StepDataset`, which needs xarray. Where its axes have names, results have labels, too.
+
+    Examples
+    --------
+    >>> t = step["meshes/T"]                                              # doctest: +SKIP
+    >>> t.sel(x=slice(0, 2.5)).where("value > 0").mean("y")               # doctest: +SKIP
+    """
+
+    def __init__(self, step: Step, core: _core.StagedDataset) -> None:
+        self._step = step
+        self._core = core
+
+    @property
+    def name(self) -> str:
+        """Name of the dataset in its step."""
+        return self._core.name
+
+    @property
+    def dtype(self) -> np.dtype:
+        """NumPy's dtype of the elements."""
+        return np.dtype(self._core.dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Global shape."""
+        return self._core.shape
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self._core.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def attrs(self) -> Attributes:
+        """Attributes of the dataset."""
+        return Attributes(self._said)
+
+    @property
+    def chunks(self) -> list[Chunk]:
+        """Where the data lies, one entry a put, of all writer ranks."""
+        host = self._step.host
+        return [Chunk(offset, extent, rank, host) for offset, extent, rank in self._core.chunks]
+
+    @property
+    def coords(self) -> dict[str, Any]:
+        """Coordinates: those of a regular grid of openPMD, or 1-D datasets called as the axes."""
+        return self._lazily().coords
+
+    def sel(
+        self,
+        indexers: Mapping[Any, Any] | None = None,
+        method: str | None = None,
+        tolerance: object = None,
+        **labels: object,
+    ) -> StepDataset:
+        """Select by coordinates, as `FileDataset.sel`."""
+        return self._lazily().sel(indexers, method, tolerance, **labels)
+
+    def isel(self, indexers: Mapping[Any, Any] | None = None, **numbers: object) -> StepDataset:
+        """Select by position, as `FileDataset.isel`."""
+        return self._lazily().isel(indexers, **numbers)
+
+    def where(self, condition: Any) -> StepDataset:
+        """Let only elements count for which a condition holds, as `FileDataset.where`."""
+        return self._lazily().where(condition)
+
+    def weighted(self, weights: Any) -> StepDataset:
+        """Give elements weights along axes, as `FileDataset.weighted`."""
+        return self._lazily().weighted(weights)
+
+    def groupby(self, key: str) -> GroupedDataset:
+        """Group one axis by a coordinate, as `FileDataset.groupby`."""
+        return self._lazily().groupby(key)
+
+    def resample(self, **period: str) -> GroupedDataset:
+        """Group one axis of times by periods, as `FileDataset.resample`."""
+        return self._lazily().resample(**period)
+
+    def start(self, op: Specs, over: Over | None = None, **options: Any) -> PendingScan:
+        """Start a reduction and return at once, as `FileDataset.start`. Collective.
+
+        The step must not end before `wait` has returned.
+        """
+        return self._lazily().start(op, over, **options)
+
+    def load(self) -> Any:
+        """Read everything, as `read`."""
+        return self.read()
+
+    def read(self, selection: Selection = None) -> Any:
+        """Return the selected elements as an array. Local.
+
+        A NumPy array, or where the axes have names (and xarray is installed) an xarray.DataArray
+        with coordinates, whose ``values`` are that array.
+
+        Where one chunk holds all of them, the result is a read-only view of the writer's memory,
+        otherwise a gathered copy. Either stays valid as long as it is referenced, also after the
+        step, the series and the writer are gone; a view keeps its step's memory occupied until
+        then.
+
+        Parameters
+        ----------
+        selection
+            What NumPy's basic indexing takes, with positive steps: ``np.s_[10:20, ::2, 3]``; None:
+            everything. (Of ``dataset[None]``, as in NumPy, None is a new axis.)
+
+        Raises
+        ------
+        OutOfBounds, InvalidArgument
+            The selection is outside the shape or cannot be used, or the step has ended.
+        Error
+            Nobody wrote some of the elements; names the first such region.
+        """
+        if (labelled := self._labelled()) is not None:
+            return labelled.read(selection)
+        return self._core.read(None) if selection is None else self[selection]
+
+    def __getitem__(self, selection: Selection) -> Any:
+        """Return the selected elements as `read` does; None is a new axis, as in NumPy."""
+        labelled = None if _has_new_axis(selection) else self._labelled()
+        if labelled is not None:
+            return labelled.read(selection)
+        hyperslab, dropped = to_hyperslab(selection, self.shape, new_axes=True)
+        return self._core.read(hyperslab)[dropped]
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise WrongType("a dataset without dimensions has no length: got shape (); read it")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        """Iterate over the first axis, as over a NumPy array; each turn reads one entry."""
+        return map(self.__getitem__, range(len(self)))
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
+        values = self.read().values if self.decodes else self._core.read(None)
+        return as_array(values, dtype, copy)
+
+    def slab(self, rank: int, size: int) -> tuple[slice, ...]:
+        """Return the `rank`-th of `size` equal parts along the first axis, as a selection."""
+        size = to_int(size, "size", 1)
+        rank = to_int(rank, "rank")
+        if not 0 <= rank < size:
+            raise _core.OutOfBounds(f"no such part: got rank {rank}; allowed: 0 to {size - 1}")
+        if not self.shape:
+            return ()
+        base, larger = divmod(self.shape[0], size)
+        begin = rank * base + min(rank, larger)
+        return (slice(begin, begin + base + (rank < larger)), *[slice(None)] * (self.ndim - 1))
+
+    def mine(
+        self, strategy: Strategy = "hyperslabs", *, own: Mapping[str, Own] | None = None
+    ) -> list[Piece]:
+        """Return this rank's parts of the dataset, by a strategy. Collective: see `ReadStep.mine`.
+
+        >>> sum(dataset[piece.selection].sum() for piece in dataset.mine())  # doctest: +SKIP
+        """
+        return self._step.mine(strategy, [self.name], own=own)[self.name]
+
+    @property
+    def dims(self) -> tuple[str, ...]:
+        """Names of the axes by openPMD's attribute `axisLabels`; dim_0, dim_1 … without one.
+
+        Of the dataset, or of the step where that has a label for each axis.
+        """
+        return self._labels or tuple(f"dim_{axis}" for axis in range(self.ndim))
+
+    @property
+    def has_names(self) -> bool:
+        """Whether the axes have names, so that results have labels."""
+        return self._labels is not None
+
+    @property
+    def decodes(self) -> bool:
+        """Whether attributes declare missing or packed values, so that elements are decoded."""
+        return says_decoding(self._said)
+
+    @functools.cached_property
+    def _said(self) -> dict[str, Any]:
+        return self._core.attributes
+
+    @functools.cached_property
+    def _labels(self) -> tuple[str, ...] | None:
+        return axis_labels(self.ndim, self._said, self._step.said)
+
+    def axes(self, over: Over) -> list[int]:
+        """Return axes, given by name or number, as numbers."""
+        dims = self.dims
+        return [dims.index(dim) for dim in to_dims(over, dims)]
+
+    def reduce(
+        self,
+        op: Specs,
+        over: Over | None = None,
+        selection: Selection = None,
+        *,
+        skipna: bool | None = None,
+        min_count: int | None = None,
+        weights: Any = None,
+        where: Any = None,
+        local: bool = False,
+        axis: Over | None = None,
+        dim: Over | None = None,
+        **options: Any,
+    ) -> Any:
+        """Reduce where the data lies; the result is on all ranks.
+
+        Collective over the series' communicator unless `local`: each rank works on an equal part,
+        and partial results are merged in log2(ranks) messages.
+
+        Parameters
+        ----------
+        op
+            A name ("mean"), an operator of `fluvial.ops`, or a list or dict of them: one pass over
+            the data.
+        over
+            Axis or axes to reduce, by number or name; None: all. The others are kept.
+        axis, dim
+            The same as `over`.
+        selection
+            As for `read`. Of a dataset without names of axes, one that is selected by an int is
+            kept with length 1.
+        skipna
+            NaN does not count, unless an operator was made to let it propagate. False: it
+            propagates. What attributes declare as missing never counts; False: it makes the result
+            NaN.
+        min_count
+            Fewer elements that count make the result NaN, as in xarray: 1 for a sum of nothing.
+        weights
+            An array with the extent of the selection, or as for `weighted`.
+        where
+            An array of bool with the extent of the selection, or as for `where`.
+        local
+            Reduce everything on this rank alone.
+        **options
+            How a scan works, where one is needed: for conditions, groups, weights of axes and
+            values to decode. See `fluvial.scan.options.ScanOptions`.
+
+        Returns
+        -------
+        Without names of axes a NumPy scalar, an array of the kept axes' shape, or what the operator
+        says; a list or dict of them for a list or dict of operators. With names, and after what
+        selects, masks or weights: what `FileDataset.reduce` returns.
+
+        Raises
+        ------
+        InvalidArgument
+            An argument is wrong, on any rank; the step has ended.
+        Error
+            Nobody wrote some of the elements.
+        """
+        return self._step.reduce(
+            op,
+            self.name,
+            one_of(over, axis, dim),
+            selection,
+            skipna=skipna,
+            min_count=min_count,
+            weights=weights,
+            where=where,
+            local=local,
+            **options,
+        )
+
+    def _lazily(self) -> StepDataset:
+        return to_views(self._step).dataset(self.name)
+
+    def _labelled(self) -> StepDataset | None:
+        """Return the dataset that gives labels and decodes; None where NumPy's words are enough."""
+        if self.decodes:
+            return self._lazily()
+        views = self._step.views if self.has_names else None
+        return None if views is None else views.dataset(self.name)
+
+    def _after(self, sign: str, number: object, before: bool = False) -> Any:
+        if not (is_number(number) or isinstance(number, np.ndarray)):
+            return NotImplemented
+        return self._lazily()._after(sign, number, before)
+
+    def _comparison(self, sign: str, bound: Any) -> Any:
+        if not (is_number(bound) or isinstance(bound, np.ndarray)):
+            return NotImplemented
+        return self._lazily()._comparison(sign, bound)
+
+    def __repr__(self) -> str:
+        return f"<fluvial.Dataset '{self.name}' {self.dtype}{list(self.shape)}>"
+
+
+def to_views(step: Step) -> Views:
+    """Return what knows the datasets of a step by name and coordinate; it needs xarray."""
+    if (views := step.views) is not None:
+        return views
+    raise _core.InvalidArgument(
+        "to select, mask, weight and group by name needs a Python package that is not installed: "
+        "got no xarray; allowed: xarray, cftime. Run: pip install 'fluvial[files]'"
+    )
+
+
+def _has_new_axis(selection: object) -> bool:
+    entries = selection if isinstance(selection, tuple) else (selection,)
+    return any(entry is None for entry in entries)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opening a series by its name, for writing or for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..base.arguments import check_options, to_choice, to_float, to_int, to_path, to_text
+from ..base.byte_count import to_bytes
+from ..mpi.communicator import Communicator
+from .dataset import Views
+from .reader import ReadSeries, ReadStep
+from .writer import WriteSeries
+
+_TIMES = {"rendezvous_timeout": 60.0, "step_timeout": 300.0, "stall_timeout": 10.0}
+
+
+def open_series(
+    name: str,
+    mode: str,
+    comm: Communicator | None,
+    options: dict[str, Any],
+    views: Callable[[ReadStep], Views | None],
+) -> WriteSeries | ReadSeries:
+    """Open the series `name` with the options of `fluvial.open`. Collective.
+
+    `views` gives the datasets of a step by name and coordinate.
+    """
+    to_choice(mode, "mode", ("w", "r"))
+    writes: dict[str, Any] = {
+        "queue_steps": 4,
+        "queue_bytes": None,
+        "full": "block",
+        "readers": 1,
+        "on_stalled_reader": "evict",
+    }
+    mine = {**(writes if mode == "w" else {"start": "oldest"}), **_TIMES}
+    check_options(options, {"directory", *mine}, f"for mode '{mode}'")
+    directory = options.get("directory")
+    options["directory"] = "" if directory is None else to_path(directory, "directory")
+    for option, default in mine.items():
+        options[option] = _typed(option, options.get(option, default), default)
+    to_text(name, "the name of the stream")
+    if mode == "w":
+        return WriteSeries(name, comm, **options)
+    return ReadSeries(name, comm, views, **options)
+
+
+def _typed(option: str, value: Any, default: Any) -> Any:
+    """Return the value as the core takes it: seconds, a choice, a number of bytes or a count."""
+    if option == "queue_bytes":
+        return to_int(to_bytes(value, option), option)
+    if isinstance(default, float):
+        return to_float(value, option)
+    if isinstance(default, str):
+        return to_text(value, option)
+    return to_int(value, option, -(2**31), 2**31 - 1)

@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reading end of a series: its steps, and what is computed on them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from .. import _core
+from ..base.html_table import html_table
+from ..compute.passes import Results
+from ..compute.specs import Inputs, Specs
+from ..describe.attributes import Attributes
+from ..describe.selection import Over, Selection, one_of
+from ..distribute.assignment import Strategy
+from ..distribute.own_strategy import Own
+from ..distribute.piece import Piece
+from ..mpi.communicator import Communicator, handle_of
+from .bare_reduction import is_array, reduce_bare
+from .dataset import Dataset, Views, to_views
+from .share import share_of
+
+
+class ReadStep(Mapping[str, Dataset]):
+    """A step being read: a mapping of names to datasets. Ends when the series goes on."""
+
+    def __init__(self, series: ReadSeries, core: _core.ReadStep) -> None:
+        self.series = series
+        self._manners: dict[str, tuple[bool, bool]] = {}
+        self._core = core
+
+    @property
+    def index(self) -> int:
+        """Number of the step, as the writer counts."""
+        return self._core.index
+
+    @property
+    def skipped(self) -> int:
+        """Steps between the previous one that this reader got and this one."""
+        return self._core.skipped
+
+    @property
+    def attrs(self) -> Attributes:
+        """Attributes of the step; `time` and `dt` are among them where the writer gave them."""
+        return Attributes(self._core.attributes)
+
+    @property
+    def time(self) -> float:
+        """In units of the attribute `timeUnitSI`; NaN when the writer gave none."""
+        return float(self.attrs.get("time", np.nan))
+
+    @property
+    def dt(self) -> float:
+        """Length of the step, in the same unit; NaN when the writer gave none."""
+        return float(self.attrs.get("dt", np.nan))
+
+    def names(self) -> list[str]:
+        """Return the names of the datasets of this step."""
+        return self._core.names()
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self.names()
+
+    def __getitem__(self, name: str) -> Dataset:
+        return Dataset(self, self._core.dataset(name))
+
+    def __contains__(self, name: object) -> bool:
+        return self._core.has(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __len__(self) -> int:
+        return len(self.names())
+
+    def reduce(
+        self,
+        op: Specs,
+        inputs: Inputs,
+        over: Over | None = None,
+        selection: Selection = None,
+        *,
+        skipna: bool | None = None,
+        min_count: int | None = None,
+        weights: Any = None,
+        where: Any = None,
+        local: bool = False,
+        axis: Over | None = None,
+        dim: Over | None = None,
+        **options: Any,
+    ) -> Any:
+        """Reduce several datasets of equal shape with several operators, in one pass.
+
+        Collective over the series' communicator unless `local`. Parameters are those of
+        `Dataset.reduce`, and:
+
+        Parameters
+        ----------
+        inputs
+            Names of datasets: one, or as many as the operator has inputs (a structure factor takes
+            three position components), for all operators; or a dict of them by operator name.
+
+        Examples
+        --------
+        >>> step.reduce({"sq": sq, "fastest": "max"},                     # doctest: +SKIP
+        ...             {"sq": ["pos/x", "pos/y", "pos/z"], "fastest": "speed"})
+        """
+        over = one_of(over, axis, dim)
+        said: dict[str, Any] = {"skipna": skipna, "min_count": min_count, "local": local}
+        said |= {"weights": weights, "where": where}
+        if self._needs_views(inputs, skipna, weights, where, options):
+            return to_views(self).reduce(op, inputs, over, selection, **said, **options)
+        return reduce_bare(self, op, inputs, over, selection, **said)
+
+    @functools.cached_property
+    def said(self) -> Mapping[str, Any]:
+        """Attributes of the step, not to be changed."""
+        return self._core.attributes
+
+    @functools.cached_property
+    def views(self) -> Views | None:
+        """Its datasets by name and coordinate; None without xarray."""
+        return self.series._views(self)
+
+    @property
+    def host(self) -> str:
+        """Of the writer."""
+        return self.series.host
+
+    def run(self, prepare: Callable[[], dict[str, Any]], local: bool) -> Results:
+        """Run what `prepare` describes to the core; what it raises is raised on all ranks."""
+        return self.series._core.reduce(self._core, prepare, bool(local))
+
+    def _needs_views(
+        self,
+        inputs: object,
+        skipna: bool | None,
+        weights: object,
+        where: object,
+        options: Mapping[str, object],
+    ) -> bool:
+        """Tell whether a call wants more than NumPy's words say, or results have labels."""
+        if options or not (is_array(weights) and is_array(where)):
+            return True
+        if skipna is False and where is not None:
+            return True
+        named = False
+        for name in [inputs] if isinstance(inputs, str) else _all_names(inputs):
+            try:
+                decodes, has_names = self._manner_of(name)
+            except (_core.Error, TypeError):
+                return False  # what is wrong is found, and raised on all ranks, by what comes
+            if decodes:
+                return True
+            named = named or has_names
+        return named and self.views is not None
+
+    def _manner_of(self, name: Any) -> tuple[bool, bool]:
+        """Return whether a dataset is decoded, and whether its axes have names."""
+        if (known := self._manners.get(name)) is None:
+            dataset = self[name]
+            known = self._manners[name] = (dataset.decodes, dataset.has_names)
+        return known
+
+    def mine(
+        self,
+        strategy: Strategy = "hyperslabs",
+        names: Iterable[str] | None = None,
+        *,
+        own: Mapping[str, Own] | None = None,
+    ) -> dict[str, list[Piece]]:
+        """Return this rank's parts of each dataset, by a strategy of `fluvial.distribute`.
+
+        Collective over the series' communicator, but no data moves: the ranks compare strategy,
+        names and step by one message of 40 bytes, and each computes the same distribution. All
+        ranks together get everything that was written, each element once. Their hosts are
+        gathered at the first call.
+
+        Parameters
+        ----------
+        strategy
+            A name, such as ``"by-host(binpacking, fallback=hyperslabs)"``, or a function; see
+            `fluvial.distribute.assign`.
+        names
+            Of datasets, each of which is distributed for itself; None: all.
+        own
+            Functions by the names that `strategy` uses.
+
+        Raises
+        ------
+        InvalidArgument
+            An unknown strategy or dataset, on any rank; the ranks differ in what they ask for.
+        Error
+            The strategy leaves elements without a reader.
+
+        Examples
+        --------
+        >>> for name, pieces in step.mine("even-binpacking").items():     # doctest: +SKIP
+        ...     for piece in pieces:
+        ...         work_on(step[name][piece.selection])
+        """
+        return share_of(self._series._core, self._core, strategy, names, own)
+
+    def _repr_html_(self) -> str:
+        rows = ((d.name, d.dtype, d.shape) for d in map(self.__getitem__, self))
+        return html_table(f"step {self.index}", ("dataset", "dtype", "shape"), rows)
+
+
+class ReadSeries:
+    """The reading end; a context manager and an iterator over steps. See `fluvial.open`.
+
+    Several threads may read and reduce at the same time, while one calls `next`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        comm: Communicator | None,
+        views: Callable[[ReadStep], Views | None],
+        **options: Any,
+    ) -> None:
+        self.name = name
+        self.comm = comm
+        self._views = views
+        self._core = _core.Reader(name=name, comm=handle_of(comm), **options)
+
+    def __iter__(self) -> Iterator[ReadStep]:
+        while (step := self.next()) is not None:
+            yield step
+
+    def next(self) -> ReadStep | None:
+        """End the previous step and wait for the next; None at the end of the stream. Local.
+
+        Raises
+        ------
+        TimedOut
+            No step came within `step_timeout`; call again to go on.
+        PeerLost
+            The writer failed, and every complete step has been read.
+        PeerStalled
+            The writer gives no heartbeat (call again to go on), or this reader was evicted because
+            it gave none.
+        """
+        core = self._core.next()
+        return None if core is None else ReadStep(self, core)
+
+    @property
+    def attrs(self) -> Attributes:
+        """Attributes of the series, as known with the latest step."""
+        return Attributes(self._core.attributes)
+
+    @property
+    def host(self) -> str:
+        """Of the writer."""
+        return self._core.host
+
+    @property
+    def stats(self) -> dict[str, int | float]:
+        """Steps, bytes viewed and copied, queue, lag, seconds spent waiting, so far."""
+        return self._core.stats
+
+    def close(self) -> None:
+        """Leave the stream. The writer goes on, and what was read stays valid.
+
+        May be called from any thread: one that waits in `next` gets InvalidArgument. Does nothing
+        in a child by fork.
+        """
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _all_names(inputs: object) -> Iterable[object]:
+    """Return the names in what a call has for inputs, whatever else is in it."""
+    given = list(inputs.values()) if isinstance(inputs, Mapping) else [inputs]
+    return [n for names in given for n in (names if isinstance(names, list | tuple) else [names])]

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The writing end of a series: one job that offers steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..base.arguments import to_array, to_dtype, to_float, to_mapping, without_mask, wrong_type
+from ..base.messages import shown
+from ..describe.attributes import AttributeValue, plain
+from ..describe.storage_attributes import plain_attributes
+from ..mpi.communicator import Communicator, handle_of
+
+
+class WriteStep:
+    """A step being written; a context manager. Ends on exit, is given up on an exception."""
+
+    def __init__(self, core: _core.WriteStep) -> None:
+        self._core = core
+
+    @property
+    def index(self) -> int:
+        """Number of the step, from 0."""
+        return self._core.index
+
+    @property
+    def accepted(self) -> bool:
+        """False once the queue's policy has discarded the step; puts are then free, and lost."""
+        return self._core.accepted
+
+    def put(
+        self,
+        name: str,
+        array: npt.ArrayLike,
+        offset: Sequence[int] | None = None,
+        shape: Sequence[int] | None = None,
+        attrs: Mapping[str, object] | None = None,
+    ) -> None:
+        """Copy this rank's chunk of a dataset into the staging area, from any strides, once.
+
+        Local; blocks while the byte limit is reached and the queue's policy is "block".
+
+        Parameters
+        ----------
+        name
+            E.g. "particles/atoms/position/x".
+        array
+            The chunk; any of Fluvial's dtypes. It may be changed once this returns. Masked elements
+            of a floating masked array are written as NaN; an integer one is refused, as no reader
+            could tell them. Of a labelled array (xarray's, a dataset of a step or file) attributes
+            are carried along, and the names of its dimensions as `axisLabels`; coordinates are not:
+            put them as datasets of their own.
+        offset
+            Global coordinates of its first element (an int of a 1-D one); None: zeros.
+        shape
+            Of the whole dataset, the same on all ranks; None: the array's.
+        attrs
+            Of the dataset; kept for later steps until they are given anew. They go before those of
+            a labelled array.
+
+        Raises
+        ------
+        InvalidArgument
+            The chunk is outside of `shape`, another rank gave another dtype or shape, or the step
+            alone exceeds `queue_bytes`.
+        TimedOut
+            There was no room within `step_timeout`.
+        PeerLost
+            Another rank of the writer died or failed.
+        SystemError
+            The host has no memory left.
+        """
+        if type(array) is not np.ndarray:
+            array, attrs = _described(name, array, attrs)
+        self._core.put(name, array, offset, shape, plain(attrs))
+
+    def span(
+        self,
+        name: str,
+        dtype: npt.DTypeLike,
+        count: Sequence[int],
+        offset: Sequence[int] | None = None,
+        shape: Sequence[int] | None = None,
+        attrs: Mapping[str, object] | None = None,
+    ) -> np.ndarray:
+        """Return a writable array inside the staging area for this rank's chunk: no copy at all.
+
+        Fill it before the step ends; its first contents are undefined. Errors as `put`.
+
+        Parameters
+        ----------
+        name, offset, shape, attrs
+            As for `put`; `shape` is `count` unless given.
+        dtype
+            Of the dataset.
+        count
+            Shape of the chunk.
+        """
+        return self._core.span(name, to_dtype(dtype).name, count, offset, shape, plain(attrs))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self._core.end()
+        else:
+            self._core.abandon()
+
+
+class WriteSeries:
+    """The writing end; a context manager. See `fluvial.open`.
+
+    Several threads may use it, and put into one step at the same time.
+    """
+
+    def __init__(self, name: str, comm: Communicator | None, **options: Any) -> None:
+        self.name = name
+        self.attrs: dict[str, object] = {}
+        """Attributes of the series; set them before the first step."""
+        self._written_attrs: dict[str, AttributeValue] = {}
+        self._core = _core.Writer(name=name, comm=handle_of(comm), **options)
+
+    def step(
+        self,
+        time: float | None = None,
+        dt: float | None = None,
+        attrs: Mapping[str, object] | None = None,
+    ) -> WriteStep:
+        """Begin the next step; use it in a `with`. Local, but waits as the queue's policy says.
+
+        Parameters
+        ----------
+        time, dt
+            Of the step, in units of its attribute `timeUnitSI` seconds (openPMD 1.1); they become
+            attributes too.
+        attrs
+            Further attributes of the step.
+
+        Raises
+        ------
+        TimedOut
+            The queue stayed full for `step_timeout`; names who holds it.
+        PeerLost
+            Another rank of the writer died or failed.
+        InvalidArgument
+            Another step is open, or the series is closed.
+        """
+        if self.attrs or self._written_attrs:
+            of_series = plain(self.attrs)
+            if of_series != self._written_attrs:
+                self._core.set_attributes(of_series)
+                self._written_attrs = of_series
+        attributes = plain(attrs)
+        if time is not None:
+            attributes["time"] = to_float(time, "time")
+        if dt is not None:
+            attributes["dt"] = to_float(dt, "dt")
+        return WriteStep(self._core.begin_step(attributes))
+
+    @property
+    def stats(self) -> dict[str, int | float]:
+        """Steps, bytes, queue, readers, seconds spent waiting and copying, so far."""
+        return self._core.stats
+
+    @property
+    def contact_path(self) -> str:
+        """The file by which readers find the stream."""
+        return self._core.contact_path
+
+    def close(self) -> None:
+        """End the stream; readers get what is queued. Local; waits for nobody.
+
+        May be called from any thread: others that wait in a call of the series get InvalidArgument,
+        and a step that they have open is given up. Does nothing in a child by fork.
+        """
+        self._core.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._core.abort(f"{kind.__name__}: {error}")
+
+
+def _described(
+    name: object, array: npt.ArrayLike, attrs: Mapping[str, object] | None
+) -> tuple[np.ndarray, Mapping[str, object] | None]:
+    """Return what NumPy makes of an array, and the attributes that it brings along."""
+    if not isinstance(name, str):
+        hint = "The name comes first: put(name, array)." if isinstance(array, str) else ""
+        raise wrong_type("the name of the dataset", name, "a str", hint)
+    if isinstance(array, np.ma.MaskedArray):
+        return without_mask(array), attrs
+    own = getattr(array, "attrs", None)
+    if isinstance(own, Mapping) and hasattr(array, "dims"):
+        labels = [str(dim) for dim in array.dims]
+        if any(label != f"dim_{axis}" for axis, label in enumerate(labels)):
+            own = {**own, "axisLabels": labels}
+        attrs = {**plain_attributes(own), **to_mapping(attrs, "attrs")}
+    return to_array(array, f"the array of {shown(name)}"), attrs

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Coordinate variables of files: read when they are asked for, decoded as xarray does."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from .. import _core
+from .._core import InvalidArgument
+
+Parts = Sequence[_core.FileDataset]
+
+_DECODED = {
+    *("_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "_Encoding"),
+    *("calendar", "dtype"),
+}
+_PLAIN_UNITS = {
+    *("", "1", "m", "km", "Pa", "hPa", "mbar", "millibar", "K", "level", "degree", "degrees"),
+    *("degrees_north", "degrees_east", "degree_north", "degree_east", "degreesN", "degreesE"),
+}
+
+
+def whole(dataset: _core.FileDataset) -> np.ndarray:
+    """Return all stored elements of one file's dataset."""
+    return dataset.read((0,) * len(dataset.shape), dataset.shape)
+
+
+def typed(attributes: dict[str, Any], dtype: np.dtype) -> dict[str, Any]:
+    """Return attributes whose numbers that stand for elements have the elements' dtype.
+
+    >>> typed({"_FillValue": -1, "units": "m"}, np.dtype("int16"))["_FillValue"].dtype
+    dtype('int16')
+    """
+    out = dict(attributes)
+    for name in ("_FillValue", "missing_value"):
+        if name in out:
+            with np.errstate(all="ignore"):
+                value = np.asarray(out[name])
+                if value.dtype.kind in "iuf" and np.can_cast(value.dtype, dtype, "unsafe"):
+                    cast = value.astype(dtype)
+                    if np.array_equal(cast, value, equal_nan=value.dtype.kind == "f"):
+                        out[name] = cast[()]
+                        continue
+            del out[name]  # what the dtype cannot hold marks nothing
+    return out
+
+
+class CoordinateVariables:
+    """The coordinates of one file, or of several whose first axis is joined.
+
+    Parameters
+    ----------
+    parts_of
+        Gives the datasets of a name, one a file where it is joined; raises InvalidArgument.
+    everywhere
+        Gives the datasets of a name in all files.
+    decode
+        Times become dates, packed numbers are unpacked.
+    """
+
+    def __init__(
+        self,
+        parts_of: Callable[[str], Parts],
+        everywhere: Callable[[str], Parts],
+        names: Sequence[str],
+        decode: bool = True,
+    ) -> None:
+        self._decode = decode
+        self._parts_of = parts_of
+        self._everywhere = everywhere
+        self._names = set(names)
+        self._known: dict[str, xr.Variable] = {}
+
+    def of_dim(self, dataset: str, dim: str) -> xr.Variable | None:
+        """Return the coordinate variable of a dataset's dimension, all of it; None without one."""
+        found = self._find(dataset, dim)
+        if found is None:
+            return None
+        parts = self._parts_of(found)
+        if len(parts[0].shape) != 1 or parts[0].dimensions[0].rpartition("/")[2] != dim:
+            return None
+        return self._read(found, parts, dim)
+
+    def named(self, dataset: str, name: str) -> xr.Variable | None:
+        """Return a 1-D variable by its name, along whatever dimension; None without one."""
+        found = self._find(dataset, name)
+        if found is None or len(self._parts_of(found)[0].shape) != 1:
+            return None
+        parts = self._parts_of(found)
+        dim = parts[0].dimensions[0].rpartition("/")[2]
+        return self._read(found, parts, dim) if dim else None
+
+    def auxiliary(
+        self, dataset: str, attributes: dict[str, Any], unseen: Sequence[str] = ()
+    ) -> dict[str, xr.Variable]:
+        """Return scalar and 1-D variables that the attribute `coordinates` names.
+
+        Not those along the dimensions `unseen`, which are not read.
+        """
+        out: dict[str, xr.Variable] = {}
+        named = attributes.get("coordinates", "")
+        for name in named.split() if isinstance(named, str) else ():
+            found = self._find(dataset, name)
+            if found is None:
+                continue
+            parts = self._parts_of(found)
+            if len(parts[0].shape) < 2 and "complex" not in parts[0].dtype:
+                dims = [dim.rpartition("/")[2] for dim in parts[0].dimensions]
+                if all(dims) and not set(dims) & set(unseen):
+                    out[name] = self._read(found, parts, *dims)
+        return out
+
+    def _find(self, dataset: str, name: str) -> str | None:
+        """Look in the dataset's group and then outwards, as the CF conventions say."""
+        group = dataset.rpartition("/")[0]
+        while True:
+            path = f"{group}/{name}" if group else name
+            if path in self._names:
+                return path
+            if not group:
+                return None
+            group = group.rpartition("/")[0]
+
+    def _read(self, name: str, parts: Parts, *dims: str) -> xr.Variable:
+        if name not in self._known:
+            self._known[name] = self._joined(name, parts, dims)
+        return self._known[name]
+
+    def _joined(self, name: str, parts: Parts, dims: tuple[str, ...]) -> xr.Variable:
+        decoded = [_decode(part, dims) if self._decode else _raw(part, dims) for part in parts]
+        if len(parts) == 1:
+            for other in self._everywhere(name)[1:]:
+                if not np.array_equal(whole(other), whole(parts[0])):
+                    raise InvalidArgument(
+                        f"the files differ in coordinate '{name}': got other values in "
+                        f"{other.path!r}; allowed: those of {parts[0].path!r}. "
+                        "Open files of one grid together."
+                    )
+            return decoded[0]
+        first = decoded[0]
+        values = np.concatenate([part.values for part in decoded])
+        return xr.Variable(dims, values, first.attrs, first.encoding)
+
+
+def _raw(dataset: _core.FileDataset, dims: tuple[str, ...]) -> xr.Variable:
+    values = whole(dataset)
+    return xr.Variable(dims, values, typed(dataset.attributes, values.dtype))
+
+
+def _is_plain(attributes: dict[str, Any]) -> bool:
+    """Tell whether xarray would find nothing to decode; asking it takes a while."""
+    units = attributes.get("units", "")
+    return _DECODED.isdisjoint(attributes) and isinstance(units, str) and units in _PLAIN_UNITS
+
+
+def _decode(dataset: _core.FileDataset, dims: tuple[str, ...]) -> xr.Variable:
+    raw = _raw(dataset, dims)
+    if _is_plain(raw.attrs):
+        return raw
+    name = dims[0] if dims else "scalar"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", xr.SerializationWarning)
+            decoded = xr.conventions.decode_cf_variable(name, raw)
+    except (ValueError, OverflowError, TypeError) as error:
+        warnings.warn(
+            f"'{dataset.name}' is taken as plain numbers: {error}", UserWarning, stacklevel=2
+        )
+        return raw
+    decoded = xr.Variable(dims, decoded.values, decoded.attrs)
+    for key in ("units", "calendar"):
+        if key in raw.attrs and key not in decoded.attrs:
+            decoded.encoding[key] = raw.attrs[key]
+    return decoded

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of one kind, joined along their first axis: what is in them before a selection."""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from .. import _core
+from .._core import InvalidArgument
+from ..base.arguments import unknown_name
+from ..describe.attributes import Attributes
+from ..describe.axis_labels import axis_labels
+from ..describe.storage_attributes import DECODING
+from . import grid_coordinates
+from .coordinates import CoordinateVariables, typed
+
+
+def open_joined(
+    paths: Sequence[str], decode: bool | str, layouts: list[tuple[Any, ...]] | None = None
+) -> JoinedFiles:
+    """Open files as one, by their first bytes, or raw ones of these layouts."""
+    opened = [
+        _core.open_file(path) if layouts is None else _core.open_raw(path, layouts)
+        for path in paths
+    ]
+    return JoinedFiles(opened, decode, layouts)
+
+
+class JoinedFiles:
+    """One file or several as one; knows where each dataset lies and what its attributes mean.
+
+    The joined dimension is the unlimited one, or where there is none the first of the dataset with
+    the most dimensions. Datasets that do not begin with it come from the first file.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[_core.File],
+        decode: bool | str,
+        layouts: list[tuple[Any, ...]] | None = None,
+    ) -> None:
+        self.decode = decode
+        self._layouts = layouts
+        self._parts = list(parts)
+        self.names = self._parts[0].names
+        """Of the datasets, those among them that cannot be opened."""
+        self._datasets: dict[str, list[_core.FileDataset]] = {}
+        self._warned: set[str] = set()
+        self._variables = CoordinateVariables(
+            self.parts_of, self._everywhere, self.names, bool(decode)
+        )
+
+    @property
+    def path(self) -> str:
+        """Of the (first) file."""
+        return self._open()[0].path
+
+    @property
+    def paths(self) -> list[str]:
+        """Of all files."""
+        return [part.path for part in self._parts]
+
+    @property
+    def format(self) -> str:
+        """Of the (first) file, e.g. "netCDF classic (CDF-5)", "netCDF-4"."""
+        return self._open()[0].format
+
+    @property
+    def unreadable(self) -> dict[str, str]:
+        """Why datasets cannot be opened, by name: what is damaged. Using them raises this, too."""
+        return {
+            name: why for part in reversed(self._open()) for name, why in part.unreadable.items()
+        }
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Attributes of the (first) file."""
+        return Attributes(self._open()[0].attributes)
+
+    @property
+    def dims(self) -> dict[str, int]:
+        """Lengths of the dimensions; of the joined one, over all files."""
+        joined = self._joined
+        return {
+            name: sum(self._lengths(name)) if name == joined else length
+            for name, length, _ in self._open()[0].dimensions
+        }
+
+    def find(self, name: str, dataset: str) -> str:
+        """Return the dataset that a condition on `dataset` calls `name`; "value" is itself."""
+        group = dataset.rpartition("/")[0]
+        for path in (name, f"{group}/{name}"):
+            if path in self.names:
+                return path
+        if name in ("value", dataset.rpartition("/")[2]):
+            return dataset
+        raise unknown_name("no such dataset in the condition", name, ["value", *self.names])
+
+    def parts_of(self, name: str) -> list[_core.FileDataset]:
+        """Return the dataset of the first file, or of each file where they are joined. Local."""
+        known = self._datasets  # another thread may close the file meanwhile
+        if name not in known:
+            parts = self._open()
+            dims = parts[0].dataset(name).dimensions
+            joined = len(parts) > 1 and bool(dims) and dims[0] == self._joined
+            known[name] = [part.dataset(name) for part in (parts if joined else parts[:1])]
+        return known[name]
+
+    def dims_of(self, name: str) -> list[str]:
+        """Return the dimensions of a dataset: the file's names, or openPMD's axisLabels."""
+        first = self.parts_of(name)[0]
+        if any(first.dimensions):
+            return first.dimensions
+        labels = axis_labels(len(first.shape), first.attributes, self._open()[0].attributes)
+        return first.dimensions if labels is None else list(labels)
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a dataset over all files."""
+        parts = self.parts_of(name)
+        shape = parts[0].shape
+        return (sum(part.shape[0] for part in parts), *shape[1:]) if len(parts) > 1 else shape
+
+    def attributes_of(self, name: str) -> dict[str, Any]:
+        """Return the attributes of a dataset in the first file."""
+        first = self.parts_of(name)[0]
+        return typed(first.attributes, np.dtype(first.dtype))
+
+    def labels(self, dataset: str, name: str) -> xr.Variable | None:
+        """Return a coordinate of a dataset, along a whole axis; None when there is none."""
+        found = self._along(dataset, name)
+        return found if found is not None else self._variables.named(dataset, name)
+
+    def coordinates(
+        self, dataset: str, dims: Sequence[str], unseen: Sequence[str] = ()
+    ) -> dict[str, xr.Variable]:
+        """Return the coordinates of a dataset along whole axes, and scalar ones.
+
+        Those along the dimensions `unseen` are neither read nor returned.
+        """
+        found = self._variables.auxiliary(dataset, self.attributes_of(dataset), unseen)
+        for dim in (d for d in dims if d not in unseen):
+            if (variable := self._along(dataset, dim)) is not None:
+                found[dim] = variable
+        return found
+
+    def decoding(self, name: str, decode: bool | str) -> _core.Decoding:
+        """Return a new decoding of a dataset, as its attributes say; warns once of useless ones."""
+        if not decode:
+            return _core.Decoding()
+        parts = self.parts_of(name)
+        decoding, found = _core.cf_decoding(parts[0])
+        if name not in self._warned:
+            self._warned.add(name)
+            for text in found:
+                warnings.warn(text, UserWarning, stacklevel=5)
+            _check_alike(name, parts)
+        if decode == "xarray":
+            decoding.forget_valid_range()
+        return decoding
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the paths: whoever unpickles this opens the files."""
+        paths = [os.path.abspath(part.path) for part in self._open()]
+        return open_joined, (paths, self.decode, self._layouts)
+
+    def close(self) -> None:
+        """Close the files; what other threads have begun ends, or raises. Idempotent."""
+        self._parts = []
+        self._datasets = {}
+
+    @property
+    def closed(self) -> bool:
+        """Whether they are."""
+        return not self._parts
+
+    def _open(self) -> list[_core.File]:
+        if parts := self._parts:
+            return parts
+        raise InvalidArgument("the file is closed; use it inside its `with` block")
+
+    def _along(self, dataset: str, dim: str) -> xr.Variable | None:
+        """Return the coordinate along a dimension: a variable, or of a regular grid of openPMD."""
+        found = self._variables.of_dim(dataset, dim)
+        dims, parts = self.dims_of(dataset), self.parts_of(dataset)
+        if dim not in dims:
+            return found
+        axis = dims.index(dim)
+        if found is not None and found.size == self.shape_of(dataset)[axis]:
+            return found
+        if len(parts) > 1:
+            return None
+        attributes = parts[0].attributes, self._open()[0].attributes
+        return grid_coordinates.along(axis, tuple(dims), parts[0].shape, *attributes)
+
+    def _everywhere(self, name: str) -> list[_core.FileDataset]:
+        return [part.dataset(name) for part in self._open()]
+
+    @functools.cached_property
+    def _joined(self) -> str | None:
+        """The dimension along which several files are one."""
+        first, *others = self._open()
+        if not others:
+            return None
+        unlimited = [name for name, _, is_unlimited in first.dimensions if is_unlimited]
+        sound = [first.dataset(n) for n in self.names if n not in first.unreadable]
+        dims = max(sound, key=lambda d: len(d.shape)).dimensions if sound else []
+        return next((d for d in dims[:1] if d in unlimited), None) or (
+            unlimited[0] if unlimited else dims[0] if dims else None
+        )
+
+    def _lengths(self, dim: str) -> list[int]:
+        return [dict((n, length) for n, length, _ in p.dimensions)[dim] for p in self._open()]
+
+
+def _check_alike(name: str, parts: Sequence[_core.FileDataset]) -> None:
+    """Refuse files that pack one dataset in different ways."""
+    first = parts[0].attributes
+    for part in parts[1:]:
+        mine = part.attributes
+        for key in DECODING:
+            said, expected = mine.get(key, np.nan), first.get(key, np.nan)
+            both_nan = said != said and expected != expected  # NaN is missing, said or not
+            if said != expected and not both_nan:
+                raise InvalidArgument(
+                    f"the files store '{name}' differently: got {key} = {mine.get(key)!r} in "
+                    f"{part.path!r}; allowed: {first.get(key)!r} as in {parts[0].path!r}. "
+                    "Reduce each file by itself and merge the results."
+                )

@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ds.fluvial` and `da.fluvial`: reductions of what xarray opened from files, while reading.
+
+>>> ds = xr.open_dataset("t.nc")                                          # doctest: +SKIP
+>>> ds.fluvial.mean("time")                                               # doctest: +SKIP
+>>> ds["temperature"].sel(lat=slice(-30, 30)).fluvial.reduce(["min", "max"])
+... # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from types import EllipsisType
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from .._core import InvalidArgument, Reduction, dtype_name
+from ..base.arguments import check_options, unknown_name
+from ..compute.reductions import Reductions
+from ..compute.specs import Specs
+from ..describe.selection import Over, one_of, to_dims
+from ..scan.axis_weights import Weights
+from ..scan.file import File, open_files
+from ..scan.file_dataset import FileDataset
+from ..scan.grouped_dataset import GroupedDataset
+from ..scan.labelled import frame_of
+from ..scan.options import ScanOptions
+from ..scan.predicates import Condition
+from ..scan.request import operators_of
+from .sources import sources_of
+
+Dims = Over | Iterable[Hashable] | EllipsisType | None
+
+_REMEDY = (
+    "Open the file with fl.open and select there, or use xarray's own reduction on this object"
+)
+_DECODED_BY_XARRAY = ("_FillValue", "missing_value", "scale_factor", "add_offset")
+
+
+@xr.register_dataarray_accessor("fluvial")
+class DataArrayAccessor(Reductions):
+    """Reductions of one array that xarray has opened from a file and selected from."""
+
+    def __init__(self, array: xr.DataArray) -> None:
+        self._array = array
+
+    def dataset(self) -> FileDataset:
+        """Return the same selection of the file's dataset.
+
+        Raises
+        ------
+        InvalidArgument
+            The array does not come from a file, was computed with, or cannot be found in the file
+            by its coordinates.
+        """
+        array = self._array
+        sources = sources_of(array)
+        if not sources or array.name is None:
+            raise _not_of_file(array, "no file that it comes from")
+        if array.variable._in_memory and array.size:
+            raise _not_of_file(array, "values in memory, which may differ from the file's")
+        stored = any(name in array.attrs for name in _DECODED_BY_XARRAY)
+        paths = sources if len(sources) == 1 else _in_order(array, sources)
+        return _find(array, open_files(paths, decode=False if stored else "xarray"))
+
+    def reduce(
+        self,
+        op: Specs,
+        over: Dims = None,
+        *,
+        skipna: bool | None = None,
+        keep_attrs: bool | None = None,
+        axis: Over | None = None,
+        dim: Dims = None,
+        **options: Unpack[ScanOptions],
+    ) -> Any:
+        """Reduce over dimensions (None: all); everything else as `FileDataset.reduce`.
+
+        Values that are in memory already are reduced there. Collective as `FileDataset.reduce`.
+
+        Parameters
+        ----------
+        over, axis, dim
+            Dimensions by name or number, by one of these three.
+        keep_attrs
+            True: the result has the array's attributes, as in xarray; False: none. None: those that
+            hold for the result, and how it was made (CF's cell_methods).
+        """
+        array = self._array
+        names = [str(d) for d in array.dims]
+        dims = _dims(_one_of(over, axis, dim), names)
+        if array.variable._in_memory:
+            found = _in_memory(array, op, dims, skipna, options)
+        else:
+            found = self.dataset().reduce(op, over=dims or None, skipna=skipna, **options)
+        return _with_attrs(found, array, keep_attrs)
+
+    def groupby(self, key: str) -> GroupedDataset:
+        """Group the file's dataset, as `FileDataset.groupby`: by "time.month", "lat" …."""
+        return self.dataset().groupby(key)
+
+    def resample(self, **period: str) -> GroupedDataset:
+        """Group the file's dataset by periods, as `FileDataset.resample`: ``time="MS"``."""
+        return self.dataset().resample(**period)
+
+    def weighted(self, weights: Weights) -> FileDataset:
+        """Give the elements of the file's dataset weights, as `FileDataset.weighted`."""
+        return self.dataset().weighted(weights)
+
+    def where(self, condition: Condition) -> FileDataset:
+        """Let only some elements of the file's dataset count, as `FileDataset.where`."""
+        return self.dataset().where(condition)
+
+
+@xr.register_dataset_accessor("fluvial")
+class DatasetAccessor(Reductions):
+    """The same for each variable that has one of the dimensions; others stay as they are."""
+
+    def __init__(self, dataset: xr.Dataset) -> None:
+        self._dataset = dataset
+
+    def reduce(
+        self,
+        op: Specs,
+        over: Dims = None,
+        *,
+        axis: Over | None = None,
+        dim: Dims = None,
+        **options: Any,
+    ) -> xr.Dataset:
+        """Reduce every numeric variable over dimensions (None: all). Collective, a scan each."""
+        names = [str(d) for d in self._dataset.dims]
+        dims = _dims(_one_of(over, axis, dim), names)
+        found = {}
+        for name, array in self._dataset.data_vars.items():
+            mine = [d for d in dims if d in array.dims]
+            if mine and array.dtype.kind in "iufc":
+                found[name] = array.fluvial.reduce(op, mine, **options)
+            elif not mine:
+                found[name] = _over_nothing(array, op, options)
+        keep = options.get("keep_attrs") is not False
+        return xr.Dataset(found, attrs=self._dataset.attrs if keep else None)
+
+    def groupby(self, key: str) -> DatasetParts:
+        """Group each numeric variable that has the dimension of the key, as `groupby` of one."""
+        coord = key.partition(".")[0]
+        if coord not in self._dataset.coords:
+            raise unknown_name("no such coordinate to group by", coord, self._dataset.coords)
+        return self._each(self._dataset.coords[coord].dims, lambda array: array.groupby(key))
+
+    def resample(self, **period: str) -> DatasetParts:
+        """Group each numeric variable that has the dimension by periods: ``time="MS"``."""
+        return self._each(tuple(period), lambda array: array.resample(**period))
+
+    def weighted(self, weights: Weights) -> DatasetParts:
+        """Give the elements of all numeric variables weights, as `FileDataset.weighted`."""
+        return self._each((), lambda array: array.weighted(weights))
+
+    def _each(
+        self, dims: tuple[Hashable, ...], make: Callable[[DataArrayAccessor], Reductions]
+    ) -> DatasetParts:
+        chosen = {
+            str(name): make(array.fluvial)
+            for name, array in self._dataset.data_vars.items()
+            if array.ndim and array.dtype.kind in "iufc" and set(dims) <= set(array.dims)
+        }
+        return DatasetParts(chosen, self._dataset.attrs)
+
+
+class DatasetParts(Reductions):
+    """Variables of a dataset, grouped or weighted; each is reduced by a scan of its own."""
+
+    def __init__(self, parts: Mapping[str, Reductions], attrs: Mapping[Any, Any]) -> None:
+        self._parts = dict(parts)
+        self._attrs = dict(attrs)
+
+    def reduce(self, op: Specs, over: Over | None = None, **options: Any) -> xr.Dataset:
+        """Reduce every variable. Collective, a scan each."""
+        found = {name: part.reduce(op, over, **options) for name, part in self._parts.items()}
+        return xr.Dataset(found, attrs=self._attrs)
+
+    def __repr__(self) -> str:
+        return f"<fluvial.xarray.DatasetParts: {', '.join(self._parts)}>"
+
+
+def _one_of(over: Dims, axis: Over | None, dim: Dims) -> Dims:
+    """Return the dimensions, by whichever name they were given; None and ... are all."""
+    given = (None if one is ... else one for one in (over, axis, dim))
+    return one_of(*given)  # type: ignore[arg-type]
+
+
+def _with_attrs(found: Any, array: xr.DataArray, keep: bool | None) -> Any:
+    """Return a result with the array's attributes, without any, or as it is."""
+    if keep is None or not isinstance(found, xr.DataArray | xr.Dataset):
+        return found
+    attrs = dict(array.attrs) if keep else {}
+    if isinstance(found, xr.DataArray):
+        found.attrs = attrs
+        return found
+    for variable in found.data_vars.values():
+        variable.attrs = dict(attrs)
+    return found
+
+
+def _dims(dim: Dims, names: list[str]) -> list[str]:
+    """Return the dimensions that are named or numbered; none is allowed, None is all."""
+    if dim is None:
+        return names
+    wanted: list[str] = []
+    for one in dim if isinstance(dim, Iterable) and not isinstance(dim, str) else [dim]:
+        known = isinstance(one, str) and one in names
+        wanted += [str(one)] if known else to_dims(one, names)  # type: ignore[arg-type]
+    return wanted
+
+
+def _over_nothing(array: xr.DataArray, op: Specs, options: Any) -> Any:
+    """Reduce each element by itself, as xarray does for variables without the dimension."""
+    if op in ("mean", "sum", "min", "max", "product") or array.dtype.kind not in "iufc":
+        return array
+    one = array.expand_dims("of one element").load()
+    found = one.fluvial.reduce(op, "of one element", **options)
+    return found.assign_attrs(array.attrs) if isinstance(found, xr.DataArray) else found
+
+
+def _in_order(array: xr.DataArray, paths: Sequence[str]) -> list[str]:
+    """Return the paths of joined files in the order of the labels along their first dimension."""
+    first: dict[str, Any] = {}
+    for path in paths:
+        file = open_files(path)
+        if array.name not in file:
+            raise _not_of_file(array, f"a name that {path!r} does not have")
+        dataset = file[str(array.name)]
+        labels = dataset.coords.get(dataset.dims[0]) if dataset.dims else None
+        if labels is None or not labels.size:
+            raise _not_of_file(array, f"no labels that tell the order of files, in {path!r}")
+        first[path] = labels.values[0]
+    return sorted(paths, key=first.__getitem__)
+
+
+def _find(array: xr.DataArray, file: File) -> FileDataset:
+    """Find the selection from the coordinates: every axis is whole, or its labels say where."""
+    name = str(array.name)
+    if name not in file:
+        raise _not_of_file(array, f"a name that {file.path!r} does not have")
+    whole = file[name]
+    original = array.encoding.get("original_shape", whole.shape)  # of the first of several files
+    if len(file.paths) == 1 and original != whole.shape:
+        raise _not_of_file(array, "another variable or group of the file")
+    if not set(map(str, array.dims)) <= set(whole.dims):
+        raise _not_of_file(array, f"dimensions {array.dims}, in the file {whole.dims}")
+    chosen = whole
+    plain = open_files(file.paths, decode=False)[name].coords  # with decode_times=False
+    for dim, length in zip(whole.dims, whole.shape, strict=True):
+        index = _index(array, dim, whole.coords, plain)
+        if dim in array.coords and index is not None and index.is_unique:
+            at = index.get_indexer(np.atleast_1d(array.coords[dim].values))
+            if (at < 0).any():
+                raise _not_of_file(array, f"labels along '{dim}' that the file does not have")
+            chosen = chosen.isel({dim: at if dim in array.dims else int(at[0])})
+        elif array.sizes.get(dim) != length:
+            raise _not_of_file(
+                array, f"a part of '{dim}', which has no distinct labels that tell where it is"
+            )
+    return chosen
+
+
+def _index(array: xr.DataArray, dim: str, *candidates: dict[str, xr.DataArray]) -> pd.Index | None:
+    """Return the file's labels along a dimension, as dates or as numbers: whichever xarray has."""
+    for coords in candidates:
+        mine = array.coords.get(dim)
+        if mine is not None and dim in coords and mine.dtype.kind == coords[dim].dtype.kind:
+            return coords[dim].to_index()
+    return None
+
+
+def _in_memory(
+    array: xr.DataArray, op: Specs, dims: list[str], skipna: bool | None, options: Any
+) -> Any:
+    """Reduce values in memory by the same operators. Local: every rank has the same values."""
+    check_options(options, ScanOptions.__annotations__, "of a reduction")
+    operators = operators_of(op, skipna)
+    values = np.asarray(array.values, dtype=array.dtype.newbyteorder("="))
+    entries = [(name, operator, [0]) for name, operator in operators.items()]
+    axes = [array.get_axis_num(dim) for dim in dims]
+    reduction = Reduction(entries, values.shape, [dtype_name(values)], axes)
+    reduction.absorb([values])
+    return frame_of(array, dims).to_user(op, operators, reduction.finish())
+
+
+def _not_of_file(array: xr.DataArray, seen: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"the array {array.name!r} is no unmodified selection of a file: got {seen}; allowed: what "
+        f"xarray opened and isel, sel or transpose selected. {_REMEDY}."
+    )

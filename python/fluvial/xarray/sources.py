@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which files the values of an array of xarray lie in, unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import xarray as xr
+
+_UNCHANGED = ("open_dataset-", "xarray-", "concatenate-", "getitem-", "transpose-", "rechunk-")
+"""How dask calls the steps that bring values as they are from where they lie."""
+
+
+def sources_of(array: xr.DataArray) -> list[str] | None:
+    """Return the paths of the files that an array was opened from, in no certain order.
+
+    None where the values come from elsewhere, or something was computed with them on the way: of
+    chunked arrays, such as those of `xarray.open_mfdataset`, dask's graph says so.
+    """
+    data = array.variable._data
+    if not hasattr(data, "__dask_graph__"):
+        source = array.encoding.get("source")
+        return None if source is None else [str(source)]
+    paths: list[str | None] = []
+    layers = data.__dask_graph__().layers
+    for name, layer in layers.items():
+        if name.startswith("original-"):
+            paths += [_path_of(value) for value in layer.values()]
+        elif not name.startswith(_UNCHANGED):
+            return None
+    known = [path for path in paths if path is not None]
+    return list(dict.fromkeys(known)) if known and len(known) == len(paths) else None
+
+
+def _path_of(value: object) -> str | None:
+    """Return the file behind xarray's wrappers of an array; None for one that is in memory."""
+    for inner in _wrapped(value):
+        store = getattr(inner, "datastore", None)
+        for owner, name in ((inner, "path"), (store, "_filename"), (store, "filename")):
+            path = getattr(owner, name, None)
+            if isinstance(path, str):
+                return path
+    return None
+
+
+def _wrapped(value: object) -> Iterator[object]:
+    while value is not None:
+        yield value
+        value = getattr(value, "array", None)

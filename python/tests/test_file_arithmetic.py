@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic and comparisons of datasets of files: computed while reading, as xarray does."""
+
+import operator
+
+import numpy as np
+import pytest
+import xarray as xr
+from reading_files.climate import climate, same, write
+
+import fluvial as fl
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return write(climate(), tmp_path_factory.mktemp("files") / "t.nc", "netcdf4")
+
+
+@pytest.fixture
+def both(path):
+    with fl.open(path) as file, xr.open_dataset(path) as dataset:
+        yield file["temperature"], dataset["temperature"].load().astype("f8")
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow"])
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("number", [2, 1.5, np.float64(0.5), np.int16(3)])
+def test_arithmetic(both, name, before, number):
+    op = getattr(operator, name)
+    if name == "pow":
+        both = [(x - 270) / 100 for x in both]
+    found, expected = (op(number, x) if before else op(x, number) for x in both)
+    assert isinstance(found, fl.FileDataset)
+    same(found.mean("time"), expected.mean("time"), rtol=2e-4)
+    same(found.isel(level=0).read(), expected.isel(level=0), rtol=2e-4)
+
+
+def test_operations_follow_one_another(both):
+    found, expected = ((-(2 * (x - 273.15) + 1)) for x in both)
+    assert "(2 * (value - 273.15)) + 1) * -1" in repr(found)
+    exact = 2 * 300 * np.finfo("f4").eps  # temperatures are float32, and so is what follows
+    np.testing.assert_allclose(found.reduce("max", "lat"), expected.max("lat"), atol=exact)
+    grouped = (x.groupby("time.month").mean(("time", "lon")) for x in (found, expected))
+    np.testing.assert_allclose(*grouped, atol=exact)
+    assert found.attrs == {}
+    assert "units" not in found.mean().attrs
+    several = found.reduce(["min", "argmin"], "time")
+    np.testing.assert_allclose(several["min"], several["argmin"])
+
+
+def test_dtypes_are_numpys(path):
+    with fl.open(path) as file:
+        assert (file["n"] * 2).dtype == np.dtype("i4")
+        assert (file["n"] / 2).dtype == np.dtype("f8")
+        assert (file["u"] * 2).dtype == np.dtype("f4")
+        assert (file["n"] // 7).reduce("min").item() == (file["n"].read().values // 7).min()
+
+
+@pytest.mark.parametrize("name", ["lt", "le", "gt", "ge", "eq", "ne"])
+def test_comparisons(path, name):
+    with fl.open(path) as file, xr.open_dataset(path) as dataset:
+        op = getattr(operator, name)
+        n, expected = file["n"], dataset["n"].load()
+        assert n.where(op(n, 5)).count() == int(op(expected, 5).sum())
+        assert n.where(op(n * 2 - 1, 9)).count() == int(op(expected * 2 - 1, 9).sum())
+        assert n.where(op(5, n)).count() == int(op(5, expected).sum())
+
+
+def test_comparisons_of_other_datasets_and_selections(path):
+    with fl.open(path) as file, xr.open_dataset(path) as dataset:
+        u, v = dataset["u"].load().astype("f8"), dataset["v"].load()
+        found = file["u"].where((file["u"] > 0) & (file["v"] < 3)).sel(lat=slice(50, -30))
+        same(found.mean("time"), u.where((u > 0) & (v < 3)).sel(lat=slice(50, -30)).mean("time"))
+        part = file["u"].isel(lat=slice(2, 5))
+        assert part.where(file["v"] > 0).count() == int((v.isel(lat=slice(2, 5)) > 0).sum())
+        same((file["u"] - 1).where(file["u"] > 0).mean(), (u - 1).where(u > 0).mean())
+
+
+def test_what_does_not_fit_is_refused(path):
+    with fl.open(path) as file, fl.open(path) as other:
+        u = file["u"]
+        with pytest.raises(fl.InvalidArgument, match=r"neither true nor false.*0 < t < 9"):
+            assert 0 < u < 5
+        for condition in (other["u"] > 0, file["u"].isel(lat=0) > 0, file["v"] * 2 > 0):
+            with pytest.raises(fl.InvalidArgument, match="does not fit 'u'"):
+                u.where(condition)
+        with pytest.raises(fl.InvalidArgument, match="do not fit together"):
+            (u > 0) & (other["u"] > 0)
+        for wrong in ("2", None, True, [1.0], u):
+            with pytest.raises(TypeError):
+                u + wrong
+            with pytest.raises(TypeError):
+                assert u > wrong
+        assert not u == "u"  # noqa: SIM201 - no comparison of elements
+        assert {u: 1}[u] == 1
+
+
+def test_arrays_are_computed_with_as_numpy_does(path):
+    with fl.open(path) as file, xr.open_dataset(path) as dataset:
+        n, values = file["n"], dataset["n"].values
+        ones = np.ones(values.shape)
+        for found in (n + ones, ones + n):
+            np.testing.assert_array_equal(found, values + 1)
+        np.testing.assert_array_equal(values[0] - n, values[0] - values)
+        assert (n == values).all()
+        assert (values == n).all()
+        np.testing.assert_array_equal(5 * ones > n, values < 5)
+        assert isinstance(np.array(2.0) * n, fl.FileDataset)
+        np.testing.assert_array_equal(np.sqrt(file["u"] ** 2), abs(dataset["u"].values))
+
+
+def test_notebooks_show_tables(path):
+    with fl.open(path) as file:
+        shown = file._repr_html_()
+        assert "<td>temperature</td><td>float32</td>" in shown
+        assert "time: 24, level: 3" in shown
+        assert "<td>units</td><td>K</td>" in file["temperature"]._repr_html_()
+        assert "&lt;fluvial.FileDataset" in file["temperature"]._repr_html_()
+    assert "closed" in file._repr_html_()
