@@ -2,17 +2,15 @@
 # install rules: library and headers (component `cpp`), Python package (component `python`).
 
 include(CMakePackageConfigHelpers)
+include(FluvialHeaders)
 
 set(fluvial_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/Fluvial")
 
 install(TARGETS fluvial EXPORT FluvialTargets COMPONENT cpp)
-install(
-    DIRECTORY src/fluvial
-    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-    COMPONENT cpp
-    FILES_MATCHING
-    PATTERN "*.hpp"
-    PATTERN "*.h")
+install(CODE "set(source \"${CMAKE_CURRENT_SOURCE_DIR}/src/fluvial\")
+              set(destination \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}/fluvial\")
+              set(public_headers ${fluvial_public_headers})" COMPONENT cpp)
+install(SCRIPT cmake/install_headers.cmake COMPONENT cpp)
 # The name that programs written for the paper's library include.
 install(FILES src/fluvial/c/MPIStream.h DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT cpp)
 install(EXPORT FluvialTargets NAMESPACE Fluvial:: DESTINATION "${fluvial_cmake_dir}" COMPONENT cpp)

@@ -42,8 +42,11 @@ function(fluvial_add_test name)
         set(kind mpi)
     endif()
 
-    # tests_of_<folder>: all programs of a folder.
+    # tests_of_<folder>: all programs of a folder, and of those inside of it.
     get_filename_component(folder "${CMAKE_CURRENT_SOURCE_DIR}" NAME)
+    if(CMAKE_CURRENT_SOURCE_DIR MATCHES "/src/fluvial/([^/]+)/")
+        set(folder "${CMAKE_MATCH_1}")
+    endif()
     if(NOT TARGET tests_of_${folder})
         add_custom_target(tests_of_${folder})
     endif()

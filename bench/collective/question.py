@@ -27,7 +27,7 @@ from bench.record import append_lines
 from bench.scan import compiled, files
 from bench.scan.cases import HDF5
 from bench.scan.once import RunError
-from bench.scan.question import parse_size
+from bench.sizes import parse_size
 from bench.table import wide_console
 
 _SHUFFLE_RANKS = (2, 4, 8)

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.native import compile_once
-from bench.options import BUILD
+from bench.options import BUILD, ROOT
 
 _PROGRAMS = Path(__file__).with_name("programs")
 _FOLDER = BUILD / "bench" / "programs"
+_SOURCES = ROOT / "src"
 _FLAGS = ("-std=c++20", "-O3", "-march=native", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
 _OPEN_MPI_OPTIONS = ("--oversubscribe", "--bind-to", "none")
 MPICH, OPEN_MPI = "mpich", "openmpi"
@@ -92,6 +93,8 @@ def with_fluvial(name: str, source: Path, mpi: str = MPICH) -> Program:
     words = shlex.split(done.stdout)
     # The library's file is named too, so that a new one makes a new program.
     library = str(prefix / "lib" / "libfluvial.a")
+    # Headers that are not installed are the checkout's: some benches call what no program should.
+    words.append(f"-I{_SOURCES}")
     return _program(name, source, [f"-I{_PROGRAMS}"], [library, *words], _launcher(mpi))
 
 

@@ -25,6 +25,7 @@ from bench.scan.cases import CDF5, SUBSET, SUMMARY
 from bench.scan.contestants import gather_field
 from bench.scan.report import Figures
 from bench.scan.rounds import Contest, Pace
+from bench.sizes import parse_size
 from bench.table import wide_console
 
 _RANKS = 2
@@ -103,15 +104,3 @@ def ask(
     console.print(f"{len(records)} lines appended to {output.json}; picture: {output.png}")
     if figures.ours_failed():
         raise typer.Exit(1)
-
-
-def parse_size(text: str) -> int:
-    """``256Mi`` or ``4Gi`` in bytes."""
-    factors = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
-    number, factor = text, 1
-    for suffix, value in factors.items():
-        if text.endswith(suffix):
-            number, factor = text.removesuffix(suffix), value
-    if not number.isdigit() or int(number) == 0:
-        raise typer.BadParameter(f"size {text!r}: give bytes, with Ki, Mi or Gi if you like")
-    return int(number) * factor

@@ -31,6 +31,7 @@ from bench.machine import two_sides
 from bench.options import BUILD, Json, Output, Png, Quick, Runs, fluvial_path, header
 from bench.plotter import draw
 from bench.record import append_lines
+from bench.sizes import parse_size
 from bench.stage import picture, report
 from bench.stage.pair import Contestant, Pair, Run, run_again_once
 from bench.stage.payload import BYTES_MIN
@@ -106,19 +107,7 @@ def ask(
 
 def parse_sizes(text: str) -> list[int]:
     """Sizes such as ``8,64Ki,1Mi`` in bytes, ascending; multiples of 8 of at least 8 bytes."""
-    factors = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
-    sizes = set()
-    for word in text.split(","):
-        number, unit = word.strip(), 1
-        for suffix, factor in factors.items():
-            if number.endswith(suffix):
-                number, unit = number.removesuffix(suffix), factor
-        if not number.isdigit() or int(number) * unit < BYTES_MIN or int(number) * unit % 8:
-            raise typer.BadParameter(
-                f"size {word!r}: give multiples of 8 bytes from 8 on, with Ki, Mi or Gi if you like"
-            )
-        sizes.add(int(number) * unit)
-    return sorted(sizes)
+    return sorted({parse_size(word, multiple_of=BYTES_MIN) for word in text.split(",")})
 
 
 def _contestants(

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reader: computes mean and maximum of each step on all its ranks, where the data lies, and looks
 // at one row, which is a view of the writer's memory.
-#include "fluvial/stage/reader.hpp"
-
 #include <iostream>
 
 #include <mpi.h>
 
-#include "fluvial/compute/registry.hpp"
-#include "fluvial/mpi/comm.hpp"
-#include "fluvial/mpi/environment.hpp"
-#include "fluvial/stage/reduce.hpp"
+#include "fluvial/stage.hpp"
 
 using namespace fluvial;
 

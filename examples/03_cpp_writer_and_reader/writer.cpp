@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writer: each rank fills its rows of a temperature field in place, inside the staging area, so
 // that nothing is copied.
-#include "fluvial/stage/writer.hpp"
-
 #include <mpi.h>
 
-#include "fluvial/mpi/comm.hpp"
-#include "fluvial/mpi/environment.hpp"
+#include "fluvial/stage.hpp"
 
 using namespace fluvial;
 

@@ -4,9 +4,7 @@
 #include <cmath>
 #include <iostream>
 
-#include "fluvial/compute/reduction.hpp"
-#include "fluvial/compute/registry.hpp"
-#include "fluvial/compute/sums.hpp"
+#include "fluvial/compute.hpp"
 
 using namespace fluvial;
 using namespace fluvial::compute;

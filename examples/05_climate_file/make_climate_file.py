@@ -20,7 +20,10 @@ from typing import Any, Protocol
 import numpy as np
 from classic_netcdf import ClassicFile
 from climate import ATTRIBUTES, DIMENSIONS, NAME, Climate, Shape
+from fluvial.base.byte_count import to_bytes
 from numpy.typing import NDArray
+
+from fluvial import InvalidArgument
 
 FILES = {
     "cdf5": f"{NAME}.cdf5.nc",
@@ -112,14 +115,11 @@ def _hierarchical(
 
 
 def parse_size(text: str) -> int:
-    """``64Mi`` or ``4Gi`` in bytes."""
-    factors = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
-    number, factor = text.removesuffix("B"), 1
-    if number[-2:] in factors:
-        number, factor = number[:-2], factors[number[-2:]]
-    if not number.isdigit() or int(number) == 0:
-        raise argparse.ArgumentTypeError(f"size {text!r}: give bytes, with Ki, Mi or Gi")
-    return int(number) * factor
+    """``64Mi``, ``4 GiB`` or ``1000000`` in bytes."""
+    try:
+        return to_bytes(text, "--size")
+    except InvalidArgument as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def parse_formats(text: str) -> list[str]:

@@ -3,9 +3,7 @@
 //   mpiexec -n 3 build/figure6_cpp t.nc temperature
 #include <iostream>
 
-#include "fluvial/compute/operators/mpi_function.hpp"
-#include "fluvial/mpi/environment.hpp"
-#include "fluvial/scan/scan.hpp"
+#include "fluvial/scan.hpp"
 
 using namespace fluvial;
 

@@ -5,10 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "fluvial/compute/apply.hpp"
-#include "fluvial/compute/registry.hpp"
-#include "fluvial/mpi/environment.hpp"
-#include "fluvial/scan/scan.hpp"
+#include "fluvial/scan.hpp"
 
 using namespace fluvial;
 

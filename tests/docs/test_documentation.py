@@ -15,7 +15,7 @@ import fluvial as fl
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "guide"
-MODULES = ["fluvial", *(f"fluvial.{m.name}" for m in pkgutil.iter_modules(fl.__path__))]
+MODULES = ["fluvial", *(m.name for m in pkgutil.walk_packages(fl.__path__, "fluvial."))]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -119,7 +119,7 @@ def test_the_options_of_the_command_line():
 
 
 def test_the_options_of_a_scan():
-    from fluvial.scanning import ScanOptions
+    from fluvial.scan.options import ScanOptions
 
     page = (GUIDE / "files.md").read_text()
     assert [name for name in ScanOptions.__annotations__ if f"`{name}" not in page] == []

@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 
 import pytest
@@ -11,7 +12,8 @@ import fluvial as fl
 
 pytestmark = pytest.mark.any_mpi
 
-EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "01_cpp_project"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "01_cpp_project"
 
 
 def run(*command, **options):
@@ -32,6 +34,36 @@ def outputs_on_ranks(launcher, program, ranks):
         output = job.process.communicate(timeout=60)[0].decode()
     assert job.wait() == 0
     return output
+
+
+def installed_headers(prefix):
+    folder = prefix / "include" / "fluvial"
+    return {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.h*")}
+
+
+@pytest.mark.parametrize("verb", ["compute", "scan", "stage", "stream"])
+def test_the_header_of_a_verb_compiles_alone(prefix, tmp_path, verb):
+    (tmp_path / "alone.cpp").write_text(f"#include <fluvial/{verb}.hpp>\n")
+    env = os.environ | {"PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")}
+    flags = run("pkg-config", "--cflags", "fluvial", env=env).split()
+    compiler = os.environ.get("CXX", "c++")
+    run(compiler, "-std=c++20", "-fsyntax-only", "-Wall", "-Werror", tmp_path / "alone.cpp", *flags)
+
+
+def test_every_header_of_the_reference_is_installed(prefix):
+    installed = installed_headers(prefix)
+    for page in (ROOT / "docs" / "reference" / "cpp").glob("*.md"):
+        described = re.findall(r"{doxygenfile} (\S+)", page.read_text())
+        assert described, page
+        for header in described:
+            name = f"/{header}"
+            assert any(f"/{path}".endswith(name) for path in installed), f"{page.name}: {header}"
+
+
+def test_no_header_of_a_test_is_installed(prefix):
+    for name, path in installed_headers(prefix).items():
+        assert not re.search("fixture|conformance|exercise|trials|reference", name)
+        assert "doctest" not in path.read_text(), name
 
 
 def test_find_package(prefix, launcher, tmp_path):

@@ -19,6 +19,8 @@ WRITE_AND_READ = """
 import numpy, fluvial, sys
 assert fluvial.__file__.startswith(sys.prefix), fluvial.__file__
 assert fluvial.reduce("sum", numpy.arange(10.0)) == 45.0
+from importlib.metadata import entry_points
+assert "fluvial" in entry_points(group="xarray.backends").names
 print(fluvial.__version__)
 """
 
@@ -59,6 +61,10 @@ def test_pip_install(tmp_path):
     assert installed.returncode == 0, installed.stdout
     files = {path.name for path in (site / "fluvial").iterdir()}
     assert {"__init__.py", "py.typed", "_core.pyi"} <= files
+    modules = {
+        path.relative_to(ROOT / "python") for path in (ROOT / "python" / "fluvial").rglob("*.py")
+    }
+    assert modules == {path.relative_to(site) for path in (site / "fluvial").rglob("*.py")}
     assert not any((tmp_path / "v" / "lib").glob("*.a")), "the wheel holds the Python package only"
     shown = subprocess.run(
         [python, "-c", WRITE_AND_READ],

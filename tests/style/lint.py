@@ -68,7 +68,7 @@ def main() -> int:
         lint.run("clang-tidy", [BIN / "clang-tidy", "--quiet", "-p", database, *sources])
 
     print("=== rules", flush=True)
-    broken = rules.violations(ROOT, rules.RULES)
+    broken = rules.violations(ROOT, rules.RULES) + rules.python_circles(ROOT)
     print(*broken, sep="\n", end="\n" if broken else "")
     if broken:
         lint.found.append("rules")

@@ -7,7 +7,8 @@ import ast
 import pathlib
 import re
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
@@ -18,17 +19,29 @@ BENEATH = {
     "describe": {"base"},
     "mpi": {"base", "describe"},
     "compute": {"base", "describe"},
+    "distribute": {"base", "describe"},
     "store": {"base", "describe"},
     "host": {"base", "describe", "mpi"},
     "progress": {"base", "describe", "mpi", "host"},
     "move": {"base", "describe", "mpi", "host", "progress"},
-    "stage": {"base", "describe", "mpi", "compute", "host", "progress", "move"},
-    "scan": {"base", "describe", "mpi", "compute", "store", "host", "progress", "move"},
+    "stage": {"base", "describe", "mpi", "compute", "distribute", "host", "progress", "move"},
+    "scan": {
+        *("base", "describe", "mpi", "compute", "distribute", "store", "host", "progress", "move"),
+        "stage",
+    },
     "stream": {"base", "describe", "mpi", "compute", "host", "progress", "move"},
     "c": {
-        *("base", "describe", "mpi", "compute", "store", "host", "progress", "move"),
+        *("base", "describe", "mpi", "compute", "distribute", "store", "host", "progress", "move"),
         *("stage", "scan", "stream"),
     },
+}
+# The same for the sub-packages of python/fluvial, which are named as the floors. The files beside
+# them (fluvial.ops, what fluvial.open and fluvial.reduce are) stand above all of them.
+BENEATH_IN_PYTHON = {
+    **{folder: BENEATH[folder] for folder in ("base", "describe", "mpi", "compute", "distribute")},
+    **{folder: BENEATH[folder] for folder in ("store", "stage", "scan", "stream")},
+    "xarray": {*BENEATH["scan"], "scan"},
+    "cli": BENEATH["c"],
 }
 # <mpi.h> belongs to src/fluvial/mpi; outside of src these need it: mains of MPI programs, and the
 # place where communicators cross from Python, and the header whose functions take them in C.
@@ -98,6 +111,86 @@ def floors_kept(path: pathlib.Path, text: str) -> Iterator[str]:
                 )
 
 
+class PythonImport(NamedTuple):
+    """A module of the package that another one imports."""
+
+    line: int
+    module: str
+    """With its dots: "fluvial.base.messages"."""
+    in_function: bool
+
+
+def python_imports(path: pathlib.Path, text: str) -> Iterator[PythonImport]:
+    """Yield what a module of python/fluvial imports of the package, in functions, too."""
+    package = path.with_suffix("").parts[1:-1]
+    tree = ast.parse(text)
+    functions = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+    inside = {id(node) for function in functions for node in ast.walk(function)}
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) + 1 - node.level] if node.level else ()
+            origin = ".".join([*above, *([node.module] if node.module else [])])
+            # Of a package its modules, of a module what it defines: the file system would know.
+            names = [f"{origin}.{alias.name}" for alias in node.names]
+        for name in names:
+            if name.split(".")[0] == "fluvial" and isinstance(node, ast.Import | ast.ImportFrom):
+                yield PythonImport(node.lineno, name, id(node) in inside)
+
+
+def python_floors_kept(path: pathlib.Path, text: str) -> Iterator[str]:
+    """A sub-package of python/fluvial imports only what stands below it, at the top of the file."""
+    if path.parts[:2] != ("python", "fluvial") or len(path.parts) < 4 or path.suffix != ".py":
+        return
+    folder = path.parts[2]
+    if folder not in BENEATH_IN_PYTHON:
+        yield f"{path}: sub-package {folder!r} has no floor; give it one in tests/style/rules.py"
+        return
+    for line, module, in_function in python_imports(path, text):
+        imported = module.split(".")[1]
+        if imported not in {"_core", folder, *BENEATH_IN_PYTHON[folder]}:
+            below = ", ".join(sorted(BENEATH_IN_PYTHON[folder] & BENEATH_IN_PYTHON.keys()))
+            yield (
+                f"{path}:{line}: {folder}/ imports {module}; "
+                f"below it stand only {below or 'nothing'}"
+            )
+        elif in_function:
+            yield f"{path}:{line}: import {module} at the top of the file; move what both need down"
+
+
+def circles(modules: Mapping[pathlib.Path, str]) -> list[str]:
+    """Return a message for each circle of imports among files of python/fluvial."""
+    names = {".".join(path.with_suffix("").parts[1:]): path for path in modules}
+    names = {name.removesuffix(".__init__"): path for name, path in names.items()}
+    imports: dict[str, set[str]] = {}
+    for name, path in names.items():
+        found = {module for _, module, _ in python_imports(path, modules[path])}
+        found -= {module for module in found if module.split(".")[1:2] == ["_core"]}
+        found = {m if m in names else m.rpartition(".")[0] for m in found}
+        imports[name] = found & names.keys() - {name}
+    messages, done = [], set()
+
+    def follow(name: str, way: tuple[str, ...]) -> None:
+        if name in way:
+            messages.append(f"imports in a circle: {' → '.join([*way[way.index(name) :], name])}")
+        elif name not in done:
+            for other in sorted(imports[name]):
+                follow(other, (*way, name))
+            done.add(name)
+
+    for name in sorted(names):
+        follow(name, ())
+    return messages
+
+
+def python_circles(root: pathlib.Path) -> list[str]:
+    """Return a message for each circle of imports in the package."""
+    paths = [p for p in sources(root) if p.parts[:2] == ("python", "fluvial") and p.suffix == ".py"]
+    return circles({path: (root / path).read_text(encoding="utf-8") for path in paths})
+
+
 def mpi_at_home(path: pathlib.Path, text: str) -> Iterator[str]:
     """Only src/fluvial/mpi calls MPI; a test of what stands above it may, too."""
     if path.suffix not in (".cpp", ".hpp", ".c", ".h") or path.as_posix().startswith(MPI_ALLOWED):
@@ -132,7 +225,7 @@ def function_short(path: pathlib.Path, text: str) -> Iterator[str]:
 
 
 Rule = Callable[[pathlib.Path, str], Iterable[str]]
-RULES: tuple[Rule, ...] = (license_named, file_named, floors_kept, mpi_at_home)
+RULES: tuple[Rule, ...] = (license_named, file_named, floors_kept, python_floors_kept, mpi_at_home)
 ADVICE: tuple[Rule, ...] = (file_short, function_short)
 
 

@@ -29,6 +29,20 @@ def test_the_repository_keeps(rule):
         (rules.mpi_at_home, "src/fluvial/compute/sum_test.cpp", "#include <mpi.h>\n"),
         (rules.mpi_at_home, "src/fluvial/c/object_io.cpp", "#include <mpi.h>\n"),
         (rules.floors_kept, "src/fluvial/scan/scan.cpp", '#include "fluvial/c/fluvial.h"\n'),
+        (rules.python_floors_kept, "python/fluvial/base/clock.py", "from ..mpi import comm\n"),
+        (rules.python_floors_kept, "python/fluvial/scan/view.py", "from .. import ops\n"),
+        (
+            rules.python_floors_kept,
+            "python/fluvial/scan/view.py",
+            "import fluvial.stream.stream\n",
+        ),
+        (rules.python_floors_kept, "python/fluvial/scan/view.py", "from fluvial import open\n"),
+        (
+            rules.python_floors_kept,
+            "python/fluvial/scan/view.py",
+            "def f():\n    from ..base.messages import shown\n",
+        ),
+        (rules.python_floors_kept, "python/fluvial/cellar/wine.py", ""),
         (rules.file_short, "run", "\n" * 401),
         (rules.function_short, "demo/launch.py", "def f():\n" + "    pass\n" * 70),
     ],
@@ -42,6 +56,9 @@ def test_what_breaks_a_rule_is_found(rule, path, text):
     [
         (rules.license_named, "run", "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n"),
         (rules.floors_kept, "src/fluvial/stage/a.cpp", '#include "fluvial/compute/operator.hpp"\n'),
+        (rules.python_floors_kept, "python/fluvial/scan/a.py", "from ..base import messages\n"),
+        (rules.python_floors_kept, "python/fluvial/scan/a.py", "from .. import _core\n"),
+        (rules.python_floors_kept, "python/fluvial/opening.py", "from .scan import file\n"),
         (rules.mpi_at_home, "src/fluvial/stage/writer_test.cpp", "#include <mpi.h>\n"),
         (rules.mpi_at_home, "src/fluvial/mpi/comm.hpp", "#include <mpi.h>\n"),
         (rules.mpi_at_home, "src/fluvial/c/fluvial.h", "#include <mpi.h>\n"),
@@ -50,3 +67,34 @@ def test_what_breaks_a_rule_is_found(rule, path, text):
 )
 def test_what_keeps_a_rule_is_left_alone(rule, path, text):
     assert not list(rule(pathlib.Path(path), text))
+
+
+def test_the_package_imports_in_no_circle():
+    assert rules.python_circles(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "from .a import x\n",
+        "from . import a\n",
+        "def f():\n    from .a import x\n",
+        "if TYPE_CHECKING:\n    from fluvial.scan.a import x\n",
+    ],
+)
+def test_a_circle_is_found(back):
+    texts = {"a": "from .b import y\n", "b": "from ..base import c\nfrom .d import z\n", "d": back}
+    modules = {pathlib.Path(f"python/fluvial/scan/{name}.py"): text for name, text in texts.items()}
+    (found,) = rules.circles(modules)
+    assert "fluvial.scan.a → fluvial.scan.b → fluvial.scan.d → fluvial.scan.a" in found
+
+
+def test_a_diamond_is_no_circle():
+    texts = {
+        "a": "from . import b, c\n",
+        "b": "from . import d\n",
+        "c": "from . import d\n",
+        "d": "",
+    }
+    modules = {pathlib.Path(f"python/fluvial/scan/{name}.py"): text for name, text in texts.items()}
+    assert rules.circles(modules) == []

@@ -49,12 +49,15 @@ def reduce_oddly(comm, fl, step):
         ),
         op=fl.ops.Histogram([0, 0.5, 2 if odd else 1]),
     )
-    differ(["sum(skipna=false)"], op="sum" if odd else "mean")
-    differ(["skipna=true"], skipna=odd)
+    differ(["sum(skipna=true)"], op="sum" if odd else "mean")
+    differ(["skipna=false"], skipna=not odd)
     differ(["the axes to reduce over"], over=0 if odd else 1)
     differ(["the selection"], selection=np.s_[1:] if odd else np.s_[2:])
     differ(["the weights"], weights=np.full(SHAPE, 2.0 if odd else 1.0))
-    differ(["the mask"], mask=whole > 0 if odd else None)
+    differ(["the mask"], where=whole > 0 if odd else None)
+    differ(["whether there are conditions"], where="value > 0.5" if odd else None)
+    differ(["whether there are conditions"], weights={"dim_0": np.ones(SHAPE[0])} if odd else None)
+    differ(["the conditions"], where=f"value > {0.25 if odd else 0.5}")
     differ(["LowPass, version '2'"], op=low_pass(fl, 2 if odd else 1))
     refused(fl, lambda: step.reduce("mean", "y" if odd else "x"), "the datasets", "'y'")
     # What is wrong on one rank alone does not leave the others waiting.

@@ -35,6 +35,21 @@ def write(comm, fl, where, seed):
                         step.put(name, array[first : first + 1], offset=(first, 0, 0), shape=SHAPE)
 
 
+def conditions(step, x, y):
+    """Compare what takes a scan, all ranks together, with NumPy."""
+    some = np.where(y > 0, x, 0)
+    found = step["x"].where("y > 0").sum("dim_1")
+    assert found.dims == ("dim_0", "dim_2")
+    close(found.values, some.sum(axis=1), np.abs(some).sum(axis=1))
+    grown = {"dim_0": np.arange(1.0, 1 + SHAPE[0])}
+    mean = np.average(x, axis=0, weights=grown["dim_0"])
+    close(step["x"].weighted(grown).mean("dim_0").values, mean, np.abs(x).max())
+    chosen = step["x"].isel(dim_0=slice(None, None, -2)) * 2
+    close(chosen.sum("dim_0").values, 2 * x[::-2].sum(axis=0), 2 * np.abs(x).sum(axis=0))
+    counted = step.reduce("count", "n", where="value > 10", local=True)
+    assert int(counted) == int(step["n"].where("n > 10").count())
+
+
 def read(comm, fl, where, seed):
     class SumOfProducts(fl.ops.Operator):
         inputs = 2
@@ -51,6 +66,7 @@ def read(comm, fl, where, seed):
         def finish(self, partial):
             return partial[0]
 
+    scanned = 0
     with fl.open("fields", comm=comm) as series:
         for step in series:
             want = fields(seed, step.index)
@@ -94,7 +110,10 @@ def read(comm, fl, where, seed):
             found = step["x"].reduce("mean", weights=weights)
             magnitude = np.average(np.abs(x), weights=weights)
             close(found, np.average(x, weights=weights), magnitude)
-            close(step["x"].reduce("sum", mask=mask), x[mask].sum(), np.abs(x[mask]).sum())
+            close(step["x"].reduce("sum", where=mask), x[mask].sum(), np.abs(x[mask]).sum())
+            before = series.stats["bytes_copied"]
+            conditions(step, x, y)
+            scanned += series.stats["bytes_copied"] - before
             both = step.reduce(
                 {"dot": SumOfProducts(), "most": "max"}, inputs={"dot": ["x", "y"], "most": "y"}
             )
@@ -105,7 +124,7 @@ def read(comm, fl, where, seed):
                 raise AssertionError("an unknown dataset was reduced")
             except fl.InvalidArgument:
                 pass
-        return series.stats["steps_read"], series.stats["bytes_copied"]
+        return series.stats["steps_read"], series.stats["bytes_copied"] - scanned
 
 
 def check(jobs, seed):

@@ -39,6 +39,7 @@ def write_file(path: pathlib.Path) -> None:
 def every_call(folder: pathlib.Path) -> Iterator[table.Call]:
     """Yield all calls, while what they need is open."""
     yield from table.operators()
+    yield from table.distribution()
     yield from table.reductions()
     write_file(folder / "t.nc")
     yield from table.opening(folder)

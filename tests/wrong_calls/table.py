@@ -187,11 +187,25 @@ def of_writers(step: Any) -> list[Call]:
     ]
 
 
+def distribution() -> list[Call]:
+    """Return what assigns chunks to readers."""
+    chunks = [((0,), (4,), 0, "node1"), ((4,), (4,), 1, {"host": "node2", "socket": 0})]
+    made = fl.distribute.assign(chunks, 2)
+    own = {"mine": lambda chunks, readers: [(0, chunk) for chunk in chunks]}
+    right = {"chunks": chunks, "readers": 2, "strategy": "mine", "own": own, "itemsize": 8}
+    return [
+        Call("distribute.assign", fl.distribute.assign, right),
+        Call("distribute.assign", fl.distribute.assign, {"chunks": chunks, "readers": ["a", "b"]}),
+        Call("distribute.describe", fl.distribute.describe, {"strategy": "mine", "own": own}),
+        Call("Distribution.metrics", made.metrics, {"layer": "host"}),
+    ]
+
+
 def of_steps(step: Any) -> list[Call]:
     """Return the calls of a step that is read."""
     dataset = step["x"]
     reduction = {"over": 0, "selection": np.s_[0:2], "skipna": False, "local": True}
-    reduction |= {"weights": np.ones((2, 3)), "mask": np.ones((2, 3), bool)}
+    reduction |= {"weights": np.ones((2, 3)), "where": np.ones((2, 3), bool)}
     return [
         Call("ReadStep[]", step.__getitem__, {"name": "x"}),
         Call("ReadStep.get", step.get, {"key": "x", "default": None}),
@@ -203,6 +217,8 @@ def of_steps(step: Any) -> list[Call]:
         Call("Dataset.__array__", dataset.__array__, {"dtype": "f4", "copy": None}),
         Call("Dataset.slab", dataset.slab, {"rank": 0, "size": 2}),
         Call("Dataset.axes", dataset.axes, {"over": 0}),
+        Call("Dataset.mine", dataset.mine, {"strategy": "blocks", "own": None}),
+        Call("ReadStep.mine", step.mine, {"strategy": "blocks", "names": ["x"], "own": None}),
     ]
 
 
