@@ -202,7 +202,7 @@ class ReadStep(Mapping[str, Dataset]):
         ...     for piece in pieces:
         ...         work_on(step[name][piece.selection])
         """
-        return share_of(self._series._core, self._core, strategy, names, own)
+        return share_of(self.series._core, self._core, strategy, names, own)
 
     def _repr_html_(self) -> str:
         rows = ((d.name, d.dtype, d.shape) for d in map(self.__getitem__, self))
