@@ -355,7 +355,12 @@ void Channel::close() {
         state.check_usable();
     }
     if (state.failure) {
+        const bool unheard = state.unheard_failure();
+        const mpi::Failure failure = *state.failure;
         state.abandon();
+        if (unheard) {
+            failure.raise(static_cast<int>(state.members.size()));
+        }
         return;
     }
     if (state.working()) {

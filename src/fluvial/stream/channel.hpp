@@ -70,7 +70,9 @@ class Channel {
     bool progress();
     /// Ends every stream (producers terminate, consumers process what is left and merge), then
     /// frees everything. Collective over the ranks that take part, blocking. The user's own
-    /// exception in flight is no reason to call it: abandon() then.
+    /// exception in flight is no reason to call it: abandon() then. Of a channel that has failed it
+    /// frees what is here, and throws the failure if no call has: an operation may have thrown
+    /// while this rank waited for something else.
     void close();
     /// Leaves without the others, who get a failure with this message, if there still is a way to
     /// tell them. Local, does not block or throw.

@@ -44,6 +44,7 @@ bool ChannelState::working() const {
 void ChannelState::check_usable() const {
     process.check();
     if (failure) {
+        unheard_ = false;
         failure->raise(static_cast<int>(members.size()));
     }
     if (closed) {
@@ -107,8 +108,16 @@ bool ChannelState::progress(const StreamState* spared) {
 
 /// By a thread that waits for something else. What it throws is the channel's failure.
 bool ChannelState::serve() {
-    return takes_part() && control && !closed && !failure && !process.is_copy() &&
-           advance(nullptr, true);
+    if (!takes_part() || !control || closed || failure || process.is_copy()) {
+        return false;
+    }
+    try {
+        return advance(nullptr, true);
+    } catch (...) {
+        fail(std::current_exception());
+        unheard_ = failure.has_value();
+        throw;
+    }
 }
 
 /// `served`: producers do only what no call of the program can be in the middle of.

@@ -109,6 +109,9 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     void handle_topics();
     /// Throws when the channel is closed or has failed, or belongs to a parent of this process.
     void check_usable() const;
+    /// The channel has failed while a wait of another verb served it, and no call of the program
+    /// has thrown that.
+    bool unheard_failure() const { return unheard_; }
     /// The exception in flight is the channel's failure from now on, everywhere.
     void fail(std::exception_ptr thrown) noexcept;
     void fail(const mpi::Failure& failed) noexcept;
@@ -160,7 +163,8 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     Index votes_ = 0;                       ///< that this rank has given in all barriers so far
     Index asked_vote_ = -1;   ///< before this vote this rank asked the others to work on
     Index wanted_vote_ = -1;  ///< before this vote somebody else did
-    bool left_ = false;       ///< after a failure: somebody does not come to any barrier
+    mutable bool unheard_ = false;
+    bool left_ = false;  ///< after a failure: somebody does not come to any barrier
     bool advancing_thresholds_ = false;
 
   public:

@@ -9,6 +9,7 @@
 #include <doctest/doctest.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/waiting.hpp"
 #include "fluvial/stream/channel_fixture.hpp"
 
 using namespace fluvial;
@@ -28,6 +29,26 @@ std::string message_of(Work&& work) {
 }
 
 }  // namespace
+
+TEST_CASE("what an operation throws while its rank waits for something else is thrown by close()") {
+    Channel channel = world_channel(Role::Both, {.timeout_s = 20});
+    bool called = false;
+    Stream stream(channel, whole_numbers(), make_elements<std::int64_t>([&](std::int64_t) {
+                      called = true;
+                      throw OutOfRange("not this one");
+                  }));
+    const std::string message = message_of<OutOfRange>([&] {
+        stream.put(std::int64_t{1});
+        stream.flush();
+        if (channel.rank() == 0) {
+            wait_until([&] { return called; }, Deadline(20), "no operation was called");
+        }
+        channel.close();
+    });
+    CHECK(message.find("not this one") != std::string::npos);
+    channel.close();  // says it once
+    world().barrier();
+}
 
 TEST_CASE("an operation that throws is an error on every rank, and nobody hangs") {
     for (const bool shared : {true}) {
