@@ -51,6 +51,7 @@ set(fluvial_public_headers
     store/file.hpp
     store/formats.hpp
     store/input_file.hpp
+    store/iterations.hpp
     store/layout.hpp
     store/raw.hpp
     stream/association.hpp

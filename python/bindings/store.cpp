@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
@@ -9,6 +10,7 @@
 
 #include "compute.hpp"
 #include "fluvial/store/file.hpp"
+#include "fluvial/store/iterations.hpp"
 #include "fluvial/store/raw.hpp"
 
 using namespace nanobind::literals;
@@ -130,6 +132,14 @@ void bind_file(nb::module_& m) {
         .def_prop_ro("names", &File::names)
         .def_prop_ro("unreadable", &File::unreadable,
                      "Why datasets cannot be opened, by name: those that are damaged.")
+        .def_prop_ro("groups", &File::groups, "Paths of the groups below the root.")
+        .def(
+            "group_attributes",
+            [](const File& f, nb::handle group) {
+                return f.group_attributes(to_text(group, "the path of a group"));
+            },
+            "group"_a.none(), "Attributes of a group. Local.")
+        .def_prop_ro("is_openpmd", &store::is_openpmd)
         .def(
             "dataset",
             [](const File& f, nb::handle name) {
@@ -143,6 +153,16 @@ void bind_file(nb::module_& m) {
             return shared(store::open_file(path));
         },
         "path"_a, "Opens a file by its first bytes. Local.");
+    m.def(
+        "iterations_of",
+        [](const std::shared_ptr<File>& file) {
+            std::vector<std::pair<std::uint64_t, std::shared_ptr<File>>> found;
+            for (const store::Iteration& iteration : store::iterations_of(file)) {
+                found.emplace_back(iteration.index, shared(iteration.contents));
+            }
+            return found;
+        },
+        "file"_a, "(index, contents) of each iteration of an openPMD file. Local.");
 }
 
 /// (name, dtype, shape, offset, swapped, dimensions, attributes)

@@ -27,6 +27,7 @@ from ._core import (
     WrongType,
     __version__,
 )
+from .describe.records import Particles, Record, Records
 from .opening import open
 from .reducing import reduce
 from .stage.dataset import Chunk, Dataset
@@ -40,6 +41,8 @@ from .xarray.import_hook import when_imported
 if TYPE_CHECKING:
     from .scan.file import File
     from .scan.file_dataset import FileDataset
+    from .scan.file_series import FileSeries, FileSteps
+    from .scan.file_step import FileStep
     from .scan.grouped_dataset import GroupedDataset
     from .scan.pending_scan import PendingScan
     from .scan.step_dataset import StepDataset
@@ -54,6 +57,9 @@ __all__ = [
     "Error",
     "File",
     "FileDataset",
+    "FileSeries",
+    "FileStep",
+    "FileSteps",
     "GroupedDataset",
     "Inquiry",
     "InvalidArgument",
@@ -61,11 +67,14 @@ __all__ = [
     "NotPermitted",
     "OutOfBounds",
     "OutOfRange",
+    "Particles",
     "PeerLost",
     "PeerStalled",
     "PendingScan",
     "ReadSeries",
     "ReadStep",
+    "Record",
+    "Records",
     "Refused",
     "StaleContact",
     "StepDataset",
@@ -88,6 +97,9 @@ __all__ = [
 _WITH_XARRAY = {
     "File": "scan.file",
     "FileDataset": "scan.file_dataset",
+    "FileSeries": "scan.file_series",
+    "FileStep": "scan.file_step",
+    "FileSteps": "scan.file_series",
     "GroupedDataset": "scan.grouped_dataset",
     "PendingScan": "scan.pending_scan",
     "StepDataset": "scan.step_dataset",

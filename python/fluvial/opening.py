@@ -8,8 +8,9 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from . import _core
-from .base.arguments import check_options
+from ._core import InvalidArgument
+from .base.arguments import check_options, to_choice
+from .base.messages import shown
 from .mpi.communicator import Communicator
 from .stage.open_series import open_series
 from .stage.reader import ReadSeries, ReadStep
@@ -17,10 +18,16 @@ from .stage.writer import WriteSeries
 
 if TYPE_CHECKING:
     from .scan.file import File, Path, Raw
+    from .scan.file_series import FileSeries
     from .scan.step_dataset import StepViews
 
 _SUFFIXES = ("nc", "nc3", "nc4", "cdf", "h5", "hdf5", "he5")
+_OF_OTHERS = {"bp": "ADIOS2", "zarr": "Zarr", "sst": "ADIOS2"}
+"""Suffixes of what Fluvial cannot read, by whose they are."""
+_ENGINES = ("stage", "hdf5", "netcdf", "raw")
 _FILE_OPTIONS = {"raw", "decode", "isolated"}
+_NOT_OF_FILES = {"directory", "rendezvous_timeout", "step_timeout", "stall_timeout", "start"}
+Engine = Literal["stage", "hdf5", "netcdf", "raw"]
 Full = Literal["block", "discard-newest", "discard-oldest"]
 
 
@@ -30,6 +37,7 @@ def open(
     mode: Literal["w"],
     comm: Communicator | None = None,
     *,
+    engine: Engine | None = None,
     queue_steps: int = 4,
     queue_bytes: int | str | None = None,
     full: Full = "block",
@@ -46,6 +54,7 @@ def open(
     mode: Literal["r"] = "r",
     comm: Communicator | None = None,
     *,
+    engine: Engine | None = None,
     start: Literal["oldest", "next"] = "oldest",
     directory: str | os.PathLike[str] | None = None,
     rendezvous_timeout: float = 60.0,
@@ -57,21 +66,32 @@ def open(
     name: os.PathLike[str] | Sequence[Path],
     *,
     comm: Communicator | None = None,
+    engine: Engine | None = None,
     raw: Raw | None = None,
     decode: bool = True,
     isolated: bool = False,
-) -> File: ...
+) -> File | FileSeries: ...
 def open(
-    name: object, mode: str = "r", comm: Communicator | None = None, **options: Any
-) -> WriteSeries | ReadSeries | File:
-    """Open the stream `name` for writing ("w") or reading ("r"), or files.
+    name: object,
+    mode: str = "r",
+    comm: Communicator | None = None,
+    *,
+    engine: str | None = None,
+    **options: Any,
+) -> WriteSeries | ReadSeries | File | FileSeries:
+    """Open the stream `name` for writing ("w") or reading ("r"), or files for reading.
+
+    The same loop, ``for step in fl.open(name)``, reads either: which it is depends on the name, on
+    `engine`, or on the environment variable FLUVIAL_ENGINE.
 
     Streams: collective over `comm`. Writer and reader are different jobs on one host, launched
     separately, of any sizes. Whichever comes first waits for the other.
 
     Files: a path that exists, a pattern such as ``"t_*.nc"``, a list of paths (several files as
-    one, joined along the record dimension), or any path with the suffix of a file format. Local;
-    reductions of them are collective over `comm`, unless they are given another.
+    one, joined along the record dimension), ``"data%T.h5"`` or ``"data%06T.h5"`` (a file for each
+    step), or any path with the suffix of a file format. Their steps are the iterations of openPMD,
+    the records of an axis of time, or else one step with all that there is. Local; reductions of
+    them are collective over `comm`, unless they are given another.
 
     Parameters
     ----------
@@ -82,6 +102,9 @@ def open(
         "w" or "r".
     comm
         An mpi4py communicator, which is duplicated; None for a serial program.
+    engine
+        "stage" for streams; "hdf5", "netcdf" or "raw" for files of this format. None: as
+        FLUVIAL_ENGINE says, or else the name.
     directory
         Of the contact file (mode 0600) by which jobs find and trust each other; None:
         FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR or the working directory, the first that is set. Only
@@ -107,6 +130,7 @@ def open(
         Writer: "evict" takes a stopped reader out of the queue, "wait" waits for it.
     start
         Reader: begin with the "oldest" step still queued, or with the "next" to be completed.
+        The options of streams, directory and time-outs and start, have no effect on files.
     raw
         Files: layout of raw binary ones, a dict with dtype, shape and more: see
         `fluvial.scan.file.open_files`.
@@ -118,7 +142,7 @@ def open(
 
     Returns
     -------
-    A `WriteSeries`, a `ReadSeries` or a `File`, all context managers.
+    A `WriteSeries`, a `ReadSeries`, a `File` or a `FileSeries`, all context managers.
 
     Raises
     ------
@@ -145,9 +169,30 @@ def open(
     >>> with fl.open("t_*.nc") as file:                                   # doctest: +SKIP
     ...     print(file["temperature"].reduce("mean", over="time"))
     """
-    if mode == "r" and _names_files(name, options):
-        return _open_files(cast(Any, name), comm, options)
-    return open_series(cast(str, name), mode, comm, options, _views_of)
+    chosen = _engine(engine)
+    if chosen == "stage" or (chosen is None and not _names_files(name, mode, options)):
+        return open_series(cast(str, name), mode, comm, options, _views_of)
+    if mode == "w":
+        raise InvalidArgument(
+            f"files cannot be written yet: got {shown(name)}{_said_of(engine, chosen)}; allowed: "
+            "streams, whose names have no suffix of a file format. Give engine='stage' for a "
+            "stream of this name"
+        )
+    return _open_files(cast(Any, name), mode, comm, chosen, options)
+
+
+def _engine(engine: object) -> str | None:
+    """Return the engine that is asked for, here or by the environment."""
+    if engine is not None:
+        return to_choice(engine, "engine", _ENGINES)
+    said = os.environ.get("FLUVIAL_ENGINE")
+    return None if not said else to_choice(said, "FLUVIAL_ENGINE", _ENGINES)
+
+
+def _said_of(engine: object, chosen: str | None) -> str:
+    if chosen is None:
+        return ""
+    return f" with engine {chosen!r}" + (" (of FLUVIAL_ENGINE)" if engine is None else "")
 
 
 def _views_of(step: ReadStep) -> StepViews | None:
@@ -159,25 +204,66 @@ def _views_of(step: ReadStep) -> StepViews | None:
     return StepViews(step)
 
 
-def _names_files(name: object, options: dict[str, Any]) -> bool:
+def _names_files(name: object, mode: str, options: dict[str, Any]) -> bool:
     """Tell whether files are meant: they exist, or could be nothing else."""
     if not isinstance(name, str) or not _FILE_OPTIONS.isdisjoint(options):
         return isinstance(name, str | os.PathLike | list | tuple)
-    if options:
-        return False  # of a stream
-    suffix = name.rpartition(".")[2].lower()
-    return os.path.isfile(name) or "/" in name or glob.has_magic(name) or suffix in _SUFFIXES
+    suffix = name.rpartition(".")[2].lower() if "." in name else ""
+    if suffix in _SUFFIXES or suffix in _OF_OTHERS or "/" in name or "%" in name:
+        return True
+    return mode == "r" and (os.path.isfile(name) or glob.has_magic(name))
 
 
 def _open_files(
-    name: Path | Sequence[Path], comm: Communicator | None, options: dict[str, Any]
-) -> File:
-    check_options(options, _FILE_OPTIONS, "for files")
+    name: Path | Sequence[Path],
+    mode: str,
+    comm: Communicator | None,
+    engine: str | None,
+    options: dict[str, Any],
+) -> File | FileSeries:
+    to_choice(mode, "mode", ("r",))
+    check_options(options, _FILE_OPTIONS | _NOT_OF_FILES, "for files")
+    said = {key: value for key, value in options.items() if key in _FILE_OPTIONS}
+    _refuse_formats_of_others(name)
+    if engine == "raw" and "raw" not in said:
+        raise InvalidArgument(
+            f"engine 'raw' needs the layout of the file: got {shown(name)} alone; allowed: "
+            "raw={'dtype': 'f8', 'shape': (100, 200)}, for example"
+        )
     try:
         from .scan.file import open_files
     except ImportError as error:
-        raise _core.InvalidArgument(
+        raise InvalidArgument(
             f"files need a Python package that is not installed: got {error}; "
             "allowed: xarray, h5netcdf, cftime. Run: pip install 'fluvial[files]'"
         ) from error
-    return open_files(name, comm=comm, **options)
+    files = open_files(name, comm=comm, **said)
+    if engine is not None:
+        _check_engine(engine, files)
+    return files
+
+
+def _refuse_formats_of_others(name: object) -> None:
+    suffix = name.rpartition(".")[2].lower() if isinstance(name, str) else ""
+    if suffix in _OF_OTHERS:
+        raise InvalidArgument(
+            f"no engine reads files of {_OF_OTHERS[suffix]}: got {shown(name)}; allowed: HDF5, "
+            "netCDF, raw numbers, streams. Convert it, or give engine='stage' for a stream"
+        )
+    if isinstance(name, str) and os.path.isdir(name):
+        raise InvalidArgument(
+            f"a folder is no series: got {shown(name)}; allowed: a file, a pattern of files such "
+            f"as {os.path.join(name, '*.nc')!r}, or a stream, by engine='stage'"
+        )
+
+
+def _check_engine(engine: str, files: File | FileSeries) -> None:
+    """Refuse files of another format than is asked for."""
+    formats = {"hdf5": ("HDF5", "netCDF-4"), "netcdf": ("netCDF",), "raw": ("raw",)}[engine]
+    if not files.format.startswith(formats):
+        found, path = files.format, files.paths[0]
+        files.close()
+        raise InvalidArgument(
+            f"'{path}' is of another format than engine {engine!r} reads: got {found}; allowed: "
+            f"{' or '.join(formats)}. Leave engine out, or name the one that fits"
+        )

@@ -64,7 +64,10 @@ def test_attributes_and_axes_come_from_the_record(path):
     for name in ("E/x", "E/y", "E/z", "rho"):
         assert file.dataset(f"data/100/meshes/{name}").dimensions == ["y", "x"]
     assert file.dataset("data/100/meshes/E/x").attributes["unitSI"] == 2.5
-    assert file.dataset("data/100/meshes/E/z").attributes.keys() == {"unitSI", "position"}
+    constant = file.dataset("data/100/meshes/E/z").attributes
+    assert not {"value", "shape"} & constant.keys()
+    assert {"unitSI", "position", "unitDimension", "gridSpacing", "axisLabels"} <= constant.keys()
+    assert constant.items() >= file.group_attributes("data/100/meshes/E").items()
     assert file.dataset("data/100/particles/atoms/charge").dimensions == [""]
 
 

@@ -148,7 +148,7 @@ def describe_file(file: File) -> dict[str, Any]:
     """Return what `fluvial info` says, as JSON knows it."""
     sizes = [os.path.getsize(path) for path in file.paths]
     datasets: list[dict[str, Any]] = []
-    for name in file:
+    for name in file.names:
         try:
             dataset = file[name]
         except DamagedFile as error:

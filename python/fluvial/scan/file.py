@@ -6,25 +6,21 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self, Unpack
+from typing import Any
 
 from .._core import InvalidArgument, NoSuchFile
-from ..base.arguments import to_choice, to_mapping, to_path, to_text
+from ..base.arguments import to_choice, to_path, to_text
 from ..base.html_table import html_table
 from ..base.messages import shown
-from ..compute.specs import Inputs, Specs
-from ..describe.selection import Over, one_of
 from ..mpi.communicator import Communicator
 from ..store import isolation
 from ..store.joined_files import JoinedFiles, open_joined
+from ..store.numbered_files import has_number, numbered_files
 from ..store.raw_layout import raw_layout
-from . import pending_scan, request
-from .axis_weights import Weights
-from .datasets_of import datasets_of
+from ..store.stored_steps import StoredSteps, steps_of
 from .file_dataset import FileDataset
-from .options import ScanOptions
-from .pending_scan import PendingScan
-from .predicates import Condition
+from .file_series import FileSeries, SeriesInFiles
+from .joint_reductions import JointReductions
 from .view import View
 
 Path = str | os.PathLike[str]
@@ -38,13 +34,14 @@ def open_files(
     raw: Raw | None = None,
     decode: bool | str = True,
     isolated: bool = False,
-) -> File:
+) -> File | FileSeries:
     """Open a file, all that a pattern matches (sorted by name), or a list of them, as one. Local.
 
     Parameters
     ----------
     path
-        Of a file, a pattern, or a list of paths in the order of the joined dimension.
+        Of a file, a pattern, or a list of paths in the order of the joined dimension. With a number
+        for each step, ``"data%T.h5"``, files are a series and none is joined.
     comm
         Over which reductions run unless they say otherwise; None: MPI.COMM_WORLD in a program of
         several ranks.
@@ -67,14 +64,34 @@ def open_files(
     DamagedFile, SystemError
         It cannot be read.
     """
-    several = isinstance(path, Sequence) and not isinstance(path, str | os.PathLike)
-    given: Sequence[Any] = path if several else [path]  # type: ignore[assignment]
     to_choice(decode, "decode", (True, False, "xarray"))
     if to_choice(isolated, "isolated", (True, False)) and raw is not None:
         raise InvalidArgument(
             "isolated does not go with raw: got both; allowed: isolated=True for files with a "
             "header. Leave it out: nothing of a raw file is parsed"
         )
+    if isinstance(path, str) and has_number(path) and not os.path.exists(path):
+        if raw is not None:
+            raise InvalidArgument(
+                f"raw does not go with numbered files: got {shown(path)}; allowed: a pattern with "
+                "*, which joins files, or one file"
+            )
+        numbered = numbered_files(path)
+        if isolated:
+            isolation.try_elsewhere([file for _, file in numbered])
+        return FileSeries(path, numbered, decode, comm)
+    paths = _paths_of(path)
+    if isolated:
+        isolation.try_elsewhere(paths)
+    layouts = None
+    if raw is not None:
+        layouts = [raw_layout(r) for r in (raw if isinstance(raw, list | tuple) else [raw])]
+    return File(open_joined(paths, decode, layouts), comm)
+
+
+def _paths_of(path: Path | Sequence[Path]) -> list[str]:
+    several = isinstance(path, Sequence) and not isinstance(path, str | os.PathLike)
+    given: Sequence[Any] = path if several else [path]  # type: ignore[assignment]
     paths: list[str] = []
     for name in [to_path(p, "the path of a file") for p in given]:
         if not os.path.exists(name) and glob.has_magic(name):
@@ -86,19 +103,17 @@ def open_files(
             f"no such files: got {shown(path)}; allowed: files that exist. Check the pattern and "
             f"the working directory, {os.getcwd()}."
         )
-    if isolated:
-        isolation.try_elsewhere(paths)
-    layouts = None
-    if raw is not None:
-        layouts = [raw_layout(r) for r in (raw if isinstance(raw, list | tuple) else [raw])]
-    return File(open_joined(paths, decode, layouts), comm)
+    return paths
 
 
-class File(Mapping[str, FileDataset]):
-    """A file, or several of one kind joined along their first axis; a mapping of its datasets.
+class File(SeriesInFiles, JointReductions):
+    """A file, or several of one kind joined along their first axis.
 
-    The joined dimension is the unlimited one, or where there is none the first of the dataset with
-    the most dimensions. Datasets that do not begin with it come from the first file.
+    By the name of a dataset, ``file["t"]``, it gives all of it; iterating gives its steps, as of a
+    live series: the iterations of openPMD, the records of an axis of time, or else one step with
+    all that there is. The joined dimension is the unlimited one, or where there is none the first
+    of the dataset with the most dimensions. Datasets that do not begin with it come from the first
+    file.
     """
 
     def __init__(self, files: JoinedFiles, comm: Communicator | None = None) -> None:
@@ -152,102 +167,28 @@ class File(Mapping[str, FileDataset]):
     def __contains__(self, name: object) -> bool:
         return name in self._files.names
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._files.names)
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the dataset of a name, or `default` where there is none."""
+        return self[name] if name in self.names else default
 
-    def __len__(self) -> int:
-        return len(self._files.names)
+    def keys(self) -> list[str]:
+        """Return the names of the datasets."""
+        return self.names
 
-    def reduce(
-        self,
-        op: Specs,
-        inputs: Inputs,
-        over: Over | None = None,
-        *,
-        sel: Mapping[Any, Any] | None = None,
-        isel: Mapping[Any, Any] | None = None,
-        skipna: bool | None = None,
-        min_count: int | None = None,
-        weights: Weights | None = None,
-        where: Condition | None = None,
-        axis: Over | None = None,
-        dim: Over | None = None,
-        **options: Unpack[ScanOptions],
-    ) -> Any:
-        """Reduce several datasets of equal shape with several operators, in one pass. Collective.
+    def values(self) -> Iterator[FileDataset]:
+        """Give the datasets."""
+        return map(self.__getitem__, self.names)
 
-        Parameters are those of `FileDataset.reduce`, and:
+    def items(self) -> Iterator[tuple[str, FileDataset]]:
+        """Give names and datasets."""
+        return ((name, self[name]) for name in self.names)
 
-        Parameters
-        ----------
-        inputs
-            Names of datasets: one, or as many as the operator has inputs, for all operators; or a
-            dict of them by operator name.
-        sel, isel
-            Selections by coordinate and by position, as for a dataset's methods.
-
-        Examples
-        --------
-        >>> f.reduce({"speed": fl.ops.Apply(np.hypot, "max")}, ["u10", "v10"], over="time")
-        ... # doctest: +SKIP
-        """
-        return self.start(
-            *(op, inputs, one_of(over, axis, dim)),
-            sel=sel,
-            isel=isel,
-            skipna=skipna,
-            min_count=min_count,
-            weights=weights,
-            where=where,
-            **options,
-        ).wait()
-
-    def start(
-        self,
-        op: Specs,
-        inputs: Inputs,
-        over: Over | None = None,
-        *,
-        sel: Mapping[Any, Any] | None = None,
-        isel: Mapping[Any, Any] | None = None,
-        skipna: bool | None = None,
-        min_count: int | None = None,
-        weights: Weights | None = None,
-        where: Condition | None = None,
-        axis: Over | None = None,
-        dim: Over | None = None,
-        **options: Unpack[ScanOptions],
-    ) -> PendingScan:
-        """Start a reduction of several datasets and return at once, as `reduce`. Collective."""
-
-        def prepare() -> request.Request:
-            names, wanted = datasets_of(op, inputs)
-            first = self[names[0]].isel(to_mapping(isel, "isel")).sel(to_mapping(sel, "sel"))
-            chosen = first._selected(None, weights, where)
-            name = names[0] if len(names) == 1 else None
-            return request.describe(
-                self._files,
-                chosen._view,
-                names,
-                op,
-                wanted,
-                one_of(over, axis, dim),
-                skipna,
-                min_count,
-                name,
-            )
-
-        return pending_scan.begin(prepare, {"comm": self.comm, **options})
+    def _find_steps(self) -> StoredSteps:
+        return steps_of(self._files)
 
     def close(self) -> None:
         """Close the files; what other threads have begun ends, or raises. Idempotent."""
         self._files.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         if self._files.closed:

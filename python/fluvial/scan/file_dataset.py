@@ -18,6 +18,7 @@ from ..compute.arithmetic import Arithmetic, LazyOperators, is_number, with_arra
 from ..compute.reductions import Reductions
 from ..compute.specs import Specs
 from ..describe.attributes import Attributes
+from ..describe.records import unit_of
 from ..describe.selection import Over, Selection, one_of
 from ..describe.storage_attributes import plain_attributes
 from ..mpi.communicator import Communicator
@@ -107,6 +108,11 @@ class FileDataset(Reductions, LazyOperators):
         if self._view.arithmetic is not None:
             return Attributes()
         return Attributes(self._files.attributes_of(self._name))
+
+    @property
+    def si(self) -> Self:
+        """The same in SI units: times openPMD's attribute `unitSI`, where it has one."""
+        return self * unit_of(self._files.attributes_of(self._name), self._name)
 
     @property
     def coords(self) -> dict[str, xr.DataArray]:

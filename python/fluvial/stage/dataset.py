@@ -19,6 +19,7 @@ from ..compute.reductions import Reductions
 from ..compute.specs import Inputs, Specs
 from ..describe.attributes import Attributes
 from ..describe.axis_labels import axis_labels
+from ..describe.records import unit_of
 from ..describe.selection import Over, Selection, one_of, to_dims, to_hyperslab
 from ..describe.storage_attributes import says_decoding
 from ..distribute.assignment import Strategy
@@ -356,6 +357,11 @@ class Dataset(Reductions, LazyOperators):
             local=local,
             **options,
         )
+
+    @property
+    def si(self) -> StepDataset:
+        """The same in SI units: times openPMD's attribute `unitSI`, where it has one."""
+        return self._lazily() * unit_of(self._said, self.name)
 
     def _lazily(self) -> StepDataset:
         return to_views(self._step).dataset(self.name)

@@ -14,6 +14,7 @@ from ..base.html_table import html_table
 from ..compute.passes import Results
 from ..compute.specs import Inputs, Specs
 from ..describe.attributes import Attributes
+from ..describe.records import Particles, Records, meshes_of, particles_of
 from ..describe.selection import Over, Selection, one_of
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
@@ -56,6 +57,16 @@ class ReadStep(Mapping[str, Dataset]):
     def dt(self) -> float:
         """Length of the step, in the same unit; NaN when the writer gave none."""
         return float(self.attrs.get("dt", np.nan))
+
+    @property
+    def meshes(self) -> Records:
+        """The meshes of a step in openPMD's words: ``step.meshes["E"].x``."""
+        return meshes_of(self, self.series.attrs)
+
+    @property
+    def particles(self) -> Particles:
+        """The species of particles likewise: ``step.particles["e"]["position"].x``."""
+        return particles_of(self, self.series.attrs)
 
     def names(self) -> list[str]:
         """Return the names of the datasets of this step."""

@@ -17,7 +17,8 @@ def along(
 
     They are gridGlobalOffset + (index + position) * gridSpacing, in the unit of the grid, whose
     length in metres (gridUnitSI) is the coordinate's attribute ``unitSI``. `attributes` are those
-    of the dataset and of what it is in; the first that has one counts.
+    of the dataset and of what it is in; the first that has one counts. Where they say the data is
+    in Fortran's order, they count axes from the last.
 
     >>> along(0, ("x",), (3,), {"gridSpacing": 0.5, "gridGlobalOffset": [1.0]}).values
     array([1. , 1.5, 2. ])
@@ -28,12 +29,13 @@ def along(
         return None
     offset = _numbers("gridGlobalOffset", ndim, attributes)
     position = _numbers("position", ndim, attributes)
-    begin = 0.0 if offset is None else offset[axis]
-    within = 0.0 if position is None else position[axis]
+    stated = ndim - 1 - axis if any(s.get("dataOrder") == "F" for s in attributes) else axis
+    begin = 0.0 if offset is None else offset[stated]
+    within = 0.0 if position is None else position[stated]
     unit = _numbers("gridUnitSI", 1, attributes)
     return xr.Variable(
         (dims[axis],),
-        begin + (np.arange(shape[axis]) + within) * spacing[axis],
+        begin + (np.arange(shape[axis]) + within) * spacing[stated],
         {} if unit is None else {"unitSI": float(unit[0])},
     )
 

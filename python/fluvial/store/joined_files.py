@@ -93,6 +93,32 @@ class JoinedFiles:
             for name, length, _ in self._open()[0].dimensions
         }
 
+    @property
+    def is_openpmd(self) -> bool:
+        """Whether this is one file, of openPMD."""
+        parts = self._open()
+        return len(parts) == 1 and parts[0].is_openpmd
+
+    def iterations(self) -> list[tuple[int, JoinedFiles]]:
+        """Return number and contents of each iteration of openPMD, in ascending order. Local."""
+        return [
+            (index, _Iteration(index, contents, self))
+            for index, contents in _core.iterations_of(self._open()[0])
+        ]
+
+    def record_dimension(self) -> str | None:
+        """Return the dimension of time: joined, unlimited, or with times for coordinates. Local."""
+        if self._joined is not None:
+            return self._joined
+        dimensions = self._open()[0].dimensions
+        unlimited = [name for name, _, is_unlimited in dimensions if is_unlimited]
+        if unlimited:
+            return unlimited[0]
+        for name, _, _ in dimensions:
+            if name in self.names and _is_time(self.attributes_of(name)):
+                return name
+        return None
+
     def find(self, name: str, dataset: str) -> str:
         """Return the dataset that a condition on `dataset` calls `name`; "value" is itself."""
         group = dataset.rpartition("/")[0]
@@ -217,6 +243,36 @@ class JoinedFiles:
 
     def _lengths(self, dim: str) -> list[int]:
         return [dict((n, length) for n, length, _ in p.dimensions)[dim] for p in self._open()]
+
+
+class _Iteration(JoinedFiles):
+    """An iteration of a file of openPMD; closed when that file is."""
+
+    def __init__(self, number: int, contents: _core.File, whole: JoinedFiles) -> None:
+        super().__init__([contents], whole.decode)
+        self._number = number
+        self._whole = whole
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _open_iteration, (self._whole, self._number)
+
+    def _open(self) -> list[_core.File]:
+        self._whole._open()
+        return super()._open()
+
+
+def _open_iteration(files: JoinedFiles, number: int) -> JoinedFiles:
+    return dict(files.iterations())[number]
+
+
+def _is_time(attributes: dict[str, Any]) -> bool:
+    """Tell whether a coordinate is time, as the CF conventions say it."""
+    units = attributes.get("units", "")
+    return (
+        attributes.get("axis") == "T"
+        or attributes.get("standard_name") == "time"
+        or (isinstance(units, str) and " since " in units)
+    )
 
 
 def _check_alike(name: str, parts: Sequence[_core.FileDataset]) -> None:

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "fluvial/base/assert.hpp"
+#include "fluvial/base/finer_errors.hpp"
+#include "fluvial/base/nearest_name.hpp"
 #include "fluvial/describe/index_walk.hpp"
 #include "fluvial/store/byte_order.hpp"
 #include "fluvial/store/chunk_decoder.hpp"
@@ -138,6 +140,21 @@ void read_chunked(const Dataset& dataset, const Chunked& layout, const Region& r
 const std::map<std::string, std::string>& File::unreadable() const {
     static const std::map<std::string, std::string> none;
     return none;
+}
+
+const std::vector<std::string>& File::groups() const {
+    static const std::vector<std::string> none;
+    return none;
+}
+
+Attributes File::group_attributes(const std::string& group) const {
+    if (!group.empty()) {
+        throw UnknownName(Problem{"no such group in '" + path() + "'", "'" + group + "'",
+                                  groups().empty() ? "none: the file has no groups"
+                                                   : text("one of its ", groups().size()),
+                                  did_you_mean(group, groups())});
+    }
+    return attributes();
 }
 
 ChunkPlace Dataset::locate(const Coordinates& chunk) const {

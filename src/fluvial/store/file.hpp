@@ -92,6 +92,11 @@ class File {
     virtual const std::vector<std::string>& names() const = 0;
     /// Why datasets cannot be opened, by name, as far as that shows when the file is opened.
     virtual const std::map<std::string, std::string>& unreadable() const;
+    /// Paths of the groups below the root, each after the one that it is in; none in formats
+    /// without groups.
+    virtual const std::vector<std::string>& groups() const;
+    /// Those of the file for "". Throws InvalidArgument when there is no such group, DamagedFile.
+    virtual Attributes group_attributes(const std::string& group) const;
     /// Throws InvalidArgument that lists the names when there is none of this name, or says why the
     /// dataset cannot be used (a compound or string type); DamagedFile for one that is unreadable.
     virtual std::shared_ptr<const Dataset> dataset(const std::string& name) const = 0;

@@ -148,7 +148,7 @@ class Walk {
   public:
     Walk(bool openpmd, const std::string& file) : openpmd_(openpmd), file_(file) {}
 
-    std::vector<Hdf5Entry> run(hid_t file) {
+    Hdf5Contents run(hid_t file) {
         enter(file, "/", "");
         H5O_info_t root;
         hdf5_checked(H5Oget_info2(open_.back().id, &root, H5O_INFO_BASIC),
@@ -163,7 +163,7 @@ class Walk {
             const Link link = group.links[group.next++];
             follow(group, link);
         }
-        return std::move(entries_);
+        return std::move(found_);
     }
 
   private:
@@ -196,8 +196,9 @@ class Walk {
             const Hdf5Id id(open_inside(group.id, link.name));
             auto constant = id.valid() ? describe(id, path, openpmd_) : std::nullopt;
             if (constant) {
-                entries_.push_back(std::move(*constant));
+                found_.entries.push_back(std::move(*constant));
             } else {
+                found_.groups.push_back(path);
                 enter(group.id, link.name, path + "/");
             }
         }
@@ -208,7 +209,7 @@ class Walk {
         if (!id.valid()) {
             unreadable(path);
         } else if (auto entry = describe(id, path, openpmd_)) {
-            entries_.push_back(std::move(*entry));
+            found_.entries.push_back(std::move(*entry));
         }
     }
 
@@ -221,14 +222,14 @@ class Walk {
         entry.element.why = text("an object that libhdf5 cannot open (", error.text, ")",
                                  hint.empty() ? "" : ". ", hint);
         entry.damaged = true;
-        entries_.push_back(std::move(entry));
+        found_.entries.push_back(std::move(entry));
     }
 
     bool openpmd_;
     std::string file_;
     std::set<haddr_t> entered_;
     std::vector<Group> open_;
-    std::vector<Hdf5Entry> entries_;
+    Hdf5Contents found_;
 };
 
 }  // namespace
@@ -237,7 +238,7 @@ hid_t open_inside(hid_t where, const std::string& path) {
     return H5Oopen(where, path.c_str(), inside_only());
 }
 
-std::vector<Hdf5Entry> walk_contents(hid_t file, bool openpmd, const std::string& path) {
+Hdf5Contents walk_contents(hid_t file, bool openpmd, const std::string& path) {
     return Walk(openpmd, path).run(file);
 }
 

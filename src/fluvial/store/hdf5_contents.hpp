@@ -25,11 +25,16 @@ struct Hdf5Entry {
     bool usable() const { return element.dtype.has_value(); }
 };
 
+struct Hdf5Contents {
+    std::vector<Hdf5Entry> entries;
+    std::vector<std::string> groups;  ///< paths for HDF5, but for the root and constant components
+};
+
 /// Every dataset, groups in the order in which they were made if the file knows that, else by name.
 /// A group is entered once, under the first of its names; soft links lead to datasets of this file,
 /// other soft links and links to other files are left out. With `openpmd`, constant record
 /// components too. Throws DamagedFile; a dataset that cannot be opened is an entry that says so.
-std::vector<Hdf5Entry> walk_contents(hid_t file, bool openpmd, const std::string& path);
+Hdf5Contents walk_contents(hid_t file, bool openpmd, const std::string& path);
 
 /// One object, by any path that leads to it within the file; none when it is no dataset (nor
 /// constant component).

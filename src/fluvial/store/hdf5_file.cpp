@@ -12,6 +12,7 @@
 #include "fluvial/store/hdf5_driver.hpp"
 #include "fluvial/store/hdf5_guard/needed.hpp"
 #include "fluvial/store/missing_dataset.hpp"
+#include "fluvial/store/text_encoding.hpp"
 
 namespace fluvial::store {
 
@@ -34,7 +35,11 @@ class Hdf5File final : public File {
         const std::string what = "'" + path + "'";
         attributes_ = read_attributes(opened_->file, what);
         openpmd_ = attributes_.contains("openPMD");
-        auto entries = walk_contents(opened_->file, openpmd_, path);
+        auto [entries, groups] = walk_contents(opened_->file, openpmd_, path);
+        for (std::string& group : groups) {
+            groups_.push_back(to_utf8(group));
+            group_paths_.emplace(groups_.back(), std::move(group));
+        }
         const bool says_so = hdf5_checked(H5Aexists(opened_->file, "_NCProperties"), what) > 0;
         dimensions_ = Hdf5Dimensions(opened_->file, entries, says_so);
         netcdf_ = dimensions_.netcdf();
@@ -49,6 +54,16 @@ class Hdf5File final : public File {
     const std::vector<Dimension>& dimensions() const override { return dimensions_.list(); }
     const std::vector<std::string>& names() const override { return names_; }
     const std::map<std::string, std::string>& unreadable() const override { return unreadable_; }
+    const std::vector<std::string>& groups() const override { return groups_; }
+
+    Attributes group_attributes(const std::string& group) const override {
+        const auto found = group_paths_.find(group);
+        if (found == group_paths_.end()) {
+            return File::group_attributes(group);
+        }
+        const Hdf5Session session;
+        return attributes_at(found->second);
+    }
 
     std::shared_ptr<const Dataset> dataset(const std::string& name) const override {
         const std::string plain = name.starts_with('/') ? name.substr(1) : name;
@@ -104,6 +119,9 @@ class Hdf5File final : public File {
             description.attributes.erase("value");
             description.attributes.erase("shape");
         }
+        if (openpmd_) {
+            add_attributes_of_record(entry, description.attributes);
+        }
         description.shape = dimensions_.shape_of(entry);
         description.dimensions = dimensions_.names_of(entry, object);
         if (openpmd_ && std::all_of(description.dimensions.begin(), description.dimensions.end(),
@@ -116,11 +134,32 @@ class Hdf5File final : public File {
         return open_hdf5_dataset(opened_, entry, std::move(description));
     }
 
+    Attributes attributes_at(const std::string& path) const {
+        const std::string what = "the group '" + path + "' of '" + this->path() + "'";
+        const Hdf5Id group(
+            hdf5_checked(open_inside(opened_->file, path), what + " cannot be opened"));
+        return read_attributes(group, what);
+    }
+
+    /// openPMD hangs what all components of a record share on the record: unitDimension,
+    /// gridSpacing, timeOffset.
+    void add_attributes_of_record(const Hdf5Entry& entry, Attributes& component) const {
+        const std::size_t slash = entry.path.rfind('/');
+        if (slash == std::string::npos || component.contains("unitDimension")) {
+            return;
+        }
+        Attributes record = attributes_at(entry.path.substr(0, slash));
+        if (record.contains("unitDimension")) {
+            component.merge(record);
+        }
+    }
+
     std::shared_ptr<const OpenHdf5> opened_;
     Attributes attributes_;
     bool openpmd_ = false, netcdf_ = false;
     Hdf5Dimensions dimensions_;
-    std::vector<std::string> names_;
+    std::vector<std::string> names_, groups_;
+    std::map<std::string, std::string> group_paths_;  ///< HDF5's own, by that for users
     std::map<std::string, std::string> unreadable_;
     std::map<std::string, Hdf5Entry> entries_;
 };

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A step of files: an iteration of openPMD, a record along the axis of time, or a whole file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..base.arguments import to_text
+from ..base.html_table import html_table
+from ..describe.attributes import Attributes
+from ..describe.records import Particles, Records, meshes_of, particles_of
+from ..mpi.communicator import Communicator
+from ..store.stored_steps import StoredStep
+from .file_dataset import FileDataset
+from .joint_reductions import JointReductions
+from .view import View
+
+
+class FileStep(JointReductions, Mapping[str, FileDataset]):
+    """A step of a series of files: a mapping of names to datasets, as `ReadStep` is of a live one.
+
+    Usable until the series is closed; any number of them at a time. A dataset of a record has no
+    axis of time any more; its time is among its coordinates.
+    """
+
+    def __init__(self, stored: StoredStep, comm: Communicator | None) -> None:
+        self.comm = comm
+        self._files = stored.files
+        self._stored = stored
+
+    @property
+    def index(self) -> int:
+        """Number of the iteration or record, or in the file's name."""
+        return self._stored.index
+
+    @property
+    def skipped(self) -> int:
+        """Steps that were lost before this one: none."""
+        return 0
+
+    @property
+    def attrs(self) -> Attributes:
+        """Attributes of the iteration or the file; of a record, its time where that is a number."""
+        if self._stored.record is None:
+            return Attributes(self._files.attrs)
+        time = self._coordinate()
+        return Attributes({} if time is None or not _is_number(time) else {"time": float(time)})
+
+    @property
+    def time(self) -> Any:
+        """In units of the attribute `timeUnitSI`, or the record's coordinate; NaN without one.
+
+        A float, but a numpy.datetime64 or a date of cftime where the coordinate of a record is.
+        """
+        if self._stored.record is None:
+            return float(self._files.attrs.get("time", np.nan))
+        time = self._coordinate()
+        return np.nan if time is None else float(time) if _is_number(time) else time
+
+    @property
+    def dt(self) -> float:
+        """Length of the step in units of `timeUnitSI`; NaN where the file does not say."""
+        return float(self.attrs.get("dt", np.nan))
+
+    @property
+    def meshes(self) -> Records:
+        """The meshes of a step of openPMD: ``step.meshes["E"].x``."""
+        return meshes_of(self, self._of_series())
+
+    @property
+    def particles(self) -> Particles:
+        """The particle species of a step of openPMD: ``step.particles["e"]["position"].x``."""
+        return particles_of(self, self._of_series())
+
+    def names(self) -> list[str]:
+        """Return the names of the datasets of this step."""
+        return list(self._files.names)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return self.names()
+
+    def __getitem__(self, name: str) -> FileDataset:
+        to_text(name, "the name of a dataset")
+        files = self._files
+        view = View.whole(files.dims_of(name), files.shape_of(name), files.decode)
+        if self._stored.record is not None:
+            dim, position = self._stored.record
+            if dim in view.dims:
+                view = view.isel({dim: position})
+        return FileDataset(files, name, view, self.comm)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._files.names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __len__(self) -> int:
+        return len(self._files.names)
+
+    def _of_series(self) -> Mapping[str, Any]:
+        return self._files.attrs if self._stored.attrs is None else self._stored.attrs
+
+    def _coordinate(self) -> Any:
+        """Return the coordinate of the record; None without one."""
+        if self._stored.record is None:
+            return None
+        dim, position = self._stored.record
+        found = self._files.labels(dim, dim) if dim in self._files.names else None
+        return None if found is None else found.values[position]
+
+    def __repr__(self) -> str:
+        return f"<fluvial.FileStep {self.index} of '{self._files.path}': {', '.join(self)}>"
+
+    def _repr_html_(self) -> str:
+        rows = ((d.name, d.dtype, d.shape) for d in map(self.__getitem__, self))
+        return html_table(f"step {self.index}", ("dataset", "dtype", "shape"), rows)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating)

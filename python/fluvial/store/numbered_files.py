@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files with the number of an iteration in their names: "data%T.h5", "data_%06T.h5"."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from .._core import InvalidArgument, NoSuchFile
+from ..base.messages import shown_text
+
+_NUMBER = re.compile(r"%(0\d+)?T")
+
+
+def has_number(name: str) -> bool:
+    """Tell whether a name stands for a file of each iteration."""
+    return _NUMBER.search(name) is not None
+
+
+def numbered_files(pattern: str) -> list[tuple[int, str]]:
+    """Return number and path of each file of a pattern, in ascending order. Local.
+
+    "%T" stands for any number of digits, "%06T" for six, with zeros in front, or more where the
+    number has more.
+
+    Raises
+    ------
+    InvalidArgument
+        "%T" is not in the file's own name, or comes twice; two files have one number.
+    NoSuchFile
+        No file fits.
+    """
+    folder, name = os.path.split(pattern)
+    marks = list(_NUMBER.finditer(name))
+    if len(marks) != 1 or has_number(folder):
+        raise InvalidArgument(
+            f"cannot use the pattern of files: got '{shown_text(pattern)}'; allowed: one %T, or "
+            "%06T, in the file's own name, as in 'run/data%T.h5'"
+        )
+    (mark,) = marks
+    digits = rf"\d{{{int(mark[1])},}}" if mark[1] else r"\d+"
+    fits = re.compile(f"{re.escape(name[: mark.start()])}({digits}){re.escape(name[mark.end() :])}")
+    found: dict[int, str] = {}
+    for entry in sorted(_entries(folder or ".")):
+        if (match := fits.fullmatch(entry)) is None:
+            continue
+        number = int(match[1])
+        if number in found:
+            raise InvalidArgument(
+                f"two files have the number {number}: got '{entry}'; allowed: "
+                f"'{os.path.basename(found[number])}' alone. Name the digits, as in %06T"
+            )
+        found[number] = os.path.join(folder, entry)
+    if not found:
+        raise NoSuchFile(
+            f"no such files: got '{shown_text(pattern)}'; allowed: files that exist. Check the "
+            f"pattern and the working directory, {os.getcwd()}."
+        )
+    return sorted(found.items())
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError as error:
+        raise NoSuchFile(
+            f"no such folder: got '{shown_text(folder)}' ({error.strerror}); allowed: one that can "
+            f"be listed. Check the working directory, {os.getcwd()}."
+        ) from None

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The steps of files: iterations of openPMD, records along an axis of time, or files by number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from .. import _core
+from .joined_files import JoinedFiles
+
+
+class StoredStep(NamedTuple):
+    """What one step of files is made of."""
+
+    index: int
+    """Its number: of the iteration, of the record, or in the file's name."""
+    files: JoinedFiles
+    """Whose datasets are those of the step."""
+    record: tuple[str, int] | None = None
+    """Dimension, and the position along it that is the step; None where the step is all of it."""
+    attrs: dict[str, Any] | None = None
+    """Of the series as the files say; None: those of `files`."""
+
+
+class StoredSteps(NamedTuple):
+    """The steps of files in ascending order; each is opened when it is asked for."""
+
+    indices: Sequence[int]
+    open_at: Callable[[int], StoredStep]
+    """Gives the step at a position. Local."""
+
+
+def steps_of(files: JoinedFiles) -> StoredSteps:
+    """Return the steps of a file, or of several as one. Local.
+
+    Of openPMD its iterations; else the records of the joined or unlimited dimension, or of the one
+    whose coordinate is time; else one step with all that there is.
+    """
+    if files.is_openpmd:
+        found = files.iterations()
+        of_series = files.attrs
+        return StoredSteps(
+            [index for index, _ in found],
+            lambda at: StoredStep(*found[at], None, of_series),
+        )
+    dim = files.record_dimension()
+    if dim is None:
+        return StoredSteps([0], lambda _: StoredStep(0, files))
+    return StoredSteps(range(files.dims[dim]), lambda at: StoredStep(at, files, (dim, at)))
+
+
+def steps_of_numbered(
+    paths: Sequence[tuple[int, str]], open_one: Callable[[str], JoinedFiles]
+) -> StoredSteps:
+    """Return a step for each file, whose number counts. Local; a file is opened with its step.
+
+    Raises
+    ------
+    DamagedFile
+        When a step is opened: its file is openPMD and has no iteration, or several.
+    """
+
+    def open_at(at: int) -> StoredStep:
+        index, path = paths[at]
+        files = open_one(path)
+        if not files.is_openpmd:
+            return StoredStep(index, files)
+        found = files.iterations()
+        if len(found) != 1:
+            raise _core.DamagedFile(
+                f"'{path}' is no file of one iteration: got {len(found)}; allowed: 1 in each file "
+                "of a series of numbered ones. Open the file by itself"
+            )
+        return StoredStep(index, found[0][1], None, files.attrs)
+
+    return StoredSteps([index for index, _ in paths], open_at)

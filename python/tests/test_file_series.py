@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A series in files is read as a live one: by steps, in openPMD's words, from any encoding."""
+
+import os
+import pickle
+import shutil
+
+import h5py
+import netCDF4
+import numpy as np
+import openpmd_api as io
+import pytest
+import xarray as xr
+
+import fluvial as fl
+
+INDICES = [7, 100, 20]
+
+
+def field(index, component="x"):
+    return np.arange(24, dtype="f4").reshape(4, 6) + index + 1000 * "xy".index(component)
+
+
+def write_openpmd(name, encoding=None, indices=INDICES):
+    """Write, by openPMD's own library, a vector field, a scalar one and particles a step."""
+    series = io.Series(str(name), io.Access.create)
+    if encoding is not None:
+        series.iteration_encoding = encoding
+    series.set_attribute("author", "somebody")
+    for index in indices:
+        step = series.iterations[index]
+        step.time, step.dt, step.time_unit_SI = index / 2, 0.5, 1e-15
+        mesh = step.meshes["E"]
+        mesh.axis_labels, mesh.grid_spacing = ["y", "x"], [0.25, 0.5]
+        mesh.grid_global_offset, mesh.grid_unit_SI = [10.0, 20.0], 1e-6
+        mesh.unit_dimension = {io.Unit_Dimension.M: 1, io.Unit_Dimension.I: -1}
+        for component in "xy":
+            part = mesh[component]
+            part.reset_dataset(io.Dataset(np.dtype("f4"), [4, 6]))
+            part.unit_SI = 2.5
+            part.store_chunk(field(index, component))
+        scalar = step.meshes["rho"][io.Mesh_Record_Component.SCALAR]
+        scalar.reset_dataset(io.Dataset(np.dtype("f8"), [4, 6]))
+        scalar.store_chunk(np.full((4, 6), float(index)))
+        atoms = step.particles["atoms"]
+        for component in "xyz":
+            position = atoms["position"][component]
+            position.reset_dataset(io.Dataset(np.dtype("f8"), [5]))
+            position.store_chunk(np.arange(5.0) * index)
+        weight = atoms["weighting"][io.Record_Component.SCALAR]
+        weight.reset_dataset(io.Dataset(np.dtype("f8"), [5]))
+        weight.make_constant(3.0)
+    series.close()
+    return str(name)
+
+
+@pytest.fixture(params=["groups", "files", "padded files", "one"])
+def openpmd(request, tmp_path):
+    """Return the name of a series in each encoding, and the numbers of its iterations."""
+    kind = request.param
+    if kind == "groups":
+        return write_openpmd(tmp_path / "run.h5"), sorted(INDICES)
+    if kind == "one":
+        name = write_openpmd(tmp_path / "run.h5", indices=[12])
+        with h5py.File(name, "r+") as file:  # as openPMD's library writes it to ADIOS2
+            file.move("data/12", "moved")
+            del file["data"]
+            file.move("moved", "data")
+            file.attrs["basePath"] = "/data"
+            file.attrs["iterationEncoding"] = "variableBased"
+            file["data"].attrs["snapshot"] = np.array([12], "u8")
+        return name, [12]
+    number = "%T" if kind == "files" else "%06T"
+    return write_openpmd(tmp_path / f"data{number}.h5"), sorted(INDICES)
+
+
+def test_steps_of_openpmd_in_any_encoding(openpmd):
+    name, indices = openpmd
+    with fl.open(name) as series:
+        assert series.attrs["author"] == "somebody"
+        assert [step.index for step in series] == indices
+        assert series.steps.indices == indices
+        assert len(series) == len(series.steps) == len(indices)
+        for step in series:
+            assert step.time == step.index / 2
+            assert (step.dt, step.attrs["timeUnitSI"], step.skipped) == (0.5, 1e-15, 0)
+            assert {"meshes/E/x", "meshes/E/y", "meshes/rho"} <= set(step)
+            assert len(step) == len(step.names()) == 7
+            np.testing.assert_array_equal(step["meshes/E/y"].read(), field(step.index, "y"))
+            np.testing.assert_allclose(step["meshes/E/x"].mean("x"), field(step.index).mean(1))
+
+
+def test_the_words_of_openpmd(openpmd):
+    name, indices = openpmd
+    with fl.open(name) as series:
+        step = series.steps[-1]
+        assert step.index == indices[-1]
+        assert list(step.meshes) == ["E", "rho"]
+        e = step.meshes["E"]
+        assert sorted(e) == ["x", "y"]
+        assert e.x.max() == field(step.index).max()
+        assert e.attrs["unitDimension"][0] == 1
+        assert "unitSI" in e.attrs and e.x.attrs["gridSpacing"] == [0.25, 0.5]
+        np.testing.assert_allclose(e.y.si.read(), 2.5 * field(step.index, "y"))
+        np.testing.assert_allclose(e["y"].si.sum(), 2.5 * field(step.index, "y").sum(), rtol=1e-6)
+        np.testing.assert_allclose(e.x.coords["x"], 20 + 0.5 * np.arange(6))
+        np.testing.assert_allclose(e.x.coords["y"], 10 + 0.25 * np.arange(4))
+        assert e.x.sel(x=21.0).dims == ("y",)
+        assert step.meshes["rho"].sum() == 24 * step.index
+        assert list(step.particles) == ["atoms"]
+        atoms = step.particles["atoms"]
+        assert sorted(atoms) == ["position", "weighting"]
+        np.testing.assert_array_equal(atoms["position"].z.read(), np.arange(5.0) * step.index)
+        assert atoms["weighting"].sum() == 15
+        with pytest.raises(KeyError, match="no such record in 'meshes/': got 'B'; allowed: 'E'"):
+            step.meshes["B"]
+        with pytest.raises(KeyError, match="'meshes/E' has no such component: got 'z'"):
+            e["z"]
+        with pytest.raises(AttributeError, match="component or attribute 'z'"):
+            e.z  # noqa: B018
+        with pytest.raises(KeyError, match="no such species in 'particles/': got 'ions'"):
+            step.particles["ions"]
+        assert "x" in dir(e) and "E" in repr(step.meshes) and "of x, y" in repr(e)
+
+
+def test_steps_by_position_and_one_after_the_other(openpmd):
+    name, indices = openpmd
+    with fl.open(name) as series:
+        assert [step.index for step in series.steps[::-1]] == indices[::-1]
+        assert series.steps[-1:].indices == indices[-1:]
+        with pytest.raises(IndexError):
+            series.steps[len(indices)]
+        found = []
+        while (step := series.next()) is not None:
+            found.append(step.index)
+        assert found == indices
+        assert series.next() is None
+        assert [step.index for step in series] == indices  # as often as one likes
+
+
+def test_what_a_closed_series_says(openpmd):
+    name, _ = openpmd
+    with fl.open(name) as series:
+        step, dataset = series.steps[0], series.steps[0]["meshes/rho"]
+    for use in (step.names, dataset.sum, lambda: series.steps[0].attrs, lambda: step.time):
+        with pytest.raises(fl.InvalidArgument, match="closed"):
+            use()
+    series.close()
+
+
+def test_several_datasets_of_a_step_in_one_pass(openpmd):
+    name, indices = openpmd
+    with fl.open(name) as series:
+        step = series.steps[0]
+        speed = fl.ops.Apply(np.hypot, "max")
+        found = step.reduce({"speed": speed}, ["meshes/E/x", "meshes/E/y"])
+        x, y = field(indices[0]), field(indices[0], "y")
+        np.testing.assert_allclose(found["speed"], np.hypot(x, y).max(), rtol=1e-6)
+        part = step.reduce("sum", "meshes/E/x", None, np.s_[1:3])
+        np.testing.assert_allclose(part, x[1:3].sum())
+        masked = step["meshes/E/x"].where("value > 15")
+        assert masked.reduce("count") == (x > 15).sum()
+
+
+def test_steps_can_be_pickled(openpmd):
+    name, indices = openpmd
+    with fl.open(name) as series:
+        dataset = pickle.loads(pickle.dumps(series.steps[-1]["meshes/E/x"]))
+    np.testing.assert_array_equal(dataset.read(), field(indices[-1]))
+
+
+@pytest.mark.parametrize("kind", ["NETCDF3_64BIT_DATA", "NETCDF4"])
+def test_records_of_netcdf(tmp_path, kind):
+    values = np.arange(24.0).reshape(4, 2, 3)
+    times = xr.date_range("2000-01-30", periods=4, freq="D")
+    whole = xr.Dataset(
+        {"t": (("time", "y", "x"), values), "mask": (("y", "x"), np.eye(2, 3))},
+        {"time": times, "x": [1.0, 2.0, 3.0]},
+    )
+    path = tmp_path / "t.nc"
+    encoding = {"time": {"units": "days since 2000-01-01", "dtype": "f8"}}
+    engine = "netcdf4"
+    whole.to_netcdf(path, engine=engine, format=kind.replace("_DATA", "_OFFSET"),
+                    unlimited_dims=["time"], encoding=encoding)  # fmt: skip
+    with fl.open(str(path)) as file:
+        assert len(file) == 4
+        for index, step in enumerate(file):
+            assert step.index == index
+            assert step.time == np.datetime64(times[index])
+            t = step["t"]
+            assert (t.dims, t.shape) == (("y", "x"), (2, 3))
+            np.testing.assert_array_equal(t.read(), values[index])
+            assert t.sel(x=2.0).sum() == values[index][:, 1].sum()
+            np.testing.assert_array_equal(step["mask"].read(), np.eye(2, 3))
+            assert step.reduce({"a": "sum"}, "t", "x")["a"].dims == ("y",)
+        assert file["t"].shape == (4, 2, 3)  # all steps together
+        assert file.steps[2]["t"].coords["time"] == times[2]
+
+
+def test_records_of_several_files_are_one_series(tmp_path):
+    for part in range(3):
+        with netCDF4.Dataset(tmp_path / f"t_{part}.nc", "w") as nc:
+            nc.createDimension("time", None)
+            nc.createVariable("time", "f8", ("time",))[:] = [10.0 * part, 10.0 * part + 5]
+            nc.createVariable("t", "f4", ("time",))[:] = [part, -part]
+    with fl.open(str(tmp_path / "t_*.nc")) as file:
+        assert [step.time for step in file] == [0, 5, 10, 15, 20, 25]
+        assert [float(step["t"].read()) for step in file] == [0, 0, 1, -1, 2, -2]
+        assert file.steps[3].attrs == {"time": 15.0}
+
+
+def test_a_file_without_steps_is_one(tmp_path):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["x"] = np.arange(3.0)
+        file.attrs["time"] = 2.5
+    with fl.open(str(tmp_path / "a.h5")) as file:
+        (step,) = file
+        assert (step.index, step.time, step["x"].sum()) == (0, 2.5, 3)
+    path = tmp_path / "t.raw"
+    path.write_bytes(np.arange(6.0).tobytes())
+    with fl.open(str(path), raw={"dtype": "f8", "shape": (2, 3)}) as file:
+        assert [s["data"].sum() for s in file] == [15]
+
+
+def test_numbered_files_of_any_format(tmp_path):
+    for number in (1, 2, 10):
+        xr.Dataset({"t": ("x", np.full(4, number))}).to_netcdf(tmp_path / f"t{number}.nc")
+    (tmp_path / "t.nc").touch()
+    (tmp_path / "tx.nc").touch()
+    with fl.open(str(tmp_path / "t%T.nc")) as series:
+        assert [(step.index, int(step["t"].sum())) for step in series] == [(1, 4), (2, 8), (10, 40)]
+        assert [os.path.basename(path) for path in series.paths] == ["t1.nc", "t2.nc", "t10.nc"]
+
+
+def test_patterns_that_cannot_be_used(tmp_path):
+    (tmp_path / "t1.nc").touch()
+    (tmp_path / "t01.nc").touch()
+    with pytest.raises(fl.InvalidArgument, match="two files have the number 1"):
+        fl.open(str(tmp_path / "t%T.nc"))
+    with pytest.raises(fl.InvalidArgument, match="one %T, or %06T"):
+        fl.open(str(tmp_path / "t%T_%T.nc"))
+    with pytest.raises(FileNotFoundError, match="no such files"):
+        fl.open(str(tmp_path / "u%T.nc"))
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        fl.open(str(tmp_path / "nowhere" / "u%T.nc"))
+    with pytest.raises(fl.InvalidArgument, match="raw does not go with numbered files"):
+        fl.open(str(tmp_path / "t%T.nc"), raw={"dtype": "f8", "shape": (2,)})
+
+
+def test_a_numbered_file_of_several_iterations_is_refused(tmp_path):
+    write_openpmd(tmp_path / "run.h5")
+    shutil.move(tmp_path / "run.h5", tmp_path / "run3.h5")
+    with (
+        fl.open(str(tmp_path / "run%T.h5")) as series,
+        pytest.raises(fl.DamagedFile, match="no file of one iteration: got 3"),
+    ):
+        next(iter(series))
+
+
+def test_engines(tmp_path, monkeypatch):
+    path = write_openpmd(tmp_path / "run.h5")
+    with fl.open(path, engine="hdf5") as series:
+        assert len(series) == 3
+    with pytest.raises(fl.InvalidArgument, match="another format than engine 'netcdf' reads"):
+        fl.open(path, engine="netcdf")
+    with pytest.raises(fl.InvalidArgument, match=r"got 'hdf'; allowed: .*Did you mean 'hdf5'"):
+        fl.open(path, engine="hdf")
+    with pytest.raises(fl.InvalidArgument, match="engine 'raw' needs the layout"):
+        fl.open(path, engine="raw")
+    monkeypatch.setenv("FLUVIAL_ENGINE", "netcdf")
+    with pytest.raises(fl.InvalidArgument, match="engine 'netcdf'"):
+        fl.open(path)
+    monkeypatch.setenv("FLUVIAL_ENGINE", "adios")
+    with pytest.raises(fl.InvalidArgument, match=r"FLUVIAL_ENGINE.*got 'adios'"):
+        fl.open(path)
+
+
+def test_options_of_streams_have_no_effect_on_files(tmp_path):
+    path = write_openpmd(tmp_path / "run.h5")
+    options = {"start": "next", "step_timeout": 3.0, "directory": tmp_path}
+    with fl.open(path, **options, rendezvous_timeout=1, stall_timeout=2) as series:
+        assert len(series) == 3
+    with pytest.raises(fl.InvalidArgument, match="'queue_steps'"):
+        fl.open(path, queue_steps=3)
+
+
+@pytest.mark.parametrize("name", ["x.bp", "x.sst", "x.zarr"])
+@pytest.mark.parametrize("mode", ["r", "w"])
+def test_what_nothing_can_read_is_refused_at_once(name, mode, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(fl.InvalidArgument, match=r"cannot be written yet|no engine reads"):
+        fl.open(name, mode)
+
+
+def test_folders_and_files_to_write_are_refused_at_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(fl.InvalidArgument, match="a folder is no series"):
+        fl.open(f"{tmp_path}/")
+    for name in ("run.h5", "data%T.h5", "out/run"):
+        with pytest.raises(fl.InvalidArgument, match="files cannot be written yet"):
+            fl.open(name, "w")
+    with fl.open("run.h5", "w", engine="stage", readers=0, directory=tmp_path) as series:
+        assert series.name == "run.h5"
