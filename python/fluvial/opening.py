@@ -232,12 +232,23 @@ def _open_files(
         )
     try:
         from .scan.file import open_files
+        from .scan.file_series import open_numbered
+        from .store.numbered_files import has_number
     except ImportError as error:
         raise InvalidArgument(
             f"files need a Python package that is not installed: got {error}; "
             "allowed: xarray, h5netcdf, cftime. Run: pip install 'fluvial[files]'"
         ) from error
-    files = open_files(name, comm=comm, **said)
+    files: File | FileSeries
+    if isinstance(name, str) and has_number(name) and not os.path.exists(name):
+        if "raw" in said:
+            raise InvalidArgument(
+                f"raw does not go with numbered files: got {shown(name)}; allowed: a pattern with "
+                "*, which joins files, or one file"
+            )
+        files = open_numbered(name, comm=comm, **said)
+    else:
+        files = open_files(name, comm=comm, **said)
     if engine is not None:
         _check_engine(engine, files)
     return files

@@ -156,10 +156,13 @@ def opening(folder: pathlib.Path) -> list[Call]:
     writer = {"queue_steps": 2, "queue_bytes": "1 MiB", "full": "block", "readers": 0}
     writer |= {"on_stalled_reader": "evict"}
     common = {"name": "s", "comm": None, "directory": str(folder), **times}
+    (folder / "t1.nc").write_bytes((folder / "t.nc").read_bytes())
     files = {"name": [str(folder / "t.nc")], "comm": None, "decode": True}
     return [
         Call("open a writer", open_one, common | {"mode": "w"} | writer),
         Call("open a file", open_one, files),
+        Call("open a file by its engine", open_one, files | {"engine": "netcdf", "start": "next"}),
+        Call("open numbered files", open_one, {"name": str(folder / "t%T.nc"), "decode": True}),
         Call("open a raw file", open_one, files | {"name": [folder / "raw.bin"], "raw": [raw]}),
         Call("raw layout", open_raw, raw),
     ]
@@ -233,6 +236,9 @@ def of_files(file: Any) -> list[Call]:
         Call("File[]", file.__getitem__, {"name": "t"}),
         Call("File.get", file.get, {"key": "t", "default": None}),
         Call("File.reduce", file.reduce, {"op": "mean", "inputs": "t", **selections, **SCAN}),
+        Call("FileSteps[]", file.steps.__getitem__, {"at": 0}),
+        Call("FileStep[]", file.steps[0].__getitem__, {"name": "t"}),
+        Call("FileStep.reduce", file.steps[0].reduce, {"op": "mean", "inputs": "t", "over": "lat"}),
         Call("File.reduce", file.reduce, {"op": "mean", "inputs": ["t"], **reduction}),
         Call("FileDataset.reduce", dataset.reduce, {"op": "mean", "selection": ..., **reduction}),
         Call("FileDataset.isel", lambda time: dataset.isel(time=time), {"time": 0}),

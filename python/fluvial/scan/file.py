@@ -15,11 +15,10 @@ from ..base.messages import shown
 from ..mpi.communicator import Communicator
 from ..store import isolation
 from ..store.joined_files import JoinedFiles, open_joined
-from ..store.numbered_files import has_number, numbered_files
 from ..store.raw_layout import raw_layout
 from ..store.stored_steps import StoredSteps, steps_of
 from .file_dataset import FileDataset
-from .file_series import FileSeries, SeriesInFiles
+from .file_series import SeriesInFiles
 from .joint_reductions import JointReductions
 from .view import View
 
@@ -34,14 +33,13 @@ def open_files(
     raw: Raw | None = None,
     decode: bool | str = True,
     isolated: bool = False,
-) -> File | FileSeries:
+) -> File:
     """Open a file, all that a pattern matches (sorted by name), or a list of them, as one. Local.
 
     Parameters
     ----------
     path
-        Of a file, a pattern, or a list of paths in the order of the joined dimension. With a number
-        for each step, ``"data%T.h5"``, files are a series and none is joined.
+        Of a file, a pattern, or a list of paths in the order of the joined dimension.
     comm
         Over which reductions run unless they say otherwise; None: MPI.COMM_WORLD in a program of
         several ranks.
@@ -70,16 +68,6 @@ def open_files(
             "isolated does not go with raw: got both; allowed: isolated=True for files with a "
             "header. Leave it out: nothing of a raw file is parsed"
         )
-    if isinstance(path, str) and has_number(path) and not os.path.exists(path):
-        if raw is not None:
-            raise InvalidArgument(
-                f"raw does not go with numbered files: got {shown(path)}; allowed: a pattern with "
-                "*, which joins files, or one file"
-            )
-        numbered = numbered_files(path)
-        if isolated:
-            isolation.try_elsewhere([file for _, file in numbered])
-        return FileSeries(path, numbered, decode, comm)
     paths = _paths_of(path)
     if isolated:
         isolation.try_elsewhere(paths)
@@ -167,9 +155,10 @@ class File(SeriesInFiles, JointReductions):
     def __contains__(self, name: object) -> bool:
         return name in self._files.names
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, key: str, default: Any = None) -> Any:
         """Return the dataset of a name, or `default` where there is none."""
-        return self[name] if name in self.names else default
+        to_text(key, "the name of a dataset")
+        return self[key] if key in self.names else default
 
     def keys(self) -> list[str]:
         """Return the names of the datasets."""

@@ -8,13 +8,41 @@ import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, Self, overload
 
-from .._core import InvalidArgument
+from .._core import InvalidArgument, OutOfBounds
+from ..base.arguments import to_choice, wrong_type
 from ..base.messages import shown
 from ..describe.attributes import Attributes
 from ..mpi.communicator import Communicator
+from ..store import isolation
 from ..store.joined_files import JoinedFiles, open_joined
+from ..store.numbered_files import numbered_files
 from ..store.stored_steps import StoredSteps, steps_of_numbered
 from .file_step import FileStep
+
+
+def open_numbered(
+    pattern: str,
+    *,
+    comm: Communicator | None = None,
+    decode: bool | str = True,
+    isolated: bool = False,
+) -> FileSeries:
+    """Open a file for each step, ``"data%T.h5"``; parameters are those of `open_files`. Local.
+
+    Raises
+    ------
+    InvalidArgument
+        The pattern cannot be used, or two files have one number.
+    NoSuchFile
+        No file fits the pattern.
+    DamagedFile
+        With `isolated`: a file ended the process that opened it.
+    """
+    to_choice(decode, "decode", (True, False, "xarray"))
+    files = numbered_files(pattern)
+    if to_choice(isolated, "isolated", (True, False)):
+        isolation.try_elsewhere([path for _, path in files])
+    return FileSeries(pattern, files, decode, comm)
 
 
 class FileSteps(Sequence[FileStep]):
@@ -34,7 +62,14 @@ class FileSteps(Sequence[FileStep]):
     @overload
     def __getitem__(self, at: slice) -> FileSteps: ...
     def __getitem__(self, at: int | slice) -> FileStep | FileSteps:
-        positions = range(len(self))[at]
+        try:
+            positions = range(len(self))[at]
+        except IndexError:
+            raise OutOfBounds(
+                f"no such step: got {shown(at)}; allowed: {-len(self)} to {len(self) - 1}"
+            ) from None
+        except TypeError:
+            raise wrong_type("the position of a step", at, "an int or a slice") from None
         if isinstance(positions, int):
             return FileStep(self._stored.open_at(positions), self._comm)
         open_at = self._stored.open_at
