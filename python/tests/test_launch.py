@@ -9,6 +9,7 @@ import time
 
 import pytest
 from fluvial.launch import Launcher, rank_guard, supervisor
+from fluvial.launch.guard_reports import GuardReports, RankEnded
 from fluvial.launch.supervisor import TIMED_OUT
 
 ROUNDS_IN_HALF_A_SECOND_ON_ONE_CORE = """
@@ -93,6 +94,33 @@ def test_two_programs_in_one_job(launcher):
 def test_guard_and_supervisor_know_a_rank_by_the_same_variables():
     assert rank_guard.RANK_VARIABLES == supervisor.RANK_VARIABLES
     assert rank_guard.OWN_RANK_VARIABLE == supervisor.OWN_RANK_VARIABLE
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may become another user")
+def test_other_users_cannot_report(capfd):
+    read, write = os.pipe()
+    reports = GuardReports(read)
+    program = (
+        "import os, socket, sys\n"
+        "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+        "os.setuid(int(sys.argv[1]))\n"
+        "s.connect('\\0' + sys.argv[2])\n"
+        "s.send(b'H0 0'); s.send(b'1said\\n'); s.send(b'X7'); s.recv(1)\n"
+    )
+    ended = {}
+    for user in (65534, 0):
+        words = [sys.executable, "-c", program, str(user), reports.address]
+        with subprocess.Popen(words, stderr=subprocess.DEVNULL) as reporter:
+            ended[user] = []
+            deadline = time.monotonic() + 20
+            while reporter.poll() is None and not ended[user] and time.monotonic() < deadline:
+                ended[user] += reports.wait(0.05)
+            reports.end(0)
+    reports.close()
+    os.close(read)
+    os.close(write)
+    assert ended == {65534: [], 0: [RankEnded(0, 0, 7)]}
+    assert capfd.readouterr().out == "said\n"
 
 
 def test_ranks_of_no_job():

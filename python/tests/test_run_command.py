@@ -92,6 +92,16 @@ def test_the_first_rank_of_the_only_job_reads_what_is_piped(run):
     assert run("cat", "+", "cat", typed="for nobody\n").printed == ""
 
 
+def test_a_terminal_is_not_read(run):
+    ours, theirs = os.openpty()
+    process = run.start("cat", stdin=theirs)
+    os.write(ours, b"typed to the shell\n")
+    assert run.finish(process).printed == ""
+    assert os.read(theirs, 100) == b"typed to the shell\n"
+    os.close(ours)
+    os.close(theirs)
+
+
 def test_the_mpi_that_it_was_built_with_unless_told_otherwise(run):
     own = Launcher.detect()
     without = {"FLUVIAL_MPIEXEC": "", "PATH": "/usr/bin:/bin"}

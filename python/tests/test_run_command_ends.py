@@ -184,6 +184,14 @@ def test_a_process_between_that_somebody_kills(run, who):
     assert re.search(f"^fluvial: {subject}", found.said, flags=re.M)
 
 
+def test_a_reader_of_the_output_that_goes_away(run):
+    process = run.start("-n", 2, "yes", "+", "wait.py", "other")
+    assert process.stdout.readline() == "y\n"
+    process.stdout.close()
+    assert process.wait(60) == 1
+    run.wait_until_all_are_gone()
+
+
 def test_nothing_outlives_the_command(run):
     process = run.start("-n", 2, "./stubborn", "up", "+", "wait.py", "other")
     wait_for(run, "up", "other-0")

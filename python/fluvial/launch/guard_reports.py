@@ -8,12 +8,14 @@ import os
 import secrets
 import selectors
 import socket
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .rank_guard import MESSAGE_BYTES_MAX
 
 _END = b"E"
+_CREDENTIALS = struct.Struct("3i")  # process, user, group
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,12 @@ class GuardReports:
         self._selector.close()
 
     def _let_in(self, connection: socket.socket) -> None:
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        if (
+            _CREDENTIALS.unpack(peer)[1] != os.getuid()
+        ):  # any user may connect to an abstract socket
+            connection.close()
+            return
         connection.setblocking(False)
         self._guards[connection.fileno()] = _Guard(connection)
         self._selector.register(connection, selectors.EVENT_READ)
