@@ -254,6 +254,7 @@ def test_a_rank_of_a_stream_that_is_killed(run, victim):
         flags=re.M,
     )
     assert "read all" not in found.printed
+    assert list(run.where.glob("*.fluvial")) == []
     again = run("-n", 2, "writer.py", 5, "+", "-n", 2, "reader.py")
     assert again.lines == ["read all", "read all"]
     assert list(run.where.glob("*.fluvial")) == []

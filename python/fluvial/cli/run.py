@@ -17,6 +17,7 @@ from .. import _core
 from .._core import InvalidArgument
 from ..launch.launcher import KINDS, Launcher
 from ..launch.side_by_side import JobPlan, Options, SideBySide
+from ..stage.stale_contacts import contact_folder, remove_stale_contacts
 from .application import call, new_app, say
 from .job_words import ProgramWords, to_plans, to_seconds
 
@@ -91,6 +92,9 @@ def _run(
     piped = sys.stdin is not None and not sys.stdin.isatty()
     options = Options(limit, label, keep_going, yielding, None if piped else subprocess.DEVNULL)
     verdict = SideBySide(launcher, plans, options).run()
+    if verdict.code != 0:
+        for plan in plans:
+            remove_stale_contacts(contact_folder(os.environ | plan.env))
     if verdict.why:
         ended = len(plans) > 1 and not keep_going
         say(verdict.why + ("; all jobs are ended" if ended else ""), "red")

@@ -84,9 +84,8 @@ class GuardReports:
 
     def _let_in(self, connection: socket.socket) -> None:
         peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        if (
-            _CREDENTIALS.unpack(peer)[1] != os.getuid()
-        ):  # any user may connect to an abstract socket
+        _, user, _ = _CREDENTIALS.unpack(peer)
+        if user != os.getuid():  # an abstract socket lets every user in
             connection.close()
             return
         connection.setblocking(False)
