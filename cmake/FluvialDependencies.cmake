@@ -4,7 +4,7 @@
 if(FLUVIAL_PYTHON)
     find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
 elseif(FLUVIAL_TESTS)
-    # The tests run under the project's own launcher, python/fluvial/launcher.py.
+    # The tests run under the project's own launcher, python/fluvial/launch.
     find_package(Python 3.11 REQUIRED COMPONENTS Interpreter)
 endif()
 

@@ -3,7 +3,7 @@
 #                  [OWN_MAIN] [OF_MPI])
 #
 # Builds one doctest program. Without RANKS it is one CTest test `<name>`, a serial process. With RANKS
-# it is one CTest test `<name>@<n>` for each number of ranks, run by the project's launcher under this
+# it is one CTest test `<name>@<n>` for each number of ranks, run by tests/harness/run_program.py under this
 # build's mpiexec; the program's main initialises MPI and its exit code is a failure on every rank when
 # a check failed on any. TIMEOUT (60 s unless given) ends the test with all its processes. Without
 # FLUVIAL_TESTS it does nothing. OWN_MAIN: the sources have a main() of their own, in C or C++. OF_MPI:
@@ -68,11 +68,11 @@ function(fluvial_add_test name)
         endif()
     endforeach()
 
-    set(launch "${Python_EXECUTABLE}" -I -S "${PROJECT_SOURCE_DIR}/python/fluvial/launcher.py" --timeout ${arg_TIMEOUT})
-    # CTest's own limit is only the net under the launcher's, which leaves no process behind.
+    set(launch "${Python_EXECUTABLE}" -I -S "${PROJECT_SOURCE_DIR}/tests/harness/run_program.py" --timeout ${arg_TIMEOUT})
+    # CTest's own limit is only the net under that one, which leaves no process behind.
     math(EXPR net "${arg_TIMEOUT} + 15")
     if(NOT arg_RANKS)
-        add_test(NAME ${name} COMMAND ${launch} --singly -n 1 -- $<TARGET_FILE:${name}>)
+        add_test(NAME ${name} COMMAND ${launch} -- $<TARGET_FILE:${name}>)
         set_tests_properties(${name} PROPERTIES TIMEOUT ${net} LABELS "${labels}")
         return()
     endif()

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass, field
 from typing import IO, Any
 
-from fluvial.launcher import Job, Launcher
+from fluvial.launch import Job, Launcher
 
 from demo.live_view import View
 from demo.progress import Event, parse

@@ -23,7 +23,7 @@ from rich.table import Table
 if not __package__:
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from fluvial.launcher import Launcher
+from fluvial.launch import Launcher
 
 from demo import physics
 from demo.comparison import Comparison, same_results

@@ -7,7 +7,7 @@ import os
 import pathlib
 
 import pytest
-from fluvial.launcher import Launcher
+from fluvial.launch import Launcher
 
 
 def pytest_report_header() -> str:

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// fluvial._core: the C++ core as the Python package uses it. One file a folder of src/fluvial.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "fluvial/mpi/environment.hpp"
 
 namespace nb = nanobind;
 
@@ -15,6 +18,11 @@ void bind_stream(nb::module_& m);
 
 NB_MODULE(_core, m) {
     m.attr("__version__") = FLUVIAL_VERSION;
+    m.def(
+        "mpiexec", [] { return FLUVIAL_MPIEXEC; },
+        "The mpiexec of the MPI that this package was built with; empty where there was none.");
+    m.def("mpi_library", &fluvial::mpi::library_version,
+          "Name and version of the MPI that this package is linked with.");
     bind_base(m);
     bind_compute(m);
     bind_structure_factor(m);

@@ -11,11 +11,11 @@ import sys
 import numpy as np
 import pytest
 import xarray as xr
-from fluvial.launcher import Launcher
+from fluvial.cli import command_line as cli
+from fluvial.launch import Launcher
 from reading_files.climate import climate, same, write
 
 import fluvial as fl
-from fluvial import cli
 
 
 @pytest.fixture(scope="module")

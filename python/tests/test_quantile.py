@@ -220,7 +220,7 @@ def test_missing_values_without_skipna_are_nan_as_in_xarray(tmp_path):
 
 
 def test_the_command_line_prints_the_digits_that_are_known(tmp_path, capsys, monkeypatch):
-    from fluvial import cli
+    from fluvial.cli import command_line as cli
 
     print("seed 8")
     x = np.random.default_rng(8).normal(287.5, 10, 100_000)

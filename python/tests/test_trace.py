@@ -7,10 +7,10 @@ import time
 
 import numpy as np
 import pytest
+from fluvial.cli import command_line as cli
 from matplotlib import image
 
 import fluvial as fl
-from fluvial import cli
 from fluvial.stream import trace
 
 COUNT = 40

@@ -100,9 +100,8 @@ def test_every_error_is_in_the_catalogue():
 
 
 def test_the_options_of_the_command_line():
+    from fluvial.cli import command_line as cli
     from typer.main import get_command
-
-    from fluvial import cli
 
     page = (GUIDE / "command_line.md").read_text()
     documented = {n for row in rows("command_line.md", "fluvial reduce FILE… DATASET")
@@ -116,6 +115,17 @@ def test_the_options_of_the_command_line():
     }
     assert options - {"--help", "--no-nearest"} == documented
     assert "--attributes" in page
+
+
+def test_the_options_of_fluvial_run():
+    from fluvial.cli import command_line as cli
+    from typer.main import get_command
+
+    cells = [row[0] for row in rows("running.md", "Options")]
+    documented = {name for cell in cells for name in re.findall("`(-[a-z-]+)`", cell)}
+    run = get_command(cli.app).commands["run"]
+    options = {name for parameter in run.params for name in parameter.opts if name[0] == "-"}
+    assert options == documented
 
 
 def test_the_options_of_a_scan():

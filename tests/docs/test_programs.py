@@ -19,7 +19,11 @@ LINES_MAX = 12
 
 
 README = Page.read(ROOT / "README.md")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "docs" / "guide" / "running.md",
+    *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
+]
 
 
 def body(path):

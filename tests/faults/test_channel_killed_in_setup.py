@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from fluvial.launcher import Launcher
+from fluvial.launch import Launcher
 
 PROGRAM = pathlib.Path(__file__).with_name("channel_setup_rank.py")
 TIMEOUT = 5

@@ -6,7 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from fluvial.launcher import Launcher
+from fluvial.launch import Launcher
+from fluvial.launch.supervisor import supervised
 
 # As containers have it by default: enough for MPI itself, and less than the ring that is filled.
 SMALL_BYTES = 64 << 20
@@ -49,7 +50,8 @@ def test_a_ring_larger_than_dev_shm_is_filled():
     words = in_small_shared_memory()
     launcher = Launcher.detect()
     program = PROGRAM.format(small=SMALL_BYTES)
-    argv = [*words, *launcher.supervised(2, [sys.executable, "-c", program], 60)]
+    command = launcher.command(2, [sys.executable, "-c", program])
+    argv = [*words, *supervised(command, timeout=60)]
     ran = subprocess.run(
         argv, env=launcher.environment(), capture_output=True, text=True, check=False
     )

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 from faults.slow_cable import SlowCable
-from fluvial.launcher import Launcher
+from fluvial.launch import Launcher
+from fluvial.launch.supervisor import supervised
 from harness import wait_until
 
 PROGRAM = Path(__file__).with_name("hosts_rank.py")
@@ -88,10 +89,9 @@ class Hosts:
         environment = {"UCX_TLS": "tcp,self", "FLUVIAL_TEST_HOSTS": self.prefix}
         environment |= {"SEEN": str(where), "EXPECTED": str(expected)}
         first = [str(on_host), f"{self.prefix}1"]
-        supervisor = Path(sys.modules[Launcher.__module__].__file__).with_name("supervisor.py")
-        supervised = [sys.executable, "-I", "-S", str(supervisor), "--timeout", "60", "--"]
+        command = [*first, self.launcher.mpiexec, *options, "-n", "4", *rank]
         return subprocess.Popen(
-            [*supervised, *first, self.launcher.mpiexec, *options, "-n", "4", *rank],
+            supervised(command, timeout=60),
             env=self.launcher.environment(environment),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -12,10 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fluvial.launcher import Job, Launcher
-from fluvial.supervisor import TIMED_OUT
+from fluvial.launch import Launcher
+from fluvial.launch.supervisor import TIMED_OUT
 
+from harness import copies
 from harness.sentence import Cast
+from harness.watched_job import WatchedJob
 
 _RANK_MAIN = pathlib.Path(__file__).with_name("rank_main.py")
 _LOG_TAIL_LINES = 100
@@ -96,11 +98,11 @@ class Jobs:
         self._test = test
         self._deadline = time.monotonic() + timeout
         self._launcher = Launcher.detect()
-        self._started: dict[str, Job] = {}
+        self._started: dict[str, WatchedJob] = {}
         self._records = where / "harness"
         self._records.mkdir(parents=True)
 
-    def start(self, *names: str, **arguments: Any) -> Job:
+    def start(self, *names: str, **arguments: Any) -> WatchedJob:
         """Start the named jobs (all that are not started when none is named); return the last.
 
         `arguments` (picklable) go to the role's function after comm, fl and where.
@@ -109,7 +111,7 @@ class Jobs:
             self._started[name] = self._start(self._casts[name], arguments)
         return list(self._started.values())[-1]
 
-    def __getitem__(self, name: str) -> Job:
+    def __getitem__(self, name: str) -> WatchedJob:
         """Return a started job: its `pid(rank)`, `signal(number, rank)`, `poll()`, `kill()`."""
         return self._started[name]
 
@@ -145,22 +147,23 @@ class Jobs:
             raise ScenarioFailed("\n" + "\n".join(str(o) for o in outcomes if not o.ok))
         return {outcome.name: outcome.values for outcome in outcomes}
 
-    def _start(self, cast: Cast, arguments: dict[str, Any]) -> Job:
+    def _start(self, cast: Cast, arguments: dict[str, Any]) -> WatchedJob:
         (self._records / f"{cast.name}.arguments").write_bytes(pickle.dumps(arguments))
+        argv = [sys.executable, str(_RANK_MAIN), self._module, self._test, cast.name]
+        argv += [str(cast.count), str(self._records)]
+        start = copies.command if cast.singly else self._launcher.command
         with open(self._records / f"{cast.name}.log", "wb") as log:
-            return self._launcher.start(
-                cast.count,
-                [
-                    *(sys.executable, str(_RANK_MAIN), self._module, self._test, cast.name),
-                    *(str(cast.count), str(self._records)),
-                ],
-                timeout=max(self._deadline - time.monotonic(), 0.1),
-                singly=cast.singly,
+            return WatchedJob.start(
+                start(cast.count, argv),
                 name=cast.name,
-                env={
-                    "FLUVIAL_DIRECTORY": str(self.where),
-                    "FLUVIAL_SCENARIO_RANK": str(self.where),
-                },
+                ranks=cast.count,
+                env=self._launcher.environment(
+                    {
+                        "FLUVIAL_DIRECTORY": str(self.where),
+                        "FLUVIAL_SCENARIO_RANK": str(self.where),
+                    }
+                ),
+                timeout=max(self._deadline - time.monotonic(), 0.1),
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )

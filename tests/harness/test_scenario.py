@@ -144,7 +144,7 @@ def job_pid(jobs, rank):
 def test_nothing_outlives_the_process_that_started_a_job(tmp_path):
     """The starter dies by SIGKILL: its job, and what that job started, go with it."""
     starter = (
-        "import sys, time; from fluvial.launcher import Launcher;"
+        "import sys, time; from fluvial.launch import Launcher;"
         f"Launcher.detect().start(2, ['sh', '-c', 'echo $$ >> {tmp_path}/pids; sleep 600 & wait']);"
         "time.sleep(600)"
     )

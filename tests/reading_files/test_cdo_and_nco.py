@@ -7,9 +7,8 @@ import subprocess
 import netCDF4
 import numpy as np
 import pytest
+from fluvial.cli import command_line as cli
 from reading_files.climate import climate, write
-
-from fluvial import cli
 
 KINDS = ["classic", "netcdf4"]
 T0 = "2000-01-16T00:00:00"

@@ -1,6 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `fluvial`."""
-
-from .command_line import app, main
-
-__all__ = ["app", "main"]
+"""The command `fluvial`: its words are imported when they are called (`fluvial.__main__`)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `fluvial`: reductions of files, and what is in them. Works under mpiexec, too."""
+"""All words of the command `fluvial`. Those about files work under mpiexec, too."""
 
 from __future__ import annotations
 
@@ -8,18 +8,13 @@ import os
 import shlex
 import sys
 import time
-import warnings
 from enum import StrEnum
 from typing import Annotated, Any
 
-try:
-    import typer
-    import xarray as xr
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-    from rich.text import Text
-except ImportError as error:
-    sys.exit(f"fluvial: the command needs more packages ({error}): pip install 'fluvial[files]'")
+import typer
+import xarray as xr
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .._core import Error, InvalidArgument, __version__
 from ..mpi.communicator import Communicator, world
@@ -29,15 +24,11 @@ from ..scan.grouped_dataset import GroupedDataset
 from ..scan.pending_scan import PendingScan
 from ..stream import trace
 from . import selections, tables
+from .application import call, is_first, new_app
 from .operators import to_operators
+from .run import add_run
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="Computes on scientific files while reading them.",
-)
+app = new_app()
 _POLL_S = 0.05
 
 
@@ -78,7 +69,7 @@ def info(
 ) -> None:
     """Say what is in a file, or in several as one: datasets, shapes, layout, attributes."""
     with _open(files, world(), isolated) as file:
-        if _is_first():
+        if is_first():
             described = tables.describe_file(file)
             if format is Format.json:
                 tables.print_json(described)
@@ -161,7 +152,7 @@ def reduce(
             **options,
         )
         result = _watched(pending, progress)
-        if _is_first():
+        if is_first():
             _present(result, dataset.name, file.path, out, format)
 
 
@@ -264,7 +255,7 @@ def _group(
 
 def _watched(pending: PendingScan, wanted: bool) -> Any:
     """Wait, with a bar on a terminal."""
-    if not wanted or not sys.stderr.isatty() or not _is_first():
+    if not wanted or not sys.stderr.isatty() or not is_first():
         return pending.wait()
     columns = TextColumn("reading"), BarColumn(), TextColumn("{task.percentage:3.0f} %")
     with Progress(
@@ -301,28 +292,9 @@ def _history(before: object) -> str:
     return f"{line}\n{before}" if before else line
 
 
-def _is_first() -> bool:
-    comm = world()
-    return comm is None or comm.Get_rank() == 0
-
-
 def main() -> None:
-    """Run the command line; errors are one red line and exit code 2."""
-    warnings.showwarning = _show_warning  # type: ignore[assignment]
-    try:
-        app(prog_name="fluvial")
-    except Error as error:
-        if _is_first():
-            console = Console(stderr=True, highlight=False, soft_wrap=True)
-            console.print(Text(f"fluvial: {error}", style="red"))
-        sys.exit(2)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(1)
+    """Run the command line."""
+    call(app)
 
 
-def _show_warning(message: object, *_: object) -> None:
-    if _is_first():
-        Console(stderr=True, highlight=False, soft_wrap=True).print(
-            Text(f"fluvial: {message}", style="yellow")
-        )
+add_run(app)

@@ -3,7 +3,7 @@ import sys
 import time
 
 import pytest
-from fluvial.launcher import Launcher
+from fluvial.launch import Launcher
 
 from demo.jobs import JobFailedError, Program, read_errors, run_together, tail
 

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+"""Jobs as the demo and the tests start them."""
+
 import os
 import signal
 import subprocess
@@ -6,8 +8,9 @@ import sys
 import time
 
 import pytest
-from fluvial.launcher import Launcher
-from fluvial.supervisor import TIMED_OUT
+from fluvial.launch import Launcher, rank_guard, supervisor
+from fluvial.launch.guard_reports import GuardReports, RankEnded
+from fluvial.launch.supervisor import TIMED_OUT
 
 ROUNDS_IN_HALF_A_SECOND_ON_ONE_CORE = """
 import os, time
@@ -26,11 +29,15 @@ if comm.rank == 0:
 """
 
 
+@pytest.fixture
+def launcher():
+    return Launcher.detect()
+
+
 @pytest.mark.any_mpi
 def test_exit_codes_pass_through(launcher):
     assert launcher.start(1, ["true"]).wait(20) == 0
     assert launcher.start(2, ["sh", "-c", "exit 7"], stderr=subprocess.DEVNULL).wait(20) == 7
-    assert launcher.start(2, ["sh", "-c", "exit 7"], singly=True).wait(20) == 7
 
 
 @pytest.mark.any_mpi
@@ -40,20 +47,6 @@ def test_a_time_limit_ends_the_job(launcher):
     assert job.wait(20) == TIMED_OUT
     assert time.monotonic() - start < 10
     assert b"timed out after 0.5 s" in job.process.stderr.read()
-
-
-@pytest.mark.any_mpi
-def test_terminate_gives_ranks_time_to_end(launcher, tmp_path):
-    script = (
-        f"trap 'echo ended > {tmp_path}/$$; exit 0' TERM; touch {tmp_path}/up-$$;"
-        "while :; do sleep 0.05; done"
-    )
-    with launcher.start(2, ["sh", "-c", script]) as job:
-        deadline = time.monotonic() + 20
-        while len(list(tmp_path.glob("up-*"))) < 2 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        job.terminate(grace=10)
-    assert sorted(p.read_text() for p in tmp_path.glob("[0-9]*")) == ["ended\n", "ended\n"]
 
 
 @pytest.mark.any_mpi
@@ -70,18 +63,64 @@ def test_kill_ends_what_has_left_the_process_group(launcher, tmp_path):
     assert not any(os.path.exists(f"/proc/{pid}") for pid in pids)
 
 
-@pytest.mark.any_mpi
-def test_an_unknown_rank_is_an_error(launcher):
-    with (
-        launcher.start(1, ["sleep", "600"], name="writer") as job,
-        pytest.raises(ProcessLookupError, match="writer: no process is rank 3 of 1"),
-    ):
-        job.pid(3, timeout=0.1)
-
-
 def test_a_missing_mpiexec_is_an_error_with_a_remedy():
     with pytest.raises(FileNotFoundError, match="pip install mpich"):
         Launcher.detect("/nowhere/mpiexec")
+
+
+@pytest.mark.any_mpi
+def test_an_mpiexec_by_its_kind(launcher):
+    assert Launcher.of_kind(launcher.mpi, launcher.mpiexec) == launcher
+    other = {"mpich": "openmpi", "openmpi": "mpich"}[launcher.mpi]
+    assert Launcher.of_kind(other, launcher.mpiexec).mpi == other
+
+
+def test_no_mpiexec_of_a_kind_tells_what_was_there(launcher, monkeypatch):
+    monkeypatch.setattr(sys, "prefix", "/nowhere")
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(FileNotFoundError, match=r"no mpiexec of openmpi: got .* belongs to mpich"):
+        Launcher.of_kind("openmpi", launcher.mpiexec)
+
+
+@pytest.mark.any_mpi
+def test_two_programs_in_one_job(launcher):
+    size = "import os; from mpi4py import MPI; os.write(1, b'%d\\n' % MPI.COMM_WORLD.size)"
+    words = [sys.executable, "-c", size]
+    command = launcher.command(2, words, (1, words))
+    printed = subprocess.check_output(command, env=launcher.environment(), text=True, timeout=60)
+    assert printed.split() == ["3", "3", "3"]
+
+
+def test_guard_and_supervisor_know_a_rank_by_the_same_variables():
+    assert rank_guard.RANK_VARIABLES == supervisor.RANK_VARIABLES
+    assert rank_guard.OWN_RANK_VARIABLE == supervisor.OWN_RANK_VARIABLE
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may become another user")
+def test_other_users_cannot_report(capfd):
+    read, write = os.pipe()
+    reports = GuardReports(read)
+    program = (
+        "import os, socket, sys\n"
+        "s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+        "os.setuid(int(sys.argv[1]))\n"
+        "s.connect('\\0' + sys.argv[2])\n"
+        "s.send(b'H0 0'); s.send(b'1said\\n'); s.send(b'X7'); s.recv(1)\n"
+    )
+    ended = {}
+    for user in (65534, 0):
+        words = [sys.executable, "-c", program, str(user), reports.address]
+        with subprocess.Popen(words, stderr=subprocess.DEVNULL) as reporter:
+            ended[user] = []
+            deadline = time.monotonic() + 20
+            while reporter.poll() is None and not ended[user] and time.monotonic() < deadline:
+                ended[user] += reports.wait(0.05)
+            reports.end(0)
+    reports.close()
+    os.close(read)
+    os.close(write)
+    assert ended == {65534: [], 0: [RankEnded(0, 0, 7)]}
+    assert capfd.readouterr().out == "said\n"
 
 
 def test_ranks_of_no_job():

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run jobs side by side until all have ended, and tell which was the first to fail, and of what.
+
+What ends them, and what follows (LAST_WORDS_S is what the others get to say what they saw of it):
+
+==============================  ===================================================================
+what happens                    what follows
+==============================  ===================================================================
+a rank ends with an error       its guard reports it; after LAST_WORDS_S, or once all ranks of its
+                                job have ended, its job is ended, and so are the others
+mpiexec ends with an error      its supervisor tells by its exit code; as above
+a guard is killed               as above, unless mpiexec did it and tells why
+the time limit passes           every rank gets SIGABRT, then all is ended; the code is 124
+SIGINT, SIGTERM or SIGHUP       every rank gets it; after GRACE_S, or at the second one, all is
+comes                           ended
+a supervisor is killed          its processes become ours, and all is ended
+this process is killed          a pipe to each supervisor closes, and the supervisors end their jobs
+==============================  ===================================================================
+
+A job is ended by its guards: they kill their programs and end themselves, upon which mpiexec has
+nothing to complain of. What is there half a second later is killed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any
+
+from . import rank_guard
+from .guard_reports import GuardReports
+from .job import Job
+from .launcher import Launcher
+from .supervisor import TIMED_OUT, become_subreaper, kill_descendants
+
+LAST_WORDS_S = 3.0
+GRACE_S = 5.0
+
+_LOOK_S = 0.5  # a report or a signal tells sooner
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_KILLED = 128 + signal.SIGKILL
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """A job to run.
+
+    Attributes
+    ----------
+    name
+        What messages and labels call it.
+    programs
+        Ranks and command line of each program in it; most jobs have one.
+    env
+        What is added to its environment.
+    """
+
+    name: str
+    programs: tuple[tuple[int, tuple[str, ...]], ...]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def ranks(self) -> int:
+        """All ranks of the job."""
+        return sum(ranks for ranks, _ in self.programs)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How all jobs are run.
+
+    Attributes
+    ----------
+    timeout
+        Seconds after which everything is killed; None is no limit.
+    label
+        Whether the name of the job and the rank stand before each line that is printed.
+    keep_going
+        Whether the other jobs go on when one fails.
+    yielding
+        Whether ranks that wait leave their core to others.
+    stdin
+        What the first rank of a single job reads.
+    """
+
+    timeout: float | None = None
+    label: bool = False
+    keep_going: bool = False
+    yielding: bool = True
+    stdin: int | IO[Any] | None = subprocess.DEVNULL
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How it went: the exit code, and a sentence that says why it is not 0."""
+
+    code: int
+    why: str = ""
+
+
+class _Running:
+    """A job that was started, and what is known of its ranks."""
+
+    def __init__(self, number: int, plan: JobPlan, job: Job):
+        self.number = number
+        self.plan = plan
+        self.job = job
+        self.ended_ranks = 0
+        self.lost_rank: int | None = None
+        self.failed = False
+        self.end_at = float("inf")
+        self.told_to_end = False
+
+    @property
+    def runs(self) -> bool:
+        return self.job.poll() is None
+
+
+class SideBySide:
+    """Runs jobs side by side; see the table above.
+
+    The process must be its own: whatever else it has started is killed at the end, too.
+    """
+
+    def __init__(self, launcher: Launcher, plans: Sequence[JobPlan], options: Options):
+        self._launcher = launcher
+        self._plans = plans
+        self._options = options
+        self._running: list[_Running] = []
+        self._first: Verdict | None = None
+        self._stops: list[int] = []
+
+    def run(self) -> Verdict:
+        """Run the jobs to their ends, leave no process, and tell how it went."""
+        become_subreaper()
+        with contextlib.ExitStack() as stack:
+            wake = stack.enter_context(self._catching_signals())
+            reports = GuardReports(wake)
+            stack.callback(reports.close)
+            stack.callback(self._kill_all)
+            for number, plan in enumerate(self._plans):
+                job = self._start(number, plan, reports.address)
+                self._running.append(_Running(number, plan, job))
+            self._attend(reports, wake)
+        return self._first or Verdict(0)
+
+    def _start(self, number: int, plan: JobPlan, address: str) -> Job:
+        guard = [sys.executable, "-I", "-S", rank_guard.__file__, "--report-to", address]
+        guard += ["--job", str(number)]
+        if self._options.label:
+            guard += ["--label", f"[{f'{plan.name} ' if len(self._plans) > 1 else ''}RANK] "]
+        programs = [(ranks, [*guard, "--", *argv]) for ranks, argv in plan.programs]
+        (ranks, argv), *more = programs
+        return Job.start(
+            self._launcher.command(ranks, argv, *more),
+            name=plan.name,
+            ranks=plan.ranks,
+            env=self._launcher.environment(plan.env, yielding=self._options.yielding),
+            stdin=self._options.stdin if len(self._plans) == 1 else subprocess.DEVNULL,
+        )
+
+    @contextlib.contextmanager
+    def _catching_signals(self) -> Iterator[int]:
+        """Collect the signals that stop us, and yield what becomes readable by any."""
+        read, write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        handlers = {
+            number: signal.signal(number, lambda number, _: self._stops.append(number))
+            for number in _STOPS
+            if signal.getsignal(number) is not signal.SIG_IGN  # as under nohup
+        }
+        handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
+        try:
+            yield read
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(before)
+            os.close(read)
+            os.close(write)
+
+    def _attend(self, reports: GuardReports, wake: int) -> None:
+        limit = self._options.timeout
+        deadline = float("inf") if limit is None else time.monotonic() + limit
+        answered = 0
+        while any(running.runs for running in self._running):
+            self._take(reports, min(_LOOK_S, max(0.0, deadline - time.monotonic())))
+            with contextlib.suppress(BlockingIOError):
+                os.read(wake, 4096)
+            for running in self._running:
+                if not running.runs:
+                    self._note_end(running)
+            for number in self._stops[answered:]:
+                self._stop(number, again=answered > 0)
+                answered += 1
+            if time.monotonic() >= deadline:
+                self._time_out()
+                deadline = float("inf")
+            for running in self._running:
+                if running.runs and time.monotonic() >= running.end_at:
+                    self._end(running, reports)
+        kill_descendants()  # those of a supervisor that was killed
+        while reports.guards:
+            self._take(reports, 0.0)
+        for running in self._running:
+            self._note_end(running)
+
+    def _take(self, reports: GuardReports, seconds: float) -> None:
+        for ended in reports.wait(seconds):
+            self._note_rank(self._running[ended.job], ended.rank, ended.code)
+
+    def _note_rank(self, running: _Running, rank: int, code: int | None) -> None:
+        if code is None:  # by mpiexec, which then ends itself and has the code, or by somebody
+            running.lost_rank = rank if running.lost_rank is None else running.lost_rank
+            running.end_at = min(running.end_at, time.monotonic() + _LOOK_S)
+            return
+        running.ended_ranks += 1
+        if code != 0 and not running.failed:
+            self._fail(running, Verdict(code, f"rank {rank} of {running.plan.name} {_ended(code)}"))
+        if running.failed and running.ended_ranks == running.plan.ranks:
+            running.end_at = 0.0
+
+    def _note_end(self, running: _Running) -> None:
+        code = running.job.wait()
+        if running.failed or code == 0:
+            return
+        name = running.plan.name
+        if code < 0:
+            code = 128 - code
+            self._fail(running, Verdict(code, f"the supervisor of {name} {_ended(code)}"))
+            for other in self._running:
+                other.end_at = 0.0
+        else:
+            self._fail(running, Verdict(code, f"{name} {_ended(code)}"))
+
+    def _fail(self, running: _Running, verdict: Verdict) -> None:
+        running.failed = True
+        self._first = self._first or verdict
+        end_at = time.monotonic() + LAST_WORDS_S
+        for other in [running] if self._options.keep_going else self._running:
+            other.end_at = min(other.end_at, end_at)
+
+    def _stop(self, number: int, again: bool) -> None:
+        name = signal.Signals(number).name
+        self._first = self._first or Verdict(128 + number, f"stopped by {name}")
+        for running in self._running:
+            running.failed = True  # by us: what it says of that is no news
+            reached = 0 if again or not running.runs else running.job.signal(number)
+            patience = GRACE_S if reached else 0.0
+            running.end_at = min(running.end_at, time.monotonic() + patience)
+
+    def _time_out(self) -> None:
+        hung = [
+            f"rank {rank} of {running.plan.name} (process {pid})"
+            for running in self._running
+            if running.runs
+            for rank, pid in sorted(running.job.pids().items())
+        ]
+        why = f"timed out after {self._options.timeout:g} s; still running: {', '.join(hung)}"
+        self._first = self._first or Verdict(TIMED_OUT, why)
+        for running in self._running:
+            running.failed = True
+            if running.runs:
+                running.job.signal(signal.SIGABRT)
+            running.end_at = min(running.end_at, time.monotonic() + _LOOK_S)
+
+    def _end(self, running: _Running, reports: GuardReports) -> None:
+        """Have the guards of a job end it; the second time kill what is left of it."""
+        rank = running.lost_rank
+        if rank is not None and not running.failed:
+            why = f"the guard of rank {rank} of {running.plan.name} {_ended(_KILLED)}"
+            self._fail(running, Verdict(_KILLED, why))
+        if running.told_to_end or not reports.end(running.number):
+            running.job.kill()
+        running.told_to_end = True
+        running.end_at = time.monotonic() + _LOOK_S
+
+    def _kill_all(self) -> None:
+        for running in self._running:
+            running.job.kill()
+        kill_descendants()
+
+
+def _ended(code: int) -> str:
+    """Return how a process with this exit code has ended.
+
+    >>> _ended(3), _ended(137)
+    ('ended with exit code 3', 'was killed by SIGKILL (signal 9)')
+    """
+    with contextlib.suppress(ValueError):
+        if code > 128:
+            return f"was killed by {signal.Signals(code - 128).name} (signal {code - 128})"
+    return f"ended with exit code {code}"
