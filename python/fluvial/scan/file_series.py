@@ -55,7 +55,7 @@ class FileSteps(Sequence[FileStep]):
     @property
     def indices(self) -> list[int]:
         """Numbers of the steps, ascending."""
-        return list(self._stored.indices)
+        return list(self._stored.numbers)
 
     @overload
     def __getitem__(self, at: int) -> FileStep: ...
@@ -74,12 +74,12 @@ class FileSteps(Sequence[FileStep]):
             return FileStep(self._stored.open_at(positions), self._comm)
         open_at = self._stored.open_at
         chosen = StoredSteps(
-            [self._stored.indices[i] for i in positions], lambda n: open_at(positions[n])
+            [self._stored.numbers[i] for i in positions], lambda n: open_at(positions[n])
         )
         return FileSteps(chosen, self._comm)
 
     def __len__(self) -> int:
-        return len(self._stored.indices)
+        return len(self._stored.numbers)
 
     def __repr__(self) -> str:
         return f"<fluvial.FileSteps {shown(self.indices)}>"

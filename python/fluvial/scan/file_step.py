@@ -34,7 +34,7 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
     @property
     def index(self) -> int:
         """Number of the iteration or record, or in the file's name."""
-        return self._stored.index
+        return self._stored.number
 
     @property
     def skipped(self) -> int:

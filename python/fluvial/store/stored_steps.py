@@ -13,8 +13,8 @@ from .joined_files import JoinedFiles
 class StoredStep(NamedTuple):
     """What one step of files is made of."""
 
-    index: int
-    """Its number: of the iteration, of the record, or in the file's name."""
+    number: int
+    """Of the iteration, of the record, or in the file's name."""
     files: JoinedFiles
     """Whose datasets are those of the step."""
     record: tuple[str, int] | None = None
@@ -26,7 +26,7 @@ class StoredStep(NamedTuple):
 class StoredSteps(NamedTuple):
     """The steps of files in ascending order; each is opened when it is asked for."""
 
-    indices: Sequence[int]
+    numbers: Sequence[int]
     open_at: Callable[[int], StoredStep]
     """Gives the step at a position. Local."""
 
