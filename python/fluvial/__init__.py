@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .scan.grouped_dataset import GroupedDataset
     from .scan.pending_scan import PendingScan
     from .scan.step_dataset import StepDataset
+    from .stage.file_writer import FileWriteSeries, FileWriteStep
 
 __all__ = [
     "Answer",
@@ -60,6 +61,8 @@ __all__ = [
     "FileSeries",
     "FileStep",
     "FileSteps",
+    "FileWriteSeries",
+    "FileWriteStep",
     "GroupedDataset",
     "Inquiry",
     "InvalidArgument",
@@ -100,6 +103,8 @@ _WITH_XARRAY = {
     "FileSeries": "scan.file_series",
     "FileStep": "scan.file_step",
     "FileSteps": "scan.file_series",
+    "FileWriteSeries": "stage.file_writer",
+    "FileWriteStep": "stage.file_writer",
     "GroupedDataset": "scan.grouped_dataset",
     "PendingScan": "scan.pending_scan",
     "StepDataset": "scan.step_dataset",

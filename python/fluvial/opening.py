@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from ._core import InvalidArgument
-from .base.arguments import check_options, to_choice
+from .base.arguments import check_options, to_choice, to_path
 from .base.messages import shown
 from .mpi.communicator import Communicator
-from .stage.open_series import open_series
+from .stage.open_series import OPTIONS_OF_WRITERS, open_series
 from .stage.reader import ReadSeries, ReadStep
 from .stage.writer import WriteSeries
 
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from .scan.file import File, Path, Raw
     from .scan.file_series import FileSeries
     from .scan.step_dataset import StepViews
+    from .stage.file_writer import FileWriteSeries
 
 _SUFFIXES = ("nc", "nc3", "nc4", "cdf", "h5", "hdf5", "he5")
+_WRITABLE = ("h5", "hdf5", "he5")
 _OF_OTHERS = {"bp": "ADIOS2", "zarr": "Zarr", "sst": "ADIOS2"}
 """Suffixes of what Fluvial cannot read, by whose they are."""
 _ENGINES = ("stage", "hdf5", "netcdf", "raw")
@@ -78,11 +80,11 @@ def open(
     *,
     engine: str | None = None,
     **options: Any,
-) -> WriteSeries | ReadSeries | File | FileSeries:
-    """Open the stream `name` for writing ("w") or reading ("r"), or files for reading.
+) -> WriteSeries | FileWriteSeries | ReadSeries | File | FileSeries:
+    """Open the stream `name`, or files, for writing ("w") or reading ("r").
 
-    The same loop, ``for step in fl.open(name)``, reads either: which it is depends on the name, on
-    `engine`, or on the environment variable FLUVIAL_ENGINE.
+    The same program writes or reads either: which it is depends on the name, on `engine`, or on the
+    environment variable FLUVIAL_ENGINE.
 
     Streams: collective over `comm`. Writer and reader are different jobs on one host, launched
     separately, of any sizes. Whichever comes first waits for the other.
@@ -92,6 +94,10 @@ def open(
     step), or any path with the suffix of a file format. Their steps are the iterations of openPMD,
     the records of an axis of time, or else one step with all that there is. Local; reductions of
     them are collective over `comm`, unless they are given another.
+
+    Files for writing, "run.h5" or "data%T.h5": openPMD 1.1 in HDF5, by all ranks of `comm` at once;
+    needs h5py. A file that is there is overwritten, numbered ones are refused. Steps end on all
+    ranks together, and a numbered file gets its name when its step is complete.
 
     Parameters
     ----------
@@ -130,7 +136,7 @@ def open(
         Writer: "evict" takes a stopped reader out of the queue, "wait" waits for it.
     start
         Reader: begin with the "oldest" step still queued, or with the "next" to be completed.
-        The options of streams, directory and time-outs and start, have no effect on files.
+        Options of streams have no effect on files.
     raw
         Files: layout of raw binary ones, a dict with dtype, shape and more: see
         `fluvial.scan.file.open_files`.
@@ -142,7 +148,7 @@ def open(
 
     Returns
     -------
-    A `WriteSeries`, a `ReadSeries`, a `File` or a `FileSeries`, all context managers.
+    A `WriteSeries`, `FileWriteSeries`, `ReadSeries`, `File` or `FileSeries`, all context managers.
 
     Raises
     ------
@@ -173,11 +179,7 @@ def open(
     if chosen == "stage" or (chosen is None and not _names_files(name, mode, options)):
         return open_series(cast(str, name), mode, comm, options, _views_of)
     if mode == "w":
-        raise InvalidArgument(
-            f"files cannot be written yet: got {shown(name)}{_said_of(engine, chosen)}; allowed: "
-            "streams, whose names have no suffix of a file format. Give engine='stage' for a "
-            "stream of this name"
-        )
+        return _write_files(name, comm, engine, chosen, options)
     return _open_files(cast(Any, name), mode, comm, chosen, options)
 
 
@@ -187,6 +189,32 @@ def _engine(engine: object) -> str | None:
         return to_choice(engine, "engine", _ENGINES)
     said = os.environ.get("FLUVIAL_ENGINE")
     return None if not said else to_choice(said, "FLUVIAL_ENGINE", _ENGINES)
+
+
+def _write_files(
+    name: object,
+    comm: Communicator | None,
+    engine: str | None,
+    chosen: str | None,
+    options: dict[str, Any],
+) -> FileWriteSeries:
+    check_options(options, OPTIONS_OF_WRITERS, "for mode 'w'")
+    path = to_path(name, "the path of a file")
+    suffix = path.rpartition(".")[2].lower()
+    if (chosen or "hdf5") != "hdf5" or (chosen is None and suffix not in _WRITABLE):
+        raise InvalidArgument(
+            f"files of this kind cannot be written: got {shown(path)}{_said_of(engine, chosen)}; "
+            "allowed: HDF5, by the suffix .h5 or engine='hdf5', and streams, whose names have no "
+            "suffix of a file format. Give engine='stage' for a stream of this name"
+        )
+    try:
+        from .stage.file_writer import FileWriteSeries
+    except ImportError as error:
+        raise InvalidArgument(
+            f"to write files needs a Python package that is not installed: got {error}; allowed: "
+            "h5py. Run: pip install 'fluvial[files]'"
+        ) from error
+    return FileWriteSeries(path, comm, options.get("step_timeout", 300.0))
 
 
 def _said_of(engine: object, chosen: str | None) -> str:

@@ -24,7 +24,9 @@ BENEATH = {
     "host": {"base", "describe", "mpi"},
     "progress": {"base", "describe", "mpi", "host"},
     "move": {"base", "describe", "mpi", "host", "progress"},
-    "stage": {"base", "describe", "mpi", "compute", "distribute", "host", "progress", "move"},
+    "stage": {
+        *("base", "describe", "mpi", "compute", "distribute", "store", "host", "progress", "move"),
+    },
     "scan": {
         *("base", "describe", "mpi", "compute", "distribute", "store", "host", "progress", "move"),
         "stage",

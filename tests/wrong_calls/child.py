@@ -45,6 +45,7 @@ def every_call(folder: pathlib.Path) -> Iterator[table.Call]:
     yield from table.opening(folder)
     with fl.open(str(folder / "t.nc")) as file:
         yield from table.of_files(file)
+    yield from table.of_file_writers(folder)
     yield from table.of_channels()
     with (
         fl.open("live", "w", readers=0, directory=folder) as writer,

@@ -190,6 +190,35 @@ def of_writers(step: Any) -> list[Call]:
     ]
 
 
+def of_file_writers(folder: pathlib.Path) -> list[Call]:
+    """Return the calls that write files."""
+    data = np.arange(4.0)
+    numbers = itertools.count()
+
+    def put(**arguments: Any) -> None:
+        with (
+            fl.open(str(folder / f"written{next(numbers)}.h5"), "w") as series,
+            series.step() as step,
+        ):
+            step.put(**({"name": "meshes/E/x"} | arguments))
+
+    def span(**arguments: Any) -> None:
+        with fl.open(str(folder / "spans.h5"), "w") as series, series.step() as step:
+            step.span(**({"name": "x"} | arguments))
+
+    def begin(**arguments: Any) -> None:
+        with fl.open(str(folder / "steps.h5"), "w") as series, series.step(**arguments):
+            pass
+
+    whole = {"offset": (0,), "shape": (4,), "attrs": {"gridSpacing": [1.0], "unitSI": 2.0}}
+    return [
+        Call("FileWriteStep.put", put, {"array": data, **whole}),
+        Call("FileWriteStep.put", put, {"name": "y", "array": data}),
+        Call("FileWriteStep.span", span, {"dtype": "f8", "count": (4,), **whole}),
+        Call("FileWriteSeries.step", begin, {"time": 0.5, "dt": 0.1, "attrs": {"a": 1}}),
+    ]
+
+
 def distribution() -> list[Call]:
     """Return what assigns chunks to readers."""
     chunks = [((0,), (4,), 0, "node1"), ((4,), (4,), 1, {"host": "node2", "socket": 0})]

@@ -14,6 +14,14 @@ from .reader import ReadSeries, ReadStep
 from .writer import WriteSeries
 
 _TIMES = {"rendezvous_timeout": 60.0, "step_timeout": 300.0, "stall_timeout": 10.0}
+_WRITES: dict[str, Any] = {
+    "queue_steps": 4,
+    "queue_bytes": None,
+    "full": "block",
+    "readers": 1,
+    "on_stalled_reader": "evict",
+}
+OPTIONS_OF_WRITERS = {"directory", *_TIMES, *_WRITES}
 
 
 def open_series(
@@ -28,14 +36,7 @@ def open_series(
     `views` gives the datasets of a step by name and coordinate.
     """
     to_choice(mode, "mode", ("w", "r"))
-    writes: dict[str, Any] = {
-        "queue_steps": 4,
-        "queue_bytes": None,
-        "full": "block",
-        "readers": 1,
-        "on_stalled_reader": "evict",
-    }
-    mine = {**(writes if mode == "w" else {"start": "oldest"}), **_TIMES}
+    mine = {**(_WRITES if mode == "w" else {"start": "oldest"}), **_TIMES}
     check_options(options, {"directory", *mine}, f"for mode '{mode}'")
     directory = options.get("directory")
     options["directory"] = "" if directory is None else to_path(directory, "directory")

@@ -77,7 +77,7 @@ class WriteStep:
             The host has no memory left.
         """
         if type(array) is not np.ndarray:
-            array, attrs = _described(name, array, attrs)
+            array, attrs = as_put(name, array, attrs)
         self._core.put(name, array, offset, shape, plain(attrs))
 
     def span(
@@ -197,7 +197,7 @@ class WriteSeries:
             self._core.abort(f"{kind.__name__}: {error}")
 
 
-def _described(
+def as_put(
     name: object, array: npt.ArrayLike, attrs: Mapping[str, object] | None
 ) -> tuple[np.ndarray, Mapping[str, object] | None]:
     """Return what NumPy makes of an array, and the attributes that it brings along."""

@@ -17,6 +17,18 @@ def has_number(name: str) -> bool:
     return _NUMBER.search(name) is not None
 
 
+def file_of_number(pattern: str, number: int) -> str:
+    """Return the path of the file with a number.
+
+    >>> file_of_number("run/data_%06T.h5", 12)
+    'run/data_000012.h5'
+    """
+    folder, name = os.path.split(pattern)
+    width = _NUMBER.search(name)
+    digits = int(width[1]) if width is not None and width[1] else 0
+    return os.path.join(folder, _NUMBER.sub(f"{number:0{digits}d}", name))
+
+
 def numbered_files(pattern: str) -> list[tuple[int, str]]:
     """Return number and path of each file of a pattern, in ascending order. Local.
 

@@ -1,0 +1,448 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The writing end of a series in files: what a stream would carry becomes openPMD in HDF5."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from .._core import InvalidArgument
+from ..base.arguments import to_dtype, to_float, to_ints, to_text
+from ..base.messages import shown
+from ..describe.attributes import plain
+from ..distribute.assignment import assign
+from ..mpi.communicator import Communicator, check_communicator
+from ..store.hdf5_output import Hdf5Output, check_free, write_part
+from ..store.numbered_files import file_of_number, has_number, numbered_files
+from ..store.openpmd_layout import Extent, series_attributes, step_layout
+from .writer import as_put
+
+_DTYPES = {
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+}
+
+
+class Part(NamedTuple):
+    """What a rank has put of a dataset."""
+
+    offset: tuple[int, ...]
+    array: np.ndarray
+
+
+class FileWriteStep:
+    """A step being written to a file, as `WriteStep` is to a stream; a context manager.
+
+    What was put is kept until the step ends, and then written by all ranks, each its own.
+    """
+
+    def __init__(self, series: FileWriteSeries, index: int, attrs: dict[str, Any]) -> None:
+        self._series = series
+        self._attrs = attrs
+        self._extents: dict[str, Extent] = {}
+        self._parts: dict[str, list[Part]] = {}
+        self._over = False
+        self.index = index
+        """Number of the step, from 0."""
+
+    @property
+    def accepted(self) -> bool:
+        """True: no step of a file is discarded."""
+        return True
+
+    def put(
+        self,
+        name: str,
+        array: npt.ArrayLike,
+        offset: Sequence[int] | None = None,
+        shape: Sequence[int] | None = None,
+        attrs: Mapping[str, object] | None = None,
+    ) -> None:
+        """Keep a copy of this rank's chunk of a dataset until the step ends. Local.
+
+        Parameters and errors are those of `WriteStep.put`. Chunks of a dataset may not overlap and
+        leave nothing out: a file has no place for what nobody wrote.
+        """
+        values, attrs = as_put(name, array, attrs)
+        self._keep(name, values, offset, shape, attrs)[...] = values
+
+    def span(
+        self,
+        name: str,
+        dtype: npt.DTypeLike,
+        count: Sequence[int],
+        offset: Sequence[int] | None = None,
+        shape: Sequence[int] | None = None,
+        attrs: Mapping[str, object] | None = None,
+    ) -> np.ndarray:
+        """Return an array to fill before the step ends, as `WriteStep.span`."""
+        like = np.broadcast_to(np.zeros((), to_dtype(dtype)), to_ints(count, "count"))
+        return self._keep(name, like, offset, shape, attrs)
+
+    def _keep(
+        self,
+        name: str,
+        like: np.ndarray,
+        offset: Sequence[int] | None,
+        shape: Sequence[int] | None,
+        attrs: Mapping[str, object] | None,
+    ) -> np.ndarray:
+        to_text(name, "the name of the dataset")
+        self._check_open()
+        dtype = like.dtype.newbyteorder("=")
+        if dtype.name not in _DTYPES:
+            raise InvalidArgument(
+                f"'{name}' has a dtype that cannot be used: got {dtype}; allowed: integers, "
+                "floating and complex numbers of NumPy"
+            )
+        whole = like.shape if shape is None else to_ints(shape, "shape")
+        begin = (0,) * like.ndim if offset is None else to_ints(offset, "offset")
+        if len(whole) != like.ndim or len(begin) != like.ndim:
+            raise InvalidArgument(
+                f"dimensions of '{name}' do not fit: got offset {shown(begin)} and shape "
+                f"{shown(whole)}; allowed: {like.ndim} numbers each, as many as the array has axes"
+            )
+        if any(b < 0 or b + n > w for b, n, w in zip(begin, like.shape, whole, strict=True)):
+            raise InvalidArgument(
+                f"the chunk of '{name}' is outside of the dataset: got {shown(like.shape)} at "
+                f"{shown(begin)}; allowed: inside of {shown(whole)}"
+            )
+        known = self._extents.get(name)
+        if known is not None and (known.dtype, known.shape) != (dtype.name, whole):
+            raise InvalidArgument(
+                f"'{name}' was put otherwise before: got {dtype.name} {shown(whole)}; allowed: "
+                f"{known.dtype} {shown(known.shape)}, as in this step"
+            )
+        said = self._series._attributes_of(name, plain(attrs))
+        self._extents[name] = Extent(dtype.name, whole, said)
+        part = Part(begin, np.empty(like.shape, dtype))
+        self._parts.setdefault(name, []).append(part)
+        return part.array
+
+    def _check_open(self) -> None:
+        if self._over:
+            raise InvalidArgument("the step has ended; put into it inside its `with` block")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        self._check_open()
+        self._over = True
+        if kind is None:
+            self._series._write(self.index, self._attrs, self._extents, self._parts, None)
+            return
+        with contextlib.suppress(_core.Error):  # what ended the block is raised
+            self._series._write(self.index, {}, {}, {}, f"{kind.__name__}: {shown(str(error))}")
+
+
+class FileWriteSeries:
+    """The writing end of a series in files; a context manager. See `fluvial.open`.
+
+    Steps begin and end on all ranks together. One rank lays out the file, and each writes its own
+    parts; neither h5py nor libhdf5 needs MPI for it.
+    """
+
+    def __init__(self, name: str, comm: Communicator | None, step_timeout: float = 300.0) -> None:
+        if comm is not None:
+            check_communicator(comm)
+        self.name = name
+        self.attrs: dict[str, object] = {}
+        """Attributes of the series; set them before the first step."""
+        self._comm = None if comm is None else comm.Dup()
+        self._step_timeout = to_float(step_timeout, "step_timeout")
+        self._numbered = has_number(name)
+        self._index = 0
+        self._bytes = 0
+        self._said: dict[str, dict[str, Any]] = {}
+        self._step: FileWriteStep | None = None
+        self._output: Hdf5Output | None = None
+        self._opened: tuple[str, int] | None = None
+        self._closed = False
+        self._together(self._check_name)
+
+    def step(
+        self,
+        time: float | None = None,
+        dt: float | None = None,
+        attrs: Mapping[str, object] | None = None,
+    ) -> FileWriteStep:
+        """Begin the next step, as `WriteSeries.step`; use it in a `with`.
+
+        Raises
+        ------
+        InvalidArgument
+            Another step is open, or the series is closed.
+        """
+        if self._closed:
+            raise InvalidArgument("the series is closed; use it inside its `with` block")
+        if self._step is not None and not self._step._over:
+            raise InvalidArgument(
+                f"a step begins while another is open: got step {self._index}; allowed: after step "
+                f"{self._step.index} has ended. Leave its `with` block first"
+            )
+        attributes: dict[str, Any] = plain(attrs)
+        if time is not None:
+            attributes["time"] = to_float(time, "time")
+        if dt is not None:
+            attributes["dt"] = to_float(dt, "dt")
+        self._step = FileWriteStep(self, self._index, attributes)
+        self._index += 1
+        return self._step
+
+    @property
+    def stats(self) -> dict[str, int | float]:
+        """Steps and bytes that this rank has written so far."""
+        return {"steps": self._index, "bytes": self._bytes}
+
+    def close(self) -> None:
+        """Close the file. Collective; idempotent.
+
+        Raises
+        ------
+        SystemError
+            It cannot be written; on all ranks.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        self._close_file()
+        self._together(self._close_output)
+        if self._comm is not None:
+            self._comm.Free()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+        elif not self._closed:
+            # The others may be anywhere: what is collective would wait for them.
+            self._closed = True
+            self._close_file()
+            self._close_output()
+
+    def _attributes_of(self, name: str, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Return the attributes of a dataset: those of earlier steps until they are given anew."""
+        if attrs:
+            self._said[name] = attrs
+        return self._said.get(name, {})
+
+    def _write(
+        self,
+        index: int,
+        attrs: dict[str, Any],
+        extents: dict[str, Extent],
+        parts: dict[str, list[Part]],
+        failed: str | None,
+    ) -> None:
+        """Write a step; all ranks do, or none. Collective."""
+        regions = {
+            name: [(p.offset, p.array.shape) for p in found] for name, found in parts.items()
+        }
+        of_all = self._gather((failed, extents, regions))
+        try:
+            path, offsets = self._together(lambda: self._lay_out(index, attrs, of_all))
+
+            def write_parts() -> None:
+                file = self._file_at(path)
+                for name, begin in offsets.items():
+                    for part in parts.get(name, ()):
+                        write_part(file, path, begin, extents[name].shape, *part)
+                        self._bytes += part.array.nbytes
+
+            self._together(write_parts, everywhere=True)
+            self._together(self._finish)
+        except Exception:
+            self._give_up(index)
+            raise
+
+    def _give_up(self, index: int) -> None:
+        """Take a step out again that was not written; what has failed before may fail here."""
+        output = self._output
+        if output is None:
+            return
+        with contextlib.suppress(OSError, RuntimeError, KeyError):
+            if not self._numbered:
+                output.give_up(index)
+                return
+            self._output = None
+            os.unlink(output.path)
+            output.close()
+
+    def _lay_out(
+        self, index: int, attrs: dict[str, Any], of_all: Any
+    ) -> tuple[str, dict[str, int]]:
+        """Make the objects of a step; on the first rank."""
+        for rank, (failed, _, _) in enumerate(of_all):
+            if failed is not None:
+                raise _core.Error(
+                    f"step {index} is not written: got an error on rank {rank}, {failed}; "
+                    "allowed: steps that end on all ranks"
+                )
+        extents = _merged(of_all)
+        series = series_attributes(
+            plain(self.attrs),
+            os.path.basename(self.name) if self._numbered else None,
+            _core.__version__,
+        )
+        layout = step_layout(attrs, extents, series)
+        if self._output is None:
+            path = file_of_number(self.name, index) + ".part" if self._numbered else self.name
+            self._output = Hdf5Output(path, series)
+        return self._output.path, self._output.lay_out(index, layout)
+
+    def _finish(self) -> None:
+        if self._output is None:
+            return
+        if not self._numbered:
+            self._output.finish()
+            return
+        path = self._output.path
+        self._close_output()
+        os.replace(path, path.removesuffix(".part"))
+
+    def _close_output(self) -> None:
+        output, self._output = self._output, None
+        if output is not None:
+            output.close()
+
+    def _file_at(self, path: str) -> int:
+        """Return a descriptor of the file that is being written."""
+        if self._opened is not None and self._opened[0] == path and not self._numbered:
+            return self._opened[1]
+        self._close_file()
+        try:
+            self._opened = (path, os.open(path, os.O_WRONLY | os.O_CLOEXEC))
+        except OSError as error:
+            raise _core.SystemError(
+                f"'{path}' cannot be opened: got {error.strerror}; allowed: a file that all ranks "
+                "see, on a file system that they share"
+            ) from None
+        return self._opened[1]
+
+    def _close_file(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            os.close(opened[1])
+
+    def _check_name(self) -> None:
+        if self._numbered:
+            try:
+                found = numbered_files(self.name)
+            except _core.NoSuchFile:
+                found = []
+            check_free([path for _, path in found], self.name)
+
+    def _gather(self, mine: Any) -> list[Any]:
+        if self._comm is None:
+            return [mine]
+        self._come()
+        return self._comm.gather(mine) or []
+
+    def _come(self) -> None:
+        """Wait until all ranks are here. Collective; TimedOut when one does not come."""
+        assert self._comm is not None
+        here = self._comm.Ibarrier()
+        begin, nap = time.monotonic(), 0.0
+        while not here.Test():
+            if time.monotonic() - begin > self._step_timeout:
+                raise _core.TimedOut(
+                    f"a rank did not come to write '{self.name}' in time: got "
+                    f"{self._step_timeout:g} s of waiting; allowed: less. Look at the other ranks, "
+                    "or raise step_timeout"
+                )
+            time.sleep(nap)
+            nap = min(nap + 1e-5, 1e-3)
+
+    def _together(self, work: Callable[[], Any], everywhere: bool = False) -> Any:
+        """Work on the first rank, or on all; what one raises is raised on all. Collective."""
+        if self._comm is not None:
+            self._come()
+        result, error = None, None
+        first = self._comm is None or self._comm.rank == 0
+        if first or everywhere:
+            try:
+                result = work()
+            except Exception as raised:
+                error = raised
+        if self._comm is None:
+            if error is not None:
+                raise error
+            return result
+        if everywhere:
+            errors = self._comm.allgather(_told(error))
+        else:
+            result, one = self._comm.bcast((result, _told(error)))
+            errors = [one]
+        for rank, told in enumerate(errors):
+            if told is not None:
+                if error is not None:
+                    raise error
+                raise _raised(*told, rank)
+        return result
+
+
+def _told(error: Exception | None) -> tuple[str, str] | None:
+    return None if error is None else (type(error).__name__, str(error))
+
+
+def _raised(kind: str, message: str, rank: int) -> Exception:
+    made = getattr(_core, kind, _core.Error)
+    return made(f"{message} (rank {rank})")
+
+
+def _merged(of_all: Sequence[Any]) -> dict[str, Extent]:
+    """Return the datasets of all ranks; raise where ranks differ, or where something is missing."""
+    extents: dict[str, Extent] = {}
+    regions: dict[str, list[Any]] = {}
+    for rank, (_, theirs, parts) in enumerate(of_all):
+        for name, extent in theirs.items():
+            known = extents.setdefault(name, extent)
+            if (known.dtype, known.shape) != (extent.dtype, extent.shape):
+                raise InvalidArgument(
+                    f"the ranks differ in '{name}': got {extent.dtype} {shown(extent.shape)} on "
+                    f"rank {rank}; allowed: {known.dtype} {shown(known.shape)}, the same on all"
+                )
+            if not known.attrs and extent.attrs:
+                extents[name] = extent
+            regions.setdefault(name, []).extend(parts[name])
+    for name, extent in extents.items():
+        _check_whole(name, extent.shape, regions[name])
+    return extents
+
+
+def _check_whole(name: str, shape: tuple[int, ...], regions: list[Any]) -> None:
+    """Raise unless regions are all of a dataset, each element once."""
+    size = int(np.prod(shape, dtype=np.int64))
+    put = sum(int(np.prod(extent, dtype=np.int64)) for _, extent in regions)
+    seen = put
+    if len(regions) > 1 and shape:
+        pieces = assign(regions, 1, "round-robin").shares[0]
+        seen = sum(int(np.prod(piece.extent, dtype=np.int64)) for piece in pieces)
+    elif len(regions) > 1:
+        seen = 1
+    if seen < size:
+        raise InvalidArgument(
+            f"parts of '{name}' are missing: got {seen} of {size} elements; allowed: all of them "
+            "in every step of a file. Put what is missing, or a smaller shape"
+        )
+    if put > size:
+        raise InvalidArgument(
+            f"chunks of '{name}' overlap: got {put} elements for {size}; allowed: each element "
+            "once in a step of a file"
+        )

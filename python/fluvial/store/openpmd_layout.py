@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where openPMD 1.1 puts what a series says, and what it asks for beside that."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._core import InvalidArgument
+from ..base.messages import shown
+
+OF_RECORD = (
+    *("unitDimension", "timeOffset", "geometry", "geometryParameters", "dataOrder"),
+    *("axisLabels", "gridSpacing", "gridGlobalOffset", "gridUnitSI"),
+)
+"""Attributes that all components of a record share, and that hang on the record."""
+
+_OF_MESH = {
+    "geometry": "cartesian",
+    "dataOrder": "C",
+    "gridUnitSI": 1.0,
+}
+_FLOATS = {"unitDimension", "gridSpacing", "gridGlobalOffset", "position"}
+_FLOAT = {"timeOffset", "gridUnitSI", "unitSI", "time", "dt", "timeUnitSI"}
+
+
+class Extent(NamedTuple):
+    """What a file needs to know of a dataset before its elements."""
+
+    dtype: str
+    """NumPy's name."""
+    shape: tuple[int, ...]
+    attrs: dict[str, Any]
+
+
+class StepLayout(NamedTuple):
+    """The objects of an iteration by their paths in it, and their attributes."""
+
+    groups: dict[str, dict[str, Any]]
+    """Records and species; "" is the iteration itself."""
+    datasets: dict[str, Extent]
+    constants: dict[str, Extent]
+    """Components with one value everywhere: the attribute `value`."""
+
+
+def series_attributes(said: Mapping[str, Any], pattern: str | None, version: str) -> dict[str, Any]:
+    """Return the attributes of a file's root: what was said, and what openPMD asks for.
+
+    `pattern` is that of the names of files of one iteration each; None: all are in one file.
+    """
+    encoding = "groupBased" if pattern is None else "fileBased"
+    needed: dict[str, Any] = {
+        "openPMD": "1.1.0",
+        "openPMDextension": np.uint32(0),
+        "basePath": "/data/%T/",
+        "meshesPath": "meshes/",
+        "particlesPath": "particles/",
+        "iterationEncoding": encoding,
+        "iterationFormat": "/data/%T/" if pattern is None else pattern,
+        "software": "Fluvial",
+        "softwareVersion": version,
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M:%S +0000"),
+    }
+    attrs = needed | dict(said)
+    attrs["openPMDextension"] = np.uint32(int(attrs["openPMDextension"]))
+    for fixed in ("basePath", "iterationEncoding", "iterationFormat"):
+        attrs[fixed] = needed[fixed]
+    for name in ("meshesPath", "particlesPath"):
+        attrs[name] = f"{str(attrs[name]).strip('/')}/"
+    return attrs
+
+
+def step_layout(
+    step: Mapping[str, Any], datasets: Mapping[str, Extent], series: Mapping[str, Any]
+) -> StepLayout:
+    """Return what an iteration consists of.
+
+    Parameters
+    ----------
+    step
+        Attributes of the step.
+    datasets
+        By their names in the step: "meshes/E/x".
+    series
+        The attributes that `series_attributes` returned.
+
+    Raises
+    ------
+    InvalidArgument
+        Components of one record differ in what belongs to the record, or a name is that of a
+        dataset and of a group.
+    """
+    of_step = {"time": 0.0, "dt": 1.0, "timeUnitSI": 1.0} | dict(step)
+    groups: dict[str, dict[str, Any]] = {"": _typed(of_step)}
+    layout = StepLayout(groups, {}, {})
+    for name, extent in datasets.items():
+        _check_name(name, datasets)
+        mesh, particles = (
+            name.startswith(str(series[path])) for path in ("meshesPath", "particlesPath")
+        )
+        attrs = dict(extent.attrs)
+        if mesh or particles:
+            parts = name.split("/")
+            record = "/".join(parts[: (2 if mesh else 3)])
+            attrs = {"unitSI": 1.0} | attrs
+            of_record = _record_defaults(extent.shape) if mesh else {}
+            of_record |= {"unitDimension": np.zeros(7), "timeOffset": 0.0}
+            of_record |= {key: attrs.pop(key) for key in OF_RECORD if key in attrs}
+            if mesh:
+                attrs.setdefault("position", np.zeros(max(len(extent.shape), 1)))
+            if record == name:
+                attrs |= of_record
+            else:
+                _merge(groups.setdefault(record, {}), _typed(of_record), record)
+        layout.datasets[name] = extent._replace(attrs=_typed(attrs))
+    _add_position_offsets(layout, str(series["particlesPath"]))
+    return layout
+
+
+def _record_defaults(shape: tuple[int, ...]) -> dict[str, Any]:
+    ndim = max(len(shape), 1)
+    labels = ["x", "y", "z"][:ndim][::-1] if ndim <= 3 else [f"dim_{axis}" for axis in range(ndim)]
+    grid = {"gridSpacing": np.ones(ndim), "gridGlobalOffset": np.zeros(ndim)}
+    return {**_OF_MESH, **grid, "axisLabels": labels}
+
+
+def _merge(known: dict[str, Any], said: dict[str, Any], record: str) -> None:
+    for name, value in said.items():
+        if name in known and not np.array_equal(known[name], value):
+            raise InvalidArgument(
+                f"components of '{record}' differ in {name}: got {shown(value)}; allowed: "
+                f"{shown(known[name])}, as of the first one. It belongs to the record"
+            )
+        known[name] = value
+
+
+def _check_name(name: str, names: Mapping[str, Any]) -> None:
+    parts = name.split("/")
+    if not all(parts) or "." in parts:
+        raise InvalidArgument(
+            f"a dataset of a file cannot be called that: got {shown(name)}; allowed: words with "
+            "single slashes between them, such as 'meshes/E/x'"
+        )
+    for end in range(1, len(parts)):
+        if (above := "/".join(parts[:end])) in names:
+            raise InvalidArgument(
+                f"a name is that of a dataset and of a group: got {shown(name)}; allowed: none "
+                f"below the dataset {shown(above)}. Call one of them something else"
+            )
+
+
+def _add_position_offsets(layout: StepLayout, path: str) -> None:
+    """Particles of openPMD have a positionOffset, which is mostly zero and then takes no room."""
+    for name, extent in list(layout.datasets.items()):
+        species, record, component = [*name[len(path) :].split("/"), "", ""][:3]
+        offset = f"{path}{species}/positionOffset"
+        if not (name.startswith(path) and record == "position" and component):
+            continue
+        if any(n.startswith(f"{offset}/") for n in layout.datasets):
+            continue
+        layout.groups.setdefault(offset, dict(layout.groups[f"{path}{species}/position"]))
+        attrs = {"unitSI": extent.attrs["unitSI"]}
+        layout.constants[f"{offset}/{component}"] = Extent("float64", extent.shape, attrs)
+
+
+def _typed(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes as openPMD wants their types: units and grids in float64."""
+    out = dict(attrs)
+    for name, value in attrs.items():
+        if name in _FLOATS:
+            out[name] = np.atleast_1d(np.asarray(value, np.float64))
+        elif name in _FLOAT:
+            out[name] = np.float64(value)
+    return out

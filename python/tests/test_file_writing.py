@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a series writes into files: openPMD, as other programs read it and as it is read here."""
+
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import openpmd_api as io
+import pytest
+import xarray as xr
+
+import fluvial as fl
+
+MESH = {"axisLabels": ["y", "x"], "gridSpacing": [0.5, 2.0], "gridGlobalOffset": [1.0, 0.0]}
+DTYPES = [*(f"{s}{n}" for s in "iu" for n in (1, 2, 4, 8)), "f2", "f4", "f8", "c8", "c16"]
+
+
+def values(index, shape=(4, 6), dtype="f8"):
+    return (np.arange(np.prod(shape)).reshape(shape) + 100 * index).astype(dtype)
+
+
+def write_steps(name, steps=3, **options):
+    with fl.open(str(name), "w", **options) as series:
+        series.attrs["author"] = "somebody"
+        for index in range(steps):
+            with series.step(time=index / 4, dt=0.25, attrs={"timeUnitSI": 1e-15}) as step:
+                assert (step.index, step.accepted) == (index, True)
+                for number, component in enumerate("xy"):
+                    attrs = {"unitSI": 2.5, "unitDimension": [1] + 6 * [0], **MESH}
+                    step.put(f"meshes/E/{component}", values(index + number), attrs=attrs)
+                step.put("meshes/rho", values(index, dtype="i4"))
+                step.put("particles/e/position/x", values(index, (7,)), attrs={"unitSI": 1e-6})
+                step.put("particles/e/weighting", np.ones(7, "f4"))
+                step.put("energy", np.float64(index))
+
+
+@pytest.fixture(params=["run.h5", "data%T.h5", "data_%06T.h5"])
+def name(request, tmp_path):
+    return str(tmp_path / request.param)
+
+
+def test_what_was_written_is_read_again(name):
+    write_steps(name)
+    with fl.open(name) as series:
+        assert series.attrs["author"] == "somebody"
+        assert len(series) == 3
+        for index, step in enumerate(series):
+            assert (step.index, step.time, step.dt) == (index, index / 4, 0.25)
+            assert step.attrs["timeUnitSI"] == 1e-15
+            np.testing.assert_array_equal(step.meshes["E"].y.read(), values(index + 1))
+            assert step.meshes["E"].x.attrs["unitSI"] == 2.5
+            assert step.meshes["E"].attrs["unitDimension"] == [1] + 6 * [0]
+            assert step.meshes["E"].x.dims == ("y", "x")
+            np.testing.assert_array_equal(step.meshes["E"].x.coords["x"], 2.0 * np.arange(6))
+            assert step.meshes["rho"].dtype == np.int32
+            assert step["energy"].read() == index
+            particles = step.particles["e"]
+            np.testing.assert_array_equal(particles["position"].x.read(), values(index, (7,)))
+            np.testing.assert_array_equal(particles["positionOffset"].x.read(), np.zeros(7))
+
+
+def test_openpmd_s_own_library_reads_it(name):
+    write_steps(name)
+    series = io.Series(name, io.Access.read_only)
+    assert series.openPMD == "1.1.0"
+    assert series.author == "somebody"
+    assert [int(i) for i in series.iterations] == [0, 1, 2]
+    for index, iteration in series.iterations.items():
+        assert (iteration.time, iteration.time_unit_SI) == (index / 4, 1e-15)
+        e = iteration.meshes["E"]
+        assert e.axis_labels == ["y", "x"]
+        assert e.grid_spacing == [0.5, 2.0]
+        assert e["x"].unit_SI == 2.5
+        found = e["x"].load_chunk()
+        weights = iteration.particles["e"]["weighting"][io.Record_Component.SCALAR].load_chunk()
+        series.flush()
+        np.testing.assert_array_equal(found, values(index))
+        np.testing.assert_array_equal(weights, np.ones(7))
+    series.close()
+
+
+def test_the_validator_of_openpmd_finds_no_error(name):
+    write_steps(name)
+    program = pathlib.Path(sys.executable).with_name("openPMD_check_h5")
+    with fl.open(name) as series:
+        paths = series.paths
+    for path in paths:
+        done = subprocess.run([program, "-i", path], capture_output=True, text=True, check=False)
+        assert "Result: 0 Errors" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_any_dtype_and_shape(tmp_path, dtype):
+    path = tmp_path / "a.h5"
+    shapes = [(), (1,), (5,), (0,), (3, 0, 2), (2, 3, 4, 5)]
+    with fl.open(str(path), "w") as series, series.step() as step:
+        for number, shape in enumerate(shapes):
+            step.put(f"x{number}", values(1, shape, dtype))
+    with fl.open(str(path)) as series, h5py.File(path) as file:
+        for number, shape in enumerate(shapes):
+            expected = values(1, shape, dtype)
+            np.testing.assert_array_equal(series.steps[0][f"x{number}"].read(), expected)
+            found = file[f"data/0/x{number}"]
+            assert (found.dtype, found.shape) == (expected.dtype, shape)
+            np.testing.assert_array_equal(found[()], expected)
+
+
+def test_parts_of_any_cut_and_order(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    path = tmp_path / "a.h5"
+    for _ in range(20):
+        shape = tuple(rng.integers(1, 9, rng.integers(1, 5)))
+        whole = rng.random(shape)
+        cuts = [np.unique([0, n, *rng.integers(0, n + 1, 2)]) for n in shape]
+        parts = list(np.ndindex(*(len(c) - 1 for c in cuts)))
+        rng.shuffle(parts)
+        with fl.open(str(path), "w") as series, series.step() as step:
+            for at in parts:
+                begin = [int(c[i]) for c, i in zip(cuts, at, strict=True)]
+                box = tuple(slice(int(c[i]), int(c[i + 1])) for c, i in zip(cuts, at, strict=True))
+                part = whole[box]
+                if rng.random() < 0.5:
+                    step.put("x", part, offset=begin, shape=shape)
+                else:
+                    step.span("x", "f8", part.shape, offset=begin, shape=shape)[...] = part
+        with fl.open(str(path)) as file:
+            np.testing.assert_array_equal(file.steps[0]["x"].read(), whole)
+
+
+def test_labelled_and_masked_arrays(tmp_path):
+    path = str(tmp_path / "a.h5")
+    labelled = xr.DataArray(values(0), dims=("lat", "lon"), attrs={"units": "K"})
+    with fl.open(path, "w") as series, series.step() as step:
+        step.put("t", labelled)
+        step.put("m", np.ma.masked_greater(values(0), 5.0))
+    with fl.open(path) as file:
+        (step,) = file
+        assert step["t"].attrs["units"] == "K"
+        assert step["t"].dims == ("lat", "lon")
+        assert step["m"].count() == 6
+
+
+def test_attributes_stay_until_they_are_given_anew(tmp_path):
+    path = str(tmp_path / "a.h5")
+    with fl.open(path, "w") as series:
+        for index in range(3):
+            with series.step() as step:
+                step.put("x", values(index), attrs={"a": index} if index != 1 else None)
+    with fl.open(path) as file:
+        assert [step["x"].attrs["a"] for step in file] == [0, 0, 2]
+
+
+def test_what_cannot_be_written_is_refused_and_leaves_no_step(tmp_path):
+    path = str(tmp_path / "a.h5")
+    series = fl.open(path, "w")
+    x = values(0)
+    grids = [{"gridSpacing": [1.0, 2.0]}, {"gridSpacing": [1.0, 3.0]}]
+    wrong = {
+        "parts of 'x' are missing: got 12 of 24": [("x", x[:2], (0, 0), (4, 6))],
+        "chunks of 'x' overlap: got 48 elements for 24": [("x", x), ("x", x)],
+        "outside of the dataset": [("x", x, (1, 0), (4, 6))],
+        "put otherwise before": [("x", x), ("x", x.astype("f4"))],
+        "dimensions of 'x' do not fit": [("x", x, None, (24,))],
+        "dtype that cannot be used": [("x", np.array(["a"]))],
+        "single slashes": [("meshes//x", x)],
+        "below the dataset 'x'": [("x", x), ("x/y", x)],
+        "differ in gridSpacing": [
+            (f"meshes/E/{c}", x, None, None, a) for c, a in zip("xy", grids, strict=True)
+        ],
+    }
+    for message, puts in wrong.items():
+        with pytest.raises((fl.InvalidArgument, TypeError), match=message), series.step() as step:
+            for arguments in puts:
+                step.put(*arguments)
+    with pytest.raises(RuntimeError, match="of the user"), series.step() as step:
+        step.put("x", values(0))
+        raise RuntimeError("of the user")
+    with series.step(time=5.0) as step:
+        step.put("x", values(5))
+    with pytest.raises(fl.InvalidArgument, match="the step has ended"):
+        step.put("x", values(0))
+    series.close()
+    series.close()
+    with pytest.raises(fl.InvalidArgument, match="the series is closed"):
+        series.step()
+    with fl.open(path) as file:
+        (step,) = file
+        assert (step.index, step.time) == (len(wrong) + 1, 5.0)
+
+
+def test_a_step_within_a_step_is_refused(tmp_path):
+    with fl.open(str(tmp_path / "a.h5"), "w") as series, series.step() as step:
+        step.put("x", values(0))
+        with pytest.raises(fl.InvalidArgument, match="while another is open"):
+            series.step()
+    with fl.open(str(tmp_path / "a.h5")) as file:
+        assert len(file) == 1
+
+
+def test_numbered_files_that_are_there_are_refused(tmp_path):
+    (tmp_path / "data7.h5").touch()
+    with pytest.raises(fl.InvalidArgument, match=r"there already: got '.*data7.h5'"):
+        fl.open(str(tmp_path / "data%T.h5"), "w")
+
+
+def test_folders_that_are_missing_and_files_that_cannot_be_written(tmp_path):
+    series = fl.open(str(tmp_path / "no" / "a.h5"), "w")
+    with pytest.raises(OSError, match="cannot be written: got"), series.step() as step:
+        step.put("x", values(0))
+    series.close()
+
+
+def test_a_full_disk_is_an_error_and_no_signal(tmp_path):
+    program = f"""
+import resource, signal
+import numpy as np, fluvial as fl
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))  # as a disk of 1 MiB
+series = fl.open({str(tmp_path / "data%T.h5")!r}, "w")
+for count in (1000, 1_000_000, 1000):
+    try:
+        with series.step() as step:
+            step.put("x", np.ones(count))
+    except OSError as error:
+        print("refused:", error)
+series.close()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("refused: ") == 1 and "File too large" in done.stdout
+    with fl.open(str(tmp_path / "data%T.h5")) as series:
+        assert [(step.index, step["x"].sum()) for step in series] == [(0, 1000), (2, 1000)]
+
+
+def test_a_killed_writer_leaves_only_whole_steps(tmp_path):
+    program = f"""
+import os, signal, numpy as np, fluvial as fl
+series = fl.open({str(tmp_path / "data%T.h5")!r}, "w")
+for index in range(3):
+    with series.step() as step:
+        step.put("x", np.full(10, index))
+        if index == 2:
+            series._finish = lambda: os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert sorted(os.listdir(tmp_path)) == ["data0.h5", "data1.h5", "data2.h5.part"]
+    with fl.open(str(tmp_path / "data%T.h5")) as series:
+        assert [int(step["x"].max()) for step in series] == [0, 1]
+
+
+@pytest.mark.parametrize("bad", ["a.nc", "a.bp", "a.zarr", "out/run"])
+def test_other_formats_are_refused_at_once(tmp_path, monkeypatch, bad):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(fl.InvalidArgument, match="files of this kind cannot be written"):
+        fl.open(bad, "w")
+    with pytest.raises(fl.InvalidArgument, match="engine 'netcdf'"):
+        fl.open("a.h5", "w", engine="netcdf")
+
+
+def test_the_engine_and_the_options_of_streams(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FLUVIAL_ENGINE", "hdf5")
+    write_steps("run", queue_steps=2, full="discard-newest", readers=3, step_timeout=5.0)
+    assert pathlib.Path("run").is_file()
+    assert len(fl.open("run")) == 3
+    with pytest.raises(fl.InvalidArgument, match="unknown option"):
+        fl.open("run", "w", compression=3)
+    with pytest.raises(TypeError, match="step_timeout"):
+        fl.open("run", "w", step_timeout="long")
+
+
+def test_descriptors_are_given_back(tmp_path):
+    before = len(os.listdir("/proc/self/fd"))
+    for name in ("a.h5", "b%T.h5"):
+        write_steps(tmp_path / name, steps=5)
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 0

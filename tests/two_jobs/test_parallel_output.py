@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All ranks of a job write one series of files, each its own part."""
+
+import numpy as np
+import pytest
+from harness import scenario
+
+SHAPE = (23, 5, 4)
+
+
+def field(index):
+    return np.arange(np.prod(SHAPE), dtype="f4").reshape(SHAPE) + 1000 * index
+
+
+def write(comm, fl, where):
+    from fluvial.stage.file_writer import FileWriteSeries
+
+    for name in ("one.h5", "many%T.h5"):
+        with fl.open(str(where / name), "w", comm=comm, step_timeout=30) as series:
+            assert isinstance(series, FileWriteSeries)
+            for index in range(4):
+                with series.step(time=float(index)) as step:
+                    axis = index % 3  # slabs, columns, and what is strided most
+                    cuts = np.linspace(0, SHAPE[axis], comm.size + 1).astype(int)
+                    part = np.take(field(index), range(cuts[comm.rank], cuts[comm.rank + 1]), axis)
+                    offset = [0, 0, 0]
+                    offset[axis] = int(cuts[comm.rank])
+                    step.put("meshes/E/x", part, offset=offset, shape=SHAPE)
+                    if comm.rank == comm.size - 1:
+                        step.put("last", np.arange(comm.size))
+        comm.Barrier()
+        with fl.open(str(where / name), comm=comm) as series:
+            for index, step in enumerate(series):
+                np.testing.assert_array_equal(step.meshes["E"].x.read(), field(index))
+                assert step["last"].sum() == comm.size * (comm.size - 1) // 2
+            assert len(series) == 4
+
+
+def refuse(comm, fl, where):
+    last = comm.rank == comm.size - 1
+    with fl.open(str(where / "a.h5"), "w", comm=comm, step_timeout=30) as series:
+        with (
+            pytest.raises(fl.InvalidArgument, match="the ranks differ in 'x'"),
+            series.step() as step,
+        ):
+            step.put("x", np.ones(4, "f4" if last else "f8"), offset=(4 * comm.rank,), shape=(8,))
+        with pytest.raises(fl.InvalidArgument, match="got 4 of 8 elements"), series.step() as step:
+            if last:
+                step.put("x", np.ones(4), shape=(8,))
+        expected, message = (KeyError, "mine") if last else (fl.Error, r"rank 1, KeyError: .*mine")
+        with pytest.raises(expected, match=message), series.step() as step:
+            step.put("x", np.ones(4), offset=(4 * comm.rank,), shape=(8,))
+            if last:
+                raise KeyError("mine")
+        with series.step() as step:
+            step.put("x", np.full(4, comm.rank), offset=(4 * comm.rank,), shape=(8,))
+    comm.Barrier()
+    with fl.open(str(where / "a.h5"), comm=comm) as file:
+        assert [step.index for step in file] == [3]
+        assert file.steps[0]["x"].sum() == 4
+    with fl.open(str(where / "b.h5"), "w", comm=comm, step_timeout=0.5) as series:
+        if last:
+            comm.Barrier()
+        else:
+            step = series.step()
+            with pytest.raises(TimeoutError, match="a rank did not come"):
+                step.__exit__(None, None, None)
+            comm.Barrier()
+        series._closed = True  # the ranks are no longer together
+
+
+@scenario("job on 3 ranks", timeout=90)
+class test_three_ranks_write_one_series:
+    job = write
+
+    def check(jobs):
+        jobs.finish()
+
+
+@scenario("job on 1 rank", timeout=60)
+class test_one_rank_writes_a_series:
+    job = write
+
+    def check(jobs):
+        jobs.finish()
+
+
+@scenario("job on 2 ranks", timeout=60)
+class test_what_one_rank_gets_wrong_is_an_error_on_all:
+    job = refuse
+
+    def check(jobs):
+        jobs.finish()
