@@ -199,7 +199,7 @@ def _write_files(
     options: dict[str, Any],
 ) -> FileWriteSeries:
     check_options(options, OPTIONS_OF_WRITERS, "for mode 'w'")
-    path = to_path(name, "the path of a file")
+    path = to_path(cast(Any, name), "the path of a file")
     suffix = path.rpartition(".")[2].lower()
     if (chosen or "hdf5") != "hdf5" or (chosen is None and suffix not in _WRITABLE):
         raise InvalidArgument(

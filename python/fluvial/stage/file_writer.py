@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,7 @@ _DTYPES = {
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
     *("float16", "float32", "float64", "complex64", "complex128"),
 }
+_BYTES_MAX = 2**62  # of a dataset: offsets in files have 63 bits
 
 
 class Part(NamedTuple):
@@ -114,6 +116,11 @@ class FileWriteStep:
             raise InvalidArgument(
                 f"the chunk of '{name}' is outside of the dataset: got {shown(like.shape)} at "
                 f"{shown(begin)}; allowed: inside of {shown(whole)}"
+            )
+        if math.prod(whole) * dtype.itemsize > _BYTES_MAX:
+            raise InvalidArgument(
+                f"'{name}' is too large: got shape {shown(whole)} of {dtype}; allowed: at most "
+                f"{_BYTES_MAX} bytes"
             )
         known = self._extents.get(name)
         if known is not None and (known.dtype, known.shape) != (dtype.name, whole):
@@ -393,7 +400,7 @@ class FileWriteSeries:
             if told is not None:
                 if error is not None:
                     raise error
-                raise _raised(*told, rank)
+                raise _raised(told, rank)
         return result
 
 
@@ -401,7 +408,8 @@ def _told(error: Exception | None) -> tuple[str, str] | None:
     return None if error is None else (type(error).__name__, str(error))
 
 
-def _raised(kind: str, message: str, rank: int) -> Exception:
+def _raised(told: tuple[str, str], rank: int) -> Exception:
+    kind, message = told
     made = getattr(_core, kind, _core.Error)
     return made(f"{message} (rank {rank})")
 
@@ -428,12 +436,12 @@ def _merged(of_all: Sequence[Any]) -> dict[str, Extent]:
 
 def _check_whole(name: str, shape: tuple[int, ...], regions: list[Any]) -> None:
     """Raise unless regions are all of a dataset, each element once."""
-    size = int(np.prod(shape, dtype=np.int64))
-    put = sum(int(np.prod(extent, dtype=np.int64)) for _, extent in regions)
+    size = math.prod(shape)
+    put = sum(math.prod(extent) for _, extent in regions)
     seen = put
     if len(regions) > 1 and shape:
         pieces = assign(regions, 1, "round-robin").shares[0]
-        seen = sum(int(np.prod(piece.extent, dtype=np.int64)) for piece in pieces)
+        seen = sum(math.prod(piece.extent) for piece in pieces)
     elif len(regions) > 1:
         seen = 1
     if seen < size:

@@ -127,7 +127,7 @@ def write_part(
     strides[:-1] = np.cumprod(np.array(shape[::-1], np.int64))[::-1] if shape else []
     outer = part.shape[: max(axis - 1, 0)]
     run = part.size // max(int(np.prod(outer, dtype=np.int64)), 1) * part.itemsize
-    data = memoryview(part.reshape(-1).view(np.uint8))
+    data = part.reshape(-1).view(np.uint8).data
     first = sum(int(o) * int(s) for o, s in zip(offset, strides[1:], strict=True))
     try:
         for number, at in enumerate(np.ndindex(outer)):
