@@ -46,9 +46,9 @@ struct ThresholdRule {
     std::string declared = "functions";
 };
 /// To a consumer: a value of one round of a threshold collective.
-inline constexpr progress::Topic topic_contribution("threshold: contribution");
+inline constexpr progress::Topic topic_contribution{"threshold: contribution"};
 /// To a producer or consumer: the outcome of a round.
-inline constexpr progress::Topic topic_verdict("threshold: verdict");
+inline constexpr progress::Topic topic_verdict{"threshold: verdict"};
 
 /// One rank's part, whatever its role. Nothing here blocks.
 class Threshold {
