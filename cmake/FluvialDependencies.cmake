@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the library links: MPI 3.1 or later, libsodium, HDF5, libdeflate, zstd, threads; Python and nanobind when asked for.
+# What the library links: threads, and by its options MPI 3.1 or later with libsodium, HDF5, libdeflate, zstd; Python
+# and nanobind when asked for.
 
 if(FLUVIAL_PYTHON)
     find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
@@ -8,38 +9,26 @@ elseif(FLUVIAL_TESTS)
     find_package(Python 3.11 REQUIRED COMPONENTS Interpreter)
 endif()
 
-# FindMPI looks for mpicc on PATH; where there is none, the mpicc that PyPI's mpich wheel puts beside
-# the interpreter is taken, so that `pip install mpich fluvial` needs no MPI on the system.
-if(NOT MPI_C_COMPILER)
-    find_program(FLUVIAL_MPICC NAMES mpicc)
-    if(NOT FLUVIAL_MPICC AND Python_EXECUTABLE)
-        execute_process(
-            COMMAND "${Python_EXECUTABLE}" -c "import sysconfig; print(sysconfig.get_path('scripts'))"
-            OUTPUT_VARIABLE FLUVIAL_SCRIPTS
-            OUTPUT_STRIP_TRAILING_WHITESPACE)
-        find_program(FLUVIAL_MPICC NAMES mpicc PATHS "${FLUVIAL_SCRIPTS}" NO_DEFAULT_PATH)
-    endif()
-    if(FLUVIAL_MPICC)
-        set(MPI_C_COMPILER "${FLUVIAL_MPICC}" CACHE FILEPATH "MPI compiler wrapper for C")
-    endif()
-    unset(FLUVIAL_MPICC CACHE)
+if(FLUVIAL_MPI)
+    include(FluvialMPI)
 endif()
-# mpiexec must belong to the same MPI as mpicc, which stands beside it under the same suffix.
-if(MPI_C_COMPILER AND NOT MPIEXEC_EXECUTABLE)
-    get_filename_component(FLUVIAL_MPI_BIN "${MPI_C_COMPILER}" DIRECTORY)
-    get_filename_component(FLUVIAL_MPI_NAME "${MPI_C_COMPILER}" NAME)
-    string(REGEX REPLACE "^mpicc" "mpiexec" FLUVIAL_MPI_NAME "${FLUVIAL_MPI_NAME}")
-    find_program(MPIEXEC_EXECUTABLE NAMES ${FLUVIAL_MPI_NAME} PATHS "${FLUVIAL_MPI_BIN}" NO_DEFAULT_PATH)
-endif()
-set(MPI_CXX_SKIP_MPICXX ON)
-find_package(MPI 3.1 REQUIRED COMPONENTS C)
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
-find_package(PkgConfig REQUIRED)
-pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium>=1.0.12)
-pkg_check_modules(deflate REQUIRED IMPORTED_TARGET libdeflate)
-pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
-# The serial library is enough: it reads metadata, and every rank reads its own bytes.
-set(HDF5_PREFER_PARALLEL OFF)
-find_package(HDF5 1.10.5 REQUIRED COMPONENTS C)
+if(FLUVIAL_MPI OR FLUVIAL_DEFLATE OR FLUVIAL_ZSTD)
+    find_package(PkgConfig REQUIRED)
+endif()
+if(FLUVIAL_MPI)
+    pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium>=1.0.12)
+endif()
+if(FLUVIAL_DEFLATE)
+    pkg_check_modules(deflate REQUIRED IMPORTED_TARGET libdeflate)
+endif()
+if(FLUVIAL_ZSTD)
+    pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+endif()
+if(FLUVIAL_HDF5)
+    # The serial library is enough: it reads metadata, and every rank reads its own bytes.
+    set(HDF5_PREFER_PARALLEL OFF)
+    find_package(HDF5 1.10.5 REQUIRED COMPONENTS C)
+endif()

@@ -2,12 +2,9 @@
 #include "fluvial/store/chunk_decoder.hpp"
 
 #include <algorithm>
-#include <new>
-
-#include <libdeflate.h>
-#include <zstd.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/store/decompressor.hpp"
 #include "fluvial/store/fletcher32.hpp"
 #include "fluvial/store/unshuffle.hpp"
 
@@ -19,9 +16,7 @@ struct ChunkDecoder::Tools {
         std::size_t bytes = 0;
     };
     Scratch scratch[2];
-    std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> inflater{
-        nullptr, &libdeflate_free_decompressor};
-    std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> expander{nullptr, &ZSTD_freeDCtx};
+    std::unique_ptr<Decompressor> deflate, zstd;  ///< where a filter needs them
 };
 
 namespace {
@@ -93,7 +88,15 @@ ChunkDecoder::ChunkDecoder(const Chunked& layout, DType dtype)
     : filters_(layout.filters),
       chunk_bytes_(static_cast<std::size_t>(volume_of(layout.chunk)) * size_of(dtype)),
       element_bytes_(size_of(dtype)),
-      tools_(std::make_unique<Tools>()) {}
+      tools_(std::make_unique<Tools>()) {
+    for (const Filter& filter : filters_) {
+        if (filter.kind == Filter::Kind::Deflate) {
+            tools_->deflate = make_decompressor(filter.kind);
+        } else if (filter.kind == Filter::Kind::Zstd) {
+            tools_->zstd = make_decompressor(filter.kind);
+        }
+    }
+}
 
 ChunkDecoder::ChunkDecoder(ChunkDecoder&&) noexcept = default;
 ChunkDecoder& ChunkDecoder::operator=(ChunkDecoder&&) noexcept = default;
@@ -146,10 +149,8 @@ std::span<const std::byte> ChunkDecoder::undo(std::span<const std::byte> stored,
         }
         switch (filters_[i].kind) {
             case Filter::Kind::Deflate:
-                now = inflate(now, before[i], what);
-                break;
             case Filter::Kind::Zstd:
-                now = expand(now, before[i], what);
+                now = decompress(now, before[i], filters_[i].kind, what);
                 break;
             case Filter::Kind::Fletcher32:
                 now = checked(now, what);
@@ -173,48 +174,16 @@ std::span<const std::byte> ChunkDecoder::undo(std::span<const std::byte> stored,
     return now;
 }
 
-std::span<const std::byte> ChunkDecoder::inflate(std::span<const std::byte> in, Length out,
-                                                 const std::string& what) {
-    if (tools_->inflater == nullptr) {
-        tools_->inflater.reset(libdeflate_alloc_decompressor());
-        if (tools_->inflater == nullptr) {
-            throw std::bad_alloc();
-        }
+std::span<const std::byte> ChunkDecoder::decompress(std::span<const std::byte> in, Length out,
+                                                    Filter::Kind kind, const std::string& what) {
+    const bool deflate = kind == Filter::Kind::Deflate;
+    const auto to = other_scratch(in, bytes_wanted(in.size(), out.bytes, out.exact, kind, what));
+    const auto got = (deflate ? tools_->deflate : tools_->zstd)->run(in, to, out.exact);
+    if (!got.wrong.empty()) {
+        damaged(what, kind, got.wrong,
+                text(deflate ? "a zlib stream of " : "a zstd frame of ", out.bytes, " bytes"));
     }
-    const auto to = other_scratch(
-        in, bytes_wanted(in.size(), out.bytes, out.exact, Filter::Kind::Deflate, what));
-    std::size_t got = to.size();
-    const libdeflate_result result =
-        libdeflate_zlib_decompress(tools_->inflater.get(), in.data(), in.size(), to.data(),
-                                   to.size(), out.exact ? nullptr : &got);
-    if (result != LIBDEFLATE_SUCCESS) {
-        damaged(what, Filter::Kind::Deflate,
-                result == LIBDEFLATE_BAD_DATA       ? "bytes that are no zlib stream"
-                : result == LIBDEFLATE_SHORT_OUTPUT ? "a stream of fewer bytes"
-                                                    : "a stream of more bytes",
-                text("a zlib stream of ", out.bytes, " bytes"));
-    }
-    return to.first(got);
-}
-
-std::span<const std::byte> ChunkDecoder::expand(std::span<const std::byte> in, Length out,
-                                                const std::string& what) {
-    if (tools_->expander == nullptr) {
-        tools_->expander.reset(ZSTD_createDCtx());
-        if (tools_->expander == nullptr) {
-            throw std::bad_alloc();
-        }
-    }
-    const auto to =
-        other_scratch(in, bytes_wanted(in.size(), out.bytes, out.exact, Filter::Kind::Zstd, what));
-    const std::size_t got =
-        ZSTD_decompressDCtx(tools_->expander.get(), to.data(), to.size(), in.data(), in.size());
-    if (ZSTD_isError(got) != 0 || (out.exact && got != out.bytes)) {
-        damaged(what, Filter::Kind::Zstd,
-                ZSTD_isError(got) != 0 ? ZSTD_getErrorName(got) : text(got, " bytes").c_str(),
-                text("a zstd frame of ", out.bytes, " bytes"));
-    }
-    return to.first(got);
+    return to.first(got.bytes);
 }
 
 std::span<std::byte> ChunkDecoder::other_scratch(std::span<const std::byte> than,

@@ -18,6 +18,7 @@ namespace fluvial::store {
 /// Move-only; one a thread. Owns its memory: two chunks at most, none without filters.
 class ChunkDecoder {
   public:
+    /// Throws InvalidArgument for a filter that this build leaves out.
     ChunkDecoder(const Chunked& layout, DType dtype);
     ChunkDecoder(ChunkDecoder&&) noexcept;
     ChunkDecoder& operator=(ChunkDecoder&&) noexcept;
@@ -47,10 +48,8 @@ class ChunkDecoder {
     };
     struct Tools;
 
-    std::span<const std::byte> inflate(std::span<const std::byte> in, Length out,
-                                       const std::string& what);
-    std::span<const std::byte> expand(std::span<const std::byte> in, Length out,
-                                      const std::string& what);
+    std::span<const std::byte> decompress(std::span<const std::byte> in, Length out,
+                                          Filter::Kind kind, const std::string& what);
     std::span<std::byte> other_scratch(std::span<const std::byte> than, std::size_t bytes);
 
     /// Undoes all filters but the first `kept` ones.

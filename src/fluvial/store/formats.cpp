@@ -2,15 +2,31 @@
 #include "fluvial/store/formats.hpp"
 
 #include "fluvial/base/error.hpp"
-#include "fluvial/store/hdf5_file.hpp"
+#include "fluvial/store/hdf5/file.hpp"
+#include "fluvial/store/hdf5_signature.hpp"
 #include "fluvial/store/netcdf_classic.hpp"
 
 namespace fluvial::store {
+
+#ifdef FLUVIAL_WITH_HDF5
+#define FLUVIAL_HDF5_NAME "HDF5 (netCDF-4, openPMD)"
+#else
+#define FLUVIAL_HDF5_NAME "HDF5 (left out of this build)"
+
+std::shared_ptr<const File> open_hdf5(const std::string& path) {
+    throw InvalidArgument(
+        Problem{"cannot open '" + path + "'",
+                "an HDF5 file (as netCDF-4 and openPMD are), and Fluvial was built without HDF5",
+                "the other formats",
+                "Build Fluvial with -DFLUVIAL_HDF5=ON, or convert netCDF-4 by nccopy -k cdf5"});
+}
+#endif
+
 namespace {
 
 constexpr Format table[] = {
     {"netCDF classic (CDF-1, CDF-2, CDF-5)", is_netcdf_classic, open_netcdf_classic},
-    {"HDF5 (netCDF-4, openPMD)", is_hdf5, open_hdf5},
+    {FLUVIAL_HDF5_NAME, is_hdf5, open_hdf5},
 };
 
 }  // namespace

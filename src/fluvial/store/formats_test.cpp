@@ -30,6 +30,16 @@ TEST_CASE("a file is opened by its first bytes") {
     }
 }
 
+TEST_CASE("HDF5 is known also by a build that leaves it out, and refused with a remedy") {
+    using namespace std::string_view_literals;
+    const std::string damaged = std::string("\x89HDF\r\n\x1a\n"sv) + std::string(100, '\0');
+#ifdef FLUVIAL_WITH_HDF5
+    CHECK_THROWS_AS(open(damaged), DamagedFile);
+#else
+    CHECK_THROWS_WITH_AS(open(damaged), doctest::Contains("-DFLUVIAL_HDF5=ON"), InvalidArgument);
+#endif
+}
+
 TEST_CASE("what is none of the formats is refused, listing them") {
     using namespace std::string_view_literals;
     for (const std::string_view bytes :

@@ -9,7 +9,8 @@
 #include <mutex>
 
 #include <sys/mman.h>
-#include <unistd.h>
+
+#include "fluvial/base/page.hpp"
 
 namespace fluvial::store {
 
@@ -38,7 +39,7 @@ class BusErrors {
     static bool are_handled() {
         static std::once_flag once;
         std::call_once(once, [] {
-            page_ = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+            page_ = page_bytes();
             struct sigaction ours{};
             ours.sa_sigaction = handle;
             ours.sa_flags = SA_SIGINFO | SA_ONSTACK;

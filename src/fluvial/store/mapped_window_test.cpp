@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <memory>
 #include <numeric>
 #include <vector>
@@ -73,14 +74,17 @@ TEST_CASE("a window shows the bytes of the file, wherever it is asked") {
         CHECK(looking.map(file, 0, 1) == nullptr);
         return;
     }
-    for (const auto& [offset, bytes] :
-         std::vector<std::pair<std::uint64_t, std::uint64_t>>{{0, 1},
-                                                              {5, 100},
-                                                              {window - 3, 6},
-                                                              {length - 1, 1},
-                                                              {3 * kib + 1, 2 * window},
-                                                              {length - window, window},
-                                                              {0, length}}) {
+    struct Part {
+        std::uint64_t offset, bytes;
+    };
+    for (const Part& part : std::initializer_list<Part>{{0, 1},
+                                                        {5, 100},
+                                                        {window - 3, 6},
+                                                        {length - 1, 1},
+                                                        {3 * kib + 1, 2 * window},
+                                                        {length - window, window},
+                                                        {0, length}}) {
+        const std::uint64_t offset = part.offset, bytes = part.bytes;
         CAPTURE(offset);
         const std::byte* const memory = looking.map(file, offset, bytes);
         REQUIRE(memory != nullptr);

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/store/hdf5/driver.hpp"
+
+#include <exception>
+#include <functional>
+#include <memory>
+
+#include "fluvial/store/hdf5/guard/guard.hpp"
+
+#if H5_VERSION_GE(1, 14, 0)
+#include <H5FDdevelop.h>
+#endif
+
+namespace fluvial::store {
+
+namespace {
+
+/// HDF5 sees the first member; the rest is ours.
+struct OpenFile {
+    H5FD_t seen_by_hdf5;
+    const InputFile* file;
+    Hdf5Guard* guard;  ///< none: libhdf5 needs none
+    haddr_t end_of_allocation;
+};
+
+Hdf5Probe* probe = nullptr;  // of the thread that has the session
+
+OpenFile& ours(H5FD_t* file) {
+    return *reinterpret_cast<OpenFile*>(file);
+}
+const OpenFile& ours(const H5FD_t* file) {
+    return *reinterpret_cast<const OpenFile*>(file);
+}
+
+/// Puts the reason where throw_hdf5 finds it.
+void push_reason(const char* function, hid_t minor, const char* reason) {
+    H5Epush2(H5E_DEFAULT, __FILE__, function, __LINE__, H5E_ERR_CLS, H5E_IO, minor, "%s", reason);
+}
+
+H5FD_t* open(const char* name, unsigned flags, hid_t, haddr_t) {
+    try {
+        if ((flags & H5F_ACC_RDWR) != 0) {
+            push_reason("open", H5E_CANTOPENFILE, "this driver only reads");
+            return nullptr;
+        }
+        auto file = std::make_unique<InputFile>(name);
+        auto guard = guard_of(*file, hdf5_sizes(*file));
+        auto opened = std::make_unique<OpenFile>();
+        opened->guard = guard.release();
+        opened->file = file.release();
+        return &opened.release()->seen_by_hdf5;
+    } catch (const std::exception& error) {
+        push_reason("open", H5E_CANTOPENFILE, error.what());
+        return nullptr;
+    }
+}
+
+herr_t close(H5FD_t* file) {
+    delete ours(file).guard;
+    delete ours(file).file;
+    delete &ours(file);
+    return 0;
+}
+
+/// No two are the same: a file that was written anew since it was opened last is read anew.
+int compare(const H5FD_t* a, const H5FD_t* b) {
+    return std::less<>()(a, b) ? -1 : std::less<>()(b, a) ? 1 : 0;
+}
+
+herr_t query(const H5FD_t*, unsigned long* flags) {
+    // Not H5FD_FEAT_ACCUMULATE_METADATA_READ: 1.10 copies from outside of what it accumulated when
+    // an address is close to the largest there is.
+    *flags = H5FD_FEAT_DATA_SIEVE;
+    return 0;
+}
+
+haddr_t get_end_of_allocation(const H5FD_t* file, H5FD_mem_t) {
+    return ours(file).end_of_allocation;
+}
+
+herr_t set_end_of_allocation(H5FD_t* file, H5FD_mem_t, haddr_t address) {
+    ours(file).end_of_allocation = address;
+    return 0;
+}
+
+haddr_t get_end_of_file(const H5FD_t* file, H5FD_mem_t) {
+    return ours(file).file->size();
+}
+
+herr_t get_handle(H5FD_t* file, hid_t, void** handle) {
+    *handle = const_cast<InputFile*>(ours(file).file);
+    return 0;
+}
+
+/// Why libhdf5 does not get what it asked for, or null.
+const char* refused(OpenFile& opened, H5FD_mem_t kind, haddr_t address,
+                    std::span<const std::byte> bytes) {
+    if (opened.guard == nullptr) {
+        return nullptr;
+    }
+    switch (kind) {
+        case H5FD_MEM_DRAW:  // as libhdf5 calls heaps here, too
+            return opened.guard->check(Hdf5Guard::Kind::GlobalHeap, address, bytes);
+        case H5FD_MEM_LHEAP:
+            return opened.guard->check(Hdf5Guard::Kind::LocalHeap, address, bytes);
+        case H5FD_MEM_OHDR:
+            return opened.guard->check(Hdf5Guard::Kind::Header, address, bytes);
+        default:
+            return nullptr;
+    }
+}
+
+herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes, void* to) {
+    if (probe != nullptr && kind == H5FD_MEM_DRAW) {
+        ++probe->reads;
+        probe->offset = address;
+        probe->bytes = bytes;
+        return 0;
+    }
+    try {
+        const InputFile& from = *ours(file).file;
+        if (bytes > from.size() || address > from.size() - bytes) {
+            push_reason("read", H5E_READERROR, "an address beyond the end of the file");
+            return -1;
+        }
+        const std::span<std::byte> read_to(static_cast<std::byte*>(to), bytes);
+        from.read(address, read_to);
+        if (const char* reason = refused(ours(file), kind, address, read_to)) {
+            push_reason("read", H5E_READERROR, reason);
+            return -1;
+        }
+        return 0;
+    } catch (const std::exception& error) {
+        push_reason("read", H5E_READERROR, error.what());
+        return -1;
+    }
+}
+
+herr_t write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, size_t, const void*) {
+    push_reason("write", H5E_WRITEERROR, "this driver only reads");
+    return -1;
+}
+
+const H5FD_class_t& driver() {
+    static const H5FD_class_t our_class = [] {
+        H5FD_class_t c{};
+#if H5_VERSION_GE(1, 14, 0)
+        c.version = H5FD_CLASS_VERSION;
+        c.value = static_cast<H5FD_class_value_t>(H5_VFD_RESERVED +
+                                                  100);  // of those for drivers of a program
+#endif
+        c.name = "fluvial";
+        c.maxaddr = (haddr_t{1} << 63) - 1;
+        c.fc_degree = H5F_CLOSE_WEAK;
+        c.open = &open;
+        c.close = &close;
+        c.cmp = &compare;
+        c.query = &query;
+        c.get_eoa = &get_end_of_allocation;
+        c.set_eoa = &set_end_of_allocation;
+        c.get_eof = &get_end_of_file;
+        c.get_handle = &get_handle;
+        c.read = &read;
+        c.write = &write;
+        for (H5FD_mem_t& kind : c.fl_map) {
+            kind = H5FD_MEM_SUPER;
+        }
+        return c;
+    }();
+    return our_class;
+}
+
+}  // namespace
+
+Hdf5Id hdf5_access() {
+    const Hdf5Session session;
+    static hid_t registered = H5I_INVALID_HID;
+    if (registered < 0 || H5Iis_valid(registered) <= 0) {  // the application may call H5close
+        registered = hdf5_checked(H5FDregister(&driver()), "HDF5 does not take a file driver");
+    }
+    Hdf5Id access(hdf5_checked(H5Pcreate(H5P_FILE_ACCESS), "HDF5 has no access properties"));
+    hdf5_checked(H5Pset_driver(access, registered, nullptr), "HDF5 does not take a file driver");
+    return access;
+}
+
+const InputFile& bytes_of_file(hid_t object) {
+    const std::string what = "a file of HDF5 is not open through Fluvial";
+    const Hdf5Id file(hdf5_checked(H5Iget_file_id(object), what));
+    void* handle = nullptr;
+    hdf5_checked(H5Fget_vfd_handle(file, H5P_DEFAULT, &handle), what);
+    return *static_cast<const InputFile*>(handle);
+}
+
+Hdf5Probe::Hdf5Probe() {
+    probe = this;
+}
+Hdf5Probe::~Hdf5Probe() {
+    probe = nullptr;
+}
+
+}  // namespace fluvial::store
