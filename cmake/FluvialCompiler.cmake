@@ -10,6 +10,9 @@ if(PROJECT_IS_TOP_LEVEL)
     endif()
 endif()
 
+# a*b+c is rounded twice on every CPU, so that results are the same to the bit.
+add_compile_options(-ffp-contract=off)
+
 if(FLUVIAL_SANITIZE)
     add_compile_options(-fsanitize=${FLUVIAL_SANITIZE} -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${FLUVIAL_SANITIZE})

@@ -35,10 +35,7 @@ class ByteWriter {
         put<std::uint64_t>(bytes);
         append(data, bytes);
     }
-    void append(const void* data, std::size_t bytes) {
-        const auto* first = static_cast<const std::byte*>(data);
-        bytes_.insert(bytes_.end(), first, first + bytes);
-    }
+    void append(const void* data, std::size_t bytes);
     std::size_t size() const { return bytes_.size(); }
     std::span<const std::byte> view() const { return bytes_; }
     Bytes take() { return std::move(bytes_); }

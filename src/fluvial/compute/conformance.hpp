@@ -292,7 +292,9 @@ class Conformance {
         const auto& [found, error] = two;
         REQUIRE(error == expected_error);
         REQUIRE(found.size() == expected.size());
-        for (const auto& [name, array] : expected) {
+        for (const auto& entry : expected) {
+            const std::string& name = entry.first;
+            const Array& array = entry.second;
             CAPTURE(name);
             REQUIRE(found.count(name) == 1);
             const Array& other = found.at(name);

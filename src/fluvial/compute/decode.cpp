@@ -115,7 +115,7 @@ void MissingValues::set_valid_max(std::span<const std::byte> bound) {
 class MissingReader {
   public:
     MissingReader(const ArrayView& run, const MissingValues& missing)
-        : run_(run), missing_(missing), count_(run.size()) {
+        : run_(run), count_(run.size()) {
         const Index item = static_cast<Index>(size_of(kernel_dtype(run.dtype)));
         test_ = {missing.values_.data(), static_cast<Index>(missing.values_.size()) / item,
                  missing.nan_, missing.least_.data(), missing.most_.data()};
@@ -192,7 +192,6 @@ class MissingReader {
     }
 
     const ArrayView& run_;
-    const MissingValues& missing_;
     Index count_;
     MissingTest test_;
 };

@@ -195,7 +195,7 @@ TEST_CASE("what does not fit together is refused") {
     MissingValues missing(DType::Int16);
     CHECK(missing.empty());
     CHECK_THROWS_AS(missing.add(bytes_of(std::int32_t{0})), InvalidArgument);
-    CHECK_THROWS_AS(MissingValues(DType::Complex64), InvalidArgument);
+    CHECK_THROWS_AS(MissingValues{DType::Complex64}, InvalidArgument);
     const std::int16_t x[4] = {1, 2, 3, 4};
     const ArrayView gaps(x, DType::Int16, {2}, {4});
     CHECK_THROWS_AS(any_missing(gaps, missing), InvalidArgument);

@@ -69,10 +69,11 @@ TEST_CASE_TEMPLATE("large swapped arrays give the same bits as native ones", T, 
             for (const bool skipna : {false, true}) {
                 const auto expected = reduced(one, over, skipna),
                            found = reduced(two, over, skipna);
-                for (const auto& [name, result] : expected) {
+                for (const auto& result : expected) {
+                    const std::string& name = result.first;
                     CAPTURE(name);
                     CAPTURE(over.size());
-                    CHECK(found.at(name).at("value").bytes == result.at("value").bytes);
+                    CHECK(found.at(name).at("value").bytes == result.second.at("value").bytes);
                 }
             }
         }

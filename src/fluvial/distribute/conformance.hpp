@@ -166,9 +166,10 @@ class Conformance {
             partners[reader].insert(request.chunks[piece.chunk].rank);
         }
         CHECK(static_cast<Index>(made.assigned.size()) <= bounds.pieces_max);
-        for (const auto& [reader, count] : elements) {
+        for (const auto& of_reader : elements) {
+            const int reader = of_reader.first;
             CAPTURE(reader);
-            CHECK(count <= bounds.elements_max);
+            CHECK(of_reader.second <= bounds.elements_max);
             CHECK(static_cast<Index>(partners[reader].size()) <= bounds.partners_max);
         }
     }
@@ -195,7 +196,9 @@ class Conformance {
         }
         std::for_each(made.left.begin(), made.left.end(), count);
         std::for_each(made.discarded.begin(), made.discarded.end(), count);
-        for (const auto& [chunk, counts] : times) {
+        for (const auto& of_chunk : times) {
+            const std::size_t chunk = of_chunk.first;
+            const std::vector<int>& counts = of_chunk.second;
             CAPTURE(chunk);
             CHECK(std::all_of(counts.begin(), counts.end(), [](int n) { return n == 1; }));
         }

@@ -15,7 +15,10 @@ namespace fluvial::host {
 class alignas(128) Bell {
   public:
     /// Whoever looks around after this is woken by what comes after that look.
-    void arm() { asleep_.store(1, std::memory_order_seq_cst); }
+    void arm() {
+        asleep_.store(1, std::memory_order_relaxed);
+        std::atomic_thread_fence(std::memory_order_seq_cst);  // before that look, as in ring()
+    }
     void disarm() { asleep_.store(0, std::memory_order_relaxed); }
     /// Blocking until rung since arm(), `ns` at most.
     void sleep(std::int64_t ns);

@@ -10,6 +10,7 @@
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/page.hpp"
 #include "fluvial/host/file_place.hpp"
 #include "fluvial/mpi/agree.hpp"
 
@@ -17,15 +18,10 @@ namespace fluvial::host {
 
 namespace {
 
-constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t cache_line = 64;
 constexpr const char* mpi_directory = "/dev/shm";
 /// What MPI puts in front of the memory.
 constexpr std::size_t mpi_bytes = std::size_t{1} << 20;
-
-std::size_t whole_pages(std::size_t bytes) {
-    return (bytes + page_bytes - 1) / page_bytes * page_bytes;
-}
 
 /// Empty on all ranks when it cannot be had on one of them.
 Mapping map_together(const mpi::Comm& host, std::size_t bytes) {

@@ -11,14 +11,9 @@
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/page.hpp"
 
 namespace fluvial::host {
-namespace {
-
-constexpr std::size_t page_bytes = 4096;
-
-}  // namespace
-
 Descriptor::~Descriptor() {
     if (!hook_) {
         if (fd_ >= 0) {
@@ -50,7 +45,7 @@ bool populate(std::span<std::byte> memory) {
 #ifndef MADV_POPULATE_WRITE
     constexpr int MADV_POPULATE_WRITE = 23;  // Linux 5.14; glibc 2.35 names it
 #endif
-    const std::size_t before = reinterpret_cast<std::uintptr_t>(memory.data()) % page_bytes;
+    const std::size_t before = reinterpret_cast<std::uintptr_t>(memory.data()) % page_bytes();
     int result = 0;
     do {
         result = ::madvise(memory.data() - before, before + memory.size(), MADV_POPULATE_WRITE);
@@ -115,8 +110,8 @@ Mapping MemoryFile::map(Access access) const {
 }
 
 void MemoryFile::release(std::size_t offset, std::size_t bytes) const {
-    const std::size_t begin = (offset + page_bytes - 1) / page_bytes * page_bytes;
-    const std::size_t end = (offset + bytes) / page_bytes * page_bytes;
+    const std::size_t begin = whole_pages(offset);
+    const std::size_t end = (offset + bytes) / page_bytes() * page_bytes();
     if (begin < end) {
         ::fallocate(descriptor_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     static_cast<off_t>(begin), static_cast<off_t>(end - begin));

@@ -84,9 +84,7 @@ void Doorbell::wait(std::uint32_t ticket, std::int64_t timeout_ns, std::int64_t 
             if (rings_.load(std::memory_order_acquire) != ticket) {
                 return;
             }
-#if defined(__x86_64__)
             spin();
-#endif
         }
         ::sched_yield();
     }

@@ -83,7 +83,8 @@ void add_rank_request(const RankRequest& rank_request, Options::Shuffle shuffle,
     for (const AxisWeights& along : rank_request.weights) {
         weights += text(weights.empty() ? "" : ", ", "along axis ", along.axis);
         if (common) {
-            weights += " " + exact(std::span<const double>(along.factor));
+            weights +=
+                text(" ", exact(std::span<const double>(along.factor)));  // GCC 12 warns of +
         }
     }
     terms.add("the weights", weights.empty() ? "none" : weights);

@@ -91,7 +91,8 @@ void Prepare::run(std::span<const ArrayView> stored, const Region& where) {
 /// The same elements without gaps, in `buffer`, if they lie in short stretches; one value that
 /// stands for all stays alone.
 ArrayView Prepare::close_up(const ArrayView& view, std::vector<std::byte>& buffer) {
-    const auto [axis, dense] = contiguous_axes(view);
+    const auto [axis, length] = contiguous_axes(view);
+    const Index dense = length;  // a lambda of clang 14 captures no structured binding
     const bool alone = axis > 0 && view.strides[axis - 1] == 0;
     if (axis == 0 || dense >= dense_min || alone || view.size() == 0) {
         return view;
@@ -125,7 +126,8 @@ void Prepare::for_runs(const ArrayView& view, Visit visit) {
     if (view.size() == 0) {
         return;
     }
-    auto [outer, length] = contiguous_axes(view);
+    auto [outer, dense] = contiguous_axes(view);
+    Index length = dense;                           // as above
     const bool repeats = length == 1 && outer > 0;  // a value that stands for all
     Index stride = 0;
     if (repeats) {

@@ -69,8 +69,11 @@ inline std::map<std::string, compute::Result> in_memory(
 inline void check_equal(const std::map<std::string, compute::Result>& a,
                         const std::map<std::string, compute::Result>& b) {
     REQUIRE(a.size() == b.size());
-    for (const auto& [name, result] : a) {
-        for (const auto& [part, array] : result) {
+    for (const auto& of_name : a) {
+        const std::string& name = of_name.first;
+        for (const auto& of_part : of_name.second) {
+            const std::string& part = of_part.first;
+            const compute::Array& array = of_part.second;
             CAPTURE(name);
             CAPTURE(part);
             const compute::Array& other = b.at(name).at(part);

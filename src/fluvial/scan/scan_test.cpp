@@ -176,7 +176,7 @@ TEST_CASE("missing values in stretches of any length") {
     CAPTURE(world.seed);
     const double least = 100;
     Decoding decoding;
-    decoding.valid_min.emplace(std::vector<std::byte>(sizeof least));
+    decoding.valid_min = StoredValue{std::vector<std::byte>(sizeof least)};
     std::memcpy(decoding.valid_min->bytes.data(), &least, sizeof least);
     for (int round = 0; round < 20; ++round) {
         CAPTURE(round);

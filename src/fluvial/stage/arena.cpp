@@ -10,9 +10,9 @@ namespace fluvial::stage {
 namespace {
 
 constexpr std::uint64_t touch_granule = std::uint64_t{2} << 20;  // a huge page
-constexpr std::uint64_t whole_pages_from =
-    65536;  // larger blocks are rounded to pages, so that they fit again
-constexpr std::uint64_t page = 4096;
+constexpr std::uint64_t coarse_from =
+    65536;  // larger blocks are rounded up, so that they fit again
+constexpr std::uint64_t coarse_bytes = 4096;
 
 constexpr std::uint64_t rotated_from = 16 << 10;
 constexpr std::uint64_t rotated_to = 2 << 20;
@@ -29,7 +29,7 @@ Arena::Arena(const std::string& label, std::uint64_t capacity, std::uint64_t war
       mapping_(file_.map(host::Access::ReadWrite)),
       warm_bytes_max_(warm_bytes_max) {
     // Offset 0 stays unused, so that it can mean "nothing" wherever an offset is stored.
-    insert_free(page, file_.size() - page);
+    insert_free(coarse_bytes, file_.size() - coarse_bytes);
 }
 
 void Arena::insert_free(std::uint64_t offset, std::uint64_t bytes) {
@@ -74,8 +74,8 @@ std::pair<Arena::FreeBlocks::iterator, std::uint64_t> Arena::best_fit(std::uint6
 }
 
 std::pair<Arena::FreeBlocks::iterator, std::uint64_t> Arena::next_in_window(std::uint64_t bytes) {
-    const std::uint64_t window_end = page + std::min(window_bytes, warm_bytes_max_);
-    for (const std::uint64_t from : {rotation_, page}) {
+    const std::uint64_t window_end = coarse_bytes + std::min(window_bytes, warm_bytes_max_);
+    for (const std::uint64_t from : {rotation_, coarse_bytes}) {
         auto block = free_.upper_bound(from);
         block = block == free_.begin() ? block : std::prev(block);
         for (; block != free_.end() && block->first < window_end; ++block) {
@@ -92,7 +92,7 @@ std::pair<Arena::FreeBlocks::iterator, std::uint64_t> Arena::next_in_window(std:
 
 std::uint64_t Arena::allocate(std::uint64_t bytes) {
     bytes =
-        rounded(std::max<std::uint64_t>(bytes, 1), bytes >= whole_pages_from ? page : alignment);
+        rounded(std::max<std::uint64_t>(bytes, 1), bytes >= coarse_from ? coarse_bytes : alignment);
     auto [block, offset] =
         bytes >= rotated_from && bytes <= rotated_to ? next_in_window(bytes) : best_fit(bytes);
     if (block == free_.end()) {

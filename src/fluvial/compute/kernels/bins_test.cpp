@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <random>
-#include <tuple>
 
 #include <doctest/doctest.h>
 
@@ -90,14 +90,19 @@ TEST_CASE_TEMPLATE("bins of evenly spaced edges are those of a search of the edg
                    double) {
     std::mt19937 random(20240611);
     const double infinity = std::numeric_limits<double>::infinity();
-    for (const auto& [first, last, count] :
-         std::vector<std::tuple<double, double, int>>{{245, 315, 100},
-                                                      {-1e-3, 1e-3, 1000},
-                                                      {0, 1, 7},
-                                                      {1e5, 1e5 + 1, 50},  // float32 is too coarse
-                                                      {1e17, 1e17 + 64, 3},
-                                                      {-3e38, 3e38, 11},
-                                                      {0, 1e-300, 4}}) {
+    struct Even {
+        double first, last;
+        int count;
+    };
+    for (const Even& even : std::initializer_list<Even>{{245, 315, 100},
+                                                        {-1e-3, 1e-3, 1000},
+                                                        {0, 1, 7},
+                                                        {1e5, 1e5 + 1, 50},  // too fine for float32
+                                                        {1e17, 1e17 + 64, 3},
+                                                        {-3e38, 3e38, 11},
+                                                        {0, 1e-300, 4}}) {
+        const double first = even.first, last = even.last;
+        const int count = even.count;
         std::vector<double> edges;
         for (int i = 0; i <= count; ++i) {
             edges.push_back(i == count ? last : first + (last - first) * i / count);

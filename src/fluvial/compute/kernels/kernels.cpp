@@ -3,6 +3,10 @@
 
 #include <cstdlib>
 
+#ifdef FLUVIAL_KERNELS_X86
+#include <cpuid.h>
+#endif
+
 namespace fluvial::compute {
 
 namespace portable {
@@ -17,11 +21,22 @@ extern const Kernels table;
 }
 #endif
 
+#ifdef FLUVIAL_KERNELS_X86
+namespace {
+
+/// Conversions of float16, of which not every compiler's __builtin_cpu_supports knows.
+bool has_f16c() {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
+}  // namespace
+#endif
+
 std::vector<const Kernels*> runnable_kernels() {
     std::vector<const Kernels*> all = {&portable::table};
 #ifdef FLUVIAL_KERNELS_X86
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-        __builtin_cpu_supports("f16c")) {
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c()) {
         all.push_back(&avx2::table);
         if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
             __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {

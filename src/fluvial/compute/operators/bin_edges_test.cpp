@@ -105,8 +105,9 @@ TEST_CASE("bins are those of a search, however the edges are spaced") {
     for (const int count : {1, 2, 7, 100, 3000}) {
         CAPTURE(count);
         const double n = count;
-        for (const auto& [first, last] : std::vector<std::pair<double, double>>{
+        for (const auto& ends : std::vector<std::pair<double, double>>{
                  {0, 1}, {245, 315}, {-1e-3, 2e-3}, {1e5, 1e5 + 1}, {-0.0, 1e300}, {-3e38, 3e38}}) {
+            const double first = ends.first, last = ends.second;
             CAPTURE(first);
             const double width = (last - first) / n;
             check(edges_of(count, [&](int i) { return first + i * width; }), seed);
