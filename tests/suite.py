@@ -117,6 +117,11 @@ def sanitized(options: argparse.Namespace) -> Tally:
     return ctest("asan", options, "^(base|describe|compute|distribute|store|scan)(_|@|$)")
 
 
+def portable(options: argparse.Namespace) -> list[Tally]:
+    """Run the C++ tests of another compiler's build and of another CPU's."""
+    return [ctest("clang", options), ctest("aarch64", options)]
+
+
 def environment(flavour: str) -> dict[str, str]:
     """Return the environment in which the tests of a flavour run."""
     prefix = BUILD / flavour / "prefix"
@@ -137,13 +142,18 @@ def main() -> int:
     parser.add_argument(
         "--sanitized", action="store_true", help="the C++ tests that have a build with sanitizers"
     )
+    parser.add_argument(
+        "--portable", action="store_true", help="the C++ tests built by clang++ and for 64-bit ARM"
+    )
     parser.add_argument("--quick", action="store_true", help="only under the default MPI (MPICH)")
     parser.add_argument("--only", choices=("cpp", "python"), help="only one kind of test")
     parser.add_argument("pytest", nargs="*", help="further arguments for pytest, after --")
     options = parser.parse_args()
 
     tallies = [sanitized(options)] if options.sanitized else []
-    for flavour in ["mpich"] if options.quick else [] if options.sanitized else list(FLAVOURS):
+    tallies += portable(options) if options.portable else []
+    special = options.sanitized or options.portable
+    for flavour in [] if special else ["mpich"] if options.quick else list(FLAVOURS):
         if options.only != "python" and not options.m:
             tallies.append(ctest(flavour, options))
         if options.only != "cpp":

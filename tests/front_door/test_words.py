@@ -21,6 +21,13 @@ esac
 """
 
 
+# ./run would install them.
+needs_compilers = pytest.mark.skipif(
+    not all(map(shutil.which, ("clang++", "aarch64-linux-gnu-g++", "qemu-aarch64"))),
+    reason="no clang++, aarch64-linux-gnu-g++ and qemu-aarch64",
+)
+
+
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
     """A copy of the tree without .build, with this checkout's .venv but for a cmake in it."""
@@ -73,6 +80,7 @@ def call(bare, tmp_path, *words, built=False):
         (("test", "--quick"), ".build/mpich"),
         (("soak", "--minutes", "1"), ".build/mpich"),
         (("sanitize",), ".build/asan"),
+        pytest.param(("portable",), ".build/clang", marks=needs_compilers),
     ],
     ids=lambda value: value[0] if isinstance(value, tuple) else "",
 )
@@ -88,7 +96,8 @@ def test_the_first_call_of_a_word_configures(bare, tmp_path, words, build):
 def test_no_word_lists_the_words(bare, tmp_path):
     done, calls = call(bare, tmp_path)
     assert (done.returncode, calls) == (0, [])
-    for word in ("demo", "test", "bench", "docs", "shell", "build", "lint", "soak", "sanitize"):
+    words = ("demo", "test", "bench", "docs", "shell", "build", "lint", "soak", "sanitize")
+    for word in (*words, "portable"):
         assert f"\n  {word} " in done.stdout, done.stdout
 
 
