@@ -326,3 +326,29 @@ def test_folders_are_refused_and_a_stream_may_have_the_name_of_a_file(tmp_path, 
         fl.open(f"{tmp_path}/")
     with fl.open("run.h5", "w", engine="stage", readers=0, directory=tmp_path) as series:
         assert series.name == "run.h5"
+
+
+def test_parts_of_a_step_by_a_strategy(tmp_path):
+    x = np.arange(70.0).reshape(10, 7)
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("chunked", data=x, chunks=(4, 3))
+        file["whole"] = x
+        file["scalar"] = 3.0
+    with fl.open(str(tmp_path / "a.h5")) as series:
+        (step,) = series
+        parts = step.mine("round-robin")
+        assert [len(parts[n]) for n in ("chunked", "whole", "scalar")] == [9, 1, 1]
+        seen = np.zeros_like(x)
+        for piece in parts["chunked"]:
+            np.testing.assert_array_equal(step["chunked"][piece.selection], x[piece.selection])
+            seen[piece.selection] += 1
+        assert (seen == 1).all()
+        row = step["chunked"].isel(dim_0=3)
+        assert [piece.extent for piece in row.mine("round-robin")] == [(3,), (3,), (1,)]
+        assert len(step["chunked"].isel(dim_0=slice(1, None)).mine("round-robin")) == 1
+        with pytest.raises(fl.InvalidArgument, match="Did you mean 'blocks'"):
+            step.mine("block")
+        with pytest.raises(KeyError, match="no such dataset"):
+            step.mine("blocks", ["chunk"])
+        with pytest.raises(TypeError, match="names"):
+            step.mine("blocks", "chunked")

@@ -67,6 +67,10 @@ def analyse(fl, name, comm):
                     "si": float(e.x.si.max()),
                     "read": e.x.sel(x=4.0).read().values.tolist(),
                     "both": float(both["speed"]),
+                    "mine": sum(
+                        float(step["fields/E/x"][piece.selection].sum())
+                        for piece in step.mine("even-binpacking", ["fields/E/x"])["fields/E/x"]
+                    ),
                     "part": float(step.reduce("sum", "fields/E/x", None, np.s_[2:4, ::2])),
                 }
             )
@@ -85,7 +89,12 @@ class test_one_code_for_stream_and_file:
         return analyse(fl, str(path), comm), analyse(fl, "waves", comm)
 
     def check(jobs):
-        for of_file, of_stream in jobs.finish()["reader"]:
+        by_rank = jobs.finish()["reader"]
+        for found in zip(*(of_file + of_stream for of_file, of_stream in by_rank), strict=True):
+            shares = [step.pop("mine") for step in found]
+            whole = field(found[0]["step"][0], "x").sum()
+            assert sum(shares) == whole and all(shares)
+        for of_file, of_stream in by_rank:
             assert len(of_file) == len(of_stream) == 3
             for stored, live in zip(of_file, of_stream, strict=True):
                 assert stored == live

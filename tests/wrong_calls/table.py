@@ -265,6 +265,10 @@ def of_files(file: Any) -> list[Call]:
         Call("File[]", file.__getitem__, {"name": "t"}),
         Call("File.get", file.get, {"key": "t", "default": None}),
         Call("File.reduce", file.reduce, {"op": "mean", "inputs": "t", **selections, **SCAN}),
+        Call(
+            "FileStep.mine", file.steps[0].mine, {"strategy": "blocks", "names": ["t"], "own": None}
+        ),
+        Call("FileDataset.mine", dataset.mine, {"strategy": "blocks", "own": None}),
         Call("FileSteps[]", file.steps.__getitem__, {"at": 0}),
         Call("FileStep[]", file.steps[0].__getitem__, {"name": "t"}),
         Call("FileStep.reduce", file.steps[0].reduce, {"op": "mean", "inputs": "t", "over": "lat"}),

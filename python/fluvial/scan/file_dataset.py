@@ -21,12 +21,16 @@ from ..describe.attributes import Attributes
 from ..describe.records import unit_of
 from ..describe.selection import Over, Selection, one_of
 from ..describe.storage_attributes import plain_attributes
+from ..distribute.assignment import Strategy
+from ..distribute.own_strategy import Own
+from ..distribute.piece import Piece
 from ..mpi.communicator import Communicator
 from ..store.joined_files import JoinedFiles
 from . import axis_weights, grouping, pending_scan, positions, predicates, request
 from .axis_weights import Weights
 from .comparisons import Comparisons, compare, narrowed
 from .decoded import read_decoded
+from .file_share import share_of_files
 from .grouped_dataset import GroupedDataset
 from .options import ScanOptions
 from .pending_scan import PendingScan
@@ -324,6 +328,15 @@ class FileDataset(Reductions, LazyOperators):
     def load(self) -> xr.DataArray:
         """Read the selection into memory, as `read`."""
         return self.read()
+
+    def mine(
+        self, strategy: Strategy = "hyperslabs", *, own: Mapping[str, Own] | None = None
+    ) -> list[Piece]:
+        """Return this rank's parts of the dataset, by a strategy. Collective: see `FileStep.mine`.
+
+        >>> sum(dataset[piece.selection].sum() for piece in dataset.mine())  # doctest: +SKIP
+        """
+        return share_of_files({self._name: self}, None, self._comm, strategy, own)[self._name]
 
     def __getitem__(self, selection: Selection) -> xr.DataArray:
         if selection is None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,13 @@ from ..base.arguments import to_text
 from ..base.html_table import html_table
 from ..describe.attributes import Attributes
 from ..describe.records import Particles, Records, meshes_of, particles_of
+from ..distribute.assignment import Strategy
+from ..distribute.own_strategy import Own
+from ..distribute.piece import Piece
 from ..mpi.communicator import Communicator
 from ..store.stored_steps import StoredStep
 from .file_dataset import FileDataset
+from .file_share import share_of_files
 from .joint_reductions import JointReductions
 from .view import View
 
@@ -74,6 +78,21 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
     def particles(self) -> Particles:
         """The particle species of a step of openPMD: ``step.particles["e"]["position"].x``."""
         return particles_of(self, self._of_series())
+
+    def mine(
+        self,
+        strategy: Strategy = "hyperslabs",
+        names: Iterable[str] | None = None,
+        *,
+        own: Mapping[str, Own] | None = None,
+    ) -> dict[str, list[Piece]]:
+        """Return this rank's parts of each dataset, as `ReadStep.mine` does of a live step.
+
+        Collective over the series' communicator; no data moves. What is distributed are the chunks
+        in which a dataset is stored, or all of it where there are none; nobody knows who wrote
+        them.
+        """
+        return share_of_files(self, names, self.comm, strategy, own)
 
     def names(self) -> list[str]:
         """Return the names of the datasets of this step."""

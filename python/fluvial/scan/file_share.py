@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a rank gets of datasets in files, by a strategy."""
+
+from __future__ import annotations
+
+import math
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from .._core import InvalidArgument
+from ..base.arguments import to_text, wrong_type
+from ..base.messages import shown
+from ..distribute.assignment import Strategy, assign, describe
+from ..distribute.own_strategy import Own
+from ..distribute.piece import Piece
+from ..mpi.communicator import Communicator, world
+
+if TYPE_CHECKING:
+    from .file_dataset import FileDataset
+
+_CHUNKS_MAX = 1 << 16  # of a dataset: beyond that neighbours along the first axis go together
+
+
+def share_of_files(
+    datasets: Mapping[str, FileDataset],
+    names: Iterable[str] | None,
+    comm: Communicator | None,
+    strategy: Strategy,
+    own: Mapping[str, Own] | None,
+) -> dict[str, list[Piece]]:
+    """Return this rank's parts of each dataset. Collective over `comm`; no data moves.
+
+    What is distributed are the chunks in which a dataset is stored, or all of it where it is not
+    stored in chunks. Nobody wrote them as far as anybody knows, so their places are unknown.
+
+    Raises
+    ------
+    InvalidArgument
+        An unknown strategy or dataset, on any rank; the ranks differ in what they ask for.
+    Error
+        The strategy leaves elements without a reader.
+    """
+    comm = world() if comm is None else comm
+    error, asked = None, ""
+    wanted: list[str] = []
+    try:
+        wanted = _names(datasets, names)
+        asked = f"{describe(strategy, own)} of {', '.join(wanted)}"
+        chunks = {name: chunks_of(datasets[name]) for name in wanted}
+    except _core.Error as raised:
+        error = raised
+    mine = (asked, socket.gethostname(), None if error is None else str(error))
+    of_all = [mine] if comm is None else comm.allgather(mine)
+    if error is not None:
+        raise error
+    _check_alike(of_all)
+    rank = 0 if comm is None else comm.rank
+    places = [host for _, host, _ in of_all]
+    return {
+        name: assign(
+            chunks[name], places, strategy, own=own, itemsize=datasets[name].dtype.itemsize
+        ).shares[rank]
+        for name in wanted
+    }
+
+
+def chunks_of(dataset: FileDataset) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Return offset and extent of the chunks of what is selected of a dataset.
+
+    Of a dataset of which a part is selected by indices with a step, or backwards, all is one chunk.
+    """
+    shape = dataset.shape
+    grid = _grid(dataset)
+    if grid is None:
+        return [((0,) * len(shape), shape)]
+    extent = list(grid)
+    while math.prod(-(-n // e) for n, e in zip(shape, extent, strict=True)) > _CHUNKS_MAX:
+        axis = int(np.argmax([n / e for n, e in zip(shape, extent, strict=True)]))
+        extent[axis] *= 2
+    counts = [-(-n // e) for n, e in zip(shape, extent, strict=True)]
+    found = []
+    for at in np.ndindex(*counts):
+        begin = tuple(i * e for i, e in zip(at, extent, strict=True))
+        size = (min(e, n - b) for b, e, n in zip(begin, extent, shape, strict=True))
+        found.append((begin, tuple(size)))
+    return found
+
+
+def _grid(dataset: FileDataset) -> tuple[int, ...] | None:
+    """Return the extents of stored chunks along the axes that are left; None without any."""
+    view, stored = dataset._view, dataset.chunks
+    if stored is None or len(stored) != len(view.dims) or not dataset.ndim:
+        return None
+    grid = []
+    for at, length, extent in zip(view.axes, view.shape, stored, strict=True):
+        if isinstance(at, int):
+            continue
+        if at != range(length):
+            return None
+        grid.append(max(extent, 1))
+    return tuple(grid)
+
+
+def _names(datasets: Mapping[str, Any], names: Iterable[str] | None) -> list[str]:
+    if isinstance(names, str) or not (names is None or isinstance(names, Iterable)):
+        raise wrong_type("names", names, "a list of names of datasets, or None for all")
+    return list(datasets) if names is None else [to_text(name, "a name") for name in names]
+
+
+def _check_alike(of_all: Sequence[tuple[str, str, str | None]]) -> None:
+    """Raise where another rank has failed, or asks for something else."""
+    for rank, (asked, _, error) in enumerate(of_all):
+        if error is not None:
+            raise InvalidArgument(f"{error} (rank {rank})")
+        if asked != of_all[0][0]:
+            raise InvalidArgument(
+                f"the ranks differ in the strategy: got {shown(asked)} on rank {rank}; allowed: "
+                f"{shown(of_all[0][0])} as on rank 0. Give every rank the same"
+            )
