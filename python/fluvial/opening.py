@@ -268,6 +268,8 @@ def _open_files(
             "allowed: xarray, h5netcdf, cftime. Run: pip install 'fluvial[files]'"
         ) from error
     files: File | FileSeries
+    if isinstance(name, os.PathLike):
+        name = to_path(name, "the path of a file")
     if isinstance(name, str) and has_number(name) and not os.path.exists(name):
         if "raw" in said:
             raise InvalidArgument(

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A series in files is read as a live one: by steps, in openPMD's words, from any encoding."""
 
+import copy
+import gc
 import os
 import pathlib
 import pickle
 import shutil
 import subprocess
 import sys
+import threading
 
 import h5py
 import netCDF4
@@ -352,3 +355,134 @@ def test_parts_of_a_step_by_a_strategy(tmp_path):
             step.mine("blocks", ["chunk"])
         with pytest.raises(TypeError, match="names"):
             step.mine("blocks", "chunked")
+
+
+def test_records_of_groups(tmp_path):
+    path = str(tmp_path / "g.nc")
+    with netCDF4.Dataset(path, "w") as nc:
+        group = nc.createGroup("a")
+        group.createDimension("time", None)
+        group.createVariable("time", "f8", ("time",))[:] = [0, 1, 2]
+        group.createVariable("T", "f4", ("time",))[:] = [1, 2, 3]
+    with fl.open(path) as file:
+        assert [(s.time, s["a/T"].shape, float(s["a/T"].sum())) for s in file] == [
+            (0.0, (), 1.0),
+            (1.0, (), 2.0),
+            (2.0, (), 3.0),
+        ]
+    with netCDF4.Dataset(path, "a") as nc:
+        group = nc.createGroup("b")
+        group.createDimension("time", None)
+        group.createVariable("T", "f4", ("time",))[:] = [4, 5]
+    with fl.open(path) as file:
+        with pytest.raises(fl.InvalidArgument, match="has no steps: got 'a/time', 'b/time'"):
+            next(iter(file))
+        assert float(file["b/T"].sum()) == 9
+
+
+def test_files_that_cannot_be_joined_are_refused(tmp_path):
+    for part in range(2):
+        with netCDF4.Dataset(tmp_path / f"s_{part}.nc", "w") as nc:
+            nc.createDimension("y", 3)
+            nc.createDimension("time", None)
+            nc.createVariable("T", "f4", ("y", "time"))[:] = np.ones((3, 2 + part))
+    refused = pytest.raises(fl.InvalidArgument, match="'T' cannot be joined: got dimensions 'y'")
+    with fl.open(str(tmp_path / "s_*.nc")) as file, refused:
+        file["T"].sum()
+
+
+def test_joined_files_without_names_of_dimensions_are_one_step(tmp_path):
+    for part in range(2):
+        with h5py.File(tmp_path / f"p_{part}.h5", "w") as file:
+            file["x"] = np.ones((2, 3))
+    with fl.open(str(tmp_path / "p_*.h5")) as file:
+        (step,) = file
+        assert (len(file), step["x"].shape) == (1, (4, 3))
+
+
+def test_openpmd_files_are_not_joined(tmp_path):
+    write_openpmd(tmp_path / "f%T.h5")
+    with (
+        fl.open(str(tmp_path / "f*.h5")) as file,
+        pytest.raises(fl.InvalidArgument, match=r"not joined: got 3 of them; .*data%T.h5"),
+    ):
+        iter(file)
+
+
+@pytest.mark.parametrize("path", ["/", ""])
+def test_meshes_without_a_path_of_their_own(tmp_path, path):
+    name = str(tmp_path / "a.h5")
+    with h5py.File(name, "w") as file:
+        file.attrs.update({"openPMD": "1.1.0", "basePath": "/data/%T/", "meshesPath": path})
+        file["data/1/E/x"] = np.ones(3)
+        file["data/1/rho"] = np.ones(3)
+        file["data/1/particles/e/w"] = np.ones(3)
+    with fl.open(name) as series:
+        (step,) = series
+        assert (list(step.meshes), list(step.particles)) == (["E", "rho"], ["e"])
+        assert step.meshes["E"].x.sum() == 3
+
+
+def test_attributes_of_time_that_are_no_numbers(tmp_path):
+    xr.Dataset({"t": ("x", [1.0])}, attrs={"time": "2020-01-01", "dt": "3h"}).to_netcdf(
+        tmp_path / "a.nc"
+    )
+    with fl.open(str(tmp_path / "a.nc")) as file:
+        assert np.isnan(file.steps[0].time) and np.isnan(file.steps[0].dt)
+
+
+def test_copies_and_pickles(openpmd):
+    name, indices = openpmd
+    with fl.open(name) as series:
+        e = series.steps[0].meshes["E"]
+        assert copy.copy(e).x.max() == e.x.max()
+        again = pickle.loads(pickle.dumps(series))
+        assert [step.index for step in again] == indices
+        with pytest.raises(fl.InvalidArgument, match="steps cannot be pickled"):
+            pickle.dumps(series.steps)
+
+
+def test_files_are_closed_with_their_steps(tmp_path):
+    name = write_openpmd(tmp_path / "f%T.h5")
+    gc.disable()
+    try:
+        before = len(os.listdir("/proc/self/fd"))
+        with fl.open(name) as series:
+            for step in series:
+                step.meshes["E"].x.mean()
+                assert len(os.listdir("/proc/self/fd")) <= before + 8
+            kept = series.steps[0]
+        assert len(os.listdir("/proc/self/fd")) == before
+        assert kept.index == min(INDICES)
+    finally:
+        gc.enable()
+
+
+def test_after_an_error_come_the_other_steps(tmp_path):
+    name = write_openpmd(tmp_path / "f%T.h5")
+    with fl.open(name) as series:
+        os.unlink(series.paths[1])
+        steps = iter(series)
+        assert next(steps).index == 7
+        with pytest.raises(FileNotFoundError):
+            next(steps)
+        assert [step.index for step in steps] == [100]
+        threads = [threading.Thread(target=lambda: list(iter(other.next, None))) for _ in range(4)]
+        other = fl.open(write_openpmd(tmp_path / "g.h5"))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert other.next() is None
+
+
+def test_numbered_files_of_one_record(tmp_path):
+    for number in range(3):
+        with netCDF4.Dataset(tmp_path / f"p_{number}.nc", "w") as nc:
+            nc.createDimension("time", None)
+            nc.createVariable("time", "f8", ("time",))[:] = [number * 6.0]
+            nc.createVariable("T", "f4", ("time",))[:] = [number]
+    with fl.open(tmp_path / "p_%T.nc") as series:
+        assert [(s.index, s.time, s["T"].shape) for s in series] == [
+            (n, 6.0 * n, ()) for n in range(3)
+        ]

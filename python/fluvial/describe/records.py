@@ -46,9 +46,10 @@ class Record(Mapping[str, Any]):
         raise unknown_name(f"'{self.path}' has no such component", name, self._components)
 
     def __getattr__(self, name: str) -> Any:
-        if not name.startswith("_") and name in self._components:
+        if name in self.__dict__.get("_components", ()):  # a copy has none at first
             return self[name]
-        raise AttributeError(f"'{self.path}' has no component or attribute {name!r}")
+        path = self.__dict__.get("path", "a record")
+        raise AttributeError(f"'{path}' has no component or attribute {name!r}")
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *(name for name in self if name.isidentifier())]
@@ -76,13 +77,13 @@ class Records(Mapping[str, Any]):
 
     _what = "record"
 
-    def __init__(self, step: Mapping[str, Any], path: str) -> None:
+    def __init__(self, step: Mapping[str, Any], path: str, without: str = "") -> None:
         self.path = path
-        """In the step, with a slash at its end: "meshes/"."""
+        """In the step, with a slash at its end: "meshes/"; "" for all of it but `without`."""
         self._step = step
         self._inside: dict[str, list[str]] = {}
         for name in step:
-            if name.startswith(path):
+            if name.startswith(path) and not (without and name.startswith(without)):
                 first, _, rest = name[len(path) :].partition("/")
                 self._inside.setdefault(first, []).append(rest)
 
@@ -128,18 +129,24 @@ class Particles(Records):
 
 def meshes_of(step: Mapping[str, Any], attributes: Mapping[str, Any]) -> Records:
     """Return the meshes of a step; `attributes` are those of its series."""
-    return Records(step, _path(attributes, "meshesPath", "meshes/"))
+    path, other = _paths(attributes)
+    return Records(step, path, other if not path else "")
 
 
 def particles_of(step: Mapping[str, Any], attributes: Mapping[str, Any]) -> Particles:
     """Return the particle species of a step; `attributes` are those of its series."""
-    return Particles(step, _path(attributes, "particlesPath", "particles/"))
+    other, path = _paths(attributes)
+    return Particles(step, path, other if not path else "")
 
 
-def _path(attributes: Mapping[str, Any], name: str, otherwise: str) -> str:
-    said = attributes.get(name, otherwise)
-    path = said.strip("/") if isinstance(said, str) else otherwise.strip("/")
-    return f"{path}/" if path else otherwise
+def _paths(attributes: Mapping[str, Any]) -> tuple[str, str]:
+    """Return where meshes and particles are; "" where that is the iteration itself."""
+    found = []
+    for name, otherwise in (("meshesPath", "meshes/"), ("particlesPath", "particles/")):
+        said = attributes.get(name, otherwise)
+        path = (said if isinstance(said, str) else otherwise).strip("/")
+        found.append(f"{path}/" if path else "")
+    return found[0], found[1]
 
 
 def unit_of(attributes: Mapping[str, Any], name: str) -> float:

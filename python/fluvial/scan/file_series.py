@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import functools
+import os
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, Self, overload
+from typing import Any, NoReturn, Self, overload
 
-from .._core import InvalidArgument, OutOfBounds
+from .._core import Error, InvalidArgument, OutOfBounds
 from ..base.arguments import to_choice, wrong_type
 from ..base.messages import shown
 from ..describe.attributes import Attributes
-from ..mpi.communicator import Communicator
+from ..mpi.communicator import Communicator, check_communicator
 from ..store import isolation
 from ..store.joined_files import JoinedFiles, open_joined
 from ..store.numbered_files import numbered_files
@@ -27,7 +28,9 @@ def open_numbered(
     decode: bool | str = True,
     isolated: bool = False,
 ) -> FileSeries:
-    """Open a file for each step, ``"data%T.h5"``; parameters are those of `open_files`. Local.
+    """Open a file for each step, ``"data%T.h5"``; parameters are those of `open_files`.
+
+    Collective where `comm` is given: the files are those that its first rank sees. Else local.
 
     Raises
     ------
@@ -39,10 +42,28 @@ def open_numbered(
         With `isolated`: a file ended the process that opened it.
     """
     to_choice(decode, "decode", (True, False, "xarray"))
-    files = numbered_files(pattern)
+    files = _listed_together(pattern, comm)
     if to_choice(isolated, "isolated", (True, False)):
         isolation.try_elsewhere([path for _, path in files])
     return FileSeries(pattern, files, decode, comm)
+
+
+def _listed_together(pattern: str, comm: Communicator | None) -> list[tuple[int, str]]:
+    """Return the files that the first rank sees: there may be more a moment later."""
+    if comm is None:
+        return numbered_files(pattern)
+    check_communicator(comm)
+    found: list[tuple[int, str]] = []
+    error: tuple[type[Exception], str] | None = None
+    if comm.rank == 0:
+        try:
+            found = numbered_files(pattern)
+        except Error as raised:
+            error = type(raised), str(raised)
+    found, error = comm.bcast((found, error))
+    if error is not None:
+        raise error[0](error[1])
+    return found
 
 
 class FileSteps(Sequence[FileStep]):
@@ -78,8 +99,20 @@ class FileSteps(Sequence[FileStep]):
         )
         return FileSteps(chosen, self._comm)
 
+    def each(self) -> Iterator[FileStep]:
+        """Give one after the other; after an error with one, the next. For several threads, too."""
+        return map(self.__getitem__, range(len(self)))
+
+    def __iter__(self) -> Iterator[FileStep]:
+        return self.each()
+
     def __len__(self) -> int:
         return len(self._stored.numbers)
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidArgument(
+            f"steps cannot be pickled: got {self!r}; allowed: series, and datasets of steps"
+        )
 
     def __repr__(self) -> str:
         return f"<fluvial.FileSteps {shown(self.indices)}>"
@@ -90,7 +123,6 @@ class SeriesInFiles:
 
     comm: Communicator | None
     """Over which reductions run unless they say otherwise."""
-    _next = 0
 
     @functools.cached_property
     def steps(self) -> FileSteps:
@@ -98,17 +130,21 @@ class SeriesInFiles:
         return FileSteps(self._find_steps(), self.comm)
 
     def __iter__(self) -> Iterator[FileStep]:
-        return iter(self.steps)
+        return self.steps.each()
 
     def __len__(self) -> int:
         return len(self.steps)
 
     def next(self) -> FileStep | None:
         """Return the step after the one that this returned before; None behind the last. Local."""
-        if self._next >= len(self.steps):
-            return None
-        self._next += 1
-        return self.steps[self._next - 1]
+        return next(self._following, None)
+
+    @functools.cached_property
+    def _following(self) -> Iterator[FileStep]:
+        return self.steps.each()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("steps", "_following")}
 
     def close(self) -> None:
         """Close the files; what other threads have begun ends, or raises. Idempotent."""
@@ -169,6 +205,10 @@ class FileSeries(SeriesInFiles):
         self._closed = True
         for files in list(self._open):
             files.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        paths = [(number, os.path.abspath(path)) for number, path in self._paths]
+        return FileSeries, (self.name, paths, self._decode, self.comm)
 
     def _find_steps(self) -> StoredSteps:
         return steps_of_numbered(self._paths, self._open_one)

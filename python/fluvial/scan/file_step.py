@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -60,14 +60,14 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
         A float, but a numpy.datetime64 or a date of cftime where the coordinate of a record is.
         """
         if self._stored.record is None:
-            return float(self._files.attrs.get("time", np.nan))
+            return _number(self._files.attrs.get("time"))
         time = self._coordinate()
         return np.nan if time is None else float(time) if _is_number(time) else time
 
     @property
     def dt(self) -> float:
         """Length of the step in units of `timeUnitSI`; NaN where the file does not say."""
-        return float(self.attrs.get("dt", np.nan))
+        return _number(self.attrs.get("dt"))
 
     @property
     def meshes(self) -> Records:
@@ -107,8 +107,9 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
         view = View.whole(files.dims_of(name), files.shape_of(name), files.decode)
         if self._stored.record is not None:
             dim, position = self._stored.record
-            if dim in view.dims:
-                view = view.isel({dim: position})
+            axis = files.axis_of(name, dim)
+            if axis is not None:
+                view = view.isel({view.dims[axis]: position})
         return FileDataset(files, name, view, self.comm)
 
     def __contains__(self, name: object) -> bool:
@@ -128,7 +129,8 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
         if self._stored.record is None:
             return None
         dim, position = self._stored.record
-        found = self._files.labels(dim, dim) if dim in self._files.names else None
+        known = dim in self._files.names
+        found = self._files.labels(dim, dim.rpartition("/")[2]) if known else None
         return None if found is None else found.values[position]
 
     def __repr__(self) -> str:
@@ -139,5 +141,9 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
         return html_table(f"step {self.index}", ("dataset", "dtype", "shape"), rows)
 
 
-def _is_number(value: object) -> bool:
+def _number(said: object) -> float:
+    return float(said) if _is_number(said) else np.nan
+
+
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float | np.integer | np.floating)

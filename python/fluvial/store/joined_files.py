@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import warnings
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ import xarray as xr
 from .. import _core
 from .._core import InvalidArgument
 from ..base.arguments import unknown_name
+from ..base.messages import listed
 from ..describe.attributes import Attributes
 from ..describe.axis_labels import axis_labels
 from ..describe.storage_attributes import DECODING
@@ -53,8 +55,17 @@ class JoinedFiles:
         """Of the datasets, those among them that cannot be opened."""
         self._datasets: dict[str, list[_core.FileDataset]] = {}
         self._warned: set[str] = set()
+        self._iterations: weakref.WeakSet[JoinedFiles] = weakref.WeakSet()
+        # Weakly, so that files are closed when nobody uses them any more, and not some time later.
+        parts_of, everywhere = (
+            weakref.WeakMethod(self.parts_of),
+            weakref.WeakMethod(self._everywhere),
+        )
         self._variables = CoordinateVariables(
-            self.parts_of, self._everywhere, self.names, bool(decode)
+            lambda name: _alive(parts_of)(name),
+            lambda name: _alive(everywhere)(name),
+            self.names,
+            bool(decode),
         )
 
     @property
@@ -95,28 +106,51 @@ class JoinedFiles:
 
     @property
     def is_openpmd(self) -> bool:
-        """Whether this is one file, of openPMD."""
-        parts = self._open()
-        return len(parts) == 1 and parts[0].is_openpmd
+        """Whether the (first) file is one of openPMD."""
+        return self._open()[0].is_openpmd
 
     def iterations(self) -> list[tuple[int, JoinedFiles]]:
         """Return number and contents of each iteration of openPMD, in ascending order. Local."""
-        return [
+        found: list[tuple[int, JoinedFiles]] = [
             (index, _Iteration(index, contents, self))
             for index, contents in _core.iterations_of(self._open()[0])
         ]
+        self._iterations.update(files for _, files in found)
+        return found
 
     def record_dimension(self) -> str | None:
         """Return the dimension of time: joined, unlimited, or with times for coordinates. Local."""
-        if self._joined is not None:
-            return self._joined
         dimensions = self._open()[0].dimensions
+        names = [name for name, _, _ in dimensions]
+        if self._joined is not None:
+            return self._joined if self._joined in names else None
         unlimited = [name for name, _, is_unlimited in dimensions if is_unlimited]
-        if unlimited:
+        if len(unlimited) == 1:
             return unlimited[0]
-        for name, _, _ in dimensions:
-            if name in self.names and _is_time(self.attributes_of(name)):
-                return name
+        times = [
+            name
+            for name in unlimited or names
+            if name in self.names and _is_time(self.attributes_of(name))
+        ]
+        if len(times) > 1 or (len(unlimited) > 1 and not times):
+            raise InvalidArgument(
+                f"'{self.path}' has no steps: got {listed(times or unlimited)}; allowed: one "
+                "dimension of time, or one that is unlimited. Use its datasets whole: file[name]"
+            )
+        return times[0] if times else None
+
+    def axis_of(self, name: str, dimension: str) -> int | None:
+        """Return the axis of a dataset along a dimension of the file; None where it has none.
+
+        Datasets name dimensions as their group does: the nearest one outwards is meant.
+        """
+        known = {path for path, _, _ in self._open()[0].dimensions}
+        for axis, short in enumerate(self.dims_of(name)):
+            group = name.rpartition("/")[0]
+            while group and f"{group}/{short}" not in known:
+                group = group.rpartition("/")[0]
+            if dimension in (short, f"{group}/{short}" if group else short):
+                return axis
         return None
 
     def find(self, name: str, dataset: str) -> str:
@@ -136,6 +170,12 @@ class JoinedFiles:
             parts = self._open()
             dims = parts[0].dataset(name).dimensions
             joined = len(parts) > 1 and bool(dims) and dims[0] == self._joined
+            if len(parts) > 1 and not joined and self._joined and self._joined in dims:
+                raise InvalidArgument(
+                    f"'{name}' cannot be joined: got dimensions {listed(dims)}; allowed: "
+                    f"'{self._joined}', along which the files are joined, as the first. Open the "
+                    "files one by one"
+                )
             known[name] = [part.dataset(name) for part in (parts if joined else parts[:1])]
         return known[name]
 
@@ -200,6 +240,8 @@ class JoinedFiles:
         """Close the files; what other threads have begun ends, or raises. Idempotent."""
         self._parts = []
         self._datasets = {}
+        for files in list(self._iterations):
+            files.close()
 
     @property
     def closed(self) -> bool:
@@ -243,6 +285,12 @@ class JoinedFiles:
 
     def _lengths(self, dim: str) -> list[int]:
         return [dict((n, length) for n, length, _ in p.dimensions)[dim] for p in self._open()]
+
+
+def _alive(method: weakref.WeakMethod[Any]) -> Any:
+    found = method()
+    assert found is not None  # only it calls
+    return found
 
 
 class _Iteration(JoinedFiles):

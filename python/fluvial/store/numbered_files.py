@@ -9,7 +9,7 @@ import re
 from .._core import InvalidArgument, NoSuchFile
 from ..base.messages import shown_text
 
-_NUMBER = re.compile(r"%(0\d+)?T")
+_NUMBER = re.compile(r"%(0\d{1,2})?T")
 
 
 def has_number(name: str) -> bool:

@@ -37,6 +37,11 @@ def steps_of(files: JoinedFiles) -> StoredSteps:
     Of openPMD its iterations; else the records of the joined or unlimited dimension, or of the one
     whose coordinate is time; else one step with all that there is.
     """
+    if files.is_openpmd and len(files.paths) > 1:
+        raise _core.InvalidArgument(
+            f"files of openPMD are not joined: got {len(files.paths)} of them; allowed: one, or a "
+            "file for each step by its number, as in 'data%T.h5'"
+        )
     if files.is_openpmd:
         found = files.iterations()
         of_series = files.attrs
@@ -65,7 +70,9 @@ def steps_of_numbered(
         index, path = paths[at]
         files = open_one(path)
         if not files.is_openpmd:
-            return StoredStep(index, files)
+            dim = files.record_dimension()
+            one = dim is not None and files.dims[dim] == 1
+            return StoredStep(index, files, (dim, 0) if dim is not None and one else None)
         found = files.iterations()
         if len(found) != 1:
             raise _core.DamagedFile(
