@@ -137,7 +137,8 @@ class Guard:
 
         return subprocess.Popen(
             self.options.command,
-            env=os.environ | {OWN_RANK_VARIABLE: str(self.rank)},
+            # Where a Python program is when the time is up, its faulthandler says.
+            env={"PYTHONFAULTHANDLER": "1"} | os.environ | {OWN_RANK_VARIABLE: str(self.rank)},
             stdin=None if self.rank == 0 else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
