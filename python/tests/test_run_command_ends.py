@@ -100,7 +100,7 @@ def test_the_other_job_is_ended_too(run):
 def test_the_other_job_goes_on_when_told_to(run):
     slow = ["sh", "-c", "sleep 6; echo done"]
     found = run("--keep-going", "-n", 2, "fail.py", "exit", "+", *slow, code=7)
-    assert found.printed == "done\n"
+    assert found.printed.endswith("done\n")  # behind what MPICH may say of the job that failed
     assert found.said == "fluvial: rank 1 of fail ended with exit code 7\n"
 
 
