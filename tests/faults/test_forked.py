@@ -315,7 +315,7 @@ def test_a_child_of_a_scan_that_runs(tmp_path, name):
             del pending
             gc.collect()
         print(code_of(forked(wait)), code_of(forked(drop)), code_of(forked(lambda: sys.exit(4))))
-        file["by_library"].read()  # xarray imports at first, and a child keeps the lock of an import
+        file["by_library"].read()  # the first one imports, under locks that a child keeps
         stop = False
         def read():
             while not stop:
