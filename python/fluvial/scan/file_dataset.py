@@ -66,6 +66,11 @@ class FileDataset(Reductions, LazyOperators):
         return self._name
 
     @property
+    def view(self) -> View:
+        """What is selected, masked and weighted of it."""
+        return self._view
+
+    @property
     def dims(self) -> tuple[str, ...]:
         """Names of the dimensions that are left."""
         return self._view.kept

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import socket
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -18,15 +18,33 @@ from ..distribute.assignment import Strategy, assign, describe
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
 from ..mpi.communicator import Communicator, world
-
-if TYPE_CHECKING:
-    from .file_dataset import FileDataset
+from .view import View
 
 _CHUNKS_MAX = 1 << 16  # of a dataset: beyond that neighbours along the first axis go together
 
 
+class Shared(Protocol):
+    """What is needed of a dataset in files."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of its elements."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of what is selected."""
+
+    @property
+    def chunks(self) -> tuple[int, ...] | None:
+        """Extents of the chunks in the file; None when it has none."""
+
+    @property
+    def view(self) -> View:
+        """What is selected."""
+
+
 def share_of_files(
-    datasets: Mapping[str, FileDataset],
+    datasets: Mapping[str, Shared],
     names: Iterable[str] | None,
     comm: Communicator | None,
     strategy: Strategy,
@@ -68,7 +86,7 @@ def share_of_files(
     }
 
 
-def chunks_of(dataset: FileDataset) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+def chunks_of(dataset: Shared) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Return offset and extent of the chunks of what is selected of a dataset.
 
     Of a dataset of which a part is selected by indices with a step, or backwards, all is one chunk.
@@ -90,10 +108,10 @@ def chunks_of(dataset: FileDataset) -> list[tuple[tuple[int, ...], tuple[int, ..
     return found
 
 
-def _grid(dataset: FileDataset) -> tuple[int, ...] | None:
+def _grid(dataset: Shared) -> tuple[int, ...] | None:
     """Return the extents of stored chunks along the axes that are left; None without any."""
-    view, stored = dataset._view, dataset.chunks
-    if stored is None or len(stored) != len(view.dims) or not dataset.ndim:
+    view, stored = dataset.view, dataset.chunks
+    if stored is None or len(stored) != len(view.dims) or not dataset.shape:
         return None
     grid = []
     for at, length, extent in zip(view.axes, view.shape, stored, strict=True):
