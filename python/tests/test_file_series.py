@@ -270,7 +270,7 @@ def test_a_numbered_file_of_several_iterations_is_refused(tmp_path):
 
 def test_the_example_of_openpmd_s_validator(tmp_path):
     program = pathlib.Path(sys.executable).with_name("openPMD_createExamples_h5")
-    subprocess.run([program], cwd=tmp_path, capture_output=True, check=True)
+    subprocess.run([sys.executable, program], cwd=tmp_path, capture_output=True, check=True)
     with (
         fl.open(str(tmp_path / "example.h5")) as series,
         h5py.File(tmp_path / "example.h5") as file,

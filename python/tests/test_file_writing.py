@@ -90,7 +90,9 @@ def test_the_validator_of_openpmd_finds_no_error(name):
     with fl.open(name) as series:
         paths = series.paths
     for path in paths:
-        done = subprocess.run([program, "-i", path], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, program, "-i", path], capture_output=True, text=True, check=False
+        )
         assert "Result: 0 Errors" in done.stdout, done.stdout + done.stderr
 
 

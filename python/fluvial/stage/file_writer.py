@@ -6,8 +6,7 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -19,11 +18,12 @@ from .._core import InvalidArgument
 from ..base.arguments import to_dtype, to_float, to_ints, to_text
 from ..base.messages import shown
 from ..describe.attributes import plain
-from ..distribute.assignment import assign
 from ..mpi.communicator import Communicator, check_communicator
+from ..mpi.together import Together
 from ..store.hdf5_output import Hdf5Output, check_free, write_part
 from ..store.numbered_files import file_of_number, has_number, numbered_files
 from ..store.openpmd_layout import Extent, series_attributes, step_layout
+from .merged_puts import merged
 from .writer import as_put
 
 _DTYPES = {
@@ -170,7 +170,9 @@ class FileWriteSeries:
         self.attrs: dict[str, object] = {}
         """Attributes of the series; set them before the first step."""
         self._comm = None if comm is None else comm.Dup()
-        self._step_timeout = to_float(step_timeout, "step_timeout")
+        self._ranks = Together(
+            self._comm, to_float(step_timeout, "step_timeout"), f"write '{name}'"
+        )
         self._numbered = has_number(name)
         self._index = 0
         self._bytes = 0
@@ -179,7 +181,7 @@ class FileWriteSeries:
         self._output: Hdf5Output | None = None
         self._opened: tuple[str, int] | None = None
         self._closed = False
-        self._together(self._check_name)
+        self._ranks.run(self._check_name)
 
     def step(
         self,
@@ -227,7 +229,7 @@ class FileWriteSeries:
             return
         self._closed = True
         self._close_file()
-        self._together(self._close_output)
+        self._ranks.run(self._close_output)
         if self._comm is not None:
             self._comm.Free()
 
@@ -261,9 +263,9 @@ class FileWriteSeries:
         regions = {
             name: [(p.offset, p.array.shape) for p in found] for name, found in parts.items()
         }
-        of_all = self._gather((failed, extents, regions))
+        of_all = self._ranks.gather((failed, extents, regions))
         try:
-            path, offsets = self._together(lambda: self._lay_out(index, attrs, of_all))
+            path, offsets = self._ranks.run(lambda: self._lay_out(index, attrs, of_all))
 
             def write_parts() -> None:
                 file = self._file_at(path)
@@ -272,8 +274,8 @@ class FileWriteSeries:
                         write_part(file, path, begin, extents[name].shape, *part)
                         self._bytes += part.array.nbytes
 
-            self._together(write_parts, everywhere=True)
-            self._together(self._finish)
+            self._ranks.run(write_parts, everywhere=True)
+            self._ranks.run(self._finish)
         except Exception:
             self._give_up(index)
             raise
@@ -301,7 +303,7 @@ class FileWriteSeries:
                     f"step {index} is not written: got an error on rank {rank}, {failed}; "
                     "allowed: steps that end on all ranks"
                 )
-        extents = _merged(of_all)
+        extents = merged(of_all)
         series = series_attributes(
             plain(self.attrs),
             os.path.basename(self.name) if self._numbered else None,
@@ -354,103 +356,3 @@ class FileWriteSeries:
             except _core.NoSuchFile:
                 found = []
             check_free([path for _, path in found], self.name)
-
-    def _gather(self, mine: Any) -> list[Any]:
-        if self._comm is None:
-            return [mine]
-        self._come()
-        return self._comm.gather(mine) or []
-
-    def _come(self) -> None:
-        """Wait until all ranks are here. Collective; TimedOut when one does not come."""
-        assert self._comm is not None
-        here = self._comm.Ibarrier()
-        begin, nap = time.monotonic(), 0.0
-        while not here.Test():
-            if time.monotonic() - begin > self._step_timeout:
-                raise _core.TimedOut(
-                    f"a rank did not come to write '{self.name}' in time: got "
-                    f"{self._step_timeout:g} s of waiting; allowed: less. Look at the other ranks, "
-                    "or raise step_timeout"
-                )
-            time.sleep(nap)
-            nap = min(nap + 1e-5, 1e-3)
-
-    def _together(self, work: Callable[[], Any], everywhere: bool = False) -> Any:
-        """Work on the first rank, or on all; what one raises is raised on all. Collective."""
-        if self._comm is not None:
-            self._come()
-        result, error = None, None
-        first = self._comm is None or self._comm.rank == 0
-        if first or everywhere:
-            try:
-                result = work()
-            except Exception as raised:
-                error = raised
-        if self._comm is None:
-            if error is not None:
-                raise error
-            return result
-        if everywhere:
-            errors = self._comm.allgather(_told(error))
-        else:
-            result, one = self._comm.bcast((result, _told(error)))
-            errors = [one]
-        for rank, told in enumerate(errors):
-            if told is not None:
-                if error is not None:
-                    raise error
-                raise _raised(told, rank)
-        return result
-
-
-def _told(error: Exception | None) -> tuple[str, str] | None:
-    return None if error is None else (type(error).__name__, str(error))
-
-
-def _raised(told: tuple[str, str], rank: int) -> Exception:
-    kind, message = told
-    made = getattr(_core, kind, _core.Error)
-    return made(f"{message} (rank {rank})")
-
-
-def _merged(of_all: Sequence[Any]) -> dict[str, Extent]:
-    """Return the datasets of all ranks; raise where ranks differ, or where something is missing."""
-    extents: dict[str, Extent] = {}
-    regions: dict[str, list[Any]] = {}
-    for rank, (_, theirs, parts) in enumerate(of_all):
-        for name, extent in theirs.items():
-            known = extents.setdefault(name, extent)
-            if (known.dtype, known.shape) != (extent.dtype, extent.shape):
-                raise InvalidArgument(
-                    f"the ranks differ in '{name}': got {extent.dtype} {shown(extent.shape)} on "
-                    f"rank {rank}; allowed: {known.dtype} {shown(known.shape)}, the same on all"
-                )
-            if not known.attrs and extent.attrs:
-                extents[name] = extent
-            regions.setdefault(name, []).extend(parts[name])
-    for name, extent in extents.items():
-        _check_whole(name, extent.shape, regions[name])
-    return extents
-
-
-def _check_whole(name: str, shape: tuple[int, ...], regions: list[Any]) -> None:
-    """Raise unless regions are all of a dataset, each element once."""
-    size = math.prod(shape)
-    put = sum(math.prod(extent) for _, extent in regions)
-    seen = put
-    if len(regions) > 1 and shape:
-        pieces = assign(regions, 1, "round-robin").shares[0]
-        seen = sum(math.prod(piece.extent) for piece in pieces)
-    elif len(regions) > 1:
-        seen = 1
-    if seen < size:
-        raise InvalidArgument(
-            f"parts of '{name}' are missing: got {seen} of {size} elements; allowed: all of them "
-            "in every step of a file. Put what is missing, or a smaller shape"
-        )
-    if put > size:
-        raise InvalidArgument(
-            f"chunks of '{name}' overlap: got {put} elements for {size}; allowed: each element "
-            "once in a step of a file"
-        )
