@@ -33,9 +33,15 @@ struct TrialEnd {
     /// is Thrown: its text.
     std::string where;
 
-    /// Whether the innermost frame is in a library of this name.
+    /// Whether the innermost frame is in a library of this name; those of a sanitizer, which
+    /// stands in for malloc and free, do not count.
     bool in(std::string_view library) const {
-        return where.substr(0, where.find(' ')).find(library) != std::string::npos;
+        std::string_view frames = where;
+        while (frames.substr(0, frames.find(' ')).find("libasan") != std::string_view::npos) {
+            const std::size_t end = frames.find("; ");
+            frames.remove_prefix(end == std::string_view::npos ? frames.size() : end + 2);
+        }
+        return frames.substr(0, frames.find(' ')).find(library) != std::string_view::npos;
     }
 };
 
