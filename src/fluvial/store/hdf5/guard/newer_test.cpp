@@ -72,8 +72,9 @@ TEST_CASE("messages of newer versions") {
     known_to(Hdf5MessageKind::Attribute, 3, junk);
     known_to(Hdf5MessageKind::Layout, 5, "\2\0\1\1"s);  // chunks of a dataset without dimensions
     CHECK(reason_of(Hdf5MessageKind::Dataspace, number(0, 1) + junk) != "");
+    // libhdf5 1.10 does not survive a link that it cannot decode.
     CHECK(reason_of(Hdf5MessageKind::Link, number(1, 1) + number(0, 30)) != "");
-    CHECK(reason_of(Hdf5MessageKind::Link, number(2, 1) + number(0, 30)) == "");
+    CHECK(reason_of(Hdf5MessageKind::Link, number(2, 1) + number(0, 30)) != "");
 }
 
 TEST_CASE("kinds of links that have no meaning yet") {
@@ -81,7 +82,8 @@ TEST_CASE("kinds of links that have no meaning yet") {
         return number(1, 1) + number(8, 1) + number(type, 1) + number(name_bytes, 1);
     };
     CHECK(reason_of(Hdf5MessageKind::Link, link(1, 0)) != "");
-    CHECK(reason_of(Hdf5MessageKind::Link, link(2, 0)) == "");
+    CHECK(reason_of(Hdf5MessageKind::Link, link(2, 0)) != "");
+    CHECK(reason_of(Hdf5MessageKind::Link, link(200, 0)) != "");
 }
 
 TEST_CASE("selections of every version, and of newer ones") {
