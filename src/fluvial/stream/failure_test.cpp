@@ -31,7 +31,8 @@ std::string message_of(Work&& work) {
 }  // namespace
 
 TEST_CASE("what an operation throws while its rank waits for something else is thrown by close()") {
-    // Each rank by itself: the failure of another might come before this rank's operation is called.
+    // Each rank by itself: the failure of another might come before this rank's operation is
+    // called.
     Channel channel(mpi::Comm::duplicate(MPI_COMM_SELF), Role::Both, {.timeout_s = 20});
     bool called = false;
     Stream stream(channel, whole_numbers(), make_elements<std::int64_t>([&](std::int64_t) {
