@@ -195,6 +195,15 @@ def test_what_cannot_be_written_is_refused_and_leaves_no_step(tmp_path):
         assert (step.index, step.time) == (len(wrong) + 1, 5.0)
 
 
+def test_a_series_without_a_step_leaves_nothing_of_an_earlier_one(tmp_path):
+    path = str(tmp_path / "a.h5")
+    write_steps(path)
+    with fl.open(path, "w"):
+        pass
+    with pytest.raises(FileNotFoundError):
+        fl.open(path)
+
+
 def test_a_step_within_a_step_is_refused(tmp_path):
     with fl.open(str(tmp_path / "a.h5"), "w") as series, series.step() as step:
         step.put("x", values(0))

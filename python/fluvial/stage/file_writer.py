@@ -20,7 +20,7 @@ from ..base.messages import shown
 from ..describe.attributes import plain
 from ..mpi.communicator import Communicator, check_communicator
 from ..mpi.together import Together
-from ..store.hdf5_output import Hdf5Output, check_free, write_part
+from ..store.hdf5_output import Hdf5Output, check_free, remove, write_part
 from ..store.numbered_files import file_of_number, has_number, numbered_files
 from ..store.openpmd_layout import Extent, series_attributes, step_layout
 from .merged_puts import merged
@@ -356,3 +356,5 @@ class FileWriteSeries:
             except _core.NoSuchFile:
                 found = []
             check_free([path for _, path in found], self.name)
+        elif os.path.isfile(self.name):
+            remove(self.name)  # or it would be read as this one, should no step be written

@@ -193,6 +193,14 @@ def _failed(path: str, error: OSError | RuntimeError) -> Exception:
     )
 
 
+def remove(path: str) -> None:
+    """Remove a file that is to be overwritten; SystemError where that cannot be."""
+    try:
+        os.unlink(path)
+    except OSError as error:
+        raise _failed(path, error) from None
+
+
 def check_free(paths: list[str], pattern: str) -> None:
     """Refuse a pattern of which files are there already: they would be among those of the series.
 
