@@ -92,8 +92,8 @@ class CommReader {
               }
           }()) {}
     /// Waits for reductions that other threads are in the middle of.
-    void close() {
-        reader_.close();
+    void close(bool step_was_read) {
+        step_was_read ? reader_.close() : reader_.abort();
         const auto turn = this->turn();
         if (!closed_) {
             closed_ = true;
@@ -153,7 +153,11 @@ nb::dict stats_of(const stage::WriterStats& s) {
     d["steps_discarded"] = s.steps_discarded;
     d["steps_unread"] = s.steps_unread;
     d["steps_spoiled"] = s.steps_spoiled;
+    d["steps_spilled"] = s.steps_spilled;
     d["bytes_staged"] = s.bytes_staged;
+    d["bytes_logged"] = s.bytes_logged;
+    d["bytes_on_disk"] = s.bytes_on_disk;
+    d["full_disks"] = s.full_disks;
     d["bytes_copied"] = s.bytes_copied;
     d["bytes_in_place"] = s.bytes_in_place;
     d["bytes_in_use"] = s.bytes_in_use;
@@ -172,6 +176,8 @@ nb::dict stats_of(const stage::ReaderStats& s) {
     nb::dict d;
     d["steps_read"] = s.steps_read;
     d["steps_discarded"] = s.steps_discarded;
+    d["steps_from_disk"] = s.steps_from_disk;
+    d["bytes_from_disk"] = s.bytes_from_disk;
     d["bytes_viewed"] = s.bytes_viewed;
     d["bytes_copied"] = s.bytes_copied;
     d["queue_depth"] = s.queue_depth;
@@ -306,18 +312,24 @@ void bind_writer(nb::module_& m) {
             "__init__",
             [](HeldWriter* self, const std::string& name, std::optional<long> handle,
                std::int64_t queue_steps, std::int64_t queue_bytes, const std::string& full,
+               const std::string& spill, std::int64_t spill_bytes, const std::string& retain,
                const std::string& on_stalled_reader, int readers, const std::string& directory,
                double rendezvous_timeout, double step_timeout, double stall_timeout) {
+                const auto policies = stage::full_policies_from_name(full);
                 const stage::WriterOptions options{
-                    queue_steps,
-                    queue_bytes,
-                    stage::full_policy_from_name(full),
-                    stage::stalled_policy_from_name(on_stalled_reader),
-                    readers,
-                    directory,
-                    rendezvous_timeout,
-                    step_timeout,
-                    stall_timeout};
+                    .queue_steps = queue_steps,
+                    .queue_bytes = queue_bytes,
+                    .full = policies.queue,
+                    .on_full_disk = policies.disk,
+                    .spill = spill,
+                    .spill_bytes = spill_bytes,
+                    .retain = retain,
+                    .on_stalled_reader = stage::stalled_policy_from_name(on_stalled_reader),
+                    .readers = readers,
+                    .directory = directory,
+                    .rendezvous_timeout_s = rendezvous_timeout,
+                    .step_timeout_s = step_timeout,
+                    .stall_timeout_s = stall_timeout};
                 const nb::gil_scoped_release release;
                 mpi::Comm comm = to_comm(handle);
                 try {
@@ -329,6 +341,7 @@ void bind_writer(nb::module_& m) {
                 comm.close();
             },
             nb::kw_only(), "name"_a, "comm"_a.none(), "queue_steps"_a, "queue_bytes"_a, "full"_a,
+            "spill"_a, "spill_bytes"_a, "retain"_a,
             "on_stalled_reader"_a, "readers"_a, "directory"_a, "rendezvous_timeout"_a,
             "step_timeout"_a, "stall_timeout"_a)
         .def(
@@ -410,20 +423,27 @@ void bind_reader(nb::module_& m) {
         .def(
             "__init__",
             [](HeldReader* self, const std::string& name, std::optional<long> handle,
-               const std::string& start, const std::string& directory, double rendezvous_timeout,
-               double step_timeout, double stall_timeout) {
-                const stage::ReaderOptions options{stage::start_from_name(start), directory,
-                                                   rendezvous_timeout, step_timeout, stall_timeout};
+               const std::string& start, const std::string& resume, const std::string& retained,
+               const std::string& directory, double rendezvous_timeout, double step_timeout,
+               double stall_timeout) {
+                const stage::ReaderOptions options{.start = stage::start_from_name(start),
+                                                   .resume = resume,
+                                                   .retained = retained,
+                                                   .directory = directory,
+                                                   .rendezvous_timeout_s = rendezvous_timeout,
+                                                   .step_timeout_s = step_timeout,
+                                                   .stall_timeout_s = stall_timeout};
                 const nb::gil_scoped_release release;
                 new (self) HeldReader(std::make_unique<CommReader>(name, handle, options));
             },
-            nb::kw_only(), "name"_a, "comm"_a.none(), "start"_a, "directory"_a,
-            "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a)
+            nb::kw_only(), "name"_a, "comm"_a.none(), "start"_a, "resume"_a, "retained"_a,
+            "directory"_a, "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a)
         .def(
             "next", [](HeldReader& r) { return r->reader().next(); },
             nb::call_guard<nb::gil_scoped_release>())
         .def(
-            "close", [](HeldReader& r) { r->close(); }, nb::call_guard<nb::gil_scoped_release>())
+            "close", [](HeldReader& r, bool step_was_read) { r->close(step_was_read); },
+            "step_was_read"_a = true, nb::call_guard<nb::gil_scoped_release>())
         .def("reduce", &reduce, "step"_a, "prepare"_a, "local"_a,
              "`prepare` returns a dict of datasets, entries, selection, over, weights, mask, and "
              "whether "

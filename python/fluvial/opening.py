@@ -12,7 +12,7 @@ from ._core import InvalidArgument
 from .base.arguments import check_options, to_choice, to_path
 from .base.messages import shown
 from .mpi.communicator import Communicator
-from .stage.open_series import OPTIONS_OF_WRITERS, open_series
+from .stage.open_series import OPTIONS_OF_READERS, OPTIONS_OF_WRITERS, open_series
 from .stage.reader import ReadSeries, ReadStep
 from .stage.writer import WriteSeries
 
@@ -28,9 +28,17 @@ _OF_OTHERS = {"bp": "ADIOS2", "zarr": "Zarr", "sst": "ADIOS2"}
 """Suffixes of what Fluvial cannot read, by whose they are."""
 _ENGINES = ("stage", "hdf5", "netcdf", "raw")
 _FILE_OPTIONS = {"raw", "decode", "isolated"}
-_NOT_OF_FILES = {"directory", "rendezvous_timeout", "step_timeout", "stall_timeout", "start"}
 Engine = Literal["stage", "hdf5", "netcdf", "raw"]
-Full = Literal["block", "discard-newest", "discard-oldest"]
+Full = Literal[
+    "block",
+    "discard-newest",
+    "discard-oldest",
+    "spill",
+    "spill,block",
+    "spill,discard-newest",
+    "spill,discard-oldest",
+    "block,discard-newest",
+]
 
 
 @overload
@@ -43,6 +51,9 @@ def open(
     queue_steps: int = 4,
     queue_bytes: int | str | None = None,
     full: Full = "block",
+    spill: str | os.PathLike[str] | None = None,
+    spill_bytes: int | str | None = None,
+    retain: bool | str | os.PathLike[str] | None = None,
     readers: int = 1,
     directory: str | os.PathLike[str] | None = None,
     rendezvous_timeout: float = 60.0,
@@ -57,7 +68,9 @@ def open(
     comm: Communicator | None = None,
     *,
     engine: Engine | None = None,
-    start: Literal["oldest", "next"] = "oldest",
+    start: Literal["oldest", "next", "first"] = "oldest",
+    resume: str | None = None,
+    retained: str | os.PathLike[str] | None = None,
     directory: str | os.PathLike[str] | None = None,
     rendezvous_timeout: float = 60.0,
     step_timeout: float = 300.0,
@@ -129,14 +142,34 @@ def open(
     full
         Writer: what happens to a step that finds the queue full: the writer waits ("block"), the
         new step is given up ("discard-newest"), or the oldest that no reader has begun
-        ("discard-oldest").
+        ("discard-oldest"), or the new step goes to a disk, from where readers get it in its turn
+        ("spill"). What happens when that is full, too, follows a comma: "spill,block" (as "spill"
+        alone) waits until readers have made room, "spill,discard-newest" and
+        "spill,discard-oldest" give a step up.
+    spill
+        Writer: a folder on a local disk for such steps; None: FLUVIAL_SPILL, TMPDIR or /var/tmp.
+        The files have no names, and vanish with the processes.
+    spill_bytes
+        Writer: bytes of such steps on the disk at most, e.g. "100 GiB"; None: all that it has.
+    retain
+        Writer: a folder in which all steps stay, as NAME.steps, also when the jobs have ended; True:
+        `directory`. Readers may come late or again, and begin with the first step (`start`) or
+        where they were (`resume`). Needs a `full` that discards nothing but on a full disk.
     readers
         Writer: reader jobs to wait for; 0 to start at once.
     on_stalled_reader
         Writer: "evict" takes a stopped reader out of the queue, "wait" waits for it.
     start
-        Reader: begin with the "oldest" step still queued, or with the "next" to be completed.
-        Options of streams have no effect on files.
+        Reader: begin with the "oldest" step still queued, with the "next" to be completed, or with
+        the "first" of all, of a stream that is retained. Options of streams have no effect on
+        files.
+    resume
+        Reader: a name under which a retained stream remembers how far this job has come. The job
+        goes on there, after the last step that all of its ranks had finished, when it is started
+        again, however it ended and with any number of ranks; also when the writer has ended.
+    retained
+        Reader: the writer's `retain`; None: `directory`. Opened without a living writer, the stream
+        is read from there.
     raw
         Files: layout of raw binary ones, a dict with dtype, shape and more: see
         `fluvial.scan.file.open_files`.
@@ -250,7 +283,7 @@ def _open_files(
     options: dict[str, Any],
 ) -> File | FileSeries:
     to_choice(mode, "mode", ("r",))
-    check_options(options, _FILE_OPTIONS | _NOT_OF_FILES, "for files")
+    check_options(options, _FILE_OPTIONS | OPTIONS_OF_READERS, "for files")
     said = {key: value for key, value in options.items() if key in _FILE_OPTIONS}
     _refuse_formats_of_others(name)
     if engine == "raw" and "raw" not in said:

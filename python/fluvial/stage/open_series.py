@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -18,10 +19,16 @@ _WRITES: dict[str, Any] = {
     "queue_steps": 4,
     "queue_bytes": None,
     "full": "block",
+    "spill": "",
+    "spill_bytes": None,
+    "retain": "",
     "readers": 1,
     "on_stalled_reader": "evict",
 }
+_READS: dict[str, Any] = {"start": "oldest", "resume": "", "retained": ""}
+_FOLDERS = ("spill", "retain", "retained")
 OPTIONS_OF_WRITERS = {"directory", *_TIMES, *_WRITES}
+OPTIONS_OF_READERS = {"directory", *_TIMES, *_READS}
 
 
 def open_series(
@@ -36,10 +43,12 @@ def open_series(
     `views` gives the datasets of a step by name and coordinate.
     """
     to_choice(mode, "mode", ("w", "r"))
-    mine = {**(_WRITES if mode == "w" else {"start": "oldest"}), **_TIMES}
+    mine = {**(_WRITES if mode == "w" else _READS), **_TIMES}
     check_options(options, {"directory", *mine}, f"for mode '{mode}'")
     directory = options.get("directory")
     options["directory"] = "" if directory is None else to_path(directory, "directory")
+    if options.get("retain") is True:
+        options["retain"] = options["directory"] or _default_directory()
     for option, default in mine.items():
         options[option] = _typed(option, options.get(option, default), default)
     to_text(name, "the name of the stream")
@@ -48,10 +57,20 @@ def open_series(
     return ReadSeries(name, comm, views, **options)
 
 
+def _default_directory() -> str:
+    """Return where contact files lie when nobody says; see `fluvial.open`."""
+    said = (os.environ.get(name) for name in ("FLUVIAL_DIRECTORY", "XDG_RUNTIME_DIR"))
+    return next((directory for directory in said if directory), ".")
+
+
 def _typed(option: str, value: Any, default: Any) -> Any:
     """Return the value as the core takes it: seconds, a choice, a number of bytes or a count."""
-    if option == "queue_bytes":
+    if option in ("queue_bytes", "spill_bytes"):
         return to_int(to_bytes(value, option), option)
+    if option in _FOLDERS:
+        return "" if value is None or value is False or value == "" else to_path(value, option)
+    if option == "resume" and value is None:
+        return ""
     if isinstance(default, float):
         return to_float(value, option)
     if isinstance(default, str):

@@ -284,8 +284,9 @@ class ReadSeries:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        # What failed in the middle of a step has not read it: a job that resumes gets it again.
+        self._core.close(kind is None)
 
 
 def _all_names(inputs: object) -> Iterable[object]:

@@ -13,7 +13,7 @@ namespace fluvial::stage {
 namespace {
 
 constexpr char magic[8] = {'F', 'L', 'U', 'S', 'T', 'A', 'G', 'E'};
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 
 std::size_t aligned(std::size_t bytes) {
     return (bytes + 63) / 64 * 64;
@@ -64,6 +64,9 @@ ControlBlock ControlBlock::create(const std::string& name, const std::string& ho
     header.queue_steps = static_cast<std::uint32_t>(options.queue_steps);
     header.queue_bytes = static_cast<std::uint64_t>(effective_queue_bytes(options));
     header.full = options.full;
+    header.on_full_disk = options.on_full_disk;
+    header.retains = options.retain.empty() ? 0 : 1;
+    header.spill_bytes = static_cast<std::uint64_t>(options.spill_bytes);
     header.on_stalled_reader = options.on_stalled_reader;
     header.stall_timeout_s = options.stall_timeout_s;
     header.mutex.initialise();

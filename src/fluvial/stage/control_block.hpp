@@ -20,6 +20,7 @@
 #include "fluvial/host/memory_file.hpp"
 #include "fluvial/host/shared_lock.hpp"
 #include "fluvial/stage/options.hpp"
+#include "fluvial/stage/step_log.hpp"
 
 namespace fluvial::stage {
 
@@ -65,6 +66,7 @@ struct alignas(64) GroupCell {
     std::uint64_t next_step;        ///< the group wants steps from here on
     std::uint64_t steps_taken;      ///< by the foremost rank
     std::uint64_t steps_discarded;  ///< that it would have got
+    std::uint64_t next_entry;       ///< of the steps on the disk: none before is wanted
     std::uint64_t
         taken[slots_max];  ///< the n-th step given to the group, at n modulo the number of slots
     char departed[160];    ///< why it is Leaving, Broken or Evicted
@@ -86,14 +88,19 @@ struct alignas(64) Slot {
     std::uint32_t arrived;           ///< writer ranks that have finished it
     std::uint32_t spoiled;           ///< some rank gave it up
     std::uint32_t viewed_once;       ///< some group has taken it
+    std::uint32_t spilled;           ///< all of it goes to the disk, and leaves the slot then
     std::uint64_t bytes;             ///< of chunks reserved so far, over all ranks
+    std::uint64_t log_begin;         ///< nothing of this step lies on the disk before it
+    std::uint64_t logged_bytes;      ///< of this step on the disk
     std::uint32_t need[groups_max];  ///< ranks of each group that have not finished with it
 };
 
-/// Where a writer rank's record of a step lies in its arena.
+/// Where a writer rank's record of a step lies: in its arena, and on the disk, as far as it is
+/// there.
 struct RecordPlace {
     std::uint64_t offset;
     std::uint64_t bytes;
+    LoggedBlock logged;
 };
 
 struct Counters {
@@ -106,6 +113,14 @@ struct Counters {
                                     ///< having begun them
     std::uint64_t steps_spoiled;    ///< given up by a rank
     std::uint64_t bytes_staged;
+    std::uint64_t steps_spilled;
+    std::uint64_t bytes_logged;  ///< written to the disk
+    std::uint64_t full_disks;    ///< times that the disk had no room
+    std::uint64_t log_end;       ///< of the data on the disk
+    std::uint64_t log_freed;     ///< the data before it has been given back
+    std::uint64_t entries_end;   ///< complete steps that were put on the disk ...
+    std::uint64_t entries_freed; ///< ... and that nobody will want any more
+    std::uint64_t taken_end;     ///< one past the highest step that any group has begun
     std::uint64_t groups_joined;
     std::uint64_t groups_lost;
     std::uint64_t groups_evicted;
@@ -125,6 +140,9 @@ struct ControlHeader {
     std::uint32_t queue_steps;
     std::uint64_t queue_bytes;
     FullPolicy full;
+    FullPolicy on_full_disk;
+    std::uint32_t retains;  ///< all steps stay on the disk
+    std::uint64_t spill_bytes;
     StalledPolicy on_stalled_reader;
     double stall_timeout_s;
     host::SharedMutex mutex;

@@ -36,6 +36,7 @@ struct AttachRequest {
     std::int32_t group = -1;  ///< -1: open a new reader group
     Start start = Start::Oldest;
     std::uint32_t pid = 0;
+    std::uint64_t from = 0;  ///< the first step that is wanted, for Start::At
 };
 
 struct AttachReply {
@@ -44,7 +45,7 @@ struct AttachReply {
 };
 
 /// What the writer sends back: the control block first, then the arenas by rank (none to writer
-/// ranks).
+/// ranks), and the two files of its steps on a disk, if there are any.
 struct Attachment {
     AttachReply reply;
     std::vector<host::Descriptor> descriptors;
@@ -61,7 +62,7 @@ inline constexpr std::size_t proof_bytes = 32;
 using Nonce = std::array<unsigned char, nonce_bytes>;
 using Proof = std::array<unsigned char, proof_bytes>;
 
-inline constexpr std::uint32_t handshake_protocol = 0x464c5532;  // "FLU2"
+inline constexpr std::uint32_t handshake_protocol = 0x464c5533;  // "FLU3"
 
 /// The first byte of each message of the writer.
 enum class Verdict : std::uint8_t { Error, Good, GoOn, ComeAgain };

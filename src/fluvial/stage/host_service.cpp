@@ -27,9 +27,10 @@ constexpr std::int64_t shortage_pause_ns = 20'000'000;
 }  // namespace
 
 HostService::HostService(const Contact& contact, const ControlBlock& control,
-                         const host::MemoryFile& own_arena)
+                         const host::MemoryFile& own_arena, const StepLog* log)
     : key_(contact.key),
       control_(control),
+      log_(log),
       listener_(contact.socket),
       arenas_(static_cast<std::size_t>(control.writer_ranks()), -1) {
     arenas_[0] = own_arena.descriptor();
@@ -164,6 +165,10 @@ void HostService::serve(Applicant& applicant) {
                     reply = admit_reader(trusted->request);
                     descriptors.insert(descriptors.end(), arenas_.begin(), arenas_.end());
                 }
+                if (log_ != nullptr) {
+                    descriptors.push_back(log_->entries_descriptor());
+                    descriptors.push_back(log_->data_descriptor());
+                }
                 applicant.reply(reply, descriptors);
             }
         } catch (const Error& error) {
@@ -226,9 +231,17 @@ AttachReply HostService::admit_reader(const AttachRequest& request) {
                                       text("rank ", request.rank, " of ", request.size),
                                       "a rank below the size of its job", ""});
     }
+    if ((request.start == Start::First || request.start == Start::At) &&
+        control_.header().retains == 0) {
+        throw InvalidArgument(Problem{"the stream does not keep the steps that are wanted",
+                                      request.start == Start::At ? "resume" : "start='first'",
+                                      "a stream that is written with retain",
+                                      "Give the writer the option retain"});
+    }
     const ControlLock lock(control_);
-    const int group =
-        request.group >= 0 ? request.group : open_group(control_, request.size, request.start);
+    const int group = request.group >= 0
+                          ? request.group
+                          : open_group(control_, request.size, {request.start, request.from}, log_);
     if (control_.group(group).state != GroupState::Joining) {
         throw PeerLost(
             "the reader job that this rank belongs to is not joining the stream any more");

@@ -19,10 +19,10 @@ namespace fluvial::stage {
 
 class HostService {
   public:
-    /// Listens at the contact's address. `control` must outlive this object; `own_arena` is rank
-    /// 0's.
+    /// Listens at the contact's address. `control` must outlive this object, and so must `log`, of a
+    /// stream that has steps on a disk; `own_arena` is rank 0's.
     HostService(const Contact& contact, const ControlBlock& control,
-                const host::MemoryFile& own_arena);
+                const host::MemoryFile& own_arena, const StepLog* log = nullptr);
     ~HostService();
     HostService(const HostService&) = delete;
     HostService& operator=(const HostService&) = delete;
@@ -43,6 +43,7 @@ class HostService {
 
     Key key_;
     const ControlBlock& control_;
+    const StepLog* log_;
     host::LocalListener listener_;
     std::list<Applicant> applicants_;         ///< in the order in which they came
     std::vector<int> arenas_;                 ///< by writer rank; -1 until it has attached

@@ -7,7 +7,6 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
-#include "fluvial/stage/step_queue.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -104,7 +103,7 @@ void fail_for_missing_rank(const ControlBlock& control, int rank, std::uint64_t 
 
 }  // namespace
 
-int open_group(const ControlBlock& control, int size, Start start) {
+int open_group(const ControlBlock& control, int size, const Begin& begin, const StepLog* log) {
     for (int i = 0; i < groups_max; ++i) {
         GroupCell& group = control.group(i);
         if (group.state == GroupState::Free) {
@@ -113,11 +112,12 @@ int open_group(const ControlBlock& control, int size, Start start) {
             group.next_step = 0;
             group.steps_taken = 0;
             group.steps_discarded = 0;
+            group.next_entry = 0;
             group.departed[0] = '\0';
             group.state = GroupState::Joining;
             // From here on no step that it asked for can slip away while its ranks come in one by
             // one.
-            subscribe(control, i, start);
+            subscribe(control, i, begin, log);
             return i;
         }
     }

@@ -6,12 +6,14 @@
 #include <string>
 
 #include "fluvial/stage/control_block.hpp"
+#include "fluvial/stage/step_queue.hpp"
 
 namespace fluvial::stage {
 
 /// A place for a reading job of `size` ranks; steps are kept for it from now on. Throws Error when
 /// all places are taken.
-int open_group(const ControlBlock& control, int size, Start start);
+int open_group(const ControlBlock& control, int size, const Begin& begin,
+               const StepLog* log = nullptr);
 
 /// Takes back open_group for a group that no rank has a cell of.
 void close_group(const ControlBlock& control, int group);

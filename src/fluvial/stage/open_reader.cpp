@@ -12,7 +12,9 @@
 #include "fluvial/stage/contact.hpp"
 #include "fluvial/stage/handshake.hpp"
 #include "fluvial/stage/membership.hpp"
+#include "fluvial/stage/position.hpp"
 #include "fluvial/stage/reader_state.hpp"
+#include "fluvial/stage/step_queue.hpp"
 #include "fluvial/stage/waiting.hpp"
 
 namespace fluvial::stage {
@@ -21,18 +23,47 @@ namespace {
 /// A writer is there: an answer may still take long on a host that is overloaded.
 constexpr double attach_timeout_s = 30;
 
+/// What a reader finds under the name of a stream: a living writer, or steps that one has retained.
+struct Found {
+    std::optional<Contact> contact;
+    std::optional<StepLog> retained;
+    bool any() const { return contact || retained; }
+};
+
+Found look_for(const std::string& path, const std::string& retained) {
+    Found found;
+    const auto open_retained = [&] {
+        if (!is_being_retained(retained)) {
+            found.retained = StepLog::open(retained);
+        }
+        return found.retained.has_value();
+    };
+    try {
+        found.contact = read_contact(path);
+    } catch (const StaleContact&) {
+        if (!open_retained()) {
+            throw;
+        }
+    }
+    if (!found.any()) {
+        open_retained();
+    }
+    return found;
+}
+
 /// For a contact file, of which the file system does not tell: looks 200 times a second.
 class ContactWait final : public progress::Waiting {
   public:
-    ContactWait(const std::string& path, std::optional<Contact>& contact, const Deadline& deadline)
-        : path_(path), contact_(contact), deadline_(deadline) {}
+    ContactWait(const std::string& path, const std::string& retained, Found& found,
+                const Deadline& deadline)
+        : path_(path), retained_(retained), found_(found), deadline_(deadline) {}
     Seen look() override {
         if (now_ns() - looked_ns_ < every_ns) {
             return Seen::Nothing;
         }
         looked_ns_ = now_ns();
-        contact_ = read_contact(path_);
-        return contact_ || deadline_.passed() ? Seen::End : Seen::Nothing;
+        found_ = look_for(path_, retained_);
+        return found_.any() || deadline_.passed() ? Seen::End : Seen::Nothing;
     }
     void rest(progress::BackOff& back_off, bool serving) override {
         const timespec pause{0, serving ? brief_ns : every_ns};
@@ -44,65 +75,94 @@ class ContactWait final : public progress::Waiting {
     static constexpr long every_ns = 5'000'000;
     static constexpr long brief_ns = 100'000;
     const std::string& path_;
-    std::optional<Contact>& contact_;
+    const std::string& retained_;
+    Found& found_;
     const Deadline& deadline_;
     std::int64_t looked_ns_ = 0;
 };
 
+std::string folder_of_steps(const std::string& name, const ReaderOptions& options) {
+    std::string folder = options.retained;
+    if (folder.empty()) {
+        const std::string path = contact_path(options.directory, name);
+        const auto slash = path.rfind('/');
+        folder = slash == std::string::npos ? "." : path.substr(0, slash);
+    }
+    return retained_path(folder, name);
+}
+
 /// The writer may be about to start.
-Contact wait_for_contact(const std::string& path, const std::string& name,
-                         const ReaderOptions& options, const Deadline& deadline) {
-    std::optional<Contact> contact;
-    ContactWait waiting(path, contact, deadline);
+Found wait_for_writer(const std::string& path, const std::string& name,
+                      const ReaderOptions& options, const Deadline& deadline) {
+    Found found;
+    const std::string retained = folder_of_steps(name, options);
+    ContactWait waiting(path, retained, found, deadline);
     progress::BackOff back_off;
     progress::wait(waiting, back_off);
-    if (!contact) {
+    if (!found.any()) {
         throw TimedOut(Problem{text("no writer opened '", name, "' within rendezvous_timeout=",
                                     options.rendezvous_timeout_s, " s"),
                                "no contact file " + path, "",
                                "Start the writer, or give both jobs the same directory"});
     }
-    return *contact;
+    return found;
 }
 
 /// By which writer rank 0 was let in, and where to. The other ranks follow it.
 struct Lead {
     std::string socket;  ///< empty: this is rank 0
     int group = -1;
+    bool replay = false;     ///< the stream is over, and its steps were retained
+    std::uint64_t from = 0;  ///< the first step of a job that resumes
 };
 
 Lead share(const mpi::Comm& comm, const Lead& mine) {
     ByteWriter out;
     out.put_string(mine.socket);
     out.put(mine.group);
+    out.put(mine.replay);
+    out.put(mine.from);
     const Bytes first = comm.bcast(out.view(), 0);
     ByteReader in(first);
-    return {in.get_string(), in.get<int>()};
+    Lead lead;
+    lead.socket = in.get_string();
+    lead.group = in.get<int>();
+    lead.replay = in.get<bool>();
+    lead.from = in.get<std::uint64_t>();
+    return lead;
 }
 
 /// Attaches to the writer of the contact file: of rank 0, or that of `lead`, which it completes.
-Attachment attach_to_writer(const std::string& name, const ReaderOptions& options,
-                            AttachRequest request, Lead& lead) {
+/// None: there is no writer any more, but the steps that it retained.
+std::optional<Attachment> attach_to_writer(const std::string& name, const ReaderOptions& options,
+                                           AttachRequest request, Lead& lead) {
     const std::string path = contact_path(options.directory, name);
     const Deadline deadline(options.rendezvous_timeout_s);
     request.group = lead.group;
     while (true) {
-        const Contact contact = wait_for_contact(path, name, options, deadline);
-        if (!lead.socket.empty() && lead.socket != contact.socket) {
-            throw PeerLost(Problem{"the writer was replaced by another while this was opened",
-                                   text("process ", contact.pid), "the writer that rank 0 found",
-                                   "Open the stream again"});
+        const Found found = wait_for_writer(path, name, options, deadline);
+        if (!found.contact && lead.socket.empty()) {
+            lead.replay = true;
+            return std::nullopt;
         }
+        if (!lead.socket.empty() && (!found.contact || lead.socket != found.contact->socket)) {
+            throw PeerLost(Problem{"the writer ended or was replaced while this was opened",
+                                   found.contact ? text("process ", found.contact->pid) : "none",
+                                   "the writer that rank 0 found", "Open the stream again"});
+        }
+        const Contact& contact = *found.contact;
         try {
             Attachment attached =
                 attach(contact, request, std::nullopt,
                        Deadline(std::clamp(options.rendezvous_timeout_s, 2.5, attach_timeout_s)));
-            lead = {contact.socket, attached.reply.group};
+            lead.socket = contact.socket;
+            lead.group = attached.reply.group;
             return attached;
         } catch (const StaleContact&) {
             // A writer that ended in order just now took its file with it: wait for the next.
-            const auto again = read_contact(path);
-            if (!lead.socket.empty() || (again && again->socket == contact.socket)) {
+            const auto again = look_for(path, folder_of_steps(name, options));
+            if (!lead.socket.empty() ||
+                (again.contact && again.contact->socket == contact.socket)) {
                 throw;
             }
         }
@@ -110,23 +170,97 @@ Attachment attach_to_writer(const std::string& name, const ReaderOptions& option
 }
 
 std::shared_ptr<Seat> take_seat(const std::string& name, Attachment attached) {
-    std::vector<host::MemoryFile> arenas;
-    for (std::size_t i = 1; i < attached.descriptors.size(); ++i) {
-        arenas.push_back(host::MemoryFile::adopt(std::move(attached.descriptors[i])));
-    }
-    ControlBlock control =
-        ControlBlock::adopt(host::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
-    if (control.header().name != name) {
+    auto& sent = attached.descriptors;
+    ControlBlock control = ControlBlock::adopt(host::MemoryFile::adopt(std::move(sent.at(0))));
+    const ControlHeader& header = control.header();
+    if (header.name != name) {
         throw Refused(Problem{text("the contact file of '", name, "' is that of another stream"),
-                              text("'", std::string(control.header().name).substr(0, 80), "'"),
+                              text("'", std::string(header.name).substr(0, 80), "'"),
                               text("'", name, "'"),
                               "It was moved or copied: open the stream by its own name"});
     }
-    if (static_cast<int>(arenas.size()) != control.writer_ranks()) {
+    const auto ranks = static_cast<std::size_t>(control.writer_ranks());
+    const bool has_log = header.retains != 0 || header.full == FullPolicy::Spill;
+    if (sent.size() != 1 + ranks + (has_log ? 2 : 0)) {
         throw Error(Problem{"the writer sent another number of arenas than it has ranks",
-                            text(arenas.size()), text(control.writer_ranks()), ""});
+                            text(sent.size() - 1), text(ranks), ""});
     }
-    return make_shared_where_made<Seat>(std::move(control), std::move(arenas), attached.reply.cell);
+    std::vector<host::MemoryFile> arenas;
+    for (std::size_t i = 1; i <= ranks; ++i) {
+        arenas.push_back(host::MemoryFile::adopt(std::move(sent[i])));
+    }
+    std::optional<StepLog> log;
+    if (has_log) {
+        log = StepLog::adopt(std::move(sent[ranks + 1]), std::move(sent[ranks + 2]));
+    }
+    return make_shared_where_made<Seat>(std::move(control), std::move(arenas), std::move(log),
+                                        attached.reply.cell);
+}
+
+/// A seat in a stream that is over: its state as this rank alone has it.
+std::shared_ptr<Seat> take_seat_in_replay(const std::string& name, const ReaderOptions& options,
+                                          const Begin& begin) {
+    const std::string path = folder_of_steps(name, options);
+    auto log = StepLog::open(path);
+    if (!log || log->head().name != name) {
+        throw Error(Problem{text("the retained steps of '", name, "' cannot be read"),
+                            log ? "steps of '" + log->head().name + "'" : "no steps in " + path,
+                            "the steps that rank 0 found", "Open the stream again"});
+    }
+    ControlBlock control =
+        ControlBlock::create(name, "", log->head().writer_ranks, WriterOptions{});
+    ControlHeader& header = control.header();
+    const StepLog::Extent extent = log->extent();
+    header.retains = 1;
+    header.writers_closed = header.writer_ranks;
+    Counters& counters = header.counters;
+    counters.entries_end = extent.entries;
+    counters.steps_completed = extent.entries;
+    counters.complete_end = extent.entries > 0 ? log->entry(extent.entries - 1).step + 1 : 0;
+    if (!extent.ended) {
+        fail(control, "PeerLost",
+             text("the writer of '", name, "' ended without closing the stream"));
+    }
+    int cell = -1;
+    {
+        const ControlLock lock(control);
+        const int group = open_group(control, 1, begin, &*log);
+        cell = open_reader(control, group, 0, static_cast<std::uint32_t>(::getpid()));
+    }
+    return make_shared_where_made<Seat>(std::move(control), std::vector<host::MemoryFile>(),
+                                        std::move(log), cell);
+}
+
+/// The writer may be about to start: waits for the steps, beside which the position lies.
+PositionClaim claim_position(const std::string& name, const ReaderOptions& options, int size) {
+    const Deadline deadline(options.rendezvous_timeout_s);
+    wait_for_writer(contact_path(options.directory, name), name, options, deadline);
+    const std::string folder = folder_of_steps(name, options);
+    if (!StepLog::open(folder)) {
+        throw InvalidArgument(Problem{
+            text("the reader of '", name, "' cannot resume"), text("no steps in ", folder),
+            "a stream that is written with retain",
+            "Give the writer the option retain, and this reader the same folder by retained"});
+    }
+    return {folder, options.resume, size};
+}
+
+/// The folder might be that of another run.
+void take_position(Reader::State& state, const mpi::Comm& comm, PositionClaim claim) {
+    const std::string folder = folder_of_steps(state.name, state.options);
+    if (!state.seat->log || !state.seat->log->lies_in(folder)) {
+        throw InvalidArgument(Problem{text("the reader of '", state.name, "' cannot resume"),
+                                      text("the steps in ", folder, " are of another run"),
+                                      "the folder of the writer's option retain",
+                                      "Give it by the option retained"});
+    }
+    state.position = std::make_shared<Position>(folder, state.options.resume, comm.rank(),
+                                                comm.size(), std::move(claim));
+}
+
+/// The step to begin with; `step`: what the job that resumes has claimed.
+Begin begin_of(const ReaderOptions& options, std::uint64_t step) {
+    return options.resume.empty() ? Begin(options.start) : Begin(Start::At, step);
 }
 
 /// All ranks have a seat, or the group is not usable.
@@ -148,8 +282,10 @@ void wait_for_group(const Seat& seat, const ReaderOptions& options) {
 
 }  // namespace
 
-Seat::Seat(ControlBlock block, std::vector<host::MemoryFile> arena_files, int cell_index)
+Seat::Seat(ControlBlock block, std::vector<host::MemoryFile> arena_files,
+           std::optional<StepLog> steps, int cell_index)
     : control(std::move(block)),
+      log(std::move(steps)),
       cell(cell_index),
       alive(control.file(), control.reader_lock(cell_index)) {
     for (const host::MemoryFile& file : arena_files) {
@@ -183,17 +319,27 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
     state->name = name;
     state->options = options;
     Lead lead;
+    PositionClaim claim;
     const auto attach_rank = [&] {
         AttachRequest request;
         request.rank = comm.rank();
         request.size = comm.size();
-        request.start = options.start;
+        const Begin begin = begin_of(options, lead.from);
+        request.start = begin.start;
+        request.from = begin.step;
         request.pid = static_cast<std::uint32_t>(::getpid());
-        state->seat = take_seat(name, attach_to_writer(name, options, request, lead));
+        auto attached =
+            lead.replay ? std::nullopt : attach_to_writer(name, options, request, lead);
+        state->seat = attached ? take_seat(name, std::move(*attached))
+                               : take_seat_in_replay(name, options, begin);
     };
     mpi::agree(comm, [&] {
         validate(name, options);
         if (comm.rank() == 0) {
+            if (!options.resume.empty()) {
+                claim = claim_position(name, options, comm.size());
+                lead.from = claim.step();
+            }
             attach_rank();
         }
     });
@@ -205,11 +351,16 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
             }
         });
     }
-    mpi::agree(comm, [&] { wait_for_group(*state->seat, options); });
+    mpi::agree(comm, [&] {
+        wait_for_group(*state->seat, options);
+        if (!options.resume.empty()) {
+            take_position(*state, comm, std::move(claim));
+        }
+    });
     state->host = state->seat->control.header().host;
-    for (int rank = 0; rank < state->seat->control.writer_ranks(); ++rank) {
-        const host::Mapping& arena = state->seat->arenas[static_cast<std::size_t>(rank)];
-        state->records.emplace_back(rank, arena.data(), arena.size());
+    for (std::size_t rank = 0; rank < state->seat->arenas.size(); ++rank) {
+        const host::Mapping& arena = state->seat->arenas[rank];
+        state->records.emplace_back(static_cast<int>(rank), arena.data(), arena.size());
     }
     return state;
 }

@@ -20,6 +20,7 @@ constexpr std::uint64_t arena_extra_bytes = std::uint64_t{64} << 20;
 
 std::string fingerprint(const std::string& name, const WriterOptions& o) {
     return text(name, "|", o.queue_steps, "|", o.queue_bytes, "|", static_cast<int>(o.full), "|",
+                static_cast<int>(o.on_full_disk), "|", o.spill, "|", o.spill_bytes, "|", o.retain, "|",
                 static_cast<int>(o.on_stalled_reader), "|", o.readers, "|", o.step_timeout_s, "|",
                 o.stall_timeout_s);
 }
@@ -68,6 +69,21 @@ void check_together(const std::string& name, const mpi::Comm& comm, const Writer
                                 "Run the writer within one host, or open one stream a host"});
         }
     });
+}
+
+bool has_log(const WriterOptions& options) {
+    return options.full == FullPolicy::Spill || !options.retain.empty();
+}
+
+void open_log(Writer::State& state, int ranks) {
+    const LogHead head{state.name, ranks};
+    if (!state.options.retain.empty()) {
+        const std::string path = retained_path(state.options.retain, state.name);
+        state.retaining = lock_retained(path);
+        state.log = StepLog::create(path, head);
+    } else if (state.options.full == FullPolicy::Spill) {
+        state.log = StepLog::unnamed(effective_spill(state.options), head);
+    }
 }
 
 void join(Writer::State& state, WriterCell& cell) {
@@ -121,20 +137,26 @@ std::shared_ptr<Writer::State> open_writer(const std::string& name, const mpi::C
                                     arena_queues * queue_bytes + arena_extra_bytes, queue_bytes);
         contact = new_contact();
         if (comm.rank() == 0) {
+            open_log(*state, comm.size());
             state->control = ControlBlock::create(name, contact.host, comm.size(), options);
             state->service =
-                std::make_unique<HostService>(contact, *state->control, state->arena->file());
+                std::make_unique<HostService>(contact, *state->control, state->arena->file(),
+                                              state->log ? &*state->log : nullptr);
         }
     });
     contact = decode_contact(comm.bcast(encode_contact(contact), 0));
     mpi::agree(comm, [&] {
         if (comm.rank() != 0) {
             const AttachRequest request{
-                Role::WriterRank, comm.rank(), comm.size(), -1, Start::Oldest, 0};
+                Role::WriterRank, comm.rank(), comm.size(), -1, Start::Oldest, 0, 0};
             Attachment attached = attach(contact, request, state->arena->file().descriptor(),
                                          Deadline(attach_timeout_s));
             state->control =
                 ControlBlock::adopt(host::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
+            if (has_log(options)) {
+                state->log = StepLog::adopt(std::move(attached.descriptors.at(1)),
+                                            std::move(attached.descriptors.at(2)));
+            }
         }
         join(*state, state->control->writer(comm.rank()));
     });

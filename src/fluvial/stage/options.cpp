@@ -2,7 +2,9 @@
 #include "fluvial/stage/options.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <initializer_list>
 #include <utility>
 #include <vector>
@@ -26,6 +28,19 @@ void check_name(const std::string& name) {
             Problem{"the name of the stream cannot be used", "'" + name + "'",
                     "1 to 128 letters, digits, '.', '_' or '-', not beginning with '.'",
                     "Give the folder of the contact file as the option directory"});
+    }
+}
+
+/// Of which a file's name is made.
+void check_word(const char* option, const std::string& word) {
+    const auto legal = [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
+    };
+    if (word.size() > 128 || word.front() == '.' ||
+        !std::all_of(word.begin(), word.end(), legal)) {
+        throw InvalidArgument(
+            Problem{text(option, " cannot be used"), "'" + word + "'",
+                    "1 to 128 letters, digits, '.', '_' or '-', not beginning with '.'", ""});
     }
 }
 
@@ -66,6 +81,23 @@ void validate(const std::string& name, const WriterOptions& options) {
             "queue_bytes is out of range", text(options.queue_bytes),
             text("1 to ", queue_bytes_max, ", or 0 for a quarter of this host's memory"), ""});
     }
+    if (options.spill_bytes < 0) {
+        throw InvalidArgument(Problem{"spill_bytes is out of range", text(options.spill_bytes),
+                                      "at least 1, or 0 for all that the disk has room for", ""});
+    }
+    if (options.on_full_disk != FullPolicy::Block && options.full != FullPolicy::Spill &&
+        options.retain.empty()) {
+        throw InvalidArgument(Problem{"a policy for a full disk needs steps on a disk",
+                                      "full without 'spill', and no retain",
+                                      "'spill,discard-newest' and the like, or retain", ""});
+    }
+    if (!options.retain.empty() && (options.full == FullPolicy::DiscardNewest ||
+                                    options.full == FullPolicy::DiscardOldest ||
+                                    options.on_full_disk == FullPolicy::DiscardOldest)) {
+        throw InvalidArgument(Problem{"a stream that is retained keeps each of its steps",
+                                      "retain together with a policy that discards steps",
+                                      "full='block', 'spill' or 'spill,discard-newest'", ""});
+    }
     if (options.readers < 0 || options.readers > 32) {
         throw InvalidArgument(
             Problem{"readers is out of range", text(options.readers), "0 to 32 reader jobs", ""});
@@ -86,16 +118,45 @@ void validate(const std::string& name, const WriterOptions& options) {
 
 void validate(const std::string& name, const ReaderOptions& options) {
     check_name(name);
+    if (!options.resume.empty()) {
+        check_word("resume", options.resume);
+    }
     check_seconds("rendezvous_timeout", options.rendezvous_timeout_s, 0);
     check_seconds("step_timeout", options.step_timeout_s, 0);
     check_seconds("stall_timeout", options.stall_timeout_s, 0.2);
 }
 
-FullPolicy full_policy_from_name(const std::string& name) {
-    return choose<FullPolicy>("full", name,
-                              {{"block", FullPolicy::Block},
-                               {"discard-newest", FullPolicy::DiscardNewest},
-                               {"discard-oldest", FullPolicy::DiscardOldest}});
+FullPolicies full_policies_from_name(const std::string& name) {
+    const auto comma = name.find(',');
+    FullPolicies policies;
+    policies.queue = choose<FullPolicy>("full", name.substr(0, comma),
+                                        {{"block", FullPolicy::Block},
+                                         {"discard-newest", FullPolicy::DiscardNewest},
+                                         {"discard-oldest", FullPolicy::DiscardOldest},
+                                         {"spill", FullPolicy::Spill}});
+    if (comma != std::string::npos) {
+        policies.disk = choose<FullPolicy>("full, on a full disk,", name.substr(comma + 1),
+                                           {{"block", FullPolicy::Block},
+                                            {"discard-newest", FullPolicy::DiscardNewest},
+                                            {"discard-oldest", FullPolicy::DiscardOldest}});
+    }
+    return policies;
+}
+
+std::string retained_path(const std::string& folder, const std::string& name) {
+    return text(folder, '/', name, ".steps");
+}
+
+std::string effective_spill(const WriterOptions& options) {
+    if (!options.spill.empty()) {
+        return options.spill;
+    }
+    for (const char* variable : {"FLUVIAL_SPILL", "TMPDIR"}) {
+        if (const char* value = std::getenv(variable); value != nullptr && *value != '\0') {
+            return value;
+        }
+    }
+    return "/var/tmp";
 }
 
 StalledPolicy stalled_policy_from_name(const std::string& name) {
@@ -104,7 +165,7 @@ StalledPolicy stalled_policy_from_name(const std::string& name) {
 }
 
 Start start_from_name(const std::string& name) {
-    return choose<Start>("start", name, {{"oldest", Start::Oldest}, {"next", Start::Next}});
+    return choose<Start>("start", name, {{"oldest", Start::Oldest}, {"next", Start::Next}, {"first", Start::First}});
 }
 
 std::int64_t effective_queue_bytes(const WriterOptions& options) {

@@ -13,6 +13,7 @@ enum class FullPolicy : std::uint32_t {
     Block,          ///< the writer waits for the slowest reader
     DiscardNewest,  ///< the step that would not fit is not accepted
     DiscardOldest,  ///< the oldest step that no reader has begun makes room
+    Spill,          ///< the step goes to a disk, from where readers get it in its turn
 };
 
 /// What happens to a reader that is alive but gives no heartbeat (stopped, swapped out).
@@ -26,6 +27,8 @@ enum class StalledPolicy : std::uint32_t {
 enum class Start : std::uint32_t {
     Oldest,  ///< the oldest step still queued
     Next,    ///< the next one to be completed
+    First,   ///< the first of all, of a stream that is retained
+    At,      ///< where a reading job that resumes has come to
 };
 
 struct WriterOptions {
@@ -33,6 +36,14 @@ struct WriterOptions {
     /// Bytes of all queued steps together, over all ranks; 0 means a quarter of the host's memory.
     std::int64_t queue_bytes = 0;
     FullPolicy full = FullPolicy::Block;
+    /// What happens when the disk is full, too, under FullPolicy::Spill or with `retain`.
+    FullPolicy on_full_disk = FullPolicy::Block;
+    /// Where steps go that do not fit into the queue; empty: FLUVIAL_SPILL, TMPDIR or "/var/tmp".
+    std::string spill{};
+    /// Bytes of spilled steps on the disk; 0: as many as it has room for.
+    std::int64_t spill_bytes = 0;
+    /// All steps stay on a disk, in the folder NAME.steps of this one; empty: they do not.
+    std::string retain{};
     StalledPolicy on_stalled_reader = StalledPolicy::Evict;
     /// Reader jobs that open() waits for.
     int readers = 1;
@@ -45,6 +56,11 @@ struct WriterOptions {
 
 struct ReaderOptions {
     Start start = Start::Oldest;
+    /// The name under which a retained stream remembers how far this reading job has come; it goes
+    /// on there. Empty: nobody remembers.
+    std::string resume{};
+    /// The folder in which the writer retains its steps; empty: `directory`.
+    std::string retained{};
     std::string directory{};
     double rendezvous_timeout_s = 60;
     double step_timeout_s = 300;
@@ -55,9 +71,20 @@ struct ReaderOptions {
 void validate(const std::string& name, const WriterOptions& options);
 void validate(const std::string& name, const ReaderOptions& options);
 
-FullPolicy full_policy_from_name(const std::string& name);
+/// "block", or "spill,block": what happens when the queue is full, and then when the disk is.
+struct FullPolicies {
+    FullPolicy queue = FullPolicy::Block;
+    FullPolicy disk = FullPolicy::Block;
+};
+FullPolicies full_policies_from_name(const std::string& name);
 StalledPolicy stalled_policy_from_name(const std::string& name);
 Start start_from_name(const std::string& name);
+
+/// "FOLDER/NAME.steps".
+std::string retained_path(const std::string& folder, const std::string& name);
+
+/// `options.spill`, or the default in its place.
+std::string effective_spill(const WriterOptions& options);
 
 /// `options.queue_bytes`, or the default in its place.
 std::int64_t effective_queue_bytes(const WriterOptions& options);

@@ -83,19 +83,48 @@ TEST_CASE("a name is one file's name") {
 }
 
 TEST_CASE("choices by name") {
-    CHECK(full_policy_from_name("block") == FullPolicy::Block);
-    CHECK(full_policy_from_name("discard-newest") == FullPolicy::DiscardNewest);
-    CHECK(full_policy_from_name("discard-oldest") == FullPolicy::DiscardOldest);
+    CHECK(full_policies_from_name("block").queue == FullPolicy::Block);
+    CHECK(full_policies_from_name("discard-newest").queue == FullPolicy::DiscardNewest);
+    CHECK(full_policies_from_name("discard-oldest").queue == FullPolicy::DiscardOldest);
+    CHECK(full_policies_from_name("spill").queue == FullPolicy::Spill);
+    CHECK(full_policies_from_name("spill").disk == FullPolicy::Block);
+    CHECK(full_policies_from_name("spill,discard-oldest").queue == FullPolicy::Spill);
+    CHECK(full_policies_from_name("spill,discard-oldest").disk == FullPolicy::DiscardOldest);
     CHECK(stalled_policy_from_name("evict") == StalledPolicy::Evict);
     CHECK(stalled_policy_from_name("wait") == StalledPolicy::Wait);
     CHECK(start_from_name("oldest") == Start::Oldest);
     CHECK(start_from_name("next") == Start::Next);
     CHECK_THROWS_WITH_AS(
-        full_policy_from_name("drop"),
-        doctest::Contains("full: got 'drop'; allowed: 'block', 'discard-newest', 'discard-oldest'"),
+        full_policies_from_name("drop"),
+        doctest::Contains(
+            "full: got 'drop'; allowed: 'block', 'discard-newest', 'discard-oldest', 'spill'"),
         InvalidArgument);
+    CHECK_THROWS_WITH_AS(full_policies_from_name("spill,spill"),
+                         doctest::Contains("got 'spill'; allowed: 'block', 'discard-newest', "
+                                           "'discard-oldest'"),
+                         InvalidArgument);
     CHECK_THROWS_WITH_AS(stalled_policy_from_name(""), doctest::Contains("'evict', 'wait'"),
                          InvalidArgument);
-    CHECK_THROWS_WITH_AS(start_from_name("first"), doctest::Contains("'oldest', 'next'"),
+    CHECK_THROWS_WITH_AS(start_from_name("last"), doctest::Contains("'oldest', 'next', 'first'"),
+                         InvalidArgument);
+}
+
+TEST_CASE("options of steps on a disk that cannot work together") {
+    WriterOptions discards;
+    discards.full = FullPolicy::DiscardOldest;
+    discards.retain = "/tmp";
+    CHECK_THROWS_WITH_AS(validate("a", discards), doctest::Contains("keeps each of its steps"),
+                         InvalidArgument);
+    WriterOptions no_disk;
+    no_disk.on_full_disk = FullPolicy::DiscardNewest;
+    CHECK_THROWS_WITH_AS(validate("a", no_disk), doctest::Contains("needs steps on a disk"),
+                         InvalidArgument);
+    no_disk.full = FullPolicy::Spill;
+    CHECK_NOTHROW(validate("a", no_disk));
+    no_disk.spill_bytes = -1;
+    CHECK_THROWS_WITH_AS(validate("a", no_disk), doctest::Contains("spill_bytes"), InvalidArgument);
+    ReaderOptions resumes;
+    resumes.resume = "../up";
+    CHECK_THROWS_WITH_AS(validate("a", resumes), doctest::Contains("resume cannot be used"),
                          InvalidArgument);
 }

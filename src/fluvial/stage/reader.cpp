@@ -13,22 +13,19 @@
 namespace fluvial::stage {
 namespace {
 
-constexpr int end_of_stream = -2;
-
-/// Why there will be no further step, thrown as the error that it is; or end_of_stream. None: keep
-/// waiting.
-std::optional<int> reason_to_stop(const Reader::State& r) {
+/// There will be no further step; throws why, where that is an error.
+bool at_end(const Reader::State& r) {
     const ControlBlock& control = r.seat->control;
     const ControlHeader& header = control.header();
     const GroupCell& group = control.group(static_cast<int>(control.reader(r.seat->cell).group));
     // An active group has been given every step that is left for it (take came first): the highest
     // complete ones may have been discarded. One that a rank has left is at the end only if it has
     // seen them all.
-    const bool at_end =
+    const bool has_all =
         group.state == GroupState::Active ||
         (group.state == GroupState::Leaving && group.next_step >= header.counters.complete_end);
-    if (at_end && header.failure.set == 0 && header.writers_closed == header.writer_ranks) {
-        return end_of_stream;
+    if (has_all && header.failure.set == 0 && header.writers_closed == header.writer_ranks) {
+        return true;
     }
     if (group.state == GroupState::Evicted) {
         throw PeerStalled(
@@ -56,7 +53,7 @@ std::optional<int> reason_to_stop(const Reader::State& r) {
                                   text("It is stopped or its host is overloaded (stall_timeout=",
                                        r.options.stall_timeout_s, " s); try again once it runs")});
     }
-    return std::nullopt;
+    return false;
 }
 
 std::uint64_t lag_of(const Reader::State& r) {
@@ -106,18 +103,48 @@ StagedDataset ReadStep::dataset(const std::string& name) const {
     return {name, found->second, source_};
 }
 
-std::shared_ptr<Lease> StagedDataset::Source::lease(const std::string& name) const {
+std::shared_ptr<const void> StagedDataset::Source::hold(const std::string& name) const {
     made_.check("a step that was read");
     const std::lock_guard lock(mutex_);
-    if (!lease_) {
+    if (!lease_ && !on_disk_) {
         throw InvalidArgument(Problem{
             text("'", name, "' cannot be read any more"), text("step ", index, " has ended"),
             "a step that is open", "Read before the next step begins; what was read stays valid"});
     }
-    return lease_;
+    if (lease_) {
+        return lease_;
+    }
+    return on_disk_;
 }
 
-void StagedDataset::Source::finish() {
+const StepLog& StagedDataset::Source::log() const {
+    const auto& steps = lease_ ? lease_->seat->log : on_disk_->log;
+    if (!steps) {
+        throw Error("a chunk is said to be on a disk, but the stream has no steps there");
+    }
+    return *steps;
+}
+
+StagedDataset::Source::Memory StagedDataset::Source::memory_of(
+    const std::string& name, const Chunk& chunk, const std::shared_ptr<const void>& held) const {
+    if (chunk.data != nullptr || chunk.region.empty()) {
+        return {chunk.data, held};
+    }
+    const std::lock_guard lock(mutex_);
+    auto& loaded = loaded_[chunk.logged.offset];
+    if (!loaded) {
+        if (!lease_ && !on_disk_) {
+            throw InvalidArgument(
+                Problem{text("'", name, "' cannot be read any more"),
+                        text("step ", index, " has ended"), "a step that is open", ""});
+        }
+        loaded = log().read(chunk.logged, text("a chunk of '", name, "' in step ", index));
+        counters->bytes_from_disk += chunk.logged.bytes;
+    }
+    return {loaded.get(), loaded};
+}
+
+void StagedDataset::Source::finish(bool read) {
     if (made_.inherited()) {
         return;
     }
@@ -126,15 +153,24 @@ void StagedDataset::Source::finish() {
         const Seat& seat = *lease_->seat;
         const ControlLock control_lock(seat.control);
         finish_reading(seat.control, seat.cell, lease_->slot);
+    } else if (on_disk_) {
+        const ControlLock control_lock(on_disk_->control);
+        finish_logged(on_disk_->control, on_disk_->cell);
     } else {
         return;
     }
     // Not under the control lock, which the last lease takes when it ends.
     lease_.reset();
+    on_disk_.reset();
+    loaded_.clear();
+    if (position && read) {
+        position->advance(index + 1);
+    }
+    position.reset();
 }
 
 void ReadStep::finish() {
-    source_->finish();
+    source_->finish(true);
 }
 
 Reader::Reader(const std::string& name, const mpi::Comm& comm, const ReaderOptions& options)
@@ -145,7 +181,7 @@ Reader::Reader(Reader&&) noexcept = default;
 Reader::~Reader() {
     if (state_) {
         try {
-            close();
+            abort();
         } catch (const std::exception& error) {
             std::cerr << "fluvial: a stream could not be left: " << error.what() << '\n';
         }
@@ -173,35 +209,43 @@ std::optional<ReadStep> Reader::next() {
 
 std::shared_ptr<StagedDataset::Source> Reader::State::next(HandleLock::Call& call) {
     State& r = *this;
-    r.finish_current();
+    r.finish_current(true);
     const ControlBlock& control = r.seat->control;
+    const StepLog* const log = r.seat->log ? &*r.seat->log : nullptr;
     const std::int64_t begin_ns = now_ns();
-    const auto slot = await(
+    const auto taken = await(
         control, control.header().step_bell, Deadline(r.options.step_timeout_s),
-        [&]() -> std::optional<int> {
-            const int taken = take(control, r.seat->cell);
-            return taken >= 0 ? std::optional(taken) : reason_to_stop(r);
+        [&]() -> std::optional<Taken> {
+            const Taken next = take(control, r.seat->cell, log);
+            if (next.any()) {
+                return next;
+            }
+            return next.others_lag || !at_end(r) ? std::nullopt : std::optional(Taken{});
         },
         call);
     r.wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
-    if (!slot) {
+    if (!taken) {
         throw TimedOut(Problem{text("no step of '", r.name,
                                     "' came within step_timeout=", r.options.step_timeout_s, " s"),
                                "", "",
                                "The writer is alive but slow: raise step_timeout, or call again"});
     }
-    if (*slot == end_of_stream) {
+    if (!taken->any()) {
         return nullptr;
     }
     auto source = std::make_shared<StagedDataset::Source>();
-    source->open(std::make_shared<Lease>(r.seat, *slot));
     source->counters = r.counters;
-    source->index = control.slots()[*slot].step.load(std::memory_order_acquire);
+    source->position = r.position;
     r.current = source;
-    for (int rank = 0; rank < control.writer_ranks(); ++rank) {
-        r.records[static_cast<std::size_t>(rank)].read(
-            control.record(*slot, rank),
-            control.writer(rank).definitions.load(std::memory_order_acquire), source->record);
+    if (taken->logged) {
+        source->open(r.seat);
+        source->index = taken->logged->step;
+        read_records(*taken->logged, source->record);
+        ++r.counters->steps_from_disk;
+    } else {
+        source->open(std::make_shared<Lease>(r.seat, taken->slot));
+        source->index = control.slots()[taken->slot].step.load(std::memory_order_acquire);
+        read_records(taken->slot, source->record);
     }
     source->skipped = r.any_read ? source->index - r.next_index : 0;
     r.next_index = source->index + 1;
@@ -209,9 +253,29 @@ std::shared_ptr<StagedDataset::Source> Reader::State::next(HandleLock::Call& cal
     return source;
 }
 
-void Reader::State::finish_current() {
+void Reader::State::read_records(int slot, StepRecord& step) {
+    const ControlBlock& control = seat->control;
+    for (int rank = 0; rank < control.writer_ranks(); ++rank) {
+        records[static_cast<std::size_t>(rank)].read(
+            control.record(slot, rank),
+            control.writer(rank).definitions.load(std::memory_order_acquire), step);
+    }
+}
+
+void Reader::State::read_records(const LogEntry& entry, StepRecord& step) {
+    logged_attributes.clear();
+    int rank = 0;
+    for (const LoggedBlock& block : seat->log->records(entry)) {
+        const auto bytes =
+            seat->log->read(block, text("the record of rank ", rank, " of step ", entry.step));
+        read_logged_record(rank, {bytes.get(), block.bytes}, step, logged_attributes);
+        ++rank;
+    }
+}
+
+void Reader::State::finish_current(bool read) {
     if (current) {
-        current->finish();
+        current->finish(read);
         current.reset();
     }
 }
@@ -223,17 +287,20 @@ Attributes Reader::attributes() const {
 
 Attributes Reader::State::attributes() {
     Attributes all;
-    for (int rank = 0; rank < seat->control.writer_ranks(); ++rank) {
-        RecordReader& record = records[static_cast<std::size_t>(rank)];
+    // Of a stream that is over there is no other memory than the disk.
+    for (std::size_t rank = 0; rank < seat->arenas.size(); ++rank) {
+        RecordReader& record = records[rank];
         record.follow_definitions(
-            seat->control.writer(rank).definitions.load(std::memory_order_acquire));
+            seat->control.writer(static_cast<int>(rank)).definitions.load(std::memory_order_acquire));
         Attributes more = record.series_attributes();
         all.merge(more);
     }
+    Attributes on_disk = logged_attributes;
+    all.merge(on_disk);
     return all;
 }
 
-void Reader::close() {
+void Reader::leave(bool step_was_read) {
     State& r = *state_;
     if (r.handle.inherited()) {
         return;
@@ -244,14 +311,15 @@ void Reader::close() {
         return;
     }
     closing.done();
-    r.finish_current();
+    r.finish_current(step_was_read);
     r.final_stats = r.stats();
     r.final_attributes = r.attributes();
     {
         const ControlLock lock(r.seat->control);
-        leave(r.seat->control, r.seat->cell);
+        stage::leave(r.seat->control, r.seat->cell);
     }
     r.records.clear();
+    r.position.reset();
     r.seat.reset();
 }
 
@@ -267,6 +335,8 @@ ReaderStats Reader::State::stats() const {
     return {
         .steps_read = cell.steps_taken,
         .steps_discarded = control.group(static_cast<int>(cell.group)).steps_discarded,
+        .steps_from_disk = counters->steps_from_disk,
+        .bytes_from_disk = counters->bytes_from_disk,
         .bytes_viewed = counters->bytes_viewed,
         .bytes_copied = counters->bytes_copied,
         .queue_depth = queue_depth(control),

@@ -26,6 +26,8 @@ namespace fluvial::stage {
 struct ReaderStats {
     std::uint64_t steps_read;       ///< begun by this rank
     std::uint64_t steps_discarded;  ///< by the writer's policy, while this reader was attached
+    std::uint64_t steps_from_disk;  ///< of those read: spilled or retained ones
+    std::uint64_t bytes_from_disk;
     std::uint64_t bytes_viewed;     ///< handed out without a copy
     std::uint64_t bytes_copied;     ///< gathered from several chunks
     int queue_depth;
@@ -83,7 +85,7 @@ class ReadStep {
     StagedDataset dataset(const std::string& name) const;
     bool has(const std::string& name) const;
     /// Gives the place in the queue back; called by the reader's next() and close(). Data that was
-    /// read stays valid.
+    /// read stays valid. A reading job that resumes later goes on after this step.
     void finish();
 
   private:
@@ -116,13 +118,17 @@ class Reader {
     Attributes attributes() const;
     /// Leaves the stream. Local; waits for calls of other threads that are under way; the writer
     /// goes on. Data that was read stays valid.
-    void close();
+    void close() { leave(true); }
+    /// The same for a reader that has not got what it wanted of its step, such as one that failed in
+    /// the middle: a job that resumes gets the step again. So does the destructor.
+    void abort() { leave(false); }
     ReaderStats stats() const;
     std::string host() const;  ///< of the writer
 
     struct State;  ///< reader_state.hpp
 
   private:
+    void leave(bool step_was_read);
     std::shared_ptr<State> state_;
 };
 

@@ -38,7 +38,8 @@ const Chunk* only_source(const std::vector<Chunk>& chunks, const Region& region)
 
 /// Copies the part of the selection that lies in `part` to its place in `to`, which has the
 /// selection's extent.
-void gather(const Part& part, const Selection& selection, DType dtype, const MutableArrayView& to) {
+void gather(const Part& part, const std::byte* data, const Selection& selection, DType dtype,
+            const MutableArrayView& to) {
     const auto mine = selected_within(selection, part.region);
     if (!mine) {
         return;
@@ -48,7 +49,7 @@ void gather(const Part& part, const Selection& selection, DType dtype, const Mut
         sparse.start[axis] += mine->offset[axis] * selection.stride[axis];
         sparse.count[axis] = mine->extent[axis];
     }
-    const ArrayView chunk(part.chunk->data, dtype, part.chunk->region.extent);
+    const ArrayView chunk(data, dtype, part.chunk->region.extent);
     copy(every(subview(chunk, in_chunk(sparse.bounds(), *part.chunk)), selection.stride),
          subview(to, *mine));
 }
@@ -72,14 +73,15 @@ StagedDataset::StagedDataset(std::string name, const DatasetRecord& record,
     : name_(std::move(name)), record_(&record), source_(std::move(source)) {}
 
 Data StagedDataset::read(const Selection& selection) const {
-    std::shared_ptr<Lease> lease = source_->lease(name_);
+    const std::shared_ptr<const void> held = source_->hold(name_);
     check_inside(selection, shape(), text("selection of '", name_, "'"));
     const Region bounds = selection.bounds();
     const auto bytes = static_cast<std::uint64_t>(volume_of(selection.count)) * size_of(dtype());
     if (const Chunk* chunk = bounds.empty() ? nullptr : only_source(chunks(), bounds)) {
-        const ArrayView all(chunk->data, dtype(), chunk->region.extent);
+        auto [data, owner] = source_->memory_of(name_, *chunk, held);
+        const ArrayView all(data, dtype(), chunk->region.extent);
         source_->counters->bytes_viewed += bytes;
-        return {every(subview(all, in_chunk(bounds, *chunk)), selection.stride), std::move(lease),
+        return {every(subview(all, in_chunk(bounds, *chunk)), selection.stride), std::move(owner),
                 false};
     }
     const auto parts = assemble(name_, chunks(), bounds);
@@ -88,7 +90,8 @@ Data StagedDataset::read(const Selection& selection) const {
     const MutableArrayView to{memory.get(), dtype(), selection.count,
                               contiguous_strides(selection.count, size_of(dtype()))};
     for (const Part& part : parts) {
-        gather(part, selection, dtype(), to);
+        const auto memory_of_part = source_->memory_of(name_, *part.chunk, held);
+        gather(part, memory_of_part.data, selection, dtype(), to);
     }
     source_->counters->bytes_copied += bytes;
     source_->counters->copy_ns += now_ns() - begin_ns;

@@ -7,6 +7,7 @@
 
 #include "fluvial/base/assert.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/stage/logged_steps.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -54,7 +55,7 @@ bool set_aside(const ControlBlock& control, int slot) {
 /// Occupies a place of the queue. A complete step that nobody has wanted yet waits for a late
 /// reader.
 bool queued(const Slot& slot) {
-    return state_of(slot) == SlotState::Filling ||
+    return (state_of(slot) == SlotState::Filling && slot.spilled == 0) ||
            (state_of(slot) == SlotState::Complete && (needed(slot) || slot.viewed_once == 0));
 }
 
@@ -150,7 +151,10 @@ int open_slot(const ControlBlock& control, std::uint64_t step, SlotState state) 
             slot.arrived = 0;
             slot.spoiled = 0;
             slot.viewed_once = 0;
+            slot.spilled = 0;
             slot.bytes = 0;
+            slot.log_begin = control.header().counters.log_end;
+            slot.logged_bytes = 0;
             std::fill(std::begin(slot.need), std::end(slot.need), 0u);
             slot.step.store(step, std::memory_order_release);
             slot.state.store(state, std::memory_order_release);
@@ -160,6 +164,18 @@ int open_slot(const ControlBlock& control, std::uint64_t step, SlotState state) 
         }
     }
     return -1;
+}
+
+/// Steps that the slowest rank of a group has finished.
+std::uint64_t least_finished(const ControlBlock& control, int group) {
+    std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+    for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
+        const ReaderCell& cell = control.reader(static_cast<int>(i));
+        if (cell.state == MemberState::Active && static_cast<int>(cell.group) == group) {
+            least = std::min(least, cell.steps_finished);
+        }
+    }
+    return least;
 }
 
 /// The group wants the steps that come.
@@ -199,7 +215,7 @@ std::optional<Admission> admit(const ControlBlock& control, std::uint64_t step) 
     for (int i = 0; i < slot_count(control); ++i) {
         const Slot& slot = control.slots()[i];
         if (state_of(slot) != SlotState::Free && slot.step.load(relaxed) == step) {
-            return Admission{i, state_of(slot) != SlotState::Discarded};
+            return Admission{i, state_of(slot) != SlotState::Discarded, slot.spilled != 0};
         }
     }
     const auto& header = control.header();
@@ -211,19 +227,22 @@ std::optional<Admission> admit(const ControlBlock& control, std::uint64_t step) 
     if (!room && header.full == FullPolicy::Block) {
         return std::nullopt;
     }
-    const int slot = open_slot(control, step, room ? SlotState::Filling : SlotState::Discarded);
+    const bool spills = !room && header.full == FullPolicy::Spill;
+    const int slot =
+        open_slot(control, step, room || spills ? SlotState::Filling : SlotState::Discarded);
     if (slot < 0) {
         return std::nullopt;
     }
-    if (!room) {
+    control.slots()[slot].spilled = spills ? 1 : 0;
+    if (!room && !spills) {
         count_discard_for_groups(control, step);
     }
-    return Admission{slot, room};
+    return Admission{slot, room || spills, spills};
 }
 
 bool can_fit(const ControlBlock& control, int slot, std::uint64_t bytes) {
     const Slot& mine = control.slots()[slot];
-    return state_of(mine) == SlotState::Discarded ||
+    return state_of(mine) == SlotState::Discarded || control.header().full == FullPolicy::Spill ||
            mine.bytes + bytes <= control.header().queue_bytes;
 }
 
@@ -232,9 +251,15 @@ Grant grant_bytes(const ControlBlock& control, int slot, std::uint64_t bytes) {
     if (state_of(mine) == SlotState::Discarded) {
         return Grant::Discarded;
     }
+    if (mine.spilled != 0) {
+        return Grant::Spill;
+    }
     const std::uint64_t limit = control.header().queue_bytes;
     if (!can_fit(control, slot, bytes)) {
         return Grant::NeverFits;
+    }
+    if (mine.bytes + bytes > limit) {
+        return Grant::Spill;
     }
     const auto used_by_others = [&] {
         std::uint64_t younger = 0;
@@ -252,8 +277,10 @@ Grant grant_bytes(const ControlBlock& control, int slot, std::uint64_t bytes) {
             if (control.header().full == FullPolicy::Block) {
                 return Grant::Wait;
             }
-            mine.state.store(SlotState::Discarded, std::memory_order_release);
-            count_discard_for_groups(control, mine.step.load(relaxed));
+            if (control.header().full == FullPolicy::Spill) {
+                return Grant::Spill;
+            }
+            give_up(control, slot);
             return Grant::Discarded;
         }
     }
@@ -291,8 +318,16 @@ void check_signature(const ControlBlock& control, int slot, int rank, const std:
     // More datasets than the table has room for: readers compare the rest when they take the step.
 }
 
+void give_up(const ControlBlock& control, int slot) {
+    Slot& mine = control.slots()[slot];
+    if (state_of(mine) == SlotState::Filling) {
+        mine.state.store(SlotState::Discarded, std::memory_order_release);
+        count_discard_for_groups(control, mine.step.load(relaxed));
+    }
+}
+
 bool finish_writing(const ControlBlock& control, int slot, int rank, const RecordPlace& record,
-                    bool spoiled) {
+                    bool spoiled, const StepLog* log) {
     Slot& mine = control.slots()[slot];
     Counters& counters = control.header().counters;
     control.record(slot, rank) = record;
@@ -307,18 +342,30 @@ bool finish_writing(const ControlBlock& control, int slot, int rank, const Recor
         make_free(control, mine);
         return false;
     }
+    const bool on_disk = mine.spilled != 0 || control.header().retains != 0;
+    if (on_disk && (log == nullptr || !commit(control, *log, slot, record.logged))) {
+        give_up(control, slot);
+        make_free(control, mine);
+        return false;
+    }
+    ++counters.steps_completed;
+    counters.complete_end = step + 1;
+    if (mine.spilled != 0) {
+        ++counters.steps_spilled;
+        make_free(control, mine);
+        control.header().step_bell.ring();
+        return true;
+    }
     for (int g = 0; g < groups_max; ++g) {
         const GroupCell& group = control.group(g);
         mine.need[g] = subscribed(group) && group.next_step <= step ? group.size : 0;
     }
     mine.state.store(SlotState::Complete, std::memory_order_release);
-    ++counters.steps_completed;
-    counters.complete_end = step + 1;
     control.header().step_bell.ring();
     return true;
 }
 
-int take(const ControlBlock& control, int cell) {
+Taken take(const ControlBlock& control, int cell, const StepLog* log) {
     ReaderCell& reader = control.reader(cell);
     const int g = static_cast<int>(reader.group);
     GroupCell& group = control.group(g);
@@ -327,10 +374,10 @@ int take(const ControlBlock& control, int cell) {
         set_lease(reader, slot);
         slots[slot].viewed_once = 1;
         ++reader.steps_taken;
-        return slot;
+        return Taken{slot};
     };
     if (group.state != GroupState::Active && group.state != GroupState::Leaving) {
-        return -1;
+        return {};
     }
     if (reader.steps_taken < group.steps_taken) {
         const std::uint64_t step = group.taken[reader.steps_taken % slots_max];
@@ -339,10 +386,13 @@ int take(const ControlBlock& control, int cell) {
                 return begin_reading(i);
             }
         }
-        FLUVIAL_ASSERT(false, "a step that the group took is gone", step);
+        FLUVIAL_ASSERT(log != nullptr, "a step that the group took is gone", step);
+        const Taken taken{-1, logged(control, *log, step)};
+        ++reader.steps_taken;
+        return taken;
     }
     if (group.state != GroupState::Active) {
-        return -1;
+        return {};
     }
     int next = -1;
     for (int i = 0; i < slot_count(control); ++i) {
@@ -352,14 +402,26 @@ int take(const ControlBlock& control, int cell) {
             next = i;
         }
     }
-    if (next < 0) {
-        return -1;
+    auto on_disk = log != nullptr ? next_logged(control, *log, g) : std::nullopt;
+    if (next >= 0 && on_disk && slots[next].step.load(relaxed) <= on_disk->step) {
+        on_disk.reset();
     }
-    const std::uint64_t step = slots[next].step.load(relaxed);
+    if (next < 0 && !on_disk) {
+        return {};
+    }
+    if (on_disk && group.steps_taken - least_finished(control, g) >= slots_max) {
+        return {.others_lag = true};
+    }
+    const std::uint64_t step = on_disk ? on_disk->step : slots[next].step.load(relaxed);
     group.taken[group.steps_taken % slots_max] = step;
     group.next_step = step + 1;
     ++group.steps_taken;
-    return begin_reading(next);
+    control.header().counters.taken_end = std::max(control.header().counters.taken_end, step + 1);
+    if (!on_disk) {
+        return begin_reading(next);
+    }
+    ++reader.steps_taken;
+    return {-1, on_disk};
 }
 
 void free_if_done(const ControlBlock& control, int index) {
@@ -384,16 +446,22 @@ void finish_reading(const ControlBlock& control, int cell, int slot) {
     free_if_done(control, slot);
 }
 
+void finish_logged(const ControlBlock& control, int cell) {
+    ++control.reader(cell).steps_finished;
+    control.header().space_bell.ring();  // for those that wait for room on the disk
+    control.header().step_bell.ring();   // for ranks that wait for this one
+}
+
 void release_lease(const ControlBlock& control, int cell, int slot) {
     clear_lease(control.reader(cell), slot);
     free_if_done(control, slot);
 }
 
-void subscribe(const ControlBlock& control, int index, Start start) {
+void subscribe(const ControlBlock& control, int index, const Begin& begin, const StepLog* log) {
     GroupCell& group = control.group(index);
     const Counters& counters = control.header().counters;
     std::uint64_t first = counters.complete_end;
-    if (start == Start::Oldest) {
+    if (begin.start == Start::Oldest) {
         // A slower group may keep a step that is older than one which has left the queue: whoever
         // began there would miss that one.
         for (const Slot& slot : control.slots()) {
@@ -403,7 +471,18 @@ void subscribe(const ControlBlock& control, int index, Start start) {
             }
         }
     }
+    if (begin.start == Start::Oldest && log != nullptr) {
+        const auto on_disk = first_logged(control, *log, counters.gone_end);
+        first = std::min(first, on_disk.value_or(first));
+    } else if (begin.start == Start::First) {
+        first = 0;
+    } else if (begin.start == Start::At) {
+        first = begin.step;
+    }
     group.next_step = first;
+    group.next_entry =
+        log != nullptr ? std::max(counters.entries_freed, log->find(first, counters.entries_end))
+                       : 0;
     for (Slot& slot : control.slots()) {
         if (state_of(slot) == SlotState::Complete && slot.step.load(relaxed) >= first) {
             slot.need[index] = group.size;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "fluvial/stage/control_block.hpp"
+#include "fluvial/stage/step_log.hpp"
 
 namespace fluvial::stage {
 
@@ -16,16 +17,17 @@ namespace fluvial::stage {
 struct Admission {
     int slot = -1;
     bool accepted = false;  ///< false: discarded by policy; nothing of it is kept
+    bool spilled = false;   ///< it goes to the disk as a whole
 };
 
 /// Begins `step` on one writer rank; the first rank to come decides for all by the queue's policy.
 /// None: the queue is full and the policy says to wait.
 std::optional<Admission> admit(const ControlBlock& control, std::uint64_t step);
 
-enum class Grant { Given, Wait, Discarded, NeverFits };
+enum class Grant { Given, Wait, Discarded, NeverFits, Spill };
 
 /// Asks for `bytes` of the byte limit for a chunk of the step in `slot`. Discarded: the policy gave
-/// up the step. Ranks that run ahead do not block the oldest unfinished step: its chunks are
+/// up the step. Spill: the chunk goes to the disk. Ranks that run ahead do not block the oldest unfinished step: its chunks are
 /// granted without regard to younger unfinished steps, so that memory can reach twice queue_bytes,
 /// and never more.
 Grant grant_bytes(const ControlBlock& control, int slot, std::uint64_t bytes);
@@ -39,15 +41,32 @@ void check_signature(const ControlBlock& control, int slot, int rank, const std:
                      DType dtype, const Coordinates& shape);
 
 /// One writer rank has finished the step; the last one publishes it, or frees it when it was given
-/// up. Returns true when the step became available to readers.
+/// up. Returns true when the step became available to readers. `log`: of a stream that has steps on
+/// a disk.
 bool finish_writing(const ControlBlock& control, int slot, int rank, const RecordPlace& record,
-                    bool spoiled);
+                    bool spoiled, const StepLog* log = nullptr);
 
-/// The next step of this reader rank, or -1 when there is none yet. Takes a lease on it.
-int take(const ControlBlock& control, int cell);
+/// The step in `slot` is not kept, for its readers' reasons or the disk's.
+void give_up(const ControlBlock& control, int slot);
+
+/// The next step of a reader rank: in a slot, on which it takes a lease, or on the disk.
+struct Taken {
+    int slot = -1;
+    std::optional<LogEntry> logged{};
+    bool others_lag = false;  ///< nothing for now: other ranks of the group are too far behind
+    bool any() const { return slot >= 0 || logged; }
+};
+Taken take(const ControlBlock& control, int cell, const StepLog* log);
+
+/// The slot of the next step of a stream that has none on a disk, or -1 when there is none yet.
+inline int take(const ControlBlock& control, int cell) {
+    return take(control, cell, nullptr).slot;
+}
 
 /// This reader rank has finished with the step (it may keep views).
 void finish_reading(const ControlBlock& control, int cell, int slot);
+/// The same of a step that it has read from the disk.
+void finish_logged(const ControlBlock& control, int cell);
 
 /// This reader rank has dropped its last view of the step.
 void release_lease(const ControlBlock& control, int cell, int slot);
@@ -65,9 +84,17 @@ std::uint64_t bytes_in_use(const ControlBlock& control);
 /// Who holds the queue up, for the message of a time-out.
 std::string describe_holders(const ControlBlock& control);
 
+/// Where a joining group begins.
+struct Begin {
+    Begin(Start start_ = Start::Oldest, std::uint64_t step_ = 0) : start(start_), step(step_) {}
+    Start start;
+    std::uint64_t step;  ///< for Start::At
+};
+
 /// The complete step that a joining group begins with; marks the steps from there on as needed by
 /// it.
-void subscribe(const ControlBlock& control, int group, Start start);
+void subscribe(const ControlBlock& control, int group, const Begin& begin,
+               const StepLog* log = nullptr);
 
 /// The group wants no further steps.
 void unsubscribe(const ControlBlock& control, int group);

@@ -29,6 +29,43 @@ Coordinates decode_coordinates(ByteReader& in, int ndim) {
     return c;
 }
 
+/// The dataset `name` of the step, to which ranks add their chunks.
+DatasetRecord& dataset_of(StepRecord& step, const std::string& name, DType dtype,
+                          const Coordinates& shape, int rank) {
+    const auto [place, fresh] = step.datasets.try_emplace(name);
+    DatasetRecord& dataset = place->second;
+    if (fresh) {
+        dataset.dtype = dtype;
+        dataset.shape = shape;
+    } else if (dataset.dtype != dtype || !(dataset.shape == shape)) {
+        throw Error(Problem{text("the writer's ranks disagree about the dataset '", name, "'"),
+                            text(name_of(dtype), shape, " on rank ", rank),
+                            text(name_of(dataset.dtype), dataset.shape, ", as on lower ranks"),
+                            "Give every rank of the writer the same dtype and global shape"});
+    }
+    return dataset;
+}
+
+/// But for where its data is.
+Chunk decode_chunk(ByteReader& in, const std::string& name, const Coordinates& shape, int rank) {
+    Chunk chunk;
+    chunk.region.offset = decode_coordinates(in, shape.size());
+    chunk.region.extent = decode_coordinates(in, shape.size());
+    chunk.rank = rank;
+    check_inside(chunk.region, shape, text("a chunk of '", name, "'"));
+    return chunk;
+}
+
+void check_logged(const Chunk& chunk, const std::string& name, DType dtype) {
+    const std::uint64_t item = size_of(dtype);
+    if (chunk.logged.bytes % item != 0 ||
+        chunk.logged.bytes / item != static_cast<std::uint64_t>(chunk.region.volume())) {
+        throw Error(Problem{text("a chunk of '", name, "' has another size on the disk"),
+                            text(chunk.logged.bytes, " bytes"),
+                            text(chunk.region.volume(), " elements of ", item), ""});
+    }
+}
+
 }  // namespace
 
 void RecordWriter::append_definition(const ByteWriter& payload) {
@@ -49,16 +86,17 @@ void RecordWriter::define_series(const Attributes& attributes) {
     payload.put(DefinitionKind::Series);
     fluvial::encode(payload, attributes);
     append_definition(payload);
+    series_attributes_ = attributes;
 }
 
-RecordWriter::Definition& RecordWriter::define(const std::string& name, DType dtype,
-                                               const Attributes& attributes) {
+std::pair<const std::string, RecordWriter::Definition>& RecordWriter::define(
+    const std::string& name, DType dtype, const Attributes& attributes) {
     const auto known = definitions_.find(name);
     if (known != definitions_.end() && known->second.dtype == dtype) {
         for (const auto& [key, value] : attributes) {
             known->second.current.insert_or_assign(key, value);
         }
-        return known->second;
+        return *known;
     }
     ByteWriter payload;
     payload.put(DefinitionKind::Dataset);
@@ -66,31 +104,42 @@ RecordWriter::Definition& RecordWriter::define(const std::string& name, DType dt
     payload.put(dtype);
     fluvial::encode(payload, attributes);
     append_definition(payload);
-    Definition& definition = definitions_[name];
-    definition = {definition_count_++, dtype, attributes, attributes};
+    auto& definition = *definitions_.try_emplace(name).first;
+    definition.second = {definition_count_++, dtype, attributes, attributes};
     return definition;
 }
 
 void RecordWriter::begin(const Attributes& step_attributes) {
     step_attributes_ = step_attributes;
     entries_.clear();
+    chunks_.clear();
+    ++steps_begun_;
 }
 
-void RecordWriter::add(const std::string& name, DType dtype, const Coordinates& shape,
-                       const Attributes& attributes, const Region& region,
-                       std::uint64_t arena_offset) {
-    const Definition& definition = define(name, dtype, attributes);
-    Entry* entry = nullptr;
-    for (Entry& candidate : entries_) {
-        entry = candidate.definition == &definition ? &candidate : entry;
+std::size_t RecordWriter::add(const std::string& name, DType dtype, const Coordinates& shape,
+                              const Attributes& attributes, const Region& region,
+                              std::uint64_t arena_offset) {
+    auto& [known_name, definition] = define(name, dtype, attributes);
+    if (definition.used_by != steps_begun_) {
+        definition.used_by = steps_begun_;
+        definition.entry = entries_.size();
+        entries_.push_back({&known_name, &definition, shape, {}});
     }
-    if (entry == nullptr) {
-        entry = &entries_.emplace_back(Entry{&definition, shape, {}, 0});
+    chunks_.push_back({region, arena_offset, {}, definition.entry});
+    entries_[definition.entry].chunks.push_back(chunks_.size() - 1);
+    return chunks_.size() - 1;
+}
+
+std::vector<RecordWriter::Unlogged> RecordWriter::unlogged() const {
+    std::vector<Unlogged> found;
+    for (std::size_t i = 0; i < chunks_.size(); ++i) {
+        if (const PutChunk& chunk = chunks_[i]; chunk.arena_offset != 0) {
+            const auto item = size_of(entries_[chunk.entry].definition->dtype);
+            found.push_back({i, chunk.arena_offset,
+                             static_cast<std::uint64_t>(chunk.region.volume()) * item});
+        }
     }
-    encode(entry->chunks, region.offset);
-    encode(entry->chunks, region.extent);
-    entry->chunks.put(arena_offset);
-    ++entry->chunk_count;
+    return found;
 }
 
 RecordPlace RecordWriter::finish() {
@@ -106,12 +155,41 @@ RecordPlace RecordWriter::finish() {
         if (changed) {
             fluvial::encode(out, entry.definition->current);
         }
-        out.put(entry.chunk_count);
-        out.append(entry.chunks.view().data(), entry.chunks.size());
+        out.put(static_cast<std::uint32_t>(entry.chunks.size()));
+        for (const std::size_t i : entry.chunks) {
+            const PutChunk& chunk = chunks_[i];
+            encode(out, chunk.region.offset);
+            encode(out, chunk.region.extent);
+            out.put(chunk.arena_offset);
+            if (chunk.arena_offset == 0) {
+                out.put(chunk.logged);
+            }
+        }
     }
     const std::uint64_t offset = arena_.allocate(out.size());
     std::memcpy(arena_.at(offset), out.view().data(), out.size());
-    return {offset, out.size()};
+    return {offset, out.size(), {}};
+}
+
+Bytes RecordWriter::logged_record() const {
+    ByteWriter out;
+    fluvial::encode(out, series_attributes_);
+    fluvial::encode(out, step_attributes_);
+    out.put<std::uint32_t>(static_cast<std::uint32_t>(entries_.size()));
+    for (const Entry& entry : entries_) {
+        out.put_string(*entry.name);
+        out.put(entry.definition->dtype);
+        out.put<std::uint8_t>(static_cast<std::uint8_t>(entry.shape.size()));
+        encode(out, entry.shape);
+        fluvial::encode(out, entry.definition->current);
+        out.put(static_cast<std::uint32_t>(entry.chunks.size()));
+        for (const std::size_t i : entry.chunks) {
+            encode(out, chunks_[i].region.offset);
+            encode(out, chunks_[i].region.extent);
+            out.put(chunks_[i].logged);
+        }
+    }
+    return out.take();
 }
 
 std::span<const std::byte> RecordReader::block(std::uint64_t offset, std::uint64_t bytes) const {
@@ -164,33 +242,22 @@ void RecordReader::read_dataset(ByteReader& in, StepRecord& step) {
     const Definition& definition = definitions_[number];
     const int ndim = in.get<std::uint8_t>();
     const Coordinates shape = decode_coordinates(in, ndim);
-    const auto [place, fresh] = step.datasets.try_emplace(definition.name);
-    DatasetRecord& dataset = place->second;
-    if (fresh) {
-        dataset.dtype = definition.dtype;
-        dataset.shape = shape;
-    } else if (dataset.dtype != definition.dtype || !(dataset.shape == shape)) {
-        throw Error(
-            Problem{text("the writer's ranks disagree about the dataset '", definition.name, "'"),
-                    text(name_of(definition.dtype), shape, " on rank ", rank_),
-                    text(name_of(dataset.dtype), dataset.shape, ", as on lower ranks"),
-                    "Give every rank of the writer the same dtype and global shape"});
-    }
+    DatasetRecord& dataset = dataset_of(step, definition.name, definition.dtype, shape, rank_);
     const Attributes attributes =
         in.get<std::uint8_t>() != 0 ? decode_attributes(in) : definition.attributes;
     dataset.attributes.insert(attributes.begin(), attributes.end());
     for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
-        Chunk chunk;
-        chunk.region.offset = decode_coordinates(in, ndim);
-        chunk.region.extent = decode_coordinates(in, ndim);
-        chunk.rank = rank_;
-        check_inside(chunk.region, shape, text("a chunk of '", definition.name, "'"));
-        const auto offset = in.get<std::uint64_t>();
-        const auto elements = static_cast<std::uint64_t>(chunk.region.volume());
-        const std::uint64_t elements_max = bytes_ / size_of(dataset.dtype);
-        // One more than fits is enough to be refused, and cannot wrap round.
-        chunk.data =
-            block(offset, std::min(elements, elements_max + 1) * size_of(dataset.dtype)).data();
+        Chunk chunk = decode_chunk(in, definition.name, shape, rank_);
+        if (const auto offset = in.get<std::uint64_t>(); offset == 0) {
+            chunk.logged = in.get<LoggedBlock>();
+            check_logged(chunk, definition.name, dataset.dtype);
+        } else {
+            const auto elements = static_cast<std::uint64_t>(chunk.region.volume());
+            const std::uint64_t elements_max = bytes_ / size_of(dataset.dtype);
+            // One more than fits is enough to be refused, and cannot wrap round.
+            chunk.data =
+                block(offset, std::min(elements, elements_max + 1) * size_of(dataset.dtype)).data();
+        }
         dataset.chunks.push_back(chunk);
     }
 }
@@ -203,6 +270,29 @@ void RecordReader::read(const RecordPlace& place, std::uint64_t first_definition
     step.attributes.merge(attributes);
     for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
         read_dataset(in, step);
+    }
+}
+
+void read_logged_record(int rank, std::span<const std::byte> record, StepRecord& step,
+                        Attributes& series) {
+    ByteReader in(record);
+    Attributes of_series = decode_attributes(in);
+    series.merge(of_series);
+    Attributes of_step = decode_attributes(in);
+    step.attributes.merge(of_step);
+    for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
+        const std::string name = in.get_string();
+        const DType dtype = dtype_from_number(in.get<std::uint8_t>());
+        const Coordinates shape = decode_coordinates(in, in.get<std::uint8_t>());
+        DatasetRecord& dataset = dataset_of(step, name, dtype, shape, rank);
+        const Attributes attributes = decode_attributes(in);
+        dataset.attributes.insert(attributes.begin(), attributes.end());
+        for (auto chunks = in.get<std::uint32_t>(); chunks > 0; --chunks) {
+            Chunk chunk = decode_chunk(in, name, shape, rank);
+            chunk.logged = in.get<LoggedBlock>();
+            check_logged(chunk, name, dtype);
+            dataset.chunks.push_back(chunk);
+        }
     }
 }
 

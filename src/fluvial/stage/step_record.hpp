@@ -6,18 +6,24 @@
 /// from the first; the record of a step refers to them by number. So the cost of a step depends on
 /// its chunks, not on the number of steps before it, and a reader that joins late finds every
 /// definition. No rank reads another's records except readers.
+///
+/// A step that is kept on a disk has another record there, which stands by itself: it names its
+/// datasets with all of their attributes, and those of the series.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "fluvial/describe/array_view.hpp"
 #include "fluvial/describe/attribute.hpp"
 #include "fluvial/stage/arena.hpp"
 #include "fluvial/stage/control_block.hpp"
+#include "fluvial/stage/step_log.hpp"
 
 namespace fluvial::stage {
 
@@ -25,7 +31,8 @@ namespace fluvial::stage {
 struct Chunk {
     Region region;
     int rank = 0;                     ///< of the writer
-    const std::byte* data = nullptr;  ///< row-major, contiguous
+    const std::byte* data = nullptr;  ///< row-major, contiguous; none where it is on the disk
+    LoggedBlock logged{};             ///< then where it is there
 };
 
 /// A dataset of one step as the reader sees it: the chunks of all writer ranks.
@@ -49,35 +56,61 @@ class RecordWriter {
     /// Series attributes; a later call replaces them for the steps that follow.
     void define_series(const Attributes& attributes);
     void begin(const Attributes& step_attributes);
-    /// A chunk at `arena_offset`. Attributes are merged into those that the dataset has so far.
-    void add(const std::string& name, DType dtype, const Coordinates& shape,
-             const Attributes& attributes, const Region& region, std::uint64_t arena_offset);
+    /// A chunk at `arena_offset`, or on the disk (0). Attributes are merged into those that the
+    /// dataset has so far. Returns the number of the chunk in this step.
+    std::size_t add(const std::string& name, DType dtype, const Coordinates& shape,
+                    const Attributes& attributes, const Region& region, std::uint64_t arena_offset);
+    /// Where the chunk that has this number is on the disk.
+    void set_logged(std::size_t chunk, const LoggedBlock& block) { chunks_[chunk].logged = block; }
+    /// Nothing came of the chunk.
+    void forget(std::size_t chunk) { std::erase(entries_[chunks_[chunk].entry].chunks, chunk); }
+    /// The chunks that are in memory alone.
+    struct Unlogged {
+        std::size_t chunk;
+        std::uint64_t arena_offset;
+        std::uint64_t bytes;
+    };
+    std::vector<Unlogged> unlogged() const;
     /// The encoded record of the step, in a block of the arena that the caller frees with the step.
     RecordPlace finish();
+    /// The record that stands by itself, once all chunks are on the disk.
+    Bytes logged_record() const;
 
   private:
     struct Definition {
-        std::uint32_t number;
-        DType dtype;
-        Attributes attributes;  ///< as written with the definition
-        Attributes current;     ///< as of the last put; a difference travels with each step
+        std::uint32_t number = 0;
+        DType dtype = DType::UInt8;
+        Attributes attributes;           ///< as written with the definition
+        Attributes current;              ///< as of the last put; a difference travels with each step
+        std::uint64_t used_by = 0;       ///< the step, as counted by begin(), in which ...
+        std::size_t entry = 0;           ///< ... this is its entry
+    };
+    struct PutChunk {
+        Region region;
+        std::uint64_t arena_offset = 0;
+        LoggedBlock logged{};
+        std::size_t entry = 0;
     };
     struct Entry {
+        const std::string* name;
         const Definition* definition;
         Coordinates shape;
-        ByteWriter chunks;
-        std::uint32_t chunk_count = 0;
+        std::vector<std::size_t> chunks;
     };
     void append_definition(const ByteWriter& payload);
-    Definition& define(const std::string& name, DType dtype, const Attributes& attributes);
+    std::pair<const std::string, Definition>& define(const std::string& name, DType dtype,
+                                                     const Attributes& attributes);
 
     Arena& arena_;
     WriterCell& cell_;
     std::uint64_t last_definition_ = 0;
     std::uint32_t definition_count_ = 0;
-    std::map<std::string, Definition> definitions_;
+    std::unordered_map<std::string, Definition> definitions_;
+    std::uint64_t steps_begun_ = 0;
+    Attributes series_attributes_;
     Attributes step_attributes_;
     std::vector<Entry> entries_;
+    std::vector<PutChunk> chunks_;
 };
 
 /// The reading side, for one writer rank; remembers the definitions it has seen.
@@ -111,5 +144,10 @@ class RecordReader {
     std::vector<Definition> definitions_;
     Attributes series_attributes_;
 };
+
+/// Adds what `record`, which stands by itself, says of a step to `step`, and the attributes of the
+/// series to `series`. Throws Error as RecordReader::read.
+void read_logged_record(int rank, std::span<const std::byte> record, StepRecord& step,
+                        Attributes& series);
 
 }  // namespace fluvial::stage

@@ -64,11 +64,9 @@ void WriteStep::State::check_open() const {
     }
 }
 
-std::optional<std::uint64_t> WriteStep::State::place_chunk(HandleLock::Call& call,
-                                                           const std::string& name, DType dtype,
-                                                           const Region& region,
-                                                           const Coordinates& shape,
-                                                           const Attributes& attributes) {
+std::optional<WriteStep::State::Place> WriteStep::State::place_chunk(
+    HandleLock::Call& call, const std::string& name, DType dtype, const Region& region,
+    const Coordinates& shape, const Attributes& attributes) {
     check_open();
     if (name.empty() || name.size() > 4096) {
         throw InvalidArgument(Problem{"the name of a dataset cannot be used", text("'", name, "'"),
@@ -112,10 +110,12 @@ std::optional<std::uint64_t> WriteStep::State::place_chunk(HandleLock::Call& cal
         return std::nullopt;
     }
     w.collect();
-    const std::uint64_t offset = w.arena->allocate(bytes);
-    blocks.push_back(offset);
-    w.records->add(name, dtype, shape, attributes, region, offset);
-    return offset;
+    std::uint64_t offset = 0;
+    if (*grant == Grant::Given) {
+        offset = w.arena->allocate(bytes);
+        blocks.push_back(offset);
+    }
+    return Place{w.records->add(name, dtype, shape, attributes, region, offset), offset};
 }
 
 void WriteStep::put(const std::string& name, const ArrayView& data, const Coordinates& offset,
@@ -124,14 +124,27 @@ void WriteStep::put(const std::string& name, const ArrayView& data, const Coordi
     HandleLock::Call call(w.handle, put_failed);
     const PutUnderWay put(state_->puts);
     const Region region{offset, data.extent};
-    if (const auto place = state_->place_chunk(call, name, data.dtype, region, shape, attributes)) {
-        const std::int64_t begin_ns = now_ns();
-        const MutableArrayView to{w.arena->at(*place), data.dtype, data.extent,
+    const auto place = state_->place_chunk(call, name, data.dtype, region, shape, attributes);
+    if (!place) {
+        return;
+    }
+    const std::int64_t begin_ns = now_ns();
+    if (place->arena_offset == 0) {
+        try {
+            if (const auto block = state_->append(call, data)) {
+                w.records->set_logged(place->chunk, *block);
+            }
+        } catch (...) {
+            w.records->forget(place->chunk);
+            throw;
+        }
+    } else {
+        const MutableArrayView to{w.arena->at(place->arena_offset), data.dtype, data.extent,
                                   contiguous_strides(data.extent, size_of(data.dtype))};
         call.outside([&] { w.copy(data, to); });
-        w.copy_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
         w.bytes_copied += static_cast<std::uint64_t>(data.size()) * size_of(data.dtype);
     }
+    w.copy_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
 }
 
 MutableArrayView WriteStep::span(const std::string& name, DType dtype, const Region& region,
@@ -142,12 +155,15 @@ MutableArrayView WriteStep::span(const std::string& name, DType dtype, const Reg
     const auto bytes = static_cast<std::size_t>(region.volume()) * size_of(dtype);
     MutableArrayView view{nullptr, dtype, region.extent,
                           contiguous_strides(region.extent, size_of(dtype))};
-    if (place) {
+    if (place && place->arena_offset != 0) {
         state_->writer->bytes_in_place += bytes;
-        view.data = state_->arena->at(*place);
-    } else {
-        state_->scratch.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
-        view.data = state_->scratch.back().get();
+        view.data = state_->arena->at(place->arena_offset);
+        return view;
+    }
+    state_->scratch.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
+    view.data = state_->scratch.back().get();
+    if (place) {
+        state_->disk_spans.push_back({place->chunk, {view.data, bytes}});
     }
     return view;
 }
@@ -167,18 +183,21 @@ void WriteStep::State::finish(bool spoiled) {
     w.step_open = false;
     w.opened.reset();
     ++w.next_step;
-    const RecordPlace record = accepted ? w.records->finish() : RecordPlace{};
-    if (accepted) {
+    RecordPlace record{};
+    if (accepted && !spilled && !spoiled) {
+        record = w.records->finish();
         blocks.push_back(record.offset);
     }
+    record.logged = logged_record;
     w.staged.push_back({slot, step, std::move(blocks)});
     const ControlLock lock(*w.control);
-    finish_writing(*w.control, slot, w.rank, record, spoiled);
+    finish_writing(*w.control, slot, w.rank, record, spoiled, w.log ? &*w.log : nullptr);
 }
 
 void WriteStep::end() {
     HandleLock::Call call(state_->writer->handle, "the step cannot end");
     call.wait_for([this] { return state_->puts == 0; });
+    state_->log_rest(call);
     state_->finish(false);
 }
 

@@ -29,6 +29,8 @@ void Writer::State::depart() {
     opened.reset();
     arena.reset();
     control.reset();
+    log.reset();
+    retaining = {};
 }
 
 void Writer::State::collect() {
@@ -86,6 +88,9 @@ std::shared_ptr<WriteStep::State> Writer::State::begin_step(HandleLock::Call& ca
                                                             const Attributes& attributes) {
     State& w = *this;
     w.collect();
+    if (w.log) {
+        w.free_disk(false);
+    }
     const ControlBlock& control = *w.control;
     const std::int64_t begin_ns = now_ns();
     const auto admission = await(
@@ -113,6 +118,7 @@ std::shared_ptr<WriteStep::State> Writer::State::begin_step(HandleLock::Call& ca
     step->step = w.next_step;
     step->slot = admission->slot;
     step->accepted = admission->accepted;
+    step->spilled = admission->spilled;
     w.opened = step;
     w.step_thread = std::this_thread::get_id();
     w.records->begin(attributes);
@@ -151,6 +157,13 @@ void Writer::close() {
     {
         const ControlLock lock(*w.control);
         close_writer(*w.control, w.rank);
+        const ControlHeader& header = w.control->header();
+        if (header.retains != 0 && header.failure.set == 0 &&
+            header.writers_closed == header.writer_ranks &&
+            !w.log->write_end(header.counters.entries_end)) {
+            failure.emplace("SystemError",
+                            "the retained steps could not be marked as complete: the disk is full");
+        }
         if (const Failure& f = w.control->header().failure; f.set != 0) {
             failure.emplace(f.kind, f.message);
         }
@@ -201,7 +214,11 @@ WriterStats Writer::State::stats() const {
         .steps_discarded = counters.steps_discarded,
         .steps_unread = counters.steps_unread + static_cast<std::uint64_t>(waiting),
         .steps_spoiled = counters.steps_spoiled,
+        .steps_spilled = counters.steps_spilled,
         .bytes_staged = counters.bytes_staged,
+        .bytes_logged = counters.bytes_logged,
+        .bytes_on_disk = counters.log_end - counters.log_freed,
+        .full_disks = counters.full_disks,
         .bytes_copied = w.bytes_copied,
         .bytes_in_place = w.bytes_in_place,
         .bytes_in_use = bytes_in_use(control),

@@ -26,7 +26,11 @@ struct WriterStats {
     std::uint64_t steps_discarded;  ///< by the queue's policy
     std::uint64_t steps_unread;     ///< offered, but not begun by any reader so far
     std::uint64_t steps_spoiled;    ///< given up by an error inside the step
+    std::uint64_t steps_spilled;    ///< that went to the disk because the queue was full
     std::uint64_t bytes_staged;     ///< over all ranks
+    std::uint64_t bytes_logged;     ///< written to the disk: spilled, and retained; over all ranks
+    std::uint64_t bytes_on_disk;    ///< of those, not given back yet
+    std::uint64_t full_disks;       ///< times that the disk had no room
     std::uint64_t bytes_copied;     ///< by this rank, into the staging area
     std::uint64_t bytes_in_place;   ///< written by this rank through spans
     std::uint64_t bytes_in_use;     ///< of the queue's limit, now

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "fluvial/stage/heartbeat.hpp"
 #include "fluvial/stage/host_service.hpp"
 #include "fluvial/stage/staging_copy.hpp"
+#include "fluvial/stage/step_log.hpp"
 #include "fluvial/stage/step_record.hpp"
 #include "fluvial/stage/writer.hpp"
 
@@ -32,6 +34,8 @@ struct Writer::State {
     HandleLock handle;
 
     // Destroyed from the bottom up: what serves others ends before the memory that it serves.
+    std::optional<StepLog> log;  ///< of a stream that spills or retains steps
+    host::Descriptor retaining;  ///< tells readers that steps are still being retained
     std::optional<ControlBlock> control;
     std::shared_ptr<Arena> arena;  ///< shared with spans that a binding handed out
     std::optional<host::AliveLock> alive;
@@ -78,6 +82,9 @@ struct Writer::State {
     void depart();
     /// Returns the blocks of steps that have left the queue.
     void collect();
+    /// Returns the room on the disk of steps that all have read; `also_unread`: and of those that
+    /// nobody waits for.
+    void free_disk(bool also_unread);
 };
 
 struct WriteStep::State {
@@ -86,20 +93,41 @@ struct WriteStep::State {
     std::uint64_t step = 0;
     int slot = -1;
     std::atomic<bool> accepted = false;
+    bool spilled = false;  ///< goes to the disk as a whole
     std::atomic<bool> ended = false;
     int puts = 0;  ///< under way
     std::vector<std::uint64_t> blocks;
     /// Where spans of a discarded step go.
     std::vector<std::unique_ptr<std::byte[]>> scratch;
+    /// Spans of the step that go to the disk when it ends: their chunks.
+    struct DiskSpan {
+        std::size_t chunk;
+        std::span<const std::byte> bytes;
+    };
+    std::vector<DiskSpan> disk_spans;
 
     void check_open() const;
-    /// The arena offset of a new chunk; none when the step was discarded.
-    std::optional<std::uint64_t> place_chunk(HandleLock::Call& call, const std::string& name,
-                                             DType dtype, const Region& region,
-                                             const Coordinates& shape,
-                                             const Attributes& attributes);
+    /// A new chunk: its number in the step, and its place in the arena; 0: on the disk.
+    struct Place {
+        std::size_t chunk;
+        std::uint64_t arena_offset;
+    };
+    /// None when the step was discarded.
+    std::optional<Place> place_chunk(HandleLock::Call& call, const std::string& name, DType dtype,
+                                     const Region& region, const Coordinates& shape,
+                                     const Attributes& attributes);
+    /// Puts bytes on the disk, and behind them `spare` that others may use; waits while it is full,
+    /// or gives the step up and returns none, as the policy says. Others have their turns meanwhile.
+    std::optional<LoggedBlock> append(HandleLock::Call& call, std::span<const std::byte> bytes,
+                                      std::uint64_t spare = 0);
+    /// The same of a whole array, from wherever its elements lie.
+    std::optional<LoggedBlock> append(HandleLock::Call& call, const ArrayView& data);
+    /// What of the step belongs on the disk and is not there yet, and its record.
+    void log_rest(HandleLock::Call& call);
     /// Takes note of the step's end; with the turn, like all of these.
     void finish(bool spoiled);
+
+    LoggedBlock logged_record{};  ///< of this rank, once it is on the disk
 };
 
 /// Opens the stream on all ranks (open_writer.cpp).

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/logged_steps.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include <time.h>
+
+#include "fluvial/base/assert.hpp"
+#include "fluvial/base/checksum.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+constexpr auto relaxed = std::memory_order_relaxed;
+constexpr std::uint64_t block_alignment = 64;
+constexpr std::uint64_t no_step = std::numeric_limits<std::uint64_t>::max();
+
+std::uint64_t aligned(std::uint64_t bytes) {
+    return (bytes + block_alignment - 1) / block_alignment * block_alignment;
+}
+
+std::int64_t since_1970_ns() {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+/// The first step that a rank of a group has not finished, or will be given.
+std::uint64_t wanted_by(const GroupCell& group, const ReaderCell& cell) {
+    if (cell.steps_finished < group.steps_taken) {
+        return group.taken[cell.steps_finished % slots_max];
+    }
+    return group.state == GroupState::Leaving ? no_step : group.next_step;
+}
+
+/// The first step that any group has not finished.
+std::uint64_t wanted_from(const ControlBlock& control) {
+    std::uint64_t first = no_step;
+    for (int g = 0; g < groups_max; ++g) {
+        const GroupCell& group = control.group(g);
+        if (group.state == GroupState::Joining || group.state == GroupState::Active) {
+            first = std::min(first, group.next_step);
+        }
+    }
+    for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
+        const ReaderCell& cell = control.reader(static_cast<int>(i));
+        const GroupCell& group = control.group(static_cast<int>(cell.group));
+        const bool takes = cell.state == MemberState::Joining || cell.state == MemberState::Active;
+        if (takes && (group.state == GroupState::Joining || group.state == GroupState::Active ||
+                      group.state == GroupState::Leaving)) {
+            first = std::min(first, wanted_by(group, cell));
+        }
+    }
+    return first;
+}
+
+/// Before it lies nothing that a step in a slot has on the disk, or will have.
+std::uint64_t begin_of_slots(const ControlBlock& control) {
+    std::uint64_t begin = control.header().counters.log_end;
+    for (const Slot& slot : control.slots()) {
+        const SlotState state = slot.state.load(relaxed);
+        if (state == SlotState::Filling || (state != SlotState::Free && slot.logged_bytes != 0)) {
+            begin = std::min(begin, slot.log_begin);
+        }
+    }
+    return begin;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> reserve(const ControlBlock& control, int slot, std::uint64_t bytes) {
+    Counters& counters = control.header().counters;
+    const std::uint64_t limit = control.header().spill_bytes;
+    bytes = aligned(bytes);
+    if (limit != 0 && control.header().retains == 0 &&
+        counters.log_end - counters.log_freed + bytes > limit) {
+        return std::nullopt;
+    }
+    const std::uint64_t offset = counters.log_end;
+    counters.log_end += bytes;
+    control.slots()[slot].logged_bytes += bytes;
+    counters.bytes_logged += bytes;
+    return offset;
+}
+
+std::uint64_t list_bytes(const ControlBlock& control) {
+    return aligned(sizeof(LoggedBlock) * static_cast<std::uint64_t>(control.writer_ranks()));
+}
+
+bool commit(const ControlBlock& control, const StepLog& log, int slot, const LoggedBlock& mine) {
+    std::vector<LoggedBlock> records;
+    for (int rank = 0; rank < control.writer_ranks(); ++rank) {
+        records.push_back(control.record(slot, rank).logged);
+    }
+    const auto list = std::as_bytes(std::span(records));
+    const Slot& written = control.slots()[slot];
+    LogEntry entry;
+    entry.step = written.step.load(relaxed);
+    entry.begin = written.log_begin;
+    entry.completed_ns = since_1970_ns();
+    entry.ranks = {mine.offset + aligned(mine.bytes), list.size(), checksum_of(list)};
+    Counters& counters = control.header().counters;
+    if (!log.write(entry.ranks.offset, list) || !log.write_entry(counters.entries_end, entry)) {
+        return false;
+    }
+    ++counters.entries_end;
+    return true;
+}
+
+std::optional<LogEntry> next_logged(const ControlBlock& control, const StepLog& log, int g) {
+    GroupCell& group = control.group(g);
+    const Counters& counters = control.header().counters;
+    group.next_entry = std::max(group.next_entry, counters.entries_freed);
+    while (group.next_entry < counters.entries_end) {
+        const LogEntry entry = log.entry(group.next_entry);
+        if (entry.step >= group.next_step) {
+            return entry;
+        }
+        ++group.next_entry;
+    }
+    return std::nullopt;
+}
+
+LogEntry logged(const ControlBlock& control, const StepLog& log, std::uint64_t step) {
+    const std::uint64_t entries = control.header().counters.entries_end;
+    const std::uint64_t number = log.find(step, entries);
+    FLUVIAL_ASSERT(number < entries, "a step that the group took is gone", step);
+    const LogEntry entry = log.entry(number);
+    FLUVIAL_ASSERT(entry.step == step, "a step that the group took is gone", step);
+    return entry;
+}
+
+std::optional<std::uint64_t> first_logged(const ControlBlock& control, const StepLog& log,
+                                          std::uint64_t least) {
+    const Counters& counters = control.header().counters;
+    const std::uint64_t number =
+        std::max(counters.entries_freed, log.find(least, counters.entries_end));
+    if (number >= counters.entries_end) {
+        return std::nullopt;
+    }
+    return log.entry(number).step;
+}
+
+FreedBytes free_logged(const ControlBlock& control, const StepLog& log, bool also_unread) {
+    Counters& counters = control.header().counters;
+    if (control.header().retains != 0 || counters.log_freed == counters.log_end) {
+        return {};
+    }
+    const std::uint64_t wanted = wanted_from(control);
+    const std::uint64_t bound = also_unread ? wanted : std::min(wanted, counters.taken_end);
+    std::uint64_t begin = begin_of_slots(control);
+    while (counters.entries_freed < counters.entries_end) {
+        const LogEntry entry = log.entry(counters.entries_freed);
+        if (entry.step >= bound) {
+            begin = std::min(begin, entry.begin);
+            break;
+        }
+        counters.steps_unread += entry.step >= counters.taken_end ? 1 : 0;
+        counters.gone_end = std::max(counters.gone_end, entry.step + 1);
+        ++counters.entries_freed;
+    }
+    const FreedBytes freed{counters.log_freed, std::max(counters.log_freed, begin)};
+    counters.log_freed = freed.end;
+    return freed;
+}
+
+bool drop_oldest_logged(const ControlBlock& control, const StepLog& log) {
+    const Counters& counters = control.header().counters;
+    if (control.header().retains != 0 || counters.entries_freed == counters.entries_end) {
+        return false;
+    }
+    const std::uint64_t step = log.entry(counters.entries_freed).step;
+    bool wanted = false;
+    for (int g = 0; g < groups_max; ++g) {
+        const GroupCell& group = control.group(g);
+        if (group.state == GroupState::Joining || group.state == GroupState::Active) {
+            wanted = true;
+            if (group.next_step > step) {
+                return false;  // one has begun it, and has not finished it
+            }
+        }
+    }
+    // Older ones in the queue would come after it.
+    for (const Slot& slot : control.slots()) {
+        if (slot.state.load(relaxed) == SlotState::Complete && slot.step.load(relaxed) < step &&
+            std::any_of(std::begin(slot.need), std::end(slot.need),
+                        [](std::uint32_t ranks) { return ranks != 0; })) {
+            return false;
+        }
+    }
+    if (!wanted) {
+        return false;
+    }
+    for (int g = 0; g < groups_max; ++g) {
+        GroupCell& group = control.group(g);
+        if (group.state == GroupState::Joining || group.state == GroupState::Active) {
+            group.next_step = step + 1;
+            ++group.steps_discarded;
+        }
+    }
+    Counters& all = control.header().counters;
+    all.taken_end = std::max(all.taken_end, step + 1);
+    ++all.steps_discarded;
+    return true;
+}
+
+}  // namespace fluvial::stage

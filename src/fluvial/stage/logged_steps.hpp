@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The steps of a stream that are on a disk, as its participants count them. Each function is one
+/// transition under the control lock, which the caller holds; none waits for a peer.
+///
+/// Readers take the steps of the queue and those of the disk in one order, that of the steps. A
+/// spilled step never has a place in the queue: it has a slot while it is written, and an entry of
+/// the log from then on. Its bytes go back to the disk when every group that might want it has
+/// finished it. A retained step has an entry whether it is queued or not, and keeps its bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "fluvial/stage/control_block.hpp"
+#include "fluvial/stage/step_log.hpp"
+
+namespace fluvial::stage {
+
+/// Where `bytes` of the step in `slot` go; none when that would be more than spill_bytes.
+std::optional<std::uint64_t> reserve(const ControlBlock& control, int slot, std::uint64_t bytes);
+
+/// Bytes that each rank leaves free behind its record, for the list of all ranks' records, which the
+/// last of them writes: so that it finds room there.
+std::uint64_t list_bytes(const ControlBlock& control);
+
+/// The last rank, whose record lies at `mine`, gives the step in `slot` its entry. False: the disk
+/// is full.
+bool commit(const ControlBlock& control, const StepLog& log, int slot, const LoggedBlock& mine);
+
+/// The entry of the next step that a group wants, if it is on the disk.
+std::optional<LogEntry> next_logged(const ControlBlock& control, const StepLog& log, int group);
+
+/// The entry of `step`, which a group has taken.
+LogEntry logged(const ControlBlock& control, const StepLog& log, std::uint64_t step);
+
+/// The first step that is still on the disk for a group that begins, from `least` on.
+std::optional<std::uint64_t> first_logged(const ControlBlock& control, const StepLog& log,
+                                          std::uint64_t least);
+
+/// Data of the log that nobody will want any more, and that the caller gives back to the disk.
+struct FreedBytes {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+};
+/// `also_unread`: steps that no reader ever began go, too, unless a group waits for them.
+FreedBytes free_logged(const ControlBlock& control, const StepLog& log, bool also_unread);
+
+/// Gives up the oldest spilled step that no group has begun; false when there is none.
+bool drop_oldest_logged(const ControlBlock& control, const StepLog& log);
+
+}  // namespace fluvial::stage

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/step_log.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fluvial/base/checksum.hpp"
+#include "fluvial/base/error.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+constexpr char magic[8] = {'F', 'L', 'U', 'S', 'T', 'E', 'P', 'S'};
+constexpr std::uint32_t version = 1;
+constexpr std::uint64_t end_mark = ~std::uint64_t{0};
+constexpr mode_t mine_alone = 0600;
+
+struct StoredHead {
+    char magic[8];
+    std::uint32_t version;
+    std::uint32_t writer_ranks;
+    char name[240];
+};
+
+struct StoredEntry {
+    LogEntry entry;
+    std::uint64_t checksum;
+};
+
+std::uint64_t checksum_of_entry(const LogEntry& entry) {
+    return checksum_of(std::as_bytes(std::span(&entry, 1)));
+}
+
+off_t place_of(std::uint64_t number) {
+    return static_cast<off_t>(sizeof(StoredHead) + number * sizeof(StoredEntry));
+}
+
+bool is_full(int error_number) {
+    return error_number == ENOSPC || error_number == EDQUOT || error_number == EFBIG;
+}
+
+/// False: the disk is full.
+bool write_all(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const ssize_t wrote =
+            ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        if (wrote < 0 && errno == EINTR) {
+            continue;
+        }
+        if (wrote < 0 && is_full(errno)) {
+            return false;
+        }
+        if (wrote <= 0) {
+            throw_errno("cannot write a step to the disk", errno,
+                        "Look after the disk of the options spill and retain");
+        }
+        offset += static_cast<std::uint64_t>(wrote);
+        bytes = bytes.subspan(static_cast<std::size_t>(wrote));
+    }
+    return true;
+}
+
+/// How many bytes there were.
+std::size_t read_all(int fd, std::uint64_t offset, std::span<std::byte> to) {
+    std::size_t got = 0;
+    while (got < to.size()) {
+        const ssize_t more = ::pread(fd, to.data() + got, to.size() - got,
+                                     static_cast<off_t>(offset + got));
+        if (more < 0 && errno == EINTR) {
+            continue;
+        }
+        if (more < 0) {
+            throw_errno("cannot read a step from the disk", errno);
+        }
+        if (more == 0) {
+            break;
+        }
+        got += static_cast<std::size_t>(more);
+    }
+    return got;
+}
+
+std::optional<StoredEntry> stored_entry(int fd, std::uint64_t number) {
+    StoredEntry stored{};
+    const auto to = std::as_writable_bytes(std::span(&stored, 1));
+    if (read_all(fd, static_cast<std::uint64_t>(place_of(number)), to) != to.size()) {
+        return std::nullopt;
+    }
+    return stored;
+}
+
+host::Descriptor open_without_name(const std::string& folder) {
+    host::Descriptor file(::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mine_alone));
+    if (file.valid() || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)) {
+        if (!file.valid()) {
+            throw_errno(text("cannot make a file in ", folder), errno,
+                        "Give a folder on a local disk by the option spill");
+        }
+        return file;
+    }
+    std::string path = folder + "/.fluvial-spill-XXXXXX";
+    host::Descriptor named(::mkostemp(path.data(), O_CLOEXEC));
+    if (!named.valid()) {
+        throw_errno(text("cannot make a file in ", folder), errno,
+                    "Give a folder on a local disk by the option spill");
+    }
+    ::unlink(path.c_str());
+    return named;
+}
+
+host::Descriptor open_in(const std::string& folder, const char* name, int flags) {
+    host::Descriptor file(
+        ::open(text(folder, '/', name).c_str(), flags | O_CLOEXEC | O_NOFOLLOW, mine_alone));
+    if (!file.valid() && errno != ENOENT) {
+        throw_errno(text("cannot open ", folder, '/', name), errno,
+                    errno == EEXIST ? "Steps of an earlier run are there: remove the folder, or "
+                                      "give another by the option retain"
+                                    : "");
+    }
+    return file;
+}
+
+}  // namespace
+
+StepLog::StepLog(host::Descriptor entries, host::Descriptor data, LogHead head)
+    : entries_(std::move(entries)), data_(std::move(data)), head_(std::move(head)) {}
+
+void StepLog::write_head() const {
+    StoredHead stored{};
+    std::memcpy(stored.magic, magic, sizeof magic);
+    stored.version = version;
+    stored.writer_ranks = static_cast<std::uint32_t>(head_.writer_ranks);
+    std::memcpy(stored.name, head_.name.data(), std::min(head_.name.size(), sizeof stored.name - 1));
+    if (!write_all(entries_.get(), 0, std::as_bytes(std::span(&stored, 1)))) {
+        throw SystemError(Problem{"no step can be kept on the disk", "it is full",
+                                  "room for the steps",
+                                  "Give another folder by the options spill or retain"});
+    }
+}
+
+StepLog StepLog::unnamed(const std::string& folder, const LogHead& head) {
+    StepLog log(open_without_name(folder), open_without_name(folder), head);
+    log.write_head();
+    return log;
+}
+
+StepLog StepLog::create(const std::string& path, const LogHead& head) {
+    if (struct stat status{}; ::stat(text(path, "/steps").c_str(), &status) == 0) {
+        throw InvalidArgument(
+            Problem{text("the steps of '", head.name, "' cannot be retained"),
+                    text("steps of an earlier run are in ", path), "a folder without steps",
+                    "Read or remove them first, or give another folder by the option retain"});
+    }
+    constexpr int fresh = O_RDWR | O_CREAT | O_EXCL;
+    // The entries last: without them nobody takes the folder for a log.
+    host::Descriptor data = open_in(path, "data", O_RDWR | O_CREAT | O_TRUNC);
+    StepLog log(open_in(path, "steps", fresh), std::move(data), head);
+    log.path_ = path;
+    log.write_head();
+    return log;
+}
+
+std::optional<StepLog> StepLog::open(const std::string& path) {
+    host::Descriptor entries = open_in(path, "steps", O_RDONLY);
+    if (!entries.valid()) {
+        return std::nullopt;
+    }
+    host::Descriptor data = open_in(path, "data", O_RDONLY);
+    if (!data.valid()) {
+        throw DamagedFile(Problem{"the retained steps are not complete", text("no ", path, "/data"),
+                                  "the files steps and data", "Restore the file"});
+    }
+    StepLog log = adopt(std::move(entries), std::move(data));
+    log.path_ = path;
+    return log;
+}
+
+StepLog StepLog::adopt(host::Descriptor entries, host::Descriptor data) {
+    StoredHead stored{};
+    const auto to = std::as_writable_bytes(std::span(&stored, 1));
+    const std::size_t got = read_all(entries.get(), 0, to);
+    if (got != to.size() || std::memcmp(stored.magic, magic, sizeof magic) != 0 ||
+        stored.version != version || stored.writer_ranks == 0) {
+        throw DamagedFile(Problem{"this is not the head of retained steps of this version",
+                                  text(got, " bytes, version ", stored.version),
+                                  text(to.size(), " bytes, version ", version),
+                                  "Read it with the version of Fluvial that wrote it"});
+    }
+    stored.name[sizeof stored.name - 1] = '\0';
+    return {std::move(entries), std::move(data),
+            LogHead{stored.name, static_cast<int>(stored.writer_ranks)}};
+}
+
+bool StepLog::lies_in(const std::string& path) const {
+    struct stat mine{};
+    struct stat there{};
+    return ::fstat(entries_.get(), &mine) == 0 &&
+           ::stat(text(path, "/steps").c_str(), &there) == 0 && mine.st_dev == there.st_dev &&
+           mine.st_ino == there.st_ino;
+}
+
+bool StepLog::write(std::uint64_t offset, std::span<const std::byte> bytes) const {
+    return write_all(data_.get(), offset, bytes);
+}
+
+bool StepLog::write_entry(std::uint64_t number, const LogEntry& entry) const {
+    const StoredEntry stored{entry, checksum_of_entry(entry)};
+    return write_all(entries_.get(), static_cast<std::uint64_t>(place_of(number)),
+                     std::as_bytes(std::span(&stored, 1)));
+}
+
+bool StepLog::write_end(std::uint64_t number) const {
+    LogEntry end;
+    end.step = end_mark;
+    return write_entry(number, end);
+}
+
+void StepLog::release(std::uint64_t begin, std::uint64_t end) const {
+    if (begin < end) {
+        ::fallocate(data_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    static_cast<off_t>(begin), static_cast<off_t>(end - begin));
+    }
+}
+
+LogEntry StepLog::entry(std::uint64_t number) const {
+    const auto stored = stored_entry(entries_.get(), number);
+    if (!stored || stored->checksum != checksum_of_entry(stored->entry)) {
+        throw DamagedFile(Problem{text("entry ", number, " of the steps on the disk is damaged"),
+                                  stored ? "another checksum" : "the file ends before it",
+                                  "the entry as it was written",
+                                  text("Look after the disk", path_.empty() ? "" : " of ", path_)});
+    }
+    return stored->entry;
+}
+
+StepLog::Extent StepLog::extent() const {
+    struct stat status{};
+    if (::fstat(entries_.get(), &status) != 0) {
+        throw_errno("cannot inspect the steps on the disk", errno);
+    }
+    const auto bytes = static_cast<std::uint64_t>(status.st_size);
+    const std::uint64_t count =
+        bytes < sizeof(StoredHead) ? 0 : (bytes - sizeof(StoredHead)) / sizeof(StoredEntry);
+    // A damaged entry is an error for whoever comes to it, not for those who want others.
+    const auto last = count > 0 ? stored_entry(entries_.get(), count - 1) : std::nullopt;
+    const bool ended = last && last->entry.step == end_mark &&
+                       last->checksum == checksum_of_entry(last->entry);
+    return {ended ? count - 1 : count, ended};
+}
+
+std::uint64_t StepLog::find(std::uint64_t step, std::uint64_t entries) const {
+    std::uint64_t first = 0;
+    std::uint64_t last = entries;
+    while (first < last) {
+        const std::uint64_t middle = first + (last - first) / 2;
+        (entry(middle).step < step) ? void(first = middle + 1) : void(last = middle);
+    }
+    return first;
+}
+
+std::shared_ptr<const std::byte> StepLog::read(const LoggedBlock& block,
+                                               const std::string& what) const {
+    constexpr std::align_val_t alignment{64};
+    struct stat status{};
+    if (::fstat(data_.get(), &status) != 0) {
+        throw_errno("cannot inspect the steps on the disk", errno);
+    }
+    const auto size = static_cast<std::uint64_t>(status.st_size);
+    const bool inside = block.offset <= size && block.bytes <= size - block.offset;
+    std::shared_ptr<std::byte> memory;
+    if (inside) {
+        memory = {static_cast<std::byte*>(
+                      ::operator new(std::max<std::size_t>(block.bytes, 1), alignment)),
+                  [](std::byte* p) { ::operator delete(p, alignment); }};
+    }
+    const std::span<std::byte> bytes(memory.get(), inside ? block.bytes : 0);
+    if (!inside || read_all(data_.get(), block.offset, bytes) != bytes.size() ||
+        checksum_of(bytes) != block.checksum) {
+        throw DamagedFile(Problem{
+            text(what, " is damaged on the disk"),
+            inside ? text("another checksum of ", block.bytes, " bytes at ", block.offset)
+                   : text(block.bytes, " bytes at ", block.offset, " of ", size),
+            "the bytes as they were written",
+            text("Look after the disk", path_.empty() ? "" : " of ", path_)});
+    }
+    return memory;
+}
+
+std::vector<LoggedBlock> StepLog::records(const LogEntry& entry) const {
+    const auto bytes = read(entry.ranks, text("the list of records of step ", entry.step));
+    std::vector<LoggedBlock> blocks(static_cast<std::size_t>(head_.writer_ranks));
+    if (entry.ranks.bytes != blocks.size() * sizeof(LoggedBlock)) {
+        throw DamagedFile(Problem{text("the list of records of step ", entry.step, " is damaged"),
+                                  text(entry.ranks.bytes, " bytes"),
+                                  text(blocks.size() * sizeof(LoggedBlock), " bytes"), ""});
+    }
+    std::memcpy(blocks.data(), bytes.get(), entry.ranks.bytes);
+    return blocks;
+}
+
+host::Descriptor lock_retained(const std::string& path) {
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+        throw_errno(text("cannot make the folder ", path, " of the steps to retain"), errno);
+    }
+    const ForkPause pause;
+    host::Descriptor lock = open_in(path, "writer", O_RDWR | O_CREAT);
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+        throw InvalidArgument(Problem{"steps are being retained there already", path,
+                                      "one writer at a time",
+                                      "Give another folder by the option retain"});
+    }
+    lock.close_in_children(pause);
+    return lock;
+}
+
+bool is_being_retained(const std::string& path) {
+    const host::Descriptor lock = open_in(path, "writer", O_RDONLY);
+    return lock.valid() && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
+}
+
+}  // namespace fluvial::stage

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a writer rank puts on the disk: steps that overflow the queue, and those to retain.
+#include <algorithm>
+
+#include "fluvial/base/checksum.hpp"
+#include "fluvial/base/error.hpp"
+#include "fluvial/stage/logged_steps.hpp"
+#include "fluvial/stage/step_queue.hpp"
+#include "fluvial/stage/waiting.hpp"
+#include "fluvial/stage/writer_state.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+/// A disk does not ring when it has room again.
+constexpr double look_again_s = 0.05;
+
+/// Takes note that the disk is full; once, however often it is tried.
+void report_full_disk(const ControlBlock& control) {
+    const ControlLock lock(control);
+    ++control.header().counters.full_disks;
+}
+
+[[noreturn]] void still_full(const Writer::State& w, std::uint64_t bytes) {
+    const ControlLock lock(*w.control);
+    throw TimedOut(Problem{
+        text("the disk of '", w.name, "' stayed full for step_timeout=", w.options.step_timeout_s,
+             " s"),
+        text(bytes, " bytes to write; ", describe_holders(*w.control)), "",
+        "Make room on it, raise spill_bytes, or choose full='spill,discard-newest'"});
+}
+
+}  // namespace
+
+void Writer::State::free_disk(bool also_unread) {
+    FreedBytes freed;
+    {
+        const ControlLock lock(*control);
+        freed = free_logged(*control, *log, also_unread);
+    }
+    log->release(freed.begin, freed.end);
+}
+
+std::optional<LoggedBlock> WriteStep::State::append(HandleLock::Call& call,
+                                                    std::span<const std::byte> bytes,
+                                                    std::uint64_t spare) {
+    Writer::State& w = *writer;
+    const ControlBlock& control = *w.control;
+    const Deadline deadline(w.options.step_timeout_s);
+    const std::uint64_t wanted = (bytes.size() + 63) / 64 * 64 + spare;
+    std::optional<std::uint64_t> offset;
+    std::uint64_t checksum = 0;
+    bool reported = false;
+    bool written = false;
+    while (true) {
+        if (!offset) {
+            const ControlLock lock(control);
+            w.check_failure();
+            offset = reserve(control, slot, wanted);
+        }
+        if (offset) {
+            const Bytes room(spare);
+            call.outside([&] {
+                checksum = checksum_of(bytes);
+                written = w.log->write(*offset, bytes) &&
+                          (spare == 0 || w.log->write(*offset + wanted - spare, room));
+            });
+        }
+        if (written) {
+            return LoggedBlock{*offset, bytes.size(), checksum};
+        }
+        if (!std::exchange(reported, true)) {
+            report_full_disk(control);
+        }
+        w.free_disk(true);
+        if (control.header().on_full_disk == FullPolicy::DiscardNewest) {
+            const ControlLock lock(control);
+            give_up(control, slot);
+            accepted = false;
+            return std::nullopt;
+        }
+        if (control.header().on_full_disk == FullPolicy::DiscardOldest) {
+            bool dropped = false;
+            {
+                const ControlLock lock(control);
+                dropped = drop_oldest_logged(control, *w.log);
+            }
+            if (dropped) {
+                w.free_disk(true);
+                continue;
+            }
+        }
+        const std::int64_t begin_ns = now_ns();
+        await(
+            control, control.header().space_bell,
+            Deadline(std::min(look_again_s, static_cast<double>(deadline.left_ns()) * 1e-9)),
+            [&]() -> std::optional<bool> {
+                w.check_failure();
+                return std::nullopt;
+            },
+            call);
+        w.wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
+        if (deadline.passed()) {
+            still_full(w, bytes.size());
+        }
+    }
+}
+
+std::optional<LoggedBlock> WriteStep::State::append(HandleLock::Call& call,
+                                                    const ArrayView& data) {
+    const std::size_t bytes = static_cast<std::size_t>(data.size()) * size_of(data.dtype);
+    if (data.is_contiguous()) {
+        return append(call, std::span(data.data, bytes));
+    }
+    const auto memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    const MutableArrayView to{memory.get(), data.dtype, data.extent,
+                              contiguous_strides(data.extent, size_of(data.dtype))};
+    call.outside([&] { copy(data, to); });
+    return append(call, std::span<const std::byte>(memory.get(), bytes));
+}
+
+void WriteStep::State::log_rest(HandleLock::Call& call) {
+    Writer::State& w = *writer;
+    for (const DiskSpan& span : disk_spans) {
+        const auto block = accepted ? append(call, span.bytes) : std::nullopt;
+        if (block) {
+            w.records->set_logged(span.chunk, *block);
+        }
+    }
+    const bool retains = w.control->header().retains != 0;
+    if (!accepted || (!spilled && !retains)) {
+        return;
+    }
+    if (retains) {
+        for (const auto& chunk : w.records->unlogged()) {
+            const auto block =
+                append(call, {w.arena->at(chunk.arena_offset), chunk.bytes});
+            if (!block) {
+                return;
+            }
+            w.records->set_logged(chunk.chunk, *block);
+        }
+    }
+    const Bytes record = w.records->logged_record();
+    logged_record = append(call, record, list_bytes(*w.control)).value_or(LoggedBlock{});
+}
+
+}  // namespace fluvial::stage
