@@ -366,6 +366,8 @@ void bind_writer(nb::module_& m) {
                      [](const HeldWriter& writer) {
                          return stats_of(without_gil([&] { return writer->stats(); }));
                      })
+        .def_prop_ro("disk_was_full",
+                     [](const HeldWriter& writer) { return writer->disk_was_full(); })
         .def_prop_ro("contact_path",
                      [](const HeldWriter& writer) { return writer->contact_path(); });
 }
@@ -455,6 +457,7 @@ void bind_reader(nb::module_& m) {
             "attributes",
             [](HeldReader& r) { return without_gil([&] { return r->reader().attributes(); }); })
         .def_prop_ro("host", [](HeldReader& r) { return r->reader().host(); })
+        .def_prop_ro("disk_was_full", [](HeldReader& r) { return r->reader().disk_was_full(); })
         .def_prop_ro("stats", [](HeldReader& r) {
             return stats_of(without_gil([&] { return r->reader().stats(); }));
         });

@@ -22,6 +22,7 @@ from ..distribute.piece import Piece
 from ..mpi.communicator import Communicator, handle_of
 from .bare_reduction import is_array, reduce_bare
 from .dataset import Dataset, Views, to_views
+from .full_disk import FullDisk
 from .share import share_of
 
 
@@ -237,6 +238,7 @@ class ReadSeries:
         self.comm = comm
         self._views = views
         self._core = _core.Reader(name=name, comm=handle_of(comm), **options)
+        self._full_disk = FullDisk(name)
 
     def __iter__(self) -> Iterator[ReadStep]:
         while (step := self.next()) is not None:
@@ -256,6 +258,7 @@ class ReadSeries:
             it gave none.
         """
         core = self._core.next()
+        self._full_disk.tell(self._core)
         return None if core is None else ReadStep(self, core)
 
     @property

@@ -16,6 +16,7 @@ from ..base.messages import shown
 from ..describe.attributes import AttributeValue, plain
 from ..describe.storage_attributes import plain_attributes
 from ..mpi.communicator import Communicator, handle_of
+from .full_disk import FullDisk
 
 
 class WriteStep:
@@ -126,6 +127,7 @@ class WriteSeries:
         """Attributes of the series; set them before the first step."""
         self._written_attrs: dict[str, AttributeValue] = {}
         self._core = _core.Writer(name=name, comm=handle_of(comm), **options)
+        self._full_disk = FullDisk(name)
 
     def step(
         self,
@@ -162,6 +164,7 @@ class WriteSeries:
             attributes["time"] = to_float(time, "time")
         if dt is not None:
             attributes["dt"] = to_float(dt, "dt")
+        self._full_disk.tell(self._core)
         return WriteStep(self._core.begin_step(attributes))
 
     @property
@@ -180,6 +183,7 @@ class WriteSeries:
         May be called from any thread: others that wait in a call of the series get InvalidArgument,
         and a step that they have open is given up. Does nothing in a child by fork.
         """
+        self._full_disk.tell(self._core)
         self._core.close()
 
     def __enter__(self) -> Self:

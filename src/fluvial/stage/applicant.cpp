@@ -40,7 +40,7 @@ void Applicant::check_answer(const Bytes& answer, const Key& key) {
     check_proof(in.get<Proof>(), prove(key, Side::Client, client_, server_));
     request_ = in.get<AttachRequest>();
     check_end(in, "the answer");
-    if (request_.role > Role::ReaderRank || request_.start > Start::Next) {
+    if (request_.role > Role::ReaderRank || request_.start > Start::At) {
         throw Error(
             "a request to attach makes no sense; install the same version of Fluvial for "
             "both jobs");

@@ -115,7 +115,7 @@ struct Counters {
     std::uint64_t bytes_staged;
     std::uint64_t steps_spilled;
     std::uint64_t bytes_logged;  ///< written to the disk
-    std::uint64_t full_disks;    ///< times that the disk had no room
+    std::atomic<std::uint64_t> full_disks;  ///< times that the disk had no room
     std::uint64_t log_end;       ///< of the data on the disk
     std::uint64_t log_freed;     ///< the data before it has been given back
     std::uint64_t entries_end;   ///< complete steps that were put on the disk ...

@@ -167,42 +167,25 @@ FreedBytes free_logged(const ControlBlock& control, const StepLog& log, bool als
 }
 
 bool drop_oldest_logged(const ControlBlock& control, const StepLog& log) {
-    const Counters& counters = control.header().counters;
+    Counters& counters = control.header().counters;
     if (control.header().retains != 0 || counters.entries_freed == counters.entries_end) {
         return false;
     }
     const std::uint64_t step = log.entry(counters.entries_freed).step;
-    bool wanted = false;
+    const auto waits = [](const GroupCell& group) {
+        return group.state == GroupState::Joining || group.state == GroupState::Active;
+    };
     for (int g = 0; g < groups_max; ++g) {
-        const GroupCell& group = control.group(g);
-        if (group.state == GroupState::Joining || group.state == GroupState::Active) {
-            wanted = true;
-            if (group.next_step > step) {
-                return false;  // one has begun it, and has not finished it
-            }
+        if (waits(control.group(g)) && control.group(g).next_step > step) {
+            return false;  // it has begun the step, and not all of its ranks have finished it
         }
-    }
-    // Older ones in the queue would come after it.
-    for (const Slot& slot : control.slots()) {
-        if (slot.state.load(relaxed) == SlotState::Complete && slot.step.load(relaxed) < step &&
-            std::any_of(std::begin(slot.need), std::end(slot.need),
-                        [](std::uint32_t ranks) { return ranks != 0; })) {
-            return false;
-        }
-    }
-    if (!wanted) {
-        return false;
     }
     for (int g = 0; g < groups_max; ++g) {
-        GroupCell& group = control.group(g);
-        if (group.state == GroupState::Joining || group.state == GroupState::Active) {
-            group.next_step = step + 1;
-            ++group.steps_discarded;
-        }
+        control.group(g).steps_discarded += waits(control.group(g)) ? 1 : 0;
     }
-    Counters& all = control.header().counters;
-    all.taken_end = std::max(all.taken_end, step + 1);
-    ++all.steps_discarded;
+    ++counters.entries_freed;
+    ++counters.steps_discarded;
+    counters.gone_end = std::max(counters.gone_end, step + 1);
     return true;
 }
 

@@ -323,6 +323,14 @@ void Reader::leave(bool step_was_read) {
     r.seat.reset();
 }
 
+bool Reader::disk_was_full() const {
+    if (state_->handle.inherited()) {
+        return false;
+    }
+    const auto turn = state_->handle.turn();
+    return state_->seat && state_->seat->control.header().counters.full_disks.load() != 0;
+}
+
 ReaderStats Reader::stats() const {
     const auto turn = state_->handle.turn();
     return state_->seat ? state_->stats() : state_->final_stats;

@@ -123,6 +123,9 @@ class Reader {
     /// the middle: a job that resumes gets the step again. So does the destructor.
     void abort() { leave(false); }
     ReaderStats stats() const;
+    /// The writer's disk of spilled or retained steps has had no room at least once; at no cost.
+    /// False once closed.
+    bool disk_was_full() const;
     std::string host() const;  ///< of the writer
 
     struct State;  ///< reader_state.hpp

@@ -233,6 +233,15 @@ WriterStats Writer::State::stats() const {
     };
 }
 
+bool Writer::disk_was_full() const {
+    if (state_->handle.inherited()) {
+        return false;
+    }
+    const auto turn = state_->handle.turn();
+    return (state_->closed ? state_->final_stats.full_disks
+                           : state_->control->header().counters.full_disks.load()) != 0;
+}
+
 std::string Writer::contact_path() const {
     return state_->path;
 }

@@ -119,6 +119,8 @@ class Writer {
     void abort(const std::string& why);
 
     WriterStats stats() const;
+    /// The disk of spilled or retained steps has had no room at least once; at no cost.
+    bool disk_was_full() const;
     std::string contact_path() const;
 
     struct State;  ///< writer_state.hpp

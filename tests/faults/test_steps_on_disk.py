@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Spilled and retained steps when a side is killed, the disk is full or damaged, or two resume."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import time
+import warnings
+
+import numpy as np
+import pytest
+from faults.roles import SHORT, read, write
+from faults.traces import stream_name
+from harness import scenario, wait_until
+
+import fluvial as fl
+
+STEPS = 120
+SEEDS = [int(os.environ.get("FLUVIAL_TEST_SEED", "4711")) + i for i in range(10)]
+
+
+def seen_by(where):
+    return {int(path.name[5:]) for path in where.glob("read-*")}
+
+
+def resumed(where, **options):
+    """Read on in this process; the steps, and the kind of the error that ended them."""
+    seen, kind = [], None
+    with fl.open(stream_name(where), directory=where, resume="plot", **SHORT, **options) as series:
+        try:
+            for step in series:
+                assert (step["x"].read() == step.index).all()
+                assert len(step["x"].read()) % 1000 == 0
+                seen.append(step.index)
+        except fl.Error as error:
+            kind = type(error).__name__
+    return seen, kind
+
+
+@pytest.mark.random
+@pytest.mark.parametrize("seed", SEEDS)
+@scenario("writer on 1 process, reader on 1 process", writer=write, reader=read)
+def test_a_reader_killed_at_any_moment_goes_on_where_it_was(jobs, seed):
+    rng = random.Random(seed)
+    full = rng.choice(["spill", "block"])
+    jobs.start(
+        "writer", steps=STEPS, pause=0.001, full=full, retain=str(jobs.where), queue_steps=3
+    )
+    jobs.start("reader", resume="plot", pause=rng.choice([0, 0.002]))
+    wait_until((jobs.where / "read-1").exists, timeout=30)
+    time.sleep(rng.uniform(0, 0.12))
+    pid = jobs["reader"].pid(0)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"))
+    before = seen_by(jobs.where)
+    again, error = resumed(jobs.where)
+    assert error is None
+    assert again == list(range(again[0], STEPS)) if again else max(before) == STEPS - 1
+    # What it had read last may come again: nobody knows whether it was through with it.
+    assert not again or max(before) <= again[0] <= max(before) + 1
+    assert jobs.outcome("writer").values[0]["error"] is None
+    assert resumed(jobs.where) == ([], None)
+
+
+@pytest.mark.random
+@pytest.mark.parametrize("seed", SEEDS)
+@scenario("writer on 1 process, reader on 1 process", writer=write, reader=read)
+def test_a_writer_killed_at_any_moment_leaves_what_was_accepted(jobs, seed):
+    rng = random.Random(seed)
+    jobs.start("writer", steps=10**6, pause=0, full="spill", retain=str(jobs.where), queue_steps=3)
+    jobs.start("reader", resume="plot", pause=0.001)
+    wait_until((jobs.where / "step-20").exists, timeout=30)
+    time.sleep(rng.uniform(0, 0.15))
+    pid = jobs["writer"].pid(0)
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not os.path.exists(f"/proc/{pid}"))
+    result = jobs.outcome("reader").values[0]
+    done = max(int(path.name[5:]) for path in jobs.where.glob("step-*"))
+    assert result["error"][0] == "PeerLost"
+    assert result["seen"] == list(range(len(result["seen"])))
+    assert result["seen"][-1] in (done, done + 1)  # complete, but not told any more
+    assert resumed(jobs.where) == ([], "PeerLost")
+    with fl.open(stream_name(jobs.where), directory=jobs.where) as series:  # all of it again
+        with pytest.raises(fl.PeerLost, match="ended without closing"):
+            for index, step in enumerate(series):
+                assert step.index == index
+        assert series.stats["steps_from_disk"] == len(result["seen"])
+
+
+@scenario("writer on 2 ranks, reader on 2 ranks, later reader on 3 ranks", writer=write, reader=read)
+def test_a_job_resumes_with_another_number_of_ranks(jobs):
+    jobs.start("writer", steps=STEPS, pause=0.002, full="spill", retain=str(jobs.where))
+    jobs.start("reader", resume="plot")
+    wait_until((jobs.where / "read-10").exists, timeout=30)
+    os.kill(jobs["reader"].pid(1), signal.SIGKILL)
+    jobs.outcome("reader")
+    before = max(seen_by(jobs.where))
+    jobs.start("later_reader", "reader", resume="plot")
+    for result in jobs.outcome("later_reader").values:
+        assert result["error"] is None
+        assert result["seen"] == list(range(result["seen"][0], STEPS))
+        assert result["seen"][0] <= before + 1
+    assert jobs.outcome("writer").values[0]["error"] is None
+
+
+@scenario("writer on 1 process, reader on 1 process", writer=write, reader=read)
+def test_a_stopped_reader_does_not_stop_a_writer_that_spills(jobs):
+    """It is evicted, and its steps are given back to the disk."""
+    jobs.start("writer", steps=150, pause=0.01, full="spill", queue_steps=2)
+    jobs.start("reader", pause=0.005)
+    wait_until((jobs.where / "read-5").exists, timeout=30)
+    os.kill(jobs["reader"].pid(0), signal.SIGSTOP)
+    wait_until((jobs.where / "step-149").exists, timeout=30)
+    os.kill(jobs["reader"].pid(0), signal.SIGCONT)
+    writer = jobs.outcome("writer").values[0]
+    assert writer["error"] is None
+    assert writer["longest_step_s"] < 0.9  # less than the reader was waited for
+    assert writer["steps_spilled"] > 10
+    result = jobs.outcome("reader").values[0]
+    assert result["seen"] == list(range(len(result["seen"])))
+    assert result["error"][0] == "PeerStalled" or len(result["seen"]) == 150
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("FLUVIAL_DIRECTORY", str(tmp_path))
+    return tmp_path
+
+
+def put(series, index, n=1000):
+    with series.step(time=index / 2) as step:
+        step.put("x", np.full(n, float(index)))
+    return step.accepted
+
+
+def pair(name="disk", **options):
+    writer = fl.open(name, "w", readers=0, queue_steps=2, step_timeout=1, **options)
+    return writer, fl.open(name)
+
+
+def indices(series):
+    found = []
+    for step in series:
+        assert (step["x"].read() == step.index).all()
+        found.append(step.index)
+    return found
+
+
+def test_a_full_disk_makes_the_writer_wait_for_its_readers(folder):
+    writer, reader = pair(full="spill", spill_bytes="40 KiB")
+    with pytest.warns(RuntimeWarning, match="disk of the steps of 'disk' was full") as told:
+        with pytest.raises(fl.TimedOut, match="disk of 'disk' stayed full.*spill_bytes"):
+            for index in range(100):
+                put(writer, index)
+        assert put_after_reading(writer, reader, index)
+        writer.close()
+    assert len([w for w in told if issubclass(w.category, RuntimeWarning)]) == 2  # once a side
+    reader.close()
+
+
+def put_after_reading(writer, reader, count):
+    """What was written is read; there is room then, on the disk and in the queue."""
+    found = [reader.next().index for _ in range(count)]
+    assert found == list(range(count))
+    assert put(writer, count + 1)
+    assert writer.stats["bytes_on_disk"] < 40 * 1024
+    step = reader.next()
+    assert (step.index, step.skipped) == (count + 1, 1)  # the one that was given up
+    return True
+
+
+@pytest.mark.parametrize("policy", ["discard-newest", "discard-oldest"])
+def test_a_full_disk_discards_as_the_policy_says(folder, policy):
+    writer, reader = pair(full=f"spill,{policy}", spill_bytes="100 KiB")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        accepted = [put(writer, index) for index in range(50)]
+        stats = writer.stats
+        writer.close()
+        found = indices(reader)
+    assert stats["steps_discarded"] == 50 - len(found) == reader.stats["steps_discarded"]
+    assert 5 < len(found) < 20
+    if policy == "discard-newest":
+        assert found == [index for index in range(50) if accepted[index]]
+    else:
+        assert found[:2] == [0, 1]  # in the queue
+        assert found[2:] == list(range(50 - len(found) + 2, 50))
+    reader.close()
+
+
+def test_a_disk_that_is_really_full(folder):
+    """Of a file system of 1 MiB."""
+    disk = folder / "small"
+    disk.mkdir()
+    if os.geteuid() != 0 or shutil.which("mount") is None:
+        pytest.skip("to mount a small file system needs root")
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(disk)], check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("this container may not mount a file system")
+    try:
+        writer, reader = pair(full="spill,discard-newest", spill=disk)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            accepted = [put(writer, index, 16384) for index in range(20)]
+            writer.close()
+            found = indices(reader)
+        assert found == [index for index in range(20) if accepted[index]]
+        assert 5 < len(found) < 12
+        reader.close()
+        assert os.statvfs(disk).f_bavail == os.statvfs(disk).f_blocks  # nothing is left
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_two_cannot_resume_under_one_name(folder):
+    with fl.open("disk", "w", readers=0, retain=True) as writer:
+        put(writer, 0)
+        with fl.open("disk", resume="plot") as first:
+            with pytest.raises(fl.InvalidArgument, match="position 'plot' is in use"):
+                fl.open("disk", resume="plot")
+            with fl.open("disk", resume="other") as second:
+                assert first.next().index == second.next().index == 0
+        with fl.open("disk", resume="plot") as again:
+            put(writer, 1)
+            assert again.next().index == 1
+
+
+def test_a_step_that_failed_in_the_middle_comes_again(folder):
+    with fl.open("disk", "w", readers=0, retain=True) as writer:
+        for index in range(5):
+            put(writer, index)
+    for first in (0, 2, 4):
+        with pytest.raises(ZeroDivisionError), fl.open("disk", resume="plot") as reader:
+            for step in reader:
+                if step.index == first + 2 or step.index == 4:
+                    raise ZeroDivisionError
+                assert step.index >= first
+
+
+def test_steps_of_an_earlier_run_are_not_lost_without_a_word(folder):
+    with fl.open("disk", "w", readers=0, retain=True) as writer:
+        put(writer, 0)
+    with pytest.raises(fl.InvalidArgument, match=r"steps of an earlier run are in .*disk\.steps"):
+        fl.open("disk", "w", readers=0, retain=True)
+    shutil.rmtree(folder / "disk.steps")
+    fl.open("disk", "w", readers=0, retain=True).close()
+
+
+def test_what_a_stream_that_is_not_retained_says(folder):
+    with fl.open("disk", "w", readers=0) as writer:
+        put(writer, 0)
+        with pytest.raises(fl.InvalidArgument, match=r"cannot resume: got no steps in .*retain"):
+            fl.open("disk", resume="plot")
+        with pytest.raises(fl.InvalidArgument, match="start='first'.*retain"):
+            fl.open("disk", start="first")
+
+
+def test_the_steps_of_another_run_are_not_taken_for_these(folder):
+    with fl.open("disk", "w", readers=0, retain=True) as writer:
+        put(writer, 0)
+    other = folder / "other"
+    other.mkdir()
+    with fl.open("disk", "w", readers=0, retain=other) as writer:
+        put(writer, 0)
+        with pytest.raises(fl.InvalidArgument, match="of another run.*retained"):
+            fl.open("disk", resume="plot")
+        with fl.open("disk", resume="plot", retained=other) as reader:
+            assert reader.next().index == 0
+
+
+def test_damage_is_an_error_of_the_step_that_it_struck(folder):
+    with fl.open("disk", "w", readers=0, retain=True) as writer:
+        for index in range(6):
+            put(writer, index)
+    data = folder / "disk.steps" / "data"
+    stored = bytearray(data.read_bytes())
+    at = stored.index(np.full(1000, 3.0).tobytes()) + 777
+    stored[at] ^= 4
+    data.write_bytes(stored)
+    found = []
+    with fl.open("disk") as reader:
+        for step in reader:
+            if step.index == 3:
+                with pytest.raises(fl.DamagedFile, match="chunk of 'x' in step 3 is damaged"):
+                    step["x"].read()
+            else:
+                step["x"].read()
+            found.append(step.index)
+    assert found == list(range(6))
+
+
+def test_a_late_reader_begins_with_the_first_step_and_catches_up(folder):
+    with fl.open("disk", "w", readers=0, queue_steps=2, retain=True, full="spill") as writer:
+        writer.attrs = {"author": "us"}
+        for index in range(10):
+            put(writer, index)
+        with fl.open("disk", start="first") as reader:
+            found = [reader.next().index for _ in range(10)]
+            put(writer, 10)
+            found.append(reader.next().index)
+            assert found == list(range(11))
+            assert reader.attrs["author"] == "us"
+        with fl.open("disk", start="next") as reader:
+            put(writer, 11)
+            assert reader.next().index == 11
+    with fl.open("disk") as reader:
+        assert indices(reader) == list(range(12))
+        assert reader.attrs["author"] == "us"
+        assert reader.stats["steps_from_disk"] == 12
