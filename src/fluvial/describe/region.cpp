@@ -38,10 +38,15 @@ Region whole(const Coordinates& shape) {
     return {Coordinates(shape.size(), 0), shape};
 }
 
-void check_inside(const Region& region, const Coordinates& shape, const std::string& what) {
+std::ostream& operator<<(std::ostream& out, const Subject& subject) {
+    out << subject.kind;
+    return subject.name.empty() ? out : out << " '" << subject.name << "'";
+}
+
+void check_inside(const Region& region, const Coordinates& shape, const Subject& what) {
     if (region.offset.size() != shape.size() || region.extent.size() != shape.size()) {
         throw InvalidArgument(
-            Problem{what + ": dimensions do not match the dataset's", text(region),
+            Problem{text(what, ": dimensions do not match the dataset's"), text(region),
                     text(shape.size(), " dimensions, for the global shape ", shape),
                     "Give offset and extent one entry an axis"});
     }

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "fluvial/describe/coordinates.hpp"
@@ -23,12 +25,24 @@ struct Region {
 
 std::ostream& operator<<(std::ostream& out, const Region& region);
 
+/// What an error speaks of: "chunk", or "chunk of 'x'". Put together only when there is an error:
+/// that costs more than most checks.
+struct Subject {
+    Subject(const char* kind_) : kind(kind_) {}
+    Subject(const std::string& kind_) : kind(kind_) {}
+    Subject(std::string_view kind_, std::string_view name_) : kind(kind_), name(name_) {}
+    std::string_view kind;
+    std::string_view name{};
+};
+
+std::ostream& operator<<(std::ostream& out, const Subject& subject);
+
 /// The region that covers a dataset of this shape.
 Region whole(const Coordinates& shape);
 
 /// Throws InvalidArgument unless offset and extent have equal lengths, no entry is negative and the
 /// region lies in `shape`; `what` opens the message, e.g. "chunk of 'atoms/position/x'".
-void check_inside(const Region& region, const Coordinates& shape, const std::string& what);
+void check_inside(const Region& region, const Coordinates& shape, const Subject& what);
 
 bool contains(const Region& outer, const Region& inner);
 bool contains(const Region& region, const Coordinates& point);

@@ -15,11 +15,11 @@ Selection select(const Region& region) {
     return {region.offset, region.extent, Coordinates(region.ndim(), 1)};
 }
 
-void check_inside(const Selection& selection, const Coordinates& shape, const std::string& what) {
+void check_inside(const Selection& selection, const Coordinates& shape, const Subject& what) {
     if (selection.start.size() != selection.count.size() ||
         selection.stride.size() != selection.count.size()) {
         throw InvalidArgument(
-            Problem{what + ": start, count and stride differ in length",
+            Problem{text(what, ": start, count and stride differ in length"),
                     text(selection.start, ", ", selection.count, ", ", selection.stride),
                     "one entry an axis each", ""});
     }

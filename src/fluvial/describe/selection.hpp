@@ -28,7 +28,7 @@ struct Selection {
 Selection select(const Region& region);
 
 /// Throws InvalidArgument unless the selection lies in `shape` and its strides are positive.
-void check_inside(const Selection& selection, const Coordinates& shape, const std::string& what);
+void check_inside(const Selection& selection, const Coordinates& shape, const Subject& what);
 
 /// The part of the selection inside `region`, in the selection's own index space (0 is its first
 /// element): element i of the result is element result.offset + i of the selection. None when

@@ -74,7 +74,7 @@ StagedDataset::StagedDataset(std::string name, const DatasetRecord& record,
 
 Data StagedDataset::read(const Selection& selection) const {
     const std::shared_ptr<const void> held = source_->hold(name_);
-    check_inside(selection, shape(), text("selection of '", name_, "'"));
+    check_inside(selection, shape(), {"selection of", name_});
     const Region bounds = selection.bounds();
     const auto bytes = static_cast<std::uint64_t>(volume_of(selection.count)) * size_of(dtype());
     if (const Chunk* chunk = bounds.empty() ? nullptr : only_source(chunks(), bounds)) {

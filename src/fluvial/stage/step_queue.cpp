@@ -294,7 +294,8 @@ void check_signature(const ControlBlock& control, int slot, int rank, const std:
     const std::uint64_t hash = std::hash<std::string>{}(name);
     const std::uint64_t used_by = control.slots()[slot].step.load(relaxed) + 1;
     Signature* signatures = control.signatures(slot);
-    for (int probe = 0; probe < signatures_max; ++probe) {
+    constexpr int probes_max = 16;
+    for (int probe = 0; probe < probes_max; ++probe) {
         Signature& s = signatures[(hash + static_cast<std::uint64_t>(probe)) % signatures_max];
         if (s.used_by != used_by) {
             s.name_hash = hash;
@@ -315,7 +316,8 @@ void check_signature(const ControlBlock& control, int slot, int rank, const std:
             return;
         }
     }
-    // More datasets than the table has room for: readers compare the rest when they take the step.
+    // More datasets than the table has room for near here: readers compare the rest when they take
+    // the step.
 }
 
 void give_up(const ControlBlock& control, int slot) {

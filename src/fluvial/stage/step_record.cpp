@@ -52,7 +52,7 @@ Chunk decode_chunk(ByteReader& in, const std::string& name, const Coordinates& s
     chunk.region.offset = decode_coordinates(in, shape.size());
     chunk.region.extent = decode_coordinates(in, shape.size());
     chunk.rank = rank;
-    check_inside(chunk.region, shape, text("a chunk of '", name, "'"));
+    check_inside(chunk.region, shape, {"a chunk of", name});
     return chunk;
 }
 
@@ -123,11 +123,15 @@ std::size_t RecordWriter::add(const std::string& name, DType dtype, const Coordi
     if (definition.used_by != steps_begun_) {
         definition.used_by = steps_begun_;
         definition.entry = entries_.size();
-        entries_.push_back({&known_name, &definition, shape, {}});
+        entries_.push_back({&known_name, &definition, shape, chunks_.size(), chunks_.size()});
     }
+    const std::size_t number = chunks_.size();
     chunks_.push_back({region, arena_offset, {}, definition.entry});
-    entries_[definition.entry].chunks.push_back(chunks_.size() - 1);
-    return chunks_.size() - 1;
+    Entry& entry = entries_[definition.entry];
+    chunks_[entry.last_chunk].next = number;
+    entry.last_chunk = number;
+    ++entry.chunk_count;
+    return number;
 }
 
 std::vector<RecordWriter::Unlogged> RecordWriter::unlogged() const {
@@ -155,16 +159,15 @@ RecordPlace RecordWriter::finish() {
         if (changed) {
             fluvial::encode(out, entry.definition->current);
         }
-        out.put(static_cast<std::uint32_t>(entry.chunks.size()));
-        for (const std::size_t i : entry.chunks) {
-            const PutChunk& chunk = chunks_[i];
+        out.put(entry.chunk_count);
+        for_each_chunk(entry, [&](const PutChunk& chunk) {
             encode(out, chunk.region.offset);
             encode(out, chunk.region.extent);
             out.put(chunk.arena_offset);
             if (chunk.arena_offset == 0) {
                 out.put(chunk.logged);
             }
-        }
+        });
     }
     const std::uint64_t offset = arena_.allocate(out.size());
     std::memcpy(arena_.at(offset), out.view().data(), out.size());
@@ -182,12 +185,12 @@ Bytes RecordWriter::logged_record() const {
         out.put<std::uint8_t>(static_cast<std::uint8_t>(entry.shape.size()));
         encode(out, entry.shape);
         fluvial::encode(out, entry.definition->current);
-        out.put(static_cast<std::uint32_t>(entry.chunks.size()));
-        for (const std::size_t i : entry.chunks) {
-            encode(out, chunks_[i].region.offset);
-            encode(out, chunks_[i].region.extent);
-            out.put(chunks_[i].logged);
-        }
+        out.put(entry.chunk_count);
+        for_each_chunk(entry, [&](const PutChunk& chunk) {
+            encode(out, chunk.region.offset);
+            encode(out, chunk.region.extent);
+            out.put(chunk.logged);
+        });
     }
     return out.take();
 }

@@ -63,7 +63,10 @@ class RecordWriter {
     /// Where the chunk that has this number is on the disk.
     void set_logged(std::size_t chunk, const LoggedBlock& block) { chunks_[chunk].logged = block; }
     /// Nothing came of the chunk.
-    void forget(std::size_t chunk) { std::erase(entries_[chunks_[chunk].entry].chunks, chunk); }
+    void forget(std::size_t chunk) {
+        chunks_[chunk].forgotten = true;
+        --entries_[chunks_[chunk].entry].chunk_count;
+    }
     /// The chunks that are in memory alone.
     struct Unlogged {
         std::size_t chunk;
@@ -90,13 +93,28 @@ class RecordWriter {
         std::uint64_t arena_offset = 0;
         LoggedBlock logged{};
         std::size_t entry = 0;
+        std::size_t next = 0;  ///< of the same entry
+        bool forgotten = false;
     };
     struct Entry {
         const std::string* name;
         const Definition* definition;
         Coordinates shape;
-        std::vector<std::size_t> chunks;
+        std::size_t first_chunk;
+        std::size_t last_chunk;
+        std::uint32_t chunk_count = 0;  ///< but for those forgotten
     };
+    template <class Visit>
+    void for_each_chunk(const Entry& entry, Visit visit) const {
+        for (std::size_t i = entry.first_chunk;; i = chunks_[i].next) {
+            if (!chunks_[i].forgotten) {
+                visit(chunks_[i]);
+            }
+            if (i == entry.last_chunk) {
+                return;
+            }
+        }
+    }
     void append_definition(const ByteWriter& payload);
     std::pair<const std::string, Definition>& define(const std::string& name, DType dtype,
                                                      const Attributes& attributes);

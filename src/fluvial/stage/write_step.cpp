@@ -72,7 +72,7 @@ std::optional<WriteStep::State::Place> WriteStep::State::place_chunk(
         throw InvalidArgument(Problem{"the name of a dataset cannot be used", text("'", name, "'"),
                                       "1 to 4096 bytes", ""});
     }
-    check_inside(region, shape, text("chunk of '", name, "'"));
+    check_inside(region, shape, {"chunk of", name});
     const auto bytes = static_cast<std::uint64_t>(region.volume()) * size_of(dtype);
     Writer::State& w = *writer;
     const ControlBlock& control = *w.control;

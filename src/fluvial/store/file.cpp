@@ -163,7 +163,7 @@ ChunkPlace Dataset::locate(const Coordinates& chunk) const {
 }
 
 void Dataset::check_read(const Region& region, const MutableArrayView& to) const {
-    check_inside(region, shape(), "region of '" + name() + "'");
+    check_inside(region, shape(), {"region of", name()});
     if (to.dtype != dtype() || !(to.extent == region.extent)) {
         throw InvalidArgument(Problem{"cannot read '" + name() + "' into this array",
                                       text(name_of(to.dtype), to.extent),
