@@ -4,11 +4,16 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
 
 FIXED_SEED = 20261122
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts what is in the background so. Tests of Ctrl-C are about programs in front.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile("fixed", derandomize=True)
 settings.register_profile("drawn", derandomize=False)
@@ -29,3 +34,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         drawn = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         if drawn or "seed" in getattr(item, "fixturenames", ()):
             item.add_marker("random")
+    # What takes long begins first, so that no core waits for another at the end.
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)

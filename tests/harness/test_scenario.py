@@ -80,7 +80,7 @@ class test_an_error_on_every_rank_is_heard_from_every_rank:
         assert [error.message for error in outcome.errors] == ["rank 0 says no", "rank 1 says no"]
 
 
-@scenario("sleeper on 2 ranks", timeout=3)
+@scenario("sleeper on 2 ranks", timeout=6)
 class test_the_time_limit_ends_all_and_says_where_they_hung:
     def sleeper(comm, fl, where):
         child = subprocess.Popen(["sleep", "600"], start_new_session=True)
