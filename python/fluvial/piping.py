@@ -124,7 +124,7 @@ def pipe(
                 except KeyboardInterrupt:
                     interrupted = True  # the sink is closed as at the end, not given up
         except Error as error:
-            raise type(error)(f"{error}; {_told(report.steps)} '{target}'") from error
+            raise type(error)(f"{error}; {_told(report.steps)} {shown(target)}") from error
     if interrupted:
         raise KeyboardInterrupt
     return report

@@ -2,6 +2,7 @@
 """Pipes of several ranks between jobs: a stream is captured, a file replayed, by any strategy."""
 
 import numpy as np
+import pytest
 from faults.traces import stream_name
 from harness import scenario
 
@@ -141,3 +142,14 @@ def test_a_chain_of_three_jobs(jobs):
     found = jobs.finish()
     assert found["pipe"] == [4, 4]
     assert found["reader"] == [[0, 10, 20, 30]]
+
+
+def observe(comm, fl, where):
+    with pytest.raises(fl.InvalidArgument, match="a job of several ranks cannot look on"):
+        fl.open(stream_name(where), comm=comm, start="observe", **WAIT)
+    return capture(comm, fl, where)
+
+
+@scenario("writer on 2 ranks, pipe on 2 ranks", writer=write, pipe=observe)
+def test_several_ranks_do_not_look_on(jobs):
+    jobs.finish()

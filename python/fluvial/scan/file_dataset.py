@@ -112,7 +112,7 @@ class FileDataset(Reductions, LazyOperators):
         return np.dtype(self._files.parts_of(self._name)[0].dtype)
 
     @property
-    def constant(self) -> bool | int | float | None:
+    def constant(self) -> Any:
         """What all elements are, where the file says it once: openPMD's constant component."""
         return self._files.parts_of(self._name)[0].constant
 
