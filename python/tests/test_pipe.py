@@ -11,6 +11,7 @@ import h5py
 import numpy as np
 import pytest
 from fluvial.pipeline.interruption import Interruption
+from fluvial.store.hdf5_output import Hdf5Output
 
 import fluvial as fl
 
@@ -341,7 +342,7 @@ def test_the_report_grows_from_step_to_step(tmp_path):
     assert report.bytes_per_second > 0
 
 
-def test_an_interruption_waits_for_the_end_of_a_step(tmp_path):
+def test_an_interruption_waits_for_the_end_of_a_step(tmp_path, monkeypatch):
     write_run(tmp_path / "a.h5", 5)
 
     def interrupt(report):
@@ -352,6 +353,16 @@ def test_an_interruption_waits_for_the_end_of_a_step(tmp_path):
         fl.pipe(tmp_path / "a.h5", tmp_path / "b.h5", on_step=interrupt)
     with fl.open(str(tmp_path / "b.h5")) as file:
         assert file.steps.indices == [0, 1]
+    finish = Hdf5Output.finish
+
+    def interrupted_finish(output):
+        signal.raise_signal(signal.SIGINT)
+        finish(output)
+
+    monkeypatch.setattr(Hdf5Output, "finish", interrupted_finish)
+    with pytest.raises(KeyboardInterrupt):
+        fl.pipe(tmp_path / "a.h5", tmp_path / "b.h5")
+    assert len(fl.open(str(tmp_path / "b.h5"))) == 1
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     done = []
     with pytest.raises(KeyboardInterrupt), Interruption() as interruption:

@@ -62,13 +62,14 @@ def run(
             begun = time.monotonic() if begun is None else begun
             pacing.wait(step)
             sink.attrs.update(of_series := sources.attrs)
-            nbytes = transfer.copy(step, _of_step(step, of_series, report.total), interruption)
-            report.lost += step.skipped
-            if nbytes is None:
-                report.discarded += 1
-            else:
-                report.steps += 1
-                report.bytes += nbytes
+            out, nbytes = transfer.put(step, _of_step(step, of_series, report.total))
+            with interruption.held_back():  # a step that has ended is counted
+                accepted = out.accepted
+                out.__exit__(None, None, None)
+                report.lost += step.skipped
+                report.steps += 1 if accepted else 0
+                report.bytes += nbytes if accepted else 0
+                report.discarded += 0 if accepted else 1
             report.seconds = time.monotonic() - begun
             if on_step is not None:
                 on_step(report)

@@ -17,7 +17,6 @@ from ..distribute.piece import Piece
 from ..mpi.communicator import Communicator
 from .adjoining import coalesced
 from .conversion import Conversion, DatasetChoice, converted
-from .interruption import Interruption
 from .region import Region, check_dims, region_of
 from .sources import JoinedStep
 
@@ -65,12 +64,10 @@ class Transfer:
         self._said: dict[str, dict[str, Any]] = {}
         self._first = True
 
-    def copy(
-        self, step: JoinedStep, attrs: Mapping[str, Any], interruption: Interruption
-    ) -> int | None:
-        """Put a step with these attributes into the series; return its bytes, None if discarded.
+    def put(self, step: JoinedStep, attrs: Mapping[str, Any]) -> tuple[Any, int]:
+        """Put a step with these attributes into the series; return it, still to be ended.
 
-        Collective. The bytes are those of all ranks.
+        Collective. Beside it stand its bytes, those of all ranks.
         """
         loads = self._loads(step)
         out = self._sink.step(attrs=attrs, iteration=step.iteration, groups=step.groups)
@@ -78,13 +75,10 @@ class Transfer:
             if out.accepted:
                 for name, load in loads.items():
                     self._put(out, name, load)
-            accepted = out.accepted
         except BaseException:
             out.__exit__(*sys.exc_info())
             raise
-        with interruption.held_back():
-            out.__exit__(None, None, None)
-        return sum(load.nbytes for load in loads.values()) if accepted else None
+        return out, sum(load.nbytes for load in loads.values())
 
     def _loads(self, step: JoinedStep) -> dict[str, _Load]:
         found: dict[str, _Load] = {}
