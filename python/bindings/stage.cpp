@@ -187,6 +187,48 @@ nb::dict stats_of(const stage::ReaderStats& s) {
     return d;
 }
 
+nb::dict status_of(const stage::ReaderStatus& s) {
+    nb::dict d;
+    d["number"] = s.number;
+    d["ranks"] = s.ranks;
+    d["pid"] = s.pid;
+    d["state"] = s.state;
+    d["observes"] = s.observes;
+    d["steps_taken"] = s.steps_taken;
+    d["steps_discarded"] = s.steps_discarded;
+    d["lag_steps"] = s.lag_steps;
+    d["steps_held"] = s.steps_held;
+    return d;
+}
+
+nb::dict status_of(const stage::StreamStatus& s) {
+    nb::dict d;
+    d["name"] = s.name;
+    d["host"] = s.host;
+    d["full"] = s.full;
+    d["failure"] = s.failure;
+    d["writer_ranks"] = s.writer_ranks;
+    d["writer_pid"] = s.writer_pid;
+    d["writers_closed"] = s.writers_closed;
+    d["steps_begun"] = s.steps_begun;
+    d["steps_written"] = s.steps_written;
+    d["steps_discarded"] = s.steps_discarded;
+    d["steps_unread"] = s.steps_unread;
+    d["steps_spoiled"] = s.steps_spoiled;
+    d["steps_spilled"] = s.steps_spilled;
+    d["bytes_staged"] = s.bytes_staged;
+    d["bytes_in_use"] = s.bytes_in_use;
+    d["queue_bytes"] = s.queue_bytes;
+    d["queue_depth"] = s.queue_depth;
+    d["queue_steps"] = s.queue_steps;
+    nb::list readers;
+    for (const stage::ReaderStatus& reader : s.readers) {
+        readers.append(status_of(reader));
+    }
+    d["readers"] = readers;
+    return d;
+}
+
 /// `prepare` returns what is to be reduced, by name; what it raises on one rank is raised on all.
 nb::dict reduce(HeldReader& held, const ReadStep& step, nb::handle prepare, bool local) {
     std::optional<BorrowedArray> weights, mask;
@@ -341,9 +383,8 @@ void bind_writer(nb::module_& m) {
                 comm.close();
             },
             nb::kw_only(), "name"_a, "comm"_a.none(), "queue_steps"_a, "queue_bytes"_a, "full"_a,
-            "spill"_a, "spill_bytes"_a, "retain"_a,
-            "on_stalled_reader"_a, "readers"_a, "directory"_a, "rendezvous_timeout"_a,
-            "step_timeout"_a, "stall_timeout"_a)
+            "spill"_a, "spill_bytes"_a, "retain"_a, "on_stalled_reader"_a, "readers"_a,
+            "directory"_a, "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a)
         .def(
             "set_attributes",
             [](HeldWriter& writer, const Attributes& attributes) {
@@ -458,6 +499,10 @@ void bind_reader(nb::module_& m) {
             [](HeldReader& r) { return without_gil([&] { return r->reader().attributes(); }); })
         .def_prop_ro("host", [](HeldReader& r) { return r->reader().host(); })
         .def_prop_ro("disk_was_full", [](HeldReader& r) { return r->reader().disk_was_full(); })
+        .def_prop_ro("status",
+                     [](HeldReader& r) {
+                         return status_of(without_gil([&] { return r->reader().status(); }));
+                     })
         .def_prop_ro("stats", [](HeldReader& r) {
             return stats_of(without_gil([&] { return r->reader().stats(); }));
         });

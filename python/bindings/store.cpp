@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -100,6 +101,9 @@ void bind_dataset(nb::module_& m) {
         .def_prop_ro("dimensions", &Dataset::dimensions,
                      "A name an axis, empty where there is none.")
         .def_prop_ro("attributes", &Dataset::attributes)
+        .def_prop_ro(
+            "constant", &Dataset::constant,
+            "What all elements are, where the file has one value instead of them; or None.")
         .def_prop_ro(
             "layout",
             [](const Dataset& d) {

@@ -29,6 +29,8 @@ from ._core import (
 )
 from .describe.records import Particles, Record, Records
 from .opening import open
+from .pipeline.run import PipeReport
+from .piping import pipe
 from .reducing import reduce
 from .stage.dataset import Chunk, Dataset
 from .stage.reader import ReadSeries, ReadStep
@@ -74,6 +76,7 @@ __all__ = [
     "PeerLost",
     "PeerStalled",
     "PendingScan",
+    "PipeReport",
     "ReadSeries",
     "ReadStep",
     "Record",
@@ -93,6 +96,7 @@ __all__ = [
     "distribute",
     "open",
     "ops",
+    "pipe",
     "reduce",
 ]
 

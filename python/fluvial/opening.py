@@ -68,7 +68,7 @@ def open(
     comm: Communicator | None = None,
     *,
     engine: Engine | None = None,
-    start: Literal["oldest", "next", "first"] = "oldest",
+    start: Literal["oldest", "next", "first", "observe"] = "oldest",
     resume: str | None = None,
     retained: str | os.PathLike[str] | None = None,
     directory: str | os.PathLike[str] | None = None,
@@ -161,8 +161,10 @@ def open(
         Writer: "evict" takes a stopped reader out of the queue, "wait" waits for it.
     start
         Reader: begin with the "oldest" step still queued, with the "next" to be completed, or with
-        the "first" of all, of a stream that is retained. Options of streams have no effect on
-        files.
+        the "first" of all, of a stream that is retained; or "observe": look on. Each call of `next`
+        then gives the newest complete step in memory, no step is kept for this reader, and the
+        writer neither waits for it nor counts it among `readers`. One process alone. Options of
+        streams have no effect on files.
     resume
         Reader: a name under which a retained stream remembers how far this job has come. The job
         goes on there, after the last step that all of its ranks had finished, when it is started
@@ -263,6 +265,12 @@ def _views_of(step: ReadStep) -> StepViews | None:
     except ImportError:
         return None
     return StepViews(step)
+
+
+def names_files(name: str) -> bool:
+    """Tell whether `open` takes this name for files to read, and not for a stream."""
+    chosen = _engine(None)
+    return chosen != "stage" and (chosen is not None or _names_files(name, "r", {}))
 
 
 def _names_files(name: object, mode: str, options: dict[str, Any]) -> bool:

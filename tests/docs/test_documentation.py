@@ -117,6 +117,22 @@ def test_the_options_of_the_command_line():
     assert "--attributes" in page
 
 
+def test_the_options_of_fluvial_pipe():
+    from fluvial.cli import command_line as cli
+    from typer.main import get_command
+
+    cells = [row[0] for row in rows("pipe.md", "Options")]
+    documented = {name for cell in cells for name in re.findall("`(--[a-z-]+)`", cell)}
+    pipe = get_command(cli.app).commands["pipe"]
+    options = {name for p in pipe.params for name in p.opts if name.startswith("--")}
+    assert options - {"--progress"} == documented - {"--no-progress"}
+    keywords = set(inspect.signature(fl.pipe).parameters) - {"source", "destination", "comm"}
+    columns = {
+        name for row in rows("pipe.md", "Options") for name in re.findall("`([a-z_]+)`", row[1])
+    }
+    assert columns == keywords
+
+
 def test_the_options_of_fluvial_run():
     from fluvial.cli import command_line as cli
     from typer.main import get_command

@@ -22,6 +22,7 @@ README = Page.read(ROOT / "README.md")
 PAGES = [
     ROOT / "README.md",
     ROOT / "docs" / "guide" / "running.md",
+    ROOT / "docs" / "guide" / "pipe.md",
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
 ]
 

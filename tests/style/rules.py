@@ -43,8 +43,14 @@ BENEATH_IN_PYTHON = {
     **{folder: BENEATH[folder] for folder in ("base", "describe", "mpi", "compute", "distribute")},
     **{folder: BENEATH[folder] for folder in ("store", "stage", "scan", "stream")},
     "xarray": {*BENEATH["scan"], "scan"},
+    "pipeline": {
+        "base",
+        "describe",
+        "mpi",
+        "distribute",
+    },  # of series it knows what all have in common
     "launch": set(),  # the harness of the tests imports it without the package
-    "cli": {*BENEATH["c"], "launch"},
+    "cli": {*BENEATH["c"], "launch", "pipeline", "opening", "piping"},
 }
 # <mpi.h> belongs to src/fluvial/mpi; outside of src these need it: mains of MPI programs, and the
 # place where communicators cross from Python, and the header whose functions take them in C.

@@ -216,7 +216,30 @@ def of_file_writers(folder: pathlib.Path) -> list[Call]:
         Call("FileWriteStep.put", put, {"name": "y", "array": data}),
         Call("FileWriteStep.span", span, {"dtype": "f8", "count": (4,), **whole}),
         Call("FileWriteSeries.step", begin, {"time": 0.5, "dt": 0.1, "attrs": {"a": 1}}),
+        Call(
+            "FileWriteSeries.step",
+            begin,
+            {"iteration": 10, "groups": {"meshes": {"solver": "Yee"}}},
+        ),
+        *pipes(folder),
     ]
+
+
+def pipes(folder: pathlib.Path) -> list[Call]:
+    """Return pipes from a file to others."""
+    source = str(folder / "source.h5")
+    with fl.open(source, "w") as series, series.step(time=0.5) as step:
+        step.put("meshes/E/x", np.ones((4, 3)), attrs={"axisLabels": ["y", "x"]})
+    short = {"rendezvous_timeout": 0.05, "step_timeout": 1}
+    right: dict[str, Any] = {
+        **{"source": source, "destination": str(folder / "piped.h5"), "comm": None},
+        **{"strategy": "blocks", "own": None, "steps": "0:4:2", "datasets": ["meshes/*"]},
+        **{"isel": {"x": slice(0, 2)}, "sel": {"y": slice(0, 2)}, "dtype": "f4"},
+        **{"rate": 1000.0, "original_timing": False, "speed": 1.0, "on_step": lambda report: None},
+        **{"reading": short, "writing": short},
+    }
+    timed = right | {"rate": None, "original_timing": True, "speed": 1e6}
+    return [Call("pipe", fl.pipe, right), Call("pipe", fl.pipe, timed)]
 
 
 def distribution() -> list[Call]:
@@ -245,6 +268,7 @@ def of_steps(step: Any) -> list[Call]:
         Call("ReadStep.reduce", step.reduce, {"op": "mean", "inputs": "x", **reduction}),
         Call("Dataset.reduce", dataset.reduce, {"op": "mean", **reduction}),
         Call("Dataset.read", dataset.read, {"selection": np.s_[0:2, 1]}),
+        Call("Dataset.stored", dataset.stored, {"selection": np.s_[0:2, 1]}),
         Call("Dataset[]", dataset.__getitem__, {"selection": np.s_[0]}),
         Call("Dataset.__array__", dataset.__array__, {"dtype": "f4", "copy": None}),
         Call("Dataset.slab", dataset.slab, {"rank": 0, "size": 2}),

@@ -15,10 +15,10 @@ from .._core import Error
 from ..mpi.communicator import world
 
 
-def new_app() -> typer.Typer:
+def new_app(completion: bool = False) -> typer.Typer:
     """Return the command without its words."""
     return typer.Typer(
-        add_completion=False,
+        add_completion=completion,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import datetime
+import math
 import os
 import shlex
 import sys
 import time
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -18,25 +18,26 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .._core import Error, InvalidArgument, __version__
 from ..mpi.communicator import Communicator, world
+from ..opening import names_files
 from ..scan.file import File, open_files
 from ..scan.file_dataset import FileDataset
 from ..scan.grouped_dataset import GroupedDataset
 from ..scan.pending_scan import PendingScan
+from ..store.numbered_files import has_number
 from ..stream import trace
 from . import selections, tables
 from .application import call, is_first, new_app
+from .look_words import add_looks
+from .looks import looking_at
 from .operators import to_operators
+from .pipe import add_pipe
+from .printing import Format, check_rows, print_csv
 from .run import add_run
+from .series_tables import describe_series
 
-app = new_app()
+app = new_app(completion=True)
 _POLL_S = 0.05
-
-
-class Format(StrEnum):
-    """How results are printed."""
-
-    table = "table"
-    json = "json"
+_REMEDY = "Reduce over more dimensions (--over), select (--where, --isel), or write it: --out"
 
 
 Isolated = Annotated[
@@ -62,19 +63,46 @@ def _fluvial(
 
 @app.command()
 def info(
-    files: Annotated[list[str], typer.Argument(help="Files, or a pattern in quotes.")],
+    files: Annotated[
+        list[str], typer.Argument(help="Files, a pattern in quotes, data%T.h5, or a stream.")
+    ],
     attributes: Annotated[bool, typer.Option("--attributes", "-a", help="Print all.")] = False,
-    format: Annotated[Format, typer.Option(help="table or json.")] = Format.table,
+    format: Annotated[Format, typer.Option(help="table, json or csv.")] = Format.table,
     isolated: Isolated = False,
+    wait: Annotated[float, typer.Option(help="Seconds to wait for a stream.")] = 5.0,
+    directory: Annotated[str | None, typer.Option(help="Of the contact file of a stream.")] = None,
 ) -> None:
-    """Say what is in a file, or in several as one: datasets, shapes, layout, attributes."""
-    with _open(files, world(), isolated) as file:
-        if is_first():
+    """Say what is in a file, several as one, or a stream: datasets, shapes, layout, attributes.
+
+    Of a stream it is the newest step. Its writer does not wait for this.
+    """
+    if len(files) == 1 and _is_series(files[0]):
+        with looking_at(files[0], wait, directory, isolated) as look:
+            described = describe_series(look)
+    else:
+        with _open(files, world(), isolated) as file:
             described = tables.describe_file(file)
-            if format is Format.json:
-                tables.print_json(described)
-            else:
-                tables.print_file(described, attributes)
+    if not is_first():
+        return
+    if format is Format.json:
+        tables.print_json(described)
+    elif format is Format.csv:
+        print_csv([_in_cells(dataset) for dataset in described["datasets"]])
+    else:
+        tables.print_file(described, attributes)
+
+
+def _is_series(name: str) -> bool:
+    """Tell whether a name is that of a stream, or of numbered files."""
+    return not os.path.exists(name) and (has_number(name) or not names_files(name))
+
+
+def _in_cells(dataset: dict[str, Any]) -> tables.Row:
+    """Return a described dataset as cells of text."""
+    attrs = dataset.get("attributes", {})
+    row = {key: value for key, value in dataset.items() if key != "attributes"}
+    row |= {key: " ".join(map(str, row[key])) for key in ("dims", "shape") if key in row}
+    return {**row, "units": attrs.get("units", attrs.get("unitSI"))}
 
 
 @app.command()
@@ -118,7 +146,7 @@ def reduce(
         bool, typer.Option("--reproducible", help="The same result to the bit in every run.")
     ] = False,
     out: Annotated[str | None, typer.Option(help="Write the result to this netCDF file.")] = None,
-    format: Annotated[Format, typer.Option(help="table or json.")] = Format.table,
+    format: Annotated[Format, typer.Option(help="table, json or csv.")] = Format.table,
     progress: Annotated[bool, typer.Option(help="A bar, on a terminal.")] = True,
     isolated: Isolated = False,
 ) -> None:
@@ -136,6 +164,8 @@ def reduce(
         dataset = _select(file, arguments[-1], isel, where, nearest, mask, weights)
         grouped = _group(dataset, groupby, resample)
         operators = to_operators(op, None if skipna else False)
+        if out is None and groupby is None and resample is None:
+            _check_printable(dataset, selections.to_names(over))
         options: dict[str, Any] = {
             "threads": threads,
             "aggregators": aggregators,
@@ -160,7 +190,7 @@ def reduce(
 def show_trace(
     file: Annotated[str, typer.Argument(help="What Channel(trace_file=…) wrote.")],
     png: Annotated[str | None, typer.Option(help="Draw it: one row a rank.")] = None,
-    format: Annotated[Format, typer.Option(help="table or json.")] = Format.table,
+    format: Annotated[Format, typer.Option(help="table, json or csv.")] = Format.table,
 ) -> None:
     """Say how the ranks of a channel spent their time, or draw it.
 
@@ -177,6 +207,8 @@ def show_trace(
         rows.append({"rank": rank.name, **times})
     if format is Format.json:
         tables.print_json({"rows": rows})
+    elif format is Format.csv:
+        print_csv(rows)
     else:
         tables.print_rows(rows, os.path.basename(file))
 
@@ -187,10 +219,22 @@ def _present(result: Any, dataset: str, path: str, out: str | None, format: Form
     result.attrs["history"] = _history(result.attrs.get("history"))
     if out is not None:
         _write(result, out)
-    elif format is Format.json:
+        return
+    check_rows(math.prod(result.sizes.values()), "the result", _REMEDY)
+    if format is Format.json:
         tables.print_json({"dataset": dataset, "rows": tables.rows_of(result)})
+    elif format is Format.csv:
+        print_csv(tables.rows_of(result))
     else:
         tables.print_rows(tables.rows_of(result), f"{dataset} of {path}")
+
+
+def _check_printable(dataset: FileDataset, over: list[str | int] | None) -> None:
+    """Refuse, before anything is read, what would print millions of rows."""
+    kept = dataset.view.kept
+    reduced = kept if over is None else dataset.view.over(over)
+    sizes = dict(zip(kept, dataset.shape, strict=True))
+    check_rows(math.prod(n for d, n in sizes.items() if d not in reduced), "the result", _REMEDY)
 
 
 def _open(paths: list[str], comm: Communicator | None, isolated: bool) -> File:
@@ -297,4 +341,6 @@ def main() -> None:
     call(app)
 
 
+add_looks(app)
+add_pipe(app)
 add_run(app)

@@ -198,8 +198,10 @@ def print_file(described: dict[str, Any], with_attributes: bool) -> None:
     console = Console() if sys.stdout.isatty() else Console(width=160)
     files = described["files"]
     more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    size = f"{described['bytes']:,} bytes".replace(",", " ")
-    console.print(Text(f"{files[0]}{more}: {described['format']}, {size}"))
+    size = "" if described["bytes"] is None else f"{described['bytes']:,} bytes".replace(",", " ")
+    console.print(Text(", ".join(filter(None, (f"{files[0]}{more}: {described['format']}", size)))))
+    for line in _of_series(described):
+        console.print(Text(line), soft_wrap=True)
     dims = ", ".join(f"{name} {length}" for name, length in described["dimensions"].items())
     if dims:
         console.print(Text(f"dimensions: {dims}"))
@@ -213,7 +215,7 @@ def print_file(described: dict[str, Any], with_attributes: bool) -> None:
         )
         attrs = dataset["attributes"]
         words = (dataset["name"], dataset["dtype"], shape, dataset["layout"])
-        named = (str(attrs.get("units", "")), str(attrs.get("long_name", "")))
+        named = (str(attrs.get("units", attrs.get("unitSI", ""))), str(attrs.get("long_name", "")))
         table.add_row(*(Text(word) for word in (*words, *named)))
     console.print(table)
     for dataset in broken:
@@ -225,6 +227,26 @@ def print_file(described: dict[str, Any], with_attributes: bool) -> None:
         ]:
             for key, value in attrs.items():
                 console.print(Text(f"{owner}:{key} = {value!r}"), soft_wrap=True)
+
+
+def _of_series(described: dict[str, Any]) -> list[str]:
+    """Return lines on the steps of a series, and on the queue of a stream."""
+    lines = []
+    if "numbers" in described:
+        lines.append(f"steps: {described['steps']} ({described['numbers']})")
+    if status := described.get("status"):
+        readers = sum(not reader["observes"] for reader in status["readers"])
+        lines.append(
+            f"writer: {status['writer_ranks']} ranks on {status['host']}, {status['steps_written']}"
+            f" steps, queue {status['queue_depth']} of {status['queue_steps']} ({status['full']}), "
+            f"{readers} readers"
+        )
+    if described.get("step", 0) is None:
+        lines.append("no step is there yet")
+    elif "step" in described:
+        time = "" if described["time"] is None else f", time {described['time']}"
+        lines.append(f"in step {described['step']}{time}:")
+    return lines
 
 
 def _attribute(value: object) -> Plain:

@@ -12,11 +12,11 @@ DECODING = (
 )
 """What turns stored elements into values, or says which of them are none."""
 
-_OF_STORAGE = (
-    *DECODING,
-    *("_ChunkSizes", "actual_range", "coordinates", "DIMENSION_LIST"),
-    *("_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties", "CLASS", "NAME", "REFERENCE_LIST"),
+_OF_FORMAT = (
+    *("_ChunkSizes", "DIMENSION_LIST", "CLASS", "NAME", "REFERENCE_LIST"),
+    *("_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties"),
 )
+_OF_STORAGE = (*DECODING, *_OF_FORMAT, "actual_range", "coordinates")
 
 
 def says_decoding(attrs: Mapping[str, Any]) -> bool:
@@ -26,6 +26,11 @@ def says_decoding(attrs: Mapping[str, Any]) -> bool:
     (True, False)
     """
     return any(name in attrs for name in DECODING)
+
+
+def carried_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes that go along with elements as they are stored."""
+    return {name: value for name, value in attrs.items() if name not in _OF_FORMAT}
 
 
 def plain_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:

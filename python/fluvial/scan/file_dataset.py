@@ -112,6 +112,11 @@ class FileDataset(Reductions, LazyOperators):
         return np.dtype(self._files.parts_of(self._name)[0].dtype)
 
     @property
+    def constant(self) -> Any:
+        """What all elements are, where the file says it once: openPMD's constant component."""
+        return self._files.parts_of(self._name)[0].constant
+
+    @property
     def attrs(self) -> dict[str, Any]:
         """Attributes as they are in the file; none after arithmetic."""
         if self._view.arithmetic is not None:
@@ -328,6 +333,13 @@ class FileDataset(Reductions, LazyOperators):
             coords={k: v for k, v in coords.items() if set(v.dims) <= set(view.kept)},
             name=self._name.rpartition("/")[2],
             attrs=plain_attributes(self.attrs) if view.decode else self.attrs,
+        )
+
+    def stored(self, selection: Selection = None) -> np.ndarray:
+        """Return the selected elements as they are in the file, neither decoded nor labelled."""
+        view = dataclasses.replace(self._view, decode=False, where=(), arithmetic=None)
+        return read_decoded(
+            self._files, self._name, view if selection is None else view.getitem(selection)
         )
 
     def load(self) -> xr.DataArray:

@@ -41,6 +41,16 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
         return self._stored.number
 
     @property
+    def iteration(self) -> int:
+        """The same: the number of the iteration."""
+        return self._stored.number
+
+    @property
+    def groups(self) -> dict[str, Attributes]:
+        """Attributes of what datasets are in, by path: species, records, all meshes."""
+        return self._files.groups
+
+    @property
     def skipped(self) -> int:
         """Steps that were lost before this one: none."""
         return 0

@@ -107,6 +107,11 @@ class Dataset(Reductions, LazyOperators):
         return np.dtype(self._core.dtype)
 
     @property
+    def stored_dtype(self) -> np.dtype:
+        """The same: of the elements as they were put."""
+        return self.dtype
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Global shape."""
         return self._core.shape
@@ -217,6 +222,13 @@ class Dataset(Reductions, LazyOperators):
         if labelled is not None:
             return labelled.read(selection)
         hyperslab, dropped = to_hyperslab(selection, self.shape, new_axes=True)
+        return self._core.read(hyperslab)[dropped]
+
+    def stored(self, selection: Selection = None) -> np.ndarray:
+        """Return the selected elements as they were put: as `read`, but not decoded or labelled."""
+        if selection is None:
+            return self._core.read(None)
+        hyperslab, dropped = to_hyperslab(selection, self.shape)
         return self._core.read(hyperslab)[dropped]
 
     def __len__(self) -> int:

@@ -18,6 +18,7 @@ from .._core import InvalidArgument
 from ..base.arguments import to_dtype, to_float, to_ints, to_text
 from ..base.messages import shown
 from ..describe.attributes import plain
+from ..describe.group_attributes import Groups, plain_groups, to_iteration
 from ..mpi.communicator import Communicator, check_communicator
 from ..mpi.together import Together
 from ..store.hdf5_output import Hdf5Output, check_free, remove, write_part
@@ -46,14 +47,21 @@ class FileWriteStep:
     What was put is kept until the step ends, and then written by all ranks, each its own.
     """
 
-    def __init__(self, series: FileWriteSeries, index: int, attrs: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        series: FileWriteSeries,
+        index: int,
+        attrs: dict[str, Any],
+        groups: dict[str, dict[str, Any]],
+    ) -> None:
         self._series = series
         self._attrs = attrs
+        self._groups = groups
         self._extents: dict[str, Extent] = {}
         self._parts: dict[str, list[Part]] = {}
         self._over = False
         self.index = index
-        """Number of the step, from 0."""
+        """Number of the iteration, from 0."""
 
     @property
     def accepted(self) -> bool:
@@ -74,7 +82,11 @@ class FileWriteStep:
         leave nothing out: a file has no place for what nobody wrote.
         """
         values, attrs = as_put(name, array, attrs)
-        self._keep(name, values, offset, shape, attrs)[...] = values
+        if values.size > 1 and not any(values.strides):  # one value, seen many times
+            part = np.broadcast_to(values[(0,) * values.ndim].copy(), values.shape)
+            self._keep(name, part, offset, shape, attrs, made=part)
+        else:
+            self._keep(name, values, offset, shape, attrs)[...] = values
 
     def span(
         self,
@@ -96,6 +108,7 @@ class FileWriteStep:
         offset: Sequence[int] | None,
         shape: Sequence[int] | None,
         attrs: Mapping[str, object] | None,
+        made: np.ndarray | None = None,
     ) -> np.ndarray:
         to_text(name, "the name of the dataset")
         self._check_open()
@@ -130,7 +143,7 @@ class FileWriteStep:
             )
         said = self._series._attributes_of(name, plain(attrs))
         self._extents[name] = Extent(dtype.name, whole, said)
-        part = Part(begin, np.empty(like.shape, dtype))
+        part = Part(begin, np.empty(like.shape, dtype) if made is None else made.astype(dtype))
         self._parts.setdefault(name, []).append(part)
         return part.array
 
@@ -150,10 +163,22 @@ class FileWriteStep:
         self._check_open()
         self._over = True
         if kind is None:
-            self._series._write(self.index, self._attrs, self._extents, self._parts, None)
+            said = self._attrs, self._groups
+            self._series._write(self.index, said, self._extents, self._parts, None)
             return
         with contextlib.suppress(_core.Error):  # what ended the block is raised
-            self._series._write(self.index, {}, {}, {}, f"{kind.__name__}: {shown(str(error))}")
+            failed = f"{kind.__name__}: {shown(str(error))}"
+            self._series._write(self.index, ({}, {}), {}, {}, failed)
+
+
+def _varies(parts: Sequence[Part], value: object) -> bool:
+    """Tell whether not all elements of parts are one value, NaN among them."""
+    for _, array in parts:
+        seen = array if any(array.strides) else array[(slice(0, 1),) * array.ndim]
+        wanted = np.array(value, array.dtype)
+        if not (((seen == wanted) | ((seen != seen) & (wanted != wanted))).all()):
+            return True
+    return False
 
 
 class FileWriteSeries:
@@ -175,6 +200,7 @@ class FileWriteSeries:
         )
         self._numbered = has_number(name)
         self._index = 0
+        self._steps = 0
         self._bytes = 0
         self._said: dict[str, dict[str, Any]] = {}
         self._step: FileWriteStep | None = None
@@ -188,13 +214,16 @@ class FileWriteSeries:
         time: float | None = None,
         dt: float | None = None,
         attrs: Mapping[str, object] | None = None,
+        *,
+        iteration: int | None = None,
+        groups: Groups | None = None,
     ) -> FileWriteStep:
         """Begin the next step, as `WriteSeries.step`; use it in a `with`.
 
         Raises
         ------
         InvalidArgument
-            Another step is open, or the series is closed.
+            Another step is open, or the series is closed; `iteration` is not above the last one.
         """
         if self._closed:
             raise InvalidArgument("the series is closed; use it inside its `with` block")
@@ -208,14 +237,21 @@ class FileWriteSeries:
             attributes["time"] = to_float(time, "time")
         if dt is not None:
             attributes["dt"] = to_float(dt, "dt")
-        self._step = FileWriteStep(self, self._index, attributes)
-        self._index += 1
+        if iteration is not None and to_iteration(iteration) < self._index:
+            raise InvalidArgument(
+                f"iterations of files ascend: got {shown(iteration)}; allowed: {self._index} and "
+                "above"
+            )
+        index = self._index if iteration is None else iteration
+        self._step = FileWriteStep(self, index, attributes, plain_groups(groups))
+        self._index = index + 1
+        self._steps += 1
         return self._step
 
     @property
     def stats(self) -> dict[str, int | float]:
         """Steps and bytes that this rank has written so far."""
-        return {"steps": self._index, "bytes": self._bytes}
+        return {"steps": self._steps, "bytes": self._bytes}
 
     def close(self) -> None:
         """Close the file. Collective; idempotent.
@@ -254,7 +290,7 @@ class FileWriteSeries:
     def _write(
         self,
         index: int,
-        attrs: dict[str, Any],
+        said: tuple[dict[str, Any], dict[str, Any]],
         extents: dict[str, Extent],
         parts: dict[str, list[Part]],
         failed: str | None,
@@ -263,9 +299,14 @@ class FileWriteSeries:
         regions = {
             name: [(p.offset, p.array.shape) for p in found] for name, found in parts.items()
         }
-        of_all = self._ranks.gather((failed, extents, regions))
+        varying = {
+            name
+            for name, found in parts.items()
+            if "value" in (said_of := extents[name].attrs) and _varies(found, said_of["value"])
+        }
+        of_all = self._ranks.gather((failed, extents, regions, varying))
         try:
-            path, offsets = self._ranks.run(lambda: self._lay_out(index, attrs, of_all))
+            path, offsets = self._ranks.run(lambda: self._lay_out(index, *said, of_all))
 
             def write_parts() -> None:
                 file = self._file_at(path)
@@ -294,10 +335,10 @@ class FileWriteSeries:
             output.close()
 
     def _lay_out(
-        self, index: int, attrs: dict[str, Any], of_all: Any
+        self, index: int, attrs: dict[str, Any], groups: dict[str, Any], of_all: Any
     ) -> tuple[str, dict[str, int]]:
         """Make the objects of a step; on the first rank."""
-        for rank, (failed, _, _) in enumerate(of_all):
+        for rank, (failed, *_) in enumerate(of_all):
             if failed is not None:
                 raise _core.Error(
                     f"step {index} is not written: got an error on rank {rank}, {failed}; "
@@ -309,7 +350,8 @@ class FileWriteSeries:
             os.path.basename(self.name) if self._numbered else None,
             _core.__version__,
         )
-        layout = step_layout(attrs, extents, series)
+        varying = set().union(*(names for *_, names in of_all))
+        layout = step_layout(attrs, extents, series, groups, varying)
         if self._output is None:
             path = file_of_number(self.name, index) + ".part" if self._numbered else self.name
             self._output = Hdf5Output(path, series)

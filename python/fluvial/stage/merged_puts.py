@@ -17,7 +17,7 @@ def merged(of_all: Sequence[Any]) -> dict[str, Extent]:
     """Return the datasets of all ranks; raise where ranks differ, or where something is missing."""
     extents: dict[str, Extent] = {}
     regions: dict[str, list[Any]] = {}
-    for rank, (_, theirs, parts) in enumerate(of_all):
+    for rank, (_, theirs, parts, _) in enumerate(of_all):
         for name, extent in theirs.items():
             known = extents.setdefault(name, extent)
             if (known.dtype, known.shape) != (extent.dtype, extent.shape):

@@ -14,6 +14,7 @@ from ..base.html_table import html_table
 from ..compute.passes import Results
 from ..compute.specs import Inputs, Specs
 from ..describe.attributes import Attributes
+from ..describe.group_attributes import groups_of, iteration_of, own_attributes
 from ..describe.records import Particles, Records, meshes_of, particles_of
 from ..describe.selection import Over, Selection, one_of
 from ..distribute.assignment import Strategy
@@ -47,7 +48,17 @@ class ReadStep(Mapping[str, Dataset]):
     @property
     def attrs(self) -> Attributes:
         """Attributes of the step; `time` and `dt` are among them where the writer gave them."""
-        return Attributes(self._core.attributes)
+        return own_attributes(self._core.attributes)
+
+    @property
+    def iteration(self) -> int:
+        """Number of the iteration: what the writer said, or that of the step."""
+        return iteration_of(self.said, self.index)
+
+    @property
+    def groups(self) -> dict[str, Attributes]:
+        """Attributes of what datasets are in, by path: species, records, all meshes."""
+        return groups_of(self.said)
 
     @property
     def time(self) -> float:
@@ -270,6 +281,17 @@ class ReadSeries:
     def host(self) -> str:
         """Of the writer."""
         return self._core.host
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """The whole stream: its queue, its writer, and a list of all readers, as of now.
+
+        Raises
+        ------
+        InvalidArgument
+            The series is closed.
+        """
+        return self._core.status
 
     @property
     def stats(self) -> dict[str, int | float]:

@@ -14,6 +14,7 @@ from .. import _core
 from ..base.arguments import to_array, to_dtype, to_float, to_mapping, without_mask, wrong_type
 from ..base.messages import shown
 from ..describe.attributes import AttributeValue, plain
+from ..describe.group_attributes import Groups, to_iteration, with_groups
 from ..describe.storage_attributes import plain_attributes
 from ..mpi.communicator import Communicator, handle_of
 from .full_disk import FullDisk
@@ -134,6 +135,9 @@ class WriteSeries:
         time: float | None = None,
         dt: float | None = None,
         attrs: Mapping[str, object] | None = None,
+        *,
+        iteration: int | None = None,
+        groups: Groups | None = None,
     ) -> WriteStep:
         """Begin the next step; use it in a `with`. Local, but waits as the queue's policy says.
 
@@ -144,6 +148,12 @@ class WriteSeries:
             attributes too.
         attrs
             Further attributes of the step.
+        iteration
+            Its number where that is another than the step's, which counts from 0.
+        groups
+            Attributes of what datasets are in, by path: ``{"particles/e": {"particleShape": 3.0}}``
+            of a species, "meshes" of all meshes, "meshes/E" of a record. Readers get them as
+            `ReadStep.groups`.
 
         Raises
         ------
@@ -165,6 +175,9 @@ class WriteSeries:
         if dt is not None:
             attributes["dt"] = to_float(dt, "dt")
         self._full_disk.tell(self._core)
+        if iteration is not None or groups:
+            number = None if iteration is None else to_iteration(iteration)
+            attributes = with_groups(attributes, groups, number)
         return WriteStep(self._core.begin_step(attributes))
 
     @property

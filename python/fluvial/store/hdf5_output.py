@@ -161,9 +161,10 @@ def _make(group: Any, path: str, extent: Extent) -> int | None:
 
 
 def _make_constant(group: Any, extent: Extent) -> None:
-    group.attrs["value"] = np.zeros((), extent.dtype)
+    group.attrs["value"] = np.array(extent.attrs.get("value", 0), extent.dtype)
     group.attrs["shape"] = np.array(extent.shape, np.uint64)
-    _set_attributes(group, extent.attrs)
+    own = {name: said for name, said in extent.attrs.items() if name not in ("value", "shape")}
+    _set_attributes(group, own)
 
 
 def _bytes_of(extent: Extent) -> int:

@@ -96,6 +96,13 @@ class JoinedFiles:
         return Attributes(self._open()[0].attributes)
 
     @property
+    def groups(self) -> dict[str, Attributes]:
+        """Attributes of groups of the (first) file by their paths, of those that have some."""
+        first = self._open()[0]
+        found = {path: Attributes(first.group_attributes(path)) for path in first.groups}
+        return {path: attrs for path, attrs in found.items() if attrs}
+
+    @property
     def dims(self) -> dict[str, int]:
         """Lengths of the dimensions; of the joined one, over all files."""
         joined = self._joined

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,7 +75,11 @@ def series_attributes(said: Mapping[str, Any], pattern: str | None, version: str
 
 
 def step_layout(
-    step: Mapping[str, Any], datasets: Mapping[str, Extent], series: Mapping[str, Any]
+    step: Mapping[str, Any],
+    datasets: Mapping[str, Extent],
+    series: Mapping[str, Any],
+    said: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    varying: Collection[str] = (),
 ) -> StepLayout:
     """Return what an iteration consists of.
 
@@ -86,6 +91,10 @@ def step_layout(
         By their names in the step: "meshes/E/x".
     series
         The attributes that `series_attributes` returned.
+    said
+        Attributes of groups by path: of species, of records, of all meshes.
+    varying
+        Datasets whose elements are not all what their attribute `value` says.
 
     Raises
     ------
@@ -103,11 +112,15 @@ def step_layout(
         )
         attrs = dict(extent.attrs)
         if mesh or particles:
-            parts = name.split("/")
-            record = "/".join(parts[: (2 if mesh else 3)])
-            attrs = {"unitSI": 1.0} | attrs
+            record = _record_of(name, mesh)
+            of_its = said.get(record, {}) if record != name else {}
+            attrs = {k: v for k, v in attrs.items() if k in OF_RECORD or of_its.get(k) != v}
+            if "particlePatches" not in record or record != name:
+                attrs.setdefault("unitSI", 1.0)
             of_record = _record_defaults(extent.shape) if mesh else {}
-            of_record |= {"unitDimension": np.zeros(7), "timeOffset": 0.0}
+            of_record |= {"unitDimension": np.zeros(7)}
+            of_record |= {} if "particlePatches" in record else {"timeOffset": 0.0}
+            of_record |= of_its
             of_record |= {key: attrs.pop(key) for key in OF_RECORD if key in attrs}
             if mesh:
                 attrs.setdefault("position", np.zeros(max(len(extent.shape), 1)))
@@ -115,9 +128,30 @@ def step_layout(
                 attrs |= of_record
             else:
                 _merge(groups.setdefault(record, {}), _typed(of_record), record)
-        layout.datasets[name] = extent._replace(attrs=_typed(attrs))
+        constant = (
+            (mesh or particles) and name not in varying and {"value", "shape"} <= attrs.keys()
+        )
+        place = layout.constants if constant and extent.shape else layout.datasets
+        place[name] = extent._replace(attrs=_typed(attrs))
+    for path in (str(series[key]).strip("/") for key in ("meshesPath", "particlesPath")):
+        if path and path not in datasets:  # openPMD's validator looks for what the root names
+            groups.setdefault(path, _typed(said.get(path, {})))
+    for path, attrs in said.items():
+        if path not in datasets:
+            groups.setdefault(path, _typed(attrs))
     _add_position_offsets(layout, str(series["particlesPath"]))
     return layout
+
+
+def _record_of(name: str, mesh: bool) -> str:
+    """Return the path of the record of a component.
+
+    >>> _record_of("meshes/E/x", True), _record_of("particles/e/particlePatches/offset/x", False)
+    ('meshes/E', 'particles/e/particlePatches/offset')
+    """
+    parts = name.split("/")
+    patches = not mesh and parts[2:3] == ["particlePatches"]
+    return "/".join(parts[: 2 if mesh else 4 if patches else 3])
 
 
 def _record_defaults(shape: tuple[int, ...]) -> dict[str, Any]:
@@ -154,12 +188,13 @@ def _check_name(name: str, names: Mapping[str, Any]) -> None:
 
 def _add_position_offsets(layout: StepLayout, path: str) -> None:
     """Particles of openPMD have a positionOffset, which is mostly zero and then takes no room."""
-    for name, extent in list(layout.datasets.items()):
+    known = {**layout.datasets, **layout.constants}
+    for name, extent in known.items():
         species, record, component = [*name[len(path) :].split("/"), "", ""][:3]
         offset = f"{path}{species}/positionOffset"
         if not (name.startswith(path) and record == "position" and component):
             continue
-        if any(n.startswith(f"{offset}/") for n in layout.datasets):
+        if any(n.startswith(f"{offset}/") for n in known):
             continue
         layout.groups.setdefault(offset, dict(layout.groups[f"{path}{species}/position"]))
         attrs = {"unitSI": extent.attrs["unitSI"]}
@@ -174,4 +209,8 @@ def _typed(attrs: Mapping[str, Any]) -> dict[str, Any]:
             out[name] = np.atleast_1d(np.asarray(value, np.float64))
         elif name in _FLOAT:
             out[name] = np.float64(value)
+        elif name == "axisLabels" and isinstance(value, str):
+            out[name] = [value]
+        elif name == "macroWeighted":
+            out[name] = np.uint32(value)
     return out

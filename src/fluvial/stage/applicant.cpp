@@ -40,7 +40,8 @@ void Applicant::check_answer(const Bytes& answer, const Key& key) {
     check_proof(in.get<Proof>(), prove(key, Side::Client, client_, server_));
     request_ = in.get<AttachRequest>();
     check_end(in, "the answer");
-    if (request_.role > Role::ReaderRank || request_.start > Start::At) {
+    if (request_.role > Role::ReaderRank || request_.start > Start::Observe ||
+        (request_.start == Start::Observe && request_.size != 1)) {
         throw Error(
             "a request to attach makes no sense; install the same version of Fluvial for "
             "both jobs");

@@ -63,6 +63,7 @@ struct alignas(64) GroupCell {
     GroupState state;
     std::uint32_t size;
     std::uint32_t joined;
+    std::uint32_t observes;         ///< looks on: nothing waits for it, and no step is kept
     std::uint64_t next_step;        ///< the group wants steps from here on
     std::uint64_t steps_taken;      ///< by the foremost rank
     std::uint64_t steps_discarded;  ///< that it would have got

@@ -40,7 +40,8 @@ std::uint64_t wanted_from(const ControlBlock& control) {
     std::uint64_t first = no_step;
     for (int g = 0; g < groups_max; ++g) {
         const GroupCell& group = control.group(g);
-        if (group.state == GroupState::Joining || group.state == GroupState::Active) {
+        if (group.observes == 0 &&
+            (group.state == GroupState::Joining || group.state == GroupState::Active)) {
             first = std::min(first, group.next_step);
         }
     }
@@ -48,8 +49,9 @@ std::uint64_t wanted_from(const ControlBlock& control) {
         const ReaderCell& cell = control.reader(static_cast<int>(i));
         const GroupCell& group = control.group(static_cast<int>(cell.group));
         const bool takes = cell.state == MemberState::Joining || cell.state == MemberState::Active;
-        if (takes && (group.state == GroupState::Joining || group.state == GroupState::Active ||
-                      group.state == GroupState::Leaving)) {
+        if (takes && group.observes == 0 &&
+            (group.state == GroupState::Joining || group.state == GroupState::Active ||
+             group.state == GroupState::Leaving)) {
             first = std::min(first, wanted_by(group, cell));
         }
     }
@@ -173,7 +175,8 @@ bool drop_oldest_logged(const ControlBlock& control, const StepLog& log) {
     }
     const std::uint64_t step = log.entry(counters.entries_freed).step;
     const auto waits = [](const GroupCell& group) {
-        return group.state == GroupState::Joining || group.state == GroupState::Active;
+        return group.observes == 0 &&
+               (group.state == GroupState::Joining || group.state == GroupState::Active);
     };
     for (int g = 0; g < groups_max; ++g) {
         if (waits(control.group(g)) && control.group(g).next_step > step) {

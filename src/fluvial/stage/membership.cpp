@@ -63,7 +63,8 @@ void bury_reader(const ControlBlock& control, int index) {
         const GroupState before = control.group(group).state;
         end_group(control, group, GroupState::Broken,
                   text("rank ", cell.rank, " of this reader (process ", cell.pid, ") died"));
-        if (before == GroupState::Active || before == GroupState::Joining) {
+        if (control.group(group).observes == 0 &&
+            (before == GroupState::Active || before == GroupState::Joining)) {
             ++control.header().counters.groups_lost;
         }
     }
@@ -84,7 +85,8 @@ void look_after_reader(const ControlBlock& control, int index) {
     const auto& header = control.header();
     if (cell.state == MemberState::Active && silent > header.stall_timeout_s &&
         header.on_stalled_reader == StalledPolicy::Evict &&
-        control.group(static_cast<int>(cell.group)).state == GroupState::Active) {
+        control.group(static_cast<int>(cell.group)).state == GroupState::Active &&
+        control.group(static_cast<int>(cell.group)).observes == 0) {
         end_group(control, static_cast<int>(cell.group), GroupState::Evicted,
                   text("rank ", cell.rank, " (process ", cell.pid, ") gave no heartbeat for ",
                        silent, " s, more than stall_timeout=", header.stall_timeout_s, " s"));
@@ -109,6 +111,7 @@ int open_group(const ControlBlock& control, int size, const Begin& begin, const 
         if (group.state == GroupState::Free) {
             group.size = static_cast<std::uint32_t>(size);
             group.joined = 0;
+            group.observes = begin.start == Start::Observe ? 1 : 0;
             group.next_step = 0;
             group.steps_taken = 0;
             group.steps_discarded = 0;
@@ -160,7 +163,7 @@ void activate_reader(const ControlBlock& control, int index) {
     cell.state = MemberState::Active;
     if (++group.joined == group.size && group.state == GroupState::Joining) {
         group.state = GroupState::Active;
-        ++control.header().counters.groups_joined;
+        control.header().counters.groups_joined += group.observes != 0 ? 0 : 1;
         control.header().space_bell.ring();
     }
 }
@@ -270,7 +273,8 @@ void expect_all_writers(const ControlBlock& control, std::uint64_t step) {
 int active_groups(const ControlBlock& control) {
     int count = 0;
     for (int i = 0; i < groups_max; ++i) {
-        count += control.group(i).state == GroupState::Active ? 1 : 0;
+        const GroupCell& group = control.group(i);
+        count += group.state == GroupState::Active && group.observes == 0 ? 1 : 0;
     }
     return count;
 }

@@ -53,7 +53,7 @@ void close_writer(const ControlBlock& control, int rank);
 /// would ever get it.
 void expect_all_writers(const ControlBlock& control, std::uint64_t step);
 
-/// Reader jobs that have all their ranks and have not left.
+/// Reader jobs that have all their ranks and have not left, those that look on not counted.
 int active_groups(const ControlBlock& control);
 
 }  // namespace fluvial::stage

@@ -335,6 +335,12 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
     };
     mpi::agree(comm, [&] {
         validate(name, options);
+        if (options.start == Start::Observe && comm.size() > 1) {
+            throw InvalidArgument(
+                Problem{"a job of several ranks cannot look on", text(comm.size(), " ranks"),
+                        "one, as no step is kept until all have it",
+                        "Open it on one rank without a communicator, or start with 'next'"});
+        }
         if (comm.rank() == 0) {
             if (!options.resume.empty()) {
                 claim = claim_position(name, options, comm.size());

@@ -36,8 +36,7 @@ void check_word(const char* option, const std::string& word) {
     const auto legal = [](unsigned char c) {
         return std::isalnum(c) != 0 || c == '.' || c == '_' || c == '-';
     };
-    if (word.size() > 128 || word.front() == '.' ||
-        !std::all_of(word.begin(), word.end(), legal)) {
+    if (word.size() > 128 || word.front() == '.' || !std::all_of(word.begin(), word.end(), legal)) {
         throw InvalidArgument(
             Problem{text(option, " cannot be used"), "'" + word + "'",
                     "1 to 128 letters, digits, '.', '_' or '-', not beginning with '.'", ""});
@@ -91,9 +90,9 @@ void validate(const std::string& name, const WriterOptions& options) {
                                       "full without 'spill', and no retain",
                                       "'spill,discard-newest' and the like, or retain", ""});
     }
-    if (!options.retain.empty() && (options.full == FullPolicy::DiscardNewest ||
-                                    options.full == FullPolicy::DiscardOldest ||
-                                    options.on_full_disk == FullPolicy::DiscardOldest)) {
+    if (!options.retain.empty() &&
+        (options.full == FullPolicy::DiscardNewest || options.full == FullPolicy::DiscardOldest ||
+         options.on_full_disk == FullPolicy::DiscardOldest)) {
         throw InvalidArgument(Problem{"a stream that is retained keeps each of its steps",
                                       "retain together with a policy that discards steps",
                                       "full='block', 'spill' or 'spill,discard-newest'", ""});
@@ -119,6 +118,11 @@ void validate(const std::string& name, const WriterOptions& options) {
 void validate(const std::string& name, const ReaderOptions& options) {
     check_name(name);
     if (!options.resume.empty()) {
+        if (options.start == Start::Observe) {
+            throw InvalidArgument(Problem{"a reader that looks on cannot resume",
+                                          "start='observe' with resume='" + options.resume + "'",
+                                          "one of them", "It has no step that it must not miss"});
+        }
         check_word("resume", options.resume);
     }
     check_seconds("rendezvous_timeout", options.rendezvous_timeout_s, 0);
@@ -165,7 +169,11 @@ StalledPolicy stalled_policy_from_name(const std::string& name) {
 }
 
 Start start_from_name(const std::string& name) {
-    return choose<Start>("start", name, {{"oldest", Start::Oldest}, {"next", Start::Next}, {"first", Start::First}});
+    return choose<Start>("start", name,
+                         {{"oldest", Start::Oldest},
+                          {"next", Start::Next},
+                          {"first", Start::First},
+                          {"observe", Start::Observe}});
 }
 
 std::int64_t effective_queue_bytes(const WriterOptions& options) {

@@ -29,6 +29,9 @@ enum class Start : std::uint32_t {
     Next,    ///< the next one to be completed
     First,   ///< the first of all, of a stream that is retained
     At,      ///< where a reading job that resumes has come to
+    /// The newest complete one each time. The reader looks on: no step is kept for it, and the
+    /// writer neither waits for it nor counts it. One process alone.
+    Observe,
 };
 
 struct WriterOptions {

@@ -94,6 +94,7 @@ TEST_CASE("choices by name") {
     CHECK(stalled_policy_from_name("wait") == StalledPolicy::Wait);
     CHECK(start_from_name("oldest") == Start::Oldest);
     CHECK(start_from_name("next") == Start::Next);
+    CHECK(start_from_name("observe") == Start::Observe);
     CHECK_THROWS_WITH_AS(
         full_policies_from_name("drop"),
         doctest::Contains(

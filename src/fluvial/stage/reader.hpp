@@ -28,12 +28,36 @@ struct ReaderStats {
     std::uint64_t steps_discarded;  ///< by the writer's policy, while this reader was attached
     std::uint64_t steps_from_disk;  ///< of those read: spilled or retained ones
     std::uint64_t bytes_from_disk;
-    std::uint64_t bytes_viewed;     ///< handed out without a copy
-    std::uint64_t bytes_copied;     ///< gathered from several chunks
+    std::uint64_t bytes_viewed;  ///< handed out without a copy
+    std::uint64_t bytes_copied;  ///< gathered from several chunks
     int queue_depth;
     std::uint64_t lag_steps;  ///< complete steps that this rank has not begun
     double wait_s;            ///< time that this rank spent waiting for steps
     double copy_s;
+};
+
+/// A reading job as the control block has it.
+struct ReaderStatus {
+    int number;
+    int ranks;
+    int pid;            ///< of the first rank that is there
+    std::string state;  ///< "active", "joining", "leaving", "broken", "evicted"
+    bool observes;      ///< looks on: see Start::Observe
+    std::uint64_t steps_taken;
+    std::uint64_t steps_discarded;  ///< by the writer's policy, while it was attached
+    std::uint64_t lag_steps;        ///< complete steps that it has not begun
+    int steps_held;                 ///< that its ranks have begun, or have views of
+};
+
+/// A stream as all its readers may see it.
+struct StreamStatus {
+    std::string name, host, full, failure;
+    int writer_ranks, writer_pid, writers_closed;
+    std::uint64_t steps_begun, steps_written, steps_discarded, steps_unread, steps_spoiled,
+        steps_spilled;
+    std::uint64_t bytes_staged, bytes_in_use, queue_bytes;
+    int queue_depth, queue_steps;
+    std::vector<ReaderStatus> readers;
 };
 
 /// Elements that were read; valid as long as this object (or a copy of `owner`) lives, also after
@@ -119,13 +143,15 @@ class Reader {
     /// Leaves the stream. Local; waits for calls of other threads that are under way; the writer
     /// goes on. Data that was read stays valid.
     void close() { leave(true); }
-    /// The same for a reader that has not got what it wanted of its step, such as one that failed in
-    /// the middle: a job that resumes gets the step again. So does the destructor.
+    /// The same for a reader that has not got what it wanted of its step, such as one that failed
+    /// in the middle: a job that resumes gets the step again. So does the destructor.
     void abort() { leave(false); }
     ReaderStats stats() const;
     /// The writer's disk of spilled or retained steps has had no room at least once; at no cost.
     /// False once closed.
     bool disk_was_full() const;
+    /// Of the whole stream: its queue and all its readers. Throws InvalidArgument once closed.
+    StreamStatus status() const;
     std::string host() const;  ///< of the writer
 
     struct State;  ///< reader_state.hpp

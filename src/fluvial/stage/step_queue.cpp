@@ -36,20 +36,21 @@ bool leased(const ControlBlock& control, int slot) {
     return false;
 }
 
-/// Leased, but only by readers whose group has lost its place: their memory is set aside, not
-/// waited for.
-bool set_aside(const ControlBlock& control, int slot) {
-    bool any = false;
+/// The writer waits until its ranks let go of memory: it has its place, and does not merely look
+/// on.
+bool waited_for(const GroupCell& group) {
+    return group.state != GroupState::Evicted && group.observes == 0;
+}
+
+/// Leased by a reader that is waited for.
+bool held(const ControlBlock& control, int slot) {
     for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
         const ReaderCell& cell = control.reader(static_cast<int>(i));
-        if (has_lease(cell, slot)) {
-            any = true;
-            if (control.group(static_cast<int>(cell.group)).state != GroupState::Evicted) {
-                return false;
-            }
+        if (has_lease(cell, slot) && waited_for(control.group(static_cast<int>(cell.group)))) {
+            return true;
         }
     }
-    return any && !needed(control.slots()[slot]);
+    return false;
 }
 
 /// Occupies a place of the queue. A complete step that nobody has wanted yet waits for a late
@@ -57,6 +58,11 @@ bool set_aside(const ControlBlock& control, int slot) {
 bool queued(const Slot& slot) {
     return (state_of(slot) == SlotState::Filling && slot.spilled == 0) ||
            (state_of(slot) == SlotState::Complete && (needed(slot) || slot.viewed_once == 0));
+}
+
+/// Out of the queue, and leased only by readers that are not waited for: their memory is set aside.
+bool set_aside(const ControlBlock& control, int slot) {
+    return !queued(control.slots()[slot]) && !held(control, slot) && leased(control, slot);
 }
 
 void left_the_queue(const ControlBlock& control, const Slot& slot) {
@@ -76,7 +82,7 @@ void make_free(const ControlBlock& control, Slot& slot) {
 /// No group has begun this complete step, so it may be dropped.
 bool untouched(const ControlBlock& control, int index) {
     const Slot& slot = control.slots()[index];
-    if (state_of(slot) != SlotState::Complete || leased(control, index)) {
+    if (state_of(slot) != SlotState::Complete || !queued(slot) || held(control, index)) {
         return false;
     }
     for (int g = 0; g < groups_max; ++g) {
@@ -113,7 +119,12 @@ void drop(const ControlBlock& control, int index) {
         }
     }
     ++(wanted ? counters.steps_discarded : counters.steps_unread);
-    make_free(control, slot);
+    if (leased(control, index)) {  // by readers that look on: freed when they let go
+        slot.viewed_once = 1;
+        left_the_queue(control, slot);
+    } else {
+        make_free(control, slot);
+    }
 }
 
 /// Room by dropping one step: always one that no reader wants, one that readers want by policy
@@ -180,7 +191,29 @@ std::uint64_t least_finished(const ControlBlock& control, int group) {
 
 /// The group wants the steps that come.
 bool subscribed(const GroupCell& group) {
-    return group.state == GroupState::Active || group.state == GroupState::Joining;
+    return group.observes == 0 &&
+           (group.state == GroupState::Active || group.state == GroupState::Joining);
+}
+
+/// The newest complete step for a reader that looks on, or -1; to the others it is as if it had not
+/// been taken.
+int observe(const ControlBlock& control, ReaderCell& reader, GroupCell& group) {
+    const auto slots = control.slots();
+    int newest = -1;
+    for (int i = 0; i < slot_count(control); ++i) {
+        if (state_of(slots[i]) == SlotState::Complete &&
+            slots[i].step.load(relaxed) >= group.next_step &&
+            (newest < 0 || slots[i].step.load(relaxed) > slots[newest].step.load(relaxed))) {
+            newest = i;
+        }
+    }
+    if (newest >= 0) {
+        set_lease(reader, newest);
+        group.next_step = slots[newest].step.load(relaxed) + 1;
+        ++group.steps_taken;
+        ++reader.steps_taken;
+    }
+    return newest;
 }
 
 void count_discard_for_groups(const ControlBlock& control, std::uint64_t step) {
@@ -381,6 +414,9 @@ Taken take(const ControlBlock& control, int cell, const StepLog* log) {
     if (group.state != GroupState::Active && group.state != GroupState::Leaving) {
         return {};
     }
+    if (group.observes != 0) {
+        return {observe(control, reader, group)};
+    }
     if (reader.steps_taken < group.steps_taken) {
         const std::uint64_t step = group.taken[reader.steps_taken % slots_max];
         for (int i = 0; i < slot_count(control); ++i) {
@@ -461,6 +497,10 @@ void release_lease(const ControlBlock& control, int cell, int slot) {
 
 void subscribe(const ControlBlock& control, int index, const Begin& begin, const StepLog* log) {
     GroupCell& group = control.group(index);
+    if (begin.start == Start::Observe) {
+        group.next_step = 0;
+        return;
+    }
     const Counters& counters = control.header().counters;
     std::uint64_t first = counters.complete_end;
     if (begin.start == Start::Oldest) {
@@ -508,7 +548,7 @@ std::string describe_holders(const ControlBlock& control) {
              bytes_in_use(control), " bytes in use (limit ", control.header().queue_bytes, ")");
     for (int g = 0; g < groups_max; ++g) {
         const GroupCell& group = control.group(g);
-        if (group.state == GroupState::Active) {
+        if (group.state == GroupState::Active && group.observes == 0) {
             out +=
                 text("; reader ", g, " (", group.size, " ranks) waits for step ", group.next_step);
         }
@@ -519,7 +559,7 @@ std::string describe_holders(const ControlBlock& control) {
         for (const std::uint64_t word : cell.leases) {
             leases += __builtin_popcountll(word);
         }
-        if (leases != 0) {
+        if (leases != 0 && waited_for(control.group(static_cast<int>(cell.group)))) {
             out += text("; process ", cell.pid, " (reader ", cell.group, ", rank ", cell.rank,
                         ") holds ", leases, " steps or views of them");
         }

@@ -13,6 +13,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ struct Description {
     /// Numbers of one element are scalars, others vectors. Unsigned 64-bit numbers above
     /// int64's range keep their bits.
     Attributes attributes;
+    /// What all elements are, and the file has instead of them: openPMD's constant record
+    /// component.
+    std::optional<Attribute> constant{};
 };
 
 class Dataset {
@@ -53,6 +57,7 @@ class Dataset {
     const Coordinates& shape() const { return description_.shape; }
     const std::vector<std::string>& dimensions() const { return description_.dimensions; }
     const Attributes& attributes() const { return description_.attributes; }
+    const std::optional<Attribute>& constant() const { return description_.constant; }
     const Layout& layout() const { return layout_; }
 
     /// Where the bytes are; offsets of the layout count in this file.

@@ -116,7 +116,9 @@ class Hdf5File final : public File {
         description.dtype = *entry.element.dtype;
         description.attributes = read_attributes(object, what);
         if (entry.constant) {
-            description.attributes.erase("value");
+            if (auto value = description.attributes.extract("value")) {
+                description.constant = std::move(value.mapped());
+            }
             description.attributes.erase("shape");
         }
         if (openpmd_) {

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looking at series: files, numbered files and live streams, which do not notice it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from .._core import InvalidArgument, TimedOut
+from ..base.messages import shown
+from ..mpi.communicator import world
+from ..opening import names_files
+from ..opening import open as open_any
+from ..pipeline.step_choice import StepChoice
+
+
+class Look:
+    """A series that is looked at."""
+
+    def __init__(self, name: str, series: Any, live: bool) -> None:
+        self.name = name
+        self.series = series
+        self.live = live
+        """Whether it is a stream: then there is the newest step alone."""
+
+    def step(self, number: int | None) -> Any:
+        """Return one step: of files by number, or their first; of a stream the newest.
+
+        Raises
+        ------
+        InvalidArgument
+            No such step.
+        TimedOut
+            A stream has none yet.
+        """
+        if self.live:
+            if number is not None:
+                raise InvalidArgument(
+                    f"a stream is looked at as it is: got step {number} of {shown(self.name)}; "
+                    "allowed: its newest one. Leave --step out, or capture it: fluvial pipe"
+                )
+            step = self.series.next()
+            if step is None:
+                raise InvalidArgument(f"the stream {shown(self.name)} has ended, without a step")
+            return step
+        indices = self.series.steps.indices
+        if not indices:
+            raise InvalidArgument(f"no step is in {shown(self.name)}; allowed: a series with some")
+        if number is None:
+            return self.series.steps[0]
+        if number not in indices:
+            raise InvalidArgument(
+                f"no such step in {shown(self.name)}: got {number}; allowed: {numbers(indices)}"
+            )
+        return self.series.steps[indices.index(number)]
+
+    def steps(self, choice: str | None, count: int) -> Iterator[Any]:
+        """Give the chosen steps of files, or so many of a stream as they come."""
+        if not self.live:
+            wanted = StepChoice(choice)
+            for at, number in enumerate(self.series.steps.indices):
+                if number in wanted:
+                    yield self.series.steps[at]
+            return
+        if choice is not None:
+            raise InvalidArgument(
+                f"a stream is looked at as it is: got --steps {shown(choice)}; allowed: --count, "
+                "for so many of its newest steps"
+            )
+        for _ in range(count):
+            if (step := self.series.next()) is None:
+                return
+            yield step
+
+    def newest(self) -> Any:
+        """Return the step of which something is told: None where a stream has none yet."""
+        with contextlib.suppress(TimedOut):
+            return self.series.next() if self.live else self.step(None)
+        return None
+
+
+@contextlib.contextmanager
+def looking_at(
+    name: str, wait: float, directory: str | None = None, isolated: bool = False
+) -> Iterator[Look]:
+    """Open files, or a stream as one that looks on: its writer does not wait for it."""
+    options: dict[str, Any]
+    if names_files(name):
+        options = {"isolated": True} if isolated else {}
+        with open_any(name, "r", world(), **options) as series:
+            yield Look(name, series, live=False)
+        return
+    if world() is not None:
+        raise InvalidArgument(
+            f"a stream is looked at by one process: got {shown(name)} in a job of several; "
+            "allowed: files. Start the command without mpiexec"
+        )
+    options = {"directory": directory}
+    with open_any(
+        name, "r", start="observe", rendezvous_timeout=wait, step_timeout=wait, **options
+    ) as series:
+        yield Look(name, series, live=True)
+
+
+def numbers(indices: Any) -> str:
+    """Return numbers of steps in few words.
+
+    >>> numbers([0, 10, 20, 30]), numbers([0, 1, 5]), numbers([7])
+    ('0 to 30, each 10th', '0, 1, 5', '7')
+    """
+    found = list(indices)
+    distances = {b - a for a, b in itertools.pairwise(found)}
+    if len(found) > 3 and len(distances) == 1:
+        (distance,) = distances
+        return f"{found[0]} to {found[-1]}" + (f", each {distance}th" if distance > 1 else "")
+    if len(found) > 8:
+        return f"{found[0]}, {found[1]} … {found[-1]}"
+    return ", ".join(map(str, found)) or "none"

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of a dataset: lines of one axis, a slice of more, a histogram."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._core import InvalidArgument
+from ..compute.distribution_operators import Histogram
+
+_ELEMENTS_MAX = 2000  # along an axis: what a picture can show
+
+
+def draw(dataset: Any, path: str, title: str, bins: int | None, live: bool) -> None:
+    """Draw a dataset into a file. Of more than two axes the middle of the leading ones is drawn.
+
+    Raises
+    ------
+    InvalidArgument
+        Matplotlib is not installed, or does not write this kind of file; nothing can be drawn.
+    """
+    figure = _new_figure()
+    axes = figure.add_subplot()
+    if dataset.size == 0 or dataset.dtype.kind == "c":
+        raise InvalidArgument(
+            f"there is nothing to draw: got {dataset.dtype} of shape {dataset.shape}; allowed: "
+            "real numbers, at least one"
+        )
+    if bins is not None:
+        counts, edges = _histogram(dataset, bins, live)
+        axes.stairs(counts, edges, fill=True)
+        axes.set_xlabel(_with_unit(dataset.name, dataset.attrs))
+        axes.set_ylabel("elements")
+    else:
+        title = _draw_slice(figure, axes, dataset, title)
+    axes.set_title(title)
+    try:
+        figure.savefig(path, dpi=150, bbox_inches="tight")
+    except (OSError, ValueError) as error:
+        raise InvalidArgument(
+            f"the picture cannot be written: got {path!r} ({error}); allowed: a path that ends in "
+            ".png, .pdf or .svg, in a folder that exists"
+        ) from None
+
+
+def _draw_slice(figure: Any, axes: Any, dataset: Any, title: str) -> str:
+    """Draw one or two axes; return the title, with what was chosen of the others."""
+    attrs = dataset.attrs
+    for dim in dataset.dims[:-2]:
+        middle = dataset.shape[dataset.dims.index(dim)] // 2
+        dataset = dataset.isel({dim: middle})
+        title = f"{title}, {dim} {middle}"
+    coarse = {d: slice(None, None, -(-n // _ELEMENTS_MAX)) for d, n in _sizes(dataset)}
+    array = dataset.isel(coarse).read()
+    along = [
+        np.asarray(array.coords[d].values) if d in array.coords else np.arange(0, n)[coarse[d]]
+        for d, n in _sizes(dataset)
+    ]
+    label = _with_unit(dataset.name, attrs)
+    if len(along) < 2:
+        line = along[0] if along else np.zeros(1)
+        axes.plot(line, np.atleast_1d(array.values), marker="." if line.size < 50 else "")
+        axes.set_xlabel(dataset.dims[0] if along else "")
+        axes.set_ylabel(label)
+        return title
+    shown = axes.pcolormesh(along[1], along[0], array.values, shading="nearest")
+    figure.colorbar(shown, label=label)
+    axes.set_xlabel(dataset.dims[1])
+    axes.set_ylabel(dataset.dims[0])
+    return title
+
+
+def _sizes(dataset: Any) -> list[tuple[str, int]]:
+    return list(zip(dataset.dims, dataset.shape, strict=True))
+
+
+def _histogram(dataset: Any, bins: int, live: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return counts and edges between the least and the largest element; reads two times."""
+    local = {"local": True} if live else {}
+    low, high = (float(np.asarray(dataset.reduce(name, **local))) for name in ("min", "max"))
+    if not np.isfinite([low, high]).all():
+        raise InvalidArgument(
+            f"there is no histogram of this: got elements from {low} to {high}; allowed: finite "
+            "ones. Select a part by --isel or --where"
+        )
+    high = high if high > low else low + 1
+    found = dataset.reduce(Histogram(bins=bins, range=(low, high), skipna=True), **local)
+    counts = found.counts if hasattr(found, "counts") else np.asarray(found)
+    return counts, np.linspace(low, high, bins + 1)
+
+
+def _with_unit(name: str, attrs: Any) -> str:
+    unit = attrs.get("units")
+    return f"{name} ({unit})" if isinstance(unit, str) and unit else name
+
+
+def _new_figure() -> Any:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise InvalidArgument(
+            f"to draw needs a Python package that is not installed: got {error}; allowed: "
+            "matplotlib. Run: pip install matplotlib"
+        ) from None
+    return Figure(figsize=(7, 5))

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is in a series, as rows: its datasets, and their least, largest and mean elements a step."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .._core import DamagedFile, InvalidArgument
+from ..pipeline.conversion import DatasetChoice
+from .looks import Look, numbers
+from .tables import Row, layout_in_words, plain
+
+_STATISTICS = ("min", "max", "mean")
+
+
+def describe_series(look: Look) -> dict[str, Any]:
+    """Return what `fluvial info` says of a stream, or of files with a number each."""
+    step = look.newest()
+    series = look.series
+    described: dict[str, Any] = {"files": [look.name] if look.live else series.paths}
+    if look.live:
+        described |= {"format": "stream", "bytes": None, "status": series.status}
+    else:
+        described |= {"format": series.format, "bytes": sum(map(os.path.getsize, series.paths))}
+        described |= {"steps": len(series.steps), "numbers": numbers(series.steps.indices)}
+    described |= {
+        "step": None if step is None else step.iteration,
+        "time": None if step is None else plain(step.time),
+        "dimensions": {},
+        "attributes": {k: _attribute(v) for k, v in series.attrs.items()},
+        "datasets": [] if step is None else [_described(step, name) for name in step.names()],
+    }
+    return described
+
+
+def dataset_rows(look: Look, datasets: list[str]) -> list[Row]:
+    """Return a row for each dataset of a series: what it is, and in how many steps."""
+    choice = DatasetChoice(datasets or None)
+    rows: dict[str, Row] = {}
+    steps: dict[str, int] = {}
+    count = 0
+    for step in look.steps(None, 1):
+        count += 1
+        for name in choice.of(step.names()):
+            steps[name] = steps.get(name, 0) + 1
+            if name not in rows:
+                rows[name] = _listed(_described(step, name))
+    if count and not rows and datasets:
+        raise InvalidArgument(
+            f"no dataset of '{look.name}' is called so: got {' '.join(datasets)!r}; allowed: names "
+            "and patterns of what `fluvial ls` lists"
+        )
+    return [row | {"steps": steps[name]} for name, row in rows.items()]
+
+
+def _listed(described: dict[str, Any]) -> Row:
+    attrs = described.get("attributes", {})
+    return {
+        "dataset": described["name"],
+        "dtype": described.get("dtype"),
+        "shape": "×".join(map(str, described.get("shape", ()))) or "scalar",
+        "dims": ", ".join(described.get("dims", ())),
+        "unit": described.get("error") or attrs.get("units", attrs.get("unitSI")),
+    }
+
+
+def statistic_rows(look: Look, datasets: list[str], steps: str | None, count: int) -> Iterator[Row]:
+    """Give a row for each dataset of each step: its least, largest and mean element."""
+    choice = DatasetChoice(datasets or None)
+    for step in look.steps(steps, count):
+        for name in choice.of(step.names()):
+            found: dict[str, Any] = dict.fromkeys(_STATISTICS)
+            try:
+                found |= _statistics(step[name], look.live)
+            except DamagedFile as error:
+                found["min"] = str(error)
+            except InvalidArgument:
+                pass  # complex numbers have no least one
+            time = plain(step.time)
+            yield {"step": step.iteration, "time": time, "dataset": name} | found
+
+
+def _statistics(dataset: Any, live: bool) -> dict[str, Any]:
+    if dataset.size == 0:
+        return {}
+    operators = {name: name for name in _STATISTICS}
+    found = dataset.reduce(operators, **({"local": True} if live else {}))
+    return {name: plain(np.asarray(found[name])[()]) for name in _STATISTICS}
+
+
+def _described(step: Any, name: str) -> dict[str, Any]:
+    try:
+        dataset = step[name]
+        layout = getattr(dataset, "layout", None)
+    except DamagedFile as error:
+        return {"name": name, "error": str(error)}
+    chunks = "" if layout is not None else f"{len(dataset.chunks)} chunks"
+    return {
+        "name": name,
+        "dtype": dataset.stored_dtype.name,
+        "dims": list(dataset.dims),
+        "shape": list(dataset.shape),
+        "layout": chunks if layout is None else layout_in_words(layout),
+        "attributes": {key: _attribute(value) for key, value in dataset.attrs.items()},
+    }
+
+
+def _attribute(value: object) -> Any:
+    return [plain(item) for item in value] if isinstance(value, list) else plain(value)

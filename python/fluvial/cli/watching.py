@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A series watched from outside: how it grows, and of a stream its queue and its readers."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from .._core import Error, NoSuchFile
+from ..opening import open as open_any
+from . import tables
+from .looks import Look
+from .printing import Format, print_csv
+
+Seen = dict[str, Any]
+
+
+def watch(look: Look, interval: float, count: int | None, format: Format) -> None:
+    """Print what is seen every `interval` seconds: `count` times, or until a stream ends."""
+    shown = _Screen(look.name, format)
+    last: Seen | None = None
+    looks = 0
+    try:
+        with shown:
+            while True:
+                seen = _seen(look)
+                shown.show(_with_rates(seen, last))
+                last, looks = seen, looks + 1
+                if looks == count or seen["state"] != "going on":
+                    return
+                time.sleep(interval)
+    except KeyboardInterrupt:
+        return
+
+
+def _seen(look: Look) -> Seen:
+    if not look.live:
+        return _seen_of_files(look)
+    status = look.series.status
+    ended = status["writers_closed"] == status["writer_ranks"]
+    state = status["failure"] or ("ended" if ended else "going on")
+    return {
+        "at_s": time.monotonic(),
+        "state": state,
+        "steps": status["steps_written"],
+        "bytes": status["bytes_staged"],
+        **{key: status[f"steps_{key}"] for key in ("discarded", "unread", "spoiled")},
+        **{key: status[key] for key in ("queue_depth", "queue_steps", "bytes_in_use", "full")},
+        "readers": [reader for reader in status["readers"] if not reader["observes"]],
+    }
+
+
+def _seen_of_files(look: Look) -> Seen:
+    """Return what is there now; files that are being written may not open for a moment."""
+    steps, size = 0, 0
+    try:
+        with open_any(look.name) as series:
+            steps = len(series.steps)
+            size = sum(map(os.path.getsize, series.paths))
+        state = "going on"
+    except NoSuchFile:
+        raise
+    except (Error, OSError) as error:
+        state = f"cannot be read: {error}"
+    return {"at_s": time.monotonic(), "state": state, "steps": steps, "bytes": size}
+
+
+def _with_rates(seen: Seen, last: Seen | None) -> Seen:
+    """Return what was seen with steps and bytes a second since the last look."""
+    found = {key: value for key, value in seen.items() if key != "at_s"}
+    for key in ("steps", "bytes"):
+        passed = 0.0 if last is None else seen["at_s"] - last["at_s"]
+        gained = 0 if last is None else seen[key] - last[key]
+        found[f"{key}_per_s"] = round(gained / passed, 3) if passed > 0 else None
+    return found
+
+
+class _Screen:
+    """Where it is printed: a table that changes on a terminal, else line after line."""
+
+    def __init__(self, name: str, format: Format) -> None:
+        self._name = name
+        self._format = format
+        self._live: Live | None = None
+        if format is Format.table and sys.stdout.isatty():
+            self._live = Live(console=Console(), auto_refresh=False)
+
+    def __enter__(self) -> None:
+        if self._live is not None:
+            self._live.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def show(self, seen: Seen) -> None:
+        """Show one look."""
+        if self._live is not None:
+            self._live.update(_table(self._name, seen), refresh=True)
+        elif self._format is Format.json:
+            tables.print_json({"name": self._name, **seen})
+        elif self._format is Format.csv:
+            print_csv(_flat(seen))
+        else:
+            print("  ".join(_words(seen)))
+        sys.stdout.flush()
+
+
+def _flat(seen: Seen) -> list[tables.Row]:
+    """Return a row for each reader, or one where there is none."""
+    of_series = {key: value for key, value in seen.items() if key != "readers"}
+    readers = seen.get("readers") or [{}]
+    keys = ("number", "ranks", "state", "steps_taken", "lag_steps", "steps_discarded")
+    return [of_series | {f"reader_{k}": reader.get(k) for k in keys} for reader in readers]
+
+
+def _words(seen: Seen) -> list[str]:
+    words = [f"{seen['steps']} steps", f"{seen['bytes'] / 1e6:.1f} MB"]
+    if seen["steps_per_s"] is not None:
+        words.append(f"{seen['steps_per_s']:.4g} steps/s")
+        words.append(f"{seen['bytes_per_s'] / 1e6:.4g} MB/s")
+    if "readers" in seen:
+        words.append(f"queue {seen['queue_depth']} of {seen['queue_steps']} ({seen['full']})")
+        words += [f"{seen[key]} {key}" for key in ("discarded", "unread", "spoiled") if seen[key]]
+        words += [
+            f"reader {r['number']} ({r['ranks']} ranks, {r['state']}): {r['steps_taken']} steps, "
+            f"lag {r['lag_steps']}, {r['steps_discarded']} discarded"
+            for r in seen["readers"]
+        ]
+    return [*words, seen["state"]]
+
+
+def _table(name: str, seen: Seen) -> Table:
+    table = Table(title=Text(name), show_header=False)
+    for word in _words(seen):
+        table.add_row(Text(word))
+    return table

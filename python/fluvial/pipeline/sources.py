@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps of one series, or of several side by side, in the order of their iterations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from .._core import InvalidArgument
+from ..base.messages import shown
+from ..describe.attributes import Attributes
+from .step_choice import StepChoice
+
+
+class JoinedStep:
+    """The steps of one iteration in several series, as one."""
+
+    def __init__(self, steps: Sequence[Any], names: Sequence[str]) -> None:
+        self._steps = steps
+        self.iteration: int = steps[0].iteration
+        """Number of the iteration."""
+        self._of: dict[str, Any] = {}
+        for step, series in zip(steps, names, strict=True):
+            for name in step.names():
+                if name in self._of:
+                    raise InvalidArgument(
+                        f"several sources have a dataset of one name: got {shown(name)} in "
+                        f"{shown(series)} and before, in step {self.iteration}; allowed: each name "
+                        "once. Choose datasets, or pipe the sources one after the other"
+                    )
+                self._of[name] = step
+
+    @property
+    def parts(self) -> Sequence[Any]:
+        """The steps of the series."""
+        return self._steps
+
+    @property
+    def time(self) -> Any:
+        """Of the first series that has this iteration."""
+        return self._steps[0].time
+
+    @property
+    def skipped(self) -> int:
+        """Steps that the sources have lost before this one."""
+        return sum(step.skipped for step in self._steps)
+
+    @property
+    def attrs(self) -> Attributes:
+        """Of the iteration; where series differ, the first one counts."""
+        return Attributes(_first_wins(step.attrs for step in self._steps))
+
+    @property
+    def groups(self) -> dict[str, dict[str, Any]]:
+        """Attributes of groups; where series differ, the first one counts."""
+        found: dict[str, dict[str, Any]] = {}
+        for step in self._steps:
+            for path, attrs in step.groups.items():
+                found[path] = {**attrs, **found.get(path, {})}
+        return found
+
+
+class Sources:
+    """Series that are read side by side."""
+
+    def __init__(self, series: Sequence[Any], names: Sequence[str], choice: StepChoice) -> None:
+        self._series = series
+        self._names = names
+        self._choice = choice
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """Attributes of the series; where they differ, the first one counts."""
+        return dict(_first_wins(series.attrs for series in self._series))
+
+    @property
+    def total(self) -> int | None:
+        """How many steps there are; None of live series."""
+        if not all(hasattr(series, "steps") for series in self._series):
+            return None
+        return len({n for s in self._series for n in s.steps.indices if n in self._choice})
+
+    def steps(self) -> Iterator[JoinedStep]:
+        """Give the chosen steps in ascending order; each ends when the next is asked for."""
+        rows = [self._chosen(series) for series in self._series]
+        heads = [next(row, None) for row in rows]
+        while any(head is not None for head in heads):
+            number = min(head.iteration for head in heads if head is not None)
+            at = [i for i, h in enumerate(heads) if h is not None and h.iteration == number]
+            yield JoinedStep([heads[i] for i in at], [self._names[i] for i in at])
+            for i in at:
+                heads[i] = None  # a file is closed when nobody has its step any more
+                heads[i] = next(rows[i], None)
+
+    def _chosen(self, series: Any) -> Iterator[Any]:
+        if hasattr(series, "steps"):
+            for at, number in enumerate(series.steps.indices):
+                if number in self._choice:
+                    yield series.steps[at]
+            return
+        for step in series:
+            if step.iteration in self._choice:
+                yield step
+            if self._choice.ends_before(step.iteration + 1):
+                return
+
+
+def _first_wins(attributes: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    said: Mapping[str, Any]
+    for said in attributes:
+        found = {**said, **found}
+    return found

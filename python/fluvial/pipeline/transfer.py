@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One step of a series put into another, by all ranks, each its share."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..describe.storage_attributes import carried_attributes
+from ..distribute.assignment import Strategy
+from ..distribute.own_strategy import Own
+from ..distribute.piece import Piece
+from ..mpi.communicator import Communicator
+from .adjoining import coalesced
+from .conversion import Conversion, DatasetChoice, converted
+from .region import Region, check_dims, region_of
+from .sources import JoinedStep
+
+
+class Sharing(NamedTuple):
+    """Who reads what."""
+
+    comm: Communicator | None
+    strategy: Strategy
+    own: Mapping[str, Own] | None
+
+
+class Selecting(NamedTuple):
+    """What of each step is piped."""
+
+    datasets: DatasetChoice
+    conversion: Conversion
+    isel: Mapping[str, Any]
+    sel: Mapping[str, Any]
+
+
+class _Load(NamedTuple):
+    """A dataset on its way."""
+
+    dataset: Any
+    region: Region
+    dtype: np.dtype
+    attrs: dict[str, Any]
+    pieces: list[Piece]
+    value: np.ndarray | None
+    """Of all elements, where the source says that it is but one."""
+
+    @property
+    def nbytes(self) -> int:
+        return math.prod(self.region.shape) * self.dtype.itemsize
+
+
+class Transfer:
+    """Puts steps into a series, which is open for writing."""
+
+    def __init__(self, sink: Any, sharing: Sharing, selecting: Selecting) -> None:
+        self._sink = sink
+        self._sharing = sharing
+        self._selecting = selecting
+        self._said: dict[str, dict[str, Any]] = {}
+        self._first = True
+
+    def put(self, step: JoinedStep, attrs: Mapping[str, Any]) -> tuple[Any, int]:
+        """Put a step with these attributes into the series; return it, still to be ended.
+
+        Collective. Beside it stand its bytes, those of all ranks.
+        """
+        loads = self._loads(step)
+        out = self._sink.step(attrs=attrs, iteration=step.iteration, groups=step.groups)
+        try:
+            if out.accepted:
+                for name, load in loads.items():
+                    self._put(out, name, load)
+        except BaseException:
+            out.__exit__(*sys.exc_info())
+            raise
+        return out, sum(load.nbytes for load in loads.values())
+
+    def _loads(self, step: JoinedStep) -> dict[str, _Load]:
+        found: dict[str, _Load] = {}
+        self._check(step)
+        for part in step.parts:
+            names = self._selecting.datasets.of(part.names())
+            shares = self._shares(part, names)
+            for name in names:
+                found[name] = self._load(name, part[name], shares[name])
+        return found
+
+    def _check(self, step: JoinedStep) -> None:
+        """Raise where what was asked for fits nothing in the first step."""
+        if not self._first:
+            return
+        self._first = False
+        datasets, conversion, isel, sel = self._selecting
+        of_all = {name: part[name] for part in step.parts for name in datasets.of(part.names())}
+        datasets.check([name for part in step.parts for name in part.names()])
+        conversion.check({name: dataset.stored_dtype for name, dataset in of_all.items()})
+        check_dims(list(of_all.values()), isel, sel)
+
+    def _shares(self, part: Any, names: list[str]) -> dict[str, list[Piece]]:
+        comm, strategy, own = self._sharing
+        stored = hasattr(part, "comm")  # a step of files; pieces of a live one are read in place
+        if stored and comm is None:
+            return {
+                name: [Piece((0,) * part[name].ndim, tuple(part[name].shape))] for name in names
+            }
+        shares = part.mine(strategy, names, own=own)
+        return {name: coalesced(shares[name]) if stored else shares[name] for name in names}
+
+    def _load(self, name: str, dataset: Any, pieces: list[Piece]) -> _Load:
+        region = region_of(dataset, self._selecting.isel, self._selecting.sel)
+        dtype = self._selecting.conversion.dtype_of(name, dataset.stored_dtype)
+        attrs = carried_attributes(dataset.attrs)
+        labels = list(dataset.dims)
+        if "axisLabels" not in attrs and labels != [f"dim_{axis}" for axis in range(len(labels))]:
+            attrs["axisLabels"] = labels
+        attrs = region.attributes(attrs, dataset.shape)
+        value = _only_value(dataset, attrs)
+        attrs = {key: said for key, said in attrs.items() if key not in ("value", "shape")}
+        if value is not None and region.shape:
+            value = converted(value, dtype, name)
+            attrs |= {"value": value.item(), "shape": list(region.shape)}
+        return _Load(dataset, region, dtype, attrs, pieces, value)
+
+    def _put(self, out: Any, name: str, load: _Load) -> None:
+        shape = load.region.shape
+        first = self._sharing.comm is None or self._sharing.comm.rank == 0
+        if math.prod(shape) == 0:
+            if first:
+                empty = np.empty(shape, load.dtype)
+                out.put(name, empty, None, None, self._news(name, load.attrs))
+            return
+        for piece in load.pieces:
+            if (cut := load.region.cut(piece)) is None:
+                continue
+            if load.value is None:
+                values = converted(load.dataset.stored(cut.selection), load.dtype, name)
+            else:
+                values = np.broadcast_to(load.value, _extent(cut.selection))
+            out.put(name, values, cut.offset, shape, self._news(name, load.attrs))
+
+    def _news(self, name: str, attrs: dict[str, Any]) -> dict[str, Any] | None:
+        """Return attributes of a dataset that this rank has not put yet; writers keep the rest."""
+        if self._said.get(name) == attrs:
+            return None
+        self._said[name] = attrs
+        return attrs
+
+
+def _extent(selection: tuple[int | slice, ...]) -> tuple[int, ...]:
+    return tuple(
+        len(range(at.start, at.stop, at.step)) for at in selection if isinstance(at, slice)
+    )
+
+
+def _only_value(dataset: Any, attrs: Mapping[str, Any]) -> np.ndarray | None:
+    """Return the value of a constant component of openPMD; None for other datasets.
+
+    A stream says it by the attributes of such a component, `value` and `shape`.
+    """
+    said = getattr(dataset, "constant", None)
+    if said is None and attrs.get("shape") in (list(dataset.shape), *dataset.shape[:1]):
+        said = attrs.get("value")
+    if not isinstance(said, bool | int | float) or dataset.stored_dtype.kind not in "biuf":
+        return None
+    value = np.array(said).astype(dataset.stored_dtype)
+    return value if value.dtype.kind == "f" or value.item() < 2**63 else None

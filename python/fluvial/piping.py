@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`fluvial.pipe`: the steps of one series, or of several, put into another."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ._core import Error, InvalidArgument
+from .base.arguments import to_mapping, to_path
+from .base.messages import shown
+from .distribute.assignment import Strategy, describe
+from .distribute.own_strategy import Own
+from .mpi.communicator import Communicator
+from .opening import open as open_any
+from .pipeline.conversion import Conversion, DatasetChoice, DTypes, Names
+from .pipeline.pacing import Pacing
+from .pipeline.run import OnStep, PipeReport, run
+from .pipeline.sources import Sources
+from .pipeline.step_choice import StepChoice, Steps
+from .pipeline.transfer import Selecting, Sharing, Transfer
+
+Name = str | os.PathLike[str]
+
+
+def pipe(
+    source: Name | Sequence[Name],
+    destination: Name,
+    comm: Communicator | None = None,
+    *,
+    strategy: Strategy = "hyperslabs",
+    own: Mapping[str, Own] | None = None,
+    steps: Steps = None,
+    datasets: Names = None,
+    isel: Mapping[str, Any] | None = None,
+    sel: Mapping[str, Any] | None = None,
+    dtype: DTypes = None,
+    rate: float | None = None,
+    original_timing: bool = False,
+    speed: float = 1.0,
+    reading: Mapping[str, Any] | None = None,
+    writing: Mapping[str, Any] | None = None,
+    on_step: OnStep = None,
+) -> PipeReport:
+    """Put the steps of one series into another, whatever they are: streams or files. Collective.
+
+    A stream is captured in a file, a file replayed as a stream, a file converted. Each rank reads
+    its share of each step by a strategy and writes it. Attributes of the series, the steps, the
+    datasets and the groups that these are in are carried over, and so are numbers of iterations
+    and openPMD's constant components; elements as they are stored, without being decoded.
+
+    Parameters
+    ----------
+    source
+        What `fluvial.open` reads; or several, whose steps of one number become one. Where
+        attributes of sources differ, the first one counts.
+    destination
+        What ``fluvial.open(…, "w")`` writes.
+    comm
+        An mpi4py communicator; None for a serial program.
+    strategy, own
+        Which rank gets which part, as of `ReadStep.mine`.
+    steps
+        Numbers of iterations: ``"10:100:10"``, ``"0,5,10:"``, a slice, a list; None: all.
+    datasets
+        Names, or patterns such as ``"meshes/*"``; None: all.
+    isel, sel
+        Regions by position and by coordinate, as of `FileDataset.isel` and `sel`, of all datasets
+        that have such a dimension.
+    dtype
+        Of all floating datasets, or a dict of names or patterns to dtypes.
+    rate
+        Steps a second at most.
+    original_timing, speed
+        Steps come as their `time` says, in seconds by `timeUnitSI`, `speed` times as fast.
+    reading, writing
+        Further options of `fluvial.open` for the sources, and for the destination.
+    on_step
+        Called after each step with the report so far.
+
+    Raises
+    ------
+    InvalidArgument
+        An option is wrong; two sources have a dataset of one name; a value does not fit its dtype.
+    PeerLost, SystemError, TimedOut
+        A source ended abnormally, the destination is full, or a series did not go on. The message
+        says how many steps are in the destination, which has them whole.
+    KeyboardInterrupt
+        SIGINT came. The destination is closed and has all steps until then.
+
+    Examples
+    --------
+    >>> fl.pipe("melt", "melt%T.h5", comm, strategy="by-host(binpacking)")  # doctest: +SKIP
+    >>> fl.pipe("melt.h5", "replay", original_timing=True)                  # doctest: +SKIP
+    """
+    several = isinstance(source, Sequence) and not isinstance(source, str)
+    given: Sequence[Any] = source if several else [source]  # type: ignore[assignment, list-item]
+    names = [to_path(name, "the source") for name in given]
+    target = to_path(destination, "the destination")
+    _check_apart(names, target)
+    describe(strategy, own)
+    selecting = Selecting(
+        DatasetChoice(datasets),
+        Conversion(dtype),
+        to_mapping(isel, "isel", "a dict of dimensions to positions"),
+        to_mapping(sel, "sel", "a dict of dimensions to labels"),
+    )
+    pacing, choice = Pacing(rate, original_timing, speed), StepChoice(steps)
+    report = PipeReport()
+    interrupted = False
+    with contextlib.ExitStack() as opened:
+        series = [
+            opened.enter_context(open_any(name, "r", comm, **to_mapping(reading, "reading")))
+            for name in names
+        ]
+        sources = Sources(series, names, choice)
+        try:
+            with open_any(target, "w", comm, **to_mapping(writing, "writing")) as sink:
+                transfer = Transfer(sink, Sharing(comm, strategy, own), selecting)
+                try:
+                    run(sources, sink, transfer, pacing, report, on_step)
+                except KeyboardInterrupt:
+                    interrupted = True  # the sink is closed as at the end, not given up
+        except Error as error:
+            raise type(error)(f"{error}; {_told(report.steps)} {shown(target)}") from error
+    if interrupted:
+        raise KeyboardInterrupt
+    return report
+
+
+def _told(steps: int) -> str:
+    return "no step was written to" if steps == 0 else f"{steps} steps are whole in"
+
+
+def _check_apart(names: Sequence[str], target: str) -> None:
+    """Refuse a destination that is a source: it would be emptied before it is read."""
+    if not names:
+        raise InvalidArgument("no source: got an empty list; allowed: one series or several")
+    for number, name in enumerate(names):
+        with contextlib.suppress(OSError):
+            if name == target or os.path.samefile(name, target):
+                raise InvalidArgument(
+                    f"the destination is a source: got {shown(target)}; allowed: another series. "
+                    "Write elsewhere, and rename the file afterwards"
+                )
+        if name in names[:number]:
+            raise InvalidArgument(f"a source is given twice: got {shown(name)}; allowed: each once")

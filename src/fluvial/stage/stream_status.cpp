@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/stage/membership.hpp"
+#include "fluvial/stage/reader.hpp"
+#include "fluvial/stage/reader_state.hpp"
+#include "fluvial/stage/step_queue.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+std::string name_of(FullPolicy policy) {
+    switch (policy) {
+        case FullPolicy::Block:
+            return "block";
+        case FullPolicy::DiscardNewest:
+            return "discard-newest";
+        case FullPolicy::DiscardOldest:
+            return "discard-oldest";
+        case FullPolicy::Spill:
+            return "spill";
+    }
+    return "";
+}
+
+std::string name_of(GroupState state) {
+    constexpr std::array names = {"free", "joining", "active", "leaving", "broken", "evicted"};
+    return names.at(static_cast<std::size_t>(state));
+}
+
+int leases_of(const ReaderCell& cell) {
+    int leases = 0;
+    for (const std::uint64_t word : cell.leases) {
+        leases += __builtin_popcountll(word);
+    }
+    return leases;
+}
+
+ReaderStatus status_of(const ControlBlock& control, int number) {
+    const GroupCell& group = control.group(number);
+    ReaderStatus status{
+        .number = number,
+        .ranks = static_cast<int>(group.size),
+        .pid = 0,
+        .state = name_of(group.state),
+        .observes = group.observes != 0,
+        .steps_taken = group.steps_taken,
+        .steps_discarded = group.steps_discarded,
+        .lag_steps = 0,
+        .steps_held = 0,
+    };
+    for (const Slot& slot : control.slots()) {
+        const bool begun = slot.step.load() < group.next_step;
+        status.lag_steps += slot.state.load() == SlotState::Complete && !begun &&
+                                    (slot.need[number] != 0 || group.observes != 0)
+                                ? 1
+                                : 0;
+    }
+    for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
+        const ReaderCell& cell = control.reader(static_cast<int>(i));
+        if (cell.state != MemberState::Free && static_cast<int>(cell.group) == number) {
+            status.pid = status.pid != 0 ? status.pid : static_cast<int>(cell.pid);
+            status.steps_held += leases_of(cell);
+        }
+    }
+    return status;
+}
+
+}  // namespace
+
+StreamStatus Reader::status() const {
+    const auto turn = state_->handle.turn();
+    if (!state_->seat) {
+        throw InvalidArgument("the stream is closed; look at it while it is open");
+    }
+    const ControlBlock& control = state_->seat->control;
+    const ControlLock lock(control);
+    reap(control);  // nobody else may have noticed who died
+    const ControlHeader& header = control.header();
+    const Counters& counters = header.counters;
+    StreamStatus status{
+        .name = header.name,
+        .host = header.host,
+        .full = name_of(header.full),
+        .failure = header.failure.set != 0 ? header.failure.message : "",
+        .writer_ranks = control.writer_ranks(),
+        .writer_pid = static_cast<int>(control.writer(0).pid),
+        .writers_closed = static_cast<int>(header.writers_closed),
+        .steps_begun = counters.steps_begun,
+        .steps_written = counters.steps_completed,
+        .steps_discarded = counters.steps_discarded,
+        .steps_unread = counters.steps_unread,
+        .steps_spoiled = counters.steps_spoiled,
+        .steps_spilled = counters.steps_spilled,
+        .bytes_staged = counters.bytes_staged,
+        .bytes_in_use = bytes_in_use(control),
+        .queue_bytes = header.queue_bytes,
+        .queue_depth = queue_depth(control),
+        .queue_steps = static_cast<int>(header.queue_steps),
+        .readers = {},
+    };
+    for (int number = 0; number < groups_max; ++number) {
+        if (control.group(number).state != GroupState::Free) {
+            status.readers.push_back(status_of(control, number));
+        }
+    }
+    return status;
+}
+
+}  // namespace fluvial::stage
