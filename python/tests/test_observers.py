@@ -117,5 +117,25 @@ def test_what_is_seen_of_a_stream(at):
 
 
 def test_starts_that_are_none(at):
-    with pytest.raises(fl.InvalidArgument, match="'oldest', 'next', 'observe'"):
+    with pytest.raises(fl.InvalidArgument, match="'oldest', 'next', 'first', 'observe'"):
         fl.open("s", start="newest", **at)
+
+
+def test_spilled_steps_wait_for_no_one_who_looks_on(at, tmp_path):
+    """Their disk is given back once the reader has them, and no step is lost."""
+    with (
+        fl.open("s", "w", readers=0, queue_steps=1, full="spill", spill=tmp_path, **at) as writer,
+        fl.open("s", **at) as reader,
+        fl.open("s", start="observe", **at) as look,
+    ):
+        for index in range(8):
+            put(writer, index)
+        assert look.next().index == 0  # the others are on the disk
+        assert look.status["steps_spilled"] == 7
+        assert [reader.next().index for _ in range(8)] == list(range(8))
+        assert writer.stats["steps_discarded"] == 0
+
+
+def test_one_that_looks_on_has_nothing_to_resume(at):
+    with pytest.raises(fl.InvalidArgument, match="a reader that looks on cannot resume"):
+        fl.open("s", start="observe", resume="me", **at)

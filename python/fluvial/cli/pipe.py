@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sys
 import time
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -22,14 +21,6 @@ from .application import is_first, say
 
 _EVERY_S = 0.1
 _INTERRUPTED = 130  # as shells have it: 128 + SIGINT
-
-
-class Full(StrEnum):
-    """What a stream does with a step that finds its queue full."""
-
-    block = "block"
-    discard_newest = "discard-newest"
-    discard_oldest = "discard-oldest"
 
 
 def add_pipe(app: typer.Typer) -> None:
@@ -70,7 +61,9 @@ def _pipe(
     queue_steps: Annotated[
         int | None, typer.Option(min=1, help="Of the stream written: steps queued at most.")
     ] = None,
-    full: Annotated[Full | None, typer.Option(help="When its queue is full.")] = None,
+    full: Annotated[
+        str | None, typer.Option(help="When its queue is full: block, spill, discard-oldest …")
+    ] = None,
     directory: Annotated[str | None, typer.Option(help="Of the contact files of streams.")] = None,
     wait: Annotated[float, typer.Option(help="Seconds to wait for the other job.")] = 60.0,
     step_timeout: Annotated[float, typer.Option(help="Seconds to wait for a step.")] = 300.0,
@@ -87,7 +80,7 @@ def _pipe(
             f"the destination is missing: got {shown(names[0])} alone; allowed: SOURCE… DESTINATION"
         )
     both = {"rendezvous_timeout": wait, "step_timeout": step_timeout, "directory": directory}
-    writing = {"readers": readers, "queue_steps": queue_steps, "full": full and full.value}
+    writing = {"readers": readers, "queue_steps": queue_steps, "full": full}
     watched = _Watched(names[-1], progress)
     try:
         with watched:

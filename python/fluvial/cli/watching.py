@@ -51,7 +51,7 @@ def _seen(look: Look) -> Seen:
         "state": state,
         "steps": status["steps_written"],
         "bytes": status["bytes_staged"],
-        **{key: status[f"steps_{key}"] for key in ("discarded", "unread", "spoiled")},
+        **{key: status[f"steps_{key}"] for key in ("discarded", "unread", "spoiled", "spilled")},
         **{key: status[key] for key in ("queue_depth", "queue_steps", "bytes_in_use", "full")},
         "readers": [reader for reader in status["readers"] if not reader["observes"]],
     }
@@ -128,7 +128,11 @@ def _words(seen: Seen) -> list[str]:
         words.append(f"{seen['bytes_per_s'] / 1e6:.4g} MB/s")
     if "readers" in seen:
         words.append(f"queue {seen['queue_depth']} of {seen['queue_steps']} ({seen['full']})")
-        words += [f"{seen[key]} {key}" for key in ("discarded", "unread", "spoiled") if seen[key]]
+        words += [
+            f"{seen[key]} {key}"
+            for key in ("discarded", "unread", "spoiled", "spilled")
+            if seen[key]
+        ]
         words += [
             f"reader {r['number']} ({r['ranks']} ranks, {r['state']}): {r['steps_taken']} steps, "
             f"lag {r['lag_steps']}, {r['steps_discarded']} discarded"
