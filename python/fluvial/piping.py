@@ -96,7 +96,7 @@ def pipe(
     >>> fl.pipe("melt.h5", "replay", original_timing=True)                  # doctest: +SKIP
     """
     several = isinstance(source, Sequence) and not isinstance(source, str)
-    given: Sequence[Any] = source if several else [source]  # type: ignore[assignment, list-item]
+    given: Sequence[Any] = source if several else [source]  # type: ignore[assignment]
     names = [to_path(name, "the source") for name in given]
     target = to_path(destination, "the destination")
     _check_apart(names, target)

@@ -118,9 +118,9 @@ def check_dims(datasets: Sequence[Any], *selections: Mapping[str, Any]) -> None:
 
 def _numbers(attrs: Mapping[str, Any], name: str, count: int) -> list[float] | None:
     said = attrs.get(name)
-    numbers = said if isinstance(said, list) else [said]
-    fit = len(numbers) == count and all(isinstance(n, int | float) for n in numbers)
-    return [float(n) for n in numbers] if fit else None
+    listed = said if isinstance(said, list) else [said]
+    numbers = [n for n in listed if isinstance(n, int | float)]
+    return list(map(float, numbers)) if len(numbers) == count else None
 
 
 def _first(at: int | range) -> int:

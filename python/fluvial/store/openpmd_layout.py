@@ -136,9 +136,9 @@ def step_layout(
     for path in (str(series[key]).strip("/") for key in ("meshesPath", "particlesPath")):
         if path and path not in datasets:  # openPMD's validator looks for what the root names
             groups.setdefault(path, _typed(said.get(path, {})))
-    for path, attrs in said.items():
+    for path, of_group in said.items():
         if path not in datasets:
-            groups.setdefault(path, _typed(attrs))
+            groups.setdefault(path, _typed(of_group))
     _add_position_offsets(layout, str(series["particlesPath"]))
     return layout
 
