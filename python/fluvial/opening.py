@@ -54,6 +54,7 @@ def open(
     spill: str | os.PathLike[str] | None = None,
     spill_bytes: int | str | None = None,
     retain: bool | str | os.PathLike[str] | None = None,
+    steps_to: Literal["all", "round-robin", "on-demand"] = "all",
     readers: int = 1,
     directory: str | os.PathLike[str] | None = None,
     rendezvous_timeout: float = 60.0,
@@ -155,6 +156,9 @@ def open(
         Writer: a folder in which all steps stay, as NAME.steps, also when the jobs have ended; True:
         `directory`. Readers may come late or again, and begin with the first step (`start`) or
         where they were (`resume`). Needs a `full` that discards nothing but on a full disk.
+    steps_to
+        Writer: which reading jobs get a step: "all" of them, the next in turn ("round-robin"), or the
+        first that asks for one ("on-demand"). What a job that dies had got goes to the others.
     readers
         Writer: reader jobs to wait for; 0 to start at once.
     on_stalled_reader

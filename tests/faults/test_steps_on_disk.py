@@ -97,7 +97,7 @@ def test_a_job_resumes_with_another_number_of_ranks(jobs):
     os.kill(jobs["reader"].pid(1), signal.SIGKILL)
     jobs.outcome("reader")
     before = max(seen_by(jobs.where))
-    jobs.start("later_reader", "reader", resume="plot")
+    jobs.start("later_reader", resume="plot")
     for result in jobs.outcome("later_reader").values:
         assert result["error"] is None
         assert result["seen"] == list(range(result["seen"][0], STEPS))

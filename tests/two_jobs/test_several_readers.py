@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reader jobs that come together, late, and at their own speeds."""
 
+import os
+import signal
 import time
 
 import numpy as np
@@ -94,3 +96,55 @@ def test_a_late_reader_joins_a_running_stream_and_another_leaves_it(jobs):
     assert late[0][0] > 5
     assert results["writer"][0]["readers_joined"] == 2
     assert results["writer"][0]["readers_lost"] == 0
+
+
+def share(comm, fl, where, readers=2, steps_to="on-demand"):
+    """Write all steps for jobs that share them."""
+    with fl.open(
+        "shared", "w", comm=comm, queue_steps=3, readers=readers, steps_to=steps_to, stall_timeout=2
+    ) as series:
+        for index in range(STEPS):
+            with series.step() as step:
+                value = np.full(1000, index * comm.size + comm.rank)
+                step.put("x", value, offset=(comm.rank * 1000,), shape=(comm.size * 1000,))
+            (where / f"step-{index}").touch()
+        return series.stats
+
+
+@scenario(
+    "writer on 2 ranks, fast reader on 2 ranks, slow reader on 1 rank", writer=share, reader=sums
+)
+def test_readers_share_steps_by_how_fast_they_are(jobs):
+    jobs.start("writer", "fast_reader")
+    jobs.start("slow_reader", pause=0.05)
+    results = jobs.finish()
+    fast, slow = (results[f"{name}_reader"][0][0] for name in ("fast", "slow"))
+    assert sorted(fast + slow) == expected(2)
+    assert results["fast_reader"][1][0] == fast
+    assert len(fast) > len(slow) > 0
+    assert results["writer"][0]["steps_discarded"] == 0
+
+
+@scenario("writer on 2 ranks, one reader on 1 rank, other reader on 2 ranks", writer=share, reader=sums)
+def test_readers_take_turns(jobs):
+    jobs.start("writer", steps_to="round-robin")
+    jobs.start("one_reader", pause=0.005)
+    jobs.start("other_reader")
+    results = jobs.finish()
+    one, other = (results[f"{name}_reader"][0][0] for name in ("one", "other"))
+    assert sorted(one + other) == expected(2)
+    assert abs(len(one) - len(other)) <= 2
+
+
+@scenario("writer on 2 ranks, doomed reader on 1 rank, reader on 2 ranks", writer=share, reader=sums)
+def test_the_steps_of_a_reader_that_dies_go_to_the_others(jobs):
+    jobs.start("writer", steps_to="round-robin")
+    jobs.start("doomed_reader", "reader", pause=0.02)
+    wait_until((jobs.where / "step-9").exists)
+    os.kill(jobs["doomed_reader"].pid(0), signal.SIGKILL)
+    got = {index for index, _ in jobs.outcome("reader").values[0][0]}
+    assert jobs.outcome("writer").values[0]["readers_lost"] == 1
+    # All but those that the dead one was through with, at most every other one until then.
+    missing = set(range(STEPS)) - got
+    assert len(missing) <= 6
+    assert all(index < 12 for index in missing)

@@ -22,6 +22,7 @@ _WRITES: dict[str, Any] = {
     "spill": "",
     "spill_bytes": None,
     "retain": "",
+    "steps_to": "all",
     "readers": 1,
     "on_stalled_reader": "evict",
 }

@@ -67,6 +67,7 @@ ControlBlock ControlBlock::create(const std::string& name, const std::string& ho
     header.on_full_disk = options.on_full_disk;
     header.retains = options.retain.empty() ? 0 : 1;
     header.spill_bytes = static_cast<std::uint64_t>(options.spill_bytes);
+    header.steps_to = options.steps_to;
     header.on_stalled_reader = options.on_stalled_reader;
     header.stall_timeout_s = options.stall_timeout_s;
     header.mutex.initialise();

@@ -94,6 +94,7 @@ struct alignas(64) Slot {
     std::uint64_t log_begin;         ///< nothing of this step lies on the disk before it
     std::uint64_t logged_bytes;      ///< of this step on the disk
     std::uint32_t need[groups_max];  ///< ranks of each group that have not finished with it
+    std::uint32_t begun;             ///< bit g: group g has taken it
 };
 
 /// Where a writer rank's record of a step lies: in its arena, and on the disk, as far as it is
@@ -145,6 +146,8 @@ struct ControlHeader {
     std::uint32_t retains;  ///< all steps stay on the disk
     std::uint64_t spill_bytes;
     StalledPolicy on_stalled_reader;
+    StepsTo steps_to;
+    std::uint32_t turn;  ///< the group that was given a step last, under StepsTo::RoundRobin
     double stall_timeout_s;
     host::SharedMutex mutex;
     alignas(64) host::Doorbell step_bell;   ///< readers wait for it

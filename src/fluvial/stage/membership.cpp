@@ -187,6 +187,9 @@ void leave(const ControlBlock& control, int index) {
         for (int i = 0; i < static_cast<int>(control.header().slots); ++i) {
             Slot& slot = control.slots()[i];
             const std::uint64_t step = slot.step.load(relaxed);
+            if (((slot.begun >> g) & 1u) == 0) {
+                hand_on(control, i, g);
+            }
             if (slot.need[g] != 0 && step >= unfinished) {
                 slot.need[g] = step >= group.next_step ? 0 : slot.need[g] - 1;
                 free_if_done(control, i);

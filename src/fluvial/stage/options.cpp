@@ -80,6 +80,12 @@ void validate(const std::string& name, const WriterOptions& options) {
             "queue_bytes is out of range", text(options.queue_bytes),
             text("1 to ", queue_bytes_max, ", or 0 for a quarter of this host's memory"), ""});
     }
+    if (options.steps_to != StepsTo::All &&
+        (options.full == FullPolicy::Spill || !options.retain.empty())) {
+        throw InvalidArgument(Problem{"steps on a disk are for all reading jobs alike",
+                                      "steps_to='round-robin' or 'on-demand' with 'spill' or retain",
+                                      "steps_to='all', or the other policies of full", ""});
+    }
     if (options.spill_bytes < 0) {
         throw InvalidArgument(Problem{"spill_bytes is out of range", text(options.spill_bytes),
                                       "at least 1, or 0 for all that the disk has room for", ""});
@@ -161,6 +167,13 @@ std::string effective_spill(const WriterOptions& options) {
         }
     }
     return "/var/tmp";
+}
+
+StepsTo steps_to_from_name(const std::string& name) {
+    return choose<StepsTo>("steps_to", name,
+                           {{"all", StepsTo::All},
+                            {"round-robin", StepsTo::RoundRobin},
+                            {"on-demand", StepsTo::OnDemand}});
 }
 
 StalledPolicy stalled_policy_from_name(const std::string& name) {

@@ -16,6 +16,13 @@ enum class FullPolicy : std::uint32_t {
     Spill,          ///< the step goes to a disk, from where readers get it in its turn
 };
 
+/// Which reading jobs get a step, where there are several.
+enum class StepsTo : std::uint32_t {
+    All,         ///< each of them
+    RoundRobin,  ///< the next of them in turn
+    OnDemand,    ///< the first that asks for one
+};
+
 /// What happens to a reader that is alive but gives no heartbeat (stopped, swapped out).
 enum class StalledPolicy : std::uint32_t {
     Evict,  ///< it loses its place in the queue; memory that it still views is set aside until it
@@ -47,6 +54,7 @@ struct WriterOptions {
     std::int64_t spill_bytes = 0;
     /// All steps stay on a disk, in the folder NAME.steps of this one; empty: they do not.
     std::string retain{};
+    StepsTo steps_to = StepsTo::All;
     StalledPolicy on_stalled_reader = StalledPolicy::Evict;
     /// Reader jobs that open() waits for.
     int readers = 1;
@@ -80,6 +88,7 @@ struct FullPolicies {
     FullPolicy disk = FullPolicy::Block;
 };
 FullPolicies full_policies_from_name(const std::string& name);
+StepsTo steps_to_from_name(const std::string& name);
 StalledPolicy stalled_policy_from_name(const std::string& name);
 Start start_from_name(const std::string& name);
 

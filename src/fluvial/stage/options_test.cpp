@@ -90,6 +90,9 @@ TEST_CASE("choices by name") {
     CHECK(full_policies_from_name("spill").disk == FullPolicy::Block);
     CHECK(full_policies_from_name("spill,discard-oldest").queue == FullPolicy::Spill);
     CHECK(full_policies_from_name("spill,discard-oldest").disk == FullPolicy::DiscardOldest);
+    CHECK(steps_to_from_name("all") == StepsTo::All);
+    CHECK(steps_to_from_name("round-robin") == StepsTo::RoundRobin);
+    CHECK(steps_to_from_name("on-demand") == StepsTo::OnDemand);
     CHECK(stalled_policy_from_name("evict") == StalledPolicy::Evict);
     CHECK(stalled_policy_from_name("wait") == StalledPolicy::Wait);
     CHECK(start_from_name("oldest") == Start::Oldest);
@@ -124,6 +127,12 @@ TEST_CASE("options of steps on a disk that cannot work together") {
     CHECK_NOTHROW(validate("a", no_disk));
     no_disk.spill_bytes = -1;
     CHECK_THROWS_WITH_AS(validate("a", no_disk), doctest::Contains("spill_bytes"), InvalidArgument);
+    WriterOptions shared;
+    shared.steps_to = StepsTo::OnDemand;
+    CHECK_NOTHROW(validate("a", shared));
+    shared.full = FullPolicy::Spill;
+    CHECK_THROWS_WITH_AS(validate("a", shared), doctest::Contains("for all reading jobs alike"),
+                         InvalidArgument);
     ReaderOptions resumes;
     resumes.resume = "../up";
     CHECK_THROWS_WITH_AS(validate("a", resumes), doctest::Contains("resume cannot be used"),

@@ -23,7 +23,8 @@ bool at_end(const Reader::State& r) {
     // seen them all.
     const bool has_all =
         group.state == GroupState::Active ||
-        (group.state == GroupState::Leaving && group.next_step >= header.counters.complete_end);
+        (group.state == GroupState::Leaving &&
+         (group.next_step >= header.counters.complete_end || header.steps_to != StepsTo::All));
     if (has_all && header.failure.set == 0 && header.writers_closed == header.writer_ranks) {
         return true;
     }
@@ -247,7 +248,9 @@ std::shared_ptr<StagedDataset::Source> Reader::State::next(HandleLock::Call& cal
         source->index = control.slots()[taken->slot].step.load(std::memory_order_acquire);
         read_records(taken->slot, source->record);
     }
-    source->skipped = r.any_read ? source->index - r.next_index : 0;
+    // Where steps are shared out, one of another job that died may come late.
+    source->skipped =
+        r.any_read && source->index > r.next_index ? source->index - r.next_index : 0;
     r.next_index = source->index + 1;
     r.any_read = true;
     return source;

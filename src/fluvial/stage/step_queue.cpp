@@ -27,6 +27,10 @@ bool needed(const Slot& slot) {
                        [](std::uint32_t ranks) { return ranks != 0; });
 }
 
+bool has_begun(const Slot& slot, int group) {
+    return ((slot.begun >> group) & 1u) != 0;
+}
+
 bool leased(const ControlBlock& control, int slot) {
     for (std::uint32_t cell = 0; cell < control.header().readers_high; ++cell) {
         if (has_lease(control.reader(static_cast<int>(cell)), slot)) {
@@ -86,7 +90,7 @@ bool untouched(const ControlBlock& control, int index) {
         return false;
     }
     for (int g = 0; g < groups_max; ++g) {
-        if (slot.need[g] != 0 && control.group(g).next_step > slot.step.load(relaxed)) {
+        if (slot.need[g] != 0 && has_begun(slot, g)) {
             return false;
         }
     }
@@ -162,6 +166,7 @@ int open_slot(const ControlBlock& control, std::uint64_t step, SlotState state) 
             slot.arrived = 0;
             slot.spoiled = 0;
             slot.viewed_once = 0;
+            slot.begun = 0;
             slot.spilled = 0;
             slot.bytes = 0;
             slot.log_begin = control.header().counters.log_end;
@@ -214,6 +219,29 @@ int observe(const ControlBlock& control, ReaderCell& reader, GroupCell& group) {
         ++reader.steps_taken;
     }
     return newest;
+}
+
+/// Of the groups that would get the step, the next in turn alone does.
+void give_to_one(const ControlBlock& control, Slot& slot) {
+    std::uint32_t& turn = control.header().turn;
+    for (std::uint32_t after = 1; after <= groups_max; ++after) {
+        const std::uint32_t g = (turn + after) % groups_max;
+        if (slot.need[g] != 0) {
+            const std::uint32_t ranks = slot.need[g];
+            std::fill(std::begin(slot.need), std::end(slot.need), 0u);
+            slot.need[g] = ranks;
+            turn = g;
+            return;
+        }
+    }
+}
+
+/// A complete step that the group is to get next. Where steps are shared out, one may come to it
+/// that is older than those it has had: of a group that died.
+bool is_for(const ControlBlock& control, const Slot& slot, int g) {
+    return state_of(slot) == SlotState::Complete && slot.need[g] != 0 && !has_begun(slot, g) &&
+           (control.header().steps_to != StepsTo::All ||
+            slot.step.load(relaxed) >= control.group(g).next_step);
 }
 
 void count_discard_for_groups(const ControlBlock& control, std::uint64_t step) {
@@ -395,6 +423,9 @@ bool finish_writing(const ControlBlock& control, int slot, int rank, const Recor
         const GroupCell& group = control.group(g);
         mine.need[g] = subscribed(group) && group.next_step <= step ? group.size : 0;
     }
+    if (control.header().steps_to == StepsTo::RoundRobin) {
+        give_to_one(control, mine);
+    }
     mine.state.store(SlotState::Complete, std::memory_order_release);
     control.header().step_bell.ring();
     return true;
@@ -408,6 +439,7 @@ Taken take(const ControlBlock& control, int cell, const StepLog* log) {
     const auto begin_reading = [&](int slot) {
         set_lease(reader, slot);
         slots[slot].viewed_once = 1;
+        slots[slot].begun |= 1u << g;
         ++reader.steps_taken;
         return Taken{slot};
     };
@@ -434,8 +466,7 @@ Taken take(const ControlBlock& control, int cell, const StepLog* log) {
     }
     int next = -1;
     for (int i = 0; i < slot_count(control); ++i) {
-        if (state_of(slots[i]) == SlotState::Complete && slots[i].need[g] != 0 &&
-            slots[i].step.load(relaxed) >= group.next_step &&
+        if (is_for(control, slots[i], g) &&
             (next < 0 || slots[i].step.load(relaxed) < slots[next].step.load(relaxed))) {
             next = i;
         }
@@ -452,8 +483,13 @@ Taken take(const ControlBlock& control, int cell, const StepLog* log) {
     }
     const std::uint64_t step = on_disk ? on_disk->step : slots[next].step.load(relaxed);
     group.taken[group.steps_taken % slots_max] = step;
-    group.next_step = step + 1;
+    group.next_step = std::max(group.next_step, step + 1);
     ++group.steps_taken;
+    if (next >= 0 && !on_disk && control.header().steps_to == StepsTo::OnDemand) {
+        const std::uint32_t ranks = slots[next].need[g];
+        std::fill(std::begin(slots[next].need), std::end(slots[next].need), 0u);
+        slots[next].need[g] = ranks;
+    }
     control.header().counters.taken_end = std::max(control.header().counters.taken_end, step + 1);
     if (!on_disk) {
         return begin_reading(next);
@@ -495,6 +531,29 @@ void release_lease(const ControlBlock& control, int cell, int slot) {
     free_if_done(control, slot);
 }
 
+void hand_on(const ControlBlock& control, int index, int gone) {
+    Slot& slot = control.slots()[index];
+    const StepsTo mode = control.header().steps_to;
+    if (mode == StepsTo::All || state_of(slot) != SlotState::Complete || slot.need[gone] == 0) {
+        return;
+    }
+    slot.need[gone] = 0;
+    slot.begun &= ~(1u << gone);
+    for (int g = 0; g < groups_max; ++g) {
+        const GroupCell& group = control.group(g);
+        if (g != gone && subscribed(group)) {
+            slot.need[g] = group.size;
+        }
+    }
+    if (mode == StepsTo::RoundRobin) {
+        give_to_one(control, slot);
+    }
+    if (!needed(slot)) {
+        slot.viewed_once = 0;  // it waits for whoever comes
+    }
+    control.header().step_bell.ring();
+}
+
 void subscribe(const ControlBlock& control, int index, const Begin& begin, const StepLog* log) {
     GroupCell& group = control.group(index);
     if (begin.start == Start::Observe) {
@@ -507,8 +566,9 @@ void subscribe(const ControlBlock& control, int index, const Begin& begin, const
         // A slower group may keep a step that is older than one which has left the queue: whoever
         // began there would miss that one.
         for (const Slot& slot : control.slots()) {
-            if (queued(slot) && state_of(slot) == SlotState::Complete &&
-                slot.step.load(relaxed) >= counters.gone_end) {
+            const bool none_missing = control.header().steps_to != StepsTo::All ||
+                                      slot.step.load(relaxed) >= counters.gone_end;
+            if (queued(slot) && state_of(slot) == SlotState::Complete && none_missing) {
                 first = std::min(first, slot.step.load(relaxed));
             }
         }
@@ -526,7 +586,12 @@ void subscribe(const ControlBlock& control, int index, const Begin& begin, const
         log != nullptr ? std::max(counters.entries_freed, log->find(first, counters.entries_end))
                        : 0;
     for (Slot& slot : control.slots()) {
-        if (state_of(slot) == SlotState::Complete && slot.step.load(relaxed) >= first) {
+        const bool free_to_take = control.header().steps_to == StepsTo::All ||
+                                  (control.header().steps_to == StepsTo::OnDemand
+                                       ? slot.begun == 0
+                                       : !needed(slot) && slot.begun == 0);
+        if (state_of(slot) == SlotState::Complete && slot.step.load(relaxed) >= first &&
+            free_to_take) {
             slot.need[index] = group.size;
         }
     }
@@ -535,6 +600,7 @@ void subscribe(const ControlBlock& control, int index, const Begin& begin, const
 void unsubscribe(const ControlBlock& control, int index) {
     for (int i = 0; i < slot_count(control); ++i) {
         Slot& slot = control.slots()[i];
+        hand_on(control, i, index);
         if (slot.need[index] != 0) {
             slot.need[index] = 0;
             free_if_done(control, i);

@@ -96,6 +96,10 @@ struct Begin {
 void subscribe(const ControlBlock& control, int group, const Begin& begin,
                const StepLog* log = nullptr);
 
+/// Where steps are shared out: the one in a slot that the group `gone` was to get, or had begun, goes
+/// to the others; where there are none, it waits for whoever comes.
+void hand_on(const ControlBlock& control, int slot, int gone);
+
 /// The group wants no further steps.
 void unsubscribe(const ControlBlock& control, int group);
 
