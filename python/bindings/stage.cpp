@@ -355,8 +355,9 @@ void bind_writer(nb::module_& m) {
             [](HeldWriter* self, const std::string& name, std::optional<long> handle,
                std::int64_t queue_steps, std::int64_t queue_bytes, const std::string& full,
                const std::string& spill, std::int64_t spill_bytes, const std::string& retain,
-               const std::string& steps_to, const std::string& on_stalled_reader, int readers, const std::string& directory,
-               double rendezvous_timeout, double step_timeout, double stall_timeout) {
+               const std::string& steps_to, const std::string& on_stalled_reader, int readers,
+               const std::string& directory, double rendezvous_timeout, double step_timeout,
+               double stall_timeout) {
                 const auto policies = stage::full_policies_from_name(full);
                 const stage::WriterOptions options{
                     .queue_steps = queue_steps,
@@ -384,8 +385,8 @@ void bind_writer(nb::module_& m) {
                 comm.close();
             },
             nb::kw_only(), "name"_a, "comm"_a.none(), "queue_steps"_a, "queue_bytes"_a, "full"_a,
-            "spill"_a, "spill_bytes"_a, "retain"_a, "steps_to"_a, "on_stalled_reader"_a, "readers"_a,
-            "directory"_a, "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a)
+            "spill"_a, "spill_bytes"_a, "retain"_a, "steps_to"_a, "on_stalled_reader"_a,
+            "readers"_a, "directory"_a, "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a)
         .def(
             "set_attributes",
             [](HeldWriter& writer, const Attributes& attributes) {

@@ -153,12 +153,12 @@ def open(
     spill_bytes
         Writer: bytes of such steps on the disk at most, e.g. "100 GiB"; None: all that it has.
     retain
-        Writer: a folder in which all steps stay, as NAME.steps, also when the jobs have ended; True:
-        `directory`. Readers may come late or again, and begin with the first step (`start`) or
+        Writer: a folder in which all steps stay, as NAME.steps, also when the jobs have ended;
+        True: `directory`. Readers may come late or again, and begin with the first step (`start`) or
         where they were (`resume`). Needs a `full` that discards nothing but on a full disk.
     steps_to
-        Writer: which reading jobs get a step: "all" of them, the next in turn ("round-robin"), or the
-        first that asks for one ("on-demand"). What a job that dies had got goes to the others.
+        Writer: which reading jobs get a step: "all" of them, the next in turn ("round-robin"), or
+        the first that asks for one ("on-demand"). What a job that dies had got goes to the others.
     readers
         Writer: reader jobs to wait for; 0 to start at once.
     on_stalled_reader

@@ -45,9 +45,7 @@ def resumed(where, **options):
 def test_a_reader_killed_at_any_moment_goes_on_where_it_was(jobs, seed):
     rng = random.Random(seed)
     full = rng.choice(["spill", "block"])
-    jobs.start(
-        "writer", steps=STEPS, pause=0.001, full=full, retain=str(jobs.where), queue_steps=3
-    )
+    jobs.start("writer", steps=STEPS, pause=0.001, full=full, retain=str(jobs.where), queue_steps=3)
     jobs.start("reader", resume="plot", pause=rng.choice([0, 0.002]))
     wait_until((jobs.where / "read-1").exists, timeout=30)
     time.sleep(rng.uniform(0, 0.12))
@@ -89,7 +87,9 @@ def test_a_writer_killed_at_any_moment_leaves_what_was_accepted(jobs, seed):
         assert series.stats["steps_from_disk"] == len(result["seen"])
 
 
-@scenario("writer on 2 ranks, reader on 2 ranks, later reader on 3 ranks", writer=write, reader=read)
+@scenario(
+    "writer on 2 ranks, reader on 2 ranks, later reader on 3 ranks", writer=write, reader=read
+)
 def test_a_job_resumes_with_another_number_of_ranks(jobs):
     jobs.start("writer", steps=STEPS, pause=0.002, full="spill", retain=str(jobs.where))
     jobs.start("reader", resume="plot")
@@ -151,7 +151,7 @@ def indices(series):
 def test_a_full_disk_makes_the_writer_wait_for_its_readers(folder):
     writer, reader = pair(full="spill", spill_bytes="40 KiB")
     with pytest.warns(RuntimeWarning, match="disk of the steps of 'disk' was full") as told:
-        with pytest.raises(fl.TimedOut, match="disk of 'disk' stayed full.*spill_bytes"):
+        with pytest.raises(fl.TimedOut, match=r"disk of 'disk' stayed full.*spill_bytes"):
             for index in range(100):
                 put(writer, index)
         assert put_after_reading(writer, reader, index)
@@ -255,7 +255,7 @@ def test_what_a_stream_that_is_not_retained_says(folder):
         put(writer, 0)
         with pytest.raises(fl.InvalidArgument, match=r"cannot resume: got no steps in .*retain"):
             fl.open("disk", resume="plot")
-        with pytest.raises(fl.InvalidArgument, match="start='first'.*retain"):
+        with pytest.raises(fl.InvalidArgument, match=r"start='first'.*retain"):
             fl.open("disk", start="first")
 
 
@@ -266,7 +266,7 @@ def test_the_steps_of_another_run_are_not_taken_for_these(folder):
     other.mkdir()
     with fl.open("disk", "w", readers=0, retain=other) as writer:
         put(writer, 0)
-        with pytest.raises(fl.InvalidArgument, match="of another run.*retained"):
+        with pytest.raises(fl.InvalidArgument, match=r"of another run.*retained"):
             fl.open("disk", resume="plot")
         with fl.open("disk", resume="plot", retained=other) as reader:
             assert reader.next().index == 0

@@ -76,13 +76,21 @@ def built(preset):
     missing = [program for program in NEEDS[preset] if shutil.which(program) is None]
     if missing:
         pytest.skip(f"no {' and no '.join(missing)}")
-    # As deep as the builds of ./run, and with their flags: so ccache knows by its relative paths what
-    # they have compiled.
+    # As deep as the builds of ./run, and with their flags: so ccache knows by its relative paths
+    # what they have compiled.
     folder = BUILD / f"portable-{preset}"
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w") as lock:  # tests of one build may run side by side
         fcntl.flock(lock, fcntl.LOCK_EX)
-        configure = ("cmake", "--preset", preset, "-B", folder, "-DFLUVIAL_WERROR=OFF", *QUICK[preset])
+        configure = (
+            "cmake",
+            "--preset",
+            preset,
+            "-B",
+            folder,
+            "-DFLUVIAL_WERROR=OFF",
+            *QUICK[preset],
+        )
         run(*configure, f"-DPython_EXECUTABLE={sys.executable}")
         run("ninja", "-C", folder, "-j", os.cpu_count() or 1, *TARGETS[preset])
     return folder

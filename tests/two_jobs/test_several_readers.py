@@ -125,7 +125,9 @@ def test_readers_share_steps_by_how_fast_they_are(jobs):
     assert results["writer"][0]["steps_discarded"] == 0
 
 
-@scenario("writer on 2 ranks, one reader on 1 rank, other reader on 2 ranks", writer=share, reader=sums)
+@scenario(
+    "writer on 2 ranks, one reader on 1 rank, other reader on 2 ranks", writer=share, reader=sums
+)
 def test_readers_take_turns(jobs):
     jobs.start("writer", steps_to="round-robin")
     jobs.start("one_reader", pause=0.005)
@@ -136,7 +138,9 @@ def test_readers_take_turns(jobs):
     assert abs(len(one) - len(other)) <= 2
 
 
-@scenario("writer on 2 ranks, doomed reader on 1 rank, reader on 2 ranks", writer=share, reader=sums)
+@scenario(
+    "writer on 2 ranks, doomed reader on 1 rank, reader on 2 ranks", writer=share, reader=sums
+)
 def test_the_steps_of_a_reader_that_dies_go_to_the_others(jobs):
     jobs.start("writer", steps_to="round-robin")
     jobs.start("doomed_reader", "reader", pause=0.02)

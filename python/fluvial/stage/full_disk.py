@@ -21,9 +21,9 @@ class FullDisk:
             return
         self._told = True
         warnings.warn(
-            f"the disk of the steps of '{self._name}' was full: the writer waits for room, or steps "
-            "are given up, as its option full says after the comma. Make room, raise spill_bytes, "
-            "or let readers go faster",
+            f"the disk of the steps of '{self._name}' was full: the writer waits for room, or "
+            "steps are given up, as its option full says after the comma. Make room, raise "
+            "spill_bytes, or let readers go faster",
             RuntimeWarning,
             stacklevel=4,
         )

@@ -12,8 +12,8 @@
 namespace fluvial {
 
 /// Eight lanes of a multiplicative hash over 8 bytes each, so that the multiplications overlap. A
-/// change within one word always changes the sum; other damage goes unseen once in 2^64. Not against
-/// an adversary. The same on every machine of one byte order.
+/// change within one word always changes the sum; other damage goes unseen once in 2^64. Not
+/// against an adversary. The same on every machine of one byte order.
 inline std::uint64_t checksum_of(std::span<const std::byte> bytes) {
     constexpr std::size_t lanes = 8;
     constexpr std::size_t block = lanes * sizeof(std::uint64_t);

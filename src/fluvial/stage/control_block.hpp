@@ -116,13 +116,13 @@ struct Counters {
     std::uint64_t steps_spoiled;    ///< given up by a rank
     std::uint64_t bytes_staged;
     std::uint64_t steps_spilled;
-    std::uint64_t bytes_logged;  ///< written to the disk
+    std::uint64_t bytes_logged;             ///< written to the disk
     std::atomic<std::uint64_t> full_disks;  ///< times that the disk had no room
-    std::uint64_t log_end;       ///< of the data on the disk
-    std::uint64_t log_freed;     ///< the data before it has been given back
-    std::uint64_t entries_end;   ///< complete steps that were put on the disk ...
-    std::uint64_t entries_freed; ///< ... and that nobody will want any more
-    std::uint64_t taken_end;     ///< one past the highest step that any group has begun
+    std::uint64_t log_end;                  ///< of the data on the disk
+    std::uint64_t log_freed;                ///< the data before it has been given back
+    std::uint64_t entries_end;              ///< complete steps that were put on the disk ...
+    std::uint64_t entries_freed;            ///< ... and that nobody will want any more
+    std::uint64_t taken_end;                ///< one past the highest step that any group has begun
     std::uint64_t groups_joined;
     std::uint64_t groups_lost;
     std::uint64_t groups_evicted;

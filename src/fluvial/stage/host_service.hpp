@@ -19,8 +19,8 @@ namespace fluvial::stage {
 
 class HostService {
   public:
-    /// Listens at the contact's address. `control` must outlive this object, and so must `log`, of a
-    /// stream that has steps on a disk; `own_arena` is rank 0's.
+    /// Listens at the contact's address. `control` must outlive this object, and so must `log`, of
+    /// a stream that has steps on a disk; `own_arena` is rank 0's.
     HostService(const Contact& contact, const ControlBlock& control,
                 const host::MemoryFile& own_arena, const StepLog* log = nullptr);
     ~HostService();

@@ -19,8 +19,8 @@ namespace fluvial::stage {
 /// Where `bytes` of the step in `slot` go; none when that would be more than spill_bytes.
 std::optional<std::uint64_t> reserve(const ControlBlock& control, int slot, std::uint64_t bytes);
 
-/// Bytes that each rank leaves free behind its record, for the list of all ranks' records, which the
-/// last of them writes: so that it finds room there.
+/// Bytes that each rank leaves free behind its record, for the list of all ranks' records, which
+/// the last of them writes: so that it finds room there.
 std::uint64_t list_bytes(const ControlBlock& control);
 
 /// The last rank, whose record lies at `mine`, gives the step in `slot` its entry. False: the disk

@@ -328,8 +328,7 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
         request.start = begin.start;
         request.from = begin.step;
         request.pid = static_cast<std::uint32_t>(::getpid());
-        auto attached =
-            lead.replay ? std::nullopt : attach_to_writer(name, options, request, lead);
+        auto attached = lead.replay ? std::nullopt : attach_to_writer(name, options, request, lead);
         state->seat = attached ? take_seat(name, std::move(*attached))
                                : take_seat_in_replay(name, options, begin);
     };

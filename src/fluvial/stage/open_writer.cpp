@@ -20,10 +20,9 @@ constexpr std::uint64_t arena_extra_bytes = std::uint64_t{64} << 20;
 
 std::string fingerprint(const std::string& name, const WriterOptions& o) {
     return text(name, "|", o.queue_steps, "|", o.queue_bytes, "|", static_cast<int>(o.full), "|",
-                static_cast<int>(o.on_full_disk), "|",
-                static_cast<int>(o.steps_to), "|", o.spill, "|", o.spill_bytes, "|", o.retain, "|",
-                static_cast<int>(o.on_stalled_reader), "|", o.readers, "|", o.step_timeout_s, "|",
-                o.stall_timeout_s);
+                static_cast<int>(o.on_full_disk), "|", static_cast<int>(o.steps_to), "|", o.spill,
+                "|", o.spill_bytes, "|", o.retain, "|", static_cast<int>(o.on_stalled_reader), "|",
+                o.readers, "|", o.step_timeout_s, "|", o.stall_timeout_s);
 }
 
 Bytes encode_contact(const Contact& contact) {

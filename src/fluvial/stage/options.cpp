@@ -82,9 +82,10 @@ void validate(const std::string& name, const WriterOptions& options) {
     }
     if (options.steps_to != StepsTo::All &&
         (options.full == FullPolicy::Spill || !options.retain.empty())) {
-        throw InvalidArgument(Problem{"steps on a disk are for all reading jobs alike",
-                                      "steps_to='round-robin' or 'on-demand' with 'spill' or retain",
-                                      "steps_to='all', or the other policies of full", ""});
+        throw InvalidArgument(
+            Problem{"steps on a disk are for all reading jobs alike",
+                    "steps_to='round-robin' or 'on-demand' with 'spill' or retain",
+                    "steps_to='all', or the other policies of full", ""});
     }
     if (options.spill_bytes < 0) {
         throw InvalidArgument(Problem{"spill_bytes is out of range", text(options.spill_bytes),

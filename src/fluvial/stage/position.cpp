@@ -57,7 +57,8 @@ std::optional<Stored> load(const std::string& path) {
         return std::nullopt;
     }
     if (got != sizeof stored || stored.checksum != checksum_of_stored(stored)) {
-        throw DamagedFile(Problem{"a reader's position is damaged", path, "the file as it was written",
+        throw DamagedFile(Problem{"a reader's position is damaged", path,
+                                  "the file as it was written",
                                   "Remove it to begin with the first step again"});
     }
     return stored;
@@ -74,9 +75,9 @@ PositionClaim::PositionClaim(const std::string& folder, const std::string& name,
         const ForkPause pause;
         lock_ = open_file(text(folder, "/positions/", name, ".lock"));
         if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-            throw InvalidArgument(Problem{text("the position '", name, "' is in use"),
-                                          "another reading job has it", "one job at a time",
-                                          "Wait until that has ended, or resume under another name"});
+            throw InvalidArgument(Problem{
+                text("the position '", name, "' is in use"), "another reading job has it",
+                "one job at a time", "Wait until that has ended, or resume under another name"});
         }
         lock_.close_in_children(pause);
     }

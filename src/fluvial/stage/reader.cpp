@@ -135,9 +135,9 @@ StagedDataset::Source::Memory StagedDataset::Source::memory_of(
     auto& loaded = loaded_[chunk.logged.offset];
     if (!loaded) {
         if (!lease_ && !on_disk_) {
-            throw InvalidArgument(
-                Problem{text("'", name, "' cannot be read any more"),
-                        text("step ", index, " has ended"), "a step that is open", ""});
+            throw InvalidArgument(Problem{text("'", name, "' cannot be read any more"),
+                                          text("step ", index, " has ended"), "a step that is open",
+                                          ""});
         }
         loaded = log().read(chunk.logged, text("a chunk of '", name, "' in step ", index));
         counters->bytes_from_disk += chunk.logged.bytes;
@@ -249,8 +249,7 @@ std::shared_ptr<StagedDataset::Source> Reader::State::next(HandleLock::Call& cal
         read_records(taken->slot, source->record);
     }
     // Where steps are shared out, one of another job that died may come late.
-    source->skipped =
-        r.any_read && source->index > r.next_index ? source->index - r.next_index : 0;
+    source->skipped = r.any_read && source->index > r.next_index ? source->index - r.next_index : 0;
     r.next_index = source->index + 1;
     r.any_read = true;
     return source;
@@ -293,8 +292,8 @@ Attributes Reader::State::attributes() {
     // Of a stream that is over there is no other memory than the disk.
     for (std::size_t rank = 0; rank < seat->arenas.size(); ++rank) {
         RecordReader& record = records[rank];
-        record.follow_definitions(
-            seat->control.writer(static_cast<int>(rank)).definitions.load(std::memory_order_acquire));
+        record.follow_definitions(seat->control.writer(static_cast<int>(rank))
+                                      .definitions.load(std::memory_order_acquire));
         Attributes more = record.series_attributes();
         all.merge(more);
     }

@@ -23,8 +23,8 @@ namespace fluvial::stage {
 /// This process's place in the stream. Lives as long as the reader or anything that was read
 /// through it, so that views outlive the reader: the cell is given up with the last of them.
 struct Seat {
-    Seat(ControlBlock block, std::vector<host::MemoryFile> arena_files, std::optional<StepLog> steps,
-         int cell_index);
+    Seat(ControlBlock block, std::vector<host::MemoryFile> arena_files,
+         std::optional<StepLog> steps, int cell_index);
     ~Seat();
 
     ControlBlock control;
@@ -102,7 +102,7 @@ struct Reader::State {
     std::vector<RecordReader> records;  ///< by writer rank
     Attributes logged_attributes;       ///< of the series, as steps on the disk say
     std::shared_ptr<Position> position;
-    ReaderStats final_stats{};          ///< as of close()
+    ReaderStats final_stats{};  ///< as of close()
     Attributes final_attributes;
     std::string host;  ///< does not change
     std::shared_ptr<StagedDataset::Source> current;

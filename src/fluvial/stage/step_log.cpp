@@ -52,8 +52,7 @@ bool is_full(int error_number) {
 /// False: the disk is full.
 bool write_all(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
-        const ssize_t wrote =
-            ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        const ssize_t wrote = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
         if (wrote < 0 && errno == EINTR) {
             continue;
         }
@@ -74,8 +73,8 @@ bool write_all(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
 std::size_t read_all(int fd, std::uint64_t offset, std::span<std::byte> to) {
     std::size_t got = 0;
     while (got < to.size()) {
-        const ssize_t more = ::pread(fd, to.data() + got, to.size() - got,
-                                     static_cast<off_t>(offset + got));
+        const ssize_t more =
+            ::pread(fd, to.data() + got, to.size() - got, static_cast<off_t>(offset + got));
         if (more < 0 && errno == EINTR) {
             continue;
         }
@@ -140,7 +139,8 @@ void StepLog::write_head() const {
     std::memcpy(stored.magic, magic, sizeof magic);
     stored.version = version;
     stored.writer_ranks = static_cast<std::uint32_t>(head_.writer_ranks);
-    std::memcpy(stored.name, head_.name.data(), std::min(head_.name.size(), sizeof stored.name - 1));
+    std::memcpy(stored.name, head_.name.data(),
+                std::min(head_.name.size(), sizeof stored.name - 1));
     if (!write_all(entries_.get(), 0, std::as_bytes(std::span(&stored, 1)))) {
         throw SystemError(Problem{"no step can be kept on the disk", "it is full",
                                   "room for the steps",
@@ -253,8 +253,8 @@ StepLog::Extent StepLog::extent() const {
         bytes < sizeof(StoredHead) ? 0 : (bytes - sizeof(StoredHead)) / sizeof(StoredEntry);
     // A damaged entry is an error for whoever comes to it, not for those who want others.
     const auto last = count > 0 ? stored_entry(entries_.get(), count - 1) : std::nullopt;
-    const bool ended = last && last->entry.step == end_mark &&
-                       last->checksum == checksum_of_entry(last->entry);
+    const bool ended =
+        last && last->entry.step == end_mark && last->checksum == checksum_of_entry(last->entry);
     return {ended ? count - 1 : count, ended};
 }
 
@@ -286,12 +286,12 @@ std::shared_ptr<const std::byte> StepLog::read(const LoggedBlock& block,
     const std::span<std::byte> bytes(memory.get(), inside ? block.bytes : 0);
     if (!inside || read_all(data_.get(), block.offset, bytes) != bytes.size() ||
         checksum_of(bytes) != block.checksum) {
-        throw DamagedFile(Problem{
-            text(what, " is damaged on the disk"),
-            inside ? text("another checksum of ", block.bytes, " bytes at ", block.offset)
-                   : text(block.bytes, " bytes at ", block.offset, " of ", size),
-            "the bytes as they were written",
-            text("Look after the disk", path_.empty() ? "" : " of ", path_)});
+        throw DamagedFile(
+            Problem{text(what, " is damaged on the disk"),
+                    inside ? text("another checksum of ", block.bytes, " bytes at ", block.offset)
+                           : text(block.bytes, " bytes at ", block.offset, " of ", size),
+                    "the bytes as they were written",
+                    text("Look after the disk", path_.empty() ? "" : " of ", path_)});
     }
     return memory;
 }

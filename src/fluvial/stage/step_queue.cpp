@@ -586,10 +586,10 @@ void subscribe(const ControlBlock& control, int index, const Begin& begin, const
         log != nullptr ? std::max(counters.entries_freed, log->find(first, counters.entries_end))
                        : 0;
     for (Slot& slot : control.slots()) {
-        const bool free_to_take = control.header().steps_to == StepsTo::All ||
-                                  (control.header().steps_to == StepsTo::OnDemand
-                                       ? slot.begun == 0
-                                       : !needed(slot) && slot.begun == 0);
+        const bool free_to_take =
+            control.header().steps_to == StepsTo::All ||
+            (control.header().steps_to == StepsTo::OnDemand ? slot.begun == 0
+                                                            : !needed(slot) && slot.begun == 0);
         if (state_of(slot) == SlotState::Complete && slot.step.load(relaxed) >= first &&
             free_to_take) {
             slot.need[index] = group.size;

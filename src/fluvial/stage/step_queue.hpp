@@ -27,9 +27,9 @@ std::optional<Admission> admit(const ControlBlock& control, std::uint64_t step);
 enum class Grant { Given, Wait, Discarded, NeverFits, Spill };
 
 /// Asks for `bytes` of the byte limit for a chunk of the step in `slot`. Discarded: the policy gave
-/// up the step. Spill: the chunk goes to the disk. Ranks that run ahead do not block the oldest unfinished step: its chunks are
-/// granted without regard to younger unfinished steps, so that memory can reach twice queue_bytes,
-/// and never more.
+/// up the step. Spill: the chunk goes to the disk. Ranks that run ahead do not block the oldest
+/// unfinished step: its chunks are granted without regard to younger unfinished steps, so that
+/// memory can reach twice queue_bytes, and never more.
 Grant grant_bytes(const ControlBlock& control, int slot, std::uint64_t bytes);
 
 /// False when a chunk of `bytes` would be NeverFits.
@@ -96,8 +96,8 @@ struct Begin {
 void subscribe(const ControlBlock& control, int group, const Begin& begin,
                const StepLog* log = nullptr);
 
-/// Where steps are shared out: the one in a slot that the group `gone` was to get, or had begun, goes
-/// to the others; where there are none, it waits for whoever comes.
+/// Where steps are shared out: the one in a slot that the group `gone` was to get, or had begun,
+/// goes to the others; where there are none, it waits for whoever comes.
 void hand_on(const ControlBlock& control, int slot, int gone);
 
 /// The group wants no further steps.

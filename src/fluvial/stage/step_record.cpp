@@ -139,8 +139,8 @@ std::vector<RecordWriter::Unlogged> RecordWriter::unlogged() const {
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
         if (const PutChunk& chunk = chunks_[i]; chunk.arena_offset != 0) {
             const auto item = size_of(entries_[chunk.entry].definition->dtype);
-            found.push_back({i, chunk.arena_offset,
-                             static_cast<std::uint64_t>(chunk.region.volume()) * item});
+            found.push_back(
+                {i, chunk.arena_offset, static_cast<std::uint64_t>(chunk.region.volume()) * item});
         }
     }
     return found;

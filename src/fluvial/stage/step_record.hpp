@@ -83,10 +83,10 @@ class RecordWriter {
     struct Definition {
         std::uint32_t number = 0;
         DType dtype = DType::UInt8;
-        Attributes attributes;           ///< as written with the definition
-        Attributes current;              ///< as of the last put; a difference travels with each step
-        std::uint64_t used_by = 0;       ///< the step, as counted by begin(), in which ...
-        std::size_t entry = 0;           ///< ... this is its entry
+        Attributes attributes;      ///< as written with the definition
+        Attributes current;         ///< as of the last put; a difference travels with each step
+        std::uint64_t used_by = 0;  ///< the step, as counted by begin(), in which ...
+        std::size_t entry = 0;      ///< ... this is its entry
     };
     struct PutChunk {
         Region region;

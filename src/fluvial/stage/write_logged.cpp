@@ -23,11 +23,11 @@ void report_full_disk(const ControlBlock& control) {
 
 [[noreturn]] void still_full(const Writer::State& w, std::uint64_t bytes) {
     const ControlLock lock(*w.control);
-    throw TimedOut(Problem{
-        text("the disk of '", w.name, "' stayed full for step_timeout=", w.options.step_timeout_s,
-             " s"),
-        text(bytes, " bytes to write; ", describe_holders(*w.control)), "",
-        "Make room on it, raise spill_bytes, or choose full='spill,discard-newest'"});
+    throw TimedOut(
+        Problem{text("the disk of '", w.name,
+                     "' stayed full for step_timeout=", w.options.step_timeout_s, " s"),
+                text(bytes, " bytes to write; ", describe_holders(*w.control)), "",
+                "Make room on it, raise spill_bytes, or choose full='spill,discard-newest'"});
 }
 
 }  // namespace
@@ -106,8 +106,7 @@ std::optional<LoggedBlock> WriteStep::State::append(HandleLock::Call& call,
     }
 }
 
-std::optional<LoggedBlock> WriteStep::State::append(HandleLock::Call& call,
-                                                    const ArrayView& data) {
+std::optional<LoggedBlock> WriteStep::State::append(HandleLock::Call& call, const ArrayView& data) {
     const std::size_t bytes = static_cast<std::size_t>(data.size()) * size_of(data.dtype);
     if (data.is_contiguous()) {
         return append(call, std::span(data.data, bytes));
@@ -133,8 +132,7 @@ void WriteStep::State::log_rest(HandleLock::Call& call) {
     }
     if (retains) {
         for (const auto& chunk : w.records->unlogged()) {
-            const auto block =
-                append(call, {w.arena->at(chunk.arena_offset), chunk.bytes});
+            const auto block = append(call, {w.arena->at(chunk.arena_offset), chunk.bytes});
             if (!block) {
                 return;
             }

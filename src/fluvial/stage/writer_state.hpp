@@ -117,7 +117,8 @@ struct WriteStep::State {
                                      const Region& region, const Coordinates& shape,
                                      const Attributes& attributes);
     /// Puts bytes on the disk, and behind them `spare` that others may use; waits while it is full,
-    /// or gives the step up and returns none, as the policy says. Others have their turns meanwhile.
+    /// or gives the step up and returns none, as the policy says. Others have their turns
+    /// meanwhile.
     std::optional<LoggedBlock> append(HandleLock::Call& call, std::span<const std::byte> bytes,
                                       std::uint64_t spare = 0);
     /// The same of a whole array, from wherever its elements lie.
