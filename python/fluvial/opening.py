@@ -154,8 +154,8 @@ def open(
         Writer: bytes of such steps on the disk at most, e.g. "100 GiB"; None: all that it has.
     retain
         Writer: a folder in which all steps stay, as NAME.steps, also when the jobs have ended;
-        True: `directory`. Readers may come late or again, and begin with the first step (`start`) or
-        where they were (`resume`). Needs a `full` that discards nothing but on a full disk.
+        True: `directory`. Readers may come late or again, and begin with the first step (`start`)
+        or where they were (`resume`). Needs a `full` that discards nothing but on a full disk.
     steps_to
         Writer: which reading jobs get a step: "all" of them, the next in turn ("round-robin"), or
         the first that asks for one ("on-demand"). What a job that dies had got goes to the others.

@@ -10,6 +10,8 @@ import os
 import random
 import struct
 
+import h5py
+import numpy as np
 import pytest
 from flips import trials as bits
 from flips.cases import CASES, OLD, SQUARE, hdf5
@@ -84,3 +86,25 @@ def test_one_variable_inside_of_another(tmp_path):
     path.write_bytes(damaged)
     with pytest.raises(_core.DamagedFile, match="behind the variable before it"):
         fl.open(path)
+
+
+@pytest.mark.parametrize("layout", ["contiguous", "compact"])
+@pytest.mark.parametrize("rows", [0, 3])
+def test_a_shape_that_is_not_that_of_what_is_stored(tmp_path, layout, rows):
+    """Fewer rows, or none, were read as if there were no more."""
+    path = tmp_path / "t.h5"
+    with h5py.File(path, "w", libver="earliest") as file:
+        create = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        create.set_layout(h5py.h5d.COMPACT if layout == "compact" else h5py.h5d.CONTIGUOUS)
+        space = h5py.h5s.create_simple((7, 11))
+        made = h5py.h5d.create(file.id, b"x", h5py.h5t.IEEE_F64LE, space, dcpl=create)
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ones((7, 11)))
+    whole = path.read_bytes()
+    assert float(fl.open(path)["x"].reduce("sum", local=True)) == 77
+    shape = struct.pack("<QQ", 7, 11)
+    at = whole.index(shape)
+    damaged = bytearray(whole)
+    damaged[at : at + 8] = struct.pack("<Q", rows)
+    path.write_bytes(damaged)
+    with pytest.raises(fl.DamagedFile, match="more bytes than elements"):
+        fl.open(path)["x"].reduce("sum", local=True)

@@ -82,18 +82,32 @@ ByLibrary by_library(std::string why, Coordinates granule = {}) {
     return {std::move(why), granule};
 }
 
+/// What is stored in one piece has as many bytes as its elements, or none so far. libhdf5 1.10 reads
+/// as many as the shape says, whatever there are.
+void check_stored_bytes(hid_t dataset, std::uint64_t bytes, const Hdf5Entry& entry,
+                        const std::string& what) {
+    const std::uint64_t stored = H5Dget_storage_size(dataset);
+    if (stored != 0 && stored != bytes) {
+        throw DamagedFile(Problem{
+            what + (stored < bytes ? " has fewer bytes than elements"
+                                   : " has more bytes than elements"),
+            text(stored, " bytes"), text(bytes, " bytes for the shape ", entry.shape.extent), ""});
+    }
+}
+
 Layout contiguous(hid_t dataset, hid_t properties, const Hdf5Entry& entry, Hdf5Storage& storage,
                   std::uint64_t file_bytes, const std::string& what) {
     if (hdf5_checked(H5Pget_external_count(properties), what) > 0) {
         return by_library("data in other files (HDF5's external storage)");
     }
     const std::uint64_t bytes = *bytes_of(entry.shape.extent, size_of(*entry.element.dtype));
+    check_stored_bytes(dataset, bytes, entry, what);
     const haddr_t offset = H5Dget_offset(dataset);
     if (offset == HADDR_UNDEF || bytes == 0) {
         storage.nothing_stored = true;
         return nothing_but(storage.fill, entry.shape.extent);
     }
-    if (H5Dget_storage_size(dataset) < bytes || bytes > file_bytes || offset > file_bytes - bytes) {
+    if (bytes > file_bytes || offset > file_bytes - bytes) {
         throw DamagedFile(Problem{
             what + " does not lie in its file", text(bytes, " bytes from byte ", offset, " on"),
             text("a file of ", file_bytes, " bytes"), "Copy or write the file again"});
@@ -193,12 +207,8 @@ Hdf5Storage storage_of(hid_t dataset, const Hdf5Entry& entry, const InputFile& f
             storage.layout = chunked(dataset, properties, entry, storage, file, what);
             break;
         case H5D_COMPACT:
-            // libhdf5 1.10 copies as many bytes as the shape says, whatever there are.
-            if (H5Dget_storage_size(dataset) < *bytes_of(entry.shape.extent, H5Tget_size(type))) {
-                throw DamagedFile(Problem{what + " has fewer bytes than elements",
-                                          text(H5Dget_storage_size(dataset), " bytes"),
-                                          text(entry.shape.extent), ""});
-            }
+            check_stored_bytes(dataset, *bytes_of(entry.shape.extent, H5Tget_size(type)), entry,
+                               what);
             storage.layout = by_library("data in the object's header (HDF5's compact layout)");
             break;
         case H5D_VIRTUAL:
