@@ -24,6 +24,8 @@ constexpr char magic[8] = {'F', 'L', 'U', 'S', 'T', 'E', 'P', 'S'};
 constexpr std::uint32_t version = 1;
 constexpr std::uint64_t end_mark = ~std::uint64_t{0};
 constexpr mode_t mine_alone = 0600;
+/// Is still in a core's cache when it is looked at for the second time.
+constexpr std::size_t cached_bytes = std::size_t{256} << 10;
 
 struct StoredHead {
     char magic[8];
@@ -87,6 +89,19 @@ std::size_t read_all(int fd, std::uint64_t offset, std::span<std::byte> to) {
         got += static_cast<std::size_t>(more);
     }
     return got;
+}
+
+/// False: the bytes are not there, or not those that were written.
+bool read_checked(int fd, const LoggedBlock& block, std::span<std::byte> to) {
+    Checksum sum;
+    for (std::uint64_t at = 0; at < to.size(); at += cached_bytes) {
+        const auto piece = to.subspan(at, std::min<std::size_t>(cached_bytes, to.size() - at));
+        if (read_all(fd, block.offset + at, piece) != piece.size()) {
+            return false;
+        }
+        sum.add(piece);
+    }
+    return sum.value() == block.checksum;
 }
 
 std::optional<StoredEntry> stored_entry(int fd, std::uint64_t number) {
@@ -213,6 +228,19 @@ bool StepLog::write(std::uint64_t offset, std::span<const std::byte> bytes) cons
     return write_all(data_.get(), offset, bytes);
 }
 
+std::optional<LoggedBlock> StepLog::write_block(std::uint64_t offset,
+                                                std::span<const std::byte> bytes) const {
+    Checksum sum;
+    for (std::uint64_t at = 0; at < bytes.size(); at += cached_bytes) {
+        const auto piece = bytes.subspan(at, std::min<std::size_t>(cached_bytes, bytes.size() - at));
+        sum.add(piece);
+        if (!write_all(data_.get(), offset + at, piece)) {
+            return std::nullopt;
+        }
+    }
+    return LoggedBlock{offset, bytes.size(), sum.value()};
+}
+
 bool StepLog::write_entry(std::uint64_t number, const LogEntry& entry) const {
     const StoredEntry stored{entry, checksum_of_entry(entry)};
     return write_all(entries_.get(), static_cast<std::uint64_t>(place_of(number)),
@@ -270,7 +298,6 @@ std::uint64_t StepLog::find(std::uint64_t step, std::uint64_t entries) const {
 
 std::shared_ptr<const std::byte> StepLog::read(const LoggedBlock& block,
                                                const std::string& what) const {
-    constexpr std::align_val_t alignment{64};
     struct stat status{};
     if (::fstat(data_.get(), &status) != 0) {
         throw_errno("cannot inspect the steps on the disk", errno);
@@ -279,13 +306,9 @@ std::shared_ptr<const std::byte> StepLog::read(const LoggedBlock& block,
     const bool inside = block.offset <= size && block.bytes <= size - block.offset;
     std::shared_ptr<std::byte> memory;
     if (inside) {
-        memory = {static_cast<std::byte*>(
-                      ::operator new(std::max<std::size_t>(block.bytes, 1), alignment)),
-                  [](std::byte* p) { ::operator delete(p, alignment); }};
+        memory = buffers_->take(block.bytes);
     }
-    const std::span<std::byte> bytes(memory.get(), inside ? block.bytes : 0);
-    if (!inside || read_all(data_.get(), block.offset, bytes) != bytes.size() ||
-        checksum_of(bytes) != block.checksum) {
+    if (!inside || !read_checked(data_.get(), block, {memory.get(), block.bytes})) {
         throw DamagedFile(
             Problem{text(what, " is damaged on the disk"),
                     inside ? text("another checksum of ", block.bytes, " bytes at ", block.offset)

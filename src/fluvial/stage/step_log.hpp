@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fluvial/host/memory_file.hpp"
+#include "fluvial/stage/read_buffers.hpp"
 
 namespace fluvial::stage {
 
@@ -60,6 +61,9 @@ class StepLog {
 
     /// Writes at `offset` of the data. False: the disk is full. Throws SystemError.
     bool write(std::uint64_t offset, std::span<const std::byte> bytes) const;
+    /// The same, with the checksum of the bytes, which are looked at once. None: the disk is full.
+    std::optional<LoggedBlock> write_block(std::uint64_t offset,
+                                           std::span<const std::byte> bytes) const;
     /// The entry that has the number `number`, in the same manner.
     bool write_entry(std::uint64_t number, const LogEntry& entry) const;
     /// No entry follows: the stream has ended in order.
@@ -89,6 +93,7 @@ class StepLog {
     host::Descriptor entries_;
     host::Descriptor data_;
     LogHead head_;
+    std::shared_ptr<ReadBuffers> buffers_ = std::make_shared<ReadBuffers>();
     std::string path_;  ///< of the folder, for messages; empty where nobody knows it
 };
 

@@ -2,7 +2,6 @@
 /// What a writer rank puts on the disk: steps that overflow the queue, and those to retain.
 #include <algorithm>
 
-#include "fluvial/base/checksum.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/stage/logged_steps.hpp"
 #include "fluvial/stage/step_queue.hpp"
@@ -49,9 +48,8 @@ std::optional<LoggedBlock> WriteStep::State::append(HandleLock::Call& call,
     const Deadline deadline(w.options.step_timeout_s);
     const std::uint64_t wanted = (bytes.size() + 63) / 64 * 64 + spare;
     std::optional<std::uint64_t> offset;
-    std::uint64_t checksum = 0;
+    std::optional<LoggedBlock> written;
     bool reported = false;
-    bool written = false;
     while (true) {
         if (!offset) {
             const ControlLock lock(control);
@@ -61,13 +59,14 @@ std::optional<LoggedBlock> WriteStep::State::append(HandleLock::Call& call,
         if (offset) {
             const Bytes room(spare);
             call.outside([&] {
-                checksum = checksum_of(bytes);
-                written = w.log->write(*offset, bytes) &&
-                          (spare == 0 || w.log->write(*offset + wanted - spare, room));
+                written = w.log->write_block(*offset, bytes);
+                if (spare != 0 && !w.log->write(*offset + wanted - spare, room)) {
+                    written.reset();
+                }
             });
         }
         if (written) {
-            return LoggedBlock{*offset, bytes.size(), checksum};
+            return written;
         }
         if (!std::exchange(reported, true)) {
             report_full_disk(control);
