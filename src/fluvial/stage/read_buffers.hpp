@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Memory for what is read from a disk. What is let go of serves the next read, whose pages need not
-/// be taken from the system again: that costs as much as to copy them.
+/// Memory for what is read from a disk. What is let go of serves the next read, whose pages need
+/// not be taken from the system again: that costs as much as to copy them.
 #pragma once
 
 #include <algorithm>

@@ -232,7 +232,8 @@ std::optional<LoggedBlock> StepLog::write_block(std::uint64_t offset,
                                                 std::span<const std::byte> bytes) const {
     Checksum sum;
     for (std::uint64_t at = 0; at < bytes.size(); at += cached_bytes) {
-        const auto piece = bytes.subspan(at, std::min<std::size_t>(cached_bytes, bytes.size() - at));
+        const auto piece =
+            bytes.subspan(at, std::min<std::size_t>(cached_bytes, bytes.size() - at));
         sum.add(piece);
         if (!write_all(data_.get(), offset + at, piece)) {
             return std::nullopt;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What can be said of a slot, and how it becomes free: of concern to step_queue.cpp, which is
+/// about writers, and step_taking.cpp, which is about readers.
+#pragma once
+
+#include <algorithm>
+
+#include "fluvial/stage/control_block.hpp"
+
+namespace fluvial::stage {
+
+inline constexpr auto relaxed = std::memory_order_relaxed;
+
+inline int slot_count(const ControlBlock& control) {
+    return static_cast<int>(control.header().slots);
+}
+
+inline SlotState state_of(const Slot& slot) {
+    return slot.state.load(relaxed);
+}
+
+inline bool needed(const Slot& slot) {
+    return std::any_of(std::begin(slot.need), std::end(slot.need),
+                       [](std::uint32_t ranks) { return ranks != 0; });
+}
+
+inline bool has_begun(const Slot& slot, int group) {
+    return ((slot.begun >> group) & 1u) != 0;
+}
+
+inline bool leased(const ControlBlock& control, int slot) {
+    for (std::uint32_t cell = 0; cell < control.header().readers_high; ++cell) {
+        if (has_lease(control.reader(static_cast<int>(cell)), slot)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Occupies a place of the queue. A complete step that nobody has wanted yet waits for a late
+/// reader.
+inline bool queued(const Slot& slot) {
+    return (state_of(slot) == SlotState::Filling && slot.spilled == 0) ||
+           (state_of(slot) == SlotState::Complete && (needed(slot) || slot.viewed_once == 0));
+}
+
+inline void left_the_queue(const ControlBlock& control, const Slot& slot) {
+    std::uint64_t& end = control.header().counters.gone_end;
+    end = std::max(end, slot.step.load(relaxed) + 1);
+}
+
+inline void make_free(const ControlBlock& control, Slot& slot) {
+    if (state_of(slot) == SlotState::Complete) {
+        left_the_queue(control, slot);
+    }
+    slot.bytes = 0;
+    slot.state.store(SlotState::Free, std::memory_order_release);
+    control.header().space_bell.ring();
+}
+
+/// The group wants the steps that come.
+inline bool subscribed(const GroupCell& group) {
+    return group.observes == 0 &&
+           (group.state == GroupState::Active || group.state == GroupState::Joining);
+}
+
+/// Of the groups that would get the step, the next in turn alone does.
+inline void give_to_one(const ControlBlock& control, Slot& slot) {
+    std::uint32_t& turn = control.header().turn;
+    for (std::uint32_t after = 1; after <= groups_max; ++after) {
+        const std::uint32_t g = (turn + after) % groups_max;
+        if (slot.need[g] != 0) {
+            const std::uint32_t ranks = slot.need[g];
+            std::fill(std::begin(slot.need), std::end(slot.need), 0u);
+            slot.need[g] = ranks;
+            turn = g;
+            return;
+        }
+    }
+}
+
+}  // namespace fluvial::stage
