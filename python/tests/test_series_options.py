@@ -35,7 +35,7 @@ WRITER = [
     ({"start": "next"}, "unknown option for mode 'w': got start; allowed: .*queue_steps"),
 ]
 READER = [
-    ({"start": "first"}, "start: got 'first'; allowed: 'oldest', 'next'"),
+    ({"start": "last"}, "start: got 'last'; allowed: 'oldest', 'next'"),
     ({"start": 0}, "start.*got 0; allowed: a str"),
     ({"queue_steps": 4}, "unknown option for mode 'r': got queue_steps; allowed: .*start"),
 ]

@@ -146,8 +146,10 @@ std::optional<Attachment> attach_to_writer(const std::string& name, const Reader
             return std::nullopt;
         }
         if (!lead.socket.empty() && (!found.contact || lead.socket != found.contact->socket)) {
-            throw PeerLost(Problem{"the writer ended or was replaced while this was opened",
-                                   found.contact ? text("process ", found.contact->pid) : "none",
+            throw PeerLost(Problem{found.contact
+                                       ? "the writer was replaced by another while this was opened"
+                                       : "the writer ended while this was opened",
+                                   found.contact ? text("process ", found.contact->pid) : "",
                                    "the writer that rank 0 found", "Open the stream again"});
         }
         const Contact& contact = *found.contact;
