@@ -3,15 +3,23 @@
 
 from __future__ import annotations
 
-import glob
 import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, overload
 
 from ._core import InvalidArgument
 from .base.arguments import check_options, to_choice, to_path
+from .base.job_options import job_options
 from .base.messages import shown
-from .mpi.communicator import Communicator
+from .describe.engines import (
+    FILE_OPTIONS,
+    engine_said,
+    means_files,
+    refuse_what_is_no_file,
+    writing_engine,
+)
+from .mpi.communicator import Communicator, check_communicator
+from .mpi.together import Together
 from .stage.open_series import OPTIONS_OF_READERS, OPTIONS_OF_WRITERS, open_series
 from .stage.reader import ReadSeries, ReadStep
 from .stage.writer import WriteSeries
@@ -22,12 +30,6 @@ if TYPE_CHECKING:
     from .scan.step_dataset import StepViews
     from .stage.file_writer import FileWriteSeries
 
-_SUFFIXES = ("nc", "nc3", "nc4", "cdf", "h5", "hdf5", "he5")
-_WRITABLE = ("h5", "hdf5", "he5")
-_OF_OTHERS = {"bp": "ADIOS2", "zarr": "Zarr", "sst": "ADIOS2"}
-"""Suffixes of what Fluvial cannot read, by whose they are."""
-_ENGINES = ("stage", "hdf5", "netcdf", "raw")
-_FILE_OPTIONS = {"raw", "decode", "isolated"}
 Engine = Literal["stage", "hdf5", "netcdf", "raw"]
 Full = Literal[
     "block",
@@ -39,6 +41,8 @@ Full = Literal[
     "spill,discard-oldest",
     "block,discard-newest",
 ]
+Said = str | os.PathLike[str] | Mapping[str, Any]
+_AGREEMENT_S = 300.0  # that a rank waits for the others, unless step_timeout says otherwise
 
 
 @overload
@@ -48,6 +52,7 @@ def open(
     comm: Communicator | None = None,
     *,
     engine: Engine | None = None,
+    options: Said | None = None,
     queue_steps: int = 4,
     queue_bytes: int | str | None = None,
     full: Full = "block",
@@ -69,6 +74,7 @@ def open(
     comm: Communicator | None = None,
     *,
     engine: Engine | None = None,
+    options: Said | None = None,
     start: Literal["oldest", "next", "first", "observe"] = "oldest",
     resume: str | None = None,
     retained: str | os.PathLike[str] | None = None,
@@ -83,6 +89,7 @@ def open(
     *,
     comm: Communicator | None = None,
     engine: Engine | None = None,
+    options: Said | None = None,
     raw: Raw | None = None,
     decode: bool = True,
     isolated: bool = False,
@@ -93,12 +100,14 @@ def open(
     comm: Communicator | None = None,
     *,
     engine: str | None = None,
-    **options: Any,
+    options: Said | None = None,
+    **given: Any,
 ) -> WriteSeries | FileWriteSeries | ReadSeries | File | FileSeries:
     """Open the stream `name`, or files, for writing ("w") or reading ("r").
 
-    The same program writes or reads either: which it is depends on the name, on `engine`, or on the
-    environment variable FLUVIAL_ENGINE.
+    The same program writes or reads either: which it is depends on the name, on `engine`, on
+    `options`, or on the environment variables FLUVIAL_OPTIONS and FLUVIAL_ENGINE. With `comm`, all
+    ranks open together, and agree on it.
 
     Streams: collective over `comm`. Writer and reader are different jobs on one host, launched
     separately, of any sizes. Whichever comes first waits for the other.
@@ -106,8 +115,8 @@ def open(
     Files: a path that exists, a pattern such as ``"t_*.nc"``, a list of paths (several files as
     one, joined along the record dimension), ``"data%T.h5"`` or ``"data%06T.h5"`` (a file for each
     step), or any path with the suffix of a file format. Their steps are the iterations of openPMD,
-    the records of an axis of time, or else one step with all that there is. Local; reductions of
-    them are collective over `comm`, unless they are given another.
+    the records of an axis of time, or else one step with all that there is. Reductions of them are
+    collective over `comm`, unless they are given another. Opening is local without `comm`.
 
     Files for writing, "run.h5" or "data%T.h5": openPMD 1.1 in HDF5, by all ranks of `comm` at once;
     needs h5py. A file that is there is overwritten, numbered ones are refused. Steps end on all
@@ -124,7 +133,12 @@ def open(
         An mpi4py communicator, which is duplicated; None for a serial program.
     engine
         "stage" for streams; "hdf5", "netcdf" or "raw" for files of this format. None: as
-        FLUVIAL_ENGINE says, or else the name.
+        `options` or FLUVIAL_ENGINE say, or else the name.
+    options
+        A file of TOML or JSON, text of either, or a dict, with `engine` and any of the options
+        below for all series, and in a table ``[series.NAME]`` for the one that this call names, of
+        which `path` is what is opened in its place. What the call says itself holds before it;
+        options of the other mode have no effect. None: as FLUVIAL_OPTIONS says.
     directory
         Of the contact file (mode 0600) by which jobs find and trust each other; None:
         FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR or the working directory, the first that is set. Only
@@ -214,38 +228,84 @@ def open(
     >>> with fl.open("t_*.nc") as file:                                   # doctest: +SKIP
     ...     print(file["temperature"].reduce("mean", over="time"))
     """
-    chosen = _engine(engine)
-    if chosen == "stage" or (chosen is None and not _names_files(name, mode, options)):
-        return open_series(cast(str, name), mode, comm, options, _views_of)
+    if comm is not None:
+        check_communicator(comm)
+    chosen = _together(name, comm, given).alike(
+        "the engine", lambda: _choose(name, mode, engine, options, given), str
+    )
+    if not chosen.files:
+        return open_series(cast(str, chosen.name), mode, comm, chosen.options, _views_of)
     if mode == "w":
-        return _write_files(name, comm, engine, chosen, options)
-    return _open_files(cast(Any, name), mode, comm, chosen, options)
+        return _write_files(chosen, comm)
+    return _open_files(cast(Any, chosen.name), mode, comm, chosen.engine, chosen.options)
 
 
-def _engine(engine: object) -> str | None:
-    """Return the engine that is asked for, here or by the environment."""
-    if engine is not None:
-        return to_choice(engine, "engine", _ENGINES)
-    said = os.environ.get("FLUVIAL_ENGINE")
-    return None if not said else to_choice(said, "FLUVIAL_ENGINE", _ENGINES)
+class _Choice(NamedTuple):
+    """What a call of `open` means, beside its arguments."""
+
+    files: bool
+    engine: str | None
+    """None: the one that fits."""
+    engine_of: str
+    """Who says the engine, for messages, where the call does not: " (of FLUVIAL_ENGINE)"."""
+    name: object
+    said: dict[str, Any]
+    """Options that a file of them says."""
+    options: dict[str, Any]
+    """Those and the call's."""
+
+    def __str__(self) -> str:
+        what = "files" if self.files else "a stream"
+        path = f" at {shown(self.name)}" if "path" in self.said else ""
+        said = ", ".join(f"{key}={value!r}" for key, value in sorted(self.said.items()))
+        return f"{what}, engine {self.engine}{path}" + (f", with {said}" if said else "")
 
 
-def _write_files(
-    name: object,
-    comm: Communicator | None,
-    engine: str | None,
-    chosen: str | None,
-    options: dict[str, Any],
-) -> FileWriteSeries:
-    check_options(options, OPTIONS_OF_WRITERS, "for mode 'w'")
-    path = to_path(cast(Any, name), "the path of a file")
-    suffix = path.rpartition(".")[2].lower()
-    if (chosen or "hdf5") != "hdf5" or (chosen is None and suffix not in _WRITABLE):
-        raise InvalidArgument(
-            f"files of this kind cannot be written: got {shown(path)}{_said_of(engine, chosen)}; "
-            "allowed: HDF5, by the suffix .h5 or engine='hdf5', and streams, whose names have no "
-            "suffix of a file format. Give engine='stage' for a stream of this name"
-        )
+def _together(name: object, comm: Communicator | None, given: Mapping[str, Any]) -> Together:
+    said = given.get("step_timeout")
+    timeout = float(said) if isinstance(said, int | float) and said > 0 else _AGREEMENT_S
+    return Together(comm, timeout, f"open {shown(name)}")
+
+
+def _choose(
+    name: object, mode: str, engine: str | None, options: Said | None, given: dict[str, Any]
+) -> _Choice:
+    """Return what a call means, by itself and what is said elsewhere. Local."""
+    said: dict[str, Any] = {}
+    where = "options"
+    if options is None:
+        options, where = os.environ.get("FLUVIAL_OPTIONS") or None, "FLUVIAL_OPTIONS"
+    if options is not None:
+        called = os.fspath(name) if isinstance(name, str | os.PathLike) else None
+        said = job_options(options, where, cast(Any, called), _OPTIONS)
+    engine_of = ""
+    if engine is None and "engine" in said:
+        engine_of = f" (of {where})"
+        chosen = engine_said(said["engine"], f"engine of {where}")
+    else:
+        chosen = engine_said(engine)
+        engine_of = " (of FLUVIAL_ENGINE)" if engine is None else ""
+    name = to_path(said["path"], f"path of {where}") if "path" in said else name
+    files = chosen != "stage" and (chosen is not None or means_files(name, mode, given))
+    theirs = _OPTIONS_OF[mode == "w", files]
+    merged = {key: value for key, value in said.items() if key in theirs} | given
+    return _Choice(files, chosen, engine_of, name, said, merged)
+
+
+_OPTIONS_OF = {
+    (True, True): OPTIONS_OF_WRITERS,
+    (True, False): OPTIONS_OF_WRITERS,
+    (False, True): FILE_OPTIONS | OPTIONS_OF_READERS,
+    (False, False): OPTIONS_OF_READERS,
+}
+"""Options that there are, for writers or readers, of files or streams."""
+_OPTIONS = {"engine", "path"}.union(*_OPTIONS_OF.values())
+
+
+def _write_files(chosen: _Choice, comm: Communicator | None) -> FileWriteSeries:
+    check_options(chosen.options, OPTIONS_OF_WRITERS, "for mode 'w'")
+    path = to_path(cast(Any, chosen.name), "the path of a file")
+    writing_engine(path, chosen.engine, chosen.engine_of)
     try:
         from .stage.file_writer import FileWriteSeries
     except ImportError as error:
@@ -253,13 +313,7 @@ def _write_files(
             f"to write files needs a Python package that is not installed: got {error}; allowed: "
             "h5py. Run: pip install 'fluvial[files]'"
         ) from error
-    return FileWriteSeries(path, comm, options.get("step_timeout", 300.0))
-
-
-def _said_of(engine: object, chosen: str | None) -> str:
-    if chosen is None:
-        return ""
-    return f" with engine {chosen!r}" + (" (of FLUVIAL_ENGINE)" if engine is None else "")
+    return FileWriteSeries(path, comm, chosen.options.get("step_timeout", 300.0))
 
 
 def _views_of(step: ReadStep) -> StepViews | None:
@@ -273,18 +327,7 @@ def _views_of(step: ReadStep) -> StepViews | None:
 
 def names_files(name: str) -> bool:
     """Tell whether `open` takes this name for files to read, and not for a stream."""
-    chosen = _engine(None)
-    return chosen != "stage" and (chosen is not None or _names_files(name, "r", {}))
-
-
-def _names_files(name: object, mode: str, options: dict[str, Any]) -> bool:
-    """Tell whether files are meant: they exist, or could be nothing else."""
-    if not isinstance(name, str) or not _FILE_OPTIONS.isdisjoint(options):
-        return isinstance(name, str | os.PathLike | list | tuple)
-    suffix = name.rpartition(".")[2].lower() if "." in name else ""
-    if suffix in _SUFFIXES or suffix in _OF_OTHERS or "/" in name or "%" in name:
-        return True
-    return mode == "r" and (os.path.isfile(name) or glob.has_magic(name))
+    return _choose(name, "r", None, None, {}).files
 
 
 def _open_files(
@@ -295,9 +338,9 @@ def _open_files(
     options: dict[str, Any],
 ) -> File | FileSeries:
     to_choice(mode, "mode", ("r",))
-    check_options(options, _FILE_OPTIONS | OPTIONS_OF_READERS, "for files")
-    said = {key: value for key, value in options.items() if key in _FILE_OPTIONS}
-    _refuse_formats_of_others(name)
+    check_options(options, FILE_OPTIONS | OPTIONS_OF_READERS, "for files")
+    said = {key: value for key, value in options.items() if key in FILE_OPTIONS}
+    refuse_what_is_no_file(name)
     if engine == "raw" and "raw" not in said:
         raise InvalidArgument(
             f"engine 'raw' needs the layout of the file: got {shown(name)} alone; allowed: "
@@ -327,20 +370,6 @@ def _open_files(
     if engine is not None:
         _check_engine(engine, files)
     return files
-
-
-def _refuse_formats_of_others(name: object) -> None:
-    suffix = name.rpartition(".")[2].lower() if isinstance(name, str) else ""
-    if suffix in _OF_OTHERS:
-        raise InvalidArgument(
-            f"no engine reads files of {_OF_OTHERS[suffix]}: got {shown(name)}; allowed: HDF5, "
-            "netCDF, raw numbers, streams. Convert it, or give engine='stage' for a stream"
-        )
-    if isinstance(name, str) and os.path.isdir(name):
-        raise InvalidArgument(
-            f"a folder is no series: got {shown(name)}; allowed: a file, a pattern of files such "
-            f"as {os.path.join(name, '*.nc')!r}, or a stream, by engine='stage'"
-        )
 
 
 def _check_engine(engine: str, files: File | FileSeries) -> None:

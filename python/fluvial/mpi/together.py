@@ -5,10 +5,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import _core
+from .._core import InvalidArgument
+from ..base.messages import shown_text
 from .communicator import Communicator
+
+Found = TypeVar("Found")
 
 
 class Together:
@@ -80,6 +84,38 @@ class Together:
                     raise error
                 raise _raised(told, rank)
         return result
+
+    def alike(self, what: str, find: Callable[[], Found], told: Callable[[Found], str]) -> Found:
+        """Return what each rank finds, in whose words all must agree.
+
+        Raises
+        ------
+        InvalidArgument
+            The ranks differ; on all of them. So is what `find` raises on any.
+        """
+        if self._comm is None:
+            return find()
+        self._come()
+        found, error, words = None, None, ""
+        try:
+            found = find()
+            words = told(found)
+        except Exception as raised:
+            error = raised
+        of_all = self._comm.allgather((words, _told(error)))
+        if error is not None:
+            raise error
+        for rank, (_, failed) in enumerate(of_all):
+            if failed is not None:
+                raise _raised(failed, rank)
+        for rank, (theirs, _) in enumerate(of_all):
+            if theirs != of_all[0][0]:
+                raise InvalidArgument(
+                    f"the ranks differ in {what}: got {shown_text(theirs)} on rank {rank}; "
+                    f"allowed: {shown_text(of_all[0][0])} as on rank 0. Give every rank the same"
+                )
+        assert found is not None
+        return found
 
 
 def _told(error: Exception | None) -> tuple[str, str] | None:

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines, which carry series: the one that is meant follows from what is said, or from names."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Collection
+
+from .._core import InvalidArgument
+from ..base.arguments import to_choice
+from ..base.messages import shown
+
+ENGINES = ("stage", "hdf5", "netcdf", "raw")
+WRITERS = {"hdf5": ("h5", "hdf5", "he5")}
+"""Engines that write files, and the suffixes by which they are meant."""
+FILE_OPTIONS = {"raw", "decode", "isolated"}
+
+_SUFFIXES = ("nc", "nc3", "nc4", "cdf", "h5", "hdf5", "he5")
+_OF_OTHERS = {"bp": "ADIOS2", "zarr": "Zarr", "sst": "ADIOS2"}
+"""Suffixes of what Fluvial cannot read, by whose they are."""
+
+
+def engine_said(engine: object, where: str = "engine") -> str | None:
+    """Return the engine that is asked for, here or by the environment; None: nobody says."""
+    if engine is not None:
+        return to_choice(engine, where, ENGINES)
+    said = os.environ.get("FLUVIAL_ENGINE")
+    return None if not said else to_choice(said, "FLUVIAL_ENGINE", ENGINES)
+
+
+def means_files(name: object, mode: str, options: Collection[str]) -> bool:
+    """Tell whether files are meant: they exist, or could be nothing else."""
+    if not isinstance(name, str) or not FILE_OPTIONS.isdisjoint(options):
+        return isinstance(name, str | os.PathLike | list | tuple)
+    suffix = _suffix(name)
+    if suffix in _SUFFIXES or suffix in _OF_OTHERS or "/" in name or "%" in name:
+        return True
+    return mode == "r" and (os.path.exists(name) or glob.has_magic(name))
+
+
+def writing_engine(path: str, engine: str | None, said_by: str) -> str:
+    """Return the engine that writes files of this name.
+
+    `said_by` completes the message where `engine` cannot: " (of FLUVIAL_ENGINE)".
+
+    Raises
+    ------
+    InvalidArgument
+        None does.
+    """
+    suffix = _suffix(path)
+    for writer, suffixes in WRITERS.items():
+        if engine == writer or (engine is None and suffix in suffixes):
+            return writer
+    said = "" if engine is None else f" with engine {engine!r}{said_by}"
+    raise InvalidArgument(
+        f"files of this kind cannot be written: got {shown(path)}{said}; "
+        "allowed: HDF5, by the suffix .h5 or engine='hdf5', and streams, whose names have no "
+        "suffix of a file format. Give engine='stage' for a stream of this name"
+    )
+
+
+def refuse_what_is_no_file(name: object) -> None:
+    """Refuse formats that no engine reads, and folders.
+
+    Raises
+    ------
+    InvalidArgument
+        With what to do instead.
+    """
+    suffix = _suffix(name) if isinstance(name, str) else ""
+    if suffix in _OF_OTHERS:
+        raise InvalidArgument(
+            f"no engine reads files of {_OF_OTHERS[suffix]}: got {shown(name)}; allowed: HDF5, "
+            "netCDF, raw numbers, streams. Convert it, or give engine='stage' for a stream"
+        )
+    if isinstance(name, str | os.PathLike) and os.path.isdir(name):
+        inside = os.path.join(os.fsdecode(name), "*.nc")
+        raise InvalidArgument(
+            f"a folder is no series: got {shown(name)}; allowed: a file, a pattern of files such "
+            f"as {inside!r}, or a stream, by engine='stage'"
+        )
+
+
+def _suffix(name: str) -> str:
+    return name.rpartition(".")[2].lower() if "." in name else ""
