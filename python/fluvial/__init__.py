@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from .scan.grouped_dataset import GroupedDataset
     from .scan.pending_scan import PendingScan
     from .scan.step_dataset import StepDataset
-    from .stage.file_writer import FileWriteSeries, FileWriteStep
+    from .stage.file_write_step import FileWriteStep
+    from .stage.file_writer import FileWriteSeries
 
 __all__ = [
     "Answer",
@@ -108,7 +109,7 @@ _WITH_XARRAY = {
     "FileStep": "scan.file_step",
     "FileSteps": "scan.file_series",
     "FileWriteSeries": "stage.file_writer",
-    "FileWriteStep": "stage.file_writer",
+    "FileWriteStep": "stage.file_write_step",
     "GroupedDataset": "scan.grouped_dataset",
     "PendingScan": "scan.pending_scan",
     "StepDataset": "scan.step_dataset",

@@ -118,9 +118,10 @@ def open(
     the records of an axis of time, or else one step with all that there is. Reductions of them are
     collective over `comm`, unless they are given another. Opening is local without `comm`.
 
-    Files for writing, "run.h5" or "data%T.h5": openPMD 1.1 in HDF5, by all ranks of `comm` at once;
-    needs h5py. A file that is there is overwritten, numbered ones are refused. Steps end on all
-    ranks together, and a numbered file gets its name when its step is complete.
+    Files for writing, by all ranks of `comm` at once: "run.h5" or "data%T.h5" are openPMD 1.1 in
+    HDF5 (needs h5py), "run.nc" or "data%T.nc" labelled arrays in netCDF, a record for each step. A
+    file that is there is overwritten, numbered ones are refused. Steps end on all ranks together,
+    and a numbered file gets its name when its step is complete.
 
     Parameters
     ----------
@@ -292,7 +293,7 @@ def _choose(
     return _Choice(files, chosen, engine_of, name, said, merged)
 
 
-_OPTIONS_OF = {
+_OPTIONS_OF: dict[tuple[bool, bool], set[str]] = {
     (True, True): OPTIONS_OF_WRITERS,
     (True, False): OPTIONS_OF_WRITERS,
     (False, True): FILE_OPTIONS | OPTIONS_OF_READERS,
@@ -305,15 +306,15 @@ _OPTIONS = {"engine", "path"}.union(*_OPTIONS_OF.values())
 def _write_files(chosen: _Choice, comm: Communicator | None) -> FileWriteSeries:
     check_options(chosen.options, OPTIONS_OF_WRITERS, "for mode 'w'")
     path = to_path(cast(Any, chosen.name), "the path of a file")
-    writing_engine(path, chosen.engine, chosen.engine_of)
+    engine = writing_engine(path, chosen.engine, chosen.engine_of)
     try:
         from .stage.file_writer import FileWriteSeries
     except ImportError as error:
         raise InvalidArgument(
             f"to write files needs a Python package that is not installed: got {error}; allowed: "
-            "h5py. Run: pip install 'fluvial[files]'"
+            "xarray, h5py. Run: pip install 'fluvial[files]'"
         ) from error
-    return FileWriteSeries(path, comm, chosen.options.get("step_timeout", 300.0))
+    return FileWriteSeries(path, comm, chosen.options.get("step_timeout", 300.0), engine)
 
 
 def _views_of(step: ReadStep) -> StepViews | None:

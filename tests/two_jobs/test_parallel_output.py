@@ -15,7 +15,8 @@ def field(index):
 def write(comm, fl, where):
     from fluvial.stage.file_writer import FileWriteSeries
 
-    for name in ("one.h5", "many%T.h5"):
+    for name in ("one.h5", "many%T.h5", "one.nc", "many%T.nc"):
+        x = "x" if name.endswith("nc") else "meshes/E/x"
         with fl.open(str(where / name), "w", comm=comm, step_timeout=30) as series:
             assert isinstance(series, FileWriteSeries)
             for index in range(4):
@@ -25,15 +26,42 @@ def write(comm, fl, where):
                     part = np.take(field(index), range(cuts[comm.rank], cuts[comm.rank + 1]), axis)
                     offset = [0, 0, 0]
                     offset[axis] = int(cuts[comm.rank])
-                    step.put("meshes/E/x", part, offset=offset, shape=SHAPE)
+                    step.put(x, part, offset=offset, shape=SHAPE)
                     if comm.rank == comm.size - 1:
                         step.put("last", np.arange(comm.size))
         comm.Barrier()
         with fl.open(str(where / name), comm=comm) as series:
             for index, step in enumerate(series):
-                np.testing.assert_array_equal(step.meshes["E"].x.read(), field(index))
+                np.testing.assert_array_equal(step[x].read(), field(index))
                 assert step["last"].sum() == comm.size * (comm.size - 1) // 2
             assert len(series) == 4
+
+
+def write_labelled(comm, fl, where):
+    """Each rank knows the coordinates of its own rows alone."""
+    import xarray as xr
+
+    path = str(where / "labelled.nc")
+    lat, lon = np.linspace(-80, 80, 4 * comm.size), np.arange(6) * 60.0
+    rows, last = slice(4 * comm.rank, 4 * comm.rank + 4), comm.rank == comm.size - 1
+    whole = xr.DataArray(
+        np.arange(24.0 * comm.size).reshape(-1, 6), {"lat": lat, "lon": lon}, ("lat", "lon")
+    )
+    with fl.open(path, "w", comm=comm, step_timeout=30) as series:
+        for index in range(3):
+            with series.step(time=float(index)) as step:
+                mine = whole[rows] + index
+                step.put("t", mine, offset=(rows.start, 0), shape=whole.shape)
+                if last:
+                    step.put("level", [1.0, 2.0], attrs={"axisLabels": ["level"]})
+        with pytest.raises(fl.Error, match="differ in the coordinate 'lon'"), series.step() as step:
+            wrong = whole[rows].assign_coords(lon=lon + (1.0 if last else 0.0))
+            step.put("t", wrong, offset=(rows.start, 0), shape=whole.shape)
+    comm.Barrier()
+    with xr.open_dataset(path, engine="netcdf4") as found:
+        assert found.sizes["time"] == 3
+        np.testing.assert_array_equal(found["lat"], lat)
+        np.testing.assert_array_equal(found["t"][2], whole + 2)
 
 
 def refuse(comm, fl, where):
@@ -80,6 +108,14 @@ class test_three_ranks_write_one_series:
 @scenario("job on 1 rank", timeout=60)
 class test_one_rank_writes_a_series:
     job = write
+
+    def check(jobs):
+        jobs.finish()
+
+
+@scenario("job on 3 ranks", timeout=60)
+class test_ranks_write_labelled_arrays:
+    job = write_labelled
 
     def check(jobs):
         jobs.finish()

@@ -210,8 +210,16 @@ def of_file_writers(folder: pathlib.Path) -> list[Call]:
         with fl.open(str(folder / "steps.h5"), "w") as series, series.step(**arguments):
             pass
 
+    def put_record(**arguments: Any) -> None:
+        with (
+            fl.open(str(folder / f"written{next(numbers)}.nc"), "w") as series,
+            series.step(time=0.5) as step,
+        ):
+            step.put(**({"name": "x"} | arguments))
+
     whole = {"offset": (0,), "shape": (4,), "attrs": {"gridSpacing": [1.0], "unitSI": 2.0}}
     return [
+        Call("FileWriteStep.put into netCDF", put_record, {"array": data, **whole}),
         Call("FileWriteStep.put", put, {"array": data, **whole}),
         Call("FileWriteStep.put", put, {"name": "y", "array": data}),
         Call("FileWriteStep.span", span, {"dtype": "f8", "count": (4,), **whole}),

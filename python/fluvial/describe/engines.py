@@ -12,11 +12,11 @@ from ..base.arguments import to_choice
 from ..base.messages import shown
 
 ENGINES = ("stage", "hdf5", "netcdf", "raw")
-WRITERS = {"hdf5": ("h5", "hdf5", "he5")}
+WRITERS = {"hdf5": ("h5", "hdf5", "he5"), "netcdf": ("nc", "nc5")}
 """Engines that write files, and the suffixes by which they are meant."""
-FILE_OPTIONS = {"raw", "decode", "isolated"}
+FILE_OPTIONS: set[str] = {"raw", "decode", "isolated"}
 
-_SUFFIXES = ("nc", "nc3", "nc4", "cdf", "h5", "hdf5", "he5")
+_SUFFIXES = ("nc", "nc3", "nc4", "nc5", "cdf", "h5", "hdf5", "he5")
 _OF_OTHERS = {"bp": "ADIOS2", "zarr": "Zarr", "sst": "ADIOS2"}
 """Suffixes of what Fluvial cannot read, by whose they are."""
 
@@ -56,8 +56,8 @@ def writing_engine(path: str, engine: str | None, said_by: str) -> str:
     said = "" if engine is None else f" with engine {engine!r}{said_by}"
     raise InvalidArgument(
         f"files of this kind cannot be written: got {shown(path)}{said}; "
-        "allowed: HDF5, by the suffix .h5 or engine='hdf5', and streams, whose names have no "
-        "suffix of a file format. Give engine='stage' for a stream of this name"
+        "allowed: HDF5, by the suffix .h5 or engine='hdf5', netCDF, by .nc or engine='netcdf', and "
+        "streams, whose names have no suffix of a file format. Give engine='stage' for a stream"
     )
 
 

@@ -16,6 +16,7 @@ from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
 from ..mpi.communicator import Communicator
+from ..store.record_layout import STEP_ATTRIBUTE
 from ..store.stored_steps import StoredStep
 from .file_dataset import FileDataset
 from .file_share import share_of_files
@@ -57,11 +58,19 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
 
     @property
     def attrs(self) -> Attributes:
-        """Attributes of the iteration or the file; of a record, its time where that is a number."""
+        """Attributes of the iteration or the file; of a record, its time where that is a number.
+
+        And what the writer of a file of records was told of its steps.
+        """
         if self._stored.record is None:
             return Attributes(self._files.attrs)
         time = self._coordinate()
-        return Attributes({} if time is None or not _is_number(time) else {"time": float(time)})
+        said = {} if time is None or not _is_number(time) else {"time": float(time)}
+        files = self._files
+        for name in files.names:
+            if name not in files.unreadable and STEP_ATTRIBUTE in files.attributes_of(name):
+                said[name] = self[name].read().values.item()
+        return Attributes(said)
 
     @property
     def time(self) -> Any:

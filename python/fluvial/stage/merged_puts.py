@@ -10,7 +10,7 @@ from typing import Any
 from .._core import InvalidArgument
 from ..base.messages import shown
 from ..distribute.assignment import assign
-from ..store.openpmd_layout import Extent
+from ..store.step_contents import Extent
 
 
 def merged(of_all: Sequence[Any]) -> dict[str, Extent]:

@@ -28,8 +28,8 @@ _WRITES: dict[str, Any] = {
 }
 _READS: dict[str, Any] = {"start": "oldest", "resume": "", "retained": ""}
 _FOLDERS = ("spill", "retain", "retained")
-OPTIONS_OF_WRITERS = {"directory", *_TIMES, *_WRITES}
-OPTIONS_OF_READERS = {"directory", *_TIMES, *_READS}
+OPTIONS_OF_WRITERS: set[str] = {"directory", *_TIMES, *_WRITES}
+OPTIONS_OF_READERS: set[str] = {"directory", *_TIMES, *_READS}
 
 
 def open_series(

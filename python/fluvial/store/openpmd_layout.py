@@ -12,6 +12,7 @@ import numpy as np
 
 from .._core import InvalidArgument
 from ..base.messages import shown
+from .step_contents import Extent
 
 OF_RECORD = (
     *("unitDimension", "timeOffset", "geometry", "geometryParameters", "dataOrder"),
@@ -26,15 +27,6 @@ _OF_MESH = {
 }
 _FLOATS = {"unitDimension", "gridSpacing", "gridGlobalOffset", "position"}
 _FLOAT = {"timeOffset", "gridUnitSI", "unitSI", "time", "dt", "timeUnitSI"}
-
-
-class Extent(NamedTuple):
-    """What a file needs to know of a dataset before its elements."""
-
-    dtype: str
-    """NumPy's name."""
-    shape: tuple[int, ...]
-    attrs: dict[str, Any]
 
 
 class StepLayout(NamedTuple):

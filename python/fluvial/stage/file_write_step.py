@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A step being written to files, as `WriteStep` is to a stream."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from .._core import InvalidArgument
+from ..base.arguments import to_dtype, to_ints, to_text
+from ..base.messages import shown
+from ..store.step_contents import Extent
+from .put_coordinates import PutCoordinates
+from .writer import as_put
+
+_DTYPES = {
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+}
+_BYTES_MAX = 2**62  # of a dataset: offsets in files have 63 bits
+
+
+class Part(NamedTuple):
+    """What a rank has put of a dataset."""
+
+    offset: tuple[int, ...]
+    array: np.ndarray
+
+
+class Put(NamedTuple):
+    """All that a rank has put into a step."""
+
+    number: int
+    attrs: dict[str, Any]
+    groups: dict[str, dict[str, Any]]
+    extents: dict[str, Extent]
+    parts: dict[str, list[Part]]
+    failed: str | None
+    """What ended the step's block; None: nothing did."""
+
+
+class _Series(Protocol):
+    """What a step needs of its series."""
+
+    coordinates: PutCoordinates | None
+    """Of labelled arrays; None: the files have no place for them."""
+
+    def attributes_of(self, name: str, attrs: Mapping[str, object] | None) -> dict[str, Any]: ...
+
+    def write(self, put: Put) -> None: ...
+
+
+class FileWriteStep:
+    """A step being written to a file, as `WriteStep` is to a stream; a context manager.
+
+    What was put is kept until the step ends, and then written by all ranks, each its own.
+    """
+
+    def __init__(
+        self,
+        series: _Series,
+        index: int,
+        attrs: dict[str, Any],
+        groups: dict[str, dict[str, Any]],
+    ) -> None:
+        self._series = series
+        self._put = Put(index, attrs, groups, {}, {}, None)
+        self._over = False
+
+    @property
+    def index(self) -> int:
+        """Number of the iteration, from 0."""
+        return self._put.number
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended."""
+        return self._over
+
+    @property
+    def accepted(self) -> bool:
+        """True: no step of a file is discarded."""
+        return True
+
+    def put(
+        self,
+        name: str,
+        array: npt.ArrayLike,
+        offset: Sequence[int] | None = None,
+        shape: Sequence[int] | None = None,
+        attrs: Mapping[str, object] | None = None,
+    ) -> None:
+        """Keep a copy of this rank's chunk of a dataset until the step ends. Local.
+
+        Parameters and errors are those of `WriteStep.put`. Chunks of a dataset may not overlap and
+        leave nothing out: a file has no place for what nobody wrote. Coordinates of labelled arrays
+        along their own axes are written, too, where the files have a place for them: netCDF.
+        """
+        values, attrs = as_put(name, array, attrs)
+        if values.size > 1 and not any(values.strides):  # one value, seen many times
+            one = np.broadcast_to(values[(0,) * values.ndim].copy(), values.shape)
+            part = self._keep(name, one, offset, shape, attrs, made=one)
+        else:
+            part = self._keep(name, values, offset, shape, attrs)
+            part.array[...] = values
+        if self._series.coordinates is not None:
+            whole = self._put.extents[name].shape
+            self._series.coordinates.note(array, part.offset, whole)
+
+    def span(
+        self,
+        name: str,
+        dtype: npt.DTypeLike,
+        count: Sequence[int],
+        offset: Sequence[int] | None = None,
+        shape: Sequence[int] | None = None,
+        attrs: Mapping[str, object] | None = None,
+    ) -> np.ndarray:
+        """Return an array to fill before the step ends, as `WriteStep.span`."""
+        like = np.broadcast_to(np.zeros((), to_dtype(dtype)), to_ints(count, "count"))
+        return self._keep(name, like, offset, shape, attrs).array
+
+    def _keep(
+        self,
+        name: str,
+        like: np.ndarray,
+        offset: Sequence[int] | None,
+        shape: Sequence[int] | None,
+        attrs: Mapping[str, object] | None,
+        made: np.ndarray | None = None,
+    ) -> Part:
+        to_text(name, "the name of the dataset")
+        self._check_open()
+        dtype = like.dtype.newbyteorder("=")
+        if dtype.name not in _DTYPES:
+            raise InvalidArgument(
+                f"'{name}' has a dtype that cannot be used: got {dtype}; allowed: integers, "
+                "floating and complex numbers of NumPy"
+            )
+        whole = like.shape if shape is None else to_ints(shape, "shape")
+        begin = (0,) * like.ndim if offset is None else to_ints(offset, "offset")
+        if len(whole) != like.ndim or len(begin) != like.ndim:
+            raise InvalidArgument(
+                f"dimensions of '{name}' do not fit: got offset {shown(begin)} and shape "
+                f"{shown(whole)}; allowed: {like.ndim} numbers each, as many as the array has axes"
+            )
+        if any(b < 0 or b + n > w for b, n, w in zip(begin, like.shape, whole, strict=True)):
+            raise InvalidArgument(
+                f"the chunk of '{name}' is outside of the dataset: got {shown(like.shape)} at "
+                f"{shown(begin)}; allowed: inside of {shown(whole)}"
+            )
+        if math.prod(whole) * dtype.itemsize > _BYTES_MAX:
+            raise InvalidArgument(
+                f"'{name}' is too large: got shape {shown(whole)} of {dtype}; allowed: at most "
+                f"{_BYTES_MAX} bytes"
+            )
+        known = self._put.extents.get(name)
+        if known is not None and (known.dtype, known.shape) != (dtype.name, whole):
+            raise InvalidArgument(
+                f"'{name}' was put otherwise before: got {dtype.name} {shown(whole)}; allowed: "
+                f"{known.dtype} {shown(known.shape)}, as in this step"
+            )
+        said = self._series.attributes_of(name, attrs)
+        self._put.extents[name] = Extent(dtype.name, whole, said)
+        part = Part(begin, np.empty(like.shape, dtype) if made is None else made.astype(dtype))
+        self._put.parts.setdefault(name, []).append(part)
+        return part
+
+    def _check_open(self) -> None:
+        if self._over:
+            raise InvalidArgument("the step has ended; put into it inside its `with` block")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        _: TracebackType | None,
+    ) -> None:
+        self._check_open()
+        self._over = True
+        if kind is None:
+            self._series.write(self._put)
+            return
+        failed = f"{kind.__name__}: {shown(str(error))}"
+        with contextlib.suppress(_core.Error):  # what ended the block is raised
+            self._series.write(Put(self.index, {}, {}, {}, {}, failed))
+
+
+def varying(put: Put) -> set[str]:
+    """Return the datasets whose elements are not all what their attribute `value` says."""
+    return {
+        name
+        for name, found in put.parts.items()
+        if "value" in (said := put.extents[name].attrs) and _varies(found, said["value"])
+    }
+
+
+def _varies(parts: Sequence[Part], value: object) -> bool:
+    """Tell whether not all elements of parts are one value, NaN among them."""
+    for _, array in parts:
+        seen = array if any(array.strides) else array[(slice(0, 1),) * array.ndim]
+        wanted = np.array(value, array.dtype)
+        if not (((seen == wanted) | ((seen != seen) & (wanted != wanted))).all()):
+            return True
+    return False

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The header of a netCDF file of the format CDF-5 ("64-bit data").
+
+Source: the netCDF user's guide, "File format specifications", and PnetCDF's CDF-5 page.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._core import InvalidArgument
+from ..base.messages import listed, shown
+
+TYPES = {
+    **{"int8": 1, "int16": 3, "int32": 4, "float32": 5, "float64": 6},
+    **{"uint8": 7, "uint16": 8, "uint32": 9, "int64": 10, "uint64": 11},
+}
+"""Numbers of the format's types by NumPy's names."""
+RECORDS_AT = 4
+"""The byte at which the number of records lies, 8 bytes."""
+_CHAR = 2
+_DIMENSIONS, _VARIABLES, _ATTRIBUTES = 0x0A, 0x0B, 0x0C
+
+
+class NetcdfVariable(NamedTuple):
+    """What the header says of a variable."""
+
+    dtype: str
+    dims: tuple[int, ...]
+    """Numbers of its dimensions; the first is the record dimension where it has one."""
+    attrs: Mapping[str, Any]
+    record_bytes: int
+    """All of its bytes, or those of one record, padded."""
+    begin: int
+
+
+def netcdf_header(
+    records: int,
+    dims: Mapping[str, int],
+    attrs: Mapping[str, Any],
+    variables: Mapping[str, NetcdfVariable],
+) -> bytes:
+    """Return the bytes of a header; a dimension of length 0 is that of the records.
+
+    Raises
+    ------
+    InvalidArgument
+        A name or an attribute that the format does not have.
+    """
+    out = [b"CDF\x05", struct.pack(">Q", records)]
+    out += _list_of(_DIMENSIONS, len(dims))
+    for name, length in dims.items():
+        out += [_name(name, "an axis"), struct.pack(">Q", length)]
+    out += _attributes(attrs, "the series")
+    out += _list_of(_VARIABLES, len(variables))
+    for name, variable in variables.items():
+        out += [_name(name, "a dataset"), struct.pack(">Q", len(variable.dims))]
+        out += [struct.pack(">Q", number) for number in variable.dims]
+        out += _attributes(variable.attrs, f"'{name}'")
+        kind = TYPES[variable.dtype]
+        out.append(struct.pack(">IQQ", kind, variable.record_bytes, variable.begin))
+    return b"".join(out)
+
+
+def padded(size: int) -> int:
+    """Return a number of bytes rounded up to a multiple of four.
+
+    >>> padded(0), padded(5)
+    (0, 8)
+    """
+    return -(-size // 4) * 4
+
+
+def check_type(name: str, dtype: str) -> None:
+    """Refuse a dtype that the format does not have.
+
+    Raises
+    ------
+    InvalidArgument
+        It is none of `TYPES`.
+    """
+    if dtype not in TYPES:
+        remedy = ". Put real and imaginary part" if "complex" in dtype else ""
+        raise InvalidArgument(
+            f"'{name}' has a dtype that files of netCDF do not have: got {dtype}; allowed: "
+            f"{', '.join(TYPES)}{remedy or '. Convert it'}, or give engine='hdf5'"
+        )
+
+
+def _list_of(tag: int, count: int) -> list[bytes]:
+    return [struct.pack(">IQ", tag if count else 0, count)]
+
+
+def _name(name: str, what: str) -> bytes:
+    """Return a name as the format stores it."""
+    wrong = not name or "/" in name or name != name.strip() or not name.isprintable()
+    if wrong or not (name[0].isalnum() or name[0] == "_" or ord(name[0]) > 127):
+        raise InvalidArgument(
+            f"{what} of a netCDF file cannot be called that: got {shown(name)}; allowed: letters, "
+            "digits and signs without '/', the first a letter, a digit or '_'. Call it something "
+            "else, or give engine='hdf5', which has paths"
+        )
+    return _bytes(name.encode())
+
+
+def _bytes(text: bytes) -> bytes:
+    return struct.pack(">Q", len(text)) + text.ljust(padded(len(text)), b"\0")
+
+
+def _attributes(attrs: Mapping[str, Any], what: str) -> list[bytes]:
+    out = _list_of(_ATTRIBUTES, len(attrs))
+    for name, value in attrs.items():
+        out.append(_name(name, f"an attribute of {what}"))
+        if isinstance(value, str):
+            out += [struct.pack(">I", _CHAR), _bytes(value.encode())]
+            continue
+        numbers = np.atleast_1d(np.asarray(value))
+        if numbers.dtype.kind == "b":
+            numbers = numbers.astype("int8")
+        if numbers.size == 0:
+            numbers = numbers.astype("float64")
+        if numbers.dtype.name not in TYPES or numbers.ndim != 1:
+            raise InvalidArgument(
+                f"attribute '{name}' of {what} cannot be one of a netCDF file: got "
+                f"{shown(value)}; allowed: text, a number, or numbers of {listed(TYPES)}. Join "
+                "texts to one"
+            )
+        raw = numbers.astype(numbers.dtype.newbyteorder(">")).tobytes()
+        out.append(struct.pack(">IQ", TYPES[numbers.dtype.name], numbers.size))
+        out.append(raw.ljust(padded(len(raw)), b"\0"))
+    return out

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a step consists of before a file has a place for it: the same for all formats."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+
+class Extent(NamedTuple):
+    """What a file needs to know of a dataset before its elements."""
+
+    dtype: str
+    """NumPy's name."""
+    shape: tuple[int, ...]
+    attrs: dict[str, Any]
+
+
+class Coordinate(NamedTuple):
+    """The labels along an axis that labelled arrays brought along, or one number of a step."""
+
+    values: np.ndarray
+    attrs: dict[str, Any]
+
+
+class StepSaid(NamedTuple):
+    """Attributes that came with a step."""
+
+    attrs: dict[str, Any]
+    """Of the step itself."""
+    of_series: dict[str, Any]
+    groups: dict[str, dict[str, Any]]
+    """Of groups by path: of species, of records, of all meshes."""
+    varying: set[str]
+    """Datasets whose elements are not all what their attribute `value` says."""
+
+
+class StepContents(NamedTuple):
+    """All that the ranks have put into one step, but its elements."""
+
+    number: int
+    said: StepSaid
+    extents: dict[str, Extent]
+    coordinates: dict[str, Coordinate]
+    """By dimension; those that earlier steps brought are not among them."""
+
+
+class Places(NamedTuple):
+    """Where the ranks write the elements of a step."""
+
+    path: str
+    begins: dict[str, int]
+    """The byte at which the first element of each dataset lies."""
+    big_endian: bool = False
+    kept: frozenset[str] = frozenset()
+    """Datasets that are there already, and that must have the same elements again."""
+
+
+class Output(Protocol):
+    """A new file to which steps are added. One rank has it."""
+
+    path: str
+
+    def lay_out(self, step: StepContents) -> Places:
+        """Make room for a step; its elements are written by others."""
+
+    def finish(self) -> None:
+        """Make the step that was laid out last a part of the file, now that it is written."""
+
+    def give_up(self, index: int) -> None:
+        """Leave a step out that could not be written."""
+
+    def close(self) -> None:
+        """Close the file. Idempotent."""
