@@ -13,6 +13,7 @@ from .base.job_options import job_options
 from .base.messages import shown
 from .describe.engines import (
     FILE_OPTIONS,
+    WRITE_OPTIONS,
     engine_said,
     means_files,
     refuse_what_is_no_file,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from .scan.step_dataset import StepViews
     from .stage.file_writer import FileWriteSeries
 
-Engine = Literal["stage", "hdf5", "netcdf", "raw"]
+Engine = Literal["stage", "hdf5", "netcdf", "zarr", "raw"]
 Full = Literal[
     "block",
     "discard-newest",
@@ -119,9 +120,10 @@ def open(
     collective over `comm`, unless they are given another. Opening is local without `comm`.
 
     Files for writing, by all ranks of `comm` at once: "run.h5" or "data%T.h5" are openPMD 1.1 in
-    HDF5 (needs h5py), "run.nc" or "data%T.nc" labelled arrays in netCDF, a record for each step. A
-    file that is there is overwritten, numbered ones are refused. Steps end on all ranks together,
-    and a numbered file gets its name when its step is complete.
+    HDF5 (needs h5py), "run.nc" or "data%T.nc" labelled arrays in netCDF, a record for each step,
+    and "run.zarr" or "data%T.zarr" the same in Zarr (needs zarr). A file that is there is
+    overwritten, numbered ones are refused. Steps end on all ranks together, and a numbered file
+    gets its name when its step is complete.
 
     Parameters
     ----------
@@ -133,7 +135,7 @@ def open(
     comm
         An mpi4py communicator, which is duplicated; None for a serial program.
     engine
-        "stage" for streams; "hdf5", "netcdf" or "raw" for files of this format. None: as
+        "stage" for streams; "hdf5", "netcdf", "zarr" or "raw" for files of this format. None: as
         `options` or FLUVIAL_ENGINE say, or else the name.
     options
         A file of TOML or JSON, text of either, or a dict, with `engine` and any of the options
@@ -191,6 +193,8 @@ def open(
     retained
         Reader: the writer's `retain`; None: `directory`. Opened without a living writer, the stream
         is read from there.
+    zarr_format
+        Files of Zarr for writing: 2 or 3, which is the default.
     raw
         Files: layout of raw binary ones, a dict with dtype, shape and more: see
         `fluvial.scan.file.open_files`.
@@ -294,7 +298,7 @@ def _choose(
 
 
 _OPTIONS_OF: dict[tuple[bool, bool], set[str]] = {
-    (True, True): OPTIONS_OF_WRITERS,
+    (True, True): OPTIONS_OF_WRITERS | WRITE_OPTIONS,
     (True, False): OPTIONS_OF_WRITERS,
     (False, True): FILE_OPTIONS | OPTIONS_OF_READERS,
     (False, False): OPTIONS_OF_READERS,
@@ -304,7 +308,7 @@ _OPTIONS = {"engine", "path"}.union(*_OPTIONS_OF.values())
 
 
 def _write_files(chosen: _Choice, comm: Communicator | None) -> FileWriteSeries:
-    check_options(chosen.options, OPTIONS_OF_WRITERS, "for mode 'w'")
+    check_options(chosen.options, _OPTIONS_OF[True, True], "for mode 'w'")
     path = to_path(cast(Any, chosen.name), "the path of a file")
     engine = writing_engine(path, chosen.engine, chosen.engine_of)
     try:
@@ -314,7 +318,9 @@ def _write_files(chosen: _Choice, comm: Communicator | None) -> FileWriteSeries:
             f"to write files needs a Python package that is not installed: got {error}; allowed: "
             "xarray, h5py. Run: pip install 'fluvial[files]'"
         ) from error
-    return FileWriteSeries(path, comm, chosen.options.get("step_timeout", 300.0), engine)
+    kept = {"step_timeout", *WRITE_OPTIONS} & chosen.options.keys()
+    said = {key: chosen.options[key] for key in kept}
+    return FileWriteSeries(path, comm, engine=engine, **said)
 
 
 def _views_of(step: ReadStep) -> StepViews | None:
@@ -375,7 +381,12 @@ def _open_files(
 
 def _check_engine(engine: str, files: File | FileSeries) -> None:
     """Refuse files of another format than is asked for."""
-    formats = {"hdf5": ("HDF5", "netCDF-4"), "netcdf": ("netCDF",), "raw": ("raw",)}[engine]
+    formats = {
+        "hdf5": ("HDF5", "netCDF-4"),
+        "netcdf": ("netCDF",),
+        "raw": ("raw",),
+        "zarr": ("Zarr",),
+    }[engine]
     if not files.format.startswith(formats):
         found, path = files.format, files.paths[0]
         files.close()

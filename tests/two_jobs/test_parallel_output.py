@@ -15,7 +15,7 @@ def field(index):
 def write(comm, fl, where):
     from fluvial.stage.file_writer import FileWriteSeries
 
-    for name in ("one.h5", "many%T.h5", "one.nc", "many%T.nc"):
+    for name in ("one.h5", "many%T.h5", "one.nc", "many%T.nc", "one.zarr", "many%T.zarr"):
         x = "x" if name.endswith("nc") else "meshes/E/x"
         with fl.open(str(where / name), "w", comm=comm, step_timeout=30) as series:
             assert isinstance(series, FileWriteSeries)
@@ -39,9 +39,13 @@ def write(comm, fl, where):
 
 def write_labelled(comm, fl, where):
     """Each rank knows the coordinates of its own rows alone."""
+    for name in ("labelled.nc", "labelled.zarr"):
+        write_labelled_to(comm, fl, str(where / name))
+
+
+def write_labelled_to(comm, fl, path):
     import xarray as xr
 
-    path = str(where / "labelled.nc")
     lat, lon = np.linspace(-80, 80, 4 * comm.size), np.arange(6) * 60.0
     rows, last = slice(4 * comm.rank, 4 * comm.rank + 4), comm.rank == comm.size - 1
     whole = xr.DataArray(
@@ -58,10 +62,16 @@ def write_labelled(comm, fl, where):
             wrong = whole[rows].assign_coords(lon=lon + (1.0 if last else 0.0))
             step.put("t", wrong, offset=(rows.start, 0), shape=whole.shape)
     comm.Barrier()
-    with xr.open_dataset(path, engine="netcdf4") as found:
+    with xr.open_dataset(path, engine="netcdf4" if path.endswith("nc") else "zarr") as found:
         assert found.sizes["time"] == 3
         np.testing.assert_array_equal(found["lat"], lat)
         np.testing.assert_array_equal(found["t"][2], whole + 2)
+    with fl.open(path, comm=comm) as file:  # all ranks read and reduce together
+        assert [float(step["t"].sum()) for step in file] == [
+            float((whole + index).sum()) for index in range(3)
+        ]
+        if path.endswith("zarr"):  # rows of a rank are chunks, which it has written itself
+            assert file["t"].chunks == (1, 4, 6)
 
 
 def refuse(comm, fl, where):

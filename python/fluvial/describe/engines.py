@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import glob
+import importlib.util
 import os
 from collections.abc import Collection
 
@@ -11,14 +12,20 @@ from .._core import InvalidArgument
 from ..base.arguments import to_choice
 from ..base.messages import shown
 
-ENGINES = ("stage", "hdf5", "netcdf", "raw")
-WRITERS = {"hdf5": ("h5", "hdf5", "he5"), "netcdf": ("nc", "nc5")}
+ENGINES = ("stage", "hdf5", "netcdf", "zarr", "raw")
+WRITERS = {"hdf5": ("h5", "hdf5", "he5"), "netcdf": ("nc", "nc5"), "zarr": ("zarr",)}
 """Engines that write files, and the suffixes by which they are meant."""
 FILE_OPTIONS: set[str] = {"raw", "decode", "isolated"}
+WRITE_OPTIONS: set[str] = {"zarr_format"}
+"""Options of writers of files alone."""
 
-_SUFFIXES = ("nc", "nc3", "nc4", "nc5", "cdf", "h5", "hdf5", "he5")
-_OF_OTHERS = {"bp": "ADIOS2", "zarr": "Zarr", "sst": "ADIOS2"}
+_SUFFIXES = ("nc", "nc3", "nc4", "nc5", "cdf", "h5", "hdf5", "he5", "zarr")
+_OF_OTHERS = {"bp": "ADIOS2", "sst": "ADIOS2"}
 """Suffixes of what Fluvial cannot read, by whose they are."""
+_MARKS = {"zarr": ("zarr.json", ".zgroup", ".zarray", ".zmetadata")}
+"""Files by one of which a folder is known to be that of an engine."""
+_PACKAGES = {"zarr": "zarr"}
+"""Packages without which an engine does not work; engines are called as their suffixes."""
 
 
 def engine_said(engine: object, where: str = "engine") -> str | None:
@@ -52,11 +59,12 @@ def writing_engine(path: str, engine: str | None, said_by: str) -> str:
     suffix = _suffix(path)
     for writer, suffixes in WRITERS.items():
         if engine == writer or (engine is None and suffix in suffixes):
+            check_package(writer, path)
             return writer
     said = "" if engine is None else f" with engine {engine!r}{said_by}"
     raise InvalidArgument(
         f"files of this kind cannot be written: got {shown(path)}{said}; "
-        "allowed: HDF5, by the suffix .h5 or engine='hdf5', netCDF, by .nc or engine='netcdf', and "
+        "allowed: HDF5 (.h5, engine='hdf5'), netCDF (.nc, 'netcdf'), Zarr (.zarr, 'zarr'), and "
         "streams, whose names have no suffix of a file format. Give engine='stage' for a stream"
     )
 
@@ -69,17 +77,46 @@ def refuse_what_is_no_file(name: object) -> None:
     InvalidArgument
         With what to do instead.
     """
-    suffix = _suffix(name) if isinstance(name, str) else ""
+    suffix = _suffix(os.fspath(name)) if isinstance(name, str | os.PathLike) else ""
     if suffix in _OF_OTHERS:
         raise InvalidArgument(
             f"no engine reads files of {_OF_OTHERS[suffix]}: got {shown(name)}; allowed: HDF5, "
             "netCDF, raw numbers, streams. Convert it, or give engine='stage' for a stream"
         )
+    if suffix in _PACKAGES:
+        check_package(suffix, name)
     if isinstance(name, str | os.PathLike) and os.path.isdir(name):
         inside = os.path.join(os.fsdecode(name), "*.nc")
+        if (kind := kind_of_folder(os.fsdecode(name))) is not None:
+            check_package(kind, name)
+            return
         raise InvalidArgument(
             f"a folder is no series: got {shown(name)}; allowed: a file, a pattern of files such "
-            f"as {inside!r}, or a stream, by engine='stage'"
+            f"as {inside!r}, a folder of Zarr, or a stream, by engine='stage'"
+        )
+
+
+def kind_of_folder(path: str) -> str | None:
+    """Return the engine whose folder this is; None for any other."""
+    for engine, marks in _MARKS.items():
+        if any(os.path.isfile(os.path.join(path, mark)) for mark in marks):
+            return engine
+    return None
+
+
+def check_package(engine: str, name: object) -> None:
+    """Refuse an engine whose package is not installed.
+
+    Raises
+    ------
+    InvalidArgument
+        With the command that installs it.
+    """
+    package = _PACKAGES.get(engine)
+    if package is not None and importlib.util.find_spec(package) is None:
+        raise InvalidArgument(
+            f"engine '{engine}' needs a Python package that is not installed: got {shown(name)}; "
+            f"allowed: {package}. Run: pip install {package}"
         )
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from .. import _core
 from .._core import InvalidArgument
-from ..base.arguments import to_float
+from ..base.arguments import to_choice, to_float
 from ..base.messages import shown
 from ..describe.attributes import plain
 from ..describe.group_attributes import Groups, plain_groups, to_iteration
@@ -22,12 +22,13 @@ from ..store.hdf5_output import Hdf5Output
 from ..store.netcdf_output import NetcdfOutput
 from ..store.numbered_files import file_of_number, has_number, numbered_files
 from ..store.output_file import check_free, check_part, remove, write_part
-from ..store.step_contents import Output, Places, StepContents, StepSaid
-from .file_write_step import FileWriteStep, Put, varying
+from ..store.step_contents import Output, Places, Region, StepContents, StepSaid
+from ..store.zarr_output import ZarrOutput, write_own
+from .file_write_step import FileWriteStep, Part, Put, varying
 from .merged_puts import merged
 from .put_coordinates import PutCoordinates, joined
 
-_OF_LABELLED_ARRAYS = {"netcdf"}
+_OF_LABELLED_ARRAYS = {"netcdf", "zarr"}
 
 
 class FileWriteSeries:
@@ -43,6 +44,7 @@ class FileWriteSeries:
         comm: Communicator | None,
         step_timeout: float = 300.0,
         engine: str = "hdf5",
+        zarr_format: Literal[2, 3] = 3,
     ) -> None:
         if comm is not None:
             check_communicator(comm)
@@ -52,6 +54,7 @@ class FileWriteSeries:
         self.coordinates = PutCoordinates() if engine in _OF_LABELLED_ARRAYS else None
         """What labelled arrays bring along; None: the format has no place for it."""
         self._engine = engine
+        self._zarr_format: Literal[2, 3] = to_choice(zarr_format, "zarr_format", (2, 3))
         self._comm = None if comm is None else comm.Dup()
         self._ranks = Together(
             self._comm, to_float(step_timeout, "step_timeout"), f"write '{name}'"
@@ -158,6 +161,9 @@ class FileWriteSeries:
         try:
             places = self._ranks.run(lambda: self._lay_out(put, of_all))
             self._ranks.run(lambda: self._write_parts(places, put), everywhere=True)
+            if places.merged:
+                parts = self._ranks.gather({n: put.parts.get(n, ()) for n in places.merged})
+                self._ranks.run(lambda: self._write_merged(parts))
             self._ranks.run(self._finish)
             written = True
         except Exception:
@@ -169,6 +175,12 @@ class FileWriteSeries:
 
     def _write_parts(self, places: Places, put: Put) -> None:
         """Write what this rank has put. Local."""
+        if places.own:
+            own = {name: put.parts[name] for name in places.own & put.parts.keys()}
+            write_own(places.path, places.record, own)
+            self._bytes += sum(array.nbytes for parts in own.values() for _, array in parts)
+        if not places.begins:
+            return
         file = self._file_at(places.path)
         for name, begin in places.begins.items():
             shape = put.extents[name].shape if name in put.extents else ()
@@ -180,6 +192,16 @@ class FileWriteSeries:
                 write_part(file, places.path, begin, shape, offset, stored)
                 self._bytes += array.nbytes
 
+    def _write_merged(self, of_all: Sequence[Mapping[str, Sequence[Part]]]) -> None:
+        """Write what all ranks have put of some datasets; on the first rank."""
+        parts: dict[str, list[Part]] = {}
+        for of_one in of_all:
+            for name, found in of_one.items():
+                parts.setdefault(name, []).extend(found)
+        assert self._output is not None
+        self._output.write(parts)
+        self._bytes += sum(array.nbytes for found in parts.values() for _, array in found)
+
     def _give_up(self, index: int) -> None:
         """Take a step out again that was not written; what has failed before may fail here."""
         output = self._output
@@ -190,8 +212,7 @@ class FileWriteSeries:
                 output.give_up(index)
                 return
             self._output = None
-            output.close()
-            os.unlink(output.path)
+            output.discard()
 
     def _lay_out(self, put: Put, of_all: Any) -> Places:
         """Make the objects of a step; on the first rank."""
@@ -204,8 +225,12 @@ class FileWriteSeries:
         extents = merged(of_all)
         coordinates = joined([piece for *_, (pieces, _) in of_all for piece in pieces])
         varied = set().union(*(names for *_, (_, names) in of_all))
+        regions: dict[str, list[Region]] = {name: [] for name in extents}
+        for *_, of_one, _ in of_all:
+            for name, found in of_one.items():
+                regions[name] += found
         said = StepSaid(put.attrs, plain(self.attrs), put.groups, varied)
-        contents = StepContents(put.number, said, extents, coordinates)
+        contents = StepContents(put.number, said, extents, coordinates, regions)
         if self._output is None:
             path = self.name
             if self._numbered:
@@ -216,6 +241,8 @@ class FileWriteSeries:
     def _new_output(self, path: str) -> Output:
         if self._engine == "netcdf":
             return NetcdfOutput(path)
+        if self._engine == "zarr":
+            return ZarrOutput(path, self._zarr_format)
         return Hdf5Output(path, os.path.basename(self.name) if self._numbered else None)
 
     def _finish(self) -> None:
@@ -259,7 +286,7 @@ class FileWriteSeries:
             except _core.NoSuchFile:
                 found = []
             check_free([path for _, path in found], self.name)
-        elif os.path.isfile(self.name):
+        elif os.path.exists(self.name):
             remove(self.name)  # or it would be read as this one, should no step be written
 
 

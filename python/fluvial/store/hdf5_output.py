@@ -17,7 +17,7 @@ import numpy as np
 from .. import _core
 from .openpmd_layout import StepLayout, series_attributes, step_layout
 from .output_file import cannot_write, take_room
-from .step_contents import Extent, Places, StepContents
+from .step_contents import Extent, Parts, Places, StepContents
 
 _OBJECT_BYTES_MAX = 4096  # of a group or dataset with its attributes, mostly much less
 
@@ -90,12 +90,21 @@ class Hdf5Output:
         if self._file is not None and group in self._file:
             del self._file[group]
 
+    def write(self, parts: Mapping[str, Parts]) -> None:
+        """Write what ranks cannot write by themselves: nothing."""
+
     def finish(self) -> None:
         """Make the file one that can be read as it is."""
         try:
             self._file.flush()
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from None
+
+    def discard(self) -> None:
+        """Close and remove the file."""
+        self.close()
+        if os.path.exists(self.path):
+            os.unlink(self.path)
 
     def close(self) -> None:
         """Close the file. Idempotent."""

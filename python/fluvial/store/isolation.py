@@ -30,9 +30,16 @@ def try_elsewhere(paths: Sequence[str]) -> None:
     ------
     DamagedFile
         A file ended that process; it is named, with the signal.
+    InvalidArgument
+        A path is that of a folder.
     SystemError
         That process cannot be started.
     """
+    for path in filter(os.path.isdir, paths):
+        raise InvalidArgument(
+            f"isolated goes with files alone: got the folder {path!r}; allowed: HDF5 and netCDF. "
+            "Leave it out: folders of Zarr and BP are read by their own libraries"
+        )
     code, said = _walk(paths)
     if code == 0:
         return

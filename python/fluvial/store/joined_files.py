@@ -19,20 +19,26 @@ from ..base.arguments import unknown_name
 from ..base.messages import listed
 from ..describe.attributes import Attributes
 from ..describe.axis_labels import axis_labels
+from ..describe.engines import refuse_what_is_no_file
 from ..describe.storage_attributes import DECODING
 from . import grid_coordinates
 from .coordinates import CoordinateVariables, typed
+from .zarr_file import open_zarr
 
 
 def open_joined(
     paths: Sequence[str], decode: bool | str, layouts: list[tuple[Any, ...]] | None = None
 ) -> JoinedFiles:
     """Open files as one, by their first bytes, or raw ones of these layouts."""
-    opened = [
-        _core.open_file(path) if layouts is None else _core.open_raw(path, layouts)
-        for path in paths
-    ]
+    opened = [_open(path) if layouts is None else _core.open_raw(path, layouts) for path in paths]
     return JoinedFiles(opened, decode, layouts)
+
+
+def _open(path: str) -> _core.File:
+    if not os.path.isdir(path):
+        return _core.open_file(path)
+    refuse_what_is_no_file(path)
+    return open_zarr(path)
 
 
 class JoinedFiles:

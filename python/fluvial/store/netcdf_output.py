@@ -21,7 +21,7 @@ from ..base.messages import listed, shown
 from .netcdf_header import RECORDS_AT, NetcdfVariable, check_type, netcdf_header, padded
 from .output_file import cannot_write, take_room, write_at
 from .record_layout import TIME, RecordLayout, RecordVariable, check_same, record_layout
-from .step_contents import Places, StepContents
+from .step_contents import Parts, Places, StepContents
 
 
 class NetcdfOutput:
@@ -71,6 +71,9 @@ class NetcdfOutput:
         kept = () if first else (name for name in step.extents if not self._is_record(name))
         return Places(self.path, begins, True, frozenset(kept))
 
+    def write(self, parts: Mapping[str, Parts]) -> None:
+        """Write what ranks cannot write by themselves: nothing."""
+
     def finish(self) -> None:
         """Count the record that was laid out last among those of the file."""
         self._records += 1
@@ -81,6 +84,12 @@ class NetcdfOutput:
         if self._records == 0:
             self._layout = None
             os.ftruncate(self._file, 0)
+
+    def discard(self) -> None:
+        """Close and remove the file."""
+        self.close()
+        if os.path.exists(self.path):
+            os.unlink(self.path)
 
     def close(self) -> None:
         """Close the file; without a record it is removed. Idempotent."""

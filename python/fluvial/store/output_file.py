@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from .. import _core
 from .._core import InvalidArgument
 from ..base.messages import shown, shown_text
+from ..describe.engines import kind_of_folder
 
 _WRITE_BYTES_MAX = 1 << 30  # of a call of pwrite
 
@@ -88,9 +90,25 @@ def take_room(file: int, path: str, end: int) -> None:
 
 
 def remove(path: str) -> None:
-    """Remove a file that is to be overwritten; SystemError where that cannot be."""
+    """Remove a file that is to be overwritten, or a folder of Zarr or BP.
+
+    Raises
+    ------
+    SystemError
+        It cannot be removed.
+    InvalidArgument
+        It is any other folder.
+    """
     try:
-        os.unlink(path)
+        if not os.path.isdir(path):
+            os.unlink(path)
+        elif kind_of_folder(path) is not None:
+            shutil.rmtree(path)
+        else:
+            raise InvalidArgument(
+                f"a folder is in the way: got '{shown_text(path)}'; allowed: a name that is free, "
+                "or what a series has written before. Remove it, or write elsewhere"
+            )
     except OSError as error:
         raise cannot_write(path, error) from None
 

@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+
+Region = tuple[tuple[int, ...], tuple[int, ...]]
+"""Offset and extent."""
+Parts = Sequence[tuple[tuple[int, ...], np.ndarray]]
+"""Offset and elements."""
 
 
 class Extent(NamedTuple):
@@ -44,6 +50,8 @@ class StepContents(NamedTuple):
     extents: dict[str, Extent]
     coordinates: dict[str, Coordinate]
     """By dimension; those that earlier steps brought are not among them."""
+    regions: dict[str, list[Region]]
+    """Of each dataset: what the ranks have put, one after the other."""
 
 
 class Places(NamedTuple):
@@ -55,21 +63,33 @@ class Places(NamedTuple):
     big_endian: bool = False
     kept: frozenset[str] = frozenset()
     """Datasets that are there already, and that must have the same elements again."""
+    record: int = 0
+    """Of files that only their library writes: the number of the record."""
+    own: frozenset[str] = frozenset()
+    """Datasets of which each rank writes its parts by that library."""
+    merged: frozenset[str] = frozenset()
+    """Datasets that the first rank writes for all."""
 
 
 class Output(Protocol):
-    """A new file to which steps are added. One rank has it."""
+    """A new file, or folder, to which steps are added. One rank has it."""
 
     path: str
 
     def lay_out(self, step: StepContents) -> Places:
         """Make room for a step; its elements are written by others."""
 
+    def write(self, parts: Mapping[str, Parts]) -> None:
+        """Write datasets that others cannot write: those of `Places.merged`."""
+
     def finish(self) -> None:
         """Make the step that was laid out last a part of the file, now that it is written."""
 
-    def give_up(self, index: int) -> None:
+    def give_up(self, number: int) -> None:
         """Leave a step out that could not be written."""
 
+    def discard(self) -> None:
+        """Close and remove it."""
+
     def close(self) -> None:
-        """Close the file. Idempotent."""
+        """Close it. Idempotent."""

@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder of Zarr whose arrays grow along a leading axis of time, by its own library.
+
+Ranks write chunks of their own where the borders of what they put are borders of chunks; what is
+cut otherwise is written by the first rank. Readers see a step once the metadata are consolidated,
+which is the last that happens to it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from .._core import InvalidArgument
+from ..base.messages import shown
+from .output_file import cannot_write
+from .record_layout import TIME, RecordLayout, RecordVariable, check_same, record_layout
+from .step_contents import Parts, Places, Region, StepContents
+
+_CHUNK_BYTES_MAX = 64 << 20
+_TIMES_TOGETHER = 1024  # records of one number in a chunk
+
+
+class ZarrOutput:
+    """A new folder; made when its first step is laid out, which says what is in each of them."""
+
+    def __init__(self, path: str, version: Literal[2, 3]) -> None:
+        self.path = path
+        self._version = version
+        self._group: Any = None
+        self._layout: RecordLayout | None = None
+        self._records = 0
+
+    def lay_out(self, step: StepContents) -> Places:
+        """Make the arrays one record longer; return who writes what.
+
+        Raises
+        ------
+        InvalidArgument
+            The step has not what the first one had.
+        SystemError
+            It cannot be written.
+        """
+        layout = record_layout(step)
+        if self._layout is None:
+            _check_names(layout.variables)
+        else:
+            check_same(self._layout, layout, step.number)
+        try:
+            if self._layout is None:
+                self._make(layout, step)
+            assert self._layout is not None
+            for name, variable in self._layout.variables.items():
+                if variable.by_record:
+                    self._resize(name, self._records + 1)
+            for name, variable in layout.variables.items():
+                if variable.values is not None and self._layout.variables[name].by_record:
+                    self._group[name][self._records] = variable.values
+        except (OSError, RuntimeError) as error:
+            raise cannot_write(self.path, error) from error
+        own = frozenset(
+            name
+            for name in step.extents
+            if layout.variables[name].by_record
+            and fits(step.regions[name], layout.variables[name].shape, self._chunk_of(name))
+        )
+        merged = frozenset(step.extents) - own
+        return Places(self.path, {}, record=self._records, own=own, merged=merged)
+
+    def write(self, parts: Mapping[str, Parts]) -> None:
+        """Write what ranks cannot write by themselves.
+
+        Raises
+        ------
+        InvalidArgument
+            A coordinate is another one than in the first step.
+        SystemError
+            It cannot be written.
+        """
+        assert self._layout is not None
+        for name, found in parts.items():
+            if self._layout.variables[name].by_record:
+                whole = np.empty(self._layout.variables[name].shape, found[0][1].dtype)
+                for offset, array in found:
+                    whole[_box(offset, array)] = array
+                write_own(self.path, self._records, {name: [((0,) * whole.ndim, whole)]})
+                continue
+            for offset, array in found:
+                box = _box(offset, array)
+                if self._records and not np.array_equal(self._group[name][box], array):
+                    raise InvalidArgument(
+                        f"the coordinate '{name}' changes: got {shown(array)}; allowed: what it "
+                        "was in the first step: a file has coordinates once"
+                    )
+                self._group[name][box] = array
+
+    def finish(self) -> None:
+        """Let readers see the record that was laid out last."""
+        self._consolidate()
+        self._records += 1
+
+    def give_up(self, number: int) -> None:
+        """Leave the record out; the first may be another one."""
+        if self._records == 0:
+            self.discard()
+            return
+        assert self._layout is not None
+        for name, variable in self._layout.variables.items():
+            if variable.by_record:
+                self._resize(name, self._records)
+
+    def discard(self) -> None:
+        """Remove the folder."""
+        if self._group is not None:
+            shutil.rmtree(self.path, ignore_errors=True)
+        self._group = self._layout = None
+
+    def close(self) -> None:
+        """Close the folder: nothing to do; without a record it is removed. Idempotent."""
+        if self._records == 0:
+            self.discard()
+
+    def _make(self, layout: RecordLayout, step: StepContents) -> None:
+        import zarr
+
+        self._group = zarr.create_group(
+            self.path, zarr_format=self._version, attributes=dict(step.said.of_series)
+        )
+        self._consolidate()  # readers see nothing yet
+        for name, variable in layout.variables.items():
+            dims = ((TIME,) if variable.by_record else ()) + variable.dims
+            version_2 = {"_ARRAY_DIMENSIONS": list(dims)} if self._version == 2 else {}
+            array = self._group.create_array(
+                name,
+                shape=((0,) if variable.by_record else ()) + variable.shape,
+                chunks=_chunks(variable, step.regions.get(name, ())),
+                dtype=variable.dtype,
+                # Of version 2, xarray takes it for missing.
+                fill_value=None if self._version == 2 else 0,
+                dimension_names=None if self._version == 2 else dims,
+                attributes={**variable.attrs, **version_2},
+            )
+            if variable.values is not None and not variable.by_record:
+                array[...] = variable.values
+        self._layout = layout
+
+    def _resize(self, name: str, records: int) -> None:
+        array = self._group[name]
+        array.resize((records, *array.shape[1:]))
+
+    def _chunk_of(self, name: str) -> tuple[int, ...]:
+        return tuple(self._group[name].chunks[1:])
+
+    def _consolidate(self) -> None:
+        import zarr
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # version 3 does not define them, and all read them
+            zarr.consolidate_metadata(self._group.store)
+
+
+def write_own(path: str, record: int, parts: Mapping[str, Parts]) -> None:
+    """Write whole chunks of a record. Local; any number of ranks may, each its own chunks.
+
+    Raises
+    ------
+    SystemError
+        It cannot be written.
+    """
+    import zarr
+
+    try:
+        for name, found in parts.items():
+            array: Any = zarr.open_array(f"{path}/{name}", mode="r+")
+            for offset, values in found:
+                if values.size:
+                    array[(record, *_box(offset, values))] = values
+    except (OSError, RuntimeError) as error:
+        raise cannot_write(path, error) from error
+
+
+def fits(regions: Iterable[Region], shape: tuple[int, ...], chunk: tuple[int, ...]) -> bool:
+    """Tell whether each region consists of whole chunks, so that no two ranks write into one.
+
+    >>> fits([((0,), (4,)), ((4,), (3,))], (7,), (4,)), fits([((0,), (3,))], (7,), (4,))
+    (True, False)
+    """
+    return all(
+        begin % step == 0 and (end % step == 0 or end == length)
+        for offset, extent in regions
+        for begin, end, length, step in zip(
+            offset, (b + n for b, n in zip(offset, extent, strict=True)), shape, chunk, strict=True
+        )
+    )
+
+
+def chunk_of(shape: tuple[int, ...], regions: Sequence[Region], itemsize: int) -> tuple[int, ...]:
+    """Return extents of chunks that fit what the ranks put, as far as that is regular.
+
+    Chunks that are too large are cut further where that leaves no rest.
+
+    >>> chunk_of((7, 6), [((0, 0), (4, 6)), ((4, 0), (3, 6))], 8)
+    (4, 6)
+    """
+    chunk = list(shape)
+    if regions:
+        first = min(regions, key=lambda region: region[0])[1]
+        if all(first) and fits(regions, shape, first):
+            chunk = list(first)
+    for axis, extent in enumerate(chunk):
+        alone = extent == shape[axis]  # a rest at its end is at the end of the array
+        rows = max(extent, 1)
+        while np.prod(chunk, dtype=np.int64) * itemsize > _CHUNK_BYTES_MAX and chunk[axis] > 1:
+            rows = -(-chunk[axis] // 2) if alone else _divisor_below(extent, chunk[axis])
+            chunk[axis] = rows
+    return tuple(max(extent, 1) for extent in chunk)
+
+
+def _divisor_below(extent: int, most: int) -> int:
+    return next(size for size in range(most - 1, 0, -1) if extent % size == 0)
+
+
+def _chunks(variable: RecordVariable, regions: Sequence[Region]) -> tuple[int, ...]:
+    if not variable.by_record:
+        return tuple(max(extent, 1) for extent in variable.shape)
+    if variable.shape == ():
+        return (_TIMES_TOGETHER if variable.values is not None else 1,)
+    itemsize = np.dtype(variable.dtype).itemsize
+    return 1, *chunk_of(variable.shape, regions, itemsize)
+
+
+def _box(offset: tuple[int, ...], array: np.ndarray) -> tuple[slice, ...]:
+    return tuple(slice(b, b + n) for b, n in zip(offset, array.shape, strict=True))
+
+
+def _check_names(names: Iterable[str]) -> None:
+    known = set(names)
+    for name in known:
+        parts = name.split("/")
+        above = {"/".join(parts[:end]) for end in range(1, len(parts))}
+        reserved = any(not part or set(part) == {"."} or part.startswith("__") for part in parts)
+        if reserved or above & known or "\\" in name:
+            raise InvalidArgument(
+                f"a dataset of a Zarr folder cannot be called that: got {shown(name)}; allowed: "
+                "words with single slashes between them, none of them that of another dataset"
+            )
