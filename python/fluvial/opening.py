@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .scan.step_dataset import StepViews
     from .stage.file_writer import FileWriteSeries
 
-Engine = Literal["stage", "hdf5", "netcdf", "zarr", "raw"]
+Engine = Literal["stage", "hdf5", "netcdf", "zarr", "bp", "raw"]
 Full = Literal[
     "block",
     "discard-newest",
@@ -121,9 +121,9 @@ def open(
 
     Files for writing, by all ranks of `comm` at once: "run.h5" or "data%T.h5" are openPMD 1.1 in
     HDF5 (needs h5py), "run.nc" or "data%T.nc" labelled arrays in netCDF, a record for each step,
-    and "run.zarr" or "data%T.zarr" the same in Zarr (needs zarr). A file that is there is
-    overwritten, numbered ones are refused. Steps end on all ranks together, and a numbered file
-    gets its name when its step is complete.
+    "run.zarr" the same in Zarr (needs zarr), and "run.bp" openPMD in ADIOS2's BP (needs adios2;
+    one rank writes for all). A file that is there is overwritten, numbered ones are refused. Steps
+    end on all ranks together, and a numbered file gets its name when its step is complete.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def open(
     comm
         An mpi4py communicator, which is duplicated; None for a serial program.
     engine
-        "stage" for streams; "hdf5", "netcdf", "zarr" or "raw" for files of this format. None: as
+        "stage" for streams; "hdf5", "netcdf", "zarr", "bp" or "raw" for files of it. None: as
         `options` or FLUVIAL_ENGINE say, or else the name.
     options
         A file of TOML or JSON, text of either, or a dict, with `engine` and any of the options

@@ -134,6 +134,7 @@ def test_folders_of_xarray(tmp_path, version, number):
                 file[name].groupby("time.month").reduce("count"),
                 expected[name].groupby("time.month").count("time"),
             )
+        assert file["height"].read() == 2
         low = file["u"].where("v > 2").reduce("argmin")
         assert low["time"] == expected["time"][low["time_index"]]
         again = pickle.loads(pickle.dumps(file["u"]))

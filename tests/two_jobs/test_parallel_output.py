@@ -15,7 +15,7 @@ def field(index):
 def write(comm, fl, where):
     from fluvial.stage.file_writer import FileWriteSeries
 
-    for name in ("one.h5", "many%T.h5", "one.nc", "many%T.nc", "one.zarr", "many%T.zarr"):
+    for name in ("one.h5", "many%T.h5", "one.nc", "many%T.nc", "one.zarr", "many%T.zarr", "one.bp"):
         x = "x" if name.endswith("nc") else "meshes/E/x"
         with fl.open(str(where / name), "w", comm=comm, step_timeout=30) as series:
             assert isinstance(series, FileWriteSeries)

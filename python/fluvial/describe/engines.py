@@ -12,20 +12,25 @@ from .._core import InvalidArgument
 from ..base.arguments import to_choice
 from ..base.messages import shown
 
-ENGINES = ("stage", "hdf5", "netcdf", "zarr", "raw")
-WRITERS = {"hdf5": ("h5", "hdf5", "he5"), "netcdf": ("nc", "nc5"), "zarr": ("zarr",)}
+ENGINES = ("stage", "hdf5", "netcdf", "zarr", "bp", "raw")
+WRITERS = {
+    "hdf5": ("h5", "hdf5", "he5"),
+    "netcdf": ("nc", "nc5"),
+    "zarr": ("zarr",),
+    "bp": ("bp", "bp5"),
+}
 """Engines that write files, and the suffixes by which they are meant."""
 FILE_OPTIONS: set[str] = {"raw", "decode", "isolated"}
 WRITE_OPTIONS: set[str] = {"zarr_format"}
 """Options of writers of files alone."""
 
-_SUFFIXES = ("nc", "nc3", "nc4", "nc5", "cdf", "h5", "hdf5", "he5", "zarr")
-_OF_OTHERS = {"bp": "ADIOS2", "sst": "ADIOS2"}
+_SUFFIXES = ("nc", "nc3", "nc4", "nc5", "cdf", "h5", "hdf5", "he5", "zarr", "bp", "bp4", "bp5")
+_OF_OTHERS = {"sst": "ADIOS2's own streams"}
 """Suffixes of what Fluvial cannot read, by whose they are."""
-_MARKS = {"zarr": ("zarr.json", ".zgroup", ".zarray", ".zmetadata")}
+_MARKS = {"zarr": ("zarr.json", ".zgroup", ".zarray", ".zmetadata"), "bp": ("md.idx",)}
 """Files by one of which a folder is known to be that of an engine."""
-_PACKAGES = {"zarr": "zarr"}
-"""Packages without which an engine does not work; engines are called as their suffixes."""
+_PACKAGES = {"zarr": "zarr", "bp": "adios2"}
+"""Packages without which an engine does not work, by their names for pip and for import."""
 
 
 def engine_said(engine: object, where: str = "engine") -> str | None:
@@ -64,8 +69,9 @@ def writing_engine(path: str, engine: str | None, said_by: str) -> str:
     said = "" if engine is None else f" with engine {engine!r}{said_by}"
     raise InvalidArgument(
         f"files of this kind cannot be written: got {shown(path)}{said}; "
-        "allowed: HDF5 (.h5, engine='hdf5'), netCDF (.nc, 'netcdf'), Zarr (.zarr, 'zarr'), and "
-        "streams, whose names have no suffix of a file format. Give engine='stage' for a stream"
+        "allowed: HDF5 (.h5, engine='hdf5'), netCDF (.nc, 'netcdf'), Zarr (.zarr, 'zarr'), "
+        "BP (.bp, 'bp'), and streams, whose names have no suffix of a file format. Give "
+        "engine='stage' for a stream"
     )
 
 
@@ -81,10 +87,12 @@ def refuse_what_is_no_file(name: object) -> None:
     if suffix in _OF_OTHERS:
         raise InvalidArgument(
             f"no engine reads files of {_OF_OTHERS[suffix]}: got {shown(name)}; allowed: HDF5, "
-            "netCDF, raw numbers, streams. Convert it, or give engine='stage' for a stream"
+            "netCDF, Zarr, BP, raw numbers, streams. Convert it, or give engine='stage' for a "
+            "stream"
         )
-    if suffix in _PACKAGES:
-        check_package(suffix, name)
+    for engine in _PACKAGES:
+        if suffix in WRITERS[engine]:
+            check_package(engine, name)
     if isinstance(name, str | os.PathLike) and os.path.isdir(name):
         inside = os.path.join(os.fsdecode(name), "*.nc")
         if (kind := kind_of_folder(os.fsdecode(name))) is not None:
@@ -92,7 +100,7 @@ def refuse_what_is_no_file(name: object) -> None:
             return
         raise InvalidArgument(
             f"a folder is no series: got {shown(name)}; allowed: a file, a pattern of files such "
-            f"as {inside!r}, a folder of Zarr, or a stream, by engine='stage'"
+            f"as {inside!r}, a folder of Zarr or BP, or a stream, by engine='stage'"
         )
 
 

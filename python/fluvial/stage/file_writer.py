@@ -18,6 +18,7 @@ from ..describe.attributes import plain
 from ..describe.group_attributes import Groups, plain_groups, to_iteration
 from ..mpi.communicator import Communicator, check_communicator
 from ..mpi.together import Together
+from ..store.bp_output import BpOutput
 from ..store.hdf5_output import Hdf5Output
 from ..store.netcdf_output import NetcdfOutput
 from ..store.numbered_files import file_of_number, has_number, numbered_files
@@ -243,7 +244,8 @@ class FileWriteSeries:
             return NetcdfOutput(path)
         if self._engine == "zarr":
             return ZarrOutput(path, self._zarr_format)
-        return Hdf5Output(path, os.path.basename(self.name) if self._numbered else None)
+        pattern = os.path.basename(self.name) if self._numbered else None
+        return (BpOutput if self._engine == "bp" else Hdf5Output)(path, pattern)
 
     def _finish(self) -> None:
         if self._output is None:

@@ -19,9 +19,10 @@ from ..base.arguments import unknown_name
 from ..base.messages import listed
 from ..describe.attributes import Attributes
 from ..describe.axis_labels import axis_labels
-from ..describe.engines import refuse_what_is_no_file
+from ..describe.engines import kind_of_folder, refuse_what_is_no_file
 from ..describe.storage_attributes import DECODING
-from . import grid_coordinates
+from . import bp_file, grid_coordinates
+from .bp_file import open_bp
 from .coordinates import CoordinateVariables, typed
 from .zarr_file import open_zarr
 
@@ -38,7 +39,7 @@ def _open(path: str) -> _core.File:
     if not os.path.isdir(path):
         return _core.open_file(path)
     refuse_what_is_no_file(path)
-    return open_zarr(path)
+    return open_bp(path) if kind_of_folder(path) == "bp" else open_zarr(path)
 
 
 class JoinedFiles:
@@ -122,11 +123,17 @@ class JoinedFiles:
         """Whether the (first) file is one of openPMD."""
         return self._open()[0].is_openpmd
 
+    @property
+    def has_iterations(self) -> bool:
+        """Whether its steps stand by themselves: the iterations of openPMD, the steps of BP."""
+        return self.is_openpmd or self.format == bp_file.FORMAT
+
     def iterations(self) -> list[tuple[int, JoinedFiles]]:
-        """Return number and contents of each iteration of openPMD, in ascending order. Local."""
+        """Return number and contents of each such step, in ascending order. Local."""
+        first = self._open()[0]
+        of_file = _core.iterations_of if self.is_openpmd else _steps_of_bp
         found: list[tuple[int, JoinedFiles]] = [
-            (index, _Iteration(index, contents, self))
-            for index, contents in _core.iterations_of(self._open()[0])
+            (index, _Iteration(index, contents, self)) for index, contents in of_file(first)
         ]
         self._iterations.update(files for _, files in found)
         return found
@@ -298,6 +305,10 @@ class JoinedFiles:
 
     def _lengths(self, dim: str) -> list[int]:
         return [dict((n, length) for n, length, _ in p.dimensions)[dim] for p in self._open()]
+
+
+def _steps_of_bp(file: _core.File) -> list[tuple[int, _core.File]]:
+    return bp_file.steps_of_bp(file.path)
 
 
 def _alive(method: weakref.WeakMethod[Any]) -> Any:

@@ -67,7 +67,7 @@ def file_by_library(contents: LibraryContents, read: Read) -> _core.File:
             raise
         except Exception as error:
             raise cannot_read(contents.path, f"'{name}'", error) from error
-        return np.ascontiguousarray(found.astype(found.dtype.newbyteorder("="), copy=False))
+        return found.astype(found.dtype.newbyteorder("="), order="C", copy=False)
 
     return _core.file_by_library(
         contents.path,

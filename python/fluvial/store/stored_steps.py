@@ -34,15 +34,15 @@ class StoredSteps(NamedTuple):
 def steps_of(files: JoinedFiles) -> StoredSteps:
     """Return the steps of a file, or of several as one. Local.
 
-    Of openPMD its iterations; else the records of the joined or unlimited dimension, or of the one
-    whose coordinate is time; else one step with all that there is.
+    Of openPMD its iterations, of BP its steps; else the records of the joined or unlimited
+    dimension, or of the one whose coordinate is time; else one step with all that there is.
     """
-    if files.is_openpmd and len(files.paths) > 1:
+    if files.has_iterations and len(files.paths) > 1:
         raise _core.InvalidArgument(
-            f"files of openPMD are not joined: got {len(files.paths)} of them; allowed: one, or a "
-            "file for each step by its number, as in 'data%T.h5'"
+            f"files of openPMD or BP are not joined: got {len(files.paths)} of them; allowed: one, "
+            "or a file for each step by its number, as in 'data%T.h5'"
         )
-    if files.is_openpmd:
+    if files.has_iterations:
         found = files.iterations()
         of_series = files.attrs
         return StoredSteps(
@@ -69,7 +69,7 @@ def steps_of_numbered(
     def open_at(at: int) -> StoredStep:
         index, path = paths[at]
         files = open_one(path)
-        if not files.is_openpmd:
+        if not files.has_iterations:
             dim = files.record_dimension()
             one = dim is not None and files.dims[dim] == 1
             return StoredStep(index, files, (dim, 0) if dim is not None and one else None)

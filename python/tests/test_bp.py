@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Series in BP: openPMD as written here and by its own library, and steps of any program."""
+
+import importlib.util
+import os
+import pathlib
+import pickle
+import signal
+import subprocess
+import sys
+
+import adios2
+import numpy as np
+import openpmd_api as io
+import pytest
+
+import fluvial as fl
+
+MESH = {"axisLabels": ["y", "x"], "gridSpacing": [0.5, 2.0], "gridGlobalOffset": [1.0, 0.0]}
+DTYPES = [*(f"{s}{n}" for s in "iu" for n in (1, 2, 4, 8)), "f4", "f8", "c8", "c16"]
+
+
+def values(index, shape=(4, 6), dtype="f8"):
+    return (np.arange(np.prod(shape)).reshape(shape) + 100 * index).astype(dtype)
+
+
+def write(name, steps=3):
+    with fl.open(str(name), "w") as series:
+        series.attrs["author"] = "somebody"
+        for index in range(steps):
+            with series.step(time=index / 4, dt=0.25, attrs={"timeUnitSI": 1e-15}) as step:
+                for number, component in enumerate("xy"):
+                    attrs = {"unitSI": 2.5, "unitDimension": [1] + 6 * [0], **MESH}
+                    step.put(f"meshes/E/{component}", values(index + number), attrs=attrs)
+                step.put("particles/e/position/x", values(index, (7 + index,)))
+                step.put("energy", np.float64(index))
+
+
+@pytest.mark.parametrize("name", ["run.bp", "data%T.bp", "data_%06T.bp"])
+def test_what_was_written_is_read_again(tmp_path, name):
+    write(tmp_path / name)
+    with fl.open(str(tmp_path / name)) as series:
+        assert series.format == "ADIOS2 BP"
+        assert series.attrs["author"] == "somebody"
+        assert len(series) == 3
+        for index, step in enumerate(series):
+            assert (step.index, step.time, step.dt) == (index, index / 4, 0.25)
+            assert step.attrs["timeUnitSI"] == 1e-15
+            e = step.meshes["E"]
+            np.testing.assert_array_equal(e.y.read(), values(index + 1))
+            assert e.y.sel(x=slice(2.0, 6.0)).reduce("sum") == values(index + 1)[:, 1:4].sum()
+            assert (e.x.dims, e.x.attrs["unitSI"]) == (("y", "x"), 2.5)
+            assert e.attrs["unitDimension"] == [1] + 6 * [0]
+            particles = step.particles["e"]
+            np.testing.assert_array_equal(
+                particles["position"].x.read(), values(index, (7 + index,))
+            )
+            if "%" not in name:
+                assert particles["positionOffset"].x.sum() == 0
+            assert step["energy"].read() == index
+        again = pickle.loads(pickle.dumps(series.steps[1]["energy"]))
+        assert again.read() == 1
+    assert not [entry for entry in os.listdir(tmp_path) if entry.endswith(".part")]
+
+
+@pytest.mark.parametrize("name", ["run.bp", "data%T.bp"])
+def test_openpmd_s_own_library_reads_it(tmp_path, name):
+    write(tmp_path / name)
+    series = io.Series(str(tmp_path / name), io.Access.read_only)
+    assert (series.openPMD, series.author) == ("1.1.0", "somebody")
+    assert [int(i) for i in series.iterations] == [0, 1, 2]
+    for index, iteration in series.iterations.items():
+        assert (iteration.time, iteration.time_unit_SI) == (index / 4, 1e-15)
+        assert iteration.meshes["E"].axis_labels == ["y", "x"]
+        found = iteration.meshes["E"]["x"].load_chunk()
+        series.flush()
+        np.testing.assert_array_equal(found, values(index))
+    series.close()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_any_dtype_and_shape(tmp_path, dtype):
+    shapes = [(), (1,), (5,), (2, 3, 4, 5)]
+    with fl.open(str(tmp_path / "a.bp"), "w") as series, series.step() as step:
+        for number, shape in enumerate(shapes):
+            step.put(f"x{number}", values(1, shape, dtype))
+    with fl.open(str(tmp_path / "a.bp")) as series:
+        for number, shape in enumerate(shapes):
+            found = series.steps[0][f"x{number}"]
+            assert found.stored_dtype == dtype
+            np.testing.assert_array_equal(found.read(), values(1, shape, dtype))
+
+
+@pytest.fixture
+def steps_of_others(tmp_path):
+    """Return a folder as any program writes it, without openPMD."""
+    path = str(tmp_path / "sim.bp")
+    with adios2.Stream(path, "w") as stream:
+        for index in range(3):
+            stream.begin_step()
+            stream.write("t", values(index), [4, 6], [0, 0], [4, 6])
+            count = 5 + index
+            stream.write("/atoms/x", values(index, (count,)), [count], [0], [count])
+            stream.write("time", np.float64(index / 2))
+            stream.write("own", np.arange(3.0), [], [], [3])
+            if index == 0:
+                stream.write("grid", np.arange(4.0), [4], [0], [4])
+                stream.write_attribute("units", "K", "t")
+                stream.write_attribute("title", "waves")
+            if index > 0:
+                stream.write("late", np.arange(2), [2], [0], [2])
+            stream.end_step()
+    return path
+
+
+def test_steps_of_any_program(steps_of_others):
+    with fl.open(steps_of_others) as file:
+        assert sorted(file.names) == ["grid", "t", "time"]
+        assert (file["t"].dims[0], file["t"].shape) == ("step", (3, 4, 6))
+        expected = np.stack([values(i) for i in range(3)])
+        np.testing.assert_array_equal(file["t"].read(), expected)
+        np.testing.assert_array_equal(file["t"][1:, 2, ::2], expected[1:, 2, ::2])
+        assert file["t"].where("t > 5").reduce("mean") == expected[expected > 5].mean()
+        assert len(file) == 3
+        for index, step in enumerate(file):
+            assert (step.index, step.time) == (index, index / 2)
+            assert step.attrs["title"] == "waves"
+            assert step["t"].attrs == {"units": "K"}
+            np.testing.assert_array_equal(step["t"].read(), values(index))
+            np.testing.assert_array_equal(step["atoms/x"].read(), values(index, (5 + index,)))
+            np.testing.assert_array_equal(step["grid"].read(), np.arange(4.0))
+            assert sorted(step) == ["atoms/x", "grid", "t", "time"]
+        assert pickle.loads(pickle.dumps(file.steps[2]["atoms/x"])).size == 7
+
+
+def test_openpmd_as_its_own_library_writes_it(tmp_path):
+    series = io.Series(str(tmp_path / "sim_%T.bp"), io.Access.create)
+    for index in (3, 40):
+        x = series.iterations[index].meshes["E"]["x"]
+        x.reset_dataset(io.Dataset(np.dtype("f8"), [4, 6]))
+        x.store_chunk(values(index))
+        series.iterations[index].close()
+    series.close()
+    with fl.open(str(tmp_path / "sim_%T.bp")) as found:
+        assert found.steps.indices == [3, 40]
+        for step in found:
+            np.testing.assert_array_equal(step.meshes["E"].x.read(), values(step.index))
+
+
+def test_without_the_package_it_is_refused_at_once(tmp_path, monkeypatch):
+    write(tmp_path / "run.bp", steps=1)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    for name in ("run.bp", "nowhere.bp", pathlib.Path("run.bp"), ["run.bp"]):
+        with pytest.raises(fl.InvalidArgument, match=r"'bp' needs a .*: pip install adios2"):
+            fl.open(name)
+    with pytest.raises(fl.InvalidArgument, match=r"'bp' needs a .*: pip install adios2"):
+        fl.open("new.bp", "w")
+
+
+def test_what_cannot_be_written_leaves_no_step(tmp_path):
+    path = str(tmp_path / "run.bp")
+    with fl.open(path, "w") as series:
+        for array in (np.ones(3, "f2"), np.ones((3, 0))):
+            refused = pytest.raises(fl.InvalidArgument, match="'x' cannot be written as BP: got")
+            with refused, series.step() as step:
+                step.put("x", array)
+        with pytest.raises(KeyError), series.step() as step:
+            step.put("x", np.ones(3))
+            raise KeyError
+        with series.step(time=5.0) as step:
+            step.put("x", np.ones(3))
+    with fl.open(path) as file:
+        assert [(step.index, step.time) for step in file] == [(3, 5.0)]
+    with fl.open(path, "w") as series, series.step() as step:  # overwritten
+        step.put("y", np.ones(3))
+    with fl.open(path) as file:
+        assert list(file.steps[0]) == ["y"]
+    series = fl.open(str(tmp_path / "no" / "a.bp"), "w")
+    with pytest.raises(OSError, match="cannot be written: got"), series.step() as step:
+        step.put("x", np.ones(3))
+    series.close()
+
+
+def test_metadata_that_are_damaged(tmp_path):
+    write(tmp_path / "run.bp", steps=1)
+    (tmp_path / "run.bp" / "md.idx").write_bytes(b"nothing of it" * 10)
+    with pytest.raises(fl.DamagedFile, match=r"metadata of '.*run\.bp' cannot be read: got"):
+        fl.open(tmp_path / "run.bp")
+
+
+def test_a_killed_writer_leaves_whole_steps(tmp_path):
+    program = f"""
+import os, signal, numpy as np, fluvial as fl
+series = fl.open({str(tmp_path / "a.bp")!r}, "w")
+for index in range(3):
+    with series.step() as step:
+        step.put("x", np.full(10, index))
+        if index == 2:
+            series._finish = lambda: os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+    with fl.open(tmp_path / "a.bp") as file:
+        assert [int(step["x"].max()) for step in file] == [0, 1]
