@@ -133,6 +133,20 @@ def test_steps_of_any_program(steps_of_others):
         assert pickle.loads(pickle.dumps(file.steps[2]["atoms/x"])).size == 7
 
 
+def test_constant_components_and_groups(tmp_path):
+    with fl.open(str(tmp_path / "a.bp"), "w") as series:
+        groups = {"particles/e": {"comment": "thermal"}}
+        with series.step(iteration=7, groups=groups) as step:
+            one = np.broadcast_to(np.float32(3.5), (10,))
+            step.put("particles/e/mass", one, attrs={"value": 3.5, "shape": [10]})
+            step.put("particles/e/position/x", np.arange(10.0))
+    with fl.open(str(tmp_path / "a.bp")) as file:
+        (step,) = file
+        assert step.index == 7
+        mass = step.particles["e"]["mass"]
+        assert (mass.dtype, mass.shape, mass.sum()) == (np.float32, (10,), 35)
+
+
 def test_openpmd_as_its_own_library_writes_it(tmp_path):
     series = io.Series(str(tmp_path / "sim_%T.bp"), io.Access.create)
     for index in (3, 40):

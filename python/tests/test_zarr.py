@@ -33,7 +33,11 @@ def write(name, steps=3, **options):
     with fl.open(str(name), "w", **options) as series:
         series.attrs.update(title="waves", version=3)
         for index in range(steps):
-            with series.step(time=index / 4, dt=0.25, attrs={"cycle": 7 + index}) as step:
+            said = {
+                "groups": {"meshes/E": {"geometry": "cartesian"}},
+                "attrs": {"cycle": 7 + index},
+            }
+            with series.step(time=index / 4, dt=0.25, **said) as step:
                 step.put("t", field(index))
                 step.put(
                     "meshes/E/x", np.full((6, 2), index, "f4"), attrs={"axisLabels": ["lon", "k"]}
@@ -73,6 +77,7 @@ def test_xarray_and_its_own_library_read_it(tmp_path, version):
     group = zarr.open_group(tmp_path / "run.zarr", mode="r")
     assert group.metadata.zarr_format == version
     np.testing.assert_array_equal(group["meshes/E/x"][2], np.full((6, 2), 2))
+    assert dict(group["meshes/E"].attrs) == {"geometry": "cartesian"}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

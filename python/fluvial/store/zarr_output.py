@@ -131,6 +131,9 @@ class ZarrOutput:
             self.path, zarr_format=self._version, attributes=dict(step.said.of_series)
         )
         self._consolidate()  # readers see nothing yet
+        for path, attrs in step.said.groups.items():
+            if path not in layout.variables:
+                self._group.require_group(path).update_attributes(attrs)
         for name, variable in layout.variables.items():
             dims = ((TIME,) if variable.by_record else ()) + variable.dims
             version_2 = {"_ARRAY_DIMENSIONS": list(dims)} if self._version == 2 else {}
