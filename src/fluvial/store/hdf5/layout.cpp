@@ -82,16 +82,16 @@ ByLibrary by_library(std::string why, Coordinates granule = {}) {
     return {std::move(why), granule};
 }
 
-/// What is stored in one piece has as many bytes as its elements, or none so far. libhdf5 1.10 reads
-/// as many as the shape says, whatever there are.
+/// What is stored in one piece has as many bytes as its elements, or none so far. libhdf5 1.10
+/// reads as many as the shape says, whatever there are.
 void check_stored_bytes(hid_t dataset, std::uint64_t bytes, const Hdf5Entry& entry,
                         const std::string& what) {
     const std::uint64_t stored = H5Dget_storage_size(dataset);
     if (stored != 0 && stored != bytes) {
-        throw DamagedFile(Problem{
-            what + (stored < bytes ? " has fewer bytes than elements"
-                                   : " has more bytes than elements"),
-            text(stored, " bytes"), text(bytes, " bytes for the shape ", entry.shape.extent), ""});
+        throw DamagedFile(Problem{what + (stored < bytes ? " has fewer bytes than elements"
+                                                         : " has more bytes than elements"),
+                                  text(stored, " bytes"),
+                                  text(bytes, " bytes for the shape ", entry.shape.extent), ""});
     }
 }
 
