@@ -311,3 +311,20 @@ def test_a_late_reader_begins_with_the_first_step_and_catches_up(folder):
         assert indices(reader) == list(range(12))
         assert reader.attrs["author"] == "us"
         assert reader.stats["steps_from_disk"] == 12
+
+
+def test_steps_that_others_may_have_put_there_are_refused(folder):
+    with fl.open("disk", "w", readers=0, retain=True) as writer:
+        put(writer, 0)
+    steps = folder / "disk.steps"
+    steps.chmod(0o777)
+    with pytest.raises(fl.Refused, match=r"others may write to retained steps: got .*disk\.steps"):
+        fl.open("disk")
+    steps.chmod(0o700)
+    with fl.open("disk") as reader:
+        assert indices(reader) == [0]
+    if os.geteuid() != 0:
+        pytest.skip("to give a file to another user needs root")
+    os.chown(steps / "data", 2, 2)
+    with pytest.raises(fl.Refused, match="retained steps belong to another user"):
+        fl.open("disk")

@@ -16,6 +16,7 @@
 
 #include "fluvial/base/checksum.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/host/trusted_user.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -132,6 +133,32 @@ host::Descriptor open_without_name(const std::string& folder) {
     return named;
 }
 
+/// Who can write to a folder can put steps of his own there.
+void check_owner(int fd, const std::string& path) {
+    struct stat status{};
+    if (::fstat(fd, &status) != 0) {
+        throw_errno(text("cannot inspect ", path), errno);
+    }
+    if (!host::is_trusted_user(status.st_uid)) {
+        throw Refused(Problem{"retained steps belong to another user",
+                              text(path, " of ", host::user_name(status.st_uid)),
+                              host::trusted_users(),
+                              "Choose a folder of your own by the options retain and retained"});
+    }
+    if ((status.st_mode & S_IWOTH) != 0) {
+        throw Refused(Problem{"others may write to retained steps", path,
+                              "a folder and files that only this user writes to",
+                              "Run: chmod -R go-w on the folder, if nobody has"});
+    }
+}
+
+void check_folder(const std::string& path) {
+    const host::Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.valid()) {
+        check_owner(folder.get(), path);
+    }
+}
+
 host::Descriptor open_in(const std::string& folder, const char* name, int flags) {
     host::Descriptor file(
         ::open(text(folder, '/', name).c_str(), flags | O_CLOEXEC | O_NOFOLLOW, mine_alone));
@@ -140,6 +167,9 @@ host::Descriptor open_in(const std::string& folder, const char* name, int flags)
                     errno == EEXIST ? "Steps of an earlier run are there: remove the folder, or "
                                       "give another by the option retain"
                                     : "");
+    }
+    if (file.valid()) {
+        check_owner(file.get(), text(folder, '/', name));
     }
     return file;
 }
@@ -186,6 +216,7 @@ StepLog StepLog::create(const std::string& path, const LogHead& head) {
 }
 
 std::optional<StepLog> StepLog::open(const std::string& path) {
+    check_folder(path);
     host::Descriptor entries = open_in(path, "steps", O_RDONLY);
     if (!entries.valid()) {
         return std::nullopt;
@@ -336,6 +367,7 @@ host::Descriptor lock_retained(const std::string& path) {
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
         throw_errno(text("cannot make the folder ", path, " of the steps to retain"), errno);
     }
+    check_folder(path);
     const ForkPause pause;
     host::Descriptor lock = open_in(path, "writer", O_RDWR | O_CREAT);
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
