@@ -380,3 +380,22 @@ def test_an_interruption_waits_for_the_end_of_a_step(tmp_path, monkeypatch):
         signal.raise_signal(signal.SIGINT)
         done.append("nor here")
     assert done == ["whole"]
+
+
+@pytest.mark.parametrize("name", ["records.zarr", "back.bp", "back.h5"])
+def test_into_files_of_each_engine_and_back(tmp_path, name):
+    """Of a series of openPMD, which says where it has its iterations; others have none."""
+    if name.endswith((".zarr", ".bp")):
+        pytest.importorskip({"zarr": "zarr", "bp": "adios2"}[name.rpartition(".")[2]])
+    write_run(tmp_path / "a.h5", 3)
+    fl.pipe(tmp_path / "a.h5", tmp_path / name)
+    with fl.open(str(tmp_path / "a.h5")) as source, fl.open(str(tmp_path / name)) as copy:
+        assert len(copy) == len(source) == 3
+        for there, here in zip(source, copy, strict=True):
+            assert here.time == there.time
+            for dataset in there.names():
+                values = here[dataset].read()
+                np.testing.assert_array_equal(np.asarray(values), np.asarray(there[dataset].read()))
+    again = tmp_path / "again.h5"
+    fl.pipe(tmp_path / name, again)
+    assert len(fl.open(str(again))) == 3

@@ -20,7 +20,14 @@ from .._core import InvalidArgument
 from ..base.messages import listed, shown
 from .netcdf_header import RECORDS_AT, NetcdfVariable, check_type, netcdf_header, padded
 from .output_file import cannot_write, take_room, write_at
-from .record_layout import TIME, RecordLayout, RecordVariable, check_same, record_layout
+from .record_layout import (
+    TIME,
+    RecordLayout,
+    RecordVariable,
+    check_same,
+    record_layout,
+    series_attributes,
+)
 from .step_contents import Parts, Places, StepContents
 
 
@@ -57,7 +64,7 @@ class NetcdfOutput:
         layout = record_layout(step)
         first = self._layout is None
         if self._layout is None:
-            self._write_header(layout, step.said.of_series)
+            self._write_header(layout, series_attributes(step.said.of_series))
         else:
             check_same(self._layout, layout, step.number)
         known = self._known

@@ -23,6 +23,26 @@ STEP_ATTRIBUTE = "step_attribute"
 """Attribute of a variable of one number a step, which is an attribute of the step."""
 
 
+_OF_OPENPMD = {
+    "openPMD",
+    "openPMDextension",
+    "basePath",
+    "meshesPath",
+    "particlesPath",
+    "iterationEncoding",
+    "iterationFormat",
+}
+
+
+def series_attributes(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes of a series, but for those that say where openPMD has its iterations.
+
+    A series of openPMD that is put into records brings them along; readers would look for
+    iterations that are not there.
+    """
+    return {name: value for name, value in said.items() if name not in _OF_OPENPMD}
+
+
 class RecordVariable(NamedTuple):
     """A variable of a file whose steps are records."""
 

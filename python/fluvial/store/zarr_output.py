@@ -18,7 +18,14 @@ import numpy as np
 from .._core import InvalidArgument
 from ..base.messages import shown
 from .output_file import cannot_write
-from .record_layout import TIME, RecordLayout, RecordVariable, check_same, record_layout
+from .record_layout import (
+    TIME,
+    RecordLayout,
+    RecordVariable,
+    check_same,
+    record_layout,
+    series_attributes,
+)
 from .step_contents import Parts, Places, Region, StepContents
 
 _CHUNK_BYTES_MAX = 64 << 20
@@ -128,7 +135,9 @@ class ZarrOutput:
         import zarr
 
         self._group = zarr.create_group(
-            self.path, zarr_format=self._version, attributes=dict(step.said.of_series)
+            self.path,
+            zarr_format=self._version,
+            attributes=series_attributes(step.said.of_series),
         )
         self._consolidate()  # readers see nothing yet
         for path, attrs in step.said.groups.items():
