@@ -6,6 +6,7 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import warnings
 
@@ -328,3 +329,36 @@ def test_steps_that_others_may_have_put_there_are_refused(folder):
     os.chown(steps / "data", 2, 2)
     with pytest.raises(fl.Refused, match="retained steps belong to another user"):
         fl.open("disk")
+
+
+SLEEPER = """
+import os, signal, time
+import fluvial as fl
+with fl.open("disk", stall_timeout=1) as reader:
+    time.sleep(1)
+    while reader.stats["steps_from_disk"] < 2:
+        step = reader.next()
+    print("reads", flush=True)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    try:
+        step["x"].read()
+    except fl.Error as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_a_reader_that_was_stopped_is_told_why_its_step_is_gone(folder):
+    """It had begun the step, which lay on the disk; its place there was given back."""
+    options = {"stdout": subprocess.PIPE, "text": True}
+    with (
+        subprocess.Popen([sys.executable, "-c", SLEEPER], **options) as sleeper,
+        fl.open("disk", "w", full="spill", queue_steps=2, stall_timeout=1) as writer,
+    ):
+        for index in range(10):
+            put(writer, index, 10000)
+        assert sleeper.stdout.readline() == "reads\n"
+        wait_until(lambda: writer.stats["readers_evicted"] == 1)
+        put(writer, 10)  # which gives back what nobody wants
+        sleeper.send_signal(signal.SIGCONT)
+        said = sleeper.stdout.read()
+    assert said.startswith("PeerStalled step 3 is not on the disk any more"), said

@@ -118,6 +118,20 @@ std::shared_ptr<const void> StagedDataset::Source::hold(const std::string& name)
     return on_disk_;
 }
 
+/// Steps of a reader that has lost its place are given back to the disk, also while it reads them.
+void StagedDataset::Source::check_not_evicted() const {
+    const Seat& seat = lease_ ? *lease_->seat : *on_disk_;
+    const ControlLock lock(seat.control);
+    const GroupCell& group =
+        seat.control.group(static_cast<int>(seat.control.reader(seat.cell).group));
+    if (group.state == GroupState::Evicted) {
+        throw PeerStalled(Problem{text("step ", index,
+                                       " is not on the disk any more: this reader "
+                                       "lost its place in the stream"),
+                                  group.departed, "", "Attach again to go on with later steps"});
+    }
+}
+
 const StepLog& StagedDataset::Source::log() const {
     const auto& steps = lease_ ? lease_->seat->log : on_disk_->log;
     if (!steps) {
@@ -139,7 +153,12 @@ StagedDataset::Source::Memory StagedDataset::Source::memory_of(
                                           text("step ", index, " has ended"), "a step that is open",
                                           ""});
         }
-        loaded = log().read(chunk.logged, text("a chunk of '", name, "' in step ", index));
+        try {
+            loaded = log().read(chunk.logged, text("a chunk of '", name, "' in step ", index));
+        } catch (const DamagedFile&) {
+            check_not_evicted();
+            throw;
+        }
         counters->bytes_from_disk += chunk.logged.bytes;
     }
     return {loaded.get(), loaded};

@@ -83,6 +83,7 @@ struct StagedDataset::Source {
 
   private:
     const StepLog& log() const;
+    void check_not_evicted() const;
 
     mutable std::mutex mutex_;
     std::shared_ptr<Lease> lease_;   ///< none once the step has ended
