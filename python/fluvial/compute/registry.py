@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from .scalar_operators import (
 )
 from .user_operator import Operator
 
-Spec = str | NativeOperator | Operator
+Spec: TypeAlias = str | NativeOperator | Operator
 """One operator as the user may give it."""
 
 Resolved = NativeOperator | Operator

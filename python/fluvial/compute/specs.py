@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from .._core import Builtin
 from .passes import Results
 from .registry import Resolved, Spec, wrap
 
-Specs = Spec | Sequence[Spec] | Mapping[str, Spec]
+Specs: TypeAlias = Spec | Sequence[Spec] | Mapping[str, Spec]
 
-Inputs = str | Sequence[str] | Mapping[str, str | Sequence[str]]
+Inputs: TypeAlias = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 """Names of datasets: for all operators, or for each by its name."""
 
 _ONE = (str, Builtin)
