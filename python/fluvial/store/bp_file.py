@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _core
 from ..base.messages import shown_text
-from .library_file import LibraryContents, LibraryDataset, cannot_read, file_by_library
+from .file_by_library import LibraryContents, LibraryDataset, cannot_read, file_by_library
 
 FORMAT = "ADIOS2 BP"
 STEP = "step"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _core
-from .library_file import LibraryContents, LibraryDataset, cannot_read, file_by_library
+from .file_by_library import LibraryContents, LibraryDataset, cannot_read, file_by_library
 from .record_layout import TIME
 
 _DIMS = "_ARRAY_DIMENSIONS"
