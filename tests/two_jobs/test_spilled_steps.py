@@ -30,6 +30,7 @@ def write(comm, fl, where, seed, **options):
                 half = slice(comm.rank * ROWS // comm.size, (comm.rank + 1) * ROWS // comm.size)
                 turned = np.asfortranarray(n[half])
                 step.put("n", turned, offset=(half.start, 0), shape=(ROWS, COLUMNS))
+        comm.barrier()  # the first rank may be ahead of the others
         if comm.rank == 0:
             (where / "written").touch()
         return series.stats
