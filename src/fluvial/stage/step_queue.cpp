@@ -297,6 +297,7 @@ bool finish_writing(const ControlBlock& control, int slot, int rank, const Recor
     }
     const bool on_disk = mine.spilled != 0 || control.header().retains != 0;
     if (on_disk && (log == nullptr || !commit(control, *log, slot, record.logged))) {
+        ++counters.full_disks;  // so that both sides are told
         give_up(control, slot);
         make_free(control, mine);
         return false;
