@@ -23,6 +23,7 @@
 #include "fluvial/stage/share.hpp"
 #include "fluvial/stage/writer.hpp"
 #include "preparation.hpp"
+#include "stage_statistics.hpp"
 
 using namespace nanobind::literals;
 
@@ -123,7 +124,7 @@ class CommReader {
         }
         const auto complete = [&] {
             stage::ShareRequest wanted = prepare();
-            wanted.writer_host = reader_.host();
+            wanted.writer_host = [this](int rank) { return reader_.host_of(rank); };
             wanted.readers = comm_.serial() ? stage::places_of(comm_) : places_;
             return wanted;
         };
@@ -146,88 +147,6 @@ class CommReader {
 };
 
 using HeldReader = Held<CommReader>;
-
-nb::dict stats_of(const stage::WriterStats& s) {
-    nb::dict d;
-    d["steps_written"] = s.steps_written;
-    d["steps_discarded"] = s.steps_discarded;
-    d["steps_unread"] = s.steps_unread;
-    d["steps_spoiled"] = s.steps_spoiled;
-    d["steps_spilled"] = s.steps_spilled;
-    d["bytes_staged"] = s.bytes_staged;
-    d["bytes_logged"] = s.bytes_logged;
-    d["bytes_on_disk"] = s.bytes_on_disk;
-    d["full_disks"] = s.full_disks;
-    d["bytes_copied"] = s.bytes_copied;
-    d["bytes_in_place"] = s.bytes_in_place;
-    d["bytes_in_use"] = s.bytes_in_use;
-    d["arena_bytes"] = s.arena_bytes;
-    d["queue_depth"] = s.queue_depth;
-    d["readers"] = s.readers;
-    d["readers_joined"] = s.readers_joined;
-    d["readers_lost"] = s.readers_lost;
-    d["readers_evicted"] = s.readers_evicted;
-    d["wait_s"] = s.wait_s;
-    d["copy_s"] = s.copy_s;
-    return d;
-}
-
-nb::dict stats_of(const stage::ReaderStats& s) {
-    nb::dict d;
-    d["steps_read"] = s.steps_read;
-    d["steps_discarded"] = s.steps_discarded;
-    d["steps_from_disk"] = s.steps_from_disk;
-    d["bytes_from_disk"] = s.bytes_from_disk;
-    d["bytes_viewed"] = s.bytes_viewed;
-    d["bytes_copied"] = s.bytes_copied;
-    d["queue_depth"] = s.queue_depth;
-    d["lag_steps"] = s.lag_steps;
-    d["wait_s"] = s.wait_s;
-    d["copy_s"] = s.copy_s;
-    return d;
-}
-
-nb::dict status_of(const stage::ReaderStatus& s) {
-    nb::dict d;
-    d["number"] = s.number;
-    d["ranks"] = s.ranks;
-    d["pid"] = s.pid;
-    d["state"] = s.state;
-    d["observes"] = s.observes;
-    d["steps_taken"] = s.steps_taken;
-    d["steps_discarded"] = s.steps_discarded;
-    d["lag_steps"] = s.lag_steps;
-    d["steps_held"] = s.steps_held;
-    return d;
-}
-
-nb::dict status_of(const stage::StreamStatus& s) {
-    nb::dict d;
-    d["name"] = s.name;
-    d["host"] = s.host;
-    d["full"] = s.full;
-    d["failure"] = s.failure;
-    d["writer_ranks"] = s.writer_ranks;
-    d["writer_pid"] = s.writer_pid;
-    d["writers_closed"] = s.writers_closed;
-    d["steps_begun"] = s.steps_begun;
-    d["steps_written"] = s.steps_written;
-    d["steps_discarded"] = s.steps_discarded;
-    d["steps_unread"] = s.steps_unread;
-    d["steps_spoiled"] = s.steps_spoiled;
-    d["steps_spilled"] = s.steps_spilled;
-    d["bytes_staged"] = s.bytes_staged;
-    d["bytes_in_use"] = s.bytes_in_use;
-    d["queue_bytes"] = s.queue_bytes;
-    d["queue_depth"] = s.queue_depth;
-    d["queue_steps"] = s.queue_steps;
-    nb::list readers;
-    for (const stage::ReaderStatus& reader : s.readers) {
-        readers.append(status_of(reader));
-    }
-    d["readers"] = readers;
-    return d;
-}
 
 /// `prepare` returns what is to be reduced, by name; what it raises on one rank is raised on all.
 nb::dict reduce(HeldReader& held, const ReadStep& step, nb::handle prepare, bool local) {
@@ -357,7 +276,8 @@ void bind_writer(nb::module_& m) {
                const std::string& spill, std::int64_t spill_bytes, const std::string& retain,
                const std::string& steps_to, const std::string& on_stalled_reader, int readers,
                const std::string& directory, double rendezvous_timeout, double step_timeout,
-               double stall_timeout) {
+               double stall_timeout, const std::string& network, const std::string& ports,
+               bool encrypt) {
                 const auto policies = stage::full_policies_from_name(full);
                 const stage::WriterOptions options{
                     .queue_steps = queue_steps,
@@ -373,7 +293,10 @@ void bind_writer(nb::module_& m) {
                     .directory = directory,
                     .rendezvous_timeout_s = rendezvous_timeout,
                     .step_timeout_s = step_timeout,
-                    .stall_timeout_s = stall_timeout};
+                    .stall_timeout_s = stall_timeout,
+                    .network = network,
+                    .ports = ports,
+                    .encrypt = encrypt};
                 const nb::gil_scoped_release release;
                 mpi::Comm comm = to_comm(handle);
                 try {
@@ -386,7 +309,8 @@ void bind_writer(nb::module_& m) {
             },
             nb::kw_only(), "name"_a, "comm"_a.none(), "queue_steps"_a, "queue_bytes"_a, "full"_a,
             "spill"_a, "spill_bytes"_a, "retain"_a, "steps_to"_a, "on_stalled_reader"_a,
-            "readers"_a, "directory"_a, "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a)
+            "readers"_a, "directory"_a, "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a,
+            "network"_a, "ports"_a, "encrypt"_a)
         .def(
             "set_attributes",
             [](HeldWriter& writer, const Attributes& attributes) {
@@ -470,19 +394,21 @@ void bind_reader(nb::module_& m) {
             [](HeldReader* self, const std::string& name, std::optional<long> handle,
                const std::string& start, const std::string& resume, const std::string& retained,
                const std::string& directory, double rendezvous_timeout, double step_timeout,
-               double stall_timeout) {
+               double stall_timeout, const std::string& transport) {
                 const stage::ReaderOptions options{.start = stage::start_from_name(start),
                                                    .resume = resume,
                                                    .retained = retained,
                                                    .directory = directory,
                                                    .rendezvous_timeout_s = rendezvous_timeout,
                                                    .step_timeout_s = step_timeout,
-                                                   .stall_timeout_s = stall_timeout};
+                                                   .stall_timeout_s = stall_timeout,
+                                                   .transport = transport};
                 const nb::gil_scoped_release release;
                 new (self) HeldReader(std::make_unique<CommReader>(name, handle, options));
             },
             nb::kw_only(), "name"_a, "comm"_a.none(), "start"_a, "resume"_a, "retained"_a,
-            "directory"_a, "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a)
+            "directory"_a, "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a,
+            "transport"_a)
         .def(
             "next", [](HeldReader& r) { return r->reader().next(); },
             nb::call_guard<nb::gil_scoped_release>())
@@ -500,6 +426,8 @@ void bind_reader(nb::module_& m) {
             "attributes",
             [](HeldReader& r) { return without_gil([&] { return r->reader().attributes(); }); })
         .def_prop_ro("host", [](HeldReader& r) { return r->reader().host(); })
+        .def(
+            "host_of", [](HeldReader& r, int rank) { return r->reader().host_of(rank); }, "rank"_a)
         .def_prop_ro("disk_was_full", [](HeldReader& r) { return r->reader().disk_was_full(); })
         .def_prop_ro("status",
                      [](HeldReader& r) {

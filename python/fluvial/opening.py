@@ -67,6 +67,9 @@ def open(
     step_timeout: float = 300.0,
     stall_timeout: float = 10.0,
     on_stalled_reader: Literal["evict", "wait"] = "evict",
+    network: str | None = None,
+    ports: str | None = None,
+    encrypt: bool = False,
 ) -> WriteSeries: ...
 @overload
 def open(
@@ -83,6 +86,7 @@ def open(
     rendezvous_timeout: float = 60.0,
     step_timeout: float = 300.0,
     stall_timeout: float = 10.0,
+    transport: Literal["auto", "tcp"] | None = None,
 ) -> Any: ...  # a ReadSeries, or a File where one has this name: types cannot tell
 @overload
 def open(
@@ -110,8 +114,9 @@ def open(
     `options`, or on the environment variables FLUVIAL_OPTIONS and FLUVIAL_ENGINE. With `comm`, all
     ranks open together, and agree on it.
 
-    Streams: collective over `comm`. Writer and reader are different jobs on one host, launched
-    separately, of any sizes. Whichever comes first waits for the other.
+    Streams: collective over `comm`. Writer and reader are different jobs, launched separately, of
+    any sizes. Whichever comes first waits for the other. The writer's ranks are on one host, those
+    of readers on any: they share memory with the writer where they can, and else connect to it.
 
     Files: a path that exists, a pattern such as ``"t_*.nc"``, a list of paths (several files as
     one, joined along the record dimension), ``"data%T.h5"`` or ``"data%06T.h5"`` (a file for each
@@ -180,6 +185,18 @@ def open(
         Writer: reader jobs to wait for; 0 to start at once.
     on_stalled_reader
         Writer: "evict" takes a stopped reader out of the queue, "wait" waits for it.
+    network
+        Writer: where readers on other hosts may connect: "auto" for every interface, "off", or
+        the name, address or network of interfaces ("eth0", "10.77.0.0/16", several separated by
+        commas); None: FLUVIAL_NETWORK or "auto". Who connects proves that it can read the contact
+        file, which must lie in a folder that the hosts share.
+    ports
+        Writer: "40000-40100", those that a firewall lets through; None: FLUVIAL_PORTS, or any.
+    encrypt
+        Writer: data is encrypted on its way to other hosts. What is said about it always is.
+    transport
+        Reader: "tcp" connects to the writer also where memory could be shared; None:
+        FLUVIAL_TRANSPORT or "auto".
     start
         Reader: begin with the "oldest" step still queued, with the "next" to be completed, or with
         the "first" of all, of a stream that is retained; or "observe": look on. Each call of `next`

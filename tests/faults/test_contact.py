@@ -46,7 +46,7 @@ def test_a_wrong_key_is_refused_and_the_right_one_still_works(writer, tmp_path):
     [
         ("garbage\n", fl.Error, "not a contact file of this version"),
         ("fluvial-contact 999\nend\n", fl.Error, "install the same version"),
-        ("fluvial-contact 1\nhost=here\n", fl.StaleContact, "empty or cut short"),
+        ("fluvial-contact 2\nhost=here\n", fl.StaleContact, "empty or cut short"),
         ("", fl.StaleContact, "empty or cut short"),
     ],
 )

@@ -16,6 +16,7 @@ from fluvial.launch import Launcher
 from fluvial.launch.supervisor import TIMED_OUT
 
 from harness import copies
+from harness.box import Box
 from harness.sentence import Cast
 from harness.watched_job import WatchedJob
 
@@ -101,6 +102,9 @@ class Jobs:
         self._started: dict[str, WatchedJob] = {}
         self._records = where / "harness"
         self._records.mkdir(parents=True)
+        hosts = max((host for cast in casts for host in cast.hosts), default=0)
+        self.box = Box(hosts) if hosts else None
+        """The cluster in a box of a scenario with hosts."""
 
     def start(self, *names: str, **arguments: Any) -> WatchedJob:
         """Start the named jobs (all that are not started when none is named); return the last.
@@ -151,16 +155,26 @@ class Jobs:
         (self._records / f"{cast.name}.arguments").write_bytes(pickle.dumps(arguments))
         argv = [sys.executable, str(_RANK_MAIN), self._module, self._test, cast.name]
         argv += [str(cast.count), str(self._records)]
-        start = copies.command if cast.singly else self._launcher.command
+        if cast.singly:
+            command = copies.command(cast.count, argv)
+            if self.box and cast.hosts:
+                command = self.box.on(cast.hosts[0], command)
+        elif self.box and cast.hosts:
+            command = self.box.command(self._launcher, cast.hosts, cast.count, argv)
+        else:
+            command = self._launcher.command(cast.count, argv)
         with open(self._records / f"{cast.name}.log", "wb") as log:
             return WatchedJob.start(
-                start(cast.count, argv),
+                command,
                 name=cast.name,
                 ranks=cast.count,
                 env=self._launcher.environment(
                     {
                         "FLUVIAL_DIRECTORY": str(self.where),
                         "FLUVIAL_SCENARIO_RANK": str(self.where),
+                        # Hosts in a box have one memory, by which UCX would find a way around the
+                        # network.
+                        **({"UCX_TLS": "tcp,self"} if len(cast.hosts) > 1 else {}),
                     }
                 ),
                 timeout=max(self._deadline - time.monotonic(), 0.1),
@@ -187,6 +201,8 @@ class Jobs:
         for job in self._started.values():
             job.kill()
         left = self.left_over()
+        if self.box:
+            self.box.close()
         if left and kind is None:
             raise ScenarioFailed(f"processes were left behind: {left}")
 

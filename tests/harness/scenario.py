@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from harness.box import NoBox
 from harness.jobs import Jobs
 from harness.sentence import parse
 
@@ -48,7 +49,7 @@ def scenario(
             played[cast.name] = role
 
         def test(request: Any, tmp_path: Any, **others: Any) -> None:
-            with Jobs(
+            with _jobs(
                 casts,
                 module=inspect.getfile(subject),
                 test=subject.__name__,
@@ -75,6 +76,15 @@ def scenario(
         return test
 
     return decorate
+
+
+def _jobs(casts: Any, **others: Any) -> Jobs:
+    try:
+        return Jobs(casts, **others)
+    except NoBox as error:
+        import pytest
+
+        pytest.skip(str(error))
 
 
 def _finish(jobs: Jobs) -> None:

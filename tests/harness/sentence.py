@@ -6,7 +6,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_PART = re.compile(r"(?P<name>[a-z][a-z ]*?) on (?P<count>\d+) (?P<kind>ranks?|process(?:es)?)")
+_PART = re.compile(
+    r"(?P<name>[a-z][a-z ]*?) on (?P<count>\d+) (?P<kind>ranks?|process(?:es)?)"
+    r"(?: of hosts? (?P<first>\d+)(?:-(?P<last>\d+))?)?"
+)
 
 
 @dataclass(frozen=True)
@@ -22,15 +25,18 @@ class Cast:
     singly
         True for "processes": separate ones, each with ``comm=None``, of which one can be killed
         while the others go on. False for "ranks": one MPI job under mpiexec.
+    hosts
+        Of the cluster in a box: over which its ranks are spread equally. Empty: this machine.
     """
 
     name: str
     count: int
     singly: bool
+    hosts: tuple[int, ...] = ()
 
 
 def parse(sentence: str) -> list[Cast]:
-    """Read ``NAME on N ranks|processes``, joined by commas or "and".
+    """Read ``NAME on N ranks|processes [of host K | of hosts K-L]``, joined by commas or "and".
 
     Raises
     ------
@@ -43,11 +49,13 @@ def parse(sentence: str) -> list[Cast]:
         if match is None or int(match["count"]) < 1:
             raise ValueError(
                 f"scenario {sentence!r}: cannot read {part!r}; "
-                'write "NAME on N ranks" or "NAME on N processes" with N at least 1'
+                'write "NAME on N ranks" or "NAME on N processes" with N at least 1, and after it '
+                'perhaps "of host K" or "of hosts K-L"'
             )
-        cast = Cast(
-            match["name"].replace(" ", "_"), int(match["count"]), match["kind"].startswith("proc")
-        )
+        first = int(match["first"] or 0)
+        hosts = tuple(range(first, int(match["last"] or first) + 1)) if first else ()
+        singly = match["kind"].startswith("proc")
+        cast = Cast(match["name"].replace(" ", "_"), int(match["count"]), singly, hosts)
         if cast.name in {other.name for other in casts}:
             raise ValueError(
                 f"scenario {sentence!r}: {cast.name!r} comes twice; "

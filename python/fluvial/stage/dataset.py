@@ -54,9 +54,8 @@ class Step(Protocol):
     def views(self) -> Views | None:
         """Its datasets by name and coordinate; None without xarray."""
 
-    @property
-    def host(self) -> str:
-        """Of the writer."""
+    def host_of(self, rank: int) -> str:
+        """Of that rank of the writer."""
 
     @property
     def reduce(self) -> Callable[..., Any]:
@@ -139,8 +138,10 @@ class Dataset(Reductions, LazyOperators):
     @property
     def chunks(self) -> list[Chunk]:
         """Where the data lies, one entry a put, of all writer ranks."""
-        host = self._step.host
-        return [Chunk(offset, extent, rank, host) for offset, extent, rank in self._core.chunks]
+        host_of = self._step.host_of
+        return [
+            Chunk(offset, extent, rank, host_of(rank)) for offset, extent, rank in self._core.chunks
+        ]
 
     @property
     def coords(self) -> dict[str, Any]:

@@ -25,8 +25,11 @@ _WRITES: dict[str, Any] = {
     "steps_to": "all",
     "readers": 1,
     "on_stalled_reader": "evict",
+    "network": "",
+    "ports": "",
+    "encrypt": False,
 }
-_READS: dict[str, Any] = {"start": "oldest", "resume": "", "retained": ""}
+_READS: dict[str, Any] = {"start": "oldest", "resume": "", "retained": "", "transport": ""}
 _FOLDERS = ("spill", "retain", "retained")
 OPTIONS_OF_WRITERS: set[str] = {"directory", *_TIMES, *_WRITES}
 OPTIONS_OF_READERS: set[str] = {"directory", *_TIMES, *_READS}
@@ -70,8 +73,10 @@ def _typed(option: str, value: Any, default: Any) -> Any:
         return to_int(to_bytes(value, option), option)
     if option in _FOLDERS:
         return "" if value is None or value is False or value == "" else to_path(value, option)
-    if option == "resume" and value is None:
+    if value is None and option in ("resume", "network", "ports", "transport"):
         return ""
+    if isinstance(default, bool):
+        return to_choice(value, option, (False, True))
     if isinstance(default, float):
         return to_float(value, option)
     if isinstance(default, str):

@@ -148,10 +148,9 @@ class ReadStep(Mapping[str, Dataset]):
         """Its datasets by name and coordinate; None without xarray."""
         return self.series._views(self)
 
-    @property
-    def host(self) -> str:
-        """Of the writer."""
-        return self.series.host
+    def host_of(self, rank: int) -> str:
+        """Return the host of that rank of the writer."""
+        return self.series.host_of(rank)
 
     def run(self, prepare: Callable[[], dict[str, Any]], local: bool) -> Results:
         """Run what `prepare` describes to the core; what it raises is raised on all ranks."""
@@ -279,8 +278,12 @@ class ReadSeries:
 
     @property
     def host(self) -> str:
-        """Of the writer."""
+        """Of the writer's first rank."""
         return self._core.host
+
+    def host_of(self, rank: int) -> str:
+        """Return the host of that rank of the writer."""
+        return self._core.host_of(rank)
 
     @property
     def status(self) -> dict[str, Any]:

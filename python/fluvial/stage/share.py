@@ -32,7 +32,7 @@ def share_of(
     shares = {}
     for name, parts in reader.share(step, prepare).items():
         chunks = [
-            Piece(offset, extent, rank, reader.host)
+            Piece(offset, extent, rank, reader.host_of(rank))
             for offset, extent, rank in step.dataset(name).chunks
         ]
         shares[name] = [part_of(chunks, *part) for part in parts]

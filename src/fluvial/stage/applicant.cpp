@@ -15,6 +15,15 @@ void check_end(const ByteReader& in, const char* what) {
 
 }  // namespace
 
+void check_request(const AttachRequest& request) {
+    if (request.role > Role::ReaderRank || request.start > Start::Observe ||
+        (request.start == Start::Observe && request.size != 1)) {
+        throw Error(
+            "a request to attach makes no sense; install the same version of Fluvial for "
+            "both jobs");
+    }
+}
+
 Applicant::Applicant(host::LocalSocket socket, double timeout_s)
     : socket_(std::move(socket)), came_ns_(now_ns()), deadline_(timeout_s) {}
 
@@ -40,12 +49,7 @@ void Applicant::check_answer(const Bytes& answer, const Key& key) {
     check_proof(in.get<Proof>(), prove(key, Side::Client, client_, server_));
     request_ = in.get<AttachRequest>();
     check_end(in, "the answer");
-    if (request_.role > Role::ReaderRank || request_.start > Start::Observe ||
-        (request_.start == Start::Observe && request_.size != 1)) {
-        throw Error(
-            "a request to attach makes no sense; install the same version of Fluvial for "
-            "both jobs");
-    }
+    check_request(request_);
     state_ = State::Proven;
 }
 

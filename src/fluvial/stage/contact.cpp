@@ -18,7 +18,7 @@
 namespace fluvial::stage {
 namespace {
 
-constexpr const char* first_line = "fluvial-contact 1";
+constexpr const char* first_line = "fluvial-contact 2";
 
 constexpr const char* mount_proc = "Raise the limit on open files (ulimit -n), or mount /proc";
 
@@ -59,6 +59,43 @@ std::string random_hex(std::size_t bytes) {
     return hex(reinterpret_cast<const unsigned char*>(raw.data()), bytes);
 }
 
+/// Of the fields of a further host.
+std::string prefix_of(int other) {
+    return text("host", other, '.');
+}
+
+Contact host_of(std::map<std::string, std::string>& fields, const std::string& prefix) {
+    Contact contact;
+    contact.host = fields[prefix + "host"];
+    contact.boot_id = fields[prefix + "boot_id"];
+    contact.network_namespace = fields[prefix + "network_namespace"];
+    contact.pid = std::atoi(fields[prefix + "pid"].c_str());
+    contact.socket = fields[prefix + "socket"];
+    std::istringstream endpoints(fields[prefix + "addresses"]);
+    for (std::string endpoint; std::getline(endpoints, endpoint, ',');) {
+        contact.endpoints.push_back(move::endpoint_of(endpoint));
+    }
+    std::istringstream ranks(fields[prefix + "ranks"]);
+    for (std::string rank; std::getline(ranks, rank, ',');) {
+        contact.ranks.push_back(std::atoi(rank.c_str()));
+    }
+    return contact;
+}
+
+std::string fields_of(const Contact& contact, const std::string& prefix) {
+    std::string endpoints, ranks;
+    for (const move::Endpoint& endpoint : contact.endpoints) {
+        endpoints += text(endpoints.empty() ? "" : ",", text_of(endpoint));
+    }
+    for (const int rank : contact.ranks) {
+        ranks += text(ranks.empty() ? "" : ",", rank);
+    }
+    return text(prefix, "host=", contact.host, '\n', prefix, "boot_id=", contact.boot_id, '\n',
+                prefix, "network_namespace=", contact.network_namespace, '\n', prefix,
+                "pid=", contact.pid, '\n', prefix, "socket=", contact.socket, '\n', prefix,
+                "addresses=", endpoints, '\n', prefix, "ranks=", ranks, '\n');
+}
+
 std::optional<Contact> parse(const std::string& path, const std::string& content) {
     std::istringstream in(content);
     std::string line;
@@ -81,12 +118,10 @@ std::optional<Contact> parse(const std::string& path, const std::string& content
     if (!complete) {
         return std::nullopt;
     }
-    Contact contact;
-    contact.host = fields["host"];
-    contact.boot_id = fields["boot_id"];
-    contact.network_namespace = fields["network_namespace"];
-    contact.pid = std::atoi(fields["pid"].c_str());
-    contact.socket = fields["socket"];
+    Contact contact = host_of(fields, "");
+    for (int other = 1; fields.count(prefix_of(other) + "host") != 0; ++other) {
+        contact.others.push_back(host_of(fields, prefix_of(other)));
+    }
     std::size_t bytes = 0;
     const std::string& key = fields["key"];
     if (sodium_hex2bin(contact.key.data(), key_bytes, key.data(), key.size(), nullptr, &bytes,
@@ -95,6 +130,9 @@ std::optional<Contact> parse(const std::string& path, const std::string& content
         throw Refused(Problem{"the contact file holds no usable key", path,
                               text(2 * key_bytes, " hexadecimal digits"),
                               "Ask the writer's owner for the original file"});
+    }
+    for (Contact& other : contact.others) {
+        other.key = contact.key;
     }
     return contact;
 }
@@ -105,7 +143,7 @@ std::string read_all(int fd) {
     for (ssize_t got = 0;
          (got = ::pread(fd, block, sizeof block, static_cast<off_t>(content.size()))) > 0;) {
         content.append(block, static_cast<std::size_t>(got));
-        if (content.size() > 65536) {
+        if (content.size() > (std::size_t{16} << 20)) {
             break;  // no contact file is that long
         }
     }
@@ -130,27 +168,6 @@ bool is_usable(const char* variable, const char* folder) {
     struct stat status{};
     return ::stat(folder, &status) == 0 &&
            (std::string_view(variable) != "XDG_RUNTIME_DIR" || status.st_uid == ::geteuid());
-}
-
-/// Whether a living writer's socket can be reached from here.
-void check_reachable(const Contact& contact) {
-    const std::string booted = boot_id();
-    if (contact.boot_id != booted) {
-        throw Error(Problem{"the writer runs on another host",
-                            text(contact.host, " (boot ", contact.boot_id.substr(0, 8), ")"),
-                            text(hostname(), " (boot ", booted.substr(0, 8), ")"),
-                            "Start the reader on the writer's host: this version stages through "
-                            "shared memory only"});
-    }
-    const std::string here = network_namespace();
-    if (!contact.network_namespace.empty() && contact.network_namespace != here) {
-        throw Error(Problem{
-            "the writer runs in another network namespace (another container) of this host",
-            text(contact.network_namespace, " of process ", contact.pid, " on ", contact.host),
-            text(here, ", this process's"),
-            "Run both jobs in one container, or give both the same network (--network=host, or "
-            "--network=container:NAME)"});
-    }
 }
 
 void start_sodium() {
@@ -178,6 +195,31 @@ std::string contact_path(const std::string& directory, const std::string& name) 
     return (folder.empty() ? "." : folder) + "/" + name + ".fluvial";
 }
 
+bool is_on_this_host(const Contact& contact) {
+    return contact.boot_id == boot_id() && (contact.network_namespace.empty() ||
+                                            contact.network_namespace == network_namespace());
+}
+
+void check_reachable(const Contact& contact) {
+    constexpr const char* remedy =
+        "Give the writer a network (option network, or FLUVIAL_NETWORK), or start the reader on "
+        "the writer's host";
+    if (!contact.endpoints.empty() || is_on_this_host(contact)) {
+        return;
+    }
+    const std::string booted = boot_id();
+    if (contact.boot_id != booted) {
+        throw Error(Problem{"the writer runs on another host, and listens on no network",
+                            text(contact.host, " (boot ", contact.boot_id.substr(0, 8), ")"),
+                            text(hostname(), " (boot ", booted.substr(0, 8), ")"), remedy});
+    }
+    throw Error(Problem{
+        "the writer runs in another network namespace (another container) of this host, and "
+        "listens on no network",
+        text(contact.network_namespace, " of process ", contact.pid, " on ", contact.host),
+        text(network_namespace(), ", this process's"), remedy});
+}
+
 Contact new_contact() {
     start_sodium();
     Contact contact;
@@ -191,10 +233,23 @@ Contact new_contact() {
 }
 
 std::string format_contact(const Contact& contact) {
-    return text(first_line, "\nhost=", contact.host, "\nboot_id=", contact.boot_id,
-                "\nnetwork_namespace=", contact.network_namespace, "\npid=", contact.pid,
-                "\nsocket=", contact.socket, "\nkey=", hex(contact.key.data(), contact.key.size()),
-                "\nend\n");
+    std::string all = text(first_line, '\n', fields_of(contact, ""));
+    int number = 0;
+    for (const Contact& other : contact.others) {
+        all += fields_of(other, prefix_of(++number));
+    }
+    return text(all, "key=", hex(contact.key.data(), contact.key.size()), "\nend\n");
+}
+
+Bytes encode_contact(const Contact& contact) {
+    const std::string all = format_contact(contact);
+    const auto bytes = std::as_bytes(std::span(all));
+    return {bytes.begin(), bytes.end()};
+}
+
+Contact decode_contact(std::span<const std::byte> bytes) {
+    const auto* first = reinterpret_cast<const char*>(bytes.data());
+    return *parse("the contact of another rank", std::string(first, bytes.size()));
 }
 
 std::optional<Contact> parse_contact(const std::string& path, const host::Descriptor& file) {
@@ -214,7 +269,6 @@ std::optional<Contact> read_contact(const std::string& path) {
         return std::nullopt;  // an orderly end removed it just now
     }
     if (locked && contact) {
-        check_reachable(*contact);
         return contact;
     }
     if (locked) {
@@ -227,7 +281,7 @@ std::optional<Contact> read_contact(const std::string& path) {
                                    "the file"});
     }
     if (contact->boot_id != boot_id() && contact->host != hostname()) {
-        check_reachable(*contact);  // a lock on another host need not be known here
+        return contact;  // a lock on another host need not be known here
     }
     throw StaleContact(
         Problem{"the contact file was left behind by a writer that is dead",

@@ -9,9 +9,13 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
+#include "fluvial/base/bytes.hpp"
 #include "fluvial/host/memory_file.hpp"
+#include "fluvial/move/tcp_socket.hpp"
 #include "fluvial/stage/contact_folder.hpp"
 
 namespace fluvial::stage {
@@ -27,6 +31,12 @@ struct Contact {
     int pid = 0;
     std::string socket;  ///< address of the writer's abstract socket
     Key key{};
+    /// Where readers on other hosts may connect; none: nowhere.
+    std::vector<move::Endpoint> endpoints{};
+    /// The writer's ranks on that host; empty: all of them.
+    std::vector<int> ranks{};
+    /// Of a writer on several hosts: the others.
+    std::vector<Contact> others{};
 };
 
 /// "DIRECTORY/NAME.fluvial"; `directory` empty: FLUVIAL_DIRECTORY, XDG_RUNTIME_DIR or ".", the
@@ -56,10 +66,20 @@ class PublishedContact {
     host::Descriptor lock_;
 };
 
-/// The contact of a living writer; none when there is no file (yet). Throws StaleContact when the
-/// file's writer is dead, Refused when this user may not read the file or should not trust it,
-/// Error when the writer is on another host or in another network namespace.
+/// The contact of a writer that lives, as far as that is known on this host; none when there is no
+/// file (yet). Throws StaleContact when the file's writer is dead, Refused when this user may not
+/// read the file or should not trust it.
 std::optional<Contact> read_contact(const std::string& path);
+
+/// This process can share memory with the writer's ranks on the first host.
+bool is_on_this_host(const Contact& contact);
+/// Throws Error, which says what there is instead, when the writer can be reached neither through
+/// memory nor over a network.
+void check_reachable(const Contact& contact);
+
+/// Between ranks of the writer, with the key.
+Bytes encode_contact(const Contact& contact);
+Contact decode_contact(std::span<const std::byte> bytes);
 
 /// What a contact file says; none when it is empty or cut short. Throws Error, naming `path`, for
 /// anything else.

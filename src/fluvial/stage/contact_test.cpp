@@ -200,16 +200,48 @@ TEST_CASE("a writer on another host is told apart from a dead one") {
     Contact contact = new_contact();
     contact.host = "elsewhere";
     contact.boot_id = "0000";
-    const auto refused = [&] {
-        CHECK_THROWS_WITH_AS(read_contact(folder.file()),
-                             doctest::Contains("another host: got elsewhere (boot 0000)"), Error);
+    const auto found = [&] {
+        const auto read = read_contact(folder.file());
+        REQUIRE(read);
+        CHECK_FALSE(is_on_this_host(*read));
+        CHECK_THROWS_WITH_AS(check_reachable(*read),
+                             doctest::Contains("no network: got elsewhere (boot 0000)"), Error);
     };
     {
         const PublishedContact published(folder.file(), contact);
-        refused();
+        found();
     }
     overwrite(folder.file(), format_contact(contact));  // the lock need not be known here
-    refused();
+    found();
+}
+
+TEST_CASE("a writer elsewhere is reached at the addresses that its file names") {
+    const Folder folder;
+    Contact contact = new_contact();
+    CHECK(is_on_this_host(contact));
+    CHECK_NOTHROW(check_reachable(contact));
+    contact.boot_id = "0000";
+    contact.endpoints = {{"10.77.0.1", 40123}, {"fd00::1", 40123}};
+    const PublishedContact published(folder.file(), contact);
+    const auto read = read_contact(folder.file());
+    REQUIRE(read);
+    CHECK(read->endpoints == contact.endpoints);
+    CHECK_NOTHROW(check_reachable(*read));
+}
+
+TEST_CASE("addresses that are none are refused") {
+    const Folder folder;
+    const PublishedContact published(folder.file(), new_contact());
+    const std::string content = content_of(folder.file());
+    const auto addresses = content.find("addresses=") + 10;
+    for (const char* bad : {"10.77.0.1", "10.77.0.1:0", "10.77.0.1:70000", "host:40123",
+                            "[fd00::1:40123", ":40123"}) {
+        std::string changed = content;
+        changed.insert(addresses, bad);
+        std::ofstream(folder.file(), std::ios::trunc) << changed;
+        CHECK_THROWS_WITH_AS(read_contact(folder.file()),
+                             doctest::Contains("no address of a network"), InvalidArgument);
+    }
 }
 
 TEST_CASE("a living writer on another host of the same name is not one from before a reboot") {
@@ -217,7 +249,9 @@ TEST_CASE("a living writer on another host of the same name is not one from befo
     Contact contact = new_contact();
     contact.boot_id = "0000";
     const PublishedContact published(folder.file(), contact);
-    CHECK_THROWS_WITH_AS(read_contact(folder.file()), doctest::Contains("another host"), Error);
+    const auto read = read_contact(folder.file());
+    REQUIRE(read);
+    CHECK_THROWS_WITH_AS(check_reachable(*read), doctest::Contains("another host"), Error);
 }
 
 TEST_CASE("a living writer in another network namespace is not one that has ended") {
@@ -230,7 +264,7 @@ TEST_CASE("a living writer in another network namespace is not one that has ende
         }
         int status = 1;
         try {
-            read_contact(folder.file());
+            check_reachable(*read_contact(folder.file()));
         } catch (const StaleContact&) {
             status = 2;
         } catch (const Error& error) {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <new>
+#include <numeric>
 
 #include <unistd.h>
 
@@ -13,7 +15,7 @@ namespace fluvial::stage {
 namespace {
 
 constexpr char magic[8] = {'F', 'L', 'U', 'S', 'T', 'A', 'G', 'E'};
-constexpr std::uint32_t version = 2;
+constexpr std::uint32_t version = 3;
 
 std::size_t aligned(std::size_t bytes) {
     return (bytes + 63) / 64 * 64;
@@ -73,8 +75,20 @@ ControlBlock ControlBlock::create(const std::string& name, const std::string& ho
     header.mutex.initialise();
     store(header.name, name);
     store(header.host, host);
+    std::vector<int> ranks(static_cast<std::size_t>(writer_ranks));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    control.set_job_ranks(ranks, writer_ranks);
+    header.closed_elsewhere = std::numeric_limits<std::uint64_t>::max();
     std::memcpy(header.magic, magic, sizeof magic);
     return control;
+}
+
+void ControlBlock::set_job_ranks(const std::vector<int>& ranks, int job_size) const {
+    header().job_ranks = static_cast<std::uint32_t>(job_size);
+    for (int rank = 0; rank < writer_ranks(); ++rank) {
+        writer(rank).job_rank =
+            static_cast<std::uint32_t>(ranks.at(static_cast<std::size_t>(rank)));
+    }
 }
 
 ControlBlock ControlBlock::adopt(host::MemoryFile file) {

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "fluvial/describe/array_view.hpp"
 #include "fluvial/host/alive_lock.hpp"
@@ -34,10 +35,11 @@ enum class MemberState : std::uint32_t { Free, Joining, Active, Left };
 enum class GroupState : std::uint32_t { Free, Joining, Active, Leaving, Broken, Evicted };
 enum class SlotState : std::uint32_t { Free, Filling, Complete, Discarded };
 
-/// One rank of the writing job.
+/// One rank of the writing job, of those on this host.
 struct alignas(64) WriterCell {
     MemberState state;
     std::uint32_t pid;
+    std::uint32_t job_rank;  ///< among all ranks of the job
     std::atomic<std::int64_t> beat_ns;
     std::uint64_t steps_finished;
     /// Arena offset of the first dataset definition of this rank, 0 for none (step_record.hpp).
@@ -137,7 +139,8 @@ struct Failure {
 struct ControlHeader {
     char magic[8];
     std::uint32_t version;
-    std::uint32_t writer_ranks;
+    std::uint32_t writer_ranks;  ///< on this host
+    std::uint32_t job_ranks;     ///< on all of them
     std::uint32_t slots;
     std::uint32_t queue_steps;
     std::uint64_t queue_bytes;
@@ -154,7 +157,9 @@ struct ControlHeader {
     alignas(64) host::Doorbell space_bell;  ///< writers wait for it
     alignas(64) Counters counters;
     std::uint32_t writers_closed;
+    std::uint64_t closed_elsewhere;  ///< steps that ranks on other hosts have written, all closed
     std::uint32_t readers_high;  ///< cells from here on were never used
+    std::atomic<std::uint32_t> remote_readers;  ///< ranks that are served over a network
     Failure failure;
     char name[132];
     char host[256];
@@ -165,6 +170,9 @@ class ControlBlock {
   public:
     static ControlBlock create(const std::string& name, const std::string& host, int writer_ranks,
                                const WriterOptions& options);
+    /// Of the writer's ranks here, the place in the whole job; without this, it is all here.
+    void set_job_ranks(const std::vector<int>& ranks, int job_size) const;
+    int job_rank(int rank) const { return static_cast<int>(writer(rank).job_rank); }
     /// Maps what a peer sent. Throws Error when it is not a control block of this version.
     static ControlBlock adopt(host::MemoryFile file);
 

@@ -39,6 +39,9 @@ struct AttachRequest {
     std::uint64_t from = 0;  ///< the first step that is wanted, for Start::At
 };
 
+/// Throws Error for what no program of this version asks.
+void check_request(const AttachRequest& request);
+
 struct AttachReply {
     std::int32_t cell = -1;
     std::int32_t group = -1;

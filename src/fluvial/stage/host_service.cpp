@@ -2,11 +2,14 @@
 #include "fluvial/stage/host_service.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
+#include <fcntl.h>
 #include <poll.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/host/trusted_user.hpp"
+#include "fluvial/stage/admission.hpp"
 #include "fluvial/stage/membership.hpp"
 
 namespace fluvial::stage {
@@ -27,10 +30,12 @@ constexpr std::int64_t shortage_pause_ns = 20'000'000;
 }  // namespace
 
 HostService::HostService(const Contact& contact, const ControlBlock& control,
-                         const host::MemoryFile& own_arena, const StepLog* log)
+                         const host::MemoryFile& own_arena, const StepLog* log,
+                         const host::Event* bell)
     : key_(contact.key),
       control_(control),
       log_(log),
+      bell_(bell),
       listener_(contact.socket),
       arenas_(static_cast<std::size_t>(control.writer_ranks()), -1) {
     arenas_[0] = own_arena.descriptor();
@@ -41,6 +46,19 @@ HostService::~HostService() {
     stop_ = true;
     listener_.stop();
     thread_.join();
+}
+
+std::vector<host::Mapping> HostService::map_arenas() const {
+    std::vector<host::Mapping> arenas;
+    for (const int arena : arenas_) {
+        const int copy = ::fcntl(arena, F_DUPFD_CLOEXEC, 0);
+        if (copy < 0) {
+            throw_errno("cannot take the memory of a writer rank", errno,
+                        "Raise the limit on open files (ulimit -n)");
+        }
+        arenas.push_back(host::MemoryFile::adopt(host::Descriptor(copy)).map(host::Access::ReadOnly));
+    }
+    return arenas;
 }
 
 void HostService::run() {
@@ -161,6 +179,9 @@ void HostService::serve(Applicant& applicant) {
                 AttachReply reply;
                 if (trusted->request.role == Role::WriterRank) {
                     reply = admit_writer(*trusted);
+                    if (bell_ != nullptr) {
+                        descriptors.push_back(bell_->descriptor());
+                    }
                 } else {
                     reply = admit_reader(trusted->request);
                     descriptors.insert(descriptors.end(), arenas_.begin(), arenas_.end());
@@ -225,35 +246,7 @@ AttachReply HostService::admit_reader(const AttachRequest& request) {
     if (std::count(arenas_.begin(), arenas_.end(), -1) != 0) {
         throw Error("the writer is not complete yet; read the contact file again");
     }
-    if (request.size < 1 || request.rank < 0 || request.rank >= request.size ||
-        request.group >= groups_max) {
-        throw InvalidArgument(Problem{"a reader rank cannot attach",
-                                      text("rank ", request.rank, " of ", request.size),
-                                      "a rank below the size of its job", ""});
-    }
-    if ((request.start == Start::First || request.start == Start::At) &&
-        control_.header().retains == 0) {
-        throw InvalidArgument(Problem{"the stream does not keep the steps that are wanted",
-                                      request.start == Start::At ? "resume" : "start='first'",
-                                      "a stream that is written with retain",
-                                      "Give the writer the option retain"});
-    }
-    const ControlLock lock(control_);
-    const int group = request.group >= 0
-                          ? request.group
-                          : open_group(control_, request.size, {request.start, request.from}, log_);
-    if (control_.group(group).state != GroupState::Joining) {
-        throw PeerLost(
-            "the reader job that this rank belongs to is not joining the stream any more");
-    }
-    try {
-        return {open_reader(control_, group, request.rank, request.pid), group};
-    } catch (const Error&) {
-        if (request.group < 0) {
-            close_group(control_, group);
-        }
-        throw;
-    }
+    return stage::admit_reader(control_, log_, request);
 }
 
 }  // namespace fluvial::stage

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "fluvial/host/event.hpp"
 #include "fluvial/stage/contact.hpp"
 #include "fluvial/stage/control_block.hpp"
 #include "fluvial/stage/handshake.hpp"
@@ -20,10 +21,14 @@ namespace fluvial::stage {
 class HostService {
   public:
     /// Listens at the contact's address. `control` must outlive this object, and so must `log`, of
-    /// a stream that has steps on a disk; `own_arena` is rank 0's.
+    /// a stream that has steps on a disk, and `bell`, which writer ranks ring when a step is
+    /// complete, for those who serve other hosts; `own_arena` is rank 0's.
     HostService(const Contact& contact, const ControlBlock& control,
-                const host::MemoryFile& own_arena, const StepLog* log = nullptr);
+                const host::MemoryFile& own_arena, const StepLog* log = nullptr,
+                const host::Event* bell = nullptr);
     ~HostService();
+    /// Of all writer ranks, once they have attached.
+    std::vector<host::Mapping> map_arenas() const;
     HostService(const HostService&) = delete;
     HostService& operator=(const HostService&) = delete;
 
@@ -44,6 +49,7 @@ class HostService {
     Key key_;
     const ControlBlock& control_;
     const StepLog* log_;
+    const host::Event* bell_;
     host::LocalListener listener_;
     std::list<Applicant> applicants_;         ///< in the order in which they came
     std::vector<int> arenas_;                 ///< by writer rank; -1 until it has attached

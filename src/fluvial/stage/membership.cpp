@@ -55,21 +55,6 @@ void end_group(const ControlBlock& control, int index, GroupState state, const s
     }
 }
 
-void bury_reader(const ControlBlock& control, int index) {
-    ReaderCell& cell = control.reader(index);
-    const int group = static_cast<int>(cell.group);
-    const bool orderly = cell.state == MemberState::Left;
-    if (!orderly) {
-        const GroupState before = control.group(group).state;
-        end_group(control, group, GroupState::Broken,
-                  text("rank ", cell.rank, " of this reader (process ", cell.pid, ") died"));
-        if (control.group(group).observes == 0 &&
-            (before == GroupState::Active || before == GroupState::Joining)) {
-            ++control.header().counters.groups_lost;
-        }
-    }
-    vacate(control, index);
-}
 
 void look_after_reader(const ControlBlock& control, int index) {
     const ReaderCell& cell = control.reader(index);
@@ -78,7 +63,7 @@ void look_after_reader(const ControlBlock& control, int index) {
         return;
     }
     if (!host::AliveLock::held(control.file(), control.reader_lock(index))) {
-        bury_reader(control, index);
+        lose_reader(control, index, "died");
         return;
     }
     const double silent = silent_s(cell.beat_ns);
@@ -97,9 +82,17 @@ void look_after_reader(const ControlBlock& control, int index) {
 
 void fail_for_missing_rank(const ControlBlock& control, int rank, std::uint64_t step) {
     fail(control, "PeerLost",
-         text("rank ", rank, " of the writer of '", control.header().name,
+         text("rank ", control.job_rank(rank), " of the writer of '", control.header().name,
               "' closed the stream after ", control.writer(rank).steps_finished,
               " steps while other ranks had begun step ", step,
+              ". All ranks must write the same steps"));
+}
+
+void fail_for_other_hosts(const ControlBlock& control, std::uint64_t step) {
+    fail(control, "PeerLost",
+         text("ranks of the writer of '", control.header().name,
+              "' on another host closed the stream after ", control.header().closed_elsewhere,
+              " steps while others had begun step ", step,
               ". All ranks must write the same steps"));
 }
 
@@ -214,7 +207,8 @@ void reap(const ControlBlock& control) {
         if (cell.state == MemberState::Active &&
             !host::AliveLock::held(control.file(), control.writer_lock(rank))) {
             fail(control, "PeerLost",
-                 text("rank ", rank, " of ", control.writer_ranks(), " of the writer of '",
+                 text("rank ", cell.job_rank, " of ", control.header().job_ranks,
+                      " of the writer of '",
                       control.header().name, "' (process ", cell.pid, ") died after finishing ",
                       cell.steps_finished, " steps"));
         }
@@ -226,7 +220,8 @@ std::string stalled_writer(const ControlBlock& control, double stall_timeout_s) 
         const WriterCell& cell = control.writer(rank);
         const double silent = silent_s(cell.beat_ns);
         if (cell.state == MemberState::Active && silent > stall_timeout_s) {
-            return text("rank ", rank, " of the writer of '", control.header().name, "' (process ",
+            return text("rank ", cell.job_rank, " of the writer of '", control.header().name,
+                        "' (process ",
                         cell.pid, ") has given no heartbeat for ", silent, " s");
         }
     }
@@ -262,6 +257,9 @@ void close_writer(const ControlBlock& control, int rank) {
 }
 
 void expect_all_writers(const ControlBlock& control, std::uint64_t step) {
+    if (control.header().closed_elsewhere <= step) {
+        fail_for_other_hosts(control, step);
+    }
     if (control.header().writers_closed == 0) {
         return;
     }
@@ -270,6 +268,29 @@ void expect_all_writers(const ControlBlock& control, std::uint64_t step) {
         if (cell.state == MemberState::Left && cell.steps_finished <= step) {
             fail_for_missing_rank(control, rank, step);
         }
+    }
+}
+
+void lose_reader(const ControlBlock& control, int index, const std::string& why) {
+    const ReaderCell& cell = control.reader(index);
+    const int group = static_cast<int>(cell.group);
+    if (cell.state != MemberState::Left) {
+        const GroupState before = control.group(group).state;
+        end_group(control, group, GroupState::Broken,
+                  text("rank ", cell.rank, " of this reader (process ", cell.pid, ") ", why));
+        if (control.group(group).observes == 0 &&
+            (before == GroupState::Active || before == GroupState::Joining)) {
+            ++control.header().counters.groups_lost;
+        }
+    }
+    vacate(control, index);
+}
+
+void close_elsewhere(const ControlBlock& control, std::uint64_t steps) {
+    std::uint64_t& least = control.header().closed_elsewhere;
+    least = std::min(least, steps);
+    if (control.header().counters.steps_begun > steps) {
+        fail_for_other_hosts(control, control.header().counters.steps_begun - 1);
     }
 }
 

@@ -33,6 +33,11 @@ void leave(const ControlBlock& control, int cell);
 /// lock up in the same critical section, before another process can be given the cell.
 void vacate(const ControlBlock& control, int cell);
 
+/// The rank is gone, with what it had; unless it had left before, its whole job gets no further
+/// steps. `why` follows on "rank 0 of this reader (process 123)". Its alive lock is gone, too, or
+/// is given up in the same critical section.
+void lose_reader(const ControlBlock& control, int cell, const std::string& why);
+
 /// Looks for participants that are dead (their alive lock is gone) or give no heartbeat: dead
 /// readers lose their leases and their group is broken; stalled readers are evicted if the policy
 /// says so; a dead writer fails the stream. Costs one system call a participant.
@@ -52,6 +57,10 @@ void close_writer(const ControlBlock& control, int rank);
 /// Before a rank begins `step`: fails the stream when another has closed without it, since nobody
 /// would ever get it.
 void expect_all_writers(const ControlBlock& control, std::uint64_t step);
+
+/// All ranks of the writer on another host have closed after `steps`: fails the stream when ranks
+/// here have begun more.
+void close_elsewhere(const ControlBlock& control, std::uint64_t steps);
 
 /// Reader jobs that have all their ranks and have not left, those that look on not counted.
 int active_groups(const ControlBlock& control);

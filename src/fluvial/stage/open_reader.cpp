@@ -11,9 +11,12 @@
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/stage/contact.hpp"
 #include "fluvial/stage/handshake.hpp"
+#include "fluvial/stage/joined_seat.hpp"
 #include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/position.hpp"
+#include "fluvial/stage/local_seat.hpp"
 #include "fluvial/stage/reader_state.hpp"
+#include "fluvial/stage/remote_seat.hpp"
 #include "fluvial/stage/step_queue.hpp"
 #include "fluvial/stage/waiting.hpp"
 
@@ -110,8 +113,8 @@ Found wait_for_writer(const std::string& path, const std::string& name,
 
 /// By which writer rank 0 was let in, and where to. The other ranks follow it.
 struct Lead {
-    std::string socket;  ///< empty: this is rank 0
-    int group = -1;
+    std::string socket;       ///< empty: this is rank 0
+    std::vector<int> groups;  ///< the reading job's number on each of the writer's hosts
     bool replay = false;     ///< the stream is over, and its steps were retained
     std::uint64_t from = 0;  ///< the first step of a job that resumes
 };
@@ -119,59 +122,20 @@ struct Lead {
 Lead share(const mpi::Comm& comm, const Lead& mine) {
     ByteWriter out;
     out.put_string(mine.socket);
-    out.put(mine.group);
+    out.put_vector(mine.groups);
     out.put(mine.replay);
     out.put(mine.from);
     const Bytes first = comm.bcast(out.view(), 0);
     ByteReader in(first);
     Lead lead;
     lead.socket = in.get_string();
-    lead.group = in.get<int>();
+    lead.groups = in.get_vector<int>();
     lead.replay = in.get<bool>();
     lead.from = in.get<std::uint64_t>();
     return lead;
 }
 
-/// Attaches to the writer of the contact file: of rank 0, or that of `lead`, which it completes.
-/// None: there is no writer any more, but the steps that it retained.
-std::optional<Attachment> attach_to_writer(const std::string& name, const ReaderOptions& options,
-                                           AttachRequest request, Lead& lead) {
-    const std::string path = contact_path(options.directory, name);
-    const Deadline deadline(options.rendezvous_timeout_s);
-    request.group = lead.group;
-    while (true) {
-        const Found found = wait_for_writer(path, name, options, deadline);
-        if (!found.contact && lead.socket.empty()) {
-            lead.replay = true;
-            return std::nullopt;
-        }
-        if (!lead.socket.empty() && (!found.contact || lead.socket != found.contact->socket)) {
-            throw PeerLost(Problem{found.contact
-                                       ? "the writer was replaced by another while this was opened"
-                                       : "the writer ended while this was opened",
-                                   found.contact ? text("process ", found.contact->pid) : "",
-                                   "the writer that rank 0 found", "Open the stream again"});
-        }
-        const Contact& contact = *found.contact;
-        try {
-            Attachment attached =
-                attach(contact, request, std::nullopt,
-                       Deadline(std::clamp(options.rendezvous_timeout_s, 2.5, attach_timeout_s)));
-            lead.socket = contact.socket;
-            lead.group = attached.reply.group;
-            return attached;
-        } catch (const StaleContact&) {
-            // A writer that ended in order just now took its file with it: wait for the next.
-            const auto again = look_for(path, folder_of_steps(name, options));
-            if (!lead.socket.empty() ||
-                (again.contact && again.contact->socket == contact.socket)) {
-                throw;
-            }
-        }
-    }
-}
-
-std::shared_ptr<Seat> take_seat(const std::string& name, Attachment attached) {
+std::shared_ptr<LocalSeat> take_seat(const std::string& name, Attachment attached, const ReaderOptions& options) {
     auto& sent = attached.descriptors;
     ControlBlock control = ControlBlock::adopt(host::MemoryFile::adopt(std::move(sent.at(0))));
     const ControlHeader& header = control.header();
@@ -195,12 +159,81 @@ std::shared_ptr<Seat> take_seat(const std::string& name, Attachment attached) {
     if (has_log) {
         log = StepLog::adopt(std::move(sent[ranks + 1]), std::move(sent[ranks + 2]));
     }
-    return make_shared_where_made<Seat>(std::move(control), std::move(arenas), std::move(log),
-                                        attached.reply.cell);
+    return make_shared_where_made<LocalSeat>(std::move(control), std::move(arenas), std::move(log),
+                                             attached.reply.cell, options);
+}
+
+/// With the writer's ranks on one host.
+std::shared_ptr<Seat> take_seat_on(const std::string& name, const Contact& contact,
+                                   const AttachRequest& request, const ReaderOptions& options,
+                                   int& group) {
+    check_reachable(contact);
+    const Deadline deadline(std::clamp(options.rendezvous_timeout_s, 2.5, attach_timeout_s));
+    if (is_on_this_host(contact) && !wants_network(options)) {
+        Attachment attached = attach(contact, request, std::nullopt, deadline);
+        group = attached.reply.group;
+        return take_seat(name, std::move(attached), options);
+    }
+    auto seat = make_shared_where_made<RemoteSeat>(name, contact, request, options, deadline);
+    group = seat->group();
+    return seat;
+}
+
+/// With all hosts of the writer, in the groups of `lead`, which it completes.
+std::shared_ptr<Seat> take_seats(const std::string& name, const Contact& contact,
+                                 AttachRequest request, const ReaderOptions& options, Lead& lead) {
+    std::vector<const Contact*> hosts = {&contact};
+    for (const Contact& other : contact.others) {
+        hosts.push_back(&other);
+    }
+    const std::vector<int> known = std::exchange(lead.groups, {});
+    std::vector<JoinedSeat::Part> parts;
+    for (std::size_t i = 0; i < hosts.size(); ++i) {
+        request.group = known.empty() ? -1 : known.at(i);
+        int group = -1;
+        parts.push_back({take_seat_on(name, *hosts[i], request, options, group), hosts[i]->ranks});
+        lead.groups.push_back(group);
+    }
+    return parts.size() == 1 ? parts.front().seat : std::make_shared<JoinedSeat>(std::move(parts));
+}
+
+/// A seat with the writer of the contact file: of rank 0, or that of `lead`, which it completes.
+/// None: there is no writer any more, but the steps that it retained.
+std::shared_ptr<Seat> take_seat_with_writer(const std::string& name, const ReaderOptions& options,
+                                            AttachRequest request, Lead& lead) {
+    const std::string path = contact_path(options.directory, name);
+    const Deadline deadline(options.rendezvous_timeout_s);
+    while (true) {
+        const Found found = wait_for_writer(path, name, options, deadline);
+        if (!found.contact && lead.socket.empty()) {
+            lead.replay = true;
+            return nullptr;
+        }
+        if (!lead.socket.empty() && (!found.contact || lead.socket != found.contact->socket)) {
+            throw PeerLost(Problem{found.contact
+                                       ? "the writer was replaced by another while this was opened"
+                                       : "the writer ended while this was opened",
+                                   found.contact ? text("process ", found.contact->pid) : "",
+                                   "the writer that rank 0 found", "Open the stream again"});
+        }
+        const Contact& contact = *found.contact;
+        try {
+            auto seat = take_seats(name, contact, request, options, lead);
+            lead.socket = contact.socket;
+            return seat;
+        } catch (const StaleContact&) {
+            // A writer that ended in order just now took its file with it: wait for the next.
+            const auto again = look_for(path, folder_of_steps(name, options));
+            if (!lead.socket.empty() ||
+                (again.contact && again.contact->socket == contact.socket)) {
+                throw;
+            }
+        }
+    }
 }
 
 /// A seat in a stream that is over: its state as this rank alone has it.
-std::shared_ptr<Seat> take_seat_in_replay(const std::string& name, const ReaderOptions& options,
+std::shared_ptr<LocalSeat> take_seat_in_replay(const std::string& name, const ReaderOptions& options,
                                           const Begin& begin) {
     const std::string path = folder_of_steps(name, options);
     auto log = StepLog::open(path);
@@ -229,8 +262,8 @@ std::shared_ptr<Seat> take_seat_in_replay(const std::string& name, const ReaderO
         const int group = open_group(control, 1, begin, &*log);
         cell = open_reader(control, group, 0, static_cast<std::uint32_t>(::getpid()));
     }
-    return make_shared_where_made<Seat>(std::move(control), std::vector<host::MemoryFile>(),
-                                        std::move(log), cell);
+    return make_shared_where_made<LocalSeat>(std::move(control), std::vector<host::MemoryFile>(),
+                                             std::move(log), cell, options);
 }
 
 /// The writer may be about to start: waits for the steps, beside which the position lies.
@@ -250,7 +283,7 @@ PositionClaim claim_position(const std::string& name, const ReaderOptions& optio
 /// The folder might be that of another run.
 void take_position(Reader::State& state, const mpi::Comm& comm, PositionClaim claim) {
     const std::string folder = folder_of_steps(state.name, state.options);
-    if (!state.seat->log || !state.seat->log->lies_in(folder)) {
+    if (!state.seat->retains_in(folder)) {
         throw InvalidArgument(Problem{text("the reader of '", state.name, "' cannot resume"),
                                       text("the steps in ", folder, " are of another run"),
                                       "the folder of the writer's option retain",
@@ -265,55 +298,7 @@ Begin begin_of(const ReaderOptions& options, std::uint64_t step) {
     return options.resume.empty() ? Begin(options.start) : Begin(Start::At, step);
 }
 
-/// All ranks have a seat, or the group is not usable.
-void wait_for_group(const Seat& seat, const ReaderOptions& options) {
-    const ControlBlock& control = seat.control;
-    const GroupCell& group = control.group(static_cast<int>(control.reader(seat.cell).group));
-    const auto complete = await(
-        control, control.header().space_bell, Deadline(options.rendezvous_timeout_s),
-        [&]() -> std::optional<bool> {
-            return group.state == GroupState::Joining ? std::nullopt : std::optional(true);
-        },
-        NoOtherThreads());
-    if (!complete) {
-        throw TimedOut(Problem{"the reader's ranks did not all attach in time",
-                               text(group.joined, " of ", group.size), "",
-                               "Raise rendezvous_timeout"});
-    }
-}
-
 }  // namespace
-
-Seat::Seat(ControlBlock block, std::vector<host::MemoryFile> arena_files,
-           std::optional<StepLog> steps, int cell_index)
-    : control(std::move(block)),
-      log(std::move(steps)),
-      cell(cell_index),
-      alive(control.file(), control.reader_lock(cell_index)) {
-    for (const host::MemoryFile& file : arena_files) {
-        arenas.push_back(file.map(host::Access::ReadOnly));
-    }
-    ReaderCell& mine = control.reader(cell);
-    heartbeat = std::make_unique<Heartbeat>(mine.beat_ns,
-                                            beat_interval_s(control.header().stall_timeout_s));
-    const ControlLock lock(control);
-    activate_reader(control, cell);
-}
-
-Seat::~Seat() {
-    heartbeat.reset();
-    try {
-        const ControlLock lock(control);
-        if (control.reader(cell).state == MemberState::Active) {
-            leave(control, cell);
-        }
-        alive = {};
-        vacate(control, cell);
-    } catch (const Error&) {
-        // A peer is stopped inside its critical section. Our alive lock goes now, and the others
-        // clear up after us.
-    }
-}
 
 std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const mpi::Comm& comm,
                                                  const ReaderOptions& options) {
@@ -330,9 +315,12 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
         request.start = begin.start;
         request.from = begin.step;
         request.pid = static_cast<std::uint32_t>(::getpid());
-        auto attached = lead.replay ? std::nullopt : attach_to_writer(name, options, request, lead);
-        state->seat = attached ? take_seat(name, std::move(*attached))
-                               : take_seat_in_replay(name, options, begin);
+        if (!lead.replay) {
+            state->seat = take_seat_with_writer(name, options, request, lead);
+        }
+        if (!state->seat) {
+            state->seat = take_seat_in_replay(name, options, begin);
+        }
     };
     mpi::agree(comm, [&] {
         validate(name, options);
@@ -359,16 +347,13 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
         });
     }
     mpi::agree(comm, [&] {
-        wait_for_group(*state->seat, options);
+        state->seat->wait_for_others();
         if (!options.resume.empty()) {
             take_position(*state, comm, std::move(claim));
         }
     });
-    state->host = state->seat->control.header().host;
-    for (std::size_t rank = 0; rank < state->seat->arenas.size(); ++rank) {
-        const host::Mapping& arena = state->seat->arenas[rank];
-        state->records.emplace_back(static_cast<int>(rank), arena.data(), arena.size());
-    }
+    state->host = state->seat->host();
+    state->transport = state->seat->transport();
     return state;
 }
 

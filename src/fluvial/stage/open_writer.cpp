@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
 #include <utility>
 
 #include <unistd.h>
@@ -22,34 +23,27 @@ std::string fingerprint(const std::string& name, const WriterOptions& o) {
     return text(name, "|", o.queue_steps, "|", o.queue_bytes, "|", static_cast<int>(o.full), "|",
                 static_cast<int>(o.on_full_disk), "|", static_cast<int>(o.steps_to), "|", o.spill,
                 "|", o.spill_bytes, "|", o.retain, "|", static_cast<int>(o.on_stalled_reader), "|",
-                o.readers, "|", o.step_timeout_s, "|", o.stall_timeout_s);
+                o.readers, "|", o.step_timeout_s, "|", o.stall_timeout_s, "|",
+                effective_network(o), "|", effective_ports(o), "|", o.encrypt);
 }
 
-Bytes encode_contact(const Contact& contact) {
-    ByteWriter out;
-    out.put_string(contact.host);
-    out.put_string(contact.boot_id);
-    out.put_string(contact.network_namespace);
-    out.put<std::int32_t>(contact.pid);
-    out.put_string(contact.socket);
-    out.put(contact.key);
-    return out.take();
+/// What ranks that share no memory cannot do together, yet.
+void check_several_hosts(const WriterOptions& options, int here, int ranks) {
+    const std::string seen = text(here, " of ", ranks, " ranks on this one");
+    if (options.steps_to != StepsTo::All || !options.retain.empty()) {
+        throw InvalidArgument(Problem{
+            "a writer on several hosts gives each step to all readers, and retains none", seen,
+            "steps_to='all' and no retain, or a writer on one host", ""});
+    }
+    if (effective_network(options) == "off") {
+        throw InvalidArgument(Problem{"the writer's ranks are on several hosts, and have no network",
+                                      seen, "network='auto', or an interface",
+                                      "Leave network='off' out, or run the writer on one host"});
+    }
 }
 
-Contact decode_contact(std::span<const std::byte> bytes) {
-    ByteReader in(bytes);
-    Contact contact;
-    contact.host = in.get_string();
-    contact.boot_id = in.get_string();
-    contact.network_namespace = in.get_string();
-    contact.pid = in.get<std::int32_t>();
-    contact.socket = in.get_string();
-    contact.key = in.get<Key>();
-    return contact;
-}
-
-/// Options are valid and the same everywhere, and all ranks share memory.
-void check_together(const std::string& name, const mpi::Comm& comm, const WriterOptions& options) {
+/// Options are valid and the same everywhere. True when all ranks share memory.
+bool check_together(const std::string& name, const mpi::Comm& comm, const WriterOptions& options) {
     const progress::Setup setup;
     const std::string mine = fingerprint(name, options);
     const Bytes first = comm.bcast(std::as_bytes(std::span(mine)), 0);
@@ -63,12 +57,10 @@ void check_together(const std::string& name, const mpi::Comm& comm, const Writer
                                           "Give every rank the same name and options"});
         }
         if (here != comm.size()) {
-            throw Error(Problem{"the writer's ranks are on several hosts",
-                                text(here, " of ", comm.size(), " on this one"),
-                                "one host: this version stages through shared memory only",
-                                "Run the writer within one host, or open one stream a host"});
+            check_several_hosts(options, here, comm.size());
         }
     });
+    return here == comm.size();
 }
 
 bool has_log(const WriterOptions& options) {
@@ -97,6 +89,127 @@ void join(Writer::State& state, WriterCell& cell) {
     cell.state = MemberState::Active;
 }
 
+/// The ranks that share memory with this one.
+class HostRanks {
+  public:
+    HostRanks(const mpi::Comm& comm, bool all) : all_(comm) {
+        if (!all) {
+            some_ = comm.split_by_host();
+        }
+        const Index rank = comm.rank();
+        for (const auto& one : this->comm().allgather(std::as_bytes(std::span(&rank, 1)))) {
+            Index number = 0;
+            std::memcpy(&number, one.data(), sizeof number);
+            ranks_.push_back(static_cast<int>(number));
+        }
+    }
+    ~HostRanks() {
+        if (some_) {
+            some_->abandon();
+        }
+    }
+    HostRanks(const HostRanks&) = delete;
+    HostRanks& operator=(const HostRanks&) = delete;
+    /// Collective.
+    void close() {
+        if (some_) {
+            some_->close();
+            some_.reset();
+        }
+    }
+    const mpi::Comm& comm() const { return some_ ? *some_ : all_; }
+    const std::vector<int>& ranks() const { return ranks_; }
+
+  private:
+    const mpi::Comm& all_;
+    std::optional<mpi::Comm> some_;
+    std::vector<int> ranks_;  ///< among all
+};
+
+void attach_to_host(Writer::State& state, const Contact& contact) {
+    const AttachRequest request{Role::WriterRank, state.rank, 1, -1, Start::Oldest, 0, 0};
+    Attachment attached =
+        attach(contact, request, state.arena->file().descriptor(), Deadline(attach_timeout_s));
+    state.control =
+        ControlBlock::adopt(host::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
+    state.step_event.emplace(std::move(attached.descriptors.at(1)));
+    if (has_log(state.options)) {
+        state.log = StepLog::adopt(std::move(attached.descriptors.at(2)),
+                                   std::move(attached.descriptors.at(3)));
+    }
+}
+
+/// On the first rank of each host, once all of that host have attached.
+void serve_other_hosts(Writer::State& state, Contact& contact) {
+    const auto interfaces = move::interfaces_of(effective_network(state.options));
+    if (interfaces.listen_on.empty()) {
+        return;
+    }
+    StreamMemory memory{&*state.control, state.log ? &*state.log : nullptr,
+                        state.service->map_arenas(), state.options.encrypt};
+    state.remote = std::make_unique<RemoteService>(
+        contact.key, std::move(memory), interfaces, move::ports_of(effective_ports(state.options)),
+        *state.step_event);
+    contact.endpoints = state.remote->endpoints();
+}
+
+/// The ranks of one host open their part of the stream: queue, memory, and the ways to it.
+/// Collective over `host`, and over `comm` as for errors.
+Contact open_on_host(Writer::State& state, const mpi::Comm& comm, const mpi::Comm& host,
+                     const std::vector<int>& ranks, const Key& key) {
+    const WriterOptions& options = state.options;
+    const auto queue_bytes = static_cast<std::uint64_t>(effective_queue_bytes(options));
+    Contact contact;
+    mpi::agree(comm, [&] {
+        state.arena =
+            std::make_shared<Arena>(text("arena-", state.name, "-", comm.rank()),
+                                    arena_queues * queue_bytes + arena_extra_bytes, queue_bytes);
+        contact = new_contact();
+        contact.key = key;
+        contact.ranks = ranks;
+        if (host.rank() == 0) {
+            open_log(state, host.size());
+            state.control = ControlBlock::create(state.name, contact.host, host.size(), options);
+            state.control->set_job_ranks(ranks, comm.size());
+            state.step_event.emplace();
+            state.service = std::make_unique<HostService>(
+                contact, *state.control, state.arena->file(), state.log ? &*state.log : nullptr,
+                &*state.step_event);
+        }
+    });
+    contact = decode_contact(host.bcast(encode_contact(contact), 0));
+    mpi::agree(comm, [&] {
+        if (host.rank() != 0) {
+            attach_to_host(state, contact);
+        }
+        join(state, state.control->writer(state.rank));
+    });
+    mpi::agree(comm, [&] {
+        if (host.rank() == 0) {
+            serve_other_hosts(state, contact);
+        }
+    });
+    return contact;
+}
+
+/// The contact of the whole writer, of what the first rank of each host has. On every rank;
+/// collective.
+Contact contact_of_all(const mpi::Comm& comm, const mpi::Comm& host, const Contact& mine) {
+    const Bytes said = host.rank() == 0 ? encode_contact(mine) : Bytes();
+    std::optional<Contact> all;
+    for (const auto& one : comm.allgather(said)) {
+        if (one.empty()) {
+            continue;
+        }
+        if (!all) {
+            all = decode_contact(one);
+        } else {
+            all->others.push_back(decode_contact(one));
+        }
+    }
+    return *all;
+}
+
 void wait_for_readers(const Writer::State& state) {
     const ControlBlock& control = *state.control;
     const auto wanted = static_cast<std::uint64_t>(state.options.readers);
@@ -123,48 +236,27 @@ void wait_for_readers(const Writer::State& state) {
 
 std::shared_ptr<Writer::State> open_writer(const std::string& name, const mpi::Comm& comm,
                                            const WriterOptions& options) {
-    check_together(name, comm, options);
+    const bool one_host = check_together(name, comm, options);
     auto state = make_shared_where_made<Writer::State>();
     state->name = name;
     state->options = options;
-    state->rank = comm.rank();
     state->path = contact_path(options.directory, name);
-    const auto queue_bytes = static_cast<std::uint64_t>(effective_queue_bytes(options));
-    Contact contact;
+    HostRanks host(comm, one_host);
+    state->rank = host.comm().rank();
+    Key key = new_contact().key;
+    const Bytes first_key = comm.bcast(std::as_bytes(std::span(key)), 0);
+    std::memcpy(key.data(), first_key.data(), key.size());
+    const Contact mine = open_on_host(*state, comm, host.comm(), host.ranks(), key);
+    const Contact all = one_host ? mine : contact_of_all(comm, host.comm(), mine);
     mpi::agree(comm, [&] {
-        state->arena =
-            std::make_shared<Arena>(text("arena-", name, "-", comm.rank()),
-                                    arena_queues * queue_bytes + arena_extra_bytes, queue_bytes);
-        contact = new_contact();
+        if (state->remote && comm.rank() != 0) {
+            state->remote->follow(all);
+        }
         if (comm.rank() == 0) {
-            open_log(*state, comm.size());
-            state->control = ControlBlock::create(name, contact.host, comm.size(), options);
-            state->service =
-                std::make_unique<HostService>(contact, *state->control, state->arena->file(),
-                                              state->log ? &*state->log : nullptr);
+            state->published = std::make_unique<PublishedContact>(state->path, all);
         }
     });
-    contact = decode_contact(comm.bcast(encode_contact(contact), 0));
-    mpi::agree(comm, [&] {
-        if (comm.rank() != 0) {
-            const AttachRequest request{
-                Role::WriterRank, comm.rank(), comm.size(), -1, Start::Oldest, 0, 0};
-            Attachment attached = attach(contact, request, state->arena->file().descriptor(),
-                                         Deadline(attach_timeout_s));
-            state->control =
-                ControlBlock::adopt(host::MemoryFile::adopt(std::move(attached.descriptors.at(0))));
-            if (has_log(options)) {
-                state->log = StepLog::adopt(std::move(attached.descriptors.at(1)),
-                                            std::move(attached.descriptors.at(2)));
-            }
-        }
-        join(*state, state->control->writer(comm.rank()));
-    });
-    mpi::agree(comm, [&] {
-        if (comm.rank() == 0) {
-            state->published = std::make_unique<PublishedContact>(state->path, contact);
-        }
-    });
+    host.close();
     mpi::agree(comm, [&] { wait_for_readers(*state); });
     return state;
 }

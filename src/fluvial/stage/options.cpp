@@ -13,6 +13,7 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/nearest_name.hpp"
+#include "fluvial/move/network.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -66,6 +67,15 @@ Choice choose(const char* option, const std::string& name,
                                   did_you_mean(name, known)});
 }
 
+/// `option`, or else what the environment says, or else `otherwise`.
+std::string chosen(const std::string& option, const char* variable, const char* otherwise) {
+    if (!option.empty()) {
+        return option;
+    }
+    const char* value = std::getenv(variable);
+    return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
 }  // namespace
 
 void validate(const std::string& name, const WriterOptions& options) {
@@ -108,6 +118,7 @@ void validate(const std::string& name, const WriterOptions& options) {
         throw InvalidArgument(
             Problem{"readers is out of range", text(options.readers), "0 to 32 reader jobs", ""});
     }
+    move::ports_of(effective_ports(options));
     check_seconds("rendezvous_timeout", options.rendezvous_timeout_s, 0);
     check_seconds("step_timeout", options.step_timeout_s, 0);
     check_seconds("stall_timeout", options.stall_timeout_s, 0.2);
@@ -135,6 +146,7 @@ void validate(const std::string& name, const ReaderOptions& options) {
     check_seconds("rendezvous_timeout", options.rendezvous_timeout_s, 0);
     check_seconds("step_timeout", options.step_timeout_s, 0);
     check_seconds("stall_timeout", options.stall_timeout_s, 0.2);
+    wants_network(options);
 }
 
 FullPolicies full_policies_from_name(const std::string& name) {
@@ -188,6 +200,19 @@ Start start_from_name(const std::string& name) {
                           {"next", Start::Next},
                           {"first", Start::First},
                           {"observe", Start::Observe}});
+}
+
+std::string effective_network(const WriterOptions& options) {
+    return chosen(options.network, "FLUVIAL_NETWORK", "auto");
+}
+
+std::string effective_ports(const WriterOptions& options) {
+    return chosen(options.ports, "FLUVIAL_PORTS", "");
+}
+
+bool wants_network(const ReaderOptions& options) {
+    return choose<bool>("transport", chosen(options.transport, "FLUVIAL_TRANSPORT", "auto"),
+                        {{"auto", false}, {"tcp", true}});
 }
 
 std::int64_t effective_queue_bytes(const WriterOptions& options) {

@@ -63,6 +63,13 @@ struct WriterOptions {
     double rendezvous_timeout_s = 60;
     double step_timeout_s = 300;
     double stall_timeout_s = 10;
+    /// Where readers on other hosts may connect: "auto", "off", or interfaces as
+    /// move/network.hpp has them; empty: FLUVIAL_NETWORK or "auto".
+    std::string network{};
+    /// "40000-40100"; empty: FLUVIAL_PORTS, or any that is free.
+    std::string ports{};
+    /// Data, too, is encrypted on its way to other hosts; what is said about it always is.
+    bool encrypt = false;
 };
 
 struct ReaderOptions {
@@ -76,6 +83,9 @@ struct ReaderOptions {
     double rendezvous_timeout_s = 60;
     double step_timeout_s = 300;
     double stall_timeout_s = 10;
+    /// "auto": shared memory where the writer is on this host, and TCP where it is not; "tcp": in
+    /// any case; empty: FLUVIAL_TRANSPORT or "auto".
+    std::string transport{};
 };
 
 /// Throw InvalidArgument that names the option, its value and what is allowed.
@@ -97,6 +107,11 @@ std::string retained_path(const std::string& folder, const std::string& name);
 
 /// `options.spill`, or the default in its place.
 std::string effective_spill(const WriterOptions& options);
+
+/// The same of network, ports and transport.
+std::string effective_network(const WriterOptions& options);
+std::string effective_ports(const WriterOptions& options);
+bool wants_network(const ReaderOptions& options);
 
 /// `options.queue_bytes`, or the default in its place.
 std::int64_t effective_queue_bytes(const WriterOptions& options);

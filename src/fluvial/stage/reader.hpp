@@ -24,10 +24,12 @@
 namespace fluvial::stage {
 
 struct ReaderStats {
+    std::string transport;          ///< how data comes from the writer: "shared memory", "tcp"
     std::uint64_t steps_read;       ///< begun by this rank
     std::uint64_t steps_discarded;  ///< by the writer's policy, while this reader was attached
     std::uint64_t steps_from_disk;  ///< of those read: spilled or retained ones
     std::uint64_t bytes_from_disk;
+    std::uint64_t bytes_received;  ///< over a network
     std::uint64_t bytes_viewed;  ///< handed out without a copy
     std::uint64_t bytes_copied;  ///< gathered from several chunks
     int queue_depth;
@@ -152,7 +154,8 @@ class Reader {
     bool disk_was_full() const;
     /// Of the whole stream: its queue and all its readers. Throws InvalidArgument once closed.
     StreamStatus status() const;
-    std::string host() const;  ///< of the writer
+    std::string host() const;  ///< of the writer's first rank
+    std::string host_of(int rank) const;  ///< of that rank of the writer
 
     struct State;  ///< reader_state.hpp
 

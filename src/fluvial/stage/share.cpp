@@ -10,10 +10,10 @@ namespace {
 
 std::vector<distribute::Piece> share_of(const StagedDataset& dataset, const ShareRequest& wanted,
                                         int rank) {
-    const distribute::Place writer{{"host", wanted.writer_host}};
     distribute::Request request{{}, wanted.readers, size_of(dataset.dtype())};
     for (const Chunk& chunk : dataset.chunks()) {
-        request.chunks.push_back({chunk.region, chunk.rank, writer});
+        const distribute::Place place{{"host", wanted.writer_host(chunk.rank)}};
+        request.chunks.push_back({chunk.region, chunk.rank, place});
     }
     std::vector<distribute::Piece> mine;
     for (const auto& [reader, piece] : distribute::assign(request, *wanted.strategy).assigned) {

@@ -19,7 +19,7 @@ std::vector<distribute::Place> places_of(const mpi::Comm& comm);
 struct ShareRequest {
     std::vector<std::string> datasets;  ///< each is distributed for itself
     distribute::StrategyPtr strategy;
-    std::string writer_host;                 ///< Reader::host()
+    std::function<std::string(int)> writer_host;  ///< Reader::host_of()
     std::vector<distribute::Place> readers;  ///< what places_of() returned
 };
 

@@ -6,7 +6,6 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/stage/assemble.hpp"
 #include "fluvial/stage/reader_state.hpp"
-#include "fluvial/stage/step_queue.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -18,12 +17,16 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes) {
     return {memory, [](std::byte* p) { ::operator delete(p, alignment); }};
 }
 
-Region in_chunk(const Region& global, const Chunk& chunk) {
+Region inside(const Region& global, const Region& outer) {
     Region local = global;
     for (int axis = 0; axis < local.ndim(); ++axis) {
-        local.offset[axis] -= chunk.region.offset[axis];
+        local.offset[axis] -= outer.offset[axis];
     }
     return local;
+}
+
+Region in_chunk(const Region& global, const Chunk& chunk) {
+    return inside(global, chunk.region);
 }
 
 /// The chunk that alone supplies the region: the last put that touches it must hold all of it.
@@ -37,8 +40,8 @@ const Chunk* only_source(const std::vector<Chunk>& chunks, const Region& region)
 }
 
 /// Copies the part of the selection that lies in `part` to its place in `to`, which has the
-/// selection's extent.
-void gather(const Part& part, const std::byte* data, const Selection& selection, DType dtype,
+/// selection's extent. `data` holds the elements of `held`, which has all of the part.
+void gather(const Part& part, const ArrayView& data, const Region& held, const Selection& selection,
             const MutableArrayView& to) {
     const auto mine = selected_within(selection, part.region);
     if (!mine) {
@@ -49,39 +52,79 @@ void gather(const Part& part, const std::byte* data, const Selection& selection,
         sparse.start[axis] += mine->offset[axis] * selection.stride[axis];
         sparse.count[axis] = mine->extent[axis];
     }
-    const ArrayView chunk(data, dtype, part.chunk->region.extent);
-    copy(every(subview(chunk, in_chunk(sparse.bounds(), *part.chunk)), selection.stride),
+    copy(every(subview(data, inside(sparse.bounds(), held)), selection.stride),
          subview(to, *mine));
 }
 
-}  // namespace
-
-Lease::~Lease() {
-    if (seat->made.inherited()) {
-        return;  // it is the parent's
+/// The elements of a region that is a part of a larger one lie together there.
+bool is_one_run(const Region& part, const Coordinates& extent) {
+    bool whole_behind = true;
+    for (int axis = extent.size() - 1; axis >= 0; --axis) {
+        if (!whole_behind && part.extent[axis] != 1) {
+            return false;
+        }
+        whole_behind = whole_behind && part.extent[axis] == extent[axis];
     }
-    try {
-        const ControlLock lock(seat->control);
-        release_lease(seat->control, seat->cell, slot);
-    } catch (const Error&) {
-        // A peer is stopped inside its critical section. The lease goes with the seat.
+    return true;
+}
+
+/// The parts of a selection from elsewhere, by one request: straight to their places where they lie
+/// together there.
+void fetch(const std::vector<Part>& parts, StepAccess& from, const Selection& selection,
+           const MutableArrayView& to, const std::string& what) {
+    const std::size_t item = size_of(to.dtype);
+    std::vector<ChunkBox> boxes;
+    std::vector<std::shared_ptr<std::byte>> aside(parts.size());
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        const Part& part = parts[i];
+        const Region place = inside(part.region, selection.bounds());
+        std::byte* memory = nullptr;
+        if (selection.is_dense() && is_one_run(place, selection.count)) {
+            memory = to.data + static_cast<std::size_t>(
+                                   linear_index(place.offset, selection.count)) *
+                                   item;
+        } else {
+            aside[i] = allocate(static_cast<std::size_t>(part.region.volume()) * item);
+            memory = aside[i].get();
+        }
+        boxes.push_back({part.chunk, in_chunk(part.region, *part.chunk), memory});
+    }
+    from.read(boxes, to.dtype, what);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+        if (aside[i]) {
+            gather(parts[i], {aside[i].get(), to.dtype, parts[i].region.extent}, parts[i].region,
+                   selection, to);
+        }
     }
 }
+
+std::uint64_t bytes_elsewhere(const std::vector<Part>& parts, DType dtype) {
+    std::uint64_t bytes = 0;
+    for (const Part& part : parts) {
+        const auto elements = static_cast<std::uint64_t>(part.region.volume());
+        bytes += part.chunk->data == nullptr ? elements * size_of(dtype) : 0;
+    }
+    return bytes;
+}
+
+}  // namespace
 
 StagedDataset::StagedDataset(std::string name, const DatasetRecord& record,
                              std::shared_ptr<Source> source)
     : name_(std::move(name)), record_(&record), source_(std::move(source)) {}
 
 Data StagedDataset::read(const Selection& selection) const {
-    const std::shared_ptr<const void> held = source_->hold(name_);
+    const std::shared_ptr<StepAccess> held = source_->hold(name_);
     check_inside(selection, shape(), {"selection of", name_});
     const Region bounds = selection.bounds();
     const auto bytes = static_cast<std::uint64_t>(volume_of(selection.count)) * size_of(dtype());
-    if (const Chunk* chunk = bounds.empty() ? nullptr : only_source(chunks(), bounds)) {
-        auto [data, owner] = source_->memory_of(name_, *chunk, held);
-        const ArrayView all(data, dtype(), chunk->region.extent);
-        source_->counters->bytes_viewed += bytes;
-        return {every(subview(all, in_chunk(bounds, *chunk)), selection.stride), std::move(owner),
+    const Chunk* only = bounds.empty() ? nullptr : only_source(chunks(), bounds);
+    if (only != nullptr &&
+        (only->data != nullptr || !held->reads_parts() || only->region == bounds)) {
+        auto [data, owner] = source_->memory_of(name_, *record_, *only, held);
+        const ArrayView all(data, dtype(), only->region.extent);
+        source_->counters->bytes_viewed += only->data != nullptr || !held->reads_parts() ? bytes : 0;
+        return {every(subview(all, in_chunk(bounds, *only)), selection.stride), std::move(owner),
                 false};
     }
     const auto parts = assemble(name_, chunks(), bounds);
@@ -89,9 +132,15 @@ Data StagedDataset::read(const Selection& selection) const {
     auto memory = allocate(bytes);
     const MutableArrayView to{memory.get(), dtype(), selection.count,
                               contiguous_strides(selection.count, size_of(dtype()))};
-    for (const Part& part : parts) {
-        const auto memory_of_part = source_->memory_of(name_, *part.chunk, held);
-        gather(part, memory_of_part.data, selection, dtype(), to);
+    if (held->reads_parts()) {
+        source_->counters->bytes_received += bytes_elsewhere(parts, dtype());
+        fetch(parts, *held, selection, to, text("'", name_, "' in step ", source_->index));
+    } else {
+        for (const Part& part : parts) {
+            const auto memory_of_part = source_->memory_of(name_, *record_, *part.chunk, held);
+            gather(part, {memory_of_part.data, dtype(), part.chunk->region.extent},
+                   part.chunk->region, selection, to);
+        }
     }
     source_->counters->bytes_copied += bytes;
     source_->counters->copy_ns += now_ns() - begin_ns;

@@ -195,44 +195,70 @@ Bytes RecordWriter::logged_record() const {
     return out.take();
 }
 
-std::span<const std::byte> RecordReader::block(std::uint64_t offset, std::uint64_t bytes) const {
+void RecordMemory::check(std::uint64_t offset, std::uint64_t bytes) const {
     if (offset > bytes_ || bytes > bytes_ - offset || offset % Arena::alignment != 0) {
         throw Error(Problem{text("the record of writer rank ", rank_, " points outside its memory"),
                             text("offset ", offset, ", ", bytes, " bytes"),
                             text("within ", bytes_, " bytes, at a multiple of ", Arena::alignment),
                             "The writer's memory is corrupt; restart both jobs"});
     }
-    return {arena_ + offset, bytes};
 }
 
-void RecordReader::follow_definitions(std::uint64_t first_definition) {
+std::vector<std::span<const std::byte>> RecordMemory::new_definitions(
+    std::uint64_t first_definition) {
     std::uint64_t offset = first_definition;
     if (last_definition_ != 0) {
         const auto head = block(last_definition_, sizeof(DefinitionHead));
         offset = reinterpret_cast<const DefinitionHead*>(head.data())
                      ->next.load(std::memory_order_acquire);
     }
+    std::vector<std::span<const std::byte>> found;
     while (offset != 0) {
         const auto* head =
             reinterpret_cast<const DefinitionHead*>(block(offset, sizeof(DefinitionHead)).data());
         const std::uint64_t bytes =
             sizeof(DefinitionHead) + std::min<std::uint64_t>(head->bytes, bytes_);
-        ByteReader in(block(offset, bytes).subspan(sizeof(DefinitionHead)));
-        if (in.get<DefinitionKind>() == DefinitionKind::Series) {
-            series_attributes_ = decode_attributes(in);
-        } else {
-            Definition definition;
-            definition.name = in.get_string();
-            definition.dtype = dtype_from_number(in.get<std::uint8_t>());
-            definition.attributes = decode_attributes(in);
-            definitions_.push_back(std::move(definition));
-        }
+        found.push_back(block(offset, bytes).subspan(sizeof(DefinitionHead)));
         if (!seen_.insert(offset).second) {
             throw Error(text("the definitions of writer rank ", rank_,
                              " go round in a circle; its memory is corrupt"));
         }
         last_definition_ = offset;
         offset = head->next.load(std::memory_order_acquire);
+    }
+    return found;
+}
+
+void RecordReader::follow_definitions(std::uint64_t first_definition) {
+    for (const auto& definition : memory_.new_definitions(first_definition)) {
+        define(definition);
+    }
+}
+
+void RecordReader::define(std::span<const std::byte> definition) {
+    ByteReader in(definition);
+    if (in.get<DefinitionKind>() == DefinitionKind::Series) {
+        series_attributes_ = decode_attributes(in);
+    } else {
+        Definition dataset;
+        dataset.name = in.get_string();
+        dataset.dtype = dtype_from_number(in.get<std::uint8_t>());
+        dataset.attributes = decode_attributes(in);
+        definitions_.push_back(std::move(dataset));
+    }
+}
+
+/// The chunk begins at `offset` of this rank's memory.
+void RecordReader::place(Chunk& chunk, std::uint64_t offset, DType dtype) const {
+    const auto elements = static_cast<std::uint64_t>(chunk.region.volume());
+    const std::uint64_t elements_max = memory_.bytes() / size_of(dtype);
+    // One more than fits is enough to be refused, and cannot wrap round.
+    const std::uint64_t bytes = std::min(elements, elements_max + 1) * size_of(dtype);
+    if (in_memory_) {
+        chunk.data = memory_.block(offset, bytes).data();
+    } else {
+        memory_.check(offset, bytes);
+        chunk.offset = offset;
     }
 }
 
@@ -255,11 +281,7 @@ void RecordReader::read_dataset(ByteReader& in, StepRecord& step) {
             chunk.logged = in.get<LoggedBlock>();
             check_logged(chunk, definition.name, dataset.dtype);
         } else {
-            const auto elements = static_cast<std::uint64_t>(chunk.region.volume());
-            const std::uint64_t elements_max = bytes_ / size_of(dataset.dtype);
-            // One more than fits is enough to be refused, and cannot wrap round.
-            chunk.data =
-                block(offset, std::min(elements, elements_max + 1) * size_of(dataset.dtype)).data();
+            place(chunk, offset, dataset.dtype);
         }
         dataset.chunks.push_back(chunk);
     }
@@ -268,7 +290,11 @@ void RecordReader::read_dataset(ByteReader& in, StepRecord& step) {
 void RecordReader::read(const RecordPlace& place, std::uint64_t first_definition,
                         StepRecord& step) {
     follow_definitions(first_definition);
-    ByteReader in(block(place.offset, place.bytes));
+    read(memory_.record(place), step);
+}
+
+void RecordReader::read(std::span<const std::byte> record, StepRecord& step) {
+    ByteReader in(record);
     Attributes attributes = decode_attributes(in);
     step.attributes.merge(attributes);
     for (auto left = in.get<std::uint32_t>(); left > 0; --left) {

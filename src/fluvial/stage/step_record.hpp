@@ -31,9 +31,14 @@ namespace fluvial::stage {
 struct Chunk {
     Region region;
     int rank = 0;                     ///< of the writer
-    const std::byte* data = nullptr;  ///< row-major, contiguous; none where it is on the disk
-    LoggedBlock logged{};             ///< then where it is there
+    const std::byte* data = nullptr;  ///< row-major, contiguous; none where it is elsewhere
+    LoggedBlock logged{};             ///< on the disk: where there
+    std::uint64_t offset = 0;         ///< on another host: where in the memory of that rank
 };
+
+inline std::uint64_t bytes_of(const Chunk& chunk, DType dtype) {
+    return static_cast<std::uint64_t>(chunk.region.volume()) * size_of(dtype);
+}
 
 /// A dataset of one step as the reader sees it: the chunks of all writer ranks.
 struct DatasetRecord {
@@ -131,19 +136,52 @@ class RecordWriter {
     std::vector<PutChunk> chunks_;
 };
 
+/// What one writer rank has written, as those see it who map its memory.
+class RecordMemory {
+  public:
+    /// `arena` is that rank's memory, `bytes` long.
+    RecordMemory(int rank, const std::byte* arena, std::size_t bytes)
+        : rank_(rank), arena_(arena), bytes_(bytes) {}
+
+    /// Throws Error for a place that is not in the memory.
+    void check(std::uint64_t offset, std::uint64_t bytes) const;
+    std::span<const std::byte> block(std::uint64_t offset, std::uint64_t bytes) const {
+        check(offset, bytes);
+        return {arena_ + offset, bytes};
+    }
+    std::span<const std::byte> record(const RecordPlace& place) const {
+        return block(place.offset, place.bytes);
+    }
+    /// Definitions that have appeared since the last call, oldest first.
+    std::vector<std::span<const std::byte>> new_definitions(std::uint64_t first_definition);
+    std::size_t bytes() const { return bytes_; }
+
+  private:
+    int rank_;
+    const std::byte* arena_;
+    std::size_t bytes_;
+    std::uint64_t last_definition_ = 0;
+    std::set<std::uint64_t> seen_;  ///< offsets of the definitions
+};
+
 /// The reading side, for one writer rank; remembers the definitions it has seen.
 class RecordReader {
   public:
-    /// `arena` is that rank's memory, `bytes` long.
-    RecordReader(int rank, const std::byte* arena, std::size_t bytes)
-        : rank_(rank), arena_(arena), bytes_(bytes) {}
+    /// That rank's memory is `bytes` long, and chunks lie in it; without `arena` they are
+    /// elsewhere.
+    RecordReader(int rank, std::size_t bytes, const std::byte* arena = nullptr)
+        : rank_(rank), memory_(rank, arena, bytes), in_memory_(arena != nullptr) {}
 
     /// Adds what this rank says of the step to `step`. Throws Error for a corrupt record and for a
     /// dataset that ranks describe differently.
+    void read(std::span<const std::byte> record, StepRecord& step);
+    /// The same of a place in the memory, and of the definitions that have appeared since.
     void read(const RecordPlace& place, std::uint64_t first_definition, StepRecord& step);
     const Attributes& series_attributes() const { return series_attributes_; }
     /// Takes in definitions that have appeared since.
     void follow_definitions(std::uint64_t first_definition);
+    /// Takes in one of another host.
+    void define(std::span<const std::byte> definition);
 
   private:
     struct Definition {
@@ -151,14 +189,12 @@ class RecordReader {
         DType dtype;
         Attributes attributes;
     };
-    std::span<const std::byte> block(std::uint64_t offset, std::uint64_t bytes) const;
     void read_dataset(ByteReader& in, StepRecord& step);
+    void place(Chunk& chunk, std::uint64_t offset, DType dtype) const;
 
     int rank_;
-    const std::byte* arena_;
-    std::size_t bytes_;
-    std::uint64_t last_definition_ = 0;
-    std::set<std::uint64_t> seen_;  ///< offsets of the definitions
+    RecordMemory memory_;
+    bool in_memory_;
     std::vector<Definition> definitions_;
     Attributes series_attributes_;
 };

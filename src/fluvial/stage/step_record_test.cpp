@@ -24,7 +24,7 @@ struct Rank {
     WriterCell cell{};
     RecordWriter writer{arena, cell};
 
-    RecordReader reader(int rank = 0) const { return {rank, arena.at(0), arena.file().size()}; }
+    RecordReader reader(int rank = 0) const { return {rank, arena.file().size(), arena.at(0)}; }
     std::uint64_t put(const std::string& name, DType dtype, const Coordinates& shape,
                       const Region& region, const Attributes& attributes = {}) {
         const auto bytes = static_cast<std::uint64_t>(region.volume()) * size_of(dtype);
@@ -202,7 +202,7 @@ TEST_CASE("corrupt memory gives an error or a record inside the memory, never a 
         if (random() % 20 == 0) {
             start = random() % believed / 8 * 8;
         }
-        RecordReader reader(0, memory, believed);
+        RecordReader reader(0, believed, memory);
         StepRecord step;
         try {
             reader.read(where, start, step);

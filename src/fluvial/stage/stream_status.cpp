@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
-#include "fluvial/base/error.hpp"
 #include "fluvial/stage/membership.hpp"
-#include "fluvial/stage/reader.hpp"
-#include "fluvial/stage/reader_state.hpp"
+#include "fluvial/stage/local_seat.hpp"
 #include "fluvial/stage/step_queue.hpp"
 
 namespace fluvial::stage {
@@ -69,14 +67,19 @@ ReaderStatus status_of(const ControlBlock& control, int number) {
 
 }  // namespace
 
-StreamStatus Reader::status() const {
-    const auto turn = state_->handle.turn();
-    if (!state_->seat) {
-        throw InvalidArgument("the stream is closed; look at it while it is open");
+SeatStats stats_of(const ControlBlock& control, int cell, std::uint64_t next_index) {
+    const ReaderCell& reader = control.reader(cell);
+    SeatStats stats{reader.steps_taken,
+                    control.group(static_cast<int>(reader.group)).steps_discarded,
+                    queue_depth(control), 0};
+    for (const Slot& slot : control.slots()) {
+        const bool begun = slot.step.load() < next_index;
+        stats.lag_steps += slot.state.load() == SlotState::Complete && !begun ? 1 : 0;
     }
-    const ControlBlock& control = state_->seat->control;
-    const ControlLock lock(control);
-    reap(control);  // nobody else may have noticed who died
+    return stats;
+}
+
+StreamStatus status_of(const ControlBlock& control) {
     const ControlHeader& header = control.header();
     const Counters& counters = header.counters;
     StreamStatus status{

@@ -190,8 +190,15 @@ void WriteStep::State::finish(bool spoiled) {
     }
     record.logged = logged_record;
     w.staged.push_back({slot, step, std::move(blocks)});
-    const ControlLock lock(*w.control);
-    finish_writing(*w.control, slot, w.rank, record, spoiled, w.log ? &*w.log : nullptr);
+    bool complete = false;
+    {
+        const ControlLock lock(*w.control);
+        complete = finish_writing(*w.control, slot, w.rank, record, spoiled,
+                                  w.log ? &*w.log : nullptr);
+    }
+    if (complete && w.control->header().remote_readers != 0) {
+        w.step_event->ring();
+    }
 }
 
 void WriteStep::end() {

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/waiting.hpp"
 #include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/step_queue.hpp"
 #include "fluvial/stage/waiting.hpp"
@@ -21,7 +22,9 @@ void Writer::State::check_failure() const {
 
 void Writer::State::depart() {
     published.reset();
+    remote.reset();
     service.reset();
+    step_event.reset();
     heartbeat.reset();
     records.reset();
     alive.reset();
@@ -31,6 +34,17 @@ void Writer::State::depart() {
     control.reset();
     log.reset();
     retaining = {};
+}
+
+std::string Writer::State::drain(double timeout_s) {
+    if (!remote) {
+        return {};
+    }
+    published.reset();  // no further readers
+    const Deadline deadline(timeout_s);
+    const auto nobody_waits = [&] { return remote->waits_for().empty() || deadline.passed(); };
+    wait_until(nobody_waits, "readers on other hosts did not get their steps");
+    return remote->waits_for();
 }
 
 void Writer::State::collect() {
@@ -168,9 +182,17 @@ void Writer::close() {
             failure.emplace(f.kind, f.message);
         }
     }
+    const std::string left_behind = w.drain(w.options.step_timeout_s);
     w.depart();
     if (failure) {
         throw_error(failure->first, failure->second);
+    }
+    if (!left_behind.empty()) {
+        throw TimedOut(Problem{
+            text("a reader on another host had not read all steps of '", w.name,
+                 "' when this writer closed"),
+            left_behind, text("within step_timeout=", w.options.step_timeout_s, " s"),
+            "Its steps lie in the writer's memory, and are lost: raise step_timeout"});
     }
 }
 
@@ -192,6 +214,7 @@ void Writer::abort(const std::string& why) {
              text("rank ", w.rank, " of the writer of '", w.name, "' failed: ", why));
         w.control->writer(w.rank).state = MemberState::Left;
     }
+    w.drain(std::min(w.options.stall_timeout_s, w.options.step_timeout_s));
     w.depart();
 }
 

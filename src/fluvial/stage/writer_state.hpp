@@ -18,6 +18,7 @@
 #include "fluvial/stage/handle_lock.hpp"
 #include "fluvial/stage/heartbeat.hpp"
 #include "fluvial/stage/host_service.hpp"
+#include "fluvial/stage/remote_service.hpp"
 #include "fluvial/stage/staging_copy.hpp"
 #include "fluvial/stage/step_log.hpp"
 #include "fluvial/stage/step_record.hpp"
@@ -40,7 +41,9 @@ struct Writer::State {
     std::shared_ptr<Arena> arena;  ///< shared with spans that a binding handed out
     std::optional<host::AliveLock> alive;
     std::unique_ptr<Heartbeat> heartbeat;
+    std::optional<host::Event> step_event;  ///< wakes what serves other hosts
     std::unique_ptr<HostService> service;
+    std::unique_ptr<RemoteService> remote;  ///< of rank 0, where other hosts may connect
     std::unique_ptr<PublishedContact> published;
 
     std::unique_ptr<RecordWriter> records;
@@ -78,6 +81,9 @@ struct Writer::State {
                                                  const Attributes& attributes);
     /// Throws what the stream failed with. Under the control lock.
     void check_failure() const;
+    /// Waits until readers on other hosts have all that they are to get, `timeout_s` at most; who
+    /// has not then, or nobody. Their steps lie in this process.
+    std::string drain(double timeout_s);
     /// Stops taking part; what readers still need lives on in their mappings.
     void depart();
     /// Returns the blocks of steps that have left the queue.

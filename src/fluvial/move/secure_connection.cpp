@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/move/secure_connection.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <sodium.h>
+
+#include "fluvial/base/error.hpp"
+
+namespace fluvial::move {
+namespace {
+
+/// With the byte order of the host: messages are in it.
+constexpr std::uint64_t protocol = 0x464c55'4e455431;  // "FLUNET1"
+constexpr std::size_t nonce_bytes = 32;
+constexpr std::size_t public_bytes = crypto_scalarmult_BYTES;
+constexpr std::size_t head_bytes = crypto_secretstream_xchacha20poly1305_HEADERBYTES;
+constexpr std::size_t proof_bytes = crypto_auth_BYTES;
+constexpr std::size_t seal_bytes = crypto_secretstream_xchacha20poly1305_ABYTES;
+constexpr std::size_t hello_bytes = sizeof protocol + nonce_bytes + public_bytes;
+constexpr std::size_t server_bytes = nonce_bytes + public_bytes + head_bytes + proof_bytes;
+constexpr std::size_t client_bytes = proof_bytes + head_bytes;
+constexpr std::size_t message_bytes_max = std::size_t{1} << 30;
+constexpr std::size_t ahead_bytes = 64 * 1024;
+
+static_assert(shared_key_bytes == crypto_auth_KEYBYTES);
+
+using Block = std::array<unsigned char, 32>;
+
+const unsigned char* raw(std::span<const std::byte> bytes) {
+    return reinterpret_cast<const unsigned char*>(bytes.data());
+}
+
+void append(Bytes& to, const void* data, std::size_t bytes) {
+    const auto* first = static_cast<const std::byte*>(data);
+    to.insert(to.end(), first, first + bytes);
+}
+
+}  // namespace
+
+struct SecureConnection::Ciphers {
+    std::array<unsigned char, crypto_scalarmult_SCALARBYTES> secret{};
+    Block shared{};   ///< of the exchange of keys
+    Bytes said;       ///< the hand-shake so far
+    crypto_secretstream_xchacha20poly1305_state pushes{};
+    crypto_secretstream_xchacha20poly1305_state pulls{};
+
+    Ciphers() = default;
+    ~Ciphers() {
+        sodium_memzero(secret.data(), secret.size());
+        sodium_memzero(shared.data(), shared.size());
+    }
+    Ciphers(const Ciphers&) = delete;
+    Ciphers& operator=(const Ciphers&) = delete;
+
+    void say_key() {
+        std::array<unsigned char, nonce_bytes + public_bytes> mine{};
+        randombytes_buf(mine.data(), nonce_bytes);
+        randombytes_buf(secret.data(), secret.size());
+        crypto_scalarmult_base(mine.data() + nonce_bytes, secret.data());
+        append(said, mine.data(), mine.size());
+    }
+    void exchange(const unsigned char* theirs) {
+        if (crypto_scalarmult(shared.data(), secret.data(), theirs) != 0) {
+            throw Error("the other side's public key is none");
+        }
+    }
+    /// Of this side's proof, or that of the other.
+    Block proof(const SharedKey& key, Side of) const {
+        Bytes all;
+        append(all, of == Side::Client ? "C" : "S", 1);
+        append(all, said.data(), said.size());
+        Block result;
+        crypto_auth(result.data(), raw(all), all.size(), key.data());
+        return result;
+    }
+    /// Of the direction in which `from` speaks. Called when both have said their public keys.
+    Block stream_key(const SharedKey& key, Side from, std::size_t said_bytes) const {
+        Bytes all;
+        append(all, from == Side::Client ? "c" : "s", 1);
+        append(all, shared.data(), shared.size());
+        append(all, said.data(), said_bytes);
+        Block result;
+        crypto_generichash(result.data(), result.size(), raw(all), all.size(), key.data(),
+                           key.size());
+        return result;
+    }
+};
+
+namespace {
+
+/// What both directions' keys are made of: the two hellos, without what comes after the public
+/// keys.
+constexpr std::size_t keys_said_bytes = hello_bytes + nonce_bytes + public_bytes;
+
+void check_proof(const unsigned char* got, const Block& expected) {
+    if (sodium_memcmp(got, expected.data(), expected.size()) != 0) {
+        throw Refused(
+            Problem{"the key of the contact file is not the writer's", "a wrong proof", "",
+                    "The file was changed, or belongs to an earlier writer: read it again"});
+    }
+}
+
+}  // namespace
+
+SecureConnection::SecureConnection(TcpSocket socket, const SharedKey& key, Side side)
+    : socket_(std::move(socket)),
+      key_(key),
+      side_(side),
+      state_(side == Side::Server ? State::AwaitsHello : State::AwaitsServer),
+      ciphers_(std::make_unique<Ciphers>()) {
+    if (side_ == Side::Client) {
+        send_hello();
+    }
+}
+
+SecureConnection::SecureConnection(SecureConnection&&) noexcept = default;
+SecureConnection& SecureConnection::operator=(SecureConnection&&) noexcept = default;
+SecureConnection::~SecureConnection() = default;
+
+bool SecureConnection::proven() const {
+    return state_ == State::Proven;
+}
+
+/// True once `bytes` that were not taken yet are there.
+bool SecureConnection::fill(std::size_t bytes) {
+    if (filled_ - used_ >= bytes) {
+        return true;
+    }
+    if (used_ > 0) {
+        std::memmove(incoming_.data(), incoming_.data() + used_, filled_ - used_);
+        filled_ -= used_;
+        used_ = 0;
+    }
+    while (filled_ < bytes) {
+        // Memory grows with what comes, not with what is announced.
+        const std::size_t wanted = read_ahead_ && proven() ? std::max(bytes, ahead_bytes) : bytes;
+        const std::size_t room = std::min(wanted, std::max(2 * filled_, ahead_bytes));
+        if (incoming_.size() < room) {
+            incoming_.resize(room);
+        }
+        const std::size_t got =
+            socket_.read_some(std::span(incoming_).subspan(filled_, room - filled_));
+        if (got == 0) {
+            return false;
+        }
+        filled_ += got;
+    }
+    return true;
+}
+
+void SecureConnection::send_hello() {
+    append(ciphers_->said, &protocol, sizeof protocol);
+    ciphers_->say_key();
+    outgoing_ = ciphers_->said;
+}
+
+void SecureConnection::answer_hello() {
+    std::uint64_t theirs = 0;
+    std::memcpy(&theirs, incoming_.data() + used_, sizeof theirs);
+    if (theirs != protocol) {
+        throw Error(
+            "the two jobs use different versions of Fluvial, or hosts of different byte order; "
+            "install the same version for both");
+    }
+    Ciphers& c = *ciphers_;
+    append(c.said, incoming_.data() + used_, hello_bytes);
+    c.say_key();
+    c.exchange(reinterpret_cast<const unsigned char*>(c.said.data()) + hello_bytes - public_bytes);
+    unsigned char head[head_bytes];
+    const Block key = c.stream_key(key_, Side::Server, keys_said_bytes);
+    crypto_secretstream_xchacha20poly1305_init_push(&c.pushes, head, key.data());
+    append(c.said, head, sizeof head);
+    const Block proof = c.proof(key_, Side::Server);
+    append(c.said, proof.data(), proof.size());
+    outgoing_.assign(c.said.begin() + hello_bytes, c.said.end());
+    state_ = State::AwaitsProof;
+}
+
+void SecureConnection::answer_server() {
+    Ciphers& c = *ciphers_;
+    const auto* theirs = reinterpret_cast<const unsigned char*>(incoming_.data() + used_);
+    append(c.said, theirs, server_bytes - proof_bytes);
+    check_proof(theirs + server_bytes - proof_bytes, c.proof(key_, Side::Server));
+    c.exchange(theirs + nonce_bytes);
+    const Block pull_key = c.stream_key(key_, Side::Server, keys_said_bytes);
+    if (crypto_secretstream_xchacha20poly1305_init_pull(
+            &c.pulls, theirs + nonce_bytes + public_bytes, pull_key.data()) != 0) {
+        throw Error("the head of the writer's cipher makes no sense");
+    }
+    append(c.said, theirs + server_bytes - proof_bytes, proof_bytes);
+    unsigned char head[head_bytes];
+    const Block push_key = c.stream_key(key_, Side::Client, keys_said_bytes);
+    crypto_secretstream_xchacha20poly1305_init_push(&c.pushes, head, push_key.data());
+    append(c.said, head, sizeof head);
+    const Block proof = c.proof(key_, Side::Client);
+    append(outgoing_, proof.data(), proof.size());
+    append(outgoing_, head, sizeof head);
+    state_ = State::Proven;
+}
+
+void SecureConnection::check_client() {
+    Ciphers& c = *ciphers_;
+    const auto* theirs = reinterpret_cast<const unsigned char*>(incoming_.data() + used_);
+    append(c.said, theirs + proof_bytes, head_bytes);
+    check_proof(theirs, c.proof(key_, Side::Client));
+    const Block key = c.stream_key(key_, Side::Client, keys_said_bytes);
+    if (crypto_secretstream_xchacha20poly1305_init_pull(&c.pulls, theirs + proof_bytes,
+                                                        key.data()) != 0) {
+        throw Error("the head of a reader's cipher makes no sense");
+    }
+    state_ = State::Proven;
+}
+
+/// One message of the hand-shake; false when it has not come yet.
+bool SecureConnection::step() {
+    const std::size_t bytes = state_ == State::AwaitsHello    ? hello_bytes
+                              : state_ == State::AwaitsServer ? server_bytes
+                                                              : client_bytes;
+    if (!fill(bytes)) {
+        return false;
+    }
+    if (state_ == State::AwaitsHello) {
+        answer_hello();
+    } else if (state_ == State::AwaitsServer) {
+        answer_server();
+    } else {
+        check_client();
+    }
+    used_ += bytes;
+    return true;
+}
+
+std::optional<Bytes> SecureConnection::take() {
+    while (!proven()) {
+        if (!step()) {
+            flush();
+            return std::nullopt;
+        }
+        flush();
+    }
+    return take_message();
+}
+
+std::optional<Bytes> SecureConnection::take_message() {
+    std::uint32_t sealed = 0;
+    if (!fill(sizeof sealed)) {
+        return std::nullopt;
+    }
+    std::memcpy(&sealed, incoming_.data() + used_, sizeof sealed);
+    if (sealed < seal_bytes || sealed > message_bytes_max) {
+        throw Error(Problem{"a message of another host has a size that none has",
+                            text(sealed, " bytes"), text("at most ", message_bytes_max), ""});
+    }
+    if (!fill(sizeof sealed + sealed)) {
+        return std::nullopt;
+    }
+    Bytes message(sealed - seal_bytes);
+    unsigned char tag = 0;
+    const auto* from =
+        reinterpret_cast<const unsigned char*>(incoming_.data() + used_ + sizeof sealed);
+    if (crypto_secretstream_xchacha20poly1305_pull(
+            &ciphers_->pulls, reinterpret_cast<unsigned char*>(message.data()), nullptr, &tag, from,
+            sealed, nullptr, 0) != 0) {
+        throw Error(
+            "a message of another host was changed on its way; look at who else is in the "
+            "network");
+    }
+    used_ += sizeof sealed + sealed;
+    return message;
+}
+
+void SecureConnection::post(std::span<const std::byte> message) {
+    const auto sealed = static_cast<std::uint32_t>(message.size() + seal_bytes);
+    if (message.size() > message_bytes_max - seal_bytes) {
+        throw Error(Problem{"a message to another host is too long",
+                            text(message.size(), " bytes"),
+                            text(message_bytes_max - seal_bytes), "Put fewer datasets in a step"});
+    }
+    append(outgoing_, &sealed, sizeof sealed);
+    const std::size_t at = outgoing_.size();
+    outgoing_.resize(at + sealed);
+    crypto_secretstream_xchacha20poly1305_push(
+        &ciphers_->pushes, reinterpret_cast<unsigned char*>(outgoing_.data() + at), nullptr,
+        raw(message), message.size(), nullptr, 0, 0);
+}
+
+bool SecureConnection::sending() const {
+    return sent_ < outgoing_.size();
+}
+
+bool SecureConnection::flush() {
+    while (sending()) {
+        const std::size_t went = socket_.write_some(std::span(outgoing_).subspan(sent_));
+        if (went == 0) {
+            return false;
+        }
+        sent_ += went;
+    }
+    outgoing_.clear();
+    sent_ = 0;
+    return true;
+}
+
+}  // namespace fluvial::move

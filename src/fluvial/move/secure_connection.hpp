@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Messages between two processes that know the same key, over TCP: each proves it to the other
+/// before anything else is said, and what follows is encrypted. No call waits.
+///
+///     client                                        server
+///     hello: protocol, nonce, public key       →
+///                                              ←    hello: nonce, public key, head of its cipher,
+///                                                   proof
+///     proof, head of its cipher                →
+///     messages                                 ↔    messages
+///
+/// The proofs are HMAC-SHA-512-256 under the key over all that was said so far, so that neither can
+/// be played back, reflected or moved to another connection; there is nothing to negotiate down to.
+/// Messages go by libsodium's secretstream (XChaCha20-Poly1305) under keys that are made, for each
+/// connection and direction, of the key and of an exchange of new keys (X25519): who learns the key
+/// later cannot read what was said. A message that is changed, left out, repeated or moved ends the
+/// connection.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "fluvial/base/bytes.hpp"
+#include "fluvial/move/tcp_socket.hpp"
+
+namespace fluvial::move {
+
+inline constexpr std::size_t shared_key_bytes = 32;
+using SharedKey = std::array<unsigned char, shared_key_bytes>;
+
+class SecureConnection {
+  public:
+    enum class Side { Client, Server };
+
+    SecureConnection(TcpSocket socket, const SharedKey& key, Side side);
+    SecureConnection(SecureConnection&&) noexcept;
+    SecureConnection& operator=(SecureConnection&&) noexcept;
+    ~SecureConnection();
+
+    /// From now on several messages are read at a time; before, exactly one, so that raw bytes can
+    /// follow it.
+    void read_ahead() { read_ahead_ = true; }
+    /// The other side knows the key.
+    bool proven() const;
+    /// A message that has come. Goes on with the hand-shake, too. Throws Refused when the other
+    /// side does not know the key, Error when what it says makes no sense, PeerLost when it has
+    /// gone.
+    std::optional<Bytes> take();
+    /// Queues a message; once proven() at the client, at any time at the server.
+    void post(std::span<const std::byte> message);
+    /// Sends what can be sent; true when all was. Throws PeerLost.
+    bool flush();
+    bool sending() const;
+
+    /// Bytes beside the messages, as they are: of a connection that does not read ahead, and while
+    /// flush() is true.
+    std::size_t read_raw(std::span<std::byte> to) { return socket_.read_some(to); }
+    std::size_t write_raw(std::span<const std::byte> bytes) { return socket_.write_some(bytes); }
+
+    const TcpSocket& socket() const { return socket_; }
+    int descriptor() const { return socket_.descriptor(); }
+
+  private:
+    struct Ciphers;
+    enum class State { AwaitsHello, AwaitsServer, AwaitsProof, Proven };
+
+    bool fill(std::size_t bytes);
+    bool step();
+    void send_hello();
+    void answer_hello();
+    void answer_server();
+    void check_client();
+    void say(std::span<const std::byte> plain);
+    std::optional<Bytes> take_message();
+
+    TcpSocket socket_;
+    SharedKey key_;
+    Side side_;
+    bool read_ahead_ = false;
+    State state_;
+    std::unique_ptr<Ciphers> ciphers_;
+    Bytes incoming_;        ///< what has come ...
+    std::size_t used_ = 0;  ///< ... of which this much has been taken
+    std::size_t filled_ = 0;
+    Bytes outgoing_;
+    std::size_t sent_ = 0;
+};
+
+}  // namespace fluvial::move

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Remote reads over TCP: the owner sends contiguous parts from where they lie, and packs others.
+///
+/// A request is a message with all boxes. The answer is a message, which says how many bytes follow
+/// or what went wrong, and then the bytes as they are; with `encrypt` in messages.
+#pragma once
+
+#include <deque>
+#include <mutex>
+
+#include "fluvial/move/remote_read.hpp"
+#include "fluvial/move/secure_connection.hpp"
+
+namespace fluvial::move {
+
+class TcpRemoteReader final : public RemoteReader {
+  public:
+    /// Over a connection of which both ends know the purpose.
+    TcpRemoteReader(SecureConnection connection, bool encrypt)
+        : connection_(std::move(connection)), encrypt_(encrypt) {}
+    void read(std::span<const RemoteBox> boxes,
+              const std::function<void(double silent_s)>& look) override;
+    std::string transport() const override { return encrypt_ ? "tcp, encrypted" : "tcp"; }
+
+  private:
+    class Answer;
+
+    SecureConnection connection_;
+    bool encrypt_;
+    std::mutex mutex_;
+    bool broken_ = false;  ///< a read ended in the middle
+};
+
+class TcpRemoteServer final : public RemoteServer {
+  public:
+    TcpRemoteServer(SecureConnection connection, bool encrypt)
+        : connection_(std::move(connection)), encrypt_(encrypt) {}
+    void advance(Exposed& exposed) override;
+    bool sending() const override { return connection_.sending() || !parts_.empty(); }
+    int descriptor() const override { return connection_.descriptor(); }
+
+  private:
+    struct Part {
+        std::span<const std::byte> bytes;
+        std::shared_ptr<const void> owner;
+    };
+    void answer(const Bytes& request, Exposed& exposed);
+    bool send_parts();
+
+    SecureConnection connection_;
+    bool encrypt_;
+    std::deque<Part> parts_;  ///< that are still to be sent
+};
+
+}  // namespace fluvial::move

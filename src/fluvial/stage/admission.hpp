@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How a reader rank is given its place in the control block, whichever way it came.
+#pragma once
+
+#include "fluvial/stage/control_block.hpp"
+#include "fluvial/stage/handshake.hpp"
+
+namespace fluvial::stage {
+
+/// A cell, and a group for the first rank of a job. Takes the control lock. Throws InvalidArgument,
+/// Error (no place is free), PeerLost (the job is not joining any more).
+AttachReply admit_reader(const ControlBlock& control, const StepLog* log,
+                         const AttachRequest& request);
+
+}  // namespace fluvial::stage

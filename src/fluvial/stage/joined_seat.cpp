@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/joined_seat.hpp"
+
+#include <algorithm>
+
+#include "fluvial/base/error.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+/// Adds what one host says of a step to what others said.
+void merge(StepRecord& all, StepRecord& more, std::uint64_t index) {
+    all.attributes.merge(more.attributes);
+    for (auto& [name, dataset] : more.datasets) {
+        const auto [place, fresh] = all.datasets.try_emplace(name);
+        DatasetRecord& known = place->second;
+        if (fresh) {
+            known = std::move(dataset);
+            continue;
+        }
+        if (known.dtype != dataset.dtype || !(known.shape == dataset.shape)) {
+            throw Error(Problem{
+                text("the writer's hosts disagree about the dataset '", name, "' of step ", index),
+                text(name_of(dataset.dtype), dataset.shape), text(name_of(known.dtype), known.shape),
+                "Give every rank of the writer the same dtype and global shape"});
+        }
+        known.attributes.merge(dataset.attributes);
+        known.chunks.insert(known.chunks.end(), dataset.chunks.begin(), dataset.chunks.end());
+    }
+}
+
+}  // namespace
+
+/// A step of which each host has a part.
+class JoinedSeat::JoinedStep final : public StepAccess {
+  public:
+    explicit JoinedStep(const std::vector<Part>& parts) : parts_(parts) {}
+    void add(std::shared_ptr<StepAccess> access) { accesses_.push_back(std::move(access)); }
+
+    std::shared_ptr<const std::byte> load(const Chunk& chunk, DType dtype,
+                                          const std::string& what) override {
+        return accesses_[part_of(chunk)]->load(chunk, dtype, what);
+    }
+    bool reads_parts() const override {
+        return std::any_of(accesses_.begin(), accesses_.end(),
+                           [](const auto& access) { return access->reads_parts(); });
+    }
+    void read(const std::vector<ChunkBox>& boxes, DType dtype, const std::string& what) override {
+        std::vector<std::vector<ChunkBox>> by_part(accesses_.size());
+        for (const ChunkBox& box : boxes) {
+            const std::size_t part = part_of(*box.chunk);
+            if (box.chunk->data != nullptr || !accesses_[part]->reads_parts()) {
+                copy_box(box, dtype, what);
+            } else {
+                by_part[part].push_back(box);
+            }
+        }
+        for (std::size_t part = 0; part < accesses_.size(); ++part) {
+            if (!by_part[part].empty()) {
+                accesses_[part]->read(by_part[part], dtype, what);
+            }
+        }
+    }
+    void finish() override {
+        for (const auto& access : accesses_) {
+            access->finish();
+        }
+    }
+    bool inherited() const override { return accesses_.front()->inherited(); }
+
+  private:
+    std::size_t part_of(const Chunk& chunk) const {
+        for (std::size_t part = 0; part < parts_.size(); ++part) {
+            const std::vector<int>& ranks = parts_[part].ranks;
+            if (std::find(ranks.begin(), ranks.end(), chunk.rank) != ranks.end()) {
+                return part;
+            }
+        }
+        throw Error(text("a chunk is said to be of writer rank ", chunk.rank, ", on no host"));
+    }
+    /// Of a chunk in memory, or of one on this host's disk.
+    void copy_box(const ChunkBox& box, DType dtype, const std::string& what) {
+        const Chunk& chunk = *box.chunk;
+        const auto loaded =
+            chunk.data == nullptr ? accesses_[part_of(chunk)]->load(chunk, dtype, what) : nullptr;
+        const std::byte* data = loaded ? loaded.get() : chunk.data;
+        copy(subview(ArrayView(data, dtype, chunk.region.extent), box.box),
+             MutableArrayView{box.to, dtype, box.box.extent,
+                              contiguous_strides(box.box.extent, size_of(dtype))});
+    }
+
+    std::vector<Part> parts_;
+    std::vector<std::shared_ptr<StepAccess>> accesses_;  ///< by part
+};
+
+JoinedSeat::JoinedSeat(std::vector<Part> parts)
+    : parts_(std::move(parts)), waiting_(parts_.size()), ended_(parts_.size()) {}
+
+void JoinedSeat::wait_for_others() {
+    for (const Part& part : parts_) {
+        part.seat->wait_for_others();
+    }
+}
+
+void JoinedSeat::next_follows() {
+    for (const Part& part : parts_) {
+        part.seat->next_follows();
+    }
+}
+
+std::optional<OpenedStep> JoinedSeat::next(HandleLock::Call& call) {
+    while (true) {
+        std::uint64_t newest = 0;
+        for (std::size_t i = 0; i < parts_.size(); ++i) {
+            if (!waiting_[i] && !ended_[i]) {
+                waiting_[i] = parts_[i].seat->next(call);
+                ended_[i] = !waiting_[i];
+            }
+            newest = waiting_[i] ? std::max(newest, waiting_[i]->index) : newest;
+        }
+        const bool some_ended = std::find(ended_.begin(), ended_.end(), true) != ended_.end();
+        bool complete = !some_ended;
+        for (auto& step : waiting_) {
+            if (step && (some_ended || step->index < newest)) {
+                step->access->finish();
+                step.reset();
+                complete = false;
+            }
+        }
+        if (complete) {
+            return join();
+        }
+        if (std::find(ended_.begin(), ended_.end(), false) == ended_.end()) {
+            return std::nullopt;
+        }
+    }
+}
+
+OpenedStep JoinedSeat::join() {
+    auto access = std::make_shared<JoinedStep>(parts_);
+    OpenedStep all;
+    all.index = waiting_.front()->index;
+    std::vector<StepRecord> records;
+    for (auto& step : waiting_) {
+        all.from_disk = all.from_disk || step->from_disk;
+        access->add(std::move(step->access));
+        records.push_back(std::move(step->record));
+        step.reset();
+    }
+    ++steps_taken_;
+    try {
+        for (StepRecord& record : records) {
+            merge(all.record, record, all.index);
+        }
+    } catch (...) {
+        access->finish();
+        throw;
+    }
+    // Of overlapping chunks the highest rank's is the last.
+    for (auto& [name, dataset] : all.record.datasets) {
+        std::stable_sort(dataset.chunks.begin(), dataset.chunks.end(),
+                         [](const Chunk& a, const Chunk& b) { return a.rank < b.rank; });
+    }
+    all.access = std::move(access);
+    return all;
+}
+
+Attributes JoinedSeat::attributes() {
+    Attributes all;
+    for (const Part& part : parts_) {
+        Attributes more = part.seat->attributes();
+        all.merge(more);
+    }
+    return all;
+}
+
+SeatStats JoinedSeat::stats(std::uint64_t next_index) const {
+    SeatStats all{};
+    for (const Part& part : parts_) {
+        const SeatStats one = part.seat->stats(next_index);
+        all.steps_discarded = std::max(all.steps_discarded, one.steps_discarded);
+        all.queue_depth = std::max(all.queue_depth, one.queue_depth);
+        all.lag_steps = std::max(all.lag_steps, one.lag_steps);
+    }
+    all.steps_taken = steps_taken_;
+    return all;
+}
+
+bool JoinedSeat::disk_was_full() const {
+    return std::any_of(parts_.begin(), parts_.end(),
+                       [](const Part& part) { return part.seat->disk_was_full(); });
+}
+
+std::string JoinedSeat::host_of(int rank) const {
+    for (const Part& part : parts_) {
+        if (std::find(part.ranks.begin(), part.ranks.end(), rank) != part.ranks.end()) {
+            return part.seat->host();
+        }
+    }
+    return host();
+}
+
+std::string JoinedSeat::transport() const {
+    std::string all;
+    for (const Part& part : parts_) {
+        const std::string one = part.seat->transport();
+        if (all.find(one) == std::string::npos) {
+            all += text(all.empty() ? "" : ", ", one);
+        }
+    }
+    return all;
+}
+
+void JoinedSeat::wake() {
+    for (const Part& part : parts_) {
+        part.seat->wake();
+    }
+}
+
+void JoinedSeat::leave() {
+    for (auto& step : waiting_) {
+        if (step) {
+            step->access->finish();
+            step.reset();
+        }
+    }
+    for (const Part& part : parts_) {
+        part.seat->leave();
+    }
+}
+
+}  // namespace fluvial::stage

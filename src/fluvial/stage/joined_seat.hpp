@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A reader rank's places with a writer whose ranks are on several hosts: each has a queue of its
+/// own, in which the same steps come in the same order.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fluvial/stage/seat.hpp"
+
+namespace fluvial::stage {
+
+class JoinedSeat final : public Seat {
+  public:
+    struct Part {
+        std::shared_ptr<Seat> seat;
+        std::vector<int> ranks;  ///< of the writer, that are on that host
+    };
+    explicit JoinedSeat(std::vector<Part> parts);
+
+    void wait_for_others() override;
+    void next_follows() override;
+    /// A step that all hosts have: what one of them has given up, or what some had before this
+    /// reader came to the others, is passed over.
+    std::optional<OpenedStep> next(HandleLock::Call& call) override;
+    Attributes attributes() override;
+    SeatStats stats(std::uint64_t next_index) const override;
+    StreamStatus status() override { return parts_.front().seat->status(); }
+    bool disk_was_full() const override;
+    std::string host() const override { return parts_.front().seat->host(); }
+    std::string host_of(int rank) const override;
+    std::string transport() const override;
+    bool retains_in(const std::string&) const override { return false; }
+    void wake() override;
+    void leave() override;
+
+  private:
+    class JoinedStep;
+
+    OpenedStep join();
+
+    std::vector<Part> parts_;
+    std::vector<std::optional<OpenedStep>> waiting_;  ///< by part: taken, and not handed out
+    std::vector<bool> ended_;                         ///< by part
+    std::uint64_t steps_taken_ = 0;
+};
+
+}  // namespace fluvial::stage

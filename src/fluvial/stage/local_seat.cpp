@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/local_seat.hpp"
+
+#include "fluvial/base/finer_errors.hpp"
+#include "fluvial/stage/membership.hpp"
+#include "fluvial/stage/step_queue.hpp"
+#include "fluvial/stage/stream_end.hpp"
+#include "fluvial/stage/waiting.hpp"
+
+namespace fluvial::stage {
+
+/// The right to look at the memory of a step; shared by the step while it is open and by every
+/// view.
+class LocalSeat::Lease final : public StepAccess {
+  public:
+    Lease(std::shared_ptr<LocalSeat> seat, int slot) : seat_(std::move(seat)), slot_(slot) {}
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() override {
+        if (inherited()) {
+            return;  // it is the parent's
+        }
+        try {
+            const ControlLock lock(seat_->control_);
+            release_lease(seat_->control_, seat_->cell_, slot_);
+        } catch (const Error&) {
+            // A peer is stopped inside its critical section. The lease goes with the seat.
+        }
+    }
+    std::shared_ptr<const std::byte> load(const Chunk& chunk, DType,
+                                          const std::string& what) override {
+        return seat_->load(chunk, what);
+    }
+    void finish() override {
+        const ControlLock lock(seat_->control_);
+        finish_reading(seat_->control_, seat_->cell_, slot_);
+    }
+    bool inherited() const override { return seat_->made_.inherited(); }
+
+  private:
+    std::shared_ptr<LocalSeat> seat_;
+    int slot_;
+};
+
+class LocalSeat::StepOnDisk final : public StepAccess {
+  public:
+    explicit StepOnDisk(std::shared_ptr<LocalSeat> seat) : seat_(std::move(seat)) {}
+    std::shared_ptr<const std::byte> load(const Chunk& chunk, DType,
+                                          const std::string& what) override {
+        return seat_->load(chunk, what);
+    }
+    void finish() override {
+        const ControlLock lock(seat_->control_);
+        finish_logged(seat_->control_, seat_->cell_);
+    }
+    bool inherited() const override { return seat_->made_.inherited(); }
+
+  private:
+    std::shared_ptr<LocalSeat> seat_;
+};
+
+LocalSeat::LocalSeat(ControlBlock block, std::vector<host::MemoryFile> arena_files,
+                     std::optional<StepLog> steps, int cell_index, const ReaderOptions& options)
+    : control_(std::move(block)),
+      log_(std::move(steps)),
+      cell_(cell_index),
+      options_(options),
+      alive_(control_.file(), control_.reader_lock(cell_index)) {
+    for (const host::MemoryFile& file : arena_files) {
+        arenas_.push_back(file.map(host::Access::ReadOnly));
+        records_.emplace_back(control_.job_rank(static_cast<int>(records_.size())),
+                              arenas_.back().size(), arenas_.back().data());
+    }
+    ReaderCell& mine = control_.reader(cell_);
+    heartbeat_ =
+        std::make_unique<Heartbeat>(mine.beat_ns, beat_interval_s(header().stall_timeout_s));
+    const ControlLock lock(control_);
+    activate_reader(control_, cell_);
+}
+
+LocalSeat::~LocalSeat() {
+    heartbeat_.reset();
+    try {
+        const ControlLock lock(control_);
+        if (control_.reader(cell_).state == MemberState::Active) {
+            stage::leave(control_, cell_);
+        }
+        alive_ = {};
+        vacate(control_, cell_);
+    } catch (const Error&) {
+        // A peer is stopped inside its critical section. Our alive lock goes now, and the others
+        // clear up after us.
+    }
+}
+
+void LocalSeat::wait_for_others() {
+    const GroupCell& group = control_.group(static_cast<int>(control_.reader(cell_).group));
+    const auto complete = await(
+        control_, header().space_bell, Deadline(options_.rendezvous_timeout_s),
+        [&]() -> std::optional<bool> {
+            return group.state == GroupState::Joining ? std::nullopt : std::optional(true);
+        },
+        NoOtherThreads());
+    if (!complete) {
+        throw TimedOut(Problem{"the reader's ranks did not all attach in time",
+                               text(group.joined, " of ", group.size), "",
+                               "Raise rendezvous_timeout"});
+    }
+}
+
+std::optional<OpenedStep> LocalSeat::next(HandleLock::Call& call) {
+    const StepLog* const log = log_ ? &*log_ : nullptr;
+    const auto taken = await(
+        control_, header().step_bell, Deadline(options_.step_timeout_s),
+        [&]() -> std::optional<Taken> {
+            const Taken next = take(control_, cell_, log);
+            if (next.any()) {
+                return next;
+            }
+            return next.others_lag || !at_end(control_, cell_, options_.stall_timeout_s)
+                       ? std::nullopt
+                       : std::optional(Taken{});
+        },
+        call);
+    if (!taken) {
+        throw no_step_in_time(header().name, options_.step_timeout_s);
+    }
+    if (!taken->any()) {
+        return std::nullopt;
+    }
+    OpenedStep step;
+    if (taken->logged) {
+        step.access = std::make_shared<StepOnDisk>(shared_from_this());
+        step.index = taken->logged->step;
+        step.from_disk = true;
+    } else {
+        step.access = std::make_shared<Lease>(shared_from_this(), taken->slot);
+        step.index = control_.slots()[taken->slot].step.load(std::memory_order_acquire);
+    }
+    try {
+        taken->logged ? read_records(*taken->logged, step.record)
+                      : read_records(taken->slot, step.record);
+    } catch (...) {
+        step.access->finish();
+        throw;
+    }
+    return step;
+}
+
+void LocalSeat::read_records(int slot, StepRecord& step) {
+    for (int rank = 0; rank < control_.writer_ranks(); ++rank) {
+        records_[static_cast<std::size_t>(rank)].read(
+            control_.record(slot, rank),
+            control_.writer(rank).definitions.load(std::memory_order_acquire), step);
+    }
+}
+
+void LocalSeat::read_records(const LogEntry& entry, StepRecord& step) {
+    logged_attributes_.clear();
+    int rank = 0;
+    for (const LoggedBlock& block : log_->records(entry)) {
+        const auto bytes =
+            log_->read(block, text("the record of rank ", rank, " of step ", entry.step));
+        read_logged_record(control_.job_rank(rank), {bytes.get(), block.bytes}, step,
+                           logged_attributes_);
+        ++rank;
+    }
+}
+
+std::shared_ptr<const std::byte> LocalSeat::load(const Chunk& chunk,
+                                                 const std::string& what) const {
+    if (!log_) {
+        throw Error("a chunk is said to be on a disk, but the stream has no steps there");
+    }
+    try {
+        return log_->read(chunk.logged, what);
+    } catch (const DamagedFile&) {
+        check_not_evicted(what);
+        throw;
+    }
+}
+
+/// Steps of a reader that has lost its place are given back to the disk, also while it reads them.
+void LocalSeat::check_not_evicted(const std::string& what) const {
+    const ControlLock lock(control_);
+    const GroupCell& group = control_.group(static_cast<int>(control_.reader(cell_).group));
+    if (group.state == GroupState::Evicted) {
+        throw PeerStalled(
+            Problem{text(what, " is not on the disk any more: this reader lost its place in the "
+                               "stream"),
+                    group.departed, "", "Attach again to go on with later steps"});
+    }
+}
+
+Attributes LocalSeat::attributes() {
+    Attributes all;
+    // Of a stream that is over there is no other memory than the disk.
+    for (std::size_t rank = 0; rank < arenas_.size(); ++rank) {
+        RecordReader& record = records_[rank];
+        record.follow_definitions(control_.writer(static_cast<int>(rank))
+                                      .definitions.load(std::memory_order_acquire));
+        Attributes more = record.series_attributes();
+        all.merge(more);
+    }
+    Attributes on_disk = logged_attributes_;
+    all.merge(on_disk);
+    return all;
+}
+
+SeatStats LocalSeat::stats(std::uint64_t next_index) const {
+    const ControlLock lock(control_);
+    return stats_of(control_, cell_, next_index);
+}
+
+StreamStatus LocalSeat::status() {
+    const ControlLock lock(control_);
+    reap(control_);  // nobody else may have noticed who died
+    return status_of(control_);
+}
+
+void LocalSeat::leave() {
+    const ControlLock lock(control_);
+    stage::leave(control_, cell_);
+}
+
+}  // namespace fluvial::stage

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A reader rank on the writer's host, or one that reads the steps which a stream has retained: it
+/// shares the control block with the writer, and maps its memory.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fluvial/host/alive_lock.hpp"
+#include "fluvial/stage/control_block.hpp"
+#include "fluvial/stage/heartbeat.hpp"
+#include "fluvial/stage/seat.hpp"
+#include "fluvial/stage/step_log.hpp"
+
+namespace fluvial::stage {
+
+/// Lives as long as the reader or anything that was read through it, so that views outlive the
+/// reader: the cell is given up with the last of them.
+class LocalSeat final : public Seat, public std::enable_shared_from_this<LocalSeat> {
+  public:
+    /// Takes the cell that the writer, or whoever made the control block, has given to this rank.
+    LocalSeat(ControlBlock block, std::vector<host::MemoryFile> arena_files,
+              std::optional<StepLog> steps, int cell_index, const ReaderOptions& options);
+    ~LocalSeat() override;
+    LocalSeat(const LocalSeat&) = delete;
+    LocalSeat& operator=(const LocalSeat&) = delete;
+
+    void wait_for_others() override;
+    std::optional<OpenedStep> next(HandleLock::Call& call) override;
+    Attributes attributes() override;
+    SeatStats stats(std::uint64_t next_index) const override;
+    StreamStatus status() override;
+    bool disk_was_full() const override { return header().counters.full_disks.load() != 0; }
+    std::string host() const override { return header().host; }
+    std::string transport() const override { return "shared memory"; }
+    bool retains_in(const std::string& path) const override {
+        return log_ && log_->lies_in(path);
+    }
+    void wake() override { header().step_bell.ring(); }
+    void leave() override;
+
+  private:
+    class Lease;
+    class StepOnDisk;
+
+    ControlHeader& header() const { return control_.header(); }
+    void read_records(int slot, StepRecord& step);
+    void read_records(const LogEntry& entry, StepRecord& step);
+    std::shared_ptr<const std::byte> load(const Chunk& chunk, const std::string& what) const;
+    void check_not_evicted(const std::string& what) const;
+
+    ControlBlock control_;
+    std::vector<host::Mapping> arenas_;  ///< by writer rank, read-only
+    std::optional<StepLog> log_;         ///< of a stream that has steps on a disk
+    int cell_;
+    ReaderOptions options_;
+    host::AliveLock alive_;
+    std::unique_ptr<Heartbeat> heartbeat_;
+    std::vector<RecordReader> records_;  ///< by writer rank
+    Attributes logged_attributes_;       ///< of the series, as steps on the disk say
+    MadeHere made_;
+};
+
+/// What all readers may see of a stream, and what one rank does (stream_status.cpp). Under the
+/// control lock.
+StreamStatus status_of(const ControlBlock& control);
+SeatStats stats_of(const ControlBlock& control, int cell, std::uint64_t next_index);
+
+}  // namespace fluvial::stage

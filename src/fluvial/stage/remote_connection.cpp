@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/base/waiting.hpp"
+#include "fluvial/move/network.hpp"
+#include "fluvial/stage/remote_messages.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+/// Of a connection to one endpoint of several: the next is tried then.
+constexpr double endpoint_timeout_s = 3;
+
+/// How long the network may keep back what was sent: silence is noticed before.
+double patience_s(double stall_timeout_s) {
+    constexpr double least_s = 60;
+    return std::max(least_s, 4 * stall_timeout_s);
+}
+
+constexpr const char* no_answer = "the writer's host did not answer";
+
+}  // namespace
+
+Bytes first_answer(move::SecureConnection& connection, const Deadline& deadline) {
+    std::optional<Bytes> answer;
+    const auto answered = [&] {
+        connection.flush();
+        answer = connection.take();
+        return answer.has_value();
+    };
+    wait_until(answered, deadline, no_answer);
+    return std::move(*answer);
+}
+
+move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,
+                                  const move::Endpoint& endpoint, const Deadline& deadline) {
+    std::string why;
+    auto socket = move::TcpSocket::connect(endpoint, deadline, why);
+    if (!socket) {
+        throw PeerLost(why);
+    }
+    socket->give_up_after(patience_s(stall_timeout_s));
+    move::SecureConnection connection(std::move(*socket), contact.key,
+                                      move::SecureConnection::Side::Client);
+    const auto proven = [&] {
+        connection.flush();
+        if (!connection.proven()) {
+            connection.take();
+        }
+        return connection.proven();
+    };
+    wait_until(proven, deadline, no_answer);
+    return connection;
+}
+
+move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,
+                                  move::Endpoint& found) {
+    std::string tried;
+    bool refused = !contact.endpoints.empty();  // by each: nobody listens any more
+    for (const move::Endpoint& endpoint : move::nearest_first(contact.endpoints)) {
+        std::string why;
+        try {
+            found = endpoint;
+            return connect_to(contact, stall_timeout_s, endpoint, Deadline(endpoint_timeout_s));
+        } catch (const PeerLost& error) {
+            why = error.what();
+        } catch (const TimedOut&) {
+            why = "no answer";
+        }
+        refused = refused && why == std::strerror(ECONNREFUSED);
+        tried += text(tried.empty() ? "" : ", ", text_of(endpoint), ": ", why);
+    }
+    const std::string who = text("process ", contact.pid, " on ", contact.host);
+    if (refused) {
+        throw StaleContact(Problem{"nobody answers at the addresses of the contact file", tried,
+                                   who, "The writer has ended; start it again"});
+    }
+    throw Error(Problem{
+        "the writer cannot be reached", tried, text("one of the addresses of ", who),
+        "Give both hosts, or containers (--network=host), a network in common, and let its "
+        "connections through: see the options network and ports"});
+}
+
+}  // namespace fluvial::stage

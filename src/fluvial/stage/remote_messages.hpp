@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a reader rank and the writer's host say to each other over a network, in messages of a
+/// SecureConnection.
+///
+/// | the reader says        | the writer's host finds     | and answers                           |
+/// |------------------------|-----------------------------|---------------------------------------|
+/// | Attach: request        | a place                     | Attached: what the stream is          |
+/// |                        | none, or no sense           | Failed, and hangs up                  |
+/// |                        | all ranks of the job there  | Joined, once                          |
+/// | Next                   | a complete step             | Step: records, small chunks           |
+/// |                        | none yet                    | nothing, until there is one           |
+/// |                        | the end                     | End                                   |
+/// |                        | why there will be none      | Failed                                |
+/// | Done: which step       | it was handed out           | nothing; its place is given back      |
+/// | Status                 |                             | Status                                |
+/// | Beat, once in a while  | a sign of life              | Beat: statistics                      |
+/// | Leave, or hangs up     |                             | nothing; the place is given back      |
+/// | Data: token            | the token of an attached    | Good; the connection carries data     |
+/// |                        | reader                      | from then on (move/tcp_read.hpp)      |
+///
+/// | Peer: its host         | another host of the writer  | Good; writer_peer.hpp has what follows |
+///
+/// A reader that was evicted is told so by its next Next. It asks for the next step once it has got
+/// the answer, and may have several steps in its hands meanwhile.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fluvial/base/bytes.hpp"
+#include "fluvial/move/secure_connection.hpp"
+#include "fluvial/stage/handshake.hpp"
+#include "fluvial/stage/seat.hpp"
+
+namespace fluvial::stage {
+
+enum class FromReader : std::uint8_t { Attach, Data, Next, Done, Status, Beat, Leave, Peer };
+enum class FromWriter : std::uint8_t { Attached, Joined, Step, End, Failed, Status, Beat, Good };
+
+/// Which data connection belongs to which reader.
+using Token = std::array<unsigned char, 32>;
+
+/// Steps of no more bytes travel with the message that announces them.
+inline constexpr std::uint64_t inline_bytes_max = 8 * 1024;
+/// The region that is the disk of the writer's host; others are the writer ranks' memory.
+inline constexpr std::uint32_t region_on_disk = 0xffffffff;
+
+/// Connects to one of the contact's endpoints, which it stores in `found`, and proves the key.
+/// Waits. Throws StaleContact when nobody listens at any of them, Error when they cannot be reached,
+/// Refused.
+move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,
+                                  move::Endpoint& found);
+/// The same of one endpoint. Throws PeerLost, TimedOut, Refused.
+move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,
+                                  const move::Endpoint& endpoint, const Deadline& deadline);
+/// The message that comes first. Waits. Throws PeerLost, TimedOut.
+Bytes first_answer(move::SecureConnection& connection, const Deadline& deadline);
+
+struct AttachMessage {
+    AttachRequest request;
+    double stall_timeout_s = 0;
+    std::string stream;
+    std::string host;  ///< of the reader
+};
+
+struct AttachedMessage {
+    AttachReply reply;
+    Token token{};
+    bool encrypt = false;
+    double stall_timeout_s = 0;  ///< the writer's
+    std::string host;
+    std::vector<int> ranks;                  ///< of the writer, on that host: in the whole job
+    std::vector<std::uint64_t> arena_bytes;  ///< likewise
+    bool may_run_ahead = false;              ///< a step may be asked for before it is wanted
+};
+
+/// What may be known of the stream at any time.
+struct Bearings {
+    SeatStats stats{};
+    bool disk_was_full = false;
+};
+
+Bytes encode(const AttachMessage& message);
+AttachMessage decode_attach(ByteReader& in);
+Bytes encode(const AttachedMessage& message);
+AttachedMessage decode_attached(ByteReader& in);
+Bytes encode_failed(const std::string& kind, const std::string& message);
+Bytes encode(const StreamStatus& status);
+StreamStatus decode_status(ByteReader& in);
+
+}  // namespace fluvial::stage

@@ -1,0 +1,591 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/remote_seat.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <iostream>
+
+#include <poll.h>
+
+#include "fluvial/base/clock.hpp"
+#include "fluvial/base/error.hpp"
+#include "fluvial/base/waiting.hpp"
+#include "fluvial/describe/array_view.hpp"
+#include "fluvial/move/network.hpp"
+#include "fluvial/move/tcp_read.hpp"
+#include "fluvial/progress/engine.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+constexpr double data_timeout_s = 30;
+/// Steps that are asked for at a time.
+constexpr int steps_ahead = 4;
+/// To say good-bye; whoever does not listen notices by the connection's end.
+constexpr double leave_timeout_s = 1;
+
+/// What can be sent at once or shortly.
+void flush(move::SecureConnection& connection, const Deadline& deadline) {
+    while (!connection.flush() && !deadline.passed()) {
+        constexpr int look_ms = 10;
+        pollfd one{connection.descriptor(), POLLOUT, 0};
+        ::poll(&one, 1, look_ms);
+    }
+}
+
+}  // namespace
+
+/// A step whose data lies on the writer's host, but for that of small ones.
+class RemoteSeat::StepElsewhere final : public StepAccess {
+  public:
+    StepElsewhere(std::shared_ptr<RemoteSeat> seat, std::uint64_t step)
+        : seat_(std::move(seat)), step_(step) {}
+    StepElsewhere(const StepElsewhere&) = delete;
+    StepElsewhere& operator=(const StepElsewhere&) = delete;
+    ~StepElsewhere() override {
+        if (!inherited()) {
+            finish();
+        }
+    }
+
+    void came_along(const Chunk& chunk, std::span<const std::byte> bytes) {
+        small_.emplace(std::pair(chunk.rank, chunk.offset), bytes);
+    }
+    void keep(std::shared_ptr<const Bytes> message) { message_ = std::move(message); }
+
+    std::shared_ptr<const std::byte> load(const Chunk& chunk, DType dtype,
+                                          const std::string&) override {
+        if (const auto small = find(chunk); small != small_.end()) {
+            return {message_, small->second.data()};
+        }
+        const auto memory = seat_->buffers_->take(bytes_of(chunk, dtype));
+        read({{&chunk, whole(chunk.region.extent), memory.get()}}, dtype, "");
+        return memory;
+    }
+    bool reads_parts() const override { return true; }
+    void read(const std::vector<ChunkBox>& boxes, DType dtype, const std::string&) override {
+        std::vector<move::RemoteBox> wanted;
+        for (const ChunkBox& box : boxes) {
+            const Chunk& chunk = *box.chunk;
+            if (const auto small = find(chunk); small != small_.end()) {
+                const ArrayView all(small->second.data(), dtype, chunk.region.extent);
+                copy(subview(all, box.box),
+                     MutableArrayView{box.to, dtype, box.box.extent,
+                                      contiguous_strides(box.box.extent, size_of(dtype))});
+            } else {
+                wanted.push_back({seat_->place_of(chunk, dtype),
+                                  static_cast<std::uint32_t>(size_of(dtype)),
+                                  chunk.region.extent, box.box, box.to});
+            }
+        }
+        if (!wanted.empty()) {
+            const Read read(*this);
+            seat_->read(wanted);
+        }
+    }
+    /// The place is given back once no read is under way any more.
+    void finish() override {
+        {
+            const std::lock_guard lock(mutex_);
+            finished_ = true;
+        }
+        give_back_if_over();
+    }
+    bool inherited() const override { return seat_->made_.inherited(); }
+
+  private:
+    class Read {
+      public:
+        explicit Read(StepElsewhere& step) : step_(step) {
+            const std::lock_guard lock(step_.mutex_);
+            ++step_.reads_;
+        }
+        ~Read() {
+            {
+                const std::lock_guard lock(step_.mutex_);
+                --step_.reads_;
+            }
+            step_.give_back_if_over();
+        }
+        Read(const Read&) = delete;
+        Read& operator=(const Read&) = delete;
+
+      private:
+        StepElsewhere& step_;
+    };
+    void give_back_if_over() {
+        {
+            const std::lock_guard lock(mutex_);
+            if (reads_ > 0 || !finished_ || given_back_) {
+                return;
+            }
+            given_back_ = true;
+        }
+        seat_->give_back(step_);
+    }
+
+    std::shared_ptr<RemoteSeat> seat_;
+    std::uint64_t step_;
+    std::mutex mutex_;
+    int reads_ = 0;  ///< under way
+    bool finished_ = false;
+    bool given_back_ = false;
+    std::shared_ptr<const Bytes> message_;
+    /// By writer rank and place in its memory.
+    using Small = std::map<std::pair<int, std::uint64_t>, std::span<const std::byte>>;
+    Small::const_iterator find(const Chunk& chunk) const {
+        return small_.find({chunk.rank, chunk.offset});
+    }
+    Small small_;
+};
+
+/// Waits for what the writer's host says.
+class RemoteSeat::Listening final : public progress::Waiting {
+  public:
+    /// `done` is asked with the seat's mutex; what it throws ends the wait. Other threads have
+    /// their turns of `call` (may be null) meanwhile.
+    Listening(RemoteSeat& seat, const Deadline& deadline, std::function<bool()> done,
+              HandleLock::Call* call)
+        : seat_(seat), deadline_(deadline), done_(std::move(done)), call_(call) {}
+    ~Listening() override {
+        if (call_ != nullptr) {
+            call_->regain();
+        }
+    }
+    Listening(const Listening&) = delete;
+    Listening& operator=(const Listening&) = delete;
+
+    Seen look() override {
+        seat_.woken_.clear();
+        if (call_ != nullptr && !call_->inside()) {
+            call_->enter();
+        }
+        {
+            const std::lock_guard lock(seat_.mutex_);
+            seat_.hear_all();
+            in_time = done_();
+        }
+        if (in_time || deadline_.passed()) {
+            return Seen::End;
+        }
+        if (call_ != nullptr) {
+            call_->leave();
+        }
+        return Seen::Nothing;
+    }
+    void rest(progress::BackOff& back_off, bool serving) override {
+        constexpr int look_ms = 100;
+        pollfd both[2] = {{seat_.woken_.descriptor(), POLLIN, 0}, {descriptor(), POLLIN, 0}};
+        ::poll(both, 2, serving ? 1 : look_ms);
+        back_off.slept();
+    }
+
+    bool in_time = false;
+
+  private:
+    int descriptor() const {
+        const std::lock_guard lock(seat_.mutex_);
+        return seat_.lost_.empty() && seat_.connection_ ? seat_.connection_->descriptor() : -1;
+    }
+
+    RemoteSeat& seat_;
+    const Deadline& deadline_;
+    std::function<bool()> done_;
+    HandleLock::Call* call_;
+};
+
+RemoteSeat::RemoteSeat(const std::string& name, const Contact& contact,
+                       const AttachRequest& request, const ReaderOptions& options,
+                       const Deadline& deadline)
+    : name_(name), contact_(contact), options_(options) {
+    connection_ = connect_to(contact, options.stall_timeout_s, endpoint_);
+    attach(request, deadline);
+}
+
+void RemoteSeat::attach(const AttachRequest& request, const Deadline& deadline) {
+    connection_->post(encode(AttachMessage{request, options_.stall_timeout_s, name_, hostname()}));
+    const Bytes answer = first_answer(*connection_, deadline);
+    ByteReader in(answer);
+    const auto kind = in.get<FromWriter>();
+    if (kind == FromWriter::Failed) {
+        const std::string error = in.get_string();
+        throw_error(error, in.get_string());
+    }
+    if (kind != FromWriter::Attached) {
+        throw Error("the writer's host answers what makes no sense; install the same version of "
+                    "Fluvial for both jobs");
+    }
+    stream_ = decode_attached(in);
+    for (const std::uint64_t bytes : stream_.arena_bytes) {
+        records_.emplace_back(stream_.ranks.at(records_.size()), bytes);
+    }
+    connection_->read_ahead();
+    heard_ns_ = now_ns();
+    heartbeat_ = std::make_unique<Heartbeat>(
+        beat_ns_, beat_interval_s(std::min(stream_.stall_timeout_s, options_.stall_timeout_s)),
+        [this] { beat(); });
+}
+
+RemoteSeat::~RemoteSeat() {
+    try {
+        leave();
+    } catch (const std::exception& error) {
+        std::cerr << "fluvial: a stream could not be left: " << error.what() << '\n';
+    }
+}
+
+void RemoteSeat::leave() {
+    heartbeat_.reset();
+    const std::lock_guard lock(mutex_);
+    if (!connection_) {
+        return;
+    }
+    try {
+        ByteWriter out;
+        out.put(FromReader::Leave);
+        connection_->post(out.view());
+        flush(*connection_, Deadline(lost_.empty() ? leave_timeout_s : 0));
+    } catch (const Error&) {  // it is gone already
+    }
+    connection_.reset();
+}
+
+void RemoteSeat::hear_all() {
+    if (!connection_ || !lost_.empty()) {
+        return;
+    }
+    try {
+        connection_->flush();
+        while (auto message = connection_->take()) {
+            heard_ns_ = now_ns();
+            hear(std::move(*message));
+        }
+    } catch (const Error& error) {
+        lost_ = error.what();
+    }
+}
+
+void RemoteSeat::hear(Bytes message) {
+    ByteReader in(message);
+    switch (in.get<FromWriter>()) {
+        case FromWriter::Joined:
+            joined_ = true;
+            break;
+        case FromWriter::Step:
+            --asked_;
+            steps_.push_back(std::move(message));
+            break;
+        case FromWriter::End:
+            asked_ = 0;
+            ended_ = true;
+            bearings_ = in.get<Bearings>();
+            break;
+        case FromWriter::Failed: {
+            asked_ = 0;
+            std::string kind = in.get_string();
+            failure_.emplace(std::move(kind), in.get_string());
+            break;
+        }
+        case FromWriter::Status:
+            status_ = decode_status(in);
+            break;
+        case FromWriter::Beat:
+            bearings_ = in.get<Bearings>();
+            break;
+        default:
+            throw Error("the writer's host says what makes no sense; install the same version of "
+                        "Fluvial for both jobs");
+    }
+}
+
+void RemoteSeat::throw_failure() {
+    const auto failure = *failure_;
+    if (lost_.empty()) {
+        failure_.reset();  // who asks again may get another answer
+    }
+    throw_error(failure.first, failure.second);
+}
+
+void RemoteSeat::check_alive() const {
+    const auto where = [&] {
+        return text("process ", contact_.pid, " on ", contact_.host, " at ", text_of(endpoint_));
+    };
+    if (!connection_ || !lost_.empty()) {
+        throw PeerLost(Problem{text("the connection to the writer of '", name_, "' has ended"),
+                               text(where(), ": ", lost_), "",
+                               "It has died, or the network is broken; what was read stays valid"});
+    }
+    const double silent_s = static_cast<double>(now_ns() - heard_ns_) * 1e-9;
+    if (silent_s > options_.stall_timeout_s) {
+        throw PeerStalled(
+            Problem{text("the writer of '", name_, "' has given no heartbeat for ", silent_s, " s"),
+                    where(), "",
+                    text("It is stopped, its host is overloaded, or the network is broken "
+                         "(stall_timeout=",
+                         options_.stall_timeout_s, " s); try again once it runs")});
+    }
+}
+
+void RemoteSeat::wait_for_others() {
+    const Deadline deadline(options_.rendezvous_timeout_s);
+    Listening listening(
+        *this, deadline,
+        [&] {
+            if (failure_) {
+                throw_failure();
+            }
+            check_alive();
+            return joined_;
+        },
+        nullptr);
+    progress::BackOff back_off;
+    progress::wait(listening, back_off);
+    if (!listening.in_time) {
+        throw TimedOut(Problem{"the reader's ranks did not all attach in time", "", "",
+                               "Raise rendezvous_timeout"});
+    }
+}
+
+std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call) {
+    next_follows_ = false;
+    const Deadline deadline(options_.step_timeout_s);
+    const auto answered = [&] {
+        if (!steps_.empty() || ended_) {
+            return true;
+        }
+        if (failure_) {
+            throw_failure();
+        }
+        check_alive();
+        if (asked_ == 0) {
+            ask();
+        }
+        return !steps_.empty() || ended_;
+    };
+    {
+        Listening listening(*this, deadline, answered, &call);
+        progress::BackOff back_off;
+        progress::wait(listening, back_off);
+        if (!listening.in_time) {
+            throw no_step_in_time(name_, options_.step_timeout_s);
+        }
+    }
+    Bytes message;
+    {
+        const std::lock_guard lock(mutex_);
+        if (steps_.empty()) {
+            return std::nullopt;
+        }
+        message = std::move(steps_.front());
+        steps_.pop_front();
+        if (stream_.may_run_ahead && connection_ && lost_.empty() && !ended_ && !failure_) {
+            ask();
+        }
+    }
+    return open_step(std::make_shared<const Bytes>(std::move(message)));
+}
+
+/// For the next step, and perhaps for some that follow, which come while this one is read.
+void RemoteSeat::ask() {
+    const int wanted = stream_.may_run_ahead ? steps_ahead : 1;
+    ByteWriter out;
+    out.put(FromReader::Next);
+    for (; asked_ + static_cast<int>(steps_.size()) < wanted; ++asked_) {
+        connection_->post(out.view());
+    }
+    hear_all();
+}
+
+/// Not with `mutex_`, which a step that cannot be opened needs to be given back.
+OpenedStep RemoteSeat::open_step(const std::shared_ptr<const Bytes>& message) {
+    ByteReader in(*message);
+    in.get<FromWriter>();
+    OpenedStep step;
+    step.index = in.get<std::uint64_t>();
+    step.from_disk = in.get<std::uint8_t>() != 0;
+    const auto bearings = in.get<Bearings>();
+    auto access = std::make_shared<StepElsewhere>(shared_from_this(), step.index);
+    {
+        const std::lock_guard lock(mutex_);
+        bearings_ = bearings;
+        ++steps_taken_;
+    }
+    read_records(in, step, step.from_disk);
+    if (in.get<bool>()) {
+        access->keep(message);
+        for (const auto& [name, dataset] : step.record.datasets) {
+            for (const Chunk& chunk : dataset.chunks) {
+                if (chunk.logged.bytes == 0 && !chunk.region.empty()) {
+                    const auto block = in.get_block();
+                    if (block.size() != bytes_of(chunk, dataset.dtype)) {
+                        throw Error("a chunk that came with its step has another size than it");
+                    }
+                    access->came_along(chunk, block);
+                }
+            }
+        }
+    }
+    step.access = std::move(access);
+    return step;
+}
+
+void RemoteSeat::read_records(ByteReader& in, OpenedStep& step, bool from_disk) {
+    const auto ranks = in.get<std::uint32_t>();
+    if (ranks != records_.size()) {
+        throw Error("a step of another host has records of another number of ranks");
+    }
+    if (from_disk) {
+        logged_attributes_.clear();
+    }
+    for (RecordReader& records : records_) {
+        for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
+            records.define(in.get_block());
+        }
+        const auto record = in.get_block();
+        if (from_disk) {
+            const auto number = static_cast<std::size_t>(&records - records_.data());
+            read_logged_record(stream_.ranks.at(number), record, step.record, logged_attributes_);
+        } else {
+            records.read(record, step.record);
+        }
+    }
+}
+
+Attributes RemoteSeat::attributes() {
+    const std::lock_guard lock(mutex_);
+    Attributes all;
+    for (const RecordReader& records : records_) {
+        Attributes more = records.series_attributes();
+        all.merge(more);
+    }
+    Attributes on_disk = logged_attributes_;
+    all.merge(on_disk);
+    return all;
+}
+
+SeatStats RemoteSeat::stats(std::uint64_t) const {
+    const std::lock_guard lock(mutex_);
+    SeatStats stats = bearings_.stats;
+    stats.steps_taken = steps_taken_;
+    return stats;
+}
+
+bool RemoteSeat::disk_was_full() const {
+    const std::lock_guard lock(mutex_);
+    return bearings_.disk_was_full;
+}
+
+StreamStatus RemoteSeat::status() {
+    {
+        const std::lock_guard lock(mutex_);
+        check_alive();
+        status_.reset();
+        ByteWriter out;
+        out.put(FromReader::Status);
+        connection_->post(out.view());
+    }
+    const Deadline deadline(options_.step_timeout_s);
+    Listening listening(
+        *this, deadline,
+        [&] {
+            if (!status_) {
+                check_alive();
+            }
+            return status_.has_value();
+        },
+        nullptr);
+    progress::BackOff back_off;
+    progress::wait(listening, back_off);
+    const std::lock_guard lock(mutex_);
+    if (!status_) {
+        throw TimedOut("the writer's host does not say in time how the stream is");
+    }
+    return *status_;
+}
+
+void RemoteSeat::give_back(std::uint64_t step) {
+    const std::lock_guard lock(mutex_);
+    if (!connection_ || !lost_.empty()) {
+        return;
+    }
+    ByteWriter out;
+    out.put(FromReader::Done);
+    out.put(step);
+    connection_->post(out.view());
+    if (!next_follows_) {
+        hear_all();
+    }
+}
+
+/// Once in a while, by a thread of its own. Also hears what has come, so that it does not pile up.
+void RemoteSeat::beat() {
+    const std::lock_guard lock(mutex_);
+    if (!connection_ || !lost_.empty()) {
+        return;
+    }
+    if (!connection_->sending()) {
+        ByteWriter out;
+        out.put(FromReader::Beat);
+        connection_->post(out.view());
+    }
+    hear_all();
+}
+
+move::RemoteReader& RemoteSeat::data() {
+    const std::lock_guard lock(data_mutex_);
+    if (!data_) {
+        const Deadline deadline(data_timeout_s);
+        move::SecureConnection connection =
+            connect_to(contact_, options_.stall_timeout_s, endpoint_, deadline);
+        ByteWriter out;
+        out.put(FromReader::Data);
+        out.put(stream_.token);
+        connection.post(out.view());
+        const Bytes answer = first_answer(connection, deadline);
+        if (ByteReader(answer).get<FromWriter>() != FromWriter::Good) {
+            throw Error("the writer's host does not answer a connection for data");
+        }
+        data_ = std::make_unique<move::TcpRemoteReader>(std::move(connection), stream_.encrypt);
+    }
+    return *data_;
+}
+
+move::RemotePlace RemoteSeat::place_of(const Chunk& chunk, DType dtype) const {
+    if (chunk.logged.bytes > 0) {
+        return {region_on_disk, chunk.logged.offset, chunk.logged.bytes, chunk.logged.checksum};
+    }
+    const auto rank = std::find(stream_.ranks.begin(), stream_.ranks.end(), chunk.rank);
+    return {static_cast<std::uint32_t>(rank - stream_.ranks.begin()), chunk.offset,
+            bytes_of(chunk, dtype), 0};
+}
+
+void RemoteSeat::read(const std::vector<move::RemoteBox>& boxes) {
+    const auto look = [&](double silent_s) {
+        const std::lock_guard lock(mutex_);
+        hear_all();
+        if (silent_s > 0) {
+            check_alive();
+        }
+    };
+    try {
+        data().read(boxes, look);
+    } catch (const PeerLost& lost) {
+        explain_loss(lost);
+        throw;
+    }
+}
+
+/// The connection for data has ended; that for messages may know why.
+void RemoteSeat::explain_loss(const PeerLost& lost) {
+    const std::lock_guard lock(mutex_);
+    hear_all();
+    if (failure_) {
+        throw_failure();
+    }
+    check_alive();
+    throw PeerLost(
+        Problem{text("the connection for data to the writer of '", name_, "' has ended"),
+                lost.what(), "", "Open the stream again to go on with later steps"});
+}
+
+}  // namespace fluvial::stage

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A reader rank on another host than the writer: it asks the writer's host for steps
+/// (remote_messages.hpp), and for what it reads of them.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fluvial/host/event.hpp"
+#include "fluvial/move/remote_read.hpp"
+#include "fluvial/move/secure_connection.hpp"
+#include "fluvial/stage/contact.hpp"
+#include "fluvial/stage/heartbeat.hpp"
+#include "fluvial/stage/read_buffers.hpp"
+#include "fluvial/stage/remote_messages.hpp"
+#include "fluvial/stage/seat.hpp"
+
+namespace fluvial::stage {
+
+class RemoteSeat final : public Seat, public std::enable_shared_from_this<RemoteSeat> {
+  public:
+    /// Connects to one of the contact's endpoints, proves that it knows the key, and attaches.
+    /// Waits. Throws StaleContact when nobody answers at any of them, Refused, PeerLost, TimedOut,
+    /// or what the writer's host answers.
+    RemoteSeat(const std::string& name, const Contact& contact, const AttachRequest& request,
+               const ReaderOptions& options, const Deadline& deadline);
+    ~RemoteSeat() override;
+    RemoteSeat(const RemoteSeat&) = delete;
+    RemoteSeat& operator=(const RemoteSeat&) = delete;
+
+    int group() const { return stream_.reply.group; }
+
+    void wait_for_others() override;
+    void next_follows() override { next_follows_ = true; }
+    std::optional<OpenedStep> next(HandleLock::Call& call) override;
+    Attributes attributes() override;
+    SeatStats stats(std::uint64_t next_index) const override;
+    StreamStatus status() override;
+    bool disk_was_full() const override;
+    std::string host() const override { return stream_.host; }
+    std::string transport() const override { return stream_.encrypt ? "tcp, encrypted" : "tcp"; }
+    bool retains_in(const std::string&) const override { return false; }
+    void wake() override { woken_.ring(); }
+    void leave() override;
+
+  private:
+    class StepElsewhere;
+    class Listening;
+    class NextStep;
+
+    void attach(const AttachRequest& request, const Deadline& deadline);
+    template <class Done>
+    void listen_until(const Deadline& deadline, const char* what, Done done);
+    OpenedStep open_step(const std::shared_ptr<const Bytes>& message);
+    void read_records(ByteReader& in, OpenedStep& step, bool from_disk);
+    /// What follows is called with `mutex_`.
+    void hear_all();
+    void hear(Bytes message);
+    void check_alive() const;
+    void throw_failure();
+    void ask();
+
+    void give_back(std::uint64_t step);
+    void beat();
+    move::RemoteReader& data();
+    move::RemotePlace place_of(const Chunk& chunk, DType dtype) const;
+    void read(const std::vector<move::RemoteBox>& boxes);
+    void explain_loss(const PeerLost& lost);
+
+    std::string name_;
+    Contact contact_;
+    ReaderOptions options_;
+    move::Endpoint endpoint_;  ///< the one that answered
+    AttachedMessage stream_;
+    std::vector<RecordReader> records_;  ///< by writer rank
+    Attributes logged_attributes_;       ///< of the series, as steps on the disk say
+    std::shared_ptr<ReadBuffers> buffers_ = std::make_shared<ReadBuffers>();
+    host::Event woken_;
+    bool next_follows_ = false;
+
+    std::mutex data_mutex_;
+    std::unique_ptr<move::RemoteReader> data_;  ///< once something is read
+
+    mutable std::mutex mutex_;  ///< of the connection, and of what came by it
+    std::optional<move::SecureConnection> connection_;
+    bool joined_ = false;
+    int asked_ = 0;  ///< steps that were asked for and have not come
+    std::deque<Bytes> steps_;
+    bool ended_ = false;
+    std::optional<std::pair<std::string, std::string>> failure_;  ///< kind and message
+    std::optional<StreamStatus> status_;
+    Bearings bearings_;
+    std::string lost_;  ///< how the connection ended; empty: it has not
+    std::int64_t heard_ns_ = 0;
+    std::uint64_t steps_taken_ = 0;
+
+    std::atomic<std::int64_t> beat_ns_ = 0;
+    std::unique_ptr<Heartbeat> heartbeat_;
+    MadeHere made_;
+};
+
+}  // namespace fluvial::stage

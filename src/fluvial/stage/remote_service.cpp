@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/remote_service.hpp"
+
+#include <algorithm>
+
+#include <poll.h>
+
+#include "fluvial/base/clock.hpp"
+#include "fluvial/base/error.hpp"
+#include "fluvial/move/tcp_read.hpp"
+#include "fluvial/stage/admission.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+/// Between looks for what rings no bell: members that died, the end of the stream.
+constexpr int look_ms = 20;
+/// Clients at a time that have not proven to know the key ...
+constexpr std::size_t strangers_max = 32;
+/// ... and for how long each may stay.
+constexpr std::int64_t stay_ns = 2'000'000'000;
+constexpr std::int64_t shortage_pause_ns = 20'000'000;
+
+std::vector<move::Endpoint> endpoints_of(const std::vector<std::string>& addresses,
+                                         std::uint16_t port) {
+    std::vector<move::Endpoint> endpoints;
+    for (const std::string& address : addresses) {
+        endpoints.push_back({address, port});
+    }
+    return endpoints;
+}
+
+short events(bool sending) {
+    return static_cast<short>(POLLIN | (sending ? POLLOUT : 0));
+}
+
+void check_stream(const ControlBlock& control, const std::string& name) {
+    if (control.header().name != name) {
+        throw Refused(Problem{
+            text("the contact file of '", name.substr(0, 80), "' is that of another stream"),
+            text("'", std::string(control.header().name).substr(0, 80), "'"),
+            text("'", name.substr(0, 80), "'"),
+            "It was moved or copied: open the stream by its own name"});
+    }
+}
+
+}  // namespace
+
+RemoteService::RemoteService(const Key& key, StreamMemory memory, const move::Interfaces& on,
+                             const move::PortRange& ports, const host::Event& bell)
+    : key_(key),
+      memory_(std::move(memory)),
+      bell_(bell),
+      listener_(on.listen_on, ports.first, ports.last),
+      endpoints_(endpoints_of(on.reachable_at, listener_.port())) {
+    thread_ = std::thread([this] { run(); });
+}
+
+RemoteService::~RemoteService() {
+    stop_ = true;
+    bell_.ring();
+    thread_.join();
+    for (RemoteSession& session : sessions_) {
+        session.hang_up("the writer has ended before this reader had everything");
+    }
+}
+
+void RemoteService::run() {
+    while (!stop_) {
+        wait();
+        let_in();
+        serve_visitors();
+        serve_sessions();
+        serve_peers();
+        note_who_waits();
+    }
+}
+
+void RemoteService::wait() {
+    std::vector<pollfd> all = {{bell_.descriptor(), POLLIN, 0}};
+    if (now_ns() >= accept_again_ns_) {
+        for (const int listening : listener_.descriptors()) {
+            all.push_back({listening, POLLIN, 0});
+        }
+    }
+    for (const Visitor& visitor : visitors_) {
+        all.push_back(
+            {visitor.connection.descriptor(), events(visitor.connection.sending()), 0});
+    }
+    for (const RemoteSession& session : sessions_) {
+        all.push_back({session.descriptor(), events(session.sending()), 0});
+        if (session.data_descriptor() >= 0) {
+            all.push_back({session.data_descriptor(), events(session.sending_data()), 0});
+        }
+    }
+    for (const WriterPeer& peer : peers_) {
+        if (!peer.over()) {
+            all.push_back({peer.descriptor(), events(peer.sending()), 0});
+        }
+    }
+    ::poll(all.data(), all.size(), look_ms);
+    bell_.clear();
+}
+
+void RemoteService::let_in() {
+    if (now_ns() < accept_again_ns_) {
+        return;
+    }
+    try {
+        while (auto socket = listener_.accept()) {
+            if (visitors_.size() >= strangers_max) {
+                visitors_.pop_front();
+            }
+            visitors_.push_back({move::SecureConnection(std::move(*socket), key_,
+                                                        move::SecureConnection::Side::Server),
+                                 now_ns()});
+        }
+    } catch (const SystemError&) {  // no descriptor is free
+        accept_again_ns_ = now_ns() + shortage_pause_ns;
+        if (!visitors_.empty()) {
+            visitors_.pop_front();
+        }
+    }
+}
+
+void RemoteService::serve_visitors() {
+    for (auto visitor = visitors_.begin(); visitor != visitors_.end();) {
+        bool over = now_ns() - visitor->came_ns > stay_ns;
+        try {
+            over = admit(*visitor) || over;
+        } catch (const Error&) {  // it proves nothing, makes no sense, or is gone
+            over = true;
+        }
+        visitor = over ? visitors_.erase(visitor) : std::next(visitor);
+    }
+}
+
+/// True once the visitor is none any more.
+bool RemoteService::admit(Visitor& visitor) {
+    const auto message = visitor.connection.take();
+    if (!message) {
+        return false;
+    }
+    ByteReader in(*message);
+    const auto purpose = in.get<FromReader>();
+    if (purpose == FromReader::Data) {
+        carry_data(visitor, in);
+        return true;
+    }
+    if (purpose == FromReader::Peer) {
+        ByteWriter out;
+        out.put(FromWriter::Good);
+        visitor.connection.post(out.view());
+        peers_.emplace_back(std::move(visitor.connection), in.get_string(), *memory_.control);
+        return true;
+    }
+    if (purpose != FromReader::Attach) {
+        return true;
+    }
+    const AttachMessage wanted = decode_attach(in);
+    try {
+        check_request(wanted.request);
+        check_stream(*memory_.control, wanted.stream);
+        const AttachReply place = admit_reader(*memory_.control, memory_.log, wanted.request);
+        sessions_.emplace_back(std::move(visitor.connection), wanted, place, memory_);
+        memory_.control->header().remote_readers = static_cast<std::uint32_t>(sessions_.size());
+    } catch (const Error& error) {
+        visitor.connection.post(encode_failed(error.kind(), error.what()));
+        visitor.connection.flush();
+    }
+    return true;
+}
+
+void RemoteService::carry_data(Visitor& visitor, ByteReader& in) {
+    const auto token = in.get<Token>();
+    const auto session =
+        std::find_if(sessions_.begin(), sessions_.end(),
+                     [&](const RemoteSession& one) { return one.token() == token; });
+    if (session == sessions_.end()) {
+        return;
+    }
+    ByteWriter out;
+    out.put(FromWriter::Good);
+    visitor.connection.post(out.view());
+    session->carry_data(std::make_unique<move::TcpRemoteServer>(std::move(visitor.connection),
+                                                                memory_.encrypt));
+}
+
+void RemoteService::serve_sessions() {
+    for (auto session = sessions_.begin(); session != sessions_.end();) {
+        session->advance();
+        session = session->over() ? sessions_.erase(session) : std::next(session);
+    }
+    memory_.control->header().remote_readers = static_cast<std::uint32_t>(sessions_.size());
+}
+
+void RemoteService::serve_peers() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (new_peer_) {
+            peers_.push_back(std::move(*new_peer_));
+            new_peer_.reset();
+        }
+    }
+    for (WriterPeer& peer : peers_) {
+        peer.advance();
+    }
+}
+
+void RemoteService::follow(const Contact& first) {
+    move::Endpoint endpoint;
+    move::SecureConnection connection =
+        connect_to(first, memory_.control->header().stall_timeout_s, endpoint);
+    ByteWriter out;
+    out.put(FromReader::Peer);
+    out.put_string(hostname());
+    connection.post(out.view());
+    constexpr double timeout_s = 30;
+    first_answer(connection, Deadline(timeout_s));
+    const std::lock_guard lock(mutex_);
+    new_peer_.emplace(std::move(connection), first.host, *memory_.control);
+    waits_for_ = first.host;
+}
+
+void RemoteService::note_who_waits() {
+    std::string who;
+    try {
+        const auto waits = [](const WriterPeer& peer) { return !peer.has_all(); };
+        if (std::any_of(peers_.begin(), peers_.end(), waits)) {
+            who = "ranks of the writer on other hosts, for those on this one to end";
+        }
+        for (const RemoteSession& session : sessions_) {
+            if (who.empty() && !session.has_all()) {
+                who = session.who();
+            }
+        }
+    } catch (const PeerStalled&) {  // another process is stopped inside its critical section
+        return;
+    }
+    const std::lock_guard lock(mutex_);
+    waits_for_ = new_peer_ ? "the first host of the writer" : std::move(who);
+}
+
+std::string RemoteService::waits_for() const {
+    const std::lock_guard lock(mutex_);
+    return waits_for_;
+}
+
+}  // namespace fluvial::stage

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The thread of the writer's rank 0 that serves readers on other hosts: it lets them in by their
+/// key, hands out steps as they come, sends the data that is asked for, also while the program
+/// computes, and takes places back when readers go.
+///
+/// Anybody in the network may connect, so it waits for nobody: of clients that have proven nothing
+/// few stay, none for long, and the oldest makes room.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fluvial/host/event.hpp"
+#include "fluvial/move/network.hpp"
+#include "fluvial/stage/contact.hpp"
+#include "fluvial/stage/remote_session.hpp"
+#include "fluvial/stage/writer_peer.hpp"
+
+namespace fluvial::stage {
+
+class RemoteService {
+  public:
+    /// Listens on the interfaces `on`, at one of `ports`. What `memory` points to outlives this
+    /// object; `bell` is rung when a step is complete. Throws SystemError.
+    RemoteService(const Key& key, StreamMemory memory, const move::Interfaces& on,
+                  const move::PortRange& ports, const host::Event& bell);
+    /// Readers that have not got everything are told so.
+    ~RemoteService();
+    RemoteService(const RemoteService&) = delete;
+    RemoteService& operator=(const RemoteService&) = delete;
+
+    /// Tells the first host of the same writer, and is told by it, when ranks there or here have
+    /// failed or closed. Waits for its answer. Throws PeerLost, TimedOut, Refused, StaleContact.
+    void follow(const Contact& first);
+    /// Where readers find it.
+    const std::vector<move::Endpoint>& endpoints() const { return endpoints_; }
+    /// Who has not got everything yet, the first of them; empty: there is none.
+    std::string waits_for() const;
+
+  private:
+    struct Visitor {
+        move::SecureConnection connection;
+        std::int64_t came_ns;
+    };
+
+    void run();
+    void wait();
+    void let_in();
+    void serve_visitors();
+    bool admit(Visitor& visitor);
+    void carry_data(Visitor& visitor, ByteReader& in);
+    void serve_sessions();
+    void serve_peers();
+    void note_who_waits();
+
+    Key key_;
+    StreamMemory memory_;
+    const host::Event& bell_;
+    move::TcpListener listener_;
+    std::vector<move::Endpoint> endpoints_;
+    std::list<Visitor> visitors_;  ///< in the order in which they came
+    std::list<RemoteSession> sessions_;
+    std::int64_t accept_again_ns_ = 0;  ///< after a lack of descriptors
+    std::list<WriterPeer> peers_;
+    mutable std::mutex mutex_;  ///< of what follows
+    std::optional<WriterPeer> new_peer_;
+    std::string waits_for_;
+    std::atomic<bool> stop_{false};
+    std::thread thread_;
+};
+
+}  // namespace fluvial::stage

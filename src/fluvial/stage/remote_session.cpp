@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/remote_session.hpp"
+
+#include <sodium.h>
+
+#include "fluvial/base/clock.hpp"
+#include "fluvial/base/error.hpp"
+#include "fluvial/stage/local_seat.hpp"
+#include "fluvial/stage/membership.hpp"
+#include "fluvial/stage/stream_end.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+/// How long the network may keep back what was sent, before the reader counts as gone: that it
+/// gives no heartbeat is noticed before.
+double patience_s(const ControlBlock& control) {
+    constexpr double least_s = 60;
+    return std::max(least_s, 4 * control.header().stall_timeout_s);
+}
+
+/// The reader gets each step in its turn, whenever it asks for it.
+bool nothing_slips_away(const ControlBlock& control, const AttachReply& place) {
+    const ControlHeader& header = control.header();
+    return (header.full == FullPolicy::Block || header.full == FullPolicy::Spill) &&
+           header.steps_to == StepsTo::All && control.group(place.group).observes == 0;
+}
+
+}  // namespace
+
+RemoteSession::RemoteSession(move::SecureConnection connection, const AttachMessage& message,
+                             const AttachReply& place, const StreamMemory& memory)
+    : connection_(std::move(connection)),
+      memory_(memory),
+      stall_timeout_s_(message.stall_timeout_s),
+      host_(message.host.substr(0, 64)),
+      place_(place),
+      alive_(control().file(), control().reader_lock(place_.cell)) {
+    connection_.read_ahead();
+    connection_.socket().give_up_after(patience_s(control()));
+    for (const host::Mapping& arena : memory_.arenas) {
+        const auto rank = static_cast<int>(records_.size());
+        records_.emplace_back(rank, arena.data(), arena.size());
+        readers_.emplace_back(rank, arena.size(), arena.data());
+    }
+    randombytes_buf(token_.data(), token_.size());
+    AttachedMessage answer{.reply = place_,
+                           .token = token_,
+                           .encrypt = memory_.encrypt,
+                           .stall_timeout_s = control().header().stall_timeout_s,
+                           .host = control().header().host,
+                           .ranks = {},
+                           .arena_bytes = {},
+                           .may_run_ahead = nothing_slips_away(control(), place_)};
+    for (const host::Mapping& arena : memory_.arenas) {
+        answer.ranks.push_back(control().job_rank(static_cast<int>(answer.ranks.size())));
+        answer.arena_bytes.push_back(arena.size());
+    }
+    connection_.post(encode(answer));
+    const ControlLock lock(control());
+    activate_reader(control(), place_.cell);
+}
+
+RemoteSession::~RemoteSession() {
+    try {
+        const ControlLock lock(control());
+        alive_ = {};
+        if (left_ || (ended_ && lost_.empty())) {
+            leave(control(), place_.cell);
+        }
+        lose_reader(control(), place_.cell,
+                    text("on host ", host_, " is gone: ", lost_.empty() ? "hung up" : lost_));
+    } catch (const Error&) {
+        // A peer is stopped inside its critical section. Its alive lock is gone: others will notice.
+    }
+}
+
+std::string RemoteSession::who() const {
+    const ReaderCell& cell = control().reader(place_.cell);
+    return text("rank ", cell.rank, " (process ", cell.pid, " on ", host_, ')');
+}
+
+bool RemoteSession::has_all() const {
+    const ControlLock lock(control());
+    const GroupState state = control().group(place_.group).state;
+    return (ended_ && handed_out_.empty()) || over_ || state == GroupState::Evicted || state == GroupState::Broken;
+}
+
+void RemoteSession::advance() {
+    try {
+        take_messages();
+        if (!over_) {
+            take_back();
+            tell_when_joined();
+            offer();
+            if (data_) {
+                data_->advance(*this);
+            }
+            connection_.flush();
+        }
+    } catch (const PeerStalled&) {
+        // Of the writer's ranks: another process is stopped inside its critical section. Again
+        // later.
+    } catch (const Error& error) {  // the reader is gone, or says what makes no sense
+        lost_ = error.what();
+        over_ = true;
+    }
+}
+
+void RemoteSession::take_messages() {
+    while (!over_) {
+        const auto message = connection_.take();
+        if (!message) {
+            return;
+        }
+        control().reader(place_.cell).beat_ns.store(now_ns(), std::memory_order_relaxed);
+        hear(*message);
+    }
+}
+
+void RemoteSession::hear(const Bytes& message) {
+    ByteReader in(message);
+    switch (in.get<FromReader>()) {
+        case FromReader::Next:
+            ++asked_;
+            break;
+        case FromReader::Done:
+            done_.push_back(in.get<std::uint64_t>());
+            break;
+        case FromReader::Status: {
+            const ControlLock lock(control());
+            reap(control());
+            connection_.post(encode(status_of(control())));
+            break;
+        }
+        case FromReader::Beat: {
+            ByteWriter out;
+            out.put(FromWriter::Beat);
+            out.put(bearings());
+            connection_.post(out.view());
+            break;
+        }
+        case FromReader::Leave:
+            left_ = true;
+            over_ = true;
+            break;
+        default:
+            throw Error("it says what no attached reader says");
+    }
+}
+
+void RemoteSession::tell_when_joined() {
+    if (joined_ || control().group(place_.group).state == GroupState::Joining) {
+        return;
+    }
+    joined_ = true;
+    ByteWriter out;
+    out.put(FromWriter::Joined);
+    connection_.post(out.view());
+}
+
+/// Answers the questions for steps, as far as that can be done now.
+void RemoteSession::offer() {
+    while (asked_ > 0 && offer_one()) {
+    }
+}
+
+bool RemoteSession::offer_one() {
+    Taken taken;
+    try {
+        const ControlLock lock(control());
+        taken = take(control(), place_.cell, memory_.log);
+        if (!taken.any() &&
+            (taken.others_lag || !at_end(control(), place_.cell, stall_timeout_s_))) {
+            return false;
+        }
+    } catch (const Error& error) {
+        connection_.post(encode_failed(error.kind(), error.what()));
+        asked_ = 0;
+        ended_ = control().header().failure.set != 0;
+        return false;
+    }
+    if (taken.any()) {
+        --asked_;
+        send_step(taken);
+        return true;
+    }
+    asked_ = 0;
+    ended_ = true;
+    ByteWriter out;
+    out.put(FromWriter::End);
+    out.put(bearings());
+    connection_.post(out.view());
+    return false;
+}
+
+void RemoteSession::send_step(const Taken& taken) {
+    const std::uint64_t step =
+        taken.logged ? taken.logged->step
+                     : control().slots()[taken.slot].step.load(std::memory_order_acquire);
+    handed_out_.emplace(step, taken);
+    next_index_ = step + 1;
+    ByteWriter out;
+    out.put(FromWriter::Step);
+    out.put(step);
+    out.put<std::uint8_t>(taken.logged ? 1 : 0);
+    out.put(bearings());
+    try {
+        put_records(out, taken);
+        put_small_chunks(out, taken);
+    } catch (const Error& error) {  // the steps on the disk are damaged
+        connection_.post(encode_failed(error.kind(), error.what()));
+        asked_ = 0;
+        done_.push_back(step);
+        return;
+    }
+    connection_.post(out.view());
+}
+
+/// Each writer rank's definitions since the last step, and its record.
+void RemoteSession::put_records(ByteWriter& out, const Taken& taken) {
+    const int ranks = control().writer_ranks();
+    out.put<std::uint32_t>(static_cast<std::uint32_t>(ranks));
+    const auto logged =
+        taken.logged ? memory_.log->records(*taken.logged) : std::vector<LoggedBlock>();
+    for (int rank = 0; rank < ranks; ++rank) {
+        RecordMemory& memory = records_[static_cast<std::size_t>(rank)];
+        const auto definitions = memory.new_definitions(
+            control().writer(rank).definitions.load(std::memory_order_acquire));
+        out.put<std::uint32_t>(static_cast<std::uint32_t>(definitions.size()));
+        for (const auto& definition : definitions) {
+            readers_[static_cast<std::size_t>(rank)].define(definition);
+            out.put_block(definition.data(), definition.size());
+        }
+        if (taken.logged) {
+            const LoggedBlock& block = logged.at(static_cast<std::size_t>(rank));
+            const auto bytes = memory_.log->read(
+                block, text("the record of rank ", rank, " of step ", taken.logged->step));
+            out.put_block(bytes.get(), block.bytes);
+        } else {
+            const auto record = memory.record(control().record(taken.slot, rank));
+            out.put_block(record.data(), record.size());
+        }
+    }
+}
+
+/// The bytes of a small step travel with it, chunk by chunk in the order of its record.
+void RemoteSession::put_small_chunks(ByteWriter& out, const Taken& taken) {
+    const bool small =
+        !taken.logged && control().slots()[taken.slot].bytes <= inline_bytes_max;
+    out.put(small);
+    if (!small) {
+        return;
+    }
+    StepRecord step;
+    for (int rank = 0; rank < control().writer_ranks(); ++rank) {
+        const auto number = static_cast<std::size_t>(rank);
+        readers_[number].read(records_[number].record(control().record(taken.slot, rank)), step);
+    }
+    for (const auto& [name, dataset] : step.datasets) {
+        for (const Chunk& chunk : dataset.chunks) {
+            if (chunk.data != nullptr && !chunk.region.empty()) {
+                out.put_block(chunk.data, bytes_of(chunk, dataset.dtype));
+            }
+        }
+    }
+}
+
+/// What the reader has finished with, and looks at no more.
+void RemoteSession::take_back() {
+    while (!done_.empty()) {
+        const auto found = handed_out_.find(done_.back());
+        if (found == handed_out_.end()) {
+            throw Error(text("it gives back step ", done_.back(), ", which it does not have"));
+        }
+        let_go(found->second);
+        handed_out_.erase(found);
+        done_.pop_back();
+    }
+}
+
+void RemoteSession::let_go(const Taken& taken) {
+    const ControlLock lock(control());
+    if (taken.logged) {
+        finish_logged(control(), place_.cell);
+    } else {
+        finish_reading(control(), place_.cell, taken.slot);
+        release_lease(control(), place_.cell, taken.slot);
+    }
+}
+
+Bearings RemoteSession::bearings() const {
+    const ControlLock lock(control());
+    return {stats_of(control(), place_.cell, next_index_),
+            control().header().counters.full_disks.load() != 0};
+}
+
+void RemoteSession::hang_up(const std::string& why) {
+    if (over_) {
+        return;
+    }
+    try {
+        const Failure& failure = control().header().failure;
+        connection_.post(failure.set != 0 ? encode_failed(failure.kind, failure.message)
+                                          : encode_failed("PeerLost", why));
+        connection_.flush();
+    } catch (const Error&) {  // it is gone already
+    }
+}
+
+RemoteSession::Memory RemoteSession::memory_of(const move::RemotePlace& place) {
+    if (place.region == region_on_disk && memory_.log != nullptr) {
+        auto bytes = memory_.log->read({place.offset, place.bytes, place.checksum},
+                                       "a chunk that a reader on another host asked for");
+        return {bytes.get(), bytes};
+    }
+    if (place.region >= records_.size()) {
+        throw Error("a reader asked for memory of a rank that the writer does not have");
+    }
+    const auto block = records_[place.region].block(place.offset, place.bytes);
+    return {block.data(), nullptr};
+}
+
+}  // namespace fluvial::stage

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A reader rank on another host, as the writer's host sees it: it has a place in the control block
+/// like any other, and this object does there what that rank would do. No call waits.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fluvial/host/alive_lock.hpp"
+#include "fluvial/move/remote_read.hpp"
+#include "fluvial/move/secure_connection.hpp"
+#include "fluvial/stage/control_block.hpp"
+#include "fluvial/stage/remote_messages.hpp"
+#include "fluvial/stage/step_queue.hpp"
+
+namespace fluvial::stage {
+
+/// What all readers on other hosts are served from.
+struct StreamMemory {
+    const ControlBlock* control;
+    const StepLog* log;                 ///< of a stream that has steps on a disk
+    std::vector<host::Mapping> arenas;  ///< by writer rank
+    bool encrypt = false;               ///< data, too
+};
+
+class RemoteSession final : public move::Exposed {
+  public:
+    /// Over a connection whose first message was `message`, in the `place` that it was given.
+    RemoteSession(move::SecureConnection connection, const AttachMessage& message,
+                  const AttachReply& place, const StreamMemory& memory);
+    /// Gives the place back, as of a reader that died unless it has left.
+    ~RemoteSession() override;
+    RemoteSession(const RemoteSession&) = delete;
+    RemoteSession& operator=(const RemoteSession&) = delete;
+
+    const Token& token() const { return token_; }
+    /// The connection that data goes by.
+    void carry_data(std::unique_ptr<move::RemoteServer> server) { data_ = std::move(server); }
+
+    /// Takes what has come, hands out what there is, and sends what can be sent.
+    void advance();
+    /// The reader has gone, or has left.
+    bool over() const { return over_; }
+    /// It waits for nothing more that it could get: it was told the end and has given all steps
+    /// back, or has lost its place.
+    /// Takes the control lock.
+    bool has_all() const;
+    /// Tells the reader why nothing follows, as far as that can be sent at once.
+    void hang_up(const std::string& why);
+
+    int descriptor() const { return connection_.descriptor(); }
+    int data_descriptor() const { return data_ ? data_->descriptor() : -1; }
+    bool sending() const { return connection_.sending(); }
+    bool sending_data() const { return data_ && data_->sending(); }
+    std::string who() const;
+
+    Memory memory_of(const move::RemotePlace& place) override;
+
+  private:
+    void take_messages();
+    void hear(const Bytes& message);
+    void tell_when_joined();
+    void offer();
+    bool offer_one();
+    void send_step(const Taken& taken);
+    void put_records(ByteWriter& out, const Taken& taken);
+    void put_small_chunks(ByteWriter& out, const Taken& taken);
+    void take_back();
+    void let_go(const Taken& taken);
+    Bearings bearings() const;
+    const ControlBlock& control() const { return *memory_.control; }
+
+    move::SecureConnection connection_;
+    std::unique_ptr<move::RemoteServer> data_;
+    const StreamMemory& memory_;
+    double stall_timeout_s_;  ///< the reader's
+    std::string host_;
+    Token token_{};
+    AttachReply place_;
+    host::AliveLock alive_;
+    std::vector<RecordMemory> records_;          ///< by writer rank
+    std::vector<RecordReader> readers_;          ///< likewise
+    std::map<std::uint64_t, Taken> handed_out_;  ///< by step
+    std::vector<std::uint64_t> done_;            ///< of these, the reader has finished with them
+    std::uint64_t next_index_ = 0;
+    bool joined_ = false;  ///< and the reader was told
+    int asked_ = 0;        ///< steps that the reader asks for
+    bool ended_ = false;   ///< and the reader was told
+    bool left_ = false;
+    bool over_ = false;
+    std::string lost_;  ///< how the connection ended
+};
+
+}  // namespace fluvial::stage

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/seat.hpp"
+
+namespace fluvial::stage {
+
+void StepAccess::read(const std::vector<ChunkBox>&, DType, const std::string& what) {
+    throw Error(text("parts of ", what, " are asked of what reads whole chunks"));
+}
+
+TimedOut no_step_in_time(const std::string& name, double step_timeout_s) {
+    return TimedOut(
+        Problem{text("no step of '", name, "' came within step_timeout=", step_timeout_s, " s"), "",
+                "", "The writer is alive but slow: raise step_timeout, or call again"});
+}
+
+}  // namespace fluvial::stage

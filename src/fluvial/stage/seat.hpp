@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A reader rank's place in a stream, by whichever way it reaches the writer: through shared memory
+/// (local_seat.hpp), or over a network (remote_seat.hpp).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/describe/attribute.hpp"
+#include "fluvial/stage/handle_lock.hpp"
+#include "fluvial/stage/reader.hpp"
+#include "fluvial/stage/step_record.hpp"
+
+namespace fluvial::stage {
+
+/// A box of a chunk, in the chunk's own coordinates.
+struct ChunkBox {
+    const Chunk* chunk;
+    Region box;
+    std::byte* to;  ///< contiguous memory for its elements, in row-major order
+};
+
+/// A step that a seat has handed out. Its place in the queue is taken until finish(), its memory
+/// until the last owner of this object is gone.
+class StepAccess {
+  public:
+    virtual ~StepAccess() = default;
+    /// Memory with all bytes of a chunk that is not in memory here; `what` names it in errors.
+    /// Throws DamagedFile, PeerLost, PeerStalled.
+    virtual std::shared_ptr<const std::byte> load(const Chunk& chunk, DType dtype,
+                                                  const std::string& what) = 0;
+    /// Parts of a chunk can be had for less than the whole.
+    virtual bool reads_parts() const { return false; }
+    /// Reads all `boxes` at once, where reads_parts(). Throws as load().
+    virtual void read(const std::vector<ChunkBox>& boxes, DType dtype, const std::string& what);
+    /// The reader has finished with the step. Once, by whoever opened it.
+    virtual void finish() = 0;
+    /// In a child process: nothing may be done with it.
+    virtual bool inherited() const = 0;
+};
+
+struct OpenedStep {
+    std::uint64_t index = 0;
+    bool from_disk = false;
+    StepRecord record;
+    std::shared_ptr<StepAccess> access;
+};
+
+struct SeatStats {
+    std::uint64_t steps_taken;
+    std::uint64_t steps_discarded;
+    int queue_depth;
+    std::uint64_t lag_steps;  ///< complete steps from a given one on
+};
+
+/// What next() throws when its time is up.
+TimedOut no_step_in_time(const std::string& name, double step_timeout_s);
+
+class Seat {
+  public:
+    virtual ~Seat() = default;
+    /// Until all ranks of the reader have a seat, or the reader is not usable. Throws TimedOut.
+    virtual void wait_for_others() = 0;
+    /// What a step that ends says is followed by next() at once, and may be sent with it.
+    virtual void next_follows() {}
+    /// The next step; none at the end of the stream. Throws as Reader::next.
+    virtual std::optional<OpenedStep> next(HandleLock::Call& call) = 0;
+    /// Attributes of the series, as of the latest step.
+    virtual Attributes attributes() = 0;
+    virtual SeatStats stats(std::uint64_t next_index) const = 0;
+    virtual StreamStatus status() = 0;
+    virtual bool disk_was_full() const = 0;
+    virtual std::string host() const = 0;  ///< of the writer's first rank
+    /// Of one rank of the writer.
+    virtual std::string host_of(int) const { return host(); }
+    /// How data comes from there: "shared memory", "tcp".
+    virtual std::string transport() const = 0;
+    /// The steps that the stream retains are those in the folder `path`.
+    virtual bool retains_in(const std::string& path) const = 0;
+    /// Whoever waits in next() looks around.
+    virtual void wake() = 0;
+    /// No further steps; the step that is open was finished before.
+    virtual void leave() = 0;
+};
+
+}  // namespace fluvial::stage

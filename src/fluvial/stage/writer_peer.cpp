@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/writer_peer.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "fluvial/base/clock.hpp"
+#include "fluvial/base/error.hpp"
+#include "fluvial/stage/membership.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+enum class Word : std::uint8_t { Beat, Failed, Closed };
+
+/// So that a broken network is noticed by what is not acknowledged.
+constexpr std::int64_t beat_every_ns = 1'000'000'000;
+constexpr double patience_s = 60;
+
+}  // namespace
+
+WriterPeer::WriterPeer(move::SecureConnection connection, std::string host,
+                       const ControlBlock& control)
+    : connection_(std::move(connection)), host_(std::move(host)), control_(control) {
+    connection_.read_ahead();
+    connection_.socket().give_up_after(
+        std::max(patience_s, 4 * control_.header().stall_timeout_s));
+}
+
+void WriterPeer::advance() {
+    if (over_) {
+        return;
+    }
+    std::string lost;
+    try {
+        tell();
+        connection_.flush();
+        while (const auto message = connection_.take()) {
+            hear(*message);
+        }
+    } catch (const PeerStalled&) {  // another process is stopped inside its critical section
+        return;
+    } catch (const Error& error) {
+        lost = error.what();
+    }
+    if (lost.empty()) {
+        return;
+    }
+    if (!heard_end_) {
+        const ControlLock lock(control_);
+        fail(control_, "PeerLost",
+             text("the ranks of the writer of '", control_.header().name, "' on host ", host_,
+                  " are gone: ", lost));
+    }
+    over_ = true;
+}
+
+void WriterPeer::tell() {
+    ByteWriter out;
+    {
+        const ControlLock lock(control_);
+        const ControlHeader& header = control_.header();
+        if (told_end_) {
+            return;
+        }
+        if (header.failure.set != 0) {
+            out.put(Word::Failed);
+            out.put_string(header.failure.kind);
+            out.put_string(header.failure.message);
+            told_end_ = true;
+        } else if (header.writers_closed == header.writer_ranks) {
+            std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();
+            for (int rank = 0; rank < control_.writer_ranks(); ++rank) {
+                steps = std::min(steps, control_.writer(rank).steps_finished);
+            }
+            out.put(Word::Closed);
+            out.put(steps);
+            told_end_ = true;
+        } else if (now_ns() - beat_ns_ > beat_every_ns && !connection_.sending()) {
+            beat_ns_ = now_ns();
+            out.put(Word::Beat);
+        } else {
+            return;
+        }
+    }
+    connection_.post(out.view());
+}
+
+void WriterPeer::hear(const Bytes& message) {
+    ByteReader in(message);
+    switch (in.get<Word>()) {
+        case Word::Beat:
+            return;
+        case Word::Failed: {
+            heard_end_ = true;
+            const std::string kind = in.get_string();
+            const std::string what = in.get_string();
+            const ControlLock lock(control_);
+            fail(control_, kind, what);
+            return;
+        }
+        case Word::Closed: {
+            heard_end_ = true;
+            const auto steps = in.get<std::uint64_t>();
+            const ControlLock lock(control_);
+            close_elsewhere(control_, steps);
+            return;
+        }
+    }
+    throw Error("it says what no host of a writer says");
+}
+
+}  // namespace fluvial::stage
