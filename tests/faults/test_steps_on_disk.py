@@ -361,4 +361,4 @@ def test_a_reader_that_was_stopped_is_told_why_its_step_is_gone(folder):
         put(writer, 10)  # which gives back what nobody wants
         sleeper.send_signal(signal.SIGCONT)
         said = sleeper.stdout.read()
-    assert said.startswith("PeerStalled step 3 is not on the disk any more"), said
+    assert said.startswith("PeerStalled a chunk of 'x' in step 3 is not on the disk any more"), said

@@ -10,7 +10,7 @@ import pathlib
 import stat
 from collections.abc import Mapping
 
-_FIRST_LINE = "fluvial-contact 1\n"
+_FIRST_LINE = "fluvial-contact 2\n"
 _BYTES_MAX = 1 << 16
 
 

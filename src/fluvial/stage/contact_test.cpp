@@ -169,7 +169,7 @@ TEST_CASE("a file that is empty or cut short, and that no writer has, is stale a
 
 TEST_CASE("garbage and files of other versions are named") {
     const Folder folder;
-    for (const char* content : {"garbage\n", "fluvial-contact 2\nhost=a\nend\n", "\n",
+    for (const char* content : {"garbage\n", "fluvial-contact 3\nhost=a\nend\n", "\n",
                                 "\x7f"
                                 "ELF\x01\x02\n"}) {
         overwrite(folder.file(), content);

@@ -112,7 +112,11 @@ ControlBlock ControlBlock::adopt(host::MemoryFile file) {
 
 std::int64_t ControlBlock::spin_ns() const {
     static const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
-    return header().writer_ranks + header().readers_high <= cores ? 50'000 : 2'000;
+    constexpr std::int64_t long_ns = 50'000, short_ns = 2'000;
+    // What a reader elsewhere is waited for takes longer than to be woken, and a thread that serves
+    // it needs a core.
+    const bool alone = header().writer_ranks + header().readers_high <= cores;
+    return alone && header().remote_readers == 0 ? long_ns : short_ns;
 }
 
 }  // namespace fluvial::stage
