@@ -42,7 +42,7 @@ def transports(comm, fl, where, **options):
 
 
 @scenario("writer on 2 ranks of host 1, reader on 4 ranks of hosts 1-2")
-class test_ranks_take_the_way_that_there_is:  # noqa: N801
+class test_ranks_take_the_way_that_there_is:
     """Memory where it is shared, the network elsewhere; the statistics say which."""
 
     def writer(comm, fl, where):
@@ -61,7 +61,7 @@ class test_ranks_take_the_way_that_there_is:  # noqa: N801
 
 
 @scenario("writer on 1 process of host 1, reader on 1 process of host 2")
-class test_encrypted_data:  # noqa: N801
+class test_encrypted_data:
     """Also what is said in the clear otherwise: the elements."""
 
     def writer(comm, fl, where):
@@ -77,7 +77,7 @@ class test_encrypted_data:  # noqa: N801
 
 
 @scenario("writer on 1 process of host 1, reader on 1 process of host 2")
-class test_no_network_is_wanted:  # noqa: N801
+class test_no_network_is_wanted:
     """The reader is told that, and at once."""
 
     def writer(comm, fl, where):
@@ -225,7 +225,7 @@ def read_large(comm, fl, where):
 
 
 @scenario("writer on 1 process of host 1, reader on 1 process of host 2")
-class test_a_writer_killed_in_the_middle_of_a_read:  # noqa: N801
+class test_a_writer_killed_in_the_middle_of_a_read:
     """Never a part of an array for the whole."""
 
     def reader(comm, fl, where):
@@ -249,7 +249,7 @@ class test_a_writer_killed_in_the_middle_of_a_read:  # noqa: N801
 
 
 @scenario("writer on 1 process of host 1, reader on 1 process of host 2")
-class test_a_writer_that_computes_while_data_is_read:  # noqa: N801
+class test_a_writer_that_computes_while_data_is_read:
     """Its service thread sends: a read takes nothing like the writer's two seconds."""
 
     def writer(comm, fl, where):
@@ -297,7 +297,7 @@ def test_a_killed_rank_of_a_writer_on_two_hosts(jobs):
 
 
 @scenario("writer on 2 ranks of hosts 1-2, reader on 1 process of host 2")
-class test_a_rank_that_fails_on_one_host:  # noqa: N801
+class test_a_rank_that_fails_on_one_host:
     """The others are told why, on their hosts, and so is the reader."""
 
     def writer(comm, fl, where):
@@ -328,7 +328,7 @@ class test_a_rank_that_fails_on_one_host:  # noqa: N801
 
 
 @scenario("writer on 2 ranks of hosts 1-2, reader on 1 process of host 1")
-class test_a_rank_that_closes_early_on_one_host:  # noqa: N801
+class test_a_rank_that_closes_early_on_one_host:
     """All ranks must write the same steps; those that wrote more are told."""
 
     def writer(comm, fl, where):
@@ -354,7 +354,7 @@ class test_a_rank_that_closes_early_on_one_host:  # noqa: N801
 
 
 @scenario("writer on 2 ranks of hosts 1-2", timeout=30)
-class test_what_a_writer_on_two_hosts_cannot_do:  # noqa: N801
+class test_what_a_writer_on_two_hosts_cannot_do:
     """It is told on every rank, with what is allowed."""
 
     def writer(comm, fl, where):
@@ -370,7 +370,7 @@ class test_what_a_writer_on_two_hosts_cannot_do:  # noqa: N801
 
 
 @scenario("writer on 2 ranks of hosts 1-2, reader on 2 ranks of hosts 1-2")
-class test_chunks_stay_on_their_hosts:  # noqa: N801
+class test_chunks_stay_on_their_hosts:
     """The strategy by host gives each reader what lies beside it: nothing goes over the network."""
 
     def writer(comm, fl, where):

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/move/tcp_read.hpp"
+
+#include <atomic>
+
+#include <doctest/doctest.h>
+#include <poll.h>
+#include <sodium.h>
+#include <sys/socket.h>
+
+#include "fluvial/base/seed_fixture.hpp"
+#include "fluvial/base/waiting.hpp"
+#include "fluvial/move/remote_read_conformance.hpp"
+
+using namespace fluvial;
+using namespace fluvial::move;
+using Side = SecureConnection::Side;
+
+namespace {
+
+const std::uint32_t seed = test_seed(4242);
+
+SharedKey a_key(unsigned char first = 1) {
+    SharedKey key{};
+    key[0] = first;
+    return key;
+}
+
+/// Two ends of a connection over the loopback device.
+struct Sockets {
+    Sockets() : listener({"127.0.0.1"}, 0, 0) {
+        std::string why;
+        auto connected = TcpSocket::connect({"127.0.0.1", listener.port()}, Deadline(10), why);
+        REQUIRE_MESSAGE(connected, why);
+        client = std::move(*connected);
+        wait_until(
+            [&] {
+                auto accepted = listener.accept();
+                if (accepted) {
+                    server = std::move(*accepted);
+                }
+                return accepted.has_value();
+            },
+            Deadline(10), "nobody connected");
+    }
+    TcpListener listener;
+    TcpSocket client;
+    TcpSocket server;
+};
+
+/// Both prove the key to each other.
+void shake_hands(SecureConnection& a, SecureConnection& b) {
+    wait_until(
+        [&] {
+            for (SecureConnection* one : {&a, &b}) {
+                one->flush();
+                if (!one->proven()) {
+                    one->take();
+                }
+            }
+            return a.proven() && b.proven();
+        },
+        Deadline(10), "no hand-shake");
+}
+
+struct Pair {
+    explicit Pair(const SharedKey& client_key = a_key(), const SharedKey& server_key = a_key())
+        : client(std::move(sockets.client), client_key, Side::Client),
+          server(std::move(sockets.server), server_key, Side::Server) {}
+    Sockets sockets;
+    SecureConnection client;
+    SecureConnection server;
+};
+
+Bytes next_message(SecureConnection& from, SecureConnection& to) {
+    std::optional<Bytes> message;
+    wait_until(
+        [&] {
+            from.flush();
+            message = to.take();
+            return message.has_value();
+        },
+        Deadline(10), "no message");
+    return *message;
+}
+
+/// A reader, and a thread that serves it.
+struct Served {
+    explicit Served(bool encrypt) : memory(3, region_bytes) {
+        Pair pair;
+        shake_hands(pair.client, pair.server);
+        server = std::make_unique<TcpRemoteServer>(std::move(pair.server), encrypt);
+        reader = std::make_unique<TcpRemoteReader>(std::move(pair.client), encrypt);
+        thread = std::thread([this] {
+            try {
+                while (!stop) {
+                    pollfd one{server->descriptor(),
+                               static_cast<short>(POLLIN | (server->sending() ? POLLOUT : 0)), 0};
+                    ::poll(&one, 1, 10);
+                    server->advance(memory);
+                }
+            } catch (const PeerLost&) {
+            }
+        });
+    }
+    ~Served() {
+        stop = true;
+        thread.join();
+    }
+    Served(const Served&) = delete;
+    Served& operator=(const Served&) = delete;
+
+    static constexpr std::size_t region_bytes = 20'000'000;
+    KnownMemory memory;
+    std::unique_ptr<TcpRemoteServer> server;
+    std::unique_ptr<TcpRemoteReader> reader;
+    std::atomic<bool> stop = false;
+    std::thread thread;
+};
+
+}  // namespace
+
+TEST_CASE("TCP reads what is exposed, as every transport") {
+    for (const bool encrypt : {false, true}) {
+        CAPTURE(encrypt);
+        Served served(encrypt);
+        check_remote_reads(*served.reader, seed, 3, Served::region_bytes);
+        check_a_large_read(*served.reader, Served::region_bytes);
+        check_refusals(*served.reader);
+    }
+}
+
+TEST_CASE("a reader whose peer has gone is told so, then and later") {
+    Served served(false);
+    served.stop = true;
+    served.thread.join();
+    served.server.reset();
+    served.thread = std::thread([] {});
+    std::byte one{};
+    const RemoteBox box{{0, 0, 1, 0}, 1, {1}, {{0}, {1}}, &one};
+    CHECK_THROWS_AS(served.reader->read(std::span(&box, 1), ignore_silence), PeerLost);
+    CHECK_THROWS_AS(served.reader->read(std::span(&box, 1), ignore_silence), PeerLost);
+}
+
+TEST_CASE("a look that throws ends the read, and the reader with it") {
+    Pair pair;
+    shake_hands(pair.client, pair.server);  // and nobody serves
+    TcpRemoteReader reader(std::move(pair.client), false);
+    std::byte one{};
+    const RemoteBox box{{0, 0, 1, 0}, 1, {1}, {{0}, {1}}, &one};
+    const auto look = [](double) { throw PeerStalled("it is silent"); };
+    CHECK_THROWS_AS(reader.read(std::span(&box, 1), look), PeerStalled);
+    CHECK_THROWS_AS(reader.read(std::span(&box, 1), ignore_silence), PeerLost);
+}
+
+TEST_CASE("messages of any length arrive as they were posted, in order") {
+    Pair pair;
+    shake_hands(pair.client, pair.server);
+    for (const bool ahead : {false, true}) {
+        if (ahead) {
+            pair.server.read_ahead();
+        }
+        for (const std::size_t bytes : {0, 1, 100, 65'536, 3'000'000, 7}) {
+            Bytes message(bytes, static_cast<std::byte>(bytes));
+            pair.client.post(message);
+            pair.client.post(Bytes(3, std::byte{9}));
+            CHECK(next_message(pair.client, pair.server) == message);
+            CHECK(next_message(pair.client, pair.server) == Bytes(3, std::byte{9}));
+        }
+    }
+}
+
+TEST_CASE("a client with another key notices it, and says nothing") {
+    Pair pair(a_key(1), a_key(2));
+    CHECK_THROWS_WITH_AS(shake_hands(pair.client, pair.server),
+                         doctest::Contains("not the writer's"), Refused);
+    CHECK_FALSE(pair.server.proven());
+}
+
+TEST_CASE("a server refuses a client that proves nothing") {
+    Sockets sockets;
+    // The hello of a client with the right protocol, and then anything.
+    SecureConnection real(std::move(sockets.client), a_key(2), Side::Client);
+    SecureConnection server(std::move(sockets.server), a_key(1), Side::Server);
+    real.flush();
+    wait_until([&] { server.take(); return server.sending() || true; }, Deadline(1), "");
+    Bytes forged(56, std::byte{7});
+    const TcpSocket& raw = real.socket();
+    CHECK_THROWS_AS(wait_until(
+                        [&] {
+                            if (!forged.empty()) {
+                                forged.erase(forged.begin(),
+                                             forged.begin() + static_cast<std::ptrdiff_t>(
+                                                                  raw.write_some(forged)));
+                            }
+                            server.take();
+                            return false;
+                        },
+                        Deadline(10), "not refused"),
+                    Refused);
+}
+
+TEST_CASE("what was said on one connection cannot be played to another server") {
+    Bytes said;
+    {
+        Sockets sockets;
+        SecureConnection client(std::move(sockets.client), a_key(), Side::Client);
+        client.flush();
+        said.resize(1000);
+        wait_until(
+            [&] {
+                const std::size_t got = sockets.server.read_some(said);
+                said.resize(got > 0 ? got : said.size());
+                return got > 0;
+            },
+            Deadline(10), "no hello");
+    }
+    Sockets again;
+    SecureConnection server(std::move(again.server), a_key(), Side::Server);
+    again.client.write_some(said);
+    again.client.write_some(said);  // in the place of the proof
+    CHECK_THROWS_AS(wait_until(
+                        [&] {
+                            server.take();
+                            return false;
+                        },
+                        Deadline(10), "not refused"),
+                    Refused);
+}
+
+TEST_CASE("random bytes to either side of a hand-shake are an error, and nothing else") {
+    std::mt19937 random(seed);
+    for (int round = 0; round < 200; ++round) {
+        Sockets sockets;
+        const bool to_server = round % 2 == 0;
+        SecureConnection one(std::move(to_server ? sockets.server : sockets.client), a_key(),
+                             to_server ? Side::Server : Side::Client);
+        TcpSocket& other = to_server ? sockets.client : sockets.server;
+        Bytes garbage(300);
+        for (std::byte& b : garbage) {
+            b = static_cast<std::byte>(random());
+        }
+        other.write_some(garbage);
+        CHECK_THROWS_AS(wait_until(
+                            [&] {
+                                one.take();
+                                return one.proven();
+                            },
+                            Deadline(10), "taken for good"),
+                        Error);
+    }
+}
+
+TEST_CASE("a message that is changed, repeated or left out on its way ends the connection") {
+    for (int fault = 0; fault < 3; ++fault) {
+        CAPTURE(fault);
+        Pair left;   // client, and the one in the middle
+        Sockets right;
+        // Relay the bytes of the client's second message with a fault.
+        shake_hands(left.client, left.server);
+        left.client.post(Bytes(10, std::byte{1}));
+        left.client.post(Bytes(10, std::byte{2}));
+        left.client.post(Bytes(10, std::byte{3}));
+        left.client.flush();
+        constexpr std::size_t sealed = 4 + 10 + 17;
+        Bytes wire(3 * sealed);
+        std::size_t got = 0;
+        wait_until(
+            [&] {
+                got += left.server.read_raw(std::span(wire).subspan(got));
+                return got == wire.size();
+            },
+            Deadline(10), "no bytes");
+        Bytes changed = wire;
+        if (fault == 0) {
+            changed[sealed + 8] ^= std::byte{1};
+        } else if (fault == 1) {
+            std::copy_n(wire.begin(), sealed, changed.begin() + sealed);
+        } else {
+            std::copy_n(wire.begin() + 2 * sealed, sealed, changed.begin() + sealed);
+        }
+        // The client's socket sends them again, as they are.
+        std::size_t sent = 0;
+        while (sent < changed.size()) {
+            sent += left.client.write_raw(std::span(changed).subspan(sent));
+        }
+        CHECK(next_message(left.client, left.server) == Bytes(10, std::byte{1}));
+        CHECK_THROWS_WITH_AS(next_message(left.client, left.server),
+                             doctest::Contains("changed on its way"), Error);
+    }
+}
