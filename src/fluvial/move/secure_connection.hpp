@@ -50,6 +50,8 @@ class SecureConnection {
     /// side does not know the key, Error when what it says makes no sense, PeerLost when it has
     /// gone.
     std::optional<Bytes> take();
+    /// Some of what comes next is here already, and no descriptor tells.
+    bool has_more() const { return used_ < filled_; }
     /// Queues a message; once proven() at the client, at any time at the server.
     void post(std::span<const std::byte> message);
     /// Sends what can be sent; true when all was. Throws PeerLost.

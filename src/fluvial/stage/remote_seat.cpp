@@ -156,7 +156,9 @@ class RemoteSeat::Listening final : public progress::Waiting {
     Listening& operator=(const Listening&) = delete;
 
     Seen look() override {
-        seat_.woken_.clear();
+        if (std::exchange(woken_, false)) {
+            seat_.woken_.clear();
+        }
         if (call_ != nullptr && !call_->inside()) {
             call_->enter();
         }
@@ -177,12 +179,14 @@ class RemoteSeat::Listening final : public progress::Waiting {
         constexpr int look_ms = 100;
         pollfd both[2] = {{seat_.woken_.descriptor(), POLLIN, 0}, {descriptor(), POLLIN, 0}};
         ::poll(both, 2, serving ? 1 : look_ms);
+        woken_ = both[0].revents != 0;
         back_off.slept();
     }
 
     bool in_time = false;
 
   private:
+    bool woken_ = false;
     int descriptor() const {
         const std::lock_guard lock(seat_.mutex_);
         return seat_.lost_.empty() && seat_.connection_ ? seat_.connection_->descriptor() : -1;
@@ -256,10 +260,14 @@ void RemoteSeat::hear_all() {
     }
     try {
         connection_->flush();
-        while (auto message = connection_->take()) {
+        do {
+            auto message = connection_->take();
+            if (!message) {
+                return;
+            }
             heard_ns_ = now_ns();
             hear(std::move(*message));
-        }
+        } while (connection_->has_more());
     } catch (const Error& error) {
         lost_ = error.what();
     }
@@ -362,7 +370,7 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call) {
         }
         return !steps_.empty() || ended_;
     };
-    {
+    if (!has_step()) {
         Listening listening(*this, deadline, answered, &call);
         progress::BackOff back_off;
         progress::wait(listening, back_off);
@@ -383,6 +391,11 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call) {
         }
     }
     return open_step(std::make_shared<const Bytes>(std::move(message)));
+}
+
+bool RemoteSeat::has_step() const {
+    const std::lock_guard lock(mutex_);
+    return !steps_.empty();
 }
 
 /// For the next step, and perhaps for some that follow, which come while this one is read.

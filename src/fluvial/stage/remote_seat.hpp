@@ -56,6 +56,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     void attach(const AttachRequest& request, const Deadline& deadline);
     template <class Done>
     void listen_until(const Deadline& deadline, const char* what, Done done);
+    bool has_step() const;
     OpenedStep open_step(const std::shared_ptr<const Bytes>& message);
     void read_records(ByteReader& in, OpenedStep& step, bool from_disk);
     /// What follows is called with `mutex_`.

@@ -60,38 +60,43 @@ RemoteService::~RemoteService() {
     stop_ = true;
     bell_.ring();
     thread_.join();
-    for (RemoteSession& session : sessions_) {
-        session.hang_up("the writer has ended before this reader had everything");
+    for (Reader& reader : sessions_) {
+        reader.session.hang_up("the writer has ended before this reader had everything");
     }
 }
 
 void RemoteService::run() {
     while (!stop_) {
-        wait();
-        let_in();
+        if (wait()) {
+            let_in();
+        }
         serve_visitors();
         serve_sessions();
         serve_peers();
-        note_who_waits();
+        if (draining_) {
+            note_who_waits();
+        }
     }
 }
 
-void RemoteService::wait() {
+/// True when somebody wants to be let in.
+bool RemoteService::wait() {
     std::vector<pollfd> all = {{bell_.descriptor(), POLLIN, 0}};
+    for (const Reader& reader : sessions_) {
+        all.push_back({reader.session.descriptor(), events(reader.session.sending()), 0});
+        all.push_back(
+            {reader.session.data_descriptor(), events(reader.session.sending_data()), 0});
+    }
+    const auto first_listening = static_cast<std::ptrdiff_t>(all.size());
     if (now_ns() >= accept_again_ns_) {
         for (const int listening : listener_.descriptors()) {
             all.push_back({listening, POLLIN, 0});
         }
     }
+    const auto first_other = static_cast<std::ptrdiff_t>(all.size());
     for (const Visitor& visitor : visitors_) {
         all.push_back(
             {visitor.connection.descriptor(), events(visitor.connection.sending()), 0});
-    }
-    for (const RemoteSession& session : sessions_) {
-        all.push_back({session.descriptor(), events(session.sending()), 0});
-        if (session.data_descriptor() >= 0) {
-            all.push_back({session.data_descriptor(), events(session.sending_data()), 0});
-        }
     }
     for (const WriterPeer& peer : peers_) {
         if (!peer.over()) {
@@ -99,7 +104,16 @@ void RemoteService::wait() {
         }
     }
     ::poll(all.data(), all.size(), look_ms);
-    bell_.clear();
+    const auto ready = [](const pollfd& one) { return one.revents != 0; };
+    if (ready(all.front())) {
+        bell_.clear();
+    }
+    auto answer = all.begin() + 1;
+    for (Reader& reader : sessions_) {
+        reader.heard = ready(*answer++);
+        reader.asked_for_data = ready(*answer++);
+    }
+    return std::any_of(all.begin() + first_listening, all.begin() + first_other, ready);
 }
 
 void RemoteService::let_in() {
@@ -175,21 +189,21 @@ void RemoteService::carry_data(Visitor& visitor, ByteReader& in) {
     const auto token = in.get<Token>();
     const auto session =
         std::find_if(sessions_.begin(), sessions_.end(),
-                     [&](const RemoteSession& one) { return one.token() == token; });
+                     [&](const Reader& one) { return one.session.token() == token; });
     if (session == sessions_.end()) {
         return;
     }
     ByteWriter out;
     out.put(FromWriter::Good);
     visitor.connection.post(out.view());
-    session->carry_data(std::make_unique<move::TcpRemoteServer>(std::move(visitor.connection),
+    session->session.carry_data(std::make_unique<move::TcpRemoteServer>(std::move(visitor.connection),
                                                                 memory_.encrypt));
 }
 
 void RemoteService::serve_sessions() {
-    for (auto session = sessions_.begin(); session != sessions_.end();) {
-        session->advance();
-        session = session->over() ? sessions_.erase(session) : std::next(session);
+    for (auto reader = sessions_.begin(); reader != sessions_.end();) {
+        reader->session.advance(reader->heard, reader->asked_for_data);
+        reader = reader->session.over() ? sessions_.erase(reader) : std::next(reader);
     }
     memory_.control->header().remote_readers = static_cast<std::uint32_t>(sessions_.size());
 }
@@ -229,9 +243,9 @@ void RemoteService::note_who_waits() {
         if (std::any_of(peers_.begin(), peers_.end(), waits)) {
             who = "ranks of the writer on other hosts, for those on this one to end";
         }
-        for (const RemoteSession& session : sessions_) {
-            if (who.empty() && !session.has_all()) {
-                who = session.who();
+        for (const Reader& reader : sessions_) {
+            if (who.empty() && !reader.session.has_all()) {
+                who = reader.session.who();
             }
         }
     } catch (const PeerStalled&) {  // another process is stopped inside its critical section
@@ -241,7 +255,10 @@ void RemoteService::note_who_waits() {
     waits_for_ = new_peer_ ? "the first host of the writer" : std::move(who);
 }
 
-std::string RemoteService::waits_for() const {
+std::string RemoteService::waits_for() {
+    if (!draining_.exchange(true)) {
+        bell_.ring();
+    }
     const std::lock_guard lock(mutex_);
     return waits_for_;
 }

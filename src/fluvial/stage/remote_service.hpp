@@ -42,7 +42,7 @@ class RemoteService {
     /// Where readers find it.
     const std::vector<move::Endpoint>& endpoints() const { return endpoints_; }
     /// Who has not got everything yet, the first of them; empty: there is none.
-    std::string waits_for() const;
+    std::string waits_for();
 
   private:
     struct Visitor {
@@ -51,7 +51,7 @@ class RemoteService {
     };
 
     void run();
-    void wait();
+    bool wait();
     void let_in();
     void serve_visitors();
     bool admit(Visitor& visitor);
@@ -66,12 +66,21 @@ class RemoteService {
     move::TcpListener listener_;
     std::vector<move::Endpoint> endpoints_;
     std::list<Visitor> visitors_;  ///< in the order in which they came
-    std::list<RemoteSession> sessions_;
+    struct Reader {
+        Reader(move::SecureConnection connection, const AttachMessage& message,
+               const AttachReply& place, const StreamMemory& memory)
+            : session(std::move(connection), message, place, memory) {}
+        RemoteSession session;
+        bool heard = true;           ///< there may be something to take ...
+        bool asked_for_data = true;  ///< ... of the connection for data, too
+    };
+    std::list<Reader> sessions_;
     std::int64_t accept_again_ns_ = 0;  ///< after a lack of descriptors
     std::list<WriterPeer> peers_;
     mutable std::mutex mutex_;  ///< of what follows
     std::optional<WriterPeer> new_peer_;
-    std::string waits_for_;
+    std::string waits_for_ = "readers that have not been looked at";
+    std::atomic<bool> draining_{false};  ///< somebody wants to know
     std::atomic<bool> stop_{false};
     std::thread thread_;
 };

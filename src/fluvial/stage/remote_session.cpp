@@ -86,14 +86,16 @@ bool RemoteSession::has_all() const {
     return (ended_ && handed_out_.empty()) || over_ || state == GroupState::Evicted || state == GroupState::Broken;
 }
 
-void RemoteSession::advance() {
+void RemoteSession::advance(bool heard, bool asked_for_data) {
     try {
-        take_messages();
+        if (heard) {
+            take_messages();
+        }
         if (!over_) {
             take_back();
             tell_when_joined();
             offer();
-            if (data_) {
+            if (data_ && (asked_for_data || data_->sending())) {
                 data_->advance(*this);
             }
             connection_.flush();
@@ -115,6 +117,9 @@ void RemoteSession::take_messages() {
         }
         control().reader(place_.cell).beat_ns.store(now_ns(), std::memory_order_relaxed);
         hear(*message);
+        if (!connection_.has_more()) {
+            return;
+        }
     }
 }
 

@@ -40,8 +40,9 @@ class RemoteSession final : public move::Exposed {
     /// The connection that data goes by.
     void carry_data(std::unique_ptr<move::RemoteServer> server) { data_ = std::move(server); }
 
-    /// Takes what has come, hands out what there is, and sends what can be sent.
-    void advance();
+    /// Takes what has come, hands out what there is, and sends what can be sent. `heard`, and
+    /// `asked_for_data`: there may be something to take from the one connection, and the other.
+    void advance(bool heard, bool asked_for_data);
     /// The reader has gone, or has left.
     bool over() const { return over_; }
     /// It waits for nothing more that it could get: it was told the end and has given all steps
