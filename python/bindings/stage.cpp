@@ -335,6 +335,7 @@ void bind_writer(nb::module_& m) {
                      })
         .def_prop_ro("disk_was_full",
                      [](const HeldWriter& writer) { return writer->disk_was_full(); })
+        .def_prop_ro("contact", [](const HeldWriter& writer) { return writer->contact(); })
         .def_prop_ro("contact_path",
                      [](const HeldWriter& writer) { return writer->contact_path(); });
 }
@@ -394,7 +395,7 @@ void bind_reader(nb::module_& m) {
             [](HeldReader* self, const std::string& name, std::optional<long> handle,
                const std::string& start, const std::string& resume, const std::string& retained,
                const std::string& directory, double rendezvous_timeout, double step_timeout,
-               double stall_timeout, const std::string& transport) {
+               double stall_timeout, const std::string& transport, const std::string& contact) {
                 const stage::ReaderOptions options{.start = stage::start_from_name(start),
                                                    .resume = resume,
                                                    .retained = retained,
@@ -402,13 +403,14 @@ void bind_reader(nb::module_& m) {
                                                    .rendezvous_timeout_s = rendezvous_timeout,
                                                    .step_timeout_s = step_timeout,
                                                    .stall_timeout_s = stall_timeout,
-                                                   .transport = transport};
+                                                   .transport = transport,
+                                                   .contact = contact};
                 const nb::gil_scoped_release release;
                 new (self) HeldReader(std::make_unique<CommReader>(name, handle, options));
             },
             nb::kw_only(), "name"_a, "comm"_a.none(), "start"_a, "resume"_a, "retained"_a,
             "directory"_a, "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a,
-            "transport"_a)
+            "transport"_a, "contact"_a)
         .def(
             "next", [](HeldReader& r) { return r->reader().next(); },
             nb::call_guard<nb::gil_scoped_release>())

@@ -87,6 +87,7 @@ def open(
     step_timeout: float = 300.0,
     stall_timeout: float = 10.0,
     transport: Literal["auto", "tcp"] | None = None,
+    contact: str | None = None,
 ) -> Any: ...  # a ReadSeries, or a File where one has this name: types cannot tell
 @overload
 def open(
@@ -197,6 +198,9 @@ def open(
     transport
         Reader: "tcp" connects to the writer also where memory could be shared; None:
         FLUVIAL_TRANSPORT or "auto".
+    contact
+        Reader: what the writer's `contact` says, where the contact file cannot be seen. It holds
+        the key: pass it on as you would a password.
     start
         Reader: begin with the "oldest" step still queued, with the "next" to be completed, or with
         the "first" of all, of a stream that is retained; or "observe": look on. Each call of `next`

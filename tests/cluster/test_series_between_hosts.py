@@ -3,6 +3,7 @@
 
 import os
 import signal
+import socket
 import time
 
 import numpy as np
@@ -388,3 +389,69 @@ class test_chunks_stay_on_their_hosts:
         results = jobs.finish()["reader"]
         assert [total for total, _ in results] == [1000 * sum(range(10))] * 2
         assert [received for _, received in results] == [0, 0]
+
+
+@scenario("writer on 1 process of host 1, reader on 1 process of host 2")
+class test_a_contact_that_is_passed_as_text:
+    """No folder is shared; what is no contact is refused by name."""
+
+    def writer(comm, fl, where):
+        private = where / "private"
+        private.mkdir(mode=0o700)
+        with fl.open(stream_name(where), "w", directory=private, readers=0, **SHORT) as series:
+            (where / "text").write_text(series.contact)
+            wait_until((where / "attached").exists, timeout=30)
+            with series.step() as step:
+                step.put("x", np.arange(5))
+
+    def reader(comm, fl, where):
+        wait_until(lambda: (where / "text").exists() and (where / "text").read_text(), timeout=30)
+        text = (where / "text").read_text()
+        for wrong in ("garbage", text[:60], text.replace("key=", "key=zz")):
+            with pytest.raises(fl.InvalidArgument, match="contact|key"):
+                fl.open(stream_name(where), contact=wrong, **SHORT)
+        with fl.open(stream_name(where), contact=text, **SHORT) as series:
+            (where / "attached").touch()
+            return series.next()["x"].read().tolist()
+
+    def check(jobs):
+        assert jobs.finish()["reader"] == [[0, 1, 2, 3, 4]]
+
+
+@scenario("writer on 1 process of host 1, reader on 1 process of host 2")
+class test_strangers_in_the_network:
+    """A thousand that say nothing, or anything, keep no reader from attaching."""
+
+    def writer(comm, fl, where):
+        return write(comm, fl, where, steps=3, rendezvous_timeout=60)
+
+    def reader(comm, fl, where):
+        path = where / f"{stream_name(where)}.fluvial"
+        wait_until(path.exists, timeout=30)
+        fields = dict(line.split("=", 1) for line in path.read_text().splitlines() if "=" in line)
+        address, port = fields["addresses"].split(",")[0].rsplit(":", 1)
+        rng = np.random.default_rng(1)
+        strangers = []
+        for number in range(1000):
+            strangers.append(socket.create_connection((address, int(port)), timeout=10))
+            if number % 2:
+                strangers[-1].send(rng.bytes(200))
+        result = read(comm, fl, where)
+        time.sleep(2.5)
+        left = sum(not is_closed(stranger) for stranger in strangers)
+        return result["seen"], left
+
+    def check(jobs):
+        ((seen, left),) = jobs.finish()["reader"]
+        assert seen == [0, 1, 2]
+        assert left == 0
+
+
+def is_closed(stranger):
+    stranger.settimeout(0.001)
+    try:
+        return stranger.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True

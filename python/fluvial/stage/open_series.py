@@ -29,7 +29,13 @@ _WRITES: dict[str, Any] = {
     "ports": "",
     "encrypt": False,
 }
-_READS: dict[str, Any] = {"start": "oldest", "resume": "", "retained": "", "transport": ""}
+_READS: dict[str, Any] = {
+    "start": "oldest",
+    "resume": "",
+    "retained": "",
+    "transport": "",
+    "contact": "",
+}
 _FOLDERS = ("spill", "retain", "retained")
 OPTIONS_OF_WRITERS: set[str] = {"directory", *_TIMES, *_WRITES}
 OPTIONS_OF_READERS: set[str] = {"directory", *_TIMES, *_READS}
@@ -73,7 +79,7 @@ def _typed(option: str, value: Any, default: Any) -> Any:
         return to_int(to_bytes(value, option), option)
     if option in _FOLDERS:
         return "" if value is None or value is False or value == "" else to_path(value, option)
-    if value is None and option in ("resume", "network", "ports", "transport"):
+    if value is None and option in ("resume", "network", "ports", "transport", "contact"):
         return ""
     if isinstance(default, bool):
         return to_choice(value, option, (False, True))

@@ -190,8 +190,19 @@ class WriteSeries:
         """The file by which readers find the stream."""
         return self._core.contact_path
 
+    @property
+    def contact(self) -> str:
+        """What the contact file says, for readers that cannot see it; it holds the key.
+
+        >>> fl.open("melt", contact=text)                                 # doctest: +SKIP
+        """
+        return self._core.contact
+
     def close(self) -> None:
-        """End the stream; readers get what is queued. Local; waits for nobody.
+        """End the stream; readers get what is queued. Local.
+
+        Waits for nobody but readers on other hosts, until they have everything: `step_timeout` at
+        most, then this is TimedOut.
 
         May be called from any thread: others that wait in a call of the series get InvalidArgument,
         and a step that they have open is given up. Does nothing in a child by fork.

@@ -241,6 +241,19 @@ std::string format_contact(const Contact& contact) {
     return text(all, "key=", hex(contact.key.data(), contact.key.size()), "\nend\n");
 }
 
+Contact contact_from_text(const std::string& words) {
+    start_sodium();
+    try {
+        if (auto contact = parse("the option contact", words)) {
+            return std::move(*contact);
+        }
+    } catch (const Error& error) {
+        throw InvalidArgument(error.what());
+    }
+    throw InvalidArgument(Problem{"this is no contact of a writer", words.substr(0, 40),
+                                  "what the writer's property contact says, whole", ""});
+}
+
 Bytes encode_contact(const Contact& contact) {
     const std::string all = format_contact(contact);
     const auto bytes = std::as_bytes(std::span(all));

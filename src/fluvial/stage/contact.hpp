@@ -77,6 +77,8 @@ bool is_on_this_host(const Contact& contact);
 /// memory nor over a network.
 void check_reachable(const Contact& contact);
 
+/// Of format_contact's words. Throws InvalidArgument when they are none.
+Contact contact_from_text(const std::string& words);
 /// Between ranks of the writer, with the key.
 Bytes encode_contact(const Contact& contact);
 Contact decode_contact(std::span<const std::byte> bytes);

@@ -33,8 +33,13 @@ struct Found {
     bool any() const { return contact || retained; }
 };
 
-Found look_for(const std::string& path, const std::string& retained) {
+Found look_for(const std::string& path, const std::string& retained,
+               const ReaderOptions& options) {
     Found found;
+    if (!options.contact.empty()) {
+        found.contact = contact_from_text(options.contact);
+        return found;
+    }
     const auto open_retained = [&] {
         if (!is_being_retained(retained)) {
             found.retained = StepLog::open(retained);
@@ -57,15 +62,19 @@ Found look_for(const std::string& path, const std::string& retained) {
 /// For a contact file, of which the file system does not tell: looks 200 times a second.
 class ContactWait final : public progress::Waiting {
   public:
-    ContactWait(const std::string& path, const std::string& retained, Found& found,
-                const Deadline& deadline)
-        : path_(path), retained_(retained), found_(found), deadline_(deadline) {}
+    ContactWait(const std::string& path, const std::string& retained,
+                const ReaderOptions& options, Found& found, const Deadline& deadline)
+        : path_(path),
+          retained_(retained),
+          options_(options),
+          found_(found),
+          deadline_(deadline) {}
     Seen look() override {
         if (now_ns() - looked_ns_ < every_ns) {
             return Seen::Nothing;
         }
         looked_ns_ = now_ns();
-        found_ = look_for(path_, retained_);
+        found_ = look_for(path_, retained_, options_);
         return found_.any() || deadline_.passed() ? Seen::End : Seen::Nothing;
     }
     void rest(progress::BackOff& back_off, bool serving) override {
@@ -79,6 +88,7 @@ class ContactWait final : public progress::Waiting {
     static constexpr long brief_ns = 100'000;
     const std::string& path_;
     const std::string& retained_;
+    const ReaderOptions& options_;
     Found& found_;
     const Deadline& deadline_;
     std::int64_t looked_ns_ = 0;
@@ -99,7 +109,7 @@ Found wait_for_writer(const std::string& path, const std::string& name,
                       const ReaderOptions& options, const Deadline& deadline) {
     Found found;
     const std::string retained = folder_of_steps(name, options);
-    ContactWait waiting(path, retained, found, deadline);
+    ContactWait waiting(path, retained, options, found, deadline);
     progress::BackOff back_off;
     progress::wait(waiting, back_off);
     if (!found.any()) {
@@ -223,7 +233,7 @@ std::shared_ptr<Seat> take_seat_with_writer(const std::string& name, const Reade
             return seat;
         } catch (const StaleContact&) {
             // A writer that ended in order just now took its file with it: wait for the next.
-            const auto again = look_for(path, folder_of_steps(name, options));
+            const auto again = look_for(path, folder_of_steps(name, options), options);
             if (!lead.socket.empty() ||
                 (again.contact && again.contact->socket == contact.socket)) {
                 throw;
@@ -283,6 +293,12 @@ PositionClaim claim_position(const std::string& name, const ReaderOptions& optio
 /// The folder might be that of another run.
 void take_position(Reader::State& state, const mpi::Comm& comm, PositionClaim claim) {
     const std::string folder = folder_of_steps(state.name, state.options);
+    if (state.transport != "shared memory") {
+        throw InvalidArgument(Problem{text("the reader of '", state.name, "' cannot resume"),
+                                      text("the writer is elsewhere, reached by ", state.transport),
+                                      "a reader on the host of the writer, while that lives",
+                                      "Start it there, or once the writer has ended"});
+    }
     if (!state.seat->retains_in(folder)) {
         throw InvalidArgument(Problem{text("the reader of '", state.name, "' cannot resume"),
                                       text("the steps in ", folder, " are of another run"),
@@ -346,14 +362,14 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
             }
         });
     }
+    state->host = state->seat->host();
+    state->transport = state->seat->transport();
     mpi::agree(comm, [&] {
         state->seat->wait_for_others();
         if (!options.resume.empty()) {
             take_position(*state, comm, std::move(claim));
         }
     });
-    state->host = state->seat->host();
-    state->transport = state->seat->transport();
     return state;
 }
 

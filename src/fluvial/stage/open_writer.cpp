@@ -248,6 +248,7 @@ std::shared_ptr<Writer::State> open_writer(const std::string& name, const mpi::C
     std::memcpy(key.data(), first_key.data(), key.size());
     const Contact mine = open_on_host(*state, comm, host.comm(), host.ranks(), key);
     const Contact all = one_host ? mine : contact_of_all(comm, host.comm(), mine);
+    state->contact = format_contact(all);
     mpi::agree(comm, [&] {
         if (state->remote && comm.rank() != 0) {
             state->remote->follow(all);

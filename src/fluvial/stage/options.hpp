@@ -86,6 +86,8 @@ struct ReaderOptions {
     /// "auto": shared memory where the writer is on this host, and TCP where it is not; "tcp": in
     /// any case; empty: FLUVIAL_TRANSPORT or "auto".
     std::string transport{};
+    /// What Writer::contact() said, in the place of a contact file.
+    std::string contact{};
 };
 
 /// Throw InvalidArgument that names the option, its value and what is allowed.

@@ -265,6 +265,10 @@ bool Writer::disk_was_full() const {
                            : state_->control->header().counters.full_disks.load()) != 0;
 }
 
+std::string Writer::contact() const {
+    return state_->contact;
+}
+
 std::string Writer::contact_path() const {
     return state_->path;
 }

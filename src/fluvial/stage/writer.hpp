@@ -93,7 +93,7 @@ class WriteStep {
 class Writer {
   public:
     /// Opens the stream `name` for writing. Collective over `comm`, which is used here only and not
-    /// kept. All ranks must be on one host. Waits for `options.readers` reader jobs. Throws on
+    /// kept. Each host of its ranks gets a queue of its own. Waits for `options.readers` reader jobs. Throws on
     /// every rank: InvalidArgument (options, name in use), TimedOut (no reader came), SystemError.
     Writer(const std::string& name, const mpi::Comm& comm, const WriterOptions& options = {});
     Writer(Writer&&) noexcept;
@@ -110,10 +110,12 @@ class Writer {
     /// InvalidArgument while another step is open.
     WriteStep begin_step(const Attributes& attributes = {});
 
-    /// Ends the stream on this rank; readers get what is queued. Local; waits for nobody but calls
-    /// of other threads that are under way: the queue lives on in its readers. A step that another
-    /// thread has open is given up. Throws what another rank failed with, if any did, and
-    /// InvalidArgument while this thread has a step open.
+    /// Ends the stream on this rank; readers get what is queued. Local; waits for calls of other
+    /// threads that are under way, and on the first rank of each host for readers on other hosts
+    /// to have everything: on the same host the queue lives on in its readers. A step that another
+    /// thread has open is given up. Throws what another rank failed with, if any did, TimedOut when
+    /// a reader elsewhere had not read all after step_timeout, and InvalidArgument while this
+    /// thread has a step open.
     void close();
     /// Ends the stream with an error, on all ranks and for the readers.
     void abort(const std::string& why);
@@ -122,6 +124,8 @@ class Writer {
     /// The disk of spilled or retained steps has had no room at least once; at no cost.
     bool disk_was_full() const;
     std::string contact_path() const;
+    /// What the contact file says, for readers that do not see it. It holds the key.
+    std::string contact() const;
 
     struct State;  ///< writer_state.hpp
 

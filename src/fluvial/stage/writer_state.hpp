@@ -30,7 +30,8 @@ namespace fluvial::stage {
 struct Writer::State {
     std::string name;
     WriterOptions options;
-    std::string path;  ///< of the contact file
+    std::string path;     ///< of the contact file
+    std::string contact;  ///< what it says
     int rank = 0;
     HandleLock handle;
 
