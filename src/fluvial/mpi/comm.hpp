@@ -150,6 +150,7 @@ class Comm {
     void abandon() noexcept;
 
   private:
+    friend class Teams;  // makes communicators of MPI's
     struct State;
     struct Forget {
         void operator()(State* state) const;
