@@ -2,6 +2,8 @@
 #include "fluvial/flow/pool.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <optional>
 #include <utility>
 
 #include "fluvial/base/clock.hpp"
@@ -62,6 +64,18 @@ void check_place(const std::optional<Near>& near, int size) {
     }
 }
 
+/// True for as long as it exists.
+class Flag {
+  public:
+    explicit Flag(std::atomic<bool>& flag) : flag_(flag) { flag_ = true; }
+    ~Flag() { flag_ = false; }
+    Flag(const Flag&) = delete;
+    Flag& operator=(const Flag&) = delete;
+
+  private:
+    std::atomic<bool>& flag_;
+};
+
 class TurnsUntil final : public progress::Waiting {
   public:
     TurnsUntil(PoolState& pool, const std::function<bool()>& done) : pool_(pool), done_(done) {}
@@ -87,29 +101,36 @@ PoolState::PoolState(mpi::Comm own, Functions wanted, const PoolOptions& wishes)
         worker = std::make_unique<Worker>(comm, crew, members, 0);
         return;
     }
-    server = std::make_unique<Server>(comm, crew, functions, members, options.scheduler,
+    server = std::make_unique<Server>(comm, functions, members, options.scheduler,
                                       options.stuck_after_s, [this](const FuturePtr& future) {
                                           const std::lock_guard lock(told_mutex);
-                                          if (collects_told) {
+                                          if (options.collects_done) {
                                               told.push_back(future);
                                           }
                                       });
 }
 
 bool PoolState::turn() {
-    const std::unique_lock lock(mutex, std::try_to_lock);
-    if (!lock || turning || closed) {
-        return false;
+    std::optional<Order> own;
+    bool moved = false;
+    {
+        const std::unique_lock lock(mutex, std::try_to_lock);
+        if (!lock || turning || closed) {
+            return false;
+        }
+        const Flag flag(turning);
+        moved = server->turn();
+        if (!running_own) {
+            own = server->own_order();
+        }
     }
-    turning = true;
-    try {
-        const bool moved = server->turn();
-        turning = false;
-        return moved;
-    } catch (...) {
-        turning = false;
-        throw;
+    if (own) {
+        const Flag flag(running_own);
+        Report report = crew.run(*own);
+        const std::lock_guard lock(mutex);
+        server->take_own(std::move(report));
     }
+    return moved || own;
 }
 
 void PoolState::wait(const std::function<bool()>& done) {
@@ -211,7 +232,6 @@ std::vector<FuturePtr> Pool::wait_for_some(double timeout_s) {
     std::vector<FuturePtr> taken;
     state_->wait([&] {
         const std::lock_guard lock(state_->told_mutex);
-        state_->collects_told = true;
         taken.swap(state_->told);
         return !taken.empty() || state_->woken.exchange(false) || deadline.passed();
     });

@@ -32,6 +32,7 @@ struct PoolOptions {
     double stall_timeout_s = 30;  ///< without a heartbeat, and a rank is lost; infinity: never
     /// A task has failed, and some of its ranks have not come back for this long: they are lost.
     double stuck_after_s = 30;
+    bool collects_done = false;  ///< for wait_for_some()
 };
 
 struct PoolState;
@@ -90,7 +91,8 @@ class Pool {
                   const TaskOptions& options = {});
 
     /// What other threads do for the lead's: turns of the server until a task is done, somebody
-    /// calls wake(), or `timeout_s` is over. Returns the futures that are done since the last call.
+    /// calls wake(), or `timeout_s` is over. Returns the futures that are done since the last call,
+    /// of a pool with collects_done.
     /// Needs MPI_THREAD_MULTIPLE unless it is the only thread that calls MPI.
     std::vector<FuturePtr> wait_for_some(double timeout_s);
     void wake();

@@ -21,7 +21,8 @@ namespace fluvial::flow {
 struct PoolState {
     PoolState(mpi::Comm own, Functions wanted, const PoolOptions& wishes);
 
-    /// One turn of the server, unless one is under way (another thread's, or further up).
+    /// One turn of the server, unless one is under way (another thread's, or further up); in a pool
+    /// of one rank also a task.
     bool turn();
     /// Blocking, with turns in between.
     void wait(const std::function<bool()>& done);
@@ -33,13 +34,13 @@ struct PoolState {
     PoolOptions options;
     Members members;
     Crew crew;
-    std::unique_ptr<Server> server;  ///< of the lead
-    std::unique_ptr<Worker> worker;  ///< of others
-    std::recursive_mutex mutex;      ///< of the server
-    bool turning = false;            ///< under it
+    std::unique_ptr<Server> server;        ///< of the lead
+    std::unique_ptr<Worker> worker;        ///< of others
+    std::recursive_mutex mutex;            ///< of the server
+    std::atomic<bool> turning{false};      ///< under it
+    std::atomic<bool> running_own{false};  ///< a task, in a pool of one rank
     std::mutex told_mutex;
     std::vector<FuturePtr> told;  ///< done, and not asked for yet
-    bool collects_told = false;
     std::atomic<TaskId> last_task{0};
     std::atomic<bool> woken{false};
     bool closed = false;

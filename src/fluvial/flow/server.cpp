@@ -25,11 +25,10 @@ std::vector<int> hosts_of_workers(const Members& members, int workers, int first
 
 }  // namespace
 
-Server::Server(const mpi::Comm& comm, Crew& crew, const Functions& functions, Members& members,
+Server::Server(const mpi::Comm& comm, const Functions& functions, Members& members,
                const SchedulerOptions& options, double stuck_after_s,
                std::function<void(const FuturePtr&)> told)
     : functions_(functions),
-      crew_(crew),
       members_(members),
       away_(comm.size() - 1),
       workers_(std::max(1, away_)),
@@ -56,10 +55,6 @@ bool Server::turn() {
         }
     }
     flush();
-    if (!own_orders_.empty()) {
-        run_own();
-        moved = true;
-    }
     return moved;
 }
 
@@ -206,10 +201,13 @@ void Server::flush() {
     mailbox_.sent();
 }
 
-void Server::run_own() {
-    const Order order = std::move(own_orders_.front());
+std::optional<Order> Server::own_order() {
+    if (own_orders_.empty()) {
+        return std::nullopt;
+    }
+    Order order = std::move(own_orders_.front());
     own_orders_.pop_front();
-    handle(0, crew_.run(order));
+    return order;
 }
 
 bool Server::take_reports() {

@@ -27,9 +27,9 @@
 #include <vector>
 
 #include "fluvial/base/clock.hpp"
-#include "fluvial/flow/crew.hpp"
 #include "fluvial/flow/mailbox.hpp"
 #include "fluvial/flow/members.hpp"
+#include "fluvial/flow/messages.hpp"
 #include "fluvial/flow/scheduler.hpp"
 #include "fluvial/flow/task.hpp"
 #include "fluvial/flow/team_cache.hpp"
@@ -39,9 +39,8 @@ namespace fluvial::flow {
 class Server {
   public:
     /// `told` is called with each future that is done, within turn(). Everything given outlives it.
-    /// The ranks that run tasks are all but the server's own; of a pool of one rank it is that,
-    /// which runs them within turn().
-    Server(const mpi::Comm& comm, Crew& crew, const Functions& functions, Members& members,
+    /// The ranks that run tasks are all but the server's own; of a pool of one rank it is that.
+    Server(const mpi::Comm& comm, const Functions& functions, Members& members,
            const SchedulerOptions& options, double stuck_after_s,
            std::function<void(const FuturePtr&)> told);
 
@@ -55,6 +54,9 @@ class Server {
 
     /// Does what there is to do now. Local, does not block; true when something moved.
     bool turn();
+    /// In a pool of one rank, what this one is to run next, by whoever calls turn().
+    std::optional<Order> own_order();
+    void take_own(Report report) { handle(0, std::move(report)); }
     /// A task that has not begun will not. False when it has.
     bool cancel(const FuturePtr& future);
     void cancel_all();
@@ -107,7 +109,6 @@ class Server {
     void finish(Tasks::iterator task, Report report);
     void start(const Start& start);
     void prepare_team(const std::vector<int>& workers, TeamNumber& team);
-    void run_own();
     void fail(Task& task, const TaskFailure& failure);
     void settle(Task& task, std::shared_ptr<const Bytes> result,
                 const std::optional<TaskFailure>& failure, bool cancelled = false);
@@ -120,7 +121,6 @@ class Server {
     void flush();
 
     const Functions& functions_;
-    Crew& crew_;
     Members& members_;
     int away_;     ///< ranks that are not this one
     int workers_;  ///< the same, or 1
