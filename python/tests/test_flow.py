@@ -156,6 +156,24 @@ def test_a_retry(pool):
     assert pool.with_options(retries=2).submit(succeed_at_last).result() == 3
 
 
+def test_the_command_that_simulates():
+    from fluvial.cli.command_line import app
+    from typer.testing import CliRunner
+
+    def printed(*words):
+        result = CliRunner().invoke(app, ["simulate", "flow", *words])
+        if result.exception is not None:
+            raise result.exception
+        return result.output
+
+    assert printed("--rounds", "20").startswith("140 tasks on 64 ranks in ")
+    assert "48 tasks on 512 ranks" in printed("-n", "512", "--load", "sweep")
+    assert "on 8 ranks" in printed("-n", "8", "--load", "arriving", "--rounds", "1")
+    for wrong in (["-n", "0"], ["--rounds", "0"], ["--error", "1"], ["--load", "sweep"]):
+        with pytest.raises(fl.InvalidArgument, match="allowed"):
+            printed(*wrong)
+
+
 @scenario("job on 4 ranks", timeout=60)
 class test_ranks_of_a_job:
     def job(comm, fl, where):

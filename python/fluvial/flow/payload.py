@@ -81,7 +81,7 @@ def _cloud_pickler() -> type[pickle.Pickler] | None:
     except ImportError:
         return None
 
-    class CloudPickler(cloudpickle.Pickler):  # type: ignore[misc]
+    class CloudPickler(cloudpickle.Pickler):
         reference: Reference
 
         def persistent_id(self, thing: object) -> Any:
