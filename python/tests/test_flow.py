@@ -4,6 +4,8 @@
 import asyncio
 import concurrent.futures
 import math
+import os
+import signal
 import time
 
 import numpy as np
@@ -156,6 +158,83 @@ def test_a_retry(pool):
     assert pool.with_options(retries=2).submit(succeed_at_last).result() == 3
 
 
+@pytest.mark.any_mpi
+def test_a_serial_program_starts_its_ranks():
+    with fl.Pool(2, initializer=_remember, initargs=(7,)) as pool:
+        assert (pool.leads, pool.workers) == (True, 2)
+        squares = [pool.submit(power, i, 2) for i in range(50)]
+        assert pool.submit(sum, squares).result(timeout=60) == sum(i * i for i in range(50))
+        assert pool.submit(_remembered).result() == 7
+        ranks = pool.with_options(ranks=2).submit(gather_ranks)
+        assert ranks.result(timeout=60) == [0, 1]
+        with pytest.raises(LookupError, match="nothing there"):
+            pool.submit(fail, "nothing there").result(timeout=60)
+        array = pool.submit(np.arange, 1e5).result(timeout=60)
+        assert np.array_equal(pool.submit(np.negative, array).result(timeout=60), -array)
+        begun = [pool.submit(time.sleep, 0.5) for _ in range(2)]
+        waiting = pool.submit(abs, 1)
+        while not all(future.running() for future in begun):
+            time.sleep(0.01)
+        assert waiting.cancel()
+        assert not begun[0].cancel()
+    assert all(future.done() for future in begun)
+    with pytest.raises(fl.InvalidArgument, match="max_workers is out of range: got 0"):
+        fl.Pool(0)
+
+
+@pytest.mark.any_mpi
+def test_the_ranks_that_a_program_started_die():
+    pool = fl.Pool(2)
+    assert pool.submit(abs, -1).result(timeout=60) == 1
+    died = pool.submit(_die)
+    assert isinstance(died.exception(timeout=60), fl.PeerLost)
+    with pytest.raises(fl.PeerLost):
+        pool.shutdown()
+
+
+_memory = []
+
+
+def _refuse():
+    if _world_rank() == 1:
+        raise LookupError("no initialisation")
+
+
+@pytest.mark.any_mpi
+def test_an_initializer_that_fails_in_a_job_that_was_started():
+    pool = fl.Pool(2, initializer=_refuse)
+    with pytest.raises(fl.PeerLost):
+        pool.submit(abs, 1).result(timeout=60)
+    with pytest.raises(fl.PeerLost):
+        pool.shutdown()
+
+
+@scenario("job on 3 ranks", timeout=60)
+class test_an_initializer_that_fails:
+    def job(comm, fl, where):
+        try:
+            fl.Pool(comm=comm, initializer=_refuse)
+        except (LookupError, fl.Error) as error:
+            return type(error).__name__, str(error)
+
+    def check(jobs):
+        told = jobs.finish()["job"]
+        assert told[1] == ("LookupError", "no initialisation")
+        assert told[0] == told[2] == ("Error", "rank 1: the initializer of a pool raised an error")
+
+
+def _remember(value):
+    _memory.append(value)
+
+
+def _remembered():
+    return _memory[0]
+
+
+def _die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def test_the_command_that_simulates():
     from fluvial.cli.command_line import app
     from typer.testing import CliRunner
@@ -177,9 +256,7 @@ def test_the_command_that_simulates():
 @scenario("job on 4 ranks", timeout=60)
 class test_ranks_of_a_job:
     def job(comm, fl, where):
-        import os
-
-        with fl.Pool(comm) as pool:
+        with fl.Pool(comm=comm) as pool:
             if not pool.leads:
                 return "served"
             assert (pool.size, pool.workers) == (4, 3)
@@ -215,7 +292,7 @@ class test_failures_inside_a_job:
                 raise ArithmeticError(f"rank {wrong} of the team")
             return team.rank
 
-        with fl.Pool(comm) as pool:
+        with fl.Pool(comm=comm) as pool:
             if not pool.leads:
                 return None
             for wrong in (0, 1):
@@ -249,7 +326,7 @@ def _fail_on(rank):
 class test_exceptions_of_the_program_let_the_other_ranks_go:
     def job(comm, fl, where):
         try:
-            with fl.Pool(comm) as pool:
+            with fl.Pool(comm=comm) as pool:
                 if pool.leads:
                     pool.submit(time.sleep, 0.1)
                     raise KeyError("of the program")

@@ -32,7 +32,7 @@ class test_a_rank_that_is_stopped:
             ranks = sorted(set(pool.map(_rank_after_a_while, range(30), timeout=40)))
             return type(error).__name__, str(error), again.result(timeout=40), ranks
 
-        pool = fl.Pool(comm, stall_timeout=1, stuck_after=5)
+        pool = fl.Pool(comm=comm, stall_timeout=1, stuck_after=5)
         if not pool.leads:
             return None
         told = leads(pool)
@@ -74,7 +74,7 @@ def _one_leaves(comm):
 @scenario("job on 4 ranks", timeout=90)
 class test_a_team_that_waits_for_a_rank_that_threw:
     def job(comm, fl, where):
-        pool = fl.Pool(comm, stuck_after=1)
+        pool = fl.Pool(comm=comm, stuck_after=1)
         if not pool.leads:
             return None
         error = pool.with_options(ranks=2).submit(_one_leaves).exception(timeout=30)

@@ -14,11 +14,11 @@ from .tasks import RemoteTraceback
 class Future(concurrent.futures.Future[Any]):
     """A `concurrent.futures.Future`; given to another task of its pool, it is that task's input."""
 
-    def __init__(self, core: _core.TaskPool) -> None:
+    def __init__(self, core: Any) -> None:
         super().__init__()
         self.core = core
         """The pool that it belongs to."""
-        self.task: _core.TaskState | None = None
+        self.task: Any = None
         """What that knows it by."""
 
     def cancel(self) -> bool:

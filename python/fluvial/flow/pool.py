@@ -23,6 +23,7 @@ from .future import Future
 from .options import TaskOptions
 from .parallel import is_parallel
 from .payload import packed
+from .started_job import StartedJob
 from .tasks import run_task
 
 _LOOK_EVERY_S = 0.5  # whether the program has ended without shutdown()
@@ -120,10 +121,13 @@ class Pool(_Submitting):
 
     Every rank of `comm` makes it (collective). Rank 0 leads: its program goes on, and submits
     tasks. On all others the constructor runs tasks until the lead shuts the pool down, and returns
-    then: ``leads`` is False there. In a serial program one thread of the process runs the tasks.
+    then: ``leads`` is False there. In a serial program `max_workers` ranks are started, as an MPI
+    job on this machine; without that number one thread of the process runs the tasks.
 
     Parameters
     ----------
+    max_workers
+        How many ranks run tasks, if the program is serial. In an MPI job it is all but one.
     comm
         An mpi4py communicator; by default all ranks of the job.
     initializer, initargs
@@ -137,6 +141,8 @@ class Pool(_Submitting):
 
     Raises
     ------
+    Error
+        On all ranks, when the initializer raises on one, where that is raised itself.
     InvalidArgument
         On all ranks, when they make different pools; when MPI was not initialised for several
         threads (MPI_THREAD_MULTIPLE, mpi4py's default).
@@ -153,14 +159,19 @@ class Pool(_Submitting):
 
     def __init__(
         self,
-        comm: Communicator | None = None,
+        max_workers: int | None = None,
         *,
+        comm: Communicator | None = None,
         initializer: Callable[..., object] | None = None,
         initargs: tuple[Any, ...] = (),
         stall_timeout: float = 30.0,
         stuck_after: float = 30.0,
     ) -> None:
         comm = world() if comm is None else comm
+        if max_workers is not None and max_workers < 1:
+            raise _core.InvalidArgument(
+                f"max_workers is out of range: got {shown(max_workers)}; allowed: 1 or more"
+            )
         if not _core.threads_may_call_mpi():
             raise _core.InvalidArgument(
                 "a pool needs several threads that call MPI: got a lower thread level; allowed: "
@@ -173,11 +184,17 @@ class Pool(_Submitting):
         self._shipped: weakref.WeakKeyDictionary[Any, bytes] = weakref.WeakKeyDictionary()
         self._closing = self._cancelling = False
         self._failure: BaseException | None = None
-        self._core = _core.TaskPool(handle_of(comm), run_task, stall_timeout, stuck_after)
+        self._core: _core.TaskPool | StartedJob
+        if comm is None and max_workers is not None:
+            start = _function_bytes((initializer, initargs))
+            self._core = StartedJob(max_workers, stall_timeout, stuck_after, start)
+        else:
+            handle = handle_of(comm)
+            if initializer is not None:
+                _initialize(comm, functools.partial(initializer, *initargs))
+            self._core = _core.TaskPool(handle, run_task, stall_timeout, stuck_after)
         self._thread: threading.Thread | None = None
         try:
-            if initializer is not None and not (self.leads and self.size > 1):
-                initializer(*initargs)
             if self.leads:
                 self._thread = threading.Thread(target=self._serve, name="fluvial-pool")
                 self._thread.start()
@@ -310,7 +327,7 @@ class Pool(_Submitting):
                 left, self._futures = self._futures, {}
             for future in left.values():
                 future.settle(None, (type(error).__name__, str(error), -1, b""))
-            if isinstance(error, _core.PeerLost):
+            if isinstance(error, _core.PeerLost) and isinstance(self._core, _core.TaskPool):
                 _abort_at_exit()
 
     def _ended(self) -> bool:
@@ -325,11 +342,26 @@ class Pool(_Submitting):
         return closing and all(future.done() for future in left)
 
 
+def _initialize(comm: Communicator | None, initializer: Callable[[], object]) -> None:
+    """Call it on each rank that runs tasks; an error on all when it fails on one."""
+    failed: Exception | None = None
+    if comm is None or comm.size == 1 or comm.rank > 0:
+        try:
+            initializer()
+        except Exception as error:
+            failed = error
+    found = [failed is not None] if comm is None else comm.allgather(failed is not None)
+    if failed is not None:
+        raise failed
+    if any(found):
+        raise _core.Error(f"rank {found.index(True)}: the initializer of a pool raised an error")
+
+
 def _name_of(function: Callable[..., Any]) -> str:
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
-def _function_bytes(function: Callable[..., Any]) -> bytes:
+def _function_bytes(function: object) -> bytes:
     try:
         by_name = pickle.dumps(function)
         if b"__main__" not in by_name:
