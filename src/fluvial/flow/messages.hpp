@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What the ranks of a pool tell each other, on a communicator of the pool's own.
 ///
-/// | message | from, to                     | what follows |
-/// |---------|------------------------------|--------------|
-/// | Run     | server to each of a team     | its ranks call the function, in the order of messages
-/// | | Make    | server to each of a new team | its ranks make their communicator | | Free    |
-/// server to each of a team     | its ranks free it | | Lost    | server to the rest of a team | no
-/// Note comes from that rank | | Stop    | server to each rank          | it ends what is before,
-/// and says Bye | | Note    | rank of a team to its first  | the first waits for those of all
-/// others | | Done    | first rank of a team         | the task is over, and its ranks are idle |
-/// | Failed  | any rank of a team           | the task will have no result; Done may never come, |
-/// |         |                              | when the others wait for this rank |
-/// | Bye     | each rank to the server      | it sends nothing more |
+/// | message | from, to                  | what follows |
+/// |---------|---------------------------|--------------|
+/// | Run     | server, each of a team    | they call the function |
+/// | Make    | server, each of a team    | they make its communicator |
+/// | Free    | server, each of a team    | they free it |
+/// | Lost    | server, rest of a team    | that rank sends no Note |
+/// | Stop    | server, each rank         | it ends what is before, and says Bye |
+/// | Note    | rank of a team, its first | that waits for those of all others |
+/// | Done    | first of a team, server   | the task is over, its ranks are idle |
+/// | Failed  | any of a team, server     | no result; others may wait for this rank |
+/// | Bye     | each rank, server         | it sends nothing more |
+///
+/// A rank carries out what the server sends in the order in which it was sent.
 #pragma once
 
 #include <cstdint>

@@ -2,13 +2,12 @@
 /// Which task starts when, and on which ranks: pure, without a clock, MPI or I/O. The server of a
 /// pool drives it, and so does the simulation.
 ///
-/// | what comes first                    | and then |
-/// |-------------------------------------|----------|
-/// | a higher priority                   | a lower one, on ranks that delay no task of the higher |
-/// | of one priority, what is overdue    | by age; the first one that does not fit gets a
-/// reservation |
-/// | what the plan says (plan.hpp)       | as long as durations are known |
-/// | the longest, then the widest        | whatever fits |
+/// | what comes first             | and then |
+/// |------------------------------|----------|
+/// | a higher priority            | a lower one, where it delays no task of the higher |
+/// | of one priority, the overdue | by age; the first that does not fit has a reservation |
+/// | what the plan says           | as long as durations are known (plan.hpp) |
+/// | the longest, then the widest | whatever fits |
 ///
 /// A task is overdue once it has waited for longer than its age limit. A reservation is the time at
 /// which, by what is known of the tasks that run, enough ranks will be idle; others start before

@@ -27,7 +27,7 @@ struct Simulated {
     double busy_s = 0;  ///< of all ranks together
     int ranks = 0;
 
-    /// Busy part of all ranks' time until `until_s`, or the end.
+    /// Busy part of all ranks' time until the end.
     double utilisation() const { return end_s > 0 ? busy_s / (end_s * ranks) : 0; }
 };
 
