@@ -6,6 +6,7 @@ set(fluvial_public_headers
     # One for each verb, which includes what programs of it need.
     compute.hpp
     distribute.hpp
+    flow.hpp
     scan.hpp
     stage.hpp
     stream.hpp
@@ -33,11 +34,18 @@ set(fluvial_public_headers
     distribute/place.hpp
     distribute/registry.hpp
     distribute/strategy.hpp
+    flow/function.hpp
+    flow/pool.hpp
+    flow/request.hpp
+    flow/scheduler.hpp
+    flow/simulation.hpp
+    flow/task.hpp
     mpi/agree.hpp
     mpi/comm.hpp
     mpi/datatype.hpp
     mpi/environment.hpp
     mpi/request.hpp
+    mpi/teams.hpp
     mpi/tree_merge.hpp
     scan/decoding.hpp
     scan/request.hpp

@@ -11,6 +11,7 @@ void bind_base(nb::module_& m);
 void bind_compute(nb::module_& m);
 void bind_distribute(nb::module_& m);
 void bind_structure_factor(nb::module_& m);
+void bind_flow(nb::module_& m);
 void bind_library_file(nb::module_& m);
 void bind_scan(nb::module_& m);
 void bind_stage(nb::module_& m);
@@ -33,4 +34,5 @@ NB_MODULE(_core, m) {
     bind_store(m);
     bind_library_file(m);
     bind_stream(m);
+    bind_flow(m);
 }

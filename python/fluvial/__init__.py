@@ -28,6 +28,8 @@ from ._core import (
     __version__,
 )
 from .describe.records import Particles, Record, Records
+from .flow.parallel import parallel
+from .flow.pool import Pool
 from .opening import open
 from .pipeline.run import PipeReport
 from .piping import pipe
@@ -78,6 +80,7 @@ __all__ = [
     "PeerStalled",
     "PendingScan",
     "PipeReport",
+    "Pool",
     "ReadSeries",
     "ReadStep",
     "Record",
@@ -97,6 +100,7 @@ __all__ = [
     "distribute",
     "open",
     "ops",
+    "parallel",
     "pipe",
     "reduce",
 ]

@@ -32,6 +32,7 @@ BENEATH = {
         "stage",
     },
     "stream": {"base", "describe", "mpi", "compute", "host", "progress", "move"},
+    "flow": {"base", "describe", "mpi", "host", "progress"},
     "c": {
         *("base", "describe", "mpi", "compute", "distribute", "store", "host", "progress", "move"),
         *("stage", "scan", "stream"),
@@ -42,6 +43,7 @@ BENEATH = {
 BENEATH_IN_PYTHON = {
     **{folder: BENEATH[folder] for folder in ("base", "describe", "mpi", "compute", "distribute")},
     **{folder: BENEATH[folder] for folder in ("store", "stage", "scan", "stream")},
+    "flow": {*BENEATH["flow"], "launch"},
     "xarray": {*BENEATH["scan"], "scan"},
     "pipeline": {
         "base",

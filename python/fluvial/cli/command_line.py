@@ -34,6 +34,7 @@ from .pipe import add_pipe
 from .printing import Format, check_rows, print_csv
 from .run import add_run
 from .series_tables import describe_series
+from .simulate import add_simulate
 
 app = new_app(completion=True)
 _POLL_S = 0.05
@@ -344,3 +345,4 @@ def main() -> None:
 add_looks(app)
 add_pipe(app)
 add_run(app)
+add_simulate(app)

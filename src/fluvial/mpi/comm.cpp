@@ -130,6 +130,13 @@ Comm Comm::from_fortran(long handle) {
     return duplicate(running() ? MPI_Comm_f2c(static_cast<MPI_Fint>(fortran)) : MPI_COMM_NULL);
 }
 
+long Comm::to_fortran() const {
+    if (serial()) {
+        throw InvalidArgument(Problem{"no communicator of MPI", "a serial one", "", ""});
+    }
+    return MPI_Comm_c2f(handle());
+}
+
 int Comm::rank() const {
     return state_ ? state_->rank : 0;
 }

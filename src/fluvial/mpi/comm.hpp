@@ -55,6 +55,8 @@ class Comm {
 
     int rank() const;
     int size() const;
+    /// The Fortran handle (mpi4py: `MPI.Comm.f2py`); for a serial one InvalidArgument. Local.
+    long to_fortran() const;
     /// True when no MPI communicator stands behind this object. One of a single rank is not serial.
     bool serial() const { return state_ == nullptr; }
     /// MPI_COMM_NULL when serial. Local. For use inside mpi/.
@@ -150,6 +152,7 @@ class Comm {
     void abandon() noexcept;
 
   private:
+    friend class Teams;  // makes communicators of MPI's
     struct State;
     struct Forget {
         void operator()(State* state) const;

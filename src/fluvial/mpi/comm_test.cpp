@@ -49,6 +49,7 @@ TEST_CASE("a duplicate is the user's communicator again, apart from it") {
     CHECK(relation == MPI_CONGRUENT);
 
     Comm same = Comm::from_fortran(MPI_Comm_c2f(MPI_COMM_WORLD));
+    CHECK(MPI_Comm_f2c(static_cast<MPI_Fint>(same.to_fortran())) == same.handle());
     CHECK(same.size() == size);
     same.close();
 

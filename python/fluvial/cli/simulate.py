@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The word `fluvial simulate`: what a pool's scheduler makes of a load, on machines of any size."""
+
+from __future__ import annotations
+
+import enum
+import math
+from typing import Annotated
+
+import typer
+
+from .._core import InvalidArgument, simulate_flow
+
+
+class Load(enum.StrEnum):
+    """Which tasks there are."""
+
+    widths = "widths"
+    arriving = "arriving"
+    sweep = "sweep"
+
+
+_SWEEP_RANKS = 512  # the widest task of Figure 9
+_words = typer.Typer(no_args_is_help=True, help="Simulates schedulers.")
+
+
+def add_simulate(app: typer.Typer) -> None:
+    """Add the word."""
+    app.add_typer(_words, name="simulate")
+
+
+@_words.callback()
+def _simulate() -> None:
+    pass
+
+
+@_words.command("flow")
+def _flow(
+    ranks: Annotated[int, typer.Option("--ranks", "-n", help="Ranks that run tasks.")] = 64,
+    rounds: Annotated[int, typer.Option("--rounds", help="Tasks of each width.")] = 5,
+    load: Annotated[
+        Load,
+        typer.Option(
+            "--load",
+            help="widths: tasks of 1, 2, 4 … ranks and 0.5 to 1.5 s, all at once. arriving: the "
+            "same, at random times. sweep: 48 tasks on 16 to 512 ranks.",
+        ),
+    ] = Load.widths,
+    error: Annotated[
+        float,
+        typer.Option("--error", help="By how much estimates are off at most: 0.3 is 30 %."),
+    ] = 0.0,
+    estimates: Annotated[
+        bool, typer.Option("--estimates/--no-estimates", help="There are estimates.")
+    ] = True,
+    busy: Annotated[float, typer.Option("--busy", help="Of arriving: work for so many.")] = 0.8,
+    seed: Annotated[int, typer.Option("--seed", help="Of the random load.")] = 1,
+) -> None:
+    """Run simulated tasks by a pool's scheduler, and print what part of the ranks' time is used."""
+    least = _SWEEP_RANKS if load is Load.sweep else 1
+    if ranks < least:
+        raise InvalidArgument(f"--ranks: got {ranks}; allowed: {least} or more for this load")
+    if rounds < 1 or not 0 < busy < 1:
+        raise InvalidArgument(
+            f"the load: got --rounds {rounds}, --busy {busy}; allowed: 1 or more, and 0 to 1"
+        )
+    if not 0 <= error < 1:
+        raise InvalidArgument(f"--error: got {error}; allowed: 0 up to 1")
+    if load is Load.sweep and not estimates:
+        raise InvalidArgument("--no-estimates: got the load sweep; allowed: widths, arriving")
+    off = error if estimates else math.nan
+    used, end, tasks, wait = simulate_flow(load.value, ranks, rounds, off, busy, seed)
+    print(
+        f"{tasks} tasks on {ranks} ranks in {end:.1f} s: {100 * used:.1f} % busy; "
+        f"the longest wait {wait:.1f} s"
+    )

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of a task of a pool, once it is there."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from typing import Any
+
+from .. import _core
+from .payload import unpacked
+from .tasks import RemoteTraceback
+
+
+class Future(concurrent.futures.Future[Any]):
+    """A `concurrent.futures.Future`; given to another task of its pool, it is that task's input."""
+
+    def __init__(self, core: Any) -> None:
+        super().__init__()
+        self.core = core
+        """The pool that it belongs to."""
+        self.task: Any = None
+        """What that knows it by."""
+
+    def cancel(self) -> bool:
+        """Keep the task from beginning; False when it has begun, or is done."""
+        if self.done() or self.task is None:
+            return self.cancelled()
+        if not self.core.cancel(self.task):
+            return False
+        self.become_cancelled()
+        return True
+
+    def become_cancelled(self) -> None:
+        """Be told that the task will not begin."""
+        if super().cancel():
+            self.set_running_or_notify_cancel()
+
+    def running(self) -> bool:
+        """Tell whether its ranks have it."""
+        return not self.done() and self.task is not None and bool(self.task.running)
+
+    def settle(self, result: bytearray | None, failure: Any) -> None:
+        """Be told what came of the task."""
+        if self.done():
+            return
+        try:
+            if failure is None:
+                self.set_result(unpacked(result or bytearray()))
+            else:
+                self.set_exception(_error(*failure))
+        except Exception as error:  # what came cannot be read here
+            self.set_exception(error)
+
+
+def _error(kind: str, message: str, rank: int, details: bytearray) -> BaseException:
+    if details:
+        raised, text = unpacked(details)
+        raised.__cause__ = RemoteTraceback(f"rank {rank} of the pool: {text}")
+        return raised if isinstance(raised, BaseException) else _core.Error(message)
+    error: BaseException = getattr(_core, kind, _core.Error)(
+        message if rank < 0 else f"rank {rank} of the pool: {message}"
+    )
+    return error

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rank of an MPI job that a serial program has started for its pool (`started_job`).
+
+usage: leading_rank.py SOCKET
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import socket
+import sys
+import threading
+import traceback
+from multiprocessing.connection import Connection
+from typing import Any
+
+from .. import _core
+from .tasks import run_task
+
+_LOOK_EVERY_S = 0.5
+
+
+class Lead:
+    """The first rank: does what the program says, and tells it what came of it."""
+
+    def __init__(self, tasks: Connection, questions: Connection, core: _core.TaskPool) -> None:
+        self._tasks = tasks
+        self._questions = questions
+        self._core = core
+        self._states: dict[int, _core.TaskState] = {}
+        self._numbers: dict[int, int] = {}  # the program's, by the core's
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+
+    def run(self) -> None:
+        """Serve until the program closes the pool."""
+        for work in (self._take_tasks, self._answer):
+            threading.Thread(target=work, daemon=True).start()
+        while True:
+            closing = self._closing.is_set()
+            done = self._core.wait_for_some(_LOOK_EVERY_S)
+            with self._lock:
+                told = [(self._numbers.pop(number), *rest) for number, *rest in done]
+                left = len(self._numbers)
+            if told:
+                self._tasks.send(told)
+            if closing and not left:
+                break
+        failure = None
+        try:
+            self._core.close()
+        except _core.Error as error:
+            failure = type(error).__name__, str(error)
+        self._tasks.send(failure)
+        if failure is not None:
+            _abort()  # MPI_Finalize would wait for the ranks that are lost
+
+    def _take_tasks(self) -> None:
+        try:
+            while not self._closing.is_set():
+                word, *arguments, forgotten = self._tasks.recv()
+                if word == "submit":
+                    self._submit(*arguments)
+                else:
+                    self._closing.set()
+                    self._core.wake()
+                with self._lock:
+                    for number in forgotten:
+                        self._states.pop(number, None)
+        except (EOFError, OSError):  # the program is gone
+            os._exit(1)
+
+    def _submit(self, number: int, message: bytes, inputs: list[int], options: Any) -> None:
+        with self._lock:
+            futures = [self._states[other] for other in inputs]
+            state = self._core.submit([message], futures, options)
+            self._states[number] = state
+            self._numbers[state.number] = number
+
+    def _answer(self) -> None:
+        with contextlib.suppress(EOFError, OSError):
+            while True:
+                word, number = self._questions.recv()
+                with self._lock:
+                    state = self._states.get(number)
+                if state is None:
+                    self._questions.send(False)
+                else:
+                    asked = state.running if word == "running" else self._core.cancel(state)
+                    self._questions.send(asked)
+
+
+def _abort() -> None:
+    from mpi4py import MPI
+
+    MPI.COMM_WORLD.Abort(1)
+
+
+def _connected(path: str) -> Connection:
+    end = socket.socket(socket.AF_UNIX)
+    end.connect(path)
+    return Connection(end.detach())
+
+
+def main() -> int:
+    """Lead, on the first rank; run tasks on the others."""
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    wishes = None
+    if comm.rank == 0:
+        tasks, questions = _connected(sys.argv[1]), _connected(sys.argv[1])
+        wishes = tasks.recv()
+    stall_timeout, stuck_after, shipped = comm.bcast(wishes)
+    if comm.rank > 0:
+        initializer, arguments = pickle.loads(shipped)
+        if initializer is not None:
+            initializer(*arguments)
+    core = _core.TaskPool(comm.py2f(), run_task, stall_timeout, stuck_after)
+    if comm.rank == 0:
+        Lead(tasks, questions, core).run()
+    else:
+        core.close()
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Exception:
+        traceback.print_exc()
+        sys.stderr.flush()
+        _abort()  # MPI_Finalize would wait for the others

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that several ranks run together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def parallel(function: Function) -> Function:
+    """Declare that several ranks may run the function together, as one task of a pool.
+
+    It is called on each of them with the communicator of its team (of mpi4py) before the other
+    arguments, and what the team's rank 0 returns is the task's result. Functions that are not
+    declared so run on one rank, and asking for more is an error before anything runs.
+
+    Examples
+    --------
+    >>> import fluvial as fl
+    >>> @fl.parallel
+    ... def mean(comm, values):
+    ...     mine = values[comm.rank :: comm.size]
+    ...     return comm.allreduce(sum(mine)) / len(values)
+    """
+    function._fluvial_parallel = True  # type: ignore[attr-defined]
+    return function
+
+
+def is_parallel(function: Callable[..., object]) -> bool:
+    """Tell whether the function was declared so."""
+    return getattr(function, "_fluvial_parallel", False) is True

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects as they travel between the ranks of a pool: arrays as buffers, futures by reference."""
+
+from __future__ import annotations
+
+import functools
+import io
+import pickle
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import _core
+from ..base.messages import shown
+
+_ALIGNMENT = 16  # of what a bytearray holds
+_IMPORT_MISSING = (
+    "cannot send a function or an object of the main program to other ranks: got {}; "
+    "allowed: what other ranks can import, or, with cloudpickle (`pip install cloudpickle`), "
+    "anything"
+)
+
+Reference = Callable[[object], Any]
+"""Returns what stands for an object in a message, or None for an object that travels itself."""
+
+
+def packed(value: object, reference: Reference = lambda _: None) -> list[Any]:
+    """Return the parts of a message: pickled with protocol 5, large buffers as they lie.
+
+    What only exists in the main program, or has no name, is sent by cloudpickle.
+
+    Raises
+    ------
+    InvalidArgument
+        When that is needed, and not installed.
+    """
+    try:
+        parts = _parts(value, reference, _Pickler)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        parts = None
+    if parts is None or b"__main__" in parts[0]:
+        parts = _parts(value, reference, _cloud_pickler())
+    return _with_header(parts)
+
+
+def unpacked(message: bytearray, referred: Callable[[Any], Any] | None = None) -> Any:
+    """Return the object of a message; its arrays are writable and lie in the message's memory."""
+    view = memoryview(message)
+    (count,) = struct.unpack_from("<Q", view)
+    lengths = struct.unpack_from(f"<{count}Q", view, 8)
+    offset = _padded(8 + 8 * count)
+    parts = []
+    for length in lengths:
+        parts.append(view[offset : offset + length])
+        offset += _padded(length)
+    unpickler = _Unpickler(io.BytesIO(parts[0]), buffers=parts[1:])
+    unpickler.referred = referred
+    return unpickler.load()
+
+
+class _Unpickler(pickle.Unpickler):
+    referred: Callable[[Any], Any] | None = None
+
+    def persistent_load(self, pid: Any) -> Any:
+        if self.referred is None:
+            raise pickle.UnpicklingError("a future in the result of a task")
+        return self.referred(pid)
+
+
+class _Pickler(pickle.Pickler):
+    reference: Reference
+
+    def persistent_id(self, thing: object) -> Any:
+        return self.reference(thing)
+
+
+@functools.cache
+def _cloud_pickler() -> type[pickle.Pickler] | None:
+    try:
+        import cloudpickle
+    except ImportError:
+        return None
+
+    class CloudPickler(cloudpickle.Pickler):
+        reference: Reference
+
+        def persistent_id(self, thing: object) -> Any:
+            return self.reference(thing)
+
+    return CloudPickler
+
+
+def _parts(value: object, reference: Reference, pickler: Any) -> list[Any]:
+    if pickler is None:
+        raise _core.InvalidArgument(_IMPORT_MISSING.format(shown(value)))
+    buffers: list[pickle.PickleBuffer] = []
+    file = io.BytesIO()
+    made = pickler(file, protocol=5, buffer_callback=buffers.append)
+    made.reference = reference
+    made.dump(value)
+    return [file.getvalue(), *(buffer.raw() for buffer in buffers)]
+
+
+def _padded(length: int) -> int:
+    return -(-length // _ALIGNMENT) * _ALIGNMENT
+
+
+def _with_header(parts: Sequence[Any]) -> list[Any]:
+    lengths = [memoryview(part).nbytes for part in parts]
+    header = struct.pack(f"<{len(parts) + 1}Q", len(parts), *lengths)
+    message: list[Any] = [header.ljust(_padded(len(header)), b"\0")]
+    for part, length in zip(parts, lengths, strict=True):
+        message.append(part)
+        if padding := _padded(length) - length:
+            message.append(bytes(padding))
+    return message

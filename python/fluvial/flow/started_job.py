@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pool of an MPI job that a serial program has started for it: the program's side.
+
+The first rank of the job leads the real pool (`leading_rank`); this side has the calls of the
+core's pool, and hands them on over two sockets in a folder of this user's: one for tasks and what
+came of them, one for questions that are answered at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import pathlib
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from .. import _core
+from ..launch.job import Job
+from ..launch.launcher import Launcher
+
+START_TIMEOUT_S = 120.0
+_LOOK_EVERY_S = 0.1
+
+
+class StartedTask:
+    """A task, as the core's `TaskState`."""
+
+    def __init__(self, number: int, ask: Callable[..., Any], forget: Callable[[int], None]) -> None:
+        self.number = number
+        self._ask = ask
+        self._forget = forget
+
+    @property
+    def running(self) -> bool:
+        """Whether its ranks have it."""
+        return bool(self._ask("running", self.number))
+
+    def __del__(self) -> None:
+        self._forget(self.number)
+
+
+class StartedJob:
+    """Starts `workers` ranks and one that leads them; has the calls of the core's `TaskPool`.
+
+    Raises
+    ------
+    PeerLost
+        When the job ends before it has begun, and by `wait_for_some` when it ends later.
+    TimedOut
+        When it has not begun after two minutes.
+    """
+
+    leads = True
+    rank = 0
+
+    def __init__(
+        self, workers: int, stall_timeout: float, stuck_after: float, initializer: bytes
+    ) -> None:
+        self.workers = workers
+        self.size = workers + 1
+        self._numbers = itertools.count(1)
+        self._sending = threading.Lock()
+        self._asking = threading.Lock()
+        self._forgotten: list[int] = []
+        self._woken = os.pipe()
+        with tempfile.TemporaryDirectory(prefix="fluvial-pool-") as folder:
+            path = pathlib.Path(folder) / "lead"
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(str(path))
+                listener.listen(2)
+                self._job = _start(self.size, path)
+                try:
+                    self._tasks = self._accept(listener)
+                    self._questions = self._accept(listener)
+                except BaseException:
+                    self._job.kill()
+                    raise
+        self._tasks.send((stall_timeout, stuck_after, initializer))
+
+    def _accept(self, listener: socket.socket) -> Connection:
+        listener.settimeout(_LOOK_EVERY_S)
+        for _ in range(int(START_TIMEOUT_S / _LOOK_EVERY_S)):
+            try:
+                return Connection(listener.accept()[0].detach())
+            except TimeoutError:
+                if self._job.poll() is not None:
+                    raise self._ended() from None
+        raise _core.TimedOut(
+            f"the job of a pool did not begin in time: got no word for {START_TIMEOUT_S:g} s"
+        )
+
+    def submit(self, parts: list[Any], futures: list[Any], options: dict[str, Any]) -> StartedTask:
+        """Send a task."""
+        task = StartedTask(next(self._numbers), self._ask, self._forgotten.append)
+        inputs = [future.number for future in futures]
+        self._send("submit", task.number, b"".join(parts), inputs, options)
+        return task
+
+    def wait_for_some(self, timeout: float) -> list[Any]:
+        """Return what is done, at the latest after `timeout` seconds, or when somebody wakes it."""
+        try:
+            ready = wait([self._tasks, self._woken[0]], timeout)
+            if self._woken[0] in ready:
+                os.read(self._woken[0], 1024)
+            return list(self._tasks.recv()) if self._tasks in ready else []
+        except (EOFError, OSError):
+            raise self._ended() from None
+
+    def wake(self) -> None:
+        """End a wait."""
+        with contextlib.suppress(OSError):  # it is closed: nobody waits
+            os.write(self._woken[1], b"w")
+
+    def cancel(self, task: StartedTask) -> bool:
+        """Keep a task from beginning."""
+        return bool(self._ask("cancel", task.number))
+
+    def close(self) -> None:
+        """End the job, when all tasks are done; raise what its pool raised."""
+        self._send("close")
+        try:
+            failure = self._tasks.recv()
+        except (EOFError, OSError):
+            raise self._ended() from None
+        finally:
+            self._tasks.close()
+            self._questions.close()
+            for end in self._woken:
+                os.close(end)
+        self._job.wait()
+        if failure is not None:
+            raise getattr(_core, failure[0], _core.Error)(failure[1])
+
+    def _send(self, *message: Any) -> None:
+        with self._sending:
+            forgotten = [self._forgotten.pop() for _ in range(len(self._forgotten))]
+            try:
+                self._tasks.send((*message, forgotten))
+            except OSError:
+                raise self._ended() from None
+
+    def _ask(self, word: str, number: int) -> Any:
+        with self._asking:
+            try:
+                self._questions.send((word, number))
+                return self._questions.recv()
+            except (EOFError, OSError):
+                return False  # the job has ended, and futures are told so
+
+    def _ended(self) -> Exception:
+        code = self._job.kill()
+        return _core.PeerLost(
+            f"the MPI job of a pool has ended: got exit code {code}. A rank has died, or could not "
+            "start; what it printed says more"
+        )
+
+
+def _start(ranks: int, path: pathlib.Path) -> Job:
+    launcher = Launcher.detect(_core.mpiexec() or None)
+    search = os.pathsep.join(filter(None, sys.path))  # functions are found where they are here
+    argv = [sys.executable, "-m", "fluvial.flow.leading_rank", str(path)]
+    return launcher.start(ranks, argv, name="pool", env={"PYTHONPATH": search})

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a rank of a pool does with a task."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from .parallel import is_parallel
+from .payload import packed, unpacked
+
+_FUNCTIONS_KEPT = 256
+
+
+class RemoteTraceback(Exception):  # noqa: N818
+    """Where a task raised, as its rank printed it: the cause of what a future raises."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __str__(self) -> str:
+        return f'\n"""\n{self.text}"""'
+
+
+@functools.lru_cache(_FUNCTIONS_KEPT)
+def function_of(shipped: bytes) -> Callable[..., Any]:
+    """Return a function that was sent as bytes; made once."""
+    function: Callable[..., Any] = pickle.loads(shipped)
+    return function
+
+
+def run_task(comm: int | None, inputs: list[bytearray]) -> tuple[bool, list[Any]]:
+    """Run a task on this rank, for the core: returns whether all went well, and the message.
+
+    The first input is ``(function, arguments, keyword arguments)``, in which numbers stand for the
+    other inputs.
+    """
+    try:
+        referred = functools.lru_cache(None)(lambda number: unpacked(inputs[1 + number]))
+        shipped, arguments, keywords = unpacked(inputs[0], referred)
+        function = function_of(shipped)
+        if is_parallel(function):
+            arguments = (_communicator(comm), *arguments)
+        result = function(*arguments, **keywords)
+        return True, packed(result)
+    except BaseException as error:
+        return False, _packed_error(error)
+
+
+def _communicator(handle: int | None) -> Any:
+    from mpi4py import MPI
+
+    return MPI.COMM_SELF if handle is None else MPI.Comm.f2py(handle)
+
+
+def _packed_error(error: BaseException) -> list[Any]:
+    text = "".join(traceback.format_exception(error))
+    try:
+        message = packed((error.with_traceback(None), text))
+        unpacked(bytearray(b"".join(bytes(part) for part in message)))  # some cannot be read again
+        return message
+    except Exception:
+        stand_in = RuntimeError(f"{type(error).__name__}: {error}")
+        return packed((stand_in, text))

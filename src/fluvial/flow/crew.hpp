@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What one rank does as told: makes its teams' communicators, and runs tasks in them.
+#pragma once
+
+#include <map>
+
+#include "fluvial/flow/function.hpp"
+#include "fluvial/flow/messages.hpp"
+#include "fluvial/mpi/comm.hpp"
+#include "fluvial/mpi/teams.hpp"
+
+namespace fluvial::flow {
+
+class Crew {
+  public:
+    /// Collective over `comm`, blocking. `functions` outlive it.
+    Crew(const mpi::Comm& comm, const Functions& functions)
+        : rank_(comm.rank()), functions_(functions), teams_(comm) {}
+
+    /// Collective over the team's ranks.
+    void make(const Order& order);
+    void free(TeamNumber team);
+    /// Runs this rank's part of a task. What the function throws is in the report.
+    Report run(const Order& order) const;
+    /// The ranks of a team, in the pool.
+    const std::vector<int>& ranks_of(TeamNumber team) const { return made_.at(team).ranks; }
+
+    /// Collective over the pool: all have freed the same teams.
+    void close();
+    /// Somebody is lost: everything is left to MPI_Finalize.
+    void abandon() noexcept;
+
+  private:
+    struct Made {
+        std::vector<int> ranks;
+        mpi::Comm comm;
+    };
+
+    int rank_;
+    const Functions& functions_;
+    mpi::Teams teams_;
+    mpi::Comm alone_;
+    std::map<TeamNumber, Made> made_;
+};
+
+}  // namespace fluvial::flow

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What the tasks of a pool can compute: functions that all ranks know by the same names.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fluvial/base/bytes.hpp"
+#include "fluvial/flow/request.hpp"
+#include "fluvial/mpi/comm.hpp"
+
+namespace fluvial::flow {
+
+/// One call of a function, on one rank of the task's team.
+struct Call {
+    TaskId task = 0;
+    const mpi::Comm& team;  ///< the task's own; of a task on one rank it is serial
+    std::vector<std::span<const std::byte>> inputs;  ///< the same on all ranks of the team
+};
+
+/// Returns the task's result, which is that of the team's rank 0.
+using Function = std::function<Bytes(const Call&)>;
+
+/// Whether a function may run on more than one rank.
+enum class Runs { Serial, Parallel };
+
+/// To be filled alike on all ranks.
+class Functions {
+  public:
+    struct Entry {
+        std::string name;
+        Function function;
+        Runs runs = Runs::Serial;
+    };
+
+    /// Throws InvalidArgument for a name that is there already.
+    void add(const std::string& name, Function function, Runs runs = Runs::Serial);
+    /// Throws UnknownName.
+    std::uint32_t number_of(const std::string& name) const;
+    const Entry& at(std::uint32_t number) const { return entries_.at(number); }
+    std::size_t size() const { return entries_.size(); }
+
+  private:
+    std::vector<Entry> entries_;
+};
+
+/// Why a task has no result.
+struct TaskFailure {
+    std::string kind;     ///< Error::kind(); "Error" for what does not derive from fluvial::Error
+    std::string message;  ///< what()
+    int rank = -1;        ///< in the pool; -1: none
+    Bytes details;        ///< of a FunctionFailed
+
+    void write(ByteWriter& out) const;
+    static TaskFailure read(ByteReader& in);
+    /// Throws the class that `kind` names.
+    [[noreturn]] void raise() const;
+};
+
+/// To be thrown by a function whose caller wants to know more than a message.
+class FunctionFailed : public Error {
+  public:
+    FunctionFailed(const std::string& message, Bytes details)
+        : Error(message), details_(std::move(details)) {}
+    const Bytes& details() const { return details_; }
+
+  private:
+    Bytes details_;
+};
+
+}  // namespace fluvial::flow

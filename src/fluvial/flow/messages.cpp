@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/flow/messages.hpp"
+
+namespace fluvial::flow {
+
+void Order::write_run(ByteWriter& out, TaskId task, std::uint32_t function, TeamNumber team,
+                      const std::vector<std::span<const std::byte>>& inputs) {
+    out.put(Word::Run);
+    out.put(task);
+    out.put(function);
+    out.put(team);
+    out.put<std::uint32_t>(static_cast<std::uint32_t>(inputs.size()));
+    for (const auto& input : inputs) {
+        out.put_block(input.data(), input.size());
+    }
+}
+
+void Order::write_make(ByteWriter& out, TeamNumber team, const std::vector<int>& ranks) {
+    out.put(Word::Make);
+    out.put(team);
+    out.put_vector(ranks);
+}
+
+void Order::write_free(ByteWriter& out, TeamNumber team) {
+    out.put(Word::Free);
+    out.put(team);
+}
+
+void Order::write_lost(ByteWriter& out, int rank) {
+    out.put(Word::Lost);
+    out.put_vector(std::vector{rank});
+}
+
+void Order::write_stop(ByteWriter& out, bool any_lost) {
+    out.put(Word::Stop);
+    out.put(any_lost);
+}
+
+Order Order::read(ByteReader& in) {
+    Order order;
+    order.word = in.get<Word>();
+    switch (order.word) {
+        case Word::Run: {
+            order.task = in.get<TaskId>();
+            order.function = in.get<std::uint32_t>();
+            order.team = in.get<TeamNumber>();
+            order.inputs.resize(in.get<std::uint32_t>());
+            for (Bytes& input : order.inputs) {
+                const auto block = in.get_block();
+                input.assign(block.begin(), block.end());
+            }
+            break;
+        }
+        case Word::Make:
+            order.team = in.get<TeamNumber>();
+            order.ranks = in.get_vector<int>();
+            break;
+        case Word::Free:
+            order.team = in.get<TeamNumber>();
+            break;
+        case Word::Lost:
+            order.ranks = in.get_vector<int>();
+            break;
+        default:
+            order.any_lost = in.get<bool>();
+    }
+    return order;
+}
+
+void Report::write(ByteWriter& out) const {
+    out.put(word);
+    out.put(task);
+    out.put(took_s);
+    out.put(failure.has_value());
+    out.put_block(result.data(), result.size());
+    if (failure) {
+        failure->write(out);
+    }
+}
+
+Report Report::read(ByteReader& in) {
+    Report report;
+    report.word = in.get<Word>();
+    report.task = in.get<TaskId>();
+    report.took_s = in.get<double>();
+    const bool failed = in.get<bool>();
+    const auto result = in.get_block();
+    report.result.assign(result.begin(), result.end());
+    if (failed) {
+        report.failure = TaskFailure::read(in);
+    }
+    return report;
+}
+
+}  // namespace fluvial::flow

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What the ranks of a pool tell each other, on a communicator of the pool's own.
+///
+/// | message | from, to                  | what follows |
+/// |---------|---------------------------|--------------|
+/// | Run     | server, each of a team    | they call the function |
+/// | Make    | server, each of a team    | they make its communicator |
+/// | Free    | server, each of a team    | they free it |
+/// | Lost    | server, rest of a team    | that rank sends no Note |
+/// | Stop    | server, each rank         | it ends what is before, and says Bye |
+/// | Note    | rank of a team, its first | that waits for those of all others |
+/// | Done    | first of a team, server   | the task is over, its ranks are idle |
+/// | Failed  | any of a team, server     | no result; others may wait for this rank |
+/// | Bye     | each rank, server         | it sends nothing more |
+///
+/// A rank carries out what the server sends in the order in which it was sent.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "fluvial/flow/function.hpp"
+#include "fluvial/flow/team_cache.hpp"
+
+namespace fluvial::flow {
+
+inline constexpr int tag_orders = 1;   ///< of the server
+inline constexpr int tag_reports = 2;  ///< to the server
+inline constexpr int tag_notes = 3;    ///< to a team's first rank
+
+enum class Word : std::uint8_t { Run, Make, Free, Lost, Stop, Done, Failed, Bye };
+
+/// What the server tells a rank to do.
+struct Order {
+    Word word = Word::Stop;
+    TaskId task = 0;
+    std::uint32_t function = 0;
+    TeamNumber team = 0;     ///< 0: the task runs on this rank alone
+    std::vector<int> ranks;  ///< in the pool: of a new team; the one that is lost
+    bool any_lost = false;   ///< of Stop: communicators are to be left to MPI_Finalize
+    std::vector<Bytes> inputs;
+
+    static void write_run(ByteWriter& out, TaskId task, std::uint32_t function, TeamNumber team,
+                          const std::vector<std::span<const std::byte>>& inputs);
+    static void write_make(ByteWriter& out, TeamNumber team, const std::vector<int>& ranks);
+    static void write_free(ByteWriter& out, TeamNumber team);
+    static void write_lost(ByteWriter& out, int rank);
+    static void write_stop(ByteWriter& out, bool any_lost);
+    static Order read(ByteReader& in);
+};
+
+/// What a rank tells the server, or the first rank of its team.
+struct Report {
+    Word word = Word::Bye;
+    TaskId task = 0;
+    double took_s = 0;
+    Bytes result;
+    std::optional<TaskFailure> failure;
+
+    void write(ByteWriter& out) const;
+    static Report read(ByteReader& in);
+};
+
+}  // namespace fluvial::flow

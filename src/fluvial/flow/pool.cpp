@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/flow/pool.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <utility>
+
+#include "fluvial/base/clock.hpp"
+#include "fluvial/base/error.hpp"
+#include "fluvial/flow/pool_state.hpp"
+#include "fluvial/mpi/agree.hpp"
+
+namespace fluvial::flow {
+
+namespace {
+
+/// The same on all ranks, or an error on all.
+mpi::Comm agreed(mpi::Comm comm, const Functions& functions, const PoolOptions& options) {
+    const auto check = [&] {
+        if (!(options.stall_timeout_s >= progress::stall_timeout_min_s)) {
+            throw InvalidArgument(Problem{"stall_timeout_s is out of range",
+                                          text(options.stall_timeout_s),
+                                          text(progress::stall_timeout_min_s, " seconds or more"),
+                                          "Infinity lets stopped ranks be"});
+        }
+        if (!(options.stuck_after_s > 0)) {
+            throw InvalidArgument(Problem{"stuck_after_s is out of range",
+                                          text(options.stuck_after_s), "more than 0 seconds", ""});
+        }
+    };
+    const auto say = [&](Terms& terms) {
+        for (std::uint32_t number = 0; number < functions.size(); ++number) {
+            terms.add("the functions of a pool", functions.at(number).name);
+        }
+        terms.add("stall_timeout_s", text(options.stall_timeout_s));
+    };
+    mpi::agree_on(comm, check, say);
+    return comm;
+}
+
+void check_width(const Widths& widths, Runs runs, const std::string& name, int workers) {
+    if (widths.least < 1 || widths.least > workers || widths.most < widths.least) {
+        throw InvalidArgument(
+            Problem{text("no team can be as wide as a task of '", name, "' wants"),
+                    widths.moldable() ? text(widths.least, " to ", widths.most, " ranks")
+                                      : text(widths.least, " ranks"),
+                    text("1 to ", workers, " ranks of this pool that serve"),
+                    "Ask for fewer ranks, or start a larger pool"});
+    }
+    if (runs == Runs::Serial && widths.most > 1) {
+        throw InvalidArgument(Problem{text("'", name, "' is a serial function"),
+                                      text(widths.most, " ranks"), "1 rank",
+                                      "Declare it as parallel: then it gets the communicator of "
+                                      "its team"});
+    }
+}
+
+void check_place(const std::optional<Near>& near, int size) {
+    const int first = size > 1 ? 1 : 0;
+    if (near && (near->rank < first || near->rank >= size)) {
+        throw InvalidArgument(Problem{"no task can run near this rank", text(near->rank),
+                                      text("ranks ", first, " to ", size - 1), ""});
+    }
+}
+
+/// True for as long as it exists.
+class Flag {
+  public:
+    explicit Flag(std::atomic<bool>& flag) : flag_(flag) { flag_ = true; }
+    ~Flag() { flag_ = false; }
+    Flag(const Flag&) = delete;
+    Flag& operator=(const Flag&) = delete;
+
+  private:
+    std::atomic<bool>& flag_;
+};
+
+class TurnsUntil final : public progress::Waiting {
+  public:
+    TurnsUntil(PoolState& pool, const std::function<bool()>& done) : pool_(pool), done_(done) {}
+    Seen look() override {
+        const bool moved = pool_.turn();
+        return done_() ? Seen::End : moved ? Seen::Movement : Seen::Nothing;
+    }
+
+  private:
+    PoolState& pool_;
+    const std::function<bool()>& done_;
+};
+
+}  // namespace
+
+PoolState::PoolState(mpi::Comm own, Functions wanted, const PoolOptions& wishes)
+    : comm(agreed(std::move(own), wanted, wishes)),
+      functions(std::move(wanted)),
+      options(wishes),
+      members(comm, options.stall_timeout_s),
+      crew(comm, functions) {
+    if (comm.rank() != 0) {
+        worker = std::make_unique<Worker>(comm, crew, members, 0);
+        return;
+    }
+    server = std::make_unique<Server>(comm, functions, members, options.scheduler,
+                                      options.stuck_after_s, [this](const FuturePtr& future) {
+                                          const std::lock_guard lock(told_mutex);
+                                          if (options.collects_done) {
+                                              told.push_back(future);
+                                          }
+                                      });
+}
+
+bool PoolState::turn() {
+    std::optional<Order> own;
+    bool moved = false;
+    {
+        const std::unique_lock lock(mutex, std::try_to_lock);
+        if (!lock || turning || closed) {
+            return false;
+        }
+        const Flag flag(turning);
+        moved = server->turn();
+        if (!running_own) {
+            own = server->own_order();
+        }
+    }
+    if (own) {
+        const Flag flag(running_own);
+        Report report = crew.run(*own);
+        const std::lock_guard lock(mutex);
+        server->take_own(std::move(report));
+    }
+    return moved || own;
+}
+
+void PoolState::wait(const std::function<bool()>& done) {
+    TurnsUntil waiting(*this, done);
+    progress::BackOff back_off(members.ranks_per_core());
+    progress::wait(waiting, back_off, &served);
+}
+
+void PoolState::stop() {
+    {
+        const std::lock_guard lock(mutex);
+        server->stop();
+    }
+    const Deadline deadline(options.stuck_after_s);
+    wait([&] { return server->goodbye() || deadline.passed(); });
+}
+
+void PoolState::end() {
+    const bool whole = server ? server->goodbye() && server->lost().empty() : !worker->any_lost();
+    const std::lock_guard lock(mutex);
+    closed = true;
+    if (whole) {
+        crew.close();
+        comm.close();
+        return;
+    }
+    if (server) {
+        server->abandon();
+    } else {
+        worker->abandon();
+    }
+    crew.abandon();
+    comm.abandon();
+}
+
+Pool::Pool(mpi::Comm comm, Functions functions, const PoolOptions& options)
+    : state_(std::make_shared<PoolState>(std::move(comm), std::move(functions), options)) {}
+
+Pool::~Pool() {
+    if (!state_ || state_->closed || state_->made.inherited()) {
+        return;
+    }
+    try {
+        if (state_->server) {
+            const std::lock_guard lock(state_->mutex);
+            state_->server->give_up({"Error", "the pool was not closed", -1, {}});
+            state_->server->stop();
+            state_->server->abandon();
+        } else {
+            state_->worker->abandon();
+        }
+    } catch (...) {  // NOLINT(bugprone-empty-catch): an exception is on its way already
+    }
+    state_->closed = true;
+    state_->crew.abandon();
+    state_->comm.abandon();
+}
+
+bool Pool::leads() const {
+    return state_->server != nullptr;
+}
+
+int Pool::rank() const {
+    return state_->members.own_rank();
+}
+
+int Pool::size() const {
+    return state_->members.size();
+}
+
+int Pool::workers() const {
+    return std::max(1, size() - 1);
+}
+
+Future Pool::submit(const std::string& function, std::vector<Argument> arguments,
+                    const TaskOptions& options) {
+    if (!leads() || state_->closed) {
+        throw InvalidArgument(Problem{"a task cannot be submitted",
+                                      leads() ? "the pool is closed" : text("rank ", rank()),
+                                      "rank 0 of a pool that is open",
+                                      "Submit tasks where pool.leads() is true, before close()"});
+    }
+    const std::uint32_t number = state_->functions.number_of(function);
+    check_width(options.ranks, state_->functions.at(number).runs, function, workers());
+    check_place(options.near, size());
+    auto future = std::make_shared<FutureState>();
+    future->task = ++state_->last_task;
+    std::vector<Input> inputs;
+    inputs.reserve(arguments.size());
+    for (Argument& argument : arguments) {
+        inputs.push_back(std::move(argument.input));
+    }
+    state_->server->submit(future, number, std::move(inputs), options);
+    return {std::move(future), state_};
+}
+
+std::vector<FuturePtr> Pool::wait_for_some(double timeout_s) {
+    const Deadline deadline(timeout_s);
+    std::vector<FuturePtr> taken;
+    state_->wait([&] {
+        const std::lock_guard lock(state_->told_mutex);
+        taken.swap(state_->told);
+        return !taken.empty() || state_->woken.exchange(false) || deadline.passed();
+    });
+    return taken;
+}
+
+void Pool::wake() {
+    state_->woken = true;
+}
+
+bool Pool::cancel(const FuturePtr& future) {
+    const std::lock_guard lock(state_->mutex);
+    return !state_->turning && !state_->closed && state_->server->cancel(future);
+}
+
+void Pool::close() {
+    if (state_->closed) {
+        return;
+    }
+    if (!leads()) {
+        state_->worker->serve();
+        state_->end();
+        return;
+    }
+    state_->wait([&] { return state_->server->at_rest(); });
+    state_->stop();
+    state_->end();
+    if (!state_->server->lost().empty()) {
+        state_->server->lost().begin()->second.raise();
+    }
+    if (!state_->server->goodbye()) {
+        throw PeerLost(Problem{"a rank of the pool did not stop",
+                               text("no word for ", state_->options.stuck_after_s, " s"), "", ""});
+    }
+}
+
+void Pool::cancel_and_close() {
+    if (leads() && !state_->closed) {
+        const std::lock_guard lock(state_->mutex);
+        state_->server->cancel_all();
+    }
+    close();
+}
+
+const Bytes& Future::get() const {
+    if (!done()) {
+        pool_->wait([this] { return done() || pool_->closed; });
+    }
+    if (!done()) {
+        throw Error("the pool was closed before the task was done");
+    }
+    if (state_->failure) {
+        state_->failure->raise();
+    }
+    return *state_->result;
+}
+
+bool Future::cancel() const {
+    const std::lock_guard lock(pool_->mutex);
+    return !pool_->turning && !pool_->closed && pool_->server->cancel(state_);
+}
+
+}  // namespace fluvial::flow

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Tasks of one or more ranks that fire when their inputs are ready.
+///
+///     flow::Functions functions;
+///     functions.add("norm", norm, flow::Runs::Parallel);     // the same on all ranks
+///     flow::Pool pool(mpi::Comm::duplicate(MPI_COMM_WORLD), functions);
+///     if (pool.leads()) {
+///         flow::TaskOptions wide;
+///         wide.ranks = {4, 4, {}};
+///         flow::Future norm = pool.submit("norm", {pool.submit("load", {name})}, wide);
+///         use(norm.get());
+///     }
+///     pool.close();
+///
+/// After the paper of J. M. Wozniak et al., Dataflow Coordination of Data-Parallel Tasks via MPI
+/// 3.0, EuroMPI 2013.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fluvial/flow/function.hpp"
+#include "fluvial/flow/scheduler.hpp"
+#include "fluvial/flow/task.hpp"
+#include "fluvial/mpi/comm.hpp"
+
+namespace fluvial::flow {
+
+struct PoolOptions {
+    SchedulerOptions scheduler = {.prefetch = 32, .prefetch_s = 2e-3};
+    double stall_timeout_s = 30;  ///< without a heartbeat, and a rank is lost; infinity: never
+    /// A task has failed, and some of its ranks have not come back for this long: they are lost.
+    double stuck_after_s = 30;
+    bool collects_done = false;  ///< for wait_for_some()
+};
+
+struct PoolState;
+
+/// The result of a task, once it is there. May be copied; any thread may ask.
+class Future {
+  public:
+    Future() = default;
+
+    bool done() const { return state_->done(); }
+    /// Blocking until the task is done; serves the pool meanwhile. Throws what the task threw: the
+    /// class of fluvial::Error, else Error; PeerLost or PeerStalled when a rank of it was lost,
+    /// TimedOut when it outlived its limit.
+    const Bytes& get() const;
+    /// The task will not begin. False when it has.
+    bool cancel() const;
+    const FuturePtr& state() const { return state_; }
+
+  private:
+    friend class Pool;
+    Future(FuturePtr state, std::shared_ptr<PoolState> pool)
+        : state_(std::move(state)), pool_(std::move(pool)) {}
+    FuturePtr state_;
+    std::shared_ptr<PoolState> pool_;
+};
+
+/// What a task is given: bytes, or the result of another task of the same pool.
+struct Argument {
+    Input input;
+    Argument(Bytes bytes) : input(std::make_shared<const Bytes>(std::move(bytes))) {}  // NOLINT
+    Argument(const Future& future) : input(future.state()) {}                          // NOLINT
+    Argument(const FuturePtr& future) : input(future) {}                               // NOLINT
+};
+
+/// Rank 0 leads: it submits tasks and runs none, unless it is the only one. All others serve.
+class Pool {
+  public:
+    /// Collective over `comm`, which the pool closes, blocking. Throws InvalidArgument on all ranks
+    /// when they have other functions or options.
+    Pool(mpi::Comm comm, Functions functions, const PoolOptions& options = {});
+    /// A pool that was not closed, because of an exception, is broken off: the others are told.
+    ~Pool();
+    Pool(Pool&&) noexcept = default;
+    Pool& operator=(Pool&&) noexcept = default;
+
+    bool leads() const;
+    int rank() const;
+    int size() const;
+    /// Ranks that run tasks.
+    int workers() const;
+
+    /// By the lead rank alone, from any thread. Local, does not block; costs the same however many
+    /// tasks wait. Throws InvalidArgument, before anything runs, for an unknown function, a serial
+    /// one on several ranks, widths that the pool cannot have, and a place that is none.
+    Future submit(const std::string& function, std::vector<Argument> arguments,
+                  const TaskOptions& options = {});
+
+    /// What other threads do for the lead's: turns of the server until a task is done, somebody
+    /// calls wake(), or `timeout_s` is over. Returns the futures that are done since the last call,
+    /// of a pool with collects_done.
+    /// Needs MPI_THREAD_MULTIPLE unless it is the only thread that calls MPI.
+    std::vector<FuturePtr> wait_for_some(double timeout_s);
+    void wake();
+    bool cancel(const FuturePtr& future);
+
+    /// Collective, blocking: on the lead until all tasks are done, on all other ranks until the
+    /// lead closes; they run tasks in it. Throws PeerLost or PeerStalled on the lead when a rank
+    /// was lost, with its tasks; on others when the lead was.
+    void close();
+    /// The same, but tasks that have not begun are cancelled.
+    void cancel_and_close();
+
+  private:
+    std::shared_ptr<PoolState> state_;
+};
+
+}  // namespace fluvial::flow

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a pool is on one rank.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "fluvial/base/fork.hpp"
+#include "fluvial/flow/crew.hpp"
+#include "fluvial/flow/members.hpp"
+#include "fluvial/flow/pool.hpp"
+#include "fluvial/flow/server.hpp"
+#include "fluvial/flow/worker.hpp"
+#include "fluvial/progress/engine.hpp"
+
+namespace fluvial::flow {
+
+struct PoolState {
+    PoolState(mpi::Comm own, Functions wanted, const PoolOptions& wishes);
+
+    /// One turn of the server, unless one is under way (another thread's, or further up); in a pool
+    /// of one rank also a task.
+    bool turn();
+    /// Blocking, with turns in between.
+    void wait(const std::function<bool()>& done);
+    void stop();
+    void end();
+
+    mpi::Comm comm;
+    Functions functions;
+    PoolOptions options;
+    Members members;
+    Crew crew;
+    std::unique_ptr<Server> server;        ///< of the lead
+    std::unique_ptr<Worker> worker;        ///< of others
+    std::recursive_mutex mutex;            ///< of the server
+    std::atomic<bool> turning{false};      ///< under it
+    std::atomic<bool> running_own{false};  ///< a task, in a pool of one rank
+    std::mutex told_mutex;
+    std::vector<FuturePtr> told;  ///< done, and not asked for yet
+    std::atomic<TaskId> last_task{0};
+    std::atomic<bool> woken{false};
+    bool closed = false;
+    MadeHere made;
+    /// Last: it is gone before what it serves.
+    progress::Served served{[this] { return server && turn(); }, true};
+};
+
+}  // namespace fluvial::flow

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/flow/pool.hpp"
+
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+#include <thread>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/mpi/world_fixture.hpp"
+
+using namespace fluvial;
+using namespace fluvial::flow;
+
+namespace {
+
+template <class T>
+Bytes bytes_of(const T& value) {
+    ByteWriter out;
+    out.put(value);
+    return out.take();
+}
+template <class T>
+T value_of(std::span<const std::byte> bytes) {
+    return ByteReader(bytes).get<T>();
+}
+
+Bytes add_up(const Call& call) {
+    std::int64_t sum = 0;
+    for (const auto input : call.inputs) {
+        sum += value_of<std::int64_t>(input);
+    }
+    return bytes_of(sum);
+}
+
+/// The sum over the team of what each rank has, times the width.
+Bytes over_team(const Call& call) {
+    const auto mine = value_of<std::int64_t>(call.inputs.front()) + call.team.rank();
+    return bytes_of<std::int64_t>(call.team.sum(mine) * call.team.size());
+}
+
+Bytes fail_on(const Call& call) {
+    const auto rank = value_of<std::int64_t>(call.inputs.front());
+    if (call.team.rank() == rank) {
+        throw OutOfRange("this rank of the team was told to fail");
+    }
+    return {};
+}
+
+Bytes sleep_ms(const Call& call) {
+    const auto ms = value_of<std::int64_t>(call.inputs.front());
+    std::this_thread::sleep_for(std::chrono::milliseconds(ms));
+    return call.inputs.size() > 1 ? Bytes(call.inputs[1].begin(), call.inputs[1].end()) : Bytes();
+}
+
+/// Fails until it has been called on as many ranks of the pool; says on how many it was.
+Bytes fail_elsewhere(const Call& call) {
+    if (world_rank() != value_of<std::int64_t>(call.inputs.front())) {
+        throw std::runtime_error("not here");
+    }
+    return bytes_of<std::int64_t>(world_rank());
+}
+
+Functions functions() {
+    Functions all;
+    all.add("add up", add_up);
+    all.add("over team", over_team, Runs::Parallel);
+    all.add("fail on", fail_on, Runs::Parallel);
+    all.add("sleep", sleep_ms);
+    all.add("elsewhere", fail_elsewhere);
+    return all;
+}
+
+Pool open(const PoolOptions& options = {}) {
+    return Pool(mpi::Comm::duplicate(world().handle()), functions(), options);
+}
+
+TaskOptions on(int ranks) {
+    TaskOptions options;
+    options.ranks = {ranks, ranks, {}};
+    return options;
+}
+
+std::int64_t got(const Future& future) {
+    return value_of<std::int64_t>(future.get());
+}
+
+}  // namespace
+
+TEST_CASE("tasks run when their inputs are there") {
+    Pool pool = open();
+    if (pool.leads()) {
+        Future fibonacci[30];
+        fibonacci[0] = fibonacci[1] = pool.submit("add up", {bytes_of<std::int64_t>(1)});
+        for (int i = 2; i < 30; ++i) {
+            fibonacci[i] = pool.submit("add up", {fibonacci[i - 2], fibonacci[i - 1]});
+        }
+        CHECK(got(fibonacci[29]) == 832040);
+    }
+    pool.close();
+}
+
+TEST_CASE("many brief tasks") {
+    Pool pool = open();
+    if (pool.leads()) {
+        std::vector<Future> futures;
+        for (std::int64_t i = 0; i < 20'000; ++i) {
+            futures.push_back(pool.submit("add up", {bytes_of(i), bytes_of<std::int64_t>(1)}));
+        }
+        for (std::int64_t i = 0; i < 20'000; ++i) {
+            REQUIRE(got(futures[static_cast<std::size_t>(i)]) == i + 1);
+        }
+    }
+    pool.close();
+}
+
+TEST_CASE("a task of several ranks has a communicator of its own") {
+    Pool pool = open();
+    if (pool.leads()) {
+        std::vector<std::pair<Future, std::int64_t>> futures;
+        for (std::int64_t turn = 0; turn < 200; ++turn) {
+            const int width = 1 + static_cast<int>(turn) % pool.workers();
+            const std::int64_t expected = (turn * width + width * (width - 1) / 2) * width;
+            futures.emplace_back(pool.submit("over team", {bytes_of(turn)}, on(width)), expected);
+        }
+        for (const auto& [future, expected] : futures) {
+            CHECK(got(future) == expected);
+        }
+    }
+    pool.close();
+}
+
+TEST_CASE("a rank that throws fails its task alone, and what needs its result") {
+    Pool pool = open();
+    if (pool.leads()) {
+        for (int rank = 0; rank < pool.workers(); ++rank) {
+            const Future failed =
+                pool.submit("fail on", {bytes_of<std::int64_t>(rank)}, on(pool.workers()));
+            const Future after = pool.submit("add up", {failed});
+            CHECK_THROWS_AS(failed.get(), OutOfRange);
+            CHECK_THROWS_AS(after.get(), OutOfRange);
+            CHECK_THROWS_AS(pool.submit("add up", {failed}).get(), OutOfRange);
+        }
+        CHECK(got(pool.submit("over team", {bytes_of<std::int64_t>(1)})) == 1);
+    }
+    pool.close();
+}
+
+TEST_CASE("a task is tried again, elsewhere first") {
+    Pool pool = open();
+    if (pool.leads()) {
+        TaskOptions options;
+        options.retries = pool.workers() - 1;
+        const std::int64_t where = pool.size() - 1;
+        if (pool.workers() <= 2) {
+            CHECK(got(pool.submit("elsewhere", {bytes_of(where)}, options)) == where);
+        }
+        options.retries = 0;
+        options.near = Near{static_cast<int>(where), false, true};
+        CHECK(got(pool.submit("elsewhere", {bytes_of(where)}, options)) == where);
+        options.near.reset();
+        CHECK_THROWS_WITH_AS(pool.submit("elsewhere", {bytes_of<std::int64_t>(-1)}, options).get(),
+                             doctest::Contains("not here"), Error);
+    }
+    pool.close();
+}
+
+TEST_CASE("a task that outlives its limit fails, and its rank is used again") {
+    Pool pool = open();
+    if (pool.leads() && pool.size() > 1) {
+        TaskOptions options;
+        options.timeout_s = 0.1;
+        const Future late = pool.submit("sleep", {bytes_of<std::int64_t>(600)}, options);
+        CHECK_THROWS_AS(late.get(), TimedOut);
+        CHECK(got(pool.submit("over team", {bytes_of<std::int64_t>(0)}, on(pool.workers()))) >= 0);
+    }
+    pool.close();
+}
+
+TEST_CASE("a task that has not begun can be cancelled") {
+    Pool pool = open();
+    if (pool.leads()) {
+        const Future before = pool.submit("sleep", {bytes_of<std::int64_t>(50)});
+        std::vector<Future> rest;
+        for (int i = 0; i < 20; ++i) {
+            rest.push_back(pool.submit("sleep", {bytes_of<std::int64_t>(1), before, before}));
+        }
+        CHECK(rest.back().cancel());
+        CHECK(rest.back().done());
+        CHECK_THROWS_WITH_AS(rest.back().get(), "the task was cancelled before it began", Error);
+        before.get();
+        CHECK_FALSE(before.cancel());
+    }
+    pool.close();
+}
+
+TEST_CASE("what cannot run is refused before anything runs") {
+    Pool pool = open();
+    if (pool.leads()) {
+        CHECK_THROWS_AS(pool.submit("ad up", {}), InvalidArgument);
+        CHECK_THROWS_AS(pool.submit("over team", {}, on(pool.workers() + 1)), InvalidArgument);
+        CHECK_THROWS_AS(pool.submit("over team", {}, on(0)), InvalidArgument);
+        TaskOptions nowhere;
+        nowhere.near = Near{pool.size()};
+        CHECK_THROWS_AS(pool.submit("add up", {}, nowhere), InvalidArgument);
+        if (pool.workers() > 1) {
+            CHECK_THROWS_WITH_AS(
+                pool.submit("add up", {}, on(2)),
+                "'add up' is a serial function: got 2 ranks; allowed: 1 rank. "
+                "Declare it as parallel: then it gets the communicator of its team",
+                InvalidArgument);
+        }
+    } else {
+        CHECK_THROWS_AS(pool.submit("add up", {}), InvalidArgument);
+    }
+    pool.close();
+    CHECK_THROWS_AS(pool.submit("add up", {}), InvalidArgument);
+}
+
+TEST_CASE("a pool that an exception ends lets the other ranks go") {
+    {
+        Pool pool = open();
+        if (!pool.leads()) {
+            pool.close();
+        } else {
+            pool.submit("add up", {});
+        }
+    }
+    CHECK(world().sum(1) == world_size());
+}
+
+TEST_CASE("ranks with other functions are an error on all") {
+    if (world_size() > 1) {
+        Functions own = functions();
+        own.add(world_rank() == 0 ? "one" : "other", add_up);
+        mpi::Comm comm = mpi::Comm::duplicate(world().handle());
+        CHECK_THROWS_AS(Pool(std::move(comm), own), InvalidArgument);
+    }
+}

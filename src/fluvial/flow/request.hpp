@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What the scheduler knows of a task: how many ranks it wants, where, how urgent it is, and how
+/// long it may take. Not what it computes.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace fluvial::flow {
+
+/// Number of a task in its pool, in the order of submission; never used twice.
+using TaskId = std::uint64_t;
+
+/// Seconds that nobody knows.
+inline constexpr double unknown_s = std::numeric_limits<double>::quiet_NaN();
+
+/// How many ranks a task can run on: one number, a range, or one of several numbers. A task with
+/// more than one width is moldable: the scheduler chooses when it starts.
+struct Widths {
+    int least = 1;
+    int most = 1;
+    std::vector<int> choices = {};  ///< ascending, from least to most; empty: all between them
+
+    bool moldable() const { return least != most; }
+    /// The largest that is at most `ranks`; 0 when there is none.
+    int up_to(int ranks) const;
+    auto operator<=>(const Widths&) const = default;
+};
+
+/// Where a task should run: on a team with this rank in it, or on the rank's host. A strict wish is
+/// waited for; any other gives way when the place is busy.
+struct Near {
+    int rank = 0;
+    bool anywhere_on_host = false;
+    bool strict = false;
+    auto operator<=>(const Near&) const = default;
+};
+
+struct Request {
+    TaskId task = 0;
+    Widths widths = {};
+    double priority = 0;        ///< higher ones first
+    double cost_s = unknown_s;  ///< the caller's estimate of its duration
+    std::uint32_t kind = 0;  ///< tasks of one kind take alike long, or as much off their estimate
+    std::optional<Near> near = {};
+    int avoid = -1;  ///< a rank that it should not run on again, where there is a choice
+};
+
+}  // namespace fluvial::flow

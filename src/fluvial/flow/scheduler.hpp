@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Which task starts when, and on which ranks: pure, without a clock, MPI or I/O. The server of a
+/// pool drives it, and so does the simulation.
+///
+/// | what comes first             | and then |
+/// |------------------------------|----------|
+/// | a higher priority            | a lower one, where it delays no task of the higher |
+/// | of one priority, the overdue | by age; the first that does not fit has a reservation |
+/// | what the plan says           | as long as durations are known (plan.hpp) |
+/// | the longest, then the widest | whatever fits |
+///
+/// A task is overdue once it has waited for longer than its age limit. A reservation is the time at
+/// which, by what is known of the tasks that run, enough ranks will be idle; others start before
+/// then only if they end in time, or on ranks that will be left over (backfill, as EASY does).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "fluvial/flow/cost_book.hpp"
+#include "fluvial/flow/idle_ranks.hpp"
+#include "fluvial/flow/request.hpp"
+#include "fluvial/flow/waiting_tasks.hpp"
+
+namespace fluvial::flow {
+
+struct SchedulerOptions {
+    /// Seconds after which a task is overdue. Unknown: a quarter more than all work that
+    /// waits when it comes should take on all ranks, and a typical task.
+    double age_limit_s = unknown_s;
+    /// Steps of list scheduling that one plan may cost at most, some nanoseconds each; 0: no plans.
+    /// All plans together cost a hundredth of the time.
+    std::uint64_t planning_effort = 2'000'000;
+    /// Serial tasks that a rank may be given at once, when tasks of their kind are known to take
+    /// less than prefetch_s together.
+    int prefetch = 1;
+    double prefetch_s = 1e-3;
+};
+
+struct Start {
+    TaskId task = 0;
+    std::vector<int> ranks;  ///< ascending
+};
+
+class Scheduler {
+  public:
+    /// `hosts` has a number for the host of each rank.
+    explicit Scheduler(const std::vector<int>& hosts, const SchedulerOptions& options = {});
+
+    /// Ranks that have not been retired.
+    int ranks() const { return ranks_; }
+    std::size_t waiting() const { return waiting_.count(); }
+    std::size_t running() const { return running_.size(); }
+
+    /// Throws InvalidArgument when no team can ever be as wide as the task wants. O(1) in the
+    /// number of tasks.
+    void add(const Request& request, double now_s);
+    /// A task that has not started will not.
+    void remove(TaskId task) { waiting_.remove(task); }
+    /// What is to start now.
+    std::vector<Start> next(double now_s);
+    /// A task has ended after `took_s`, and its ranks are idle; unknown_s: nothing is learned.
+    void finish(TaskId task, double took_s);
+    /// The rank gets no task any more. Returns the tasks that now are too wide, which will not
+    /// start.
+    std::vector<TaskId> retire(int rank);
+
+  private:
+    struct Running {
+        std::vector<int> ranks;
+        std::uint32_t kind = 0;
+        bool brief = false;  ///< one of several that the rank may have
+        double cost_s = unknown_s;
+        std::multiset<std::pair<double, int>>::iterator end;  ///< not of brief ones
+    };
+    /// For the first task that does not fit.
+    struct Reservation {
+        double at_s = 0;
+        int left_over = 0;
+        double priority = 0;
+        bool overdue = false;
+    };
+    using Batches = std::vector<Batch*>;
+
+    double age_limit_s() const;
+    void start_group(const Batches& group, double now_s, std::vector<Start>& starts);
+    bool start_first(Batch& batch, double now_s, std::vector<Start>& starts);
+    bool start_ahead(Batch& batch, std::vector<Start>& starts);
+    void begin(Batch& batch, std::vector<int> ranks, double now_s, std::vector<Start>& starts);
+    bool room_for(Batch& batch, int width, double now_s);
+    void reserve(const Batch& batch, double now_s);
+    bool brief(const Batch& batch) const;
+    int width_for(const Widths& widths) const;
+    bool nothing_can_start() const;
+    void replan(const Batches& group, double now_s);
+    std::vector<Batch*> overdue(const Batches& group, double now_s);
+
+    SchedulerOptions options_;
+    int ranks_;
+    IdleRanks idle_;
+    CostBook book_;
+    WaitingTasks waiting_;
+    std::unordered_map<TaskId, Running> running_;
+    std::multiset<std::pair<double, int>> ends_;  ///< expected, with the number of ranks
+    std::vector<int> brief_tasks_;                ///< that each rank has been given
+    int brief_ranks_ = 0;                         ///< that have some
+    std::deque<int> room_;                        ///< of those, which may have another
+    std::vector<bool> in_room_;
+    std::optional<Reservation> reservation_;  ///< within next()
+    std::deque<Batch*> plan_;                 ///< of the highest priority
+    std::uint64_t planned_edition_ = 0, planned_generation_ = 0;
+    std::uint64_t added_ = 0, planned_added_ = 0;
+    std::uint64_t rounds_since_plan_ = 0;
+    double planned_s_ = -std::numeric_limits<double>::infinity();
+};
+
+}  // namespace fluvial::flow

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/flow/scheduler.hpp"
+
+#include <doctest/doctest.h>
+
+#include "fluvial/base/error.hpp"
+
+using namespace fluvial;
+using namespace fluvial::flow;
+
+namespace {
+
+std::vector<int> one_host(int ranks) {
+    return std::vector<int>(static_cast<std::size_t>(ranks), 0);
+}
+
+Request request(TaskId task, int width, double cost_s = unknown_s, double priority = 0) {
+    Request made;
+    made.task = task;
+    made.widths = {width, width, {}};
+    made.cost_s = cost_s;
+    made.priority = priority;
+    return made;
+}
+
+std::vector<TaskId> ids(const std::vector<Start>& starts) {
+    std::vector<TaskId> found;
+    for (const Start& start : starts) {
+        found.push_back(start.task);
+    }
+    return found;
+}
+
+using Ids = std::vector<TaskId>;
+
+}  // namespace
+
+TEST_CASE("a wide task of high priority starts first, wherever it stands in the queue") {
+    Scheduler scheduler(one_host(4));
+    for (TaskId task = 0; task < 41; ++task) {
+        scheduler.add(task == 8 ? request(task, 4, unknown_s, 1000) : request(task, 1), 0);
+    }
+    const auto starts = scheduler.next(0);
+    REQUIRE(ids(starts) == Ids{8});
+    CHECK(starts.front().ranks == std::vector<int>{0, 1, 2, 3});
+    scheduler.finish(8, 1);
+    CHECK(ids(scheduler.next(1)) == Ids{0, 1, 2, 3});
+}
+
+TEST_CASE("no task of a lower priority delays one of a higher that waits for ranks") {
+    Scheduler scheduler(one_host(4));
+    scheduler.add(request(0, 1, 10), 0);
+    REQUIRE(ids(scheduler.next(0)) == Ids{0});
+    scheduler.add(request(1, 4, 10, 5), 1);
+    scheduler.add(request(2, 1, 20), 1);
+    CHECK(scheduler.next(1).empty());
+    scheduler.add(request(3, 1, 8), 1);  // ends before task 0 does
+    CHECK(ids(scheduler.next(1)) == Ids{3});
+    scheduler.finish(3, 8);
+    scheduler.finish(0, 10);
+    CHECK(ids(scheduler.next(10)) == Ids{1});
+}
+
+TEST_CASE("one of the same priority is overtaken until it is overdue") {
+    SchedulerOptions options;
+    options.age_limit_s = 5;
+    Scheduler scheduler(one_host(2), options);
+    TaskId task = 0;
+    const auto add = [&](double now_s) { scheduler.add(request(task++, 1), now_s); };
+    add(0);
+    add(0);
+    REQUIRE(scheduler.next(0).size() == 2);
+    scheduler.add(request(1000, 2), 0.5);
+    int turns = 0;
+    for (double now = 1; now < 50; ++now, ++turns) {  // one of two ranks ends at a time
+        add(now);
+        scheduler.finish(task - 3, unknown_s);
+        const Ids started = ids(scheduler.next(now));
+        if (started.empty()) {
+            break;
+        }
+        CHECK(started == Ids{task - 1});
+    }
+    CHECK(turns == 5);
+    scheduler.finish(task - 2, unknown_s);
+    CHECK(ids(scheduler.next(7)) == Ids{1000});
+}
+
+TEST_CASE("of equal priority the longest comes first, as learned from its kind") {
+    Scheduler scheduler(one_host(1));
+    const auto add = [&](TaskId task, std::uint32_t kind) {
+        Request made = request(task, 1);
+        made.kind = kind;
+        scheduler.add(made, 0);
+    };
+    add(0, 1);
+    CHECK(ids(scheduler.next(0)) == Ids{0});
+    scheduler.finish(0, 1);
+    add(1, 2);
+    CHECK(ids(scheduler.next(1)) == Ids{1});
+    scheduler.finish(1, 10);
+    add(2, 1);
+    add(3, 2);
+    CHECK(ids(scheduler.next(11)) == Ids{3});
+}
+
+TEST_CASE("a rank gets several tasks at once when their kind is known to be brief") {
+    SchedulerOptions options;
+    options.prefetch = 4;
+    options.prefetch_s = 1e-3;
+    Scheduler scheduler(one_host(2), options);
+    for (TaskId task = 0; task < 20; ++task) {
+        scheduler.add(request(task, 1), 0);
+    }
+    CHECK(ids(scheduler.next(0)) == Ids{0, 1});
+    scheduler.finish(0, 1e-6);
+    CHECK(ids(scheduler.next(0)) == Ids{2, 3, 4, 5});  // rank 1 is busy with what nobody knew yet
+    scheduler.finish(1, 1e-6);
+    CHECK(ids(scheduler.next(0)) == Ids{6, 7, 8, 9});
+    scheduler.finish(2, 1);  // not brief after all
+    scheduler.finish(3, 1e-6);
+    scheduler.finish(4, 1e-6);
+    CHECK(scheduler.next(0).empty());
+    scheduler.finish(5, 1e-6);
+    CHECK(ids(scheduler.next(0)) == Ids{10});
+}
+
+TEST_CASE("a wide task stops the supply of brief ones") {
+    SchedulerOptions options;
+    options.prefetch = 4;
+    Scheduler scheduler(one_host(1), options);
+    scheduler.add(request(0, 1), 0);
+    REQUIRE(scheduler.next(0).size() == 1);
+    scheduler.finish(0, 1e-6);
+    for (TaskId task = 1; task < 9; ++task) {
+        scheduler.add(request(task, 1), 0);
+    }
+    REQUIRE(scheduler.next(0).size() == 4);
+    Request other = request(9, 1, unknown_s, 1);
+    other.kind = 7;
+    scheduler.add(other, 0);
+    for (TaskId task = 1; task < 5; ++task) {
+        CHECK(scheduler.next(0).empty());
+        scheduler.finish(task, 1e-6);
+    }
+    CHECK(ids(scheduler.next(0)) == Ids{9});
+}
+
+TEST_CASE("a moldable task shares the ranks with others that wait") {
+    Scheduler scheduler(one_host(16));
+    Request moldable = request(0, 1);
+    moldable.widths = {2, 16, {2, 4, 8, 16}};
+    scheduler.add(moldable, 0);
+    CHECK(scheduler.next(0).front().ranks.size() == 16);
+    scheduler.finish(0, 1);
+    for (TaskId task = 1; task < 5; ++task) {
+        moldable.task = task;
+        scheduler.add(moldable, 0);
+    }
+    for (const Start& start : scheduler.next(1)) {
+        CHECK(start.ranks.size() == 4);
+    }
+    CHECK(scheduler.waiting() == 0);
+}
+
+TEST_CASE("a strict wish waits for its place, and lets others pass") {
+    Scheduler scheduler(one_host(2));
+    Request first = request(0, 1);
+    first.near = Near{1, false, true};
+    scheduler.add(first, 0);
+    CHECK(scheduler.next(0).front().ranks == std::vector<int>{1});
+    first.task = 1;
+    scheduler.add(first, 0);
+    scheduler.add(request(2, 1), 0);
+    CHECK(ids(scheduler.next(0)) == Ids{2});
+    scheduler.finish(2, 1);
+    CHECK(scheduler.next(1).empty());
+    scheduler.finish(0, 1);
+    CHECK(scheduler.next(1).front().ranks == std::vector<int>{1});
+}
+
+TEST_CASE("what has been removed does not start") {
+    Scheduler scheduler(one_host(1));
+    for (TaskId task = 0; task < 4; ++task) {
+        scheduler.add(request(task, 1), 0);
+    }
+    scheduler.remove(0);
+    scheduler.remove(2);
+    CHECK(scheduler.waiting() == 2);
+    CHECK(ids(scheduler.next(0)) == Ids{1});
+    scheduler.finish(1, 1);
+    CHECK(ids(scheduler.next(1)) == Ids{3});
+    scheduler.finish(3, 1);
+    CHECK(scheduler.waiting() == 0);
+    CHECK(scheduler.next(2).empty());
+}
+
+TEST_CASE("a rank that is lost gets nothing, and what is too wide then is told") {
+    Scheduler scheduler(one_host(2));
+    scheduler.add(request(0, 2), 0);
+    scheduler.add(request(1, 1), 0);
+    CHECK(scheduler.retire(0) == Ids{0});
+    CHECK(scheduler.next(0).front().ranks == std::vector<int>{1});
+    CHECK_THROWS_WITH_AS(
+        scheduler.add(request(2, 2), 0),
+        "no team can be as wide as a task wants: got 2 ranks; allowed: 1 to 1 ranks "
+        "of this pool that serve. Ask for fewer ranks, or start a larger pool",
+        InvalidArgument);
+}
+
+TEST_CASE("a million tasks may wait") {
+    Scheduler scheduler(one_host(4));
+    for (TaskId task = 0; task < 1'000'000; ++task) {
+        scheduler.add(request(task, 1 + static_cast<int>(task % 2)), 0);
+        for (const Start& start : scheduler.next(0)) {
+            if (start.task % 3 == 0) {
+                scheduler.finish(start.task, 1);
+            }
+        }
+    }
+    CHECK(scheduler.waiting() + scheduler.running() > 900'000);
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The side of a pool that decides: takes tasks, sends them to ranks when their inputs are there,
+/// and keeps what comes back.
+///
+/// | event                              | what happens |
+/// |------------------------------------|--------------|
+/// | a task is submitted                | waits for its inputs, then in the scheduler |
+/// | an input has failed                | the task fails by the same |
+/// | Done                               | the future has its result; the ranks are idle |
+/// | Failed from one rank of a team     | the future fails at once, or the task is tried again |
+/// |                                    | when all its ranks have come back |
+/// | a task outlives its limit          | the same |
+/// | a rank dies or is stopped          | the same for all its tasks; it gets no others |
+/// | ranks of a task that has failed do | they are lost to the pool, which goes on with the rest |
+/// | not come back for stuck_after_s    | |
+/// | no rank is left that could run a   | it fails |
+/// | task                               | |
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "fluvial/base/clock.hpp"
+#include "fluvial/flow/mailbox.hpp"
+#include "fluvial/flow/members.hpp"
+#include "fluvial/flow/messages.hpp"
+#include "fluvial/flow/scheduler.hpp"
+#include "fluvial/flow/task.hpp"
+#include "fluvial/flow/team_cache.hpp"
+
+namespace fluvial::flow {
+
+class Server {
+  public:
+    /// `told` is called with each future that is done, within turn(). Everything given outlives it.
+    /// The ranks that run tasks are all but the server's own; of a pool of one rank it is that.
+    Server(const mpi::Comm& comm, const Functions& functions, Members& members,
+           const SchedulerOptions& options, double stuck_after_s,
+           std::function<void(const FuturePtr&)> told);
+
+    /// Ranks that run tasks.
+    int workers() const { return workers_; }
+    /// From any thread; does not wait for a turn.
+    void submit(FuturePtr future, std::uint32_t function, std::vector<Input> inputs,
+                const TaskOptions& options);
+
+    // One thread at a time, which the caller sees to:
+
+    /// Does what there is to do now. Local, does not block; true when something moved.
+    bool turn();
+    /// In a pool of one rank, what this one is to run next, by whoever calls turn().
+    std::optional<Order> own_order();
+    void take_own(Report report) { handle(0, std::move(report)); }
+    /// A task that has not begun will not. False when it has.
+    bool cancel(const FuturePtr& future);
+    void cancel_all();
+    /// Everything that was submitted is done, and all ranks have come back but those that are lost.
+    bool at_rest();
+    /// Tells all ranks to stop; to be followed by turns until all have said goodbye().
+    void stop();
+    /// All ranks have, that can.
+    bool goodbye() const { return byes_ + static_cast<int>(lost_.size()) >= away_; }
+    /// Fails everything that is not done.
+    void give_up(const TaskFailure& why);
+    /// The ranks that have been lost, and how.
+    const std::map<int, TaskFailure>& lost() const { return lost_; }
+    void abandon() { mailbox_.abandon(); }
+
+  private:
+    struct Submission {
+        FuturePtr future;
+        std::uint32_t function;
+        std::vector<Input> inputs;
+        TaskOptions options;
+    };
+    struct Task {
+        FuturePtr future;
+        std::uint32_t function = 0;
+        std::uint32_t kind = 0;
+        std::vector<Input> inputs;
+        TaskOptions options;
+        int inputs_missing = 0;
+        int tries = 0;
+        int avoid = -1;
+        bool in_scheduler = false;
+        bool over = false;      ///< its future is done, or it will be tried again
+        bool again = false;     ///< when its ranks have come back
+        std::vector<int> team;  ///< ranks of the pool, while it runs
+        std::int64_t began_ns = 0;
+        std::int64_t over_ns = 0;
+    };
+    using Tasks = std::unordered_map<TaskId, Task>;
+
+    int worker_of(int rank) const { return workers_ == away_ ? rank - 1 : rank; }
+    int rank_of(int worker) const { return workers_ == away_ ? worker + 1 : worker; }
+    double now_s() const { return static_cast<double>(now_ns()) * 1e-9; }
+
+    bool take_submissions();
+    void accept(Submission submission);
+    void schedule(Task& task);
+    bool take_reports();
+    void handle(int from, Report report);
+    void finish(Tasks::iterator task, Report report);
+    void start(const Start& start);
+    void prepare_team(const std::vector<int>& workers, TeamNumber& team);
+    void fail(Task& task, const TaskFailure& failure);
+    void settle(Task& task, std::shared_ptr<const Bytes> result,
+                const std::optional<TaskFailure>& failure, bool cancelled = false);
+    void tell_dependents(FutureState& future);
+    void release(Tasks::iterator task, double took_s);
+    bool look_at_limits();
+    void lose(const TaskFailure& lost);
+    void fail_too_wide(const std::vector<TaskId>& tasks);
+    ByteWriter& orders_for(int rank) { return orders_[static_cast<std::size_t>(rank)]; }
+    void flush();
+
+    const Functions& functions_;
+    Members& members_;
+    int away_;     ///< ranks that are not this one
+    int workers_;  ///< the same, or 1
+    double stuck_after_s_;
+    std::function<void(const FuturePtr&)> told_;
+    Mailbox mailbox_;
+    Scheduler scheduler_;
+    TeamCache teams_;
+    std::mutex mutex_;  ///< of what comes from other threads
+    std::vector<Submission> submitted_;
+    Tasks tasks_;
+    std::deque<FuturePtr> settled_;  ///< whose dependents have not been told
+    std::unordered_map<std::string, std::uint32_t> kinds_;
+    std::vector<ByteWriter> orders_;  ///< that have not left, by rank
+    std::vector<int> to_flush_;
+    std::deque<Order> own_orders_;  ///< of a pool of one rank
+    std::set<TaskId> limited_;      ///< running ones with a time limit, and those over
+    std::map<int, TaskFailure> lost_;
+    std::int64_t looked_ns_ = 0;
+    int byes_ = 0;
+    bool stopping_ = false;
+    bool changed_ = false;  ///< since the scheduler was asked
+};
+
+}  // namespace fluvial::flow

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a server does about ranks and tasks that do not come back.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/flow/server.hpp"
+
+namespace fluvial::flow {
+
+namespace {
+
+constexpr std::int64_t look_every_ns = 20'000'000;
+
+double seconds_since(std::int64_t ns) {
+    return static_cast<double>(now_ns() - ns) * 1e-9;
+}
+
+TaskFailure outlived(double timeout_s) {
+    return {"TimedOut",
+            describe_problem({"a task outlived its time limit", "", text("up to ", timeout_s, " s"),
+                              "Give it a larger timeout; its ranks are used again when they come "
+                              "back"}),
+            -1,
+            {}};
+}
+
+}  // namespace
+
+bool Server::look_at_limits() {
+    if (now_ns() - looked_ns_ < look_every_ns) {
+        return false;
+    }
+    looked_ns_ = now_ns();
+    bool moved = false;
+    while (const auto lost = members_.look()) {
+        lose(*lost);
+        moved = true;
+    }
+    std::map<int, TaskFailure> stuck;
+    for (const TaskId id : std::exchange(limited_, {})) {
+        const auto found = tasks_.find(id);
+        if (found == tasks_.end()) {
+            continue;
+        }
+        Task& task = found->second;
+        limited_.insert(id);
+        if (!task.over && seconds_since(task.began_ns) > task.options.timeout_s) {
+            fail(task, outlived(task.options.timeout_s));
+            moved = true;
+        } else if (task.over && seconds_since(task.over_ns) > stuck_after_s_) {
+            for (const int rank : task.team) {
+                stuck[rank] = {
+                    "PeerLost",
+                    describe_problem({"a rank does not come back from a task that has failed",
+                                      text("none for ", stuck_after_s_, " s"), "",
+                                      "It may wait for the rank that failed, in the task's "
+                                      "communicator; a larger stuck_after waits longer"}),
+                    rank,
+                    {}};
+            }
+            limited_.erase(id);
+        }
+    }
+    for (const auto& [rank, why] : stuck) {
+        lose(why);
+        moved = true;
+    }
+    return moved;
+}
+
+/// It gets no tasks any more, and what it had is lost.
+void Server::lose(const TaskFailure& lost) {
+    if (!lost_.emplace(lost.rank, lost).second) {
+        return;
+    }
+    std::vector<TaskId> hit;
+    for (const auto& [id, task] : tasks_) {
+        if (std::ranges::find(task.team, lost.rank) != task.team.end()) {
+            hit.push_back(id);
+        }
+    }
+    const std::vector<TaskId> too_wide = scheduler_.retire(worker_of(lost.rank));
+    for (const TaskId id : hit) {
+        const auto found = tasks_.find(id);
+        fail(found->second, lost);
+        std::vector<int>& team = found->second.team;
+        const bool all_lost =
+            std::ranges::all_of(team, [this](int rank) { return lost_.contains(rank); });
+        if (all_lost) {
+            release(found, unknown_s);
+            continue;
+        }
+        for (const int rank : team) {
+            if (!lost_.contains(rank)) {
+                ByteWriter order;
+                Order::write_lost(order, lost.rank);
+                mailbox_.post(rank, tag_orders, order.take());
+            }
+        }
+    }
+    fail_too_wide(too_wide);
+    changed_ = true;
+}
+
+void Server::fail_too_wide(const std::vector<TaskId>& tasks) {
+    for (const TaskId id : tasks) {
+        const auto found = tasks_.find(id);
+        const int wanted = found->second.options.ranks.least;
+        settle(found->second, nullptr,
+               TaskFailure{lost_.begin()->second.kind,
+                           describe_problem(
+                               {text("a task wants ", wanted, " ranks, and the pool has lost some"),
+                                text(scheduler_.ranks(), " ranks are left; rank ",
+                                     lost_.begin()->first, ": ", lost_.begin()->second.message),
+                                "", ""}),
+                           -1,
+                           {}});
+        tasks_.erase(id);
+    }
+}
+
+}  // namespace fluvial::flow

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/flow/waiting_tasks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+namespace fluvial::flow {
+
+namespace {
+
+constexpr std::size_t empty_batches_max = 64;
+
+int cost_step(double cost_s) {
+    if (std::isnan(cost_s)) {
+        return std::numeric_limits<int>::min();
+    }
+    constexpr double shortest_s = 1e-9;
+    constexpr double steps_per_factor_e = 20;
+    return static_cast<int>(
+        std::floor(std::log(std::max(cost_s, shortest_s)) * steps_per_factor_e));
+}
+
+}  // namespace
+
+void WaitingTasks::add(const Request& request, double now_s, double work) {
+    const Likeness like{request.priority,          request.widths, request.kind,
+                        cost_step(request.cost_s), request.near,   request.avoid};
+    if (last_ == nullptr || last_->like != like) {
+        Batch& batch = batches_[like];
+        if (batch.queue.empty()) {
+            batch.like = like;
+            ordered_ = false;
+        }
+        last_ = &batch;
+    }
+    last_->queue.push_back(
+        {.task = request.task, .since_s = now_s, .cost_s = request.cost_s, .work = work});
+    new_.push_back(&last_->queue.back());
+    ++count_;
+    parallel_ += last_->serial() ? 0 : 1;
+    work_ += work;
+}
+
+void WaitingTasks::limit_age(double age_limit_s) {
+    for (WaitingTask* const task : new_) {
+        task->due_s = task->since_s + age_limit_s;
+    }
+    new_.clear();
+}
+
+void WaitingTasks::remove(TaskId task) {
+    removed_.insert(task);
+    --count_;
+}
+
+WaitingTask WaitingTasks::take(Batch& batch) {
+    const WaitingTask task = batch.queue.front();
+    batch.queue.pop_front();
+    --count_;
+    parallel_ -= batch.serial() ? 0 : 1;
+    work_ = count_ == 0 ? 0 : work_ - task.work;
+    return task;
+}
+
+bool WaitingTasks::clear_front(Batch& batch) {
+    while (!removed_.empty() && !batch.queue.empty() &&
+           removed_.erase(batch.queue.front().task) > 0) {
+        ++count_;  // remove() has taken it off already
+        take(batch);
+    }
+    return !batch.queue.empty();
+}
+
+void WaitingTasks::refresh(const CostBook& book) {
+    std::size_t empty = 0;
+    for (const auto& [like, batch] : batches_) {
+        empty += batch.queue.empty() ? 1 : 0;
+    }
+    if (empty > empty_batches_max) {
+        std::erase_if(batches_, [](const auto& entry) { return entry.second.queue.empty(); });
+        last_ = nullptr;
+        ++generation_;
+    }
+    order_.clear();
+    for (auto& [like, batch] : batches_) {
+        if (!batch.queue.empty()) {
+            batch.estimate_s =
+                book.estimate_s(like.kind, like.widths.most, batch.queue.front().cost_s);
+            order_.push_back(&batch);
+        }
+    }
+    const auto key = [&](const Batch* batch) {
+        const double length = std::isnan(batch->estimate_s) ? book.typical_s() : batch->estimate_s;
+        return std::tuple(-batch->like.priority, -length, -batch->like.widths.most,
+                          batch->queue.front().task);
+    };
+    std::ranges::sort(order_, {}, key);
+}
+
+const std::vector<Batch*>& WaitingTasks::in_order(const CostBook& book) {
+    if (!ordered_ || edition_ != book.edition()) {
+        refresh(book);
+        ordered_ = true;
+        edition_ = book.edition();
+    }
+    return order_;
+}
+
+std::vector<TaskId> WaitingTasks::take_wider_than(int ranks) {
+    std::vector<TaskId> taken;
+    for (auto& [like, batch] : batches_) {
+        while (like.widths.least > ranks && clear_front(batch)) {
+            taken.push_back(take(batch).task);
+        }
+    }
+    return taken;
+}
+
+}  // namespace fluvial::flow

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank of a pool whose rank VICTIM kills itself in a task: the lead writes what it saw.
+
+usage: pool_rank.py VICTIM DIRECTORY
+"""
+
+import os
+import pathlib
+import signal
+import sys
+import time
+
+from mpi4py import MPI
+
+import fluvial as fl
+
+VICTIM, SEEN = int(sys.argv[1]), pathlib.Path(sys.argv[2])
+
+
+def die_on(rank):
+    if MPI.COMM_WORLD.rank == rank:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return MPI.COMM_WORLD.rank
+
+
+def lead(pool):
+    at_victim = pool.with_options(near=VICTIM, strict=True)
+    lost = at_victim.submit(die_on, VICTIM).exception(timeout=30)
+    again = pool.with_options(retries=1).submit(die_on, -1).result(timeout=30)
+    rest = sorted(set(pool.map(lambda _: (time.sleep(0.01), MPI.COMM_WORLD.rank)[1], range(20))))
+    wide = pool.with_options(ranks=3)
+    try:
+        too_wide = wide.submit(fl.parallel(lambda comm: comm.size)).exception(timeout=30)
+    except fl.Error as error:
+        too_wide = error
+    return f"{type(lost).__name__}: {lost}\n{again != VICTIM}\n{rest}\n{type(too_wide).__name__}"
+
+
+def main():
+    pool = fl.Pool(stall_timeout=2, stuck_after=3)
+    if not pool.leads:
+        (SEEN / f"rank-{pool.rank}").write_text("served")
+        return
+    told = lead(pool)
+    try:
+        pool.shutdown()
+        told += "\nno error"
+    except fl.PeerLost as error:
+        told += f"\n{type(error).__name__}: {error}"
+    (SEEN / "rank-0").write_text(told)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""kill -9 of a rank of a pool: its task fails, the rest goes on, and the job ends with an error."""
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from fluvial.launch import Launcher
+
+PROGRAM = pathlib.Path(__file__).with_name("pool_rank.py")
+
+# Launchers end a job when one of their children dies, so each rank is the child of a shell, which
+# waits until the lead has told what it saw.
+SHELL = """
+"$@"
+for _ in $(seq 300); do [ -e "$SEEN/rank-0" ] && exit; sleep 0.1; done
+"""
+
+DYING = """
+import os, sys
+import fluvial as fl
+from mpi4py import MPI
+
+def die():
+    os.kill(os.getpid(), 9)
+
+with fl.Pool() as pool:
+    if pool.leads and sys.argv[1] == "0":
+        die()
+    elif pool.leads:
+        pool.submit(die).result(30)
+"""
+
+
+@pytest.mark.any_mpi
+@pytest.mark.timeout(90)
+def test_the_rest_of_the_pool_goes_on(tmp_path):
+    launcher = Launcher.detect()
+    rank = [sys.executable, str(PROGRAM), "2", str(tmp_path)]
+    argv = launcher.command(4, ["sh", "-c", SHELL, "sh", *rank])
+    environment = launcher.environment({"SEEN": str(tmp_path)})
+    subprocess.run(argv, env=environment, timeout=60, capture_output=True, check=False)
+    lost, again, rest, too_wide, end = (tmp_path / "rank-0").read_text().splitlines()
+    assert lost == "PeerLost: rank 2 of the pool: the process died"
+    assert again == "True"
+    assert rest == "[1, 3]"
+    assert too_wide in ("PeerLost", "InvalidArgument")
+    assert end == "PeerLost: rank 2 of the pool: the process died"
+
+
+@pytest.mark.any_mpi
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize("victim", [0, 1], ids=["lead", "worker"])
+def test_under_a_plain_launcher_the_job_ends(victim, tmp_path):
+    launcher = Launcher.detect()
+    argv = launcher.command(3, [sys.executable, "-c", DYING, str(victim)])
+    ended = subprocess.run(
+        argv, env=launcher.environment(), timeout=60, capture_output=True, check=False
+    )
+    assert ended.returncode != 0

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGSTOP of a rank of a pool, and ranks that do not come back: errors, and no hang."""
+
+import signal
+import time
+
+from harness import scenario, wait_until
+
+import fluvial as fl
+
+
+def _world_rank():
+    from mpi4py import MPI
+
+    return MPI.COMM_WORLD.rank
+
+
+@scenario("job on 4 ranks", timeout=90)
+class test_a_rank_that_is_stopped:
+    def job(comm, fl, where):
+        def stand_by(rank):
+            (where / f"task on {rank}").touch()
+            time.sleep(1.0)
+            return _world_rank()
+
+        def leads(pool):
+            at_two = pool.with_options(near=2, strict=True)
+            lost = at_two.submit(stand_by, 2)
+            again = pool.with_options(near=2, retries=1).submit(_world_rank)
+            error = lost.exception(timeout=40)
+            (where / "seen").touch()
+            ranks = sorted(set(pool.map(_rank_after_a_while, range(30), timeout=40)))
+            return type(error).__name__, str(error), again.result(timeout=40), ranks
+
+        pool = fl.Pool(comm=comm, stall_timeout=1, stuck_after=5)
+        if not pool.leads:
+            return None
+        told = leads(pool)
+        wait_until((where / "continued").exists, timeout=30, what="SIGCONT")
+        try:
+            pool.shutdown()
+        except fl.PeerStalled as error:
+            return *told, str(error)
+        return told
+
+    def check(jobs):
+        job = jobs.start()
+        wait_until((jobs.where / "task on 2").exists, timeout=30, what="the task")
+        job.signal(signal.SIGSTOP, rank=2)
+        wait_until((jobs.where / "seen").exists, timeout=40, what="the error")
+        job.signal(signal.SIGCONT, rank=2)
+        (jobs.where / "continued").touch()
+        kind, message, again, ranks, end = jobs.outcome("job").values[0]
+        assert kind == "PeerStalled"
+        assert "rank 2 of the pool: process" in message
+        assert "was stopped by a signal" in message
+        assert again in (1, 3)
+        assert ranks == [1, 3]
+        assert "rank 2 of the pool" in end
+
+
+def _rank_after_a_while(_):
+    time.sleep(0.02)
+    return _world_rank()
+
+
+@fl.parallel
+def _one_leaves(comm):
+    if comm.rank == 1:
+        raise ValueError("this rank leaves the others waiting")
+    comm.Barrier()  # for ever
+
+
+@scenario("job on 4 ranks", timeout=90)
+class test_a_team_that_waits_for_a_rank_that_threw:
+    def job(comm, fl, where):
+        pool = fl.Pool(comm=comm, stuck_after=1)
+        if not pool.leads:
+            return None
+        error = pool.with_options(ranks=2).submit(_one_leaves).exception(timeout=30)
+        rest = [pool.submit(_world_rank).result(timeout=30) for _ in range(3)]
+        wide = fl.parallel(lambda team: team.size)
+        too_wide = pool.with_options(ranks=3).submit(wide).exception(timeout=30)
+        try:
+            pool.shutdown()
+            end = "no error"
+        except fl.PeerLost as lost:
+            end = str(lost)
+        return type(error).__name__, len(rest), type(too_wide).__name__, str(too_wide), end
+
+    def check(jobs):
+        jobs.start()
+        kind, rest, too_wide, why, end = jobs.outcome("job").values[0]
+        assert (kind, rest, too_wide) == ("ValueError", 3, "PeerLost")
+        assert "a task wants 3 ranks, and the pool has lost some" in why
+        assert "does not come back from a task that has failed" in end
