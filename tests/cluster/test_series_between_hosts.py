@@ -408,7 +408,7 @@ class test_a_contact_that_is_passed_as_text:
         wait_until(lambda: (where / "text").exists() and (where / "text").read_text(), timeout=30)
         text = (where / "text").read_text()
         for wrong in ("garbage", text[:60], text.replace("key=", "key=zz")):
-            with pytest.raises(fl.InvalidArgument, match="contact|key"):
+            with pytest.raises(fl.InvalidArgument, match=r"contact|key"):
                 fl.open(stream_name(where), contact=wrong, **SHORT)
         with fl.open(stream_name(where), contact=text, **SHORT) as series:
             (where / "attached").touch()
