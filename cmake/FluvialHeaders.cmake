@@ -6,6 +6,7 @@ set(fluvial_public_headers
     # One for each verb, which includes what programs of it need.
     compute.hpp
     distribute.hpp
+    route.hpp
     scan.hpp
     stage.hpp
     stream.hpp
@@ -39,6 +40,14 @@ set(fluvial_public_headers
     mpi/environment.hpp
     mpi/request.hpp
     mpi/tree_merge.hpp
+    route/description.hpp
+    route/graph.hpp
+    route/max_flow.hpp
+    route/model.hpp
+    route/path.hpp
+    route/plan.hpp
+    route/registry.hpp
+    route/topology.hpp
     scan/decoding.hpp
     scan/request.hpp
     scan/scan.hpp

@@ -20,6 +20,7 @@ BENEATH = {
     "mpi": {"base", "describe"},
     "compute": {"base", "describe"},
     "distribute": {"base", "describe"},
+    "route": {"base", "describe"},
     "store": {"base", "describe"},
     "host": {"base", "describe", "mpi"},
     "progress": {"base", "describe", "mpi", "host"},
@@ -41,7 +42,7 @@ BENEATH = {
 # them (fluvial.ops, what fluvial.open and fluvial.reduce are) stand above all of them.
 BENEATH_IN_PYTHON = {
     **{folder: BENEATH[folder] for folder in ("base", "describe", "mpi", "compute", "distribute")},
-    **{folder: BENEATH[folder] for folder in ("store", "stage", "scan", "stream")},
+    **{folder: BENEATH[folder] for folder in ("route", "store", "stage", "scan", "stream")},
     "xarray": {*BENEATH["scan"], "scan"},
     "pipeline": {
         "base",
@@ -50,7 +51,7 @@ BENEATH_IN_PYTHON = {
         "distribute",
     },  # of series it knows what all have in common
     "launch": set(),  # the harness of the tests imports it without the package
-    "cli": {*BENEATH["c"], "launch", "pipeline", "opening", "piping"},
+    "cli": {*BENEATH["c"], "route", "launch", "pipeline", "opening", "piping"},
 }
 # <mpi.h> belongs to src/fluvial/mpi; outside of src these need it: mains of MPI programs, and the
 # place where communicators cross from Python, and the header whose functions take them in C.
