@@ -12,6 +12,7 @@ void bind_compute(nb::module_& m);
 void bind_distribute(nb::module_& m);
 void bind_structure_factor(nb::module_& m);
 void bind_library_file(nb::module_& m);
+void bind_route(nb::module_& m);
 void bind_scan(nb::module_& m);
 void bind_stage(nb::module_& m);
 void bind_store(nb::module_& m);
@@ -28,6 +29,7 @@ NB_MODULE(_core, m) {
     bind_compute(m);
     bind_structure_factor(m);
     bind_distribute(m);
+    bind_route(m);
     bind_scan(m);
     bind_stage(m);
     bind_store(m);

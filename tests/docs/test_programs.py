@@ -23,6 +23,7 @@ PAGES = [
     ROOT / "README.md",
     ROOT / "docs" / "guide" / "running.md",
     ROOT / "docs" / "guide" / "pipe.md",
+    ROOT / "docs" / "guide" / "routes.md",
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
 ]
 

@@ -40,6 +40,7 @@ def every_call(folder: pathlib.Path) -> Iterator[table.Call]:
     """Yield all calls, while what they need is open."""
     yield from table.operators()
     yield from table.distribution()
+    yield from table.routes(folder)
     yield from table.reductions()
     write_file(folder / "t.nc")
     yield from table.opening(folder)
