@@ -24,17 +24,20 @@ BENEATH = {
     "store": {"base", "describe"},
     "host": {"base", "describe", "mpi"},
     "progress": {"base", "describe", "mpi", "host"},
-    "move": {"base", "describe", "mpi", "host", "progress"},
+    "move": {"base", "describe", "route", "mpi", "host", "progress"},
     "stage": {
-        *("base", "describe", "mpi", "compute", "distribute", "store", "host", "progress", "move"),
+        *("base", "describe", "mpi", "compute", "distribute", "route", "store", "host", "progress"),
+        "move",
     },
     "scan": {
-        *("base", "describe", "mpi", "compute", "distribute", "store", "host", "progress", "move"),
+        *("base", "describe", "mpi", "compute", "distribute", "route", "store", "host", "progress"),
+        "move",
         "stage",
     },
     "stream": {"base", "describe", "mpi", "compute", "host", "progress", "move"},
     "c": {
-        *("base", "describe", "mpi", "compute", "distribute", "store", "host", "progress", "move"),
+        *("base", "describe", "mpi", "compute", "distribute", "route", "store", "host", "progress"),
+        "move",
         *("stage", "scan", "stream"),
     },
 }

@@ -102,9 +102,12 @@ double Model::seconds(std::size_t flow, double bytes, std::size_t paths,
 }
 
 Prediction Model::with_paths(std::size_t flow, double bytes, std::size_t paths) const {
+    if (ways_[flow].empty()) {
+        return best(flow, bytes);
+    }
     Prediction found;
     found.direct = false;
-    found.paths = std::clamp<std::size_t>(paths, 1, std::max<std::size_t>(1, ways_[flow].size()));
+    found.paths = std::clamp<std::size_t>(paths, 1, ways_[flow].size());
     found.direct_seconds = direct(flow, bytes);
     found.seconds = HUGE_VAL;
     for (double window = window_bytes_min; window <= window_bytes_max; window *= 2) {

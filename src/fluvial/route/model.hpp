@@ -64,7 +64,7 @@ class Model {
     /// The fastest number of paths and size of a window, a power of two; direct for small messages
     /// and where nothing is faster by gain_min.
     Prediction best(std::size_t flow, double bytes) const;
-    /// The same with so many paths, 1 or more; never direct.
+    /// The same with so many paths, 1 or more; direct only from a host to itself.
     Prediction with_paths(std::size_t flow, double bytes, std::size_t paths) const;
 
   private:

@@ -80,6 +80,7 @@ TEST_CASE("paths that share a link share its bandwidth") {
 TEST_CASE("nothing to move, and names of costs") {
     const Case torus("torus:4x4", {{3, 3, 5}, {0, 5, 0}});
     CHECK(torus.model(mpi_like).best(0, MiB).direct);
+    CHECK(torus.model(mpi_like).with_paths(0, MiB, 3).direct);
     CHECK(torus.model(mpi_like).best(1, MiB).speed_up() >= 1);
     CHECK(costs_named("pami").path_s == pami_like.path_s);
     CHECK_THROWS_AS(costs_named("tcp"), UnknownName);
