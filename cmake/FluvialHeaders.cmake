@@ -34,6 +34,8 @@ set(fluvial_public_headers
     distribute/place.hpp
     distribute/registry.hpp
     distribute/strategy.hpp
+    move/multipath.hpp
+    move/planned_exchange.hpp
     mpi/agree.hpp
     mpi/comm.hpp
     mpi/datatype.hpp
@@ -46,6 +48,7 @@ set(fluvial_public_headers
     route/model.hpp
     route/path.hpp
     route/plan.hpp
+    route/rank_flow.hpp
     route/registry.hpp
     route/topology.hpp
     scan/decoding.hpp

@@ -3,13 +3,20 @@
 
 #include <tuple>
 
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "arguments.hpp"
+#include "communicator.hpp"
+#include "compute.hpp"
+#include "fluvial/move/planned_exchange.hpp"
+#include "fluvial/mpi/agree.hpp"
 #include "fluvial/route/path.hpp"
+#include "preparation.hpp"
 
 using namespace nanobind::literals;
 
@@ -58,6 +65,8 @@ nb::tuple to_tuple(const Topology& topology, const Path& path) {
     return nb::make_tuple(nb::tuple(nb::cast(path.stops)), nb::tuple(nodes), path.share);
 }
 
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
 /// A plan, its flows, and what they move through.
 class Planned {
   public:
@@ -84,6 +93,22 @@ class Planned {
         return nb::make_tuple(bytes, found.paths, found.window_bytes, found.direct, found.seconds,
                               found.direct_seconds);
     }
+    std::vector<move::Outgoing> to_outgoing(const nb::dict& data) const {
+        std::vector<move::Outgoing> outgoing(flows_.size());
+        for (const auto& [flow, bytes] : data) {
+            const auto array = nb::cast<Bytes>(bytes);
+            const auto* const begin = reinterpret_cast<const std::byte*>(array.data());
+            outgoing.at(nb::cast<std::size_t>(flow)) = {{begin, array.size()},
+                                                        share(nb::borrow(bytes))};
+        }
+        return outgoing;
+    }
+    std::vector<move::Arrived> exchange(const mpi::Comm& comm,
+                                        std::span<const move::Outgoing> outgoing,
+                                        const route::RankFlowOptions& options,
+                                        double stall_timeout_s) const {
+        return move::exchange(comm, *topology_, flows_, plan_, outgoing, options, stall_timeout_s);
+    }
     Planned changed(std::vector<Flow> flows) const {
         const nb::gil_scoped_release release;
         Plan plan = route::change_plan(*topology_, flows, limits_, flows_, plan_);
@@ -96,6 +121,65 @@ class Planned {
     Limits limits_;
     Plan plan_;
 };
+
+nb::object to_numpy(const move::Arrived& arrived) {
+    auto* const keep = new std::shared_ptr<std::byte[]>(arrived.bytes);
+    const nb::capsule owner(
+        keep, [](void* held) noexcept { delete static_cast<std::shared_ptr<std::byte[]>*>(held); });
+    return nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(arrived.bytes.get(),
+                                                                      {arrived.size}, owner));
+}
+
+/// `prepare` returns a plan, {flow: contiguous uint8}, paths, window, costs, time-out; what it
+/// raises on one rank is raised on all. The GIL is not held.
+std::vector<move::Arrived> exchange_among(const mpi::Comm& comm, const nb::callable& prepare) {
+    std::shared_ptr<nb::object> plan;
+    std::vector<move::Outgoing> outgoing;
+    route::RankFlowOptions options;
+    double stall_timeout_s = 0;
+    mpi::agree(comm, [&] {
+        with_python([&] {
+            const nb::tuple said = nb::cast<nb::tuple>(prepare());
+            plan = share(nb::object(said[0]));
+            outgoing = nb::cast<Planned&>(*plan).to_outgoing(nb::cast<nb::dict>(said[1]));
+            options = {nb::cast<std::size_t>(said[2]), nb::cast<std::size_t>(said[3]),
+                       route::costs_named(nb::cast<std::string>(said[4]))};
+            stall_timeout_s = nb::cast<double>(said[5]);
+        });
+    });
+    const Planned* planned = nullptr;
+    {
+        const nb::gil_scoped_acquire gil;
+        planned = &nb::cast<Planned&>(*plan);
+    }
+    return planned->exchange(comm, outgoing, options, stall_timeout_s);
+}
+
+/// {flow: uint8} of those that end on this rank.
+nb::dict exchange_routes(std::optional<long> handle, const nb::callable& prepare) {
+    std::vector<move::Arrived> arrived;
+    {
+        const nb::gil_scoped_release release;
+        mpi::Comm comm = to_comm(handle);
+        try {
+            arrived = exchange_among(comm, prepare);
+        } catch (const InvalidArgument&) {
+            comm.close();  // the same on all ranks, and before anything moved
+            throw;
+        } catch (...) {
+            comm.abandon();
+            throw;
+        }
+        comm.close();
+    }
+    nb::dict out;
+    for (std::size_t i = 0; i < arrived.size(); ++i) {
+        if (arrived[i].bytes != nullptr) {
+            out[nb::int_(i)] = to_numpy(arrived[i]);
+        }
+    }
+    return out;
+}
 
 /// nanobind holds no shared pointers to const.
 struct BoundTopology {
@@ -220,6 +304,8 @@ void bind_route(nanobind::module_& m) {
         },
         "topology"_a, "flows"_a, "planner"_a, "proxies_per_path"_a, "paths_per_flow"_a,
         "paths_per_proxy"_a);
+    m.def("exchange_routes", exchange_routes, "comm"_a.none(), "prepare"_a,
+          "{flow: uint8} of those that end on this rank. Collective.");
     m.def(
         "max_flow",
         [](fluvial::Index nodes,

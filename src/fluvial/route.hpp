@@ -8,4 +8,5 @@
 #include "fluvial/route/max_flow.hpp"
 #include "fluvial/route/model.hpp"
 #include "fluvial/route/plan.hpp"
+#include "fluvial/route/rank_flow.hpp"
 #include "fluvial/route/registry.hpp"

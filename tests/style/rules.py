@@ -45,7 +45,8 @@ BENEATH = {
 # them (fluvial.ops, what fluvial.open and fluvial.reduce are) stand above all of them.
 BENEATH_IN_PYTHON = {
     **{folder: BENEATH[folder] for folder in ("base", "describe", "mpi", "compute", "distribute")},
-    **{folder: BENEATH[folder] for folder in ("route", "store", "stage", "scan", "stream")},
+    **{folder: BENEATH[folder] for folder in ("store", "stage", "scan", "stream")},
+    "route": {*BENEATH["route"], "mpi"},  # its exchange is what moves data along plans
     "xarray": {*BENEATH["scan"], "scan"},
     "pipeline": {
         "base",

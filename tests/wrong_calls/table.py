@@ -272,6 +272,10 @@ def routes(folder: pathlib.Path) -> list[Call]:
     plan = fl.route.plan(net, [(0, 5)])
     right = {"network": net, "flows": [(0, 5), (1, 4, 2.0)], "planner": "best"}
     limits = {"proxies_per_path": 2, "paths_per_flow": 4, "paths_per_proxy": 8}
+    alone = {
+        **{"comm": None, "plan": fl.route.plan(net, [(0, 0)]), "data": {0: [1.0, 2.0]}},
+        **{"paths": 2, "window": 100, "costs": "pami", "stall_timeout": 5.0},
+    }
     flow = {"nodes": 3, "arcs": [(0, 1, 2), (1, 2, 3)], "sources": 0, "sinks": 2}
     return [
         Call("route.topology", fl.route.topology, {"text": "torus:4x4"}),
@@ -287,6 +291,7 @@ def routes(folder: pathlib.Path) -> list[Call]:
         ),
         Call("Plan.predict", plan.predict, {"bytes": 100, "flow": 0, "paths": 2, "costs": "mpi"}),
         Call("Plan.changed", plan.changed, {"flows": [(0, 5), (1, 2)]}),
+        Call("route.exchange", fl.route.exchange, alone),
     ]
 
 

@@ -3,8 +3,9 @@
 
 A network sends each message its own single way, and leaves the other links idle. A *plan* moves a
 flow by several *paths* at once: over hosts, called proxies, that pass it on. What a plan gains is
-predicted before anything moves, and where one path is best it says so. After Bui et al. 2016,
-"Improving sparse data movement performance using multiple paths on the Blue Gene/Q supercomputer".
+predicted before anything moves, and where one path is best it says so; `exchange` moves the data.
+After Bui et al. 2016, "Improving sparse data movement performance using multiple paths on the Blue
+Gene/Q supercomputer".
 
 >>> import fluvial as fl
 >>> plan = fl.route.plan("bgq:4x4x4x4x2", [(0, 426)])
@@ -14,6 +15,7 @@ predicted before anything moves, and where one path is best it says so. After Bu
 (0, 2, 426)
 """
 
+from .exchanging import exchange
 from .flows import MaxFlow, max_flow
 from .network import Link, Topology, names, topology
 from .planning import Path, Plan, Prediction, plan
@@ -25,6 +27,7 @@ __all__ = [
     "Plan",
     "Prediction",
     "Topology",
+    "exchange",
     "max_flow",
     "names",
     "plan",

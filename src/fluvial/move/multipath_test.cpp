@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/move/multipath.hpp"
 
+#include <chrono>
 #include <numeric>
 #include <random>
+#include <thread>
 
 #include <doctest/doctest.h>
 
 #include "fluvial/base/seed_fixture.hpp"
 #include "fluvial/mpi/world_fixture.hpp"
+#include "fluvial/progress/engine.hpp"
 #include "fluvial/route/registry.hpp"
 
 using namespace fluvial;
@@ -176,4 +179,28 @@ TEST_CASE("what cannot be moved is the same error on all ranks") {
     }
     CHECK_THROWS_AS(exchange(world(), {}, none), InvalidArgument);
     check_exchange({{0, last, 10, 0, {{0, last}}}});
+}
+
+TEST_CASE("a rank that does nothing for too long is an error on those that wait for it") {
+    if (world_size() != 3) {
+        return;
+    }
+    mpi::Comm own = mpi::Comm::duplicate(MPI_COMM_WORLD);
+    const std::vector<RankFlow> flows{{0, 2, 100000, 1000, by_each_other(0, 2)}};
+    const auto data = std::make_shared<std::vector<std::byte>>(100000);
+    const std::vector<Outgoing> outgoing{{*data, data}};
+    // The last rank is busy with something else, which its waits serve, also that of the agreement.
+    int busy = world_rank() == 2 ? 3 : 0;
+    const progress::Served other(
+        [&busy] {
+            if (busy > 0) {
+                --busy;
+                std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+            }
+            return false;
+        },
+        false);
+    CHECK_THROWS_WITH_AS(exchange(own, flows, outgoing, 0.5), doctest::Contains("for 0.5 s"),
+                         TimedOut);
+    own.abandon();
 }

@@ -11,16 +11,6 @@ namespace {
 
 constexpr int nobody = -1;
 
-std::vector<int> first_ranks(const Topology& topology, int ranks) {
-    std::vector<int> first(static_cast<std::size_t>(topology.hosts()), nobody);
-    const std::vector<Node>& host_of = topology.host_of_rank();
-    const int known = static_cast<int>(std::min<std::size_t>(host_of.size(), 1 << 30));
-    for (int rank = std::min(ranks, known); rank-- > 0;) {
-        first[static_cast<std::size_t>(host_of[static_cast<std::size_t>(rank)])] = rank;
-    }
-    return first;
-}
-
 /// None where a host has no rank.
 std::optional<std::vector<int>> ranks_at(const std::vector<int>& first,
                                          const std::vector<Node>& stops) {
@@ -35,6 +25,16 @@ std::optional<std::vector<int>> ranks_at(const std::vector<int>& first,
 }
 
 }  // namespace
+
+std::vector<int> first_ranks(const Topology& topology, int ranks) {
+    std::vector<int> first(static_cast<std::size_t>(topology.hosts()), nobody);
+    const std::vector<Node>& host_of = topology.host_of_rank();
+    const int known = static_cast<int>(std::min<std::size_t>(host_of.size(), 1 << 30));
+    for (int rank = std::min(ranks, known); rank-- > 0;) {
+        first[static_cast<std::size_t>(host_of[static_cast<std::size_t>(rank)])] = rank;
+    }
+    return first;
+}
 
 std::vector<RankFlow> rank_flows(const Topology& topology, std::span<const Flow> flows,
                                  const Plan& plan, std::span<const std::size_t> bytes, int ranks,

@@ -29,6 +29,9 @@ struct RankFlowOptions {
     Costs costs = mpi_like;
 };
 
+/// The first rank on each host; −1 where there is none of ranks 0 … `ranks` − 1.
+std::vector<int> first_ranks(const Topology& topology, int ranks);
+
 /// The flows of a plan among ranks 0 … `ranks` − 1, where each host is its first rank
 /// (Topology::host_of_rank). Paths by way of hosts without ranks are left out; a flow that has none
 /// left goes direct, as do messages that are small or have nothing to gain. `bytes` of each flow.
