@@ -2,6 +2,7 @@
 """Topologies, plans and maximum flows, from Python."""
 
 import json
+import random
 
 import pytest
 
@@ -103,6 +104,33 @@ def test_a_graph_in_a_file(tmp_path):
 def test_what_is_wrong_is_said(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.random
+def test_files_with_random_damage_are_errors_or_topologies(tmp_path, seed):
+    draw = random.Random(seed)
+    graph = {
+        "hosts": ["a", "b"],
+        "switches": ["s"],
+        "links": [{"from": "a", "to": "s", "latency": 1e-6}, {"from": "b", "to": "s"}],
+        "routes": [["a", "s", "b"]],
+    }
+    texts = [json.dumps(graph), "SwitchName=s0 Nodes=n[01-12,20]\nSwitchName=t Switches=s0\n"]
+    refused = 0
+    for number in range(600):
+        text = list(texts[number % 2])
+        for _ in range(draw.randint(1, 3)):
+            place = draw.randrange(len(text))
+            text[place] = draw.choice(['"', "[", "]", "{", "}", ",", "0", "-", "e", "\\", "\n", ""])
+        path = tmp_path / "net"
+        path.write_text("".join(text))
+        try:
+            net = fl.route.topology(path)
+            fl.route.plan(net, [(0, net.hosts - 1)])
+        except fl.InvalidArgument as error:
+            assert len(str(error).splitlines()) == 1
+            refused += 1
+    assert refused > 200
 
 
 def test_a_damaged_file_is_named_with_the_place(tmp_path):

@@ -32,10 +32,21 @@ class Parser {
         const auto before = text_.substr(0, at_);
         const auto newline = before.rfind('\n');
         const auto column = newline == std::string_view::npos ? at_ + 1 : at_ - newline;
+        throw InvalidArgument(
+            Problem{text("not JSON in line ", line(), ", column ", column), seen(), allowed, ""});
+    }
+    /// What stands here, on one line.
+    std::string seen() const {
+        if (at_ == text_.size()) {
+            return "the end of the text";
+        }
+        const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
+        if (is_control(text_[at_])) {
+            return text("the control character ", static_cast<int>(text_[at_]));
+        }
         const std::string_view rest = text_.substr(at_, 20);
-        throw InvalidArgument(Problem{
-            text("not JSON in line ", line(), ", column ", column),
-            rest.empty() ? "the end of the text" : "'" + shortened(rest) + "'", allowed, ""});
+        const auto end = std::find_if(rest.begin(), rest.end(), is_control);
+        return "'" + shortened(std::string_view(rest.begin(), end)) + "'";
     }
     std::size_t line() const {
         return 1 + static_cast<std::size_t>(

@@ -53,6 +53,10 @@ TEST_CASE("what is not JSON says where") {
         CAPTURE(text);
         CHECK_THROWS_AS(parse_json(text), InvalidArgument);
     }
+    CHECK_THROWS_WITH_AS(parse_json("[1 2\n]"), doctest::Contains("got '2'; allowed"),
+                         InvalidArgument);
+    CHECK_THROWS_WITH_AS(parse_json("[\"a\nb\"]"), doctest::Contains("the control character 10"),
+                         InvalidArgument);
     CHECK_THROWS_WITH_AS(parse_json(std::string(100000, '[')), doctest::Contains("at most 64"),
                          InvalidArgument);
     CHECK_THROWS_WITH_AS(

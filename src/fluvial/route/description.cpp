@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/route/description.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "fluvial/base/finer_errors.hpp"
@@ -17,6 +18,7 @@ class Nodes {
     explicit Nodes(const GraphDescription& from) {
         for (const auto* const list : {&from.hosts, &from.switches}) {
             for (const std::string& name : *list) {
+                check(name);
                 if (!numbers_.emplace(name, static_cast<Node>(names_.size())).second) {
                     throw InvalidArgument(Problem{"two nodes of a topology have the same name",
                                                   "'" + shortened(name) + "'",
@@ -39,6 +41,16 @@ class Nodes {
     std::vector<std::string> names() const { return names_; }
 
   private:
+    static void check(const std::string& name) {
+        const bool plain = std::all_of(
+            name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x20; });
+        if (name.empty() || !plain) {
+            throw InvalidArgument(Problem{"a node of a topology has a name that cannot be shown",
+                                          text(name.size(), " bytes"),
+                                          "one character or more, without control characters", ""});
+        }
+    }
+
     std::vector<std::string> names_;
     std::unordered_map<std::string, Node> numbers_;
 };

@@ -69,8 +69,8 @@ TEST_CASE("what is wrong in a file says what and where") {
     CHECK_THROWS_WITH_AS(from_json(R"({"hosts": ["a", "a"]})"),
                          doctest::Contains("same name: got 'a'"), InvalidArgument);
     for (const char* text :
-         {"[]", "{}", R"({"hosts": "a"})", R"({"hosts": [1]})",
-          R"({"hosts": ["a", "b"], "links": [{"from": "a"}]})",
+         {"[]", "{}", R"({"hosts": [""]})", R"({"hosts": ["a\nb"]})", R"({"hosts": "a"})",
+          R"({"hosts": [1]})", R"({"hosts": ["a", "b"], "links": [{"from": "a"}]})",
           R"({"hosts": ["a", "b"], "links": [{"from": "a", "to": "b", "bandwidth": 0}]})",
           R"({"hosts": ["a", "b"], "links": [{"from": "a", "to": "b", "latency": -1}]})",
           R"({"hosts": ["a", "b"], "links": [{"from": "a", "to": "b", "both": 1}]})",
