@@ -7,6 +7,7 @@ set(fluvial_public_headers
     compute.hpp
     distribute.hpp
     flow.hpp
+    route.hpp
     scan.hpp
     stage.hpp
     stream.hpp
@@ -40,6 +41,8 @@ set(fluvial_public_headers
     flow/scheduler.hpp
     flow/simulation.hpp
     flow/task.hpp
+    move/multipath.hpp
+    move/planned_exchange.hpp
     mpi/agree.hpp
     mpi/comm.hpp
     mpi/datatype.hpp
@@ -47,6 +50,15 @@ set(fluvial_public_headers
     mpi/request.hpp
     mpi/teams.hpp
     mpi/tree_merge.hpp
+    route/description.hpp
+    route/graph.hpp
+    route/max_flow.hpp
+    route/model.hpp
+    route/path.hpp
+    route/plan.hpp
+    route/rank_flow.hpp
+    route/registry.hpp
+    route/topology.hpp
     scan/decoding.hpp
     scan/request.hpp
     scan/scan.hpp

@@ -13,6 +13,7 @@ void bind_distribute(nb::module_& m);
 void bind_structure_factor(nb::module_& m);
 void bind_flow(nb::module_& m);
 void bind_library_file(nb::module_& m);
+void bind_route(nb::module_& m);
 void bind_scan(nb::module_& m);
 void bind_stage(nb::module_& m);
 void bind_store(nb::module_& m);
@@ -29,6 +30,7 @@ NB_MODULE(_core, m) {
     bind_compute(m);
     bind_structure_factor(m);
     bind_distribute(m);
+    bind_route(m);
     bind_scan(m);
     bind_stage(m);
     bind_store(m);

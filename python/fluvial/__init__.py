@@ -8,7 +8,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import distribute, ops
+from . import distribute, ops, route
 from ._core import (
     DamagedFile,
     Error,
@@ -103,6 +103,7 @@ __all__ = [
     "parallel",
     "pipe",
     "reduce",
+    "route",
 ]
 
 # These need xarray, which takes longer to import than all the rest, so they come when asked for.

@@ -148,7 +148,7 @@ def test_a_slice_of_many_axes_and_a_histogram_show_what_is_there(tmp_path, monke
     from fluvial.cli import pictures
 
     drawn = []
-    monkeypatch.setattr(pictures, "_new_figure", lambda: figure(drawn))
+    monkeypatch.setattr(pictures, "new_figure", lambda: figure(drawn))
 
     def figure(drawn):
         from matplotlib.figure import Figure

@@ -33,6 +33,7 @@ def test_dir_shows_what_the_reference_documents_and_nothing_else():
         "__version__",
         "distribute",
         "ops",
+        "route",
     }
     assert {name for name in shown & errors if issubclass(getattr(fl, name), fl.Error)} == {
         name for name in errors if hasattr(fl, name)
@@ -48,8 +49,12 @@ def test_dir_shows_the_strategies_that_the_reference_documents():
     assert set(dir(fl.distribute)) == found | {"Place"}  # the last is a type for annotations
 
 
+def test_dir_shows_what_the_reference_documents_of_routes():
+    assert set(dir(fl.route)) == documented("python.md", "fluvial.route")
+
+
 @pytest.mark.parametrize(
-    "module", [fl, fl.ops, fl.distribute], ids=["fluvial", "fluvial.ops", "fluvial.distribute"]
+    "module", [fl, fl.ops, fl.distribute, fl.route], ids=lambda module: module.__name__
 )
 def test_what_dir_shows_is_there(module):
     assert [name for name in dir(module) if not hasattr(module, name)] == []

@@ -144,6 +144,22 @@ def test_the_options_of_fluvial_run():
     assert options == documented
 
 
+def test_the_options_of_fluvial_route_explain():
+    from fluvial.cli import command_line as cli
+    from typer.main import get_command
+
+    cells = [row[0] for row in rows("routes.md", "Explain")]
+    documented = {name for cell in cells for name in re.findall("`(--[a-z-]+)`", cell)}
+    explain = get_command(cli.app).commands["route"].commands["explain"]
+    assert {name for p in explain.params for name in p.opts} == documented
+
+
+def test_every_kind_of_topology_is_in_the_table():
+    texts = [row[0].strip("`") for row in rows("routes.md", "Topologies")]
+    assert fl.route.names().keys() == {text.split(":")[0] for text in texts if ":" in text}
+    assert all(fl.route.topology(text).hosts > 1 for text in texts if ":" in text)
+
+
 def test_the_options_of_a_scan():
     from fluvial.scan.options import ScanOptions
 

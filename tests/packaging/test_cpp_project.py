@@ -41,7 +41,7 @@ def installed_headers(prefix):
     return {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.h*")}
 
 
-@pytest.mark.parametrize("verb", ["compute", "flow", "scan", "stage", "stream"])
+@pytest.mark.parametrize("verb", ["compute", "flow", "route", "scan", "stage", "stream"])
 def test_the_header_of_a_verb_compiles_alone(prefix, tmp_path, verb):
     (tmp_path / "alone.cpp").write_text(f"#include <fluvial/{verb}.hpp>\n")
     env = os.environ | {"PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")}

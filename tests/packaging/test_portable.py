@@ -28,6 +28,7 @@ TARGETS = {"plain": (), "aarch64": FLOORS}
 PROGRAM = """
 #include <fluvial/compute.hpp>
 #include <fluvial/distribute.hpp>
+#include <fluvial/route.hpp>
 #include <fluvial/store/formats.hpp>
 #include <iostream>
 
@@ -156,7 +157,7 @@ def test_pkg_config_says_what_the_library_has(plain_prefix, tmp_path):
     run("c++", "-std=c++20", folder / "plain.cpp", "-o", folder / "plain", *flags)
     output_of(folder / "plain", folder)
     headers = {path.name for path in (plain_prefix / "include" / "fluvial").glob("*.hpp")}
-    assert headers == {"compute.hpp", "distribute.hpp"}
+    assert headers == {"compute.hpp", "distribute.hpp", "route.hpp"}
 
 
 @pytest.mark.parametrize(

@@ -20,21 +20,25 @@ BENEATH = {
     "mpi": {"base", "describe"},
     "compute": {"base", "describe"},
     "distribute": {"base", "describe"},
+    "route": {"base", "describe"},
     "store": {"base", "describe"},
     "host": {"base", "describe", "mpi"},
     "progress": {"base", "describe", "mpi", "host"},
-    "move": {"base", "describe", "mpi", "host", "progress"},
+    "move": {"base", "describe", "route", "mpi", "host", "progress"},
     "stage": {
-        *("base", "describe", "mpi", "compute", "distribute", "store", "host", "progress", "move"),
+        *("base", "describe", "mpi", "compute", "distribute", "route", "store", "host", "progress"),
+        "move",
     },
     "scan": {
-        *("base", "describe", "mpi", "compute", "distribute", "store", "host", "progress", "move"),
+        *("base", "describe", "mpi", "compute", "distribute", "route", "store", "host", "progress"),
+        "move",
         "stage",
     },
     "stream": {"base", "describe", "mpi", "compute", "host", "progress", "move"},
     "flow": {"base", "describe", "mpi", "host", "progress"},
     "c": {
-        *("base", "describe", "mpi", "compute", "distribute", "store", "host", "progress", "move"),
+        *("base", "describe", "mpi", "compute", "distribute", "route", "store", "host", "progress"),
+        "move",
         *("stage", "scan", "stream"),
     },
 }
@@ -44,6 +48,7 @@ BENEATH_IN_PYTHON = {
     **{folder: BENEATH[folder] for folder in ("base", "describe", "mpi", "compute", "distribute")},
     **{folder: BENEATH[folder] for folder in ("store", "stage", "scan", "stream")},
     "flow": {*BENEATH["flow"], "launch"},
+    "route": {*BENEATH["route"], "mpi"},  # its exchange is what moves data along plans
     "xarray": {*BENEATH["scan"], "scan"},
     "pipeline": {
         "base",
@@ -52,7 +57,7 @@ BENEATH_IN_PYTHON = {
         "distribute",
     },  # of series it knows what all have in common
     "launch": set(),  # the harness of the tests imports it without the package
-    "cli": {*BENEATH["c"], "launch", "pipeline", "opening", "piping"},
+    "cli": {*BENEATH["c"], "route", "launch", "pipeline", "opening", "piping"},
 }
 # <mpi.h> belongs to src/fluvial/mpi; outside of src these need it: mains of MPI programs, and the
 # place where communicators cross from Python, and the header whose functions take them in C.

@@ -20,7 +20,7 @@ import numpy as np
 import xarray as xr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from wrong_calls import table
+from wrong_calls import routes, table
 from wrong_calls.values import WRONG, fault_of
 
 import fluvial as fl
@@ -40,6 +40,7 @@ def every_call(folder: pathlib.Path) -> Iterator[table.Call]:
     """Yield all calls, while what they need is open."""
     yield from table.operators()
     yield from table.distribution()
+    yield from routes.routes(folder)
     yield from table.reductions()
     write_file(folder / "t.nc")
     yield from table.opening(folder)

@@ -32,6 +32,7 @@ from .looks import looking_at
 from .operators import to_operators
 from .pipe import add_pipe
 from .printing import Format, check_rows, print_csv
+from .route import add_route
 from .run import add_run
 from .series_tables import describe_series
 from .simulate import add_simulate
@@ -344,5 +345,6 @@ def main() -> None:
 
 add_looks(app)
 add_pipe(app)
+add_route(app)
 add_run(app)
 add_simulate(app)

@@ -21,7 +21,7 @@ def draw(dataset: Any, path: str, title: str, bins: int | None, live: bool) -> N
     InvalidArgument
         Matplotlib is not installed, or does not write this kind of file; nothing can be drawn.
     """
-    figure = _new_figure()
+    figure = new_figure()
     axes = figure.add_subplot()
     if dataset.size == 0 or dataset.dtype.kind == "c":
         raise InvalidArgument(
@@ -36,6 +36,17 @@ def draw(dataset: Any, path: str, title: str, bins: int | None, live: bool) -> N
     else:
         title = _draw_slice(figure, axes, dataset, title)
     axes.set_title(title)
+    save(figure, path)
+
+
+def save(figure: Any, path: str) -> None:
+    """Write a picture into a file.
+
+    Raises
+    ------
+    InvalidArgument
+        Matplotlib does not write this kind of file, or not there.
+    """
     try:
         figure.savefig(path, dpi=150, bbox_inches="tight")
     except (OSError, ValueError) as error:
@@ -96,7 +107,14 @@ def _with_unit(name: str, attrs: Any) -> str:
     return f"{name} ({unit})" if isinstance(unit, str) and unit else name
 
 
-def _new_figure() -> Any:
+def new_figure() -> Any:
+    """Return an empty picture of Matplotlib's.
+
+    Raises
+    ------
+    InvalidArgument
+        Matplotlib is not installed.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:

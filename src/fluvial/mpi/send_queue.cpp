@@ -11,8 +11,8 @@
 
 namespace fluvial::mpi {
 
-SendQueue::SendQueue(const Comm& comm, int destination, int tag)
-    : comm_(comm.handle()), destination_(destination), tag_(tag) {
+SendQueue::SendQueue(const Comm& comm, int destination, int tag, Complete complete)
+    : comm_(comm.handle()), destination_(destination), tag_(tag), complete_(complete) {
     comm.check_message(destination, tag);
 }
 
@@ -27,8 +27,9 @@ SendQueue::~SendQueue() {
 void SendQueue::post(std::span<const std::byte> bytes, std::shared_ptr<const void> owner) {
     const Payload payload(static_cast<Index>(bytes.size()));
     under_way_.push_back({MPI_REQUEST_NULL, std::move(owner)});
-    const int error = MPI_Isend(bytes.data(), payload.count, payload.type.handle(), destination_,
-                                tag_, comm_, &under_way_.back().request);
+    const auto start = complete_ == Complete::Matched ? MPI_Issend : MPI_Isend;
+    const int error = start(bytes.data(), payload.count, payload.type.handle(), destination_, tag_,
+                            comm_, &under_way_.back().request);
     if (error != MPI_SUCCESS) {
         under_way_.pop_back();
     }

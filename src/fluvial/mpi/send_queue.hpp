@@ -19,8 +19,12 @@ namespace fluvial::mpi {
 /// several in turn (with MPI_THREAD_MULTIPLE). Cheaper than Comm::isend, which allocates.
 class SendQueue {
   public:
+    /// When a message counts as complete: once MPI needs its memory no more, or not before a
+    /// receive of the other side has been matched with it. The latter holds a sender back that is
+    /// faster than its receiver, however short the messages are.
+    enum class Complete { Sent, Matched };
     /// Throws InvalidArgument as Comm::send does.
-    SendQueue(const Comm& comm, int destination, int tag);
+    SendQueue(const Comm& comm, int destination, int tag, Complete complete = Complete::Sent);
     SendQueue(const SendQueue&) = delete;
     SendQueue& operator=(const SendQueue&) = delete;
     /// What is still under way is abandoned, in silence, and its owners live until the process
@@ -43,6 +47,7 @@ class SendQueue {
     MPI_Comm comm_;
     int destination_;
     int tag_;
+    Complete complete_;
     std::uint64_t posted_ = 0;
     std::deque<Posted> under_way_;
 };

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/route.hpp"
+
+#include <tuple>
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "arguments.hpp"
+#include "communicator.hpp"
+#include "compute.hpp"
+#include "fluvial/move/planned_exchange.hpp"
+#include "fluvial/mpi/agree.hpp"
+#include "fluvial/route/path.hpp"
+#include "preparation.hpp"
+
+using namespace nanobind::literals;
+
+namespace fluvial::python {
+namespace {
+
+using route::Arc;
+using route::Flow;
+using route::Limits;
+using route::Model;
+using route::Node;
+using route::Path;
+using route::Plan;
+using route::Prediction;
+using route::Topology;
+using route::TopologyPtr;
+
+Node to_node(Index number) {
+    const bool known = number >= 0 && number < route::Graph::nodes_max;
+    return known ? static_cast<Node>(number) : -1;  // which no topology has
+}
+
+std::vector<Node> to_nodes(const std::vector<Index>& numbers) {
+    std::vector<Node> nodes;
+    for (const Index number : numbers) {
+        nodes.push_back(to_node(number));
+    }
+    return nodes;
+}
+
+std::vector<Flow> to_flows(const std::vector<std::tuple<Index, Index, double>>& given) {
+    std::vector<Flow> flows;
+    for (const auto& [from, to, bytes] : given) {
+        flows.push_back({to_node(from), to_node(to), bytes});
+    }
+    return flows;
+}
+
+/// (stops, nodes on the way, share).
+nb::tuple to_tuple(const Topology& topology, const Path& path) {
+    nb::list nodes;
+    nodes.append(path.stops.front());
+    for (const route::LinkId id : path.links) {
+        nodes.append(topology.graph().link(id).to);
+    }
+    return nb::make_tuple(nb::tuple(nb::cast(path.stops)), nb::tuple(nodes), path.share);
+}
+
+using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// A plan, its flows, and what they move through.
+class Planned {
+  public:
+    Planned(TopologyPtr topology, std::vector<Flow> flows, const Limits& limits, Plan plan)
+        : topology_(std::move(topology)),
+          flows_(std::move(flows)),
+          limits_(limits),
+          plan_(std::move(plan)) {}
+
+    const std::string& planner() const { return plan_.planner; }
+    double load_s() const { return plan_.load_s; }
+    double direct_load_s() const { return plan_.direct_load_s; }
+    nb::list paths(std::size_t flow) const {
+        nb::list out;
+        for (const Path& path : plan_.paths[flow]) {
+            out.append(to_tuple(*topology_, path));
+        }
+        return out;
+    }
+    nb::tuple predict(std::size_t flow, double bytes, std::size_t paths, const std::string& costs) {
+        const Model model(*topology_, flows_, plan_, route::costs_named(costs));
+        const Prediction found =
+            paths == 0 ? model.best(flow, bytes) : model.with_paths(flow, bytes, paths);
+        return nb::make_tuple(bytes, found.paths, found.window_bytes, found.direct, found.seconds,
+                              found.direct_seconds);
+    }
+    std::vector<move::Outgoing> to_outgoing(const nb::dict& data) const {
+        std::vector<move::Outgoing> outgoing(flows_.size());
+        for (const auto& [flow, bytes] : data) {
+            const auto array = nb::cast<Bytes>(bytes);
+            const auto* const begin = reinterpret_cast<const std::byte*>(array.data());
+            outgoing.at(nb::cast<std::size_t>(flow)) = {{begin, array.size()},
+                                                        share(nb::borrow(bytes))};
+        }
+        return outgoing;
+    }
+    std::vector<move::Arrived> exchange(const mpi::Comm& comm,
+                                        std::span<const move::Outgoing> outgoing,
+                                        const route::RankFlowOptions& options,
+                                        double stall_timeout_s) const {
+        return move::exchange(comm, *topology_, flows_, plan_, outgoing, options, stall_timeout_s);
+    }
+    Planned changed(std::vector<Flow> flows) const {
+        const nb::gil_scoped_release release;
+        Plan plan = route::change_plan(*topology_, flows, limits_, flows_, plan_);
+        return {topology_, std::move(flows), limits_, std::move(plan)};
+    }
+
+  private:
+    TopologyPtr topology_;
+    std::vector<Flow> flows_;
+    Limits limits_;
+    Plan plan_;
+};
+
+nb::object to_numpy(const move::Arrived& arrived) {
+    auto* const keep = new std::shared_ptr<std::byte[]>(arrived.bytes);
+    const nb::capsule owner(
+        keep, [](void* held) noexcept { delete static_cast<std::shared_ptr<std::byte[]>*>(held); });
+    return nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(arrived.bytes.get(),
+                                                                      {arrived.size}, owner));
+}
+
+/// `prepare` returns a plan, {flow: contiguous uint8}, paths, window, costs, time-out; what it
+/// raises on one rank is raised on all. The GIL is not held.
+std::vector<move::Arrived> exchange_among(const mpi::Comm& comm, const nb::callable& prepare) {
+    std::shared_ptr<nb::object> plan;
+    std::vector<move::Outgoing> outgoing;
+    route::RankFlowOptions options;
+    double stall_timeout_s = 0;
+    mpi::agree(comm, [&] {
+        with_python([&] {
+            const nb::tuple said = nb::cast<nb::tuple>(prepare());
+            plan = share(nb::object(said[0]));
+            outgoing = nb::cast<Planned&>(*plan).to_outgoing(nb::cast<nb::dict>(said[1]));
+            options = {nb::cast<std::size_t>(said[2]), nb::cast<std::size_t>(said[3]),
+                       route::costs_named(nb::cast<std::string>(said[4]))};
+            stall_timeout_s = nb::cast<double>(said[5]);
+        });
+    });
+    const Planned* planned = nullptr;
+    {
+        const nb::gil_scoped_acquire gil;
+        planned = &nb::cast<Planned&>(*plan);
+    }
+    return planned->exchange(comm, outgoing, options, stall_timeout_s);
+}
+
+/// {flow: uint8} of those that end on this rank.
+nb::dict exchange_routes(std::optional<long> handle, const nb::callable& prepare) {
+    std::vector<move::Arrived> arrived;
+    {
+        const nb::gil_scoped_release release;
+        mpi::Comm comm = to_comm(handle);
+        try {
+            arrived = exchange_among(comm, prepare);
+        } catch (const InvalidArgument&) {
+            comm.close();  // the same on all ranks, and before anything moved
+            throw;
+        } catch (...) {
+            comm.abandon();
+            throw;
+        }
+        comm.close();
+    }
+    nb::dict out;
+    for (std::size_t i = 0; i < arrived.size(); ++i) {
+        if (arrived[i].bytes != nullptr) {
+            out[nb::int_(i)] = to_numpy(arrived[i]);
+        }
+    }
+    return out;
+}
+
+/// nanobind holds no shared pointers to const.
+struct BoundTopology {
+    TopologyPtr held;
+
+    const Topology& operator*() const { return *held; }
+    const Topology* operator->() const { return held.get(); }
+};
+
+nb::list links_of(const BoundTopology& topology) {
+    nb::list out;
+    for (const route::Link& link : topology->graph().links()) {
+        out.append(nb::make_tuple(link.from, link.to, link.bandwidth, link.latency));
+    }
+    return out;
+}
+
+std::string name_of(const BoundTopology& topology, Index node) {
+    const Node nodes = topology->graph().nodes();
+    if (node < 0 || node >= nodes) {
+        throw OutOfBounds(Problem{"no such node", text(node), text("0 to ", nodes - 1), ""});
+    }
+    return topology->name_of(static_cast<Node>(node));
+}
+
+std::vector<Node> nodes_on_route(const BoundTopology& topology, Index source, Index target) {
+    std::vector<Node> nodes{to_node(source)};
+    for (const route::LinkId id : topology->route(to_node(source), to_node(target))) {
+        nodes.push_back(topology->graph().link(id).to);
+    }
+    return nodes;
+}
+
+void bind_topology(nb::module_& m) {
+    nb::class_<BoundTopology>(m, "Topology", "A network and its routing policy.")
+        .def("describe", [](const BoundTopology& t) { return t->describe(); })
+        .def("routing", [](const BoundTopology& t) { return t->routing().describe(); })
+        .def("hosts", [](const BoundTopology& t) { return t->hosts(); })
+        .def("nodes", [](const BoundTopology& t) { return t->graph().nodes(); })
+        .def("links", links_of, "(from, to, bytes per second, seconds) of each.")
+        .def("host_of_rank", [](const BoundTopology& t) { return t->host_of_rank(); })
+        .def("name_of", name_of, "node"_a)
+        .def(
+            "host_named",
+            [](const BoundTopology& t, const std::string& name) { return t->host_named(name); },
+            "name"_a)
+        .def("route", nodes_on_route, "source"_a, "target"_a,
+             "Nodes on the way, both ends included.")
+        .def(
+            "disjoint_ways",
+            [](const BoundTopology& t, const std::vector<Index>& sources,
+               const std::vector<Index>& sinks) {
+                return route::disjoint_ways(t->graph(), to_nodes(sources), to_nodes(sinks));
+            },
+            "sources"_a, "sinks"_a)
+        .def(
+            "max_bandwidth",
+            [](const BoundTopology& t, const std::vector<Index>& sources,
+               const std::vector<Index>& sinks) {
+                return route::max_bandwidth(t->graph(), to_nodes(sources), to_nodes(sinks)).value;
+            },
+            "sources"_a, "sinks"_a);
+    m.def(
+        "make_topology",
+        [](const std::string& text) { return BoundTopology{route::make_topology(text)}; },
+        "text"_a);
+    m.def(
+        "topology_from_json",
+        [](const std::string& text, const std::string& name) {
+            return BoundTopology{route::make_topology(route::description_from_json(text), name)};
+        },
+        "text"_a, "name"_a);
+    m.def(
+        "topology_from_slurm",
+        [](const std::string& text, const std::string& name) {
+            return BoundTopology{route::make_topology(route::description_from_slurm(text), name)};
+        },
+        "text"_a, "name"_a);
+    m.def(
+        "topology_names",
+        [] {
+            std::vector<std::pair<std::string, std::string>> names;
+            for (const auto& entry : route::registrations()) {
+                names.emplace_back(entry.name, entry.summary);
+            }
+            return names;
+        },
+        "(name, summary) of each kind.");
+}
+
+}  // namespace
+}  // namespace fluvial::python
+
+void bind_route(nanobind::module_& m) {
+    using namespace fluvial::python;
+    bind_topology(m);
+    nb::class_<Planned>(m, "Plan", "Which flow takes which paths.")
+        .def("planner", &Planned::planner)
+        .def("load_s", &Planned::load_s)
+        .def("direct_load_s", &Planned::direct_load_s)
+        .def("paths", &Planned::paths, "flow"_a, "(stops, nodes on the way, share) of each.")
+        .def("predict", &Planned::predict, "flow"_a, "bytes"_a, "paths"_a, "costs"_a,
+             "(bytes, paths, window, whether direct, seconds, seconds if direct); paths 0: best.")
+        .def(
+            "changed",
+            [](const Planned& plan,
+               const std::vector<std::tuple<fluvial::Index, fluvial::Index, double>>& flows) {
+                return plan.changed(to_flows(flows));
+            },
+            "flows"_a);
+    m.def(
+        "plan_routes",
+        [](const BoundTopology& topology,
+           const std::vector<std::tuple<fluvial::Index, fluvial::Index, double>>& given,
+           const std::string& planner, int proxies_per_path, int paths_per_flow,
+           int paths_per_proxy) {
+            std::vector<Flow> flows = to_flows(given);
+            const Limits limits{proxies_per_path, paths_per_flow, paths_per_proxy};
+            const nb::gil_scoped_release release;
+            Plan plan = fluvial::route::make_plan(*topology, flows, limits, planner);
+            return Planned(topology.held, std::move(flows), limits, std::move(plan));
+        },
+        "topology"_a, "flows"_a, "planner"_a, "proxies_per_path"_a, "paths_per_flow"_a,
+        "paths_per_proxy"_a);
+    m.def("exchange_routes", exchange_routes, "comm"_a.none(), "prepare"_a,
+          "{flow: uint8} of those that end on this rank. Collective.");
+    m.def(
+        "max_flow",
+        [](fluvial::Index nodes,
+           const std::vector<std::tuple<fluvial::Index, fluvial::Index, double>>& given,
+           const std::vector<fluvial::Index>& sources, const std::vector<fluvial::Index>& sinks) {
+            std::vector<Arc> arcs;
+            for (const auto& [from, to, capacity] : given) {
+                arcs.push_back({to_node(from), to_node(to), capacity});
+            }
+            const auto found =
+                fluvial::route::max_flow(to_node(nodes), arcs, to_nodes(sources), to_nodes(sinks));
+            return nb::make_tuple(found.value, found.flow, found.source_side);
+        },
+        "nodes"_a, "arcs"_a, "sources"_a, "sinks"_a);
+}

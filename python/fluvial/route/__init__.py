@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How data moves from some hosts of a network to others, by more than one path.
+
+A network sends each message its own single way, and leaves the other links idle. A *plan* moves a
+flow by several *paths* at once: over hosts, called proxies, that pass it on. What a plan gains is
+predicted before anything moves, and where one path is best it says so; `exchange` moves the data.
+After Bui et al. 2016, "Improving sparse data movement performance using multiple paths on the Blue
+Gene/Q supercomputer".
+
+>>> import fluvial as fl
+>>> plan = fl.route.plan("bgq:4x4x4x4x2", [(0, 426)])
+>>> len(plan.paths[0]), plan.planner, round(plan.speed_up, 6)
+(9, 'disjoint', 9.0)
+>>> plan.paths[0][1].stops
+(0, 2, 426)
+"""
+
+from .exchanging import exchange
+from .flows import MaxFlow, max_flow
+from .network import Link, Topology, names, topology
+from .planning import Path, Plan, Prediction, plan
+
+__all__ = [
+    "Link",
+    "MaxFlow",
+    "Path",
+    "Plan",
+    "Prediction",
+    "Topology",
+    "exchange",
+    "max_flow",
+    "names",
+    "plan",
+    "topology",
+]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

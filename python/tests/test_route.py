@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Topologies, plans and maximum flows, from Python."""
+
+import json
+import random
+
+import pytest
+
+import fluvial as fl
+
+MIB = 2**20
+
+
+def test_a_topology_and_its_routes():
+    net = fl.route.topology("bgq:4x4x4x4x2")
+    assert (net.hosts, net.nodes, len(net.links)) == (512, 512, 512 * 9)
+    assert net.route(0, 426) == (0, 384, 416, 424, 426)
+    assert net.links[0].bandwidth == 1.8e9
+    assert net.name(5) == "5" and net.host("5") == 5
+    assert net.bandwidth_max(0, 426) == 9 * 1.8e9
+    assert fl.route.topology(net) is net
+
+
+def test_plans_of_several_flows():
+    flows = [(0, 9), (9, 0, 5.0), (3, 3)]
+    plan = fl.route.plan("torus:4x4", flows, paths_per_flow=3)
+    assert [len(paths) for paths in plan.paths] == [3, 3, 0]
+    for (source, target, _), paths in zip(plan.flows, plan.paths, strict=True):
+        for path in paths:
+            assert (path.stops[0], path.stops[-1]) == (source, target)
+            assert (path.nodes[0], path.nodes[-1]) == (source, target)
+            assert set(path.proxies) <= set(path.nodes)
+            assert len(path.proxies) <= 2
+    assert plan.speed_up == plan.direct_seconds / plan.seconds
+    alone = fl.route.plan("torus:4x4", [(0, 9)], "direct")
+    assert [path.stops for path in alone.paths[0]] == [(0, 9)]
+    assert fl.route.plan("torus:4x4", []).speed_up == 1
+
+
+def test_predictions_grow_with_the_message_and_never_fall_below_direct():
+    plan = fl.route.plan("bgq:4x4x4x4x2", [(0, 426)])
+    gains = [plan.predict(2**k, costs="pami").speed_up for k in range(35)]
+    assert gains == sorted(gains)
+    assert gains[13] == 1
+    assert gains[20] > 5 and gains[27] > 8.7
+    assert plan.predict(MIB, paths=1).speed_up <= 1
+    assert plan.predict(16 * MIB, paths=9).window < MIB
+
+
+def test_a_graph_in_a_file(tmp_path):
+    path = tmp_path / "net.json"
+    graph = {
+        "hosts": ["a", "b", "c"],
+        "links": [
+            {"from": "a", "to": "b", "bandwidth": 1e9},
+            {"from": "a", "to": "c", "bandwidth": 1e9},
+            {"from": "c", "to": "b", "bandwidth": 1e9},
+        ],
+        "ranks": ["c", "c", "a", "b"],
+    }
+    path.write_text(json.dumps(graph))
+    net = fl.route.topology(path)
+    assert str(net) == "net.json"
+    assert net.host_of_rank == (2, 2, 0, 1)
+    plan = fl.route.plan(str(path), [("a", "b", 1e9)])
+    assert [[net.name(n) for n in p.stops] for p in plan.paths[0]] == [["a", "b"], ["a", "c", "b"]]
+    assert plan.speed_up == pytest.approx(2)
+    path.write_text("SwitchName=s Nodes=n[1-3]\n")
+    assert fl.route.topology(path).route("n1", "n3") == (0, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: fl.route.topology("tours:4"), fl.UnknownName, "Did you mean 'torus'"),
+        (lambda: fl.route.topology("nowhere.json"), fl.NoSuchFile, "torus:…"),
+        (lambda: fl.route.topology(4), fl.WrongType, "a text such as"),
+        (lambda: fl.route.topology("torus:4x4").host(16), fl.OutOfBounds, "0 to 15"),
+        (lambda: fl.route.topology("torus:4x4").host("16"), fl.UnknownName, "0 to 15"),
+        (lambda: fl.route.topology("torus:4").name(4), fl.OutOfBounds, "0 to 3"),
+        (lambda: fl.route.plan("torus:4", [(0, 4)]), fl.OutOfBounds, "0 to 3"),
+        (lambda: fl.route.plan("torus:4", [(0,)]), fl.InvalidArgument, "source, target"),
+        (lambda: fl.route.plan("torus:4", [(0, 1, -1)]), fl.InvalidArgument, "0 or more"),
+        (lambda: fl.route.plan("torus:4", [(0, 1)], "bst"), fl.InvalidArgument, "min-max"),
+        (
+            lambda: fl.route.plan("torus:4", [(0, 1)], proxies_per_path=3),
+            fl.InvalidArgument,
+            "0 to 2",
+        ),
+        (
+            lambda: fl.route.plan("torus:4", [(0, 1)]).predict(1, paths=3),
+            fl.InvalidArgument,
+            "1 to 2",
+        ),
+        (
+            lambda: fl.route.plan("torus:4", [(0, 1)]).predict(1, costs="tcp"),
+            fl.UnknownName,
+            "mpi, pami",
+        ),
+        (lambda: fl.route.max_flow(2, [(0, 2, 1)], 0, 1), fl.OutOfBounds, "0 to 1"),
+        (lambda: fl.route.max_flow(2, [], 0, 0), fl.InvalidArgument, "a source and a sink"),
+    ],
+)
+def test_what_is_wrong_is_said(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+@pytest.mark.random
+def test_files_with_random_damage_are_errors_or_topologies(tmp_path, seed):
+    draw = random.Random(seed)
+    graph = {
+        "hosts": ["a", "b"],
+        "switches": ["s"],
+        "links": [{"from": "a", "to": "s", "latency": 1e-6}, {"from": "b", "to": "s"}],
+        "routes": [["a", "s", "b"]],
+    }
+    texts = [json.dumps(graph), "SwitchName=s0 Nodes=n[01-12,20]\nSwitchName=t Switches=s0\n"]
+    refused = 0
+    for number in range(600):
+        text = list(texts[number % 2])
+        for _ in range(draw.randint(1, 3)):
+            place = draw.randrange(len(text))
+            text[place] = draw.choice(['"', "[", "]", "{", "}", ",", "0", "-", "e", "\\", "\n", ""])
+        path = tmp_path / "net"
+        path.write_text("".join(text))
+        try:
+            net = fl.route.topology(path)
+            fl.route.plan(net, [(0, net.hosts - 1)])
+        except fl.InvalidArgument as error:
+            assert len(str(error).splitlines()) == 1
+            refused += 1
+    assert refused > 200
+
+
+def test_a_damaged_file_is_named_with_the_place(tmp_path):
+    path = tmp_path / "net.json"
+    path.write_text('{"hosts": ["a"],\n "links": [}')
+    with pytest.raises(fl.InvalidArgument, match=r"net\.json.*line 2, column 12"):
+        fl.route.topology(path)
+    path.write_bytes(b"\xff\xfe{")
+    with pytest.raises(fl.InvalidArgument, match="a file of text"):
+        fl.route.topology(path)
+    with pytest.raises(fl.InvalidArgument, match="may be read"):
+        fl.route.topology(tmp_path)

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/move/planned_exchange.hpp"
+
+#include <string>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/mpi/agree.hpp"
+
+namespace fluvial::move {
+namespace {
+
+std::string words_of(std::span<const route::Flow> flows, const route::Plan& plan) {
+    std::string words;
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+        words += text(flows[i].from, ">", flows[i].to);
+        for (const route::Path& path : plan.paths[i]) {
+            words += " by";
+            for (const route::Node stop : path.stops) {
+                words += text(" ", stop);
+            }
+        }
+        words += "; ";
+    }
+    return words;
+}
+
+void check(std::span<const route::RankFlow> flows, std::span<const Outgoing> outgoing, int rank) {
+    if (outgoing.size() != flows.size()) {
+        throw InvalidArgument(Problem{"not every flow has an entry for its bytes",
+                                      text(outgoing.size()), text(flows.size()), ""});
+    }
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+        const bool given = outgoing[i].owner != nullptr, source = flows[i].from == rank;
+        if (source != given) {
+            throw InvalidArgument(
+                Problem{text("data of flow ", i, source ? " is missing" : " is not this rank's"),
+                        source ? "nothing" : text(outgoing[i].bytes.size(), " bytes"),
+                        text("data where the flow begins, on rank ", flows[i].from), ""});
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<Arrived> exchange(const mpi::Comm& comm, const route::Topology& topology,
+                              std::span<const route::Flow> flows, const route::Plan& plan,
+                              std::span<const Outgoing> outgoing,
+                              const route::RankFlowOptions& options, double stall_timeout_s) {
+    std::vector<std::size_t> bytes(flows.size(), 0);
+    const auto validate = [&] {
+        check(rank_flows(topology, flows, plan, bytes, comm.size(), options), outgoing,
+              comm.rank());
+    };
+    mpi::agree_on(comm, validate, [&](Terms& terms) {
+        terms.add("the topology", topology.describe());
+        terms.add("the plan", words_of(flows, plan));
+        terms.add("the number of paths", exact(static_cast<Index>(options.paths)));
+        terms.add("the window", exact(static_cast<Index>(options.window_bytes)));
+    });
+    std::vector<Index> sizes;
+    for (const Outgoing& one : outgoing) {
+        sizes.push_back(-static_cast<Index>(one.bytes.size()));
+    }
+    sizes = comm.min_of_each(std::move(sizes));
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+        bytes[i] = static_cast<std::size_t>(-sizes[i]);
+    }
+    return exchange(comm, rank_flows(topology, flows, plan, bytes, comm.size(), options), outgoing,
+                    stall_timeout_s);
+}
+
+}  // namespace fluvial::move

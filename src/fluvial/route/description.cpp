@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/route/description.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "fluvial/base/finer_errors.hpp"
+#include "fluvial/base/json.hpp"
+#include "fluvial/base/nearest_name.hpp"
+#include "fluvial/route/routings/next_links.hpp"
+
+namespace fluvial::route {
+namespace {
+
+/// Numbers of nodes by name.
+class Nodes {
+  public:
+    explicit Nodes(const GraphDescription& from) {
+        for (const auto* const list : {&from.hosts, &from.switches}) {
+            for (const std::string& name : *list) {
+                check(name);
+                if (!numbers_.emplace(name, static_cast<Node>(names_.size())).second) {
+                    throw InvalidArgument(Problem{"two nodes of a topology have the same name",
+                                                  "'" + shortened(name) + "'",
+                                                  "each host and each switch once", ""});
+                }
+                names_.push_back(name);
+            }
+        }
+    }
+    Node number(const std::string& name, const char* what) const {
+        const auto found = numbers_.find(name);
+        if (found == numbers_.end()) {
+            throw UnknownName(
+                Problem{text(what, " names a node that is not listed"), "'" + shortened(name) + "'",
+                        "names in hosts and switches",
+                        names_.size() > 1000 ? std::string() : did_you_mean(name, names_)});
+        }
+        return found->second;
+    }
+    std::vector<std::string> names() const { return names_; }
+
+  private:
+    static void check(const std::string& name) {
+        const bool plain = std::all_of(
+            name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x20; });
+        if (name.empty() || !plain) {
+            throw InvalidArgument(Problem{"a node of a topology has a name that cannot be shown",
+                                          text(name.size(), " bytes"),
+                                          "one character or more, without control characters", ""});
+        }
+    }
+
+    std::vector<std::string> names_;
+    std::unordered_map<std::string, Node> numbers_;
+};
+
+RoutingPtr make_routing(const GraphDescription& from, const Graph& graph, const Nodes& nodes) {
+    if (!from.routes.empty() && from.routing != "table") {
+        throw InvalidArgument(Problem{"routes are listed, and the routing is another one",
+                                      "'" + from.routing + "'", "table",
+                                      "Set \"routing\": \"table\", or remove the routes"});
+    }
+    if (from.routing == "shortest") {
+        return shortest_paths(graph);
+    }
+    if (from.routing == "up-down") {
+        return up_down(graph, levels_of(graph));
+    }
+    if (from.routing == "table") {
+        std::vector<std::vector<Node>> routes;
+        for (const std::vector<std::string>& names : from.routes) {
+            routes.emplace_back();
+            for (const std::string& name : names) {
+                routes.back().push_back(nodes.number(name, "a route"));
+            }
+        }
+        return by_table(graph, routes);
+    }
+    throw InvalidArgument(Problem{"no routing of this name", "'" + shortened(from.routing) + "'",
+                                  "shortest, up-down, table", ""});
+}
+
+const std::vector<std::string>& known_members() {
+    static const std::vector<std::string> names{"hosts", "switches", "links",
+                                                "ranks", "routing",  "routes"};
+    return names;
+}
+
+std::vector<std::string> strings(const Json* json, const std::string& what) {
+    std::vector<std::string> out;
+    if (json != nullptr) {
+        for (const Json& entry : json->list(what)) {
+            out.push_back(entry.string("an entry of " + what));
+        }
+    }
+    return out;
+}
+
+NamedLink to_link(const Json& json, const LinkDefaults& defaults) {
+    NamedLink link{"", "", defaults.bandwidth, defaults.latency, true};
+    for (const auto& [name, value] : json.members("a link")) {
+        const std::string what = "'" + name + "' of a link";
+        if (name == "from" || name == "to") {
+            (name == "from" ? link.from : link.to) = value.string(what);
+        } else if (name == "bandwidth" || name == "latency") {
+            (name == "bandwidth" ? link.bandwidth : link.latency) = value.number(what);
+        } else if (name == "both") {
+            link.both = value.boolean(what);
+        } else {
+            throw UnknownName(Problem{text("a link in line ", value.line(), " has another member"),
+                                      "'" + shortened(name) + "'",
+                                      "from, to, bandwidth, latency, both", ""});
+        }
+    }
+    if (link.from.empty() || link.to.empty()) {
+        throw InvalidArgument(Problem{text("a link in line ", json.line(), " has not both ends"),
+                                      "'" + link.from + "' to '" + link.to + "'",
+                                      "\"from\" and \"to\"", ""});
+    }
+    return link;
+}
+
+}  // namespace
+
+TopologyPtr make_topology(const GraphDescription& description, std::string name) {
+    const Nodes nodes(description);
+    std::vector<Link> links;
+    for (const NamedLink& link : description.links) {
+        const Node from = nodes.number(link.from, "a link"), to = nodes.number(link.to, "a link");
+        links.push_back({from, to, link.bandwidth, link.latency});
+        if (link.both) {
+            links.push_back({to, from, link.bandwidth, link.latency});
+        }
+    }
+    std::vector<Node> host_of_rank;
+    for (const std::string& host : description.host_of_rank) {
+        host_of_rank.push_back(nodes.number(host, "ranks"));
+    }
+    const auto count = [](const auto& list) { return static_cast<Node>(list.size()); };
+    Graph graph(count(description.hosts), count(description.switches), std::move(links));
+    const RoutingPtr routing = make_routing(description, graph, nodes);
+    return std::make_shared<Topology>(std::move(name), std::move(graph), routing, nodes.names(),
+                                      std::move(host_of_rank));
+}
+
+GraphDescription description_from_json(std::string_view text, const LinkDefaults& defaults) {
+    const Json json = parse_json(text);
+    for (const auto& [name, value] : json.members("a topology")) {
+        bool known = false;
+        for (const std::string& one : known_members()) {
+            known = known || one == name;
+        }
+        if (!known) {
+            throw UnknownName(Problem{
+                fluvial::text("a topology in line ", value.line(), " has another member"),
+                "'" + shortened(name) + "'", "hosts, switches, links, ranks, routing, routes",
+                did_you_mean(name, known_members())});
+        }
+    }
+    GraphDescription out;
+    out.hosts = strings(json.find("hosts"), "hosts");
+    out.switches = strings(json.find("switches"), "switches");
+    out.host_of_rank = strings(json.find("ranks"), "ranks");
+    if (const Json* const links = json.find("links")) {
+        for (const Json& link : links->list("links")) {
+            out.links.push_back(to_link(link, defaults));
+        }
+    }
+    if (const Json* const routes = json.find("routes")) {
+        for (const Json& route : routes->list("routes")) {
+            out.routes.push_back(strings(&route, "a route"));
+        }
+        out.routing = "table";
+    }
+    if (const Json* const routing = json.find("routing")) {
+        out.routing = routing->string("routing");
+    }
+    return out;
+}
+
+}  // namespace fluvial::route

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How long a transfer takes by how many paths, in windows of which size: by this it is decided
+/// whether several paths pay at all.
+///
+///     T(k, w) = 2 send + latency + k path + q s + max(n/k s, n send),  n = ⌈bytes / w⌉ windows,
+///     s = w / bandwidth + window;  q proxies are filled before data arrives at the last host
+///     T(direct) = 2 send + latency + bytes / bandwidth
+///
+/// The costs are fitted to simulations of the torus of 512 hosts with nine paths: mpi_like within
+/// 15 % of them from 128 KiB to 128 MiB, pami_like within 2 %. Bandwidths are those that a plan
+/// leaves: where paths share a link, each has its part of it.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "fluvial/route/plan.hpp"
+
+namespace fluvial::route {
+
+/// Seconds that software takes.
+struct Costs {
+    double send_s = 0;    ///< to begin or to end one send
+    double window_s = 0;  ///< of a window, that cannot be hidden behind the one before
+    double path_s = 0;    ///< to begin with one more path
+};
+
+inline constexpr Costs mpi_like{1e-6, 4e-6, 2.8e-6};
+inline constexpr Costs pami_like{0.7e-6, 0.05e-6, 0.2e-6};
+
+/// "mpi" or "pami". Throws UnknownName for another one.
+Costs costs_named(std::string_view name);
+
+/// Messages up to this size go direct.
+inline constexpr double direct_bytes = 8192;
+
+struct Prediction {
+    std::size_t paths = 1;
+    double window_bytes = 0;  ///< the whole message where it goes direct
+    bool direct = true;
+    double seconds = 0;
+    double direct_seconds = 0;
+
+    double speed_up() const { return seconds > 0 ? direct_seconds / seconds : 1; }
+};
+
+class Model {
+  public:
+    static constexpr double window_bytes_min = 1024, window_bytes_max = 1 << 20;
+    /// Several paths are to gain at least so much, or the message goes direct.
+    static constexpr double gain_min = 1.05;
+
+    /// `plan` of these flows.
+    Model(const Topology& topology, std::span<const Flow> flows, const Plan& plan,
+          const Costs& costs);
+
+    /// How many paths the plan has for a flow.
+    std::size_t paths(std::size_t flow) const { return ways_[flow].size(); }
+    /// Seconds by the route that the network has, while all other flows go direct as well.
+    double direct(std::size_t flow, double bytes) const;
+    /// Seconds by the first so many paths of the flow, in windows of so many bytes.
+    double seconds(std::size_t flow, double bytes, std::size_t paths, double window_bytes) const;
+    /// The fastest number of paths and size of a window, a power of two; direct for small messages
+    /// and where nothing is faster by gain_min.
+    Prediction best(std::size_t flow, double bytes) const;
+    /// The same with so many paths, 1 or more; direct only from a host to itself.
+    Prediction with_paths(std::size_t flow, double bytes, std::size_t paths) const;
+
+  private:
+    struct Way {
+        double bandwidth, latency;
+        std::size_t proxies;
+    };
+
+    Costs costs_;
+    std::vector<Way> direct_;
+    std::vector<std::vector<Way>> ways_;  ///< by flow: those with fewest proxies first
+};
+
+}  // namespace fluvial::route

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/route/topology.hpp"
+
+#include <charconv>
+#include <numeric>
+
+#include "fluvial/base/finer_errors.hpp"
+#include "fluvial/base/nearest_name.hpp"
+
+namespace fluvial::route {
+
+Topology::Topology(std::string description, Graph graph, RoutingPtr routing,
+                   std::vector<std::string> names, std::vector<Node> host_of_rank)
+    : description_(std::move(description)),
+      graph_(std::move(graph)),
+      routing_(std::move(routing)),
+      names_(std::move(names)),
+      host_of_rank_(std::move(host_of_rank)) {
+    if (!names_.empty() && names_.size() != static_cast<std::size_t>(graph_.nodes())) {
+        throw InvalidArgument(Problem{"not every node has a name", text(names_.size(), " names"),
+                                      text(graph_.nodes(), " names, or none"), ""});
+    }
+    if (host_of_rank_.empty()) {
+        host_of_rank_.resize(static_cast<std::size_t>(graph_.hosts()));
+        std::iota(host_of_rank_.begin(), host_of_rank_.end(), 0);
+    }
+    for (const Node host : host_of_rank_) {
+        check_host(host, "the host of a rank");
+    }
+}
+
+std::string Topology::name_of(Node node) const {
+    return names_.empty() ? text(node) : names_[static_cast<std::size_t>(node)];
+}
+
+Node Topology::host_named(std::string_view name) const {
+    for (std::size_t i = 0; i < names_.size() && static_cast<Node>(i) < hosts(); ++i) {
+        if (names_[i] == name) {
+            return static_cast<Node>(i);
+        }
+    }
+    Node number = 0;
+    const char* const end = name.data() + name.size();
+    const auto [stopped, error] = std::from_chars(name.data(), end, number);
+    if (error == std::errc() && stopped == end && number >= 0 && number < hosts()) {
+        return number;
+    }
+    const std::vector<std::string> known(names_.begin(),
+                                         names_.begin() + (names_.empty() ? 0 : hosts()));
+    throw UnknownName(Problem{"no host of this name", fluvial::text("'", name, "'"),
+                              text("0 to ", hosts() - 1, names_.empty() ? "" : ", or its name"),
+                              did_you_mean(name, known)});
+}
+
+void Topology::check_host(Node node, const std::string& what) const {
+    if (node < 0 || node >= hosts()) {
+        throw OutOfBounds(Problem{what + " is not in the topology " + description_, text(node),
+                                  text("0 to ", hosts() - 1), ""});
+    }
+}
+
+Route Topology::route(Node from, Node to) const {
+    check_host(from, "the host where a route begins");
+    check_host(to, "the host where a route ends");
+    Route links;
+    if (!append_route(from, to, links)) {
+        throw InvalidArgument(Problem{"the network has no way from one host to another",
+                                      name_of(from) + " to " + name_of(to), "hosts that are linked",
+                                      "Add links to the topology"});
+    }
+    return links;
+}
+
+}  // namespace fluvial::route

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A network and the way that it takes from one host to another: a graph with a routing policy.
+/// Everything here is local, and the same on all ranks that are given the same topology.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fluvial/route/graph.hpp"
+
+namespace fluvial::route {
+
+/// Which links a message takes that is sent from one host to another. Immutable, shareable between
+/// threads.
+class Routing {
+  public:
+    virtual ~Routing() = default;
+    /// "dimension-ordered", "shortest", "up-down", "table".
+    virtual std::string describe() const = 0;
+    /// Appends the links from a host to another one. False where there is no way; then what was
+    /// appended means nothing.
+    virtual bool append(Node from, Node to, Route& route) const = 0;
+};
+
+using RoutingPtr = std::shared_ptr<const Routing>;
+
+/// Immutable, shareable between threads.
+class Topology {
+  public:
+    /// `names` of all nodes, or none, and then they are called by their numbers. `host_of_rank`:
+    /// where each rank of the job runs; empty for one rank a host, in their order. Throws
+    /// InvalidArgument for other numbers of names, OutOfBounds for ranks on no host.
+    Topology(std::string description, Graph graph, RoutingPtr routing,
+             std::vector<std::string> names = {}, std::vector<Node> host_of_rank = {});
+
+    /// The text that makes it again, or the name of its file.
+    const std::string& describe() const { return description_; }
+    const Graph& graph() const { return graph_; }
+    const Routing& routing() const { return *routing_; }
+    Node hosts() const { return graph_.hosts(); }
+    std::string name_of(Node node) const;
+    /// Throws UnknownName where no host has this name; its number is a name of each host.
+    Node host_named(std::string_view name) const;
+    const std::vector<Node>& host_of_rank() const { return host_of_rank_; }
+
+    /// The links that a message takes; none from a host to itself. Throws OutOfBounds where one is
+    /// not a host, InvalidArgument where the network has no way.
+    Route route(Node from, Node to) const;
+    /// The same for callers that know their hosts: appends, and returns false where there is no
+    /// way.
+    bool append_route(Node from, Node to, Route& route) const {
+        return from == to || routing_->append(from, to, route);
+    }
+    /// Throws OutOfBounds unless `node` is a host; `what` names it in the message.
+    void check_host(Node node, const std::string& what) const;
+
+  private:
+    std::string description_;
+    Graph graph_;
+    RoutingPtr routing_;
+    std::vector<std::string> names_;
+    std::vector<Node> host_of_rank_;
+};
+
+using TopologyPtr = std::shared_ptr<const Topology>;
+
+}  // namespace fluvial::route

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks of one job move data along the paths of a plan."""
+
+import numpy as np
+from harness import scenario
+
+
+def numbers(flow, size):
+    return np.arange(size, dtype="f8") * (flow + 1)
+
+
+@scenario("job on 8 ranks", timeout=90)
+class test_crossing_flows_arrive_whole:
+    """Every rank is a source, a destination and a proxy; sizes differ, one flow has nothing."""
+
+    def job(comm, fl, where):
+        flows = [(i, (i + 3) % 8) for i in range(8)] + [(5, 5), (2, 6)]
+        plan = fl.route.plan("torus:2x4", flows, "min-max")
+        sizes = [0, 10, 1000, 40_000, 150_000, 3, 77_777, 100, 50, 123_456]
+        wrong = []
+        for options in ({}, {"paths": 3, "window": 1000}, {"paths": 2, "costs": "pami"}):
+            data = {i: numbers(i, sizes[i]) for i, (a, _) in enumerate(flows) if a == comm.rank}
+            arrived = fl.route.exchange(comm, plan, data, **options)
+            expected = {i for i, (_, b) in enumerate(flows) if b == comm.rank}
+            wrong += [] if arrived.keys() == expected else [sorted(arrived)]
+            wrong += [
+                i
+                for i, found in arrived.items()
+                if not np.array_equal(found.view("f8"), numbers(i, sizes[i]))
+            ]
+        proxies = {host for paths in plan.paths for path in paths for host in path.proxies}
+        return wrong, len(proxies)
+
+    def check(jobs):
+        assert jobs.finish()["job"] == [([], 8)] * 8
+
+
+@scenario("job on 3 ranks", timeout=60)
+class test_what_is_wrong_on_one_rank_is_said_on_all:
+    def job(comm, fl, where):
+        plan = fl.route.plan("torus:4x4", [(0, 2)])
+        messages = []
+
+        def refused(*arguments, **options):
+            try:
+                fl.route.exchange(comm, *arguments, **options)
+            except fl.InvalidArgument as error:
+                messages.append(str(error))
+
+        refused(plan)
+        refused(plan, {0: [1, 2]})
+        refused(fl.route.plan("torus:4x4", [(0, 5)]), {0: [1.0]} if comm.rank == 0 else {})
+        refused(fl.route.plan("torus:4x4", [(0, 1 + comm.rank % 2)]), {0: [1]})
+        refused(plan, {0: [1]} if comm.rank == 0 else {}, paths=1 + comm.rank)
+        refused(plan, {0: [1]} if comm.rank == 0 else {}, window=0 if comm.rank == 1 else 10)
+        refused(plan if comm.rank else "torus:4x4", {0: "text"})
+        found = fl.route.exchange(comm, plan, {0: b"whole"} if comm.rank == 0 else None)
+        return messages, {i: bytes(array) for i, array in found.items()}
+
+    def check(jobs):
+        results = jobs.finish()["job"]
+        for messages, _ in results:
+            missing, elsewhere, far, _, differing, window, no_plan = messages
+            assert "data of flow 0 is missing" in missing
+            assert "data of flow 0 is not this rank's" in elsewhere
+            assert "a host without ranks: got 0 to 5" in far
+            assert "the number of paths" in differing
+            assert "rank 1 of 3: window is out of range: got 0" in window
+            assert "rank 0 of 3: plan has a type that cannot be used" in no_plan
+        assert [found for _, found in results] == [{}, {}, {0: b"whole"}]

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of what plans routes, with right arguments."""
+
+from __future__ import annotations
+
+import pathlib
+
+from wrong_calls.table import Call
+
+import fluvial as fl
+
+
+def routes(folder: pathlib.Path) -> list[Call]:
+    """Return what plans routes."""
+    file = folder / "topology.conf"
+    file.write_text("SwitchName=s Nodes=n[1-3]\n")
+    net = fl.route.topology("torus:4x4")
+    plan = fl.route.plan(net, [(0, 5)])
+    right = {"network": net, "flows": [(0, 5), (1, 4, 2.0)], "planner": "best"}
+    limits = {"proxies_per_path": 2, "paths_per_flow": 4, "paths_per_proxy": 8}
+    alone = {
+        **{"comm": None, "plan": fl.route.plan(net, [(0, 0)]), "data": {0: [1.0, 2.0]}},
+        **{"paths": 2, "window": 100, "costs": "pami", "stall_timeout": 5.0},
+    }
+    flow = {"nodes": 3, "arcs": [(0, 1, 2), (1, 2, 3)], "sources": 0, "sinks": 2}
+    return [
+        Call("route.topology", fl.route.topology, {"text": "torus:4x4"}),
+        Call("route.topology", fl.route.topology, {"text": str(file)}),
+        Call("route.plan", fl.route.plan, right | limits),
+        Call("route.max_flow", fl.route.max_flow, flow),
+        Call("Topology.host", net.host, {"name": 3}),
+        Call("Topology.name", net.name, {"node": 3}),
+        Call("Topology.route", net.route, {"source": 0, "target": 5}),
+        *(
+            Call(f"Topology.{call.__name__}", call, {"sources": [0, 1], "sinks": 5})
+            for call in (net.disjoint_paths_max, net.bandwidth_max)
+        ),
+        Call("Plan.predict", plan.predict, {"bytes": 100, "flow": 0, "paths": 2, "costs": "mpi"}),
+        Call("Plan.changed", plan.changed, {"flows": [(0, 5), (1, 2)]}),
+        Call("route.exchange", fl.route.exchange, alone),
+    ]
