@@ -93,10 +93,9 @@ std::vector<Interface> interfaces() {
     const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(list, ::freeifaddrs);
     std::vector<Interface> all;
     for (const ifaddrs* i = list; i != nullptr; i = i->ifa_next) {
-        const bool usable = i->ifa_addr != nullptr && i->ifa_netmask != nullptr &&
-                            (i->ifa_flags & IFF_UP) != 0 &&
-                            (i->ifa_addr->sa_family == AF_INET ||
-                             i->ifa_addr->sa_family == AF_INET6);
+        const bool usable =
+            i->ifa_addr != nullptr && i->ifa_netmask != nullptr && (i->ifa_flags & IFF_UP) != 0 &&
+            (i->ifa_addr->sa_family == AF_INET || i->ifa_addr->sa_family == AF_INET6);
         if (!usable || is_link_local(octets_of(i->ifa_addr))) {
             continue;
         }
@@ -133,17 +132,16 @@ bool fits(const Interface& interface, const std::string& wanted) {
            same_network(*network, interface.octets, bits);
 }
 
-[[noreturn]] void throw_none_fits(const std::string& network,
-                                  const std::vector<Interface>& all) {
+[[noreturn]] void throw_none_fits(const std::string& network, const std::vector<Interface>& all) {
     std::string known;
     for (const Interface& interface : all) {
         known += text(known.empty() ? "" : ", ", interface.name, " (", interface.address, '/',
                       interface.prefix_bits, ')');
     }
-    throw InvalidArgument(Problem{
-        "no network interface of this host that is up fits the option network",
-        text("'", network.substr(0, 80), "'"),
-        "'auto', 'off', or the name, address or network of one of " + known, ""});
+    throw InvalidArgument(
+        Problem{"no network interface of this host that is up fits the option network",
+                text("'", network.substr(0, 80), "'"),
+                "'auto', 'off', or the name, address or network of one of " + known, ""});
 }
 
 }  // namespace
@@ -165,7 +163,8 @@ PortRange ports_of(const std::string& given) {
         }
     }
     if (!good || parsed.ptr != last || range.last < range.first) {
-        throw InvalidArgument(Problem{"this is no range of ports", text("'", given.substr(0, 80), "'"),
+        throw InvalidArgument(Problem{"this is no range of ports",
+                                      text("'", given.substr(0, 80), "'"),
                                       "two numbers from 1 to 65535, as '40000-40100', or one", ""});
     }
     return range;
@@ -181,8 +180,7 @@ Interfaces interfaces_of(const std::string& network) {
         bool six = false;
         for (const bool loopback : {false, true}) {
             for (const Interface& interface : all) {
-                if (interface.loopback == loopback &&
-                    (!loopback || result.reachable_at.empty())) {
+                if (interface.loopback == loopback && (!loopback || result.reachable_at.empty())) {
                     result.reachable_at.push_back(interface.address);
                 }
                 six = six || interface.octets.size() == sizeof(in6_addr);

@@ -65,8 +65,7 @@ struct WantedBox {
             box.box.extent[axis] =
                 below(static_cast<std::uint64_t>(box.extent[axis] - box.box.offset[axis]));
         }
-        const auto bytes =
-            static_cast<std::uint64_t>(whole(box.extent).volume()) * box.item_bytes;
+        const auto bytes = static_cast<std::uint64_t>(whole(box.extent).volume()) * box.item_bytes;
         box.place = {static_cast<std::uint32_t>(below(regions - 1)),
                      static_cast<std::uint64_t>(below(region_bytes - bytes)), bytes, 0};
         got.resize(box.bytes() + 1, std::byte{0x5a});
@@ -129,7 +128,9 @@ inline void check_a_large_read(RemoteReader& reader, std::size_t region_bytes) {
 /// What is not there is an error of its owner, after which the next read goes well.
 inline void check_refusals(RemoteReader& reader) {
     std::byte one{};
-    const auto read = [&](const RemoteBox& box) { reader.read(std::span(&box, 1), ignore_silence); };
+    const auto read = [&](const RemoteBox& box) {
+        reader.read(std::span(&box, 1), ignore_silence);
+    };
     const RemoteBox good{{0, 0, 1, 0}, 1, {1}, {{0}, {1}}, &one};
     RemoteBox nowhere = good;
     nowhere.place.region = 1000;

@@ -41,8 +41,8 @@ void append(Bytes& to, const void* data, std::size_t bytes) {
 
 struct SecureConnection::Ciphers {
     std::array<unsigned char, crypto_scalarmult_SCALARBYTES> secret{};
-    Block shared{};   ///< of the exchange of keys
-    Bytes said;       ///< the hand-shake so far
+    Block shared{};  ///< of the exchange of keys
+    Bytes said;      ///< the hand-shake so far
     crypto_secretstream_xchacha20poly1305_state pushes{};
     crypto_secretstream_xchacha20poly1305_state pulls{};
 
@@ -260,9 +260,9 @@ std::optional<Bytes> SecureConnection::take_message() {
     unsigned char tag = 0;
     const auto* from =
         reinterpret_cast<const unsigned char*>(incoming_.data() + used_ + sizeof sealed);
-    if (crypto_secretstream_xchacha20poly1305_pull(
-            &ciphers_->pulls, reinterpret_cast<unsigned char*>(message.data()), nullptr, &tag, from,
-            sealed, nullptr, 0) != 0) {
+    if (crypto_secretstream_xchacha20poly1305_pull(&ciphers_->pulls,
+                                                   reinterpret_cast<unsigned char*>(message.data()),
+                                                   nullptr, &tag, from, sealed, nullptr, 0) != 0) {
         throw Error(
             "a message of another host was changed on its way; look at who else is in the "
             "network");
@@ -274,8 +274,7 @@ std::optional<Bytes> SecureConnection::take_message() {
 void SecureConnection::post(std::span<const std::byte> message) {
     const auto sealed = static_cast<std::uint32_t>(message.size() + seal_bytes);
     if (message.size() > message_bytes_max - seal_bytes) {
-        throw Error(Problem{"a message to another host is too long",
-                            text(message.size(), " bytes"),
+        throw Error(Problem{"a message to another host is too long", text(message.size(), " bytes"),
                             text(message_bytes_max - seal_bytes), "Put fewer datasets in a step"});
     }
     append(outgoing_, &sealed, sizeof sealed);

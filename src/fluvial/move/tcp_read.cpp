@@ -72,8 +72,8 @@ bool is_one_run(const RemoteBox& box) {
 
 /// Elements of that size, whatever they are.
 DType element_of(std::uint32_t item_bytes) {
-    for (const DType dtype : {DType::UInt8, DType::UInt16, DType::UInt32, DType::UInt64,
-                              DType::Complex128}) {
+    for (const DType dtype :
+         {DType::UInt8, DType::UInt16, DType::UInt32, DType::UInt64, DType::Complex128}) {
         if (size_of(dtype) == item_bytes) {
             return dtype;
         }
@@ -237,8 +237,8 @@ void TcpRemoteServer::answer(const Bytes& request, Exposed& exposed) {
             }
             Exposed::Memory memory = exposed.memory_of(box.place);
             if (is_one_run(box)) {
-                parts.push_back({{memory.data + first_byte(box), box.bytes()},
-                                 std::move(memory.owner)});
+                parts.push_back(
+                    {{memory.data + first_byte(box), box.bytes()}, std::move(memory.owner)});
             } else {
                 const auto packed = pack(box, memory.data);
                 parts.push_back({{packed.get(), box.bytes()}, packed});

@@ -183,7 +183,7 @@ TEST_CASE("a server refuses a client that proves nothing") {
     SecureConnection real(std::move(sockets.client), a_key(2), Side::Client);
     SecureConnection server(std::move(sockets.server), a_key(1), Side::Server);
     real.flush();
-    wait_until([&] { server.take(); return server.sending() || true; }, Deadline(1), "");
+    server.take();
     Bytes forged(56, std::byte{7});
     const TcpSocket& raw = real.socket();
     CHECK_THROWS_AS(wait_until(
@@ -254,7 +254,7 @@ TEST_CASE("random bytes to either side of a hand-shake are an error, and nothing
 TEST_CASE("a message that is changed, repeated or left out on its way ends the connection") {
     for (int fault = 0; fault < 3; ++fault) {
         CAPTURE(fault);
-        Pair left;   // client, and the one in the middle
+        Pair left;  // client, and the one in the middle
         Sockets right;
         // Relay the bytes of the client's second message with a fault.
         shake_hands(left.client, left.server);

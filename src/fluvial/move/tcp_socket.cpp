@@ -215,8 +215,7 @@ bool TcpListener::listen_on(const std::vector<std::string>& addresses, std::uint
     port_ = port;
     for (const std::string& wanted : addresses) {
         auto address = numeric(wanted, port_);
-        host::Descriptor descriptor =
-            address ? new_socket(address->family()) : host::Descriptor();
+        host::Descriptor descriptor = address ? new_socket(address->family()) : host::Descriptor();
         if (!descriptor.valid()) {
             return false;
         }

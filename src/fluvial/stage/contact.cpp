@@ -196,8 +196,8 @@ std::string contact_path(const std::string& directory, const std::string& name) 
 }
 
 bool is_on_this_host(const Contact& contact) {
-    return contact.boot_id == boot_id() && (contact.network_namespace.empty() ||
-                                            contact.network_namespace == network_namespace());
+    return contact.boot_id == boot_id() &&
+           (contact.network_namespace.empty() || contact.network_namespace == network_namespace());
 }
 
 void check_reachable(const Contact& contact) {

@@ -158,8 +158,9 @@ struct ControlHeader {
     alignas(64) Counters counters;
     std::uint32_t writers_closed;
     std::uint64_t closed_elsewhere;  ///< steps that ranks on other hosts have written, all closed
-    std::uint32_t readers_high;  ///< cells from here on were never used
+    std::uint32_t readers_high;      ///< cells from here on were never used
     std::atomic<std::uint32_t> remote_readers;  ///< ranks that are served over a network
+    std::atomic<std::uint32_t> service_sleeps;  ///< who serves them is to be woken
     Failure failure;
     char name[132];
     char host[256];

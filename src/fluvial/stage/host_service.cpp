@@ -56,7 +56,8 @@ std::vector<host::Mapping> HostService::map_arenas() const {
             throw_errno("cannot take the memory of a writer rank", errno,
                         "Raise the limit on open files (ulimit -n)");
         }
-        arenas.push_back(host::MemoryFile::adopt(host::Descriptor(copy)).map(host::Access::ReadOnly));
+        arenas.push_back(
+            host::MemoryFile::adopt(host::Descriptor(copy)).map(host::Access::ReadOnly));
     }
     return arenas;
 }

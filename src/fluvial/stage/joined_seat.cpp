@@ -21,7 +21,8 @@ void merge(StepRecord& all, StepRecord& more, std::uint64_t index) {
         if (known.dtype != dataset.dtype || !(known.shape == dataset.shape)) {
             throw Error(Problem{
                 text("the writer's hosts disagree about the dataset '", name, "' of step ", index),
-                text(name_of(dataset.dtype), dataset.shape), text(name_of(known.dtype), known.shape),
+                text(name_of(dataset.dtype), dataset.shape),
+                text(name_of(known.dtype), known.shape),
                 "Give every rank of the writer the same dtype and global shape"});
         }
         known.attributes.merge(dataset.attributes);

@@ -186,8 +186,9 @@ void LocalSeat::check_not_evicted(const std::string& what) const {
     const GroupCell& group = control_.group(static_cast<int>(control_.reader(cell_).group));
     if (group.state == GroupState::Evicted) {
         throw PeerStalled(
-            Problem{text(what, " is not on the disk any more: this reader lost its place in the "
-                               "stream"),
+            Problem{text(what,
+                         " is not on the disk any more: this reader lost its place in the "
+                         "stream"),
                     group.departed, "", "Attach again to go on with later steps"});
     }
 }
@@ -197,8 +198,8 @@ Attributes LocalSeat::attributes() {
     // Of a stream that is over there is no other memory than the disk.
     for (std::size_t rank = 0; rank < arenas_.size(); ++rank) {
         RecordReader& record = records_[rank];
-        record.follow_definitions(control_.writer(static_cast<int>(rank))
-                                      .definitions.load(std::memory_order_acquire));
+        record.follow_definitions(
+            control_.writer(static_cast<int>(rank)).definitions.load(std::memory_order_acquire));
         Attributes more = record.series_attributes();
         all.merge(more);
     }

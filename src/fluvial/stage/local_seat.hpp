@@ -35,9 +35,7 @@ class LocalSeat final : public Seat, public std::enable_shared_from_this<LocalSe
     bool disk_was_full() const override { return header().counters.full_disks.load() != 0; }
     std::string host() const override { return header().host; }
     std::string transport() const override { return "shared memory"; }
-    bool retains_in(const std::string& path) const override {
-        return log_ && log_->lies_in(path);
-    }
+    bool retains_in(const std::string& path) const override { return log_ && log_->lies_in(path); }
     void wake() override { header().step_bell.ring(); }
     void leave() override;
 

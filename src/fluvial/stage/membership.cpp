@@ -55,7 +55,6 @@ void end_group(const ControlBlock& control, int index, GroupState state, const s
     }
 }
 
-
 void look_after_reader(const ControlBlock& control, int index) {
     const ReaderCell& cell = control.reader(index);
     if (cell.state == MemberState::Free ||
@@ -89,11 +88,11 @@ void fail_for_missing_rank(const ControlBlock& control, int rank, std::uint64_t 
 }
 
 void fail_for_other_hosts(const ControlBlock& control, std::uint64_t step) {
-    fail(control, "PeerLost",
-         text("ranks of the writer of '", control.header().name,
-              "' on another host closed the stream after ", control.header().closed_elsewhere,
-              " steps while others had begun step ", step,
-              ". All ranks must write the same steps"));
+    fail(
+        control, "PeerLost",
+        text("ranks of the writer of '", control.header().name,
+             "' on another host closed the stream after ", control.header().closed_elsewhere,
+             " steps while others had begun step ", step, ". All ranks must write the same steps"));
 }
 
 }  // namespace
@@ -208,9 +207,8 @@ void reap(const ControlBlock& control) {
             !host::AliveLock::held(control.file(), control.writer_lock(rank))) {
             fail(control, "PeerLost",
                  text("rank ", cell.job_rank, " of ", control.header().job_ranks,
-                      " of the writer of '",
-                      control.header().name, "' (process ", cell.pid, ") died after finishing ",
-                      cell.steps_finished, " steps"));
+                      " of the writer of '", control.header().name, "' (process ", cell.pid,
+                      ") died after finishing ", cell.steps_finished, " steps"));
         }
     }
 }
@@ -221,8 +219,7 @@ std::string stalled_writer(const ControlBlock& control, double stall_timeout_s) 
         const double silent = silent_s(cell.beat_ns);
         if (cell.state == MemberState::Active && silent > stall_timeout_s) {
             return text("rank ", cell.job_rank, " of the writer of '", control.header().name,
-                        "' (process ",
-                        cell.pid, ") has given no heartbeat for ", silent, " s");
+                        "' (process ", cell.pid, ") has given no heartbeat for ", silent, " s");
         }
     }
     return {};

@@ -12,9 +12,9 @@
 #include "fluvial/stage/contact.hpp"
 #include "fluvial/stage/handshake.hpp"
 #include "fluvial/stage/joined_seat.hpp"
+#include "fluvial/stage/local_seat.hpp"
 #include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/position.hpp"
-#include "fluvial/stage/local_seat.hpp"
 #include "fluvial/stage/reader_state.hpp"
 #include "fluvial/stage/remote_seat.hpp"
 #include "fluvial/stage/step_queue.hpp"
@@ -33,8 +33,7 @@ struct Found {
     bool any() const { return contact || retained; }
 };
 
-Found look_for(const std::string& path, const std::string& retained,
-               const ReaderOptions& options) {
+Found look_for(const std::string& path, const std::string& retained, const ReaderOptions& options) {
     Found found;
     if (!options.contact.empty()) {
         found.contact = contact_from_text(options.contact);
@@ -62,13 +61,9 @@ Found look_for(const std::string& path, const std::string& retained,
 /// For a contact file, of which the file system does not tell: looks 200 times a second.
 class ContactWait final : public progress::Waiting {
   public:
-    ContactWait(const std::string& path, const std::string& retained,
-                const ReaderOptions& options, Found& found, const Deadline& deadline)
-        : path_(path),
-          retained_(retained),
-          options_(options),
-          found_(found),
-          deadline_(deadline) {}
+    ContactWait(const std::string& path, const std::string& retained, const ReaderOptions& options,
+                Found& found, const Deadline& deadline)
+        : path_(path), retained_(retained), options_(options), found_(found), deadline_(deadline) {}
     Seen look() override {
         if (now_ns() - looked_ns_ < every_ns) {
             return Seen::Nothing;
@@ -125,8 +120,8 @@ Found wait_for_writer(const std::string& path, const std::string& name,
 struct Lead {
     std::string socket;       ///< empty: this is rank 0
     std::vector<int> groups;  ///< the reading job's number on each of the writer's hosts
-    bool replay = false;     ///< the stream is over, and its steps were retained
-    std::uint64_t from = 0;  ///< the first step of a job that resumes
+    bool replay = false;      ///< the stream is over, and its steps were retained
+    std::uint64_t from = 0;   ///< the first step of a job that resumes
 };
 
 Lead share(const mpi::Comm& comm, const Lead& mine) {
@@ -145,7 +140,8 @@ Lead share(const mpi::Comm& comm, const Lead& mine) {
     return lead;
 }
 
-std::shared_ptr<LocalSeat> take_seat(const std::string& name, Attachment attached, const ReaderOptions& options) {
+std::shared_ptr<LocalSeat> take_seat(const std::string& name, Attachment attached,
+                                     const ReaderOptions& options) {
     auto& sent = attached.descriptors;
     ControlBlock control = ControlBlock::adopt(host::MemoryFile::adopt(std::move(sent.at(0))));
     const ControlHeader& header = control.header();
@@ -243,8 +239,8 @@ std::shared_ptr<Seat> take_seat_with_writer(const std::string& name, const Reade
 }
 
 /// A seat in a stream that is over: its state as this rank alone has it.
-std::shared_ptr<LocalSeat> take_seat_in_replay(const std::string& name, const ReaderOptions& options,
-                                          const Begin& begin) {
+std::shared_ptr<LocalSeat> take_seat_in_replay(const std::string& name,
+                                               const ReaderOptions& options, const Begin& begin) {
     const std::string path = folder_of_steps(name, options);
     auto log = StepLog::open(path);
     if (!log || log->head().name != name) {

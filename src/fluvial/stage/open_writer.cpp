@@ -23,22 +23,23 @@ std::string fingerprint(const std::string& name, const WriterOptions& o) {
     return text(name, "|", o.queue_steps, "|", o.queue_bytes, "|", static_cast<int>(o.full), "|",
                 static_cast<int>(o.on_full_disk), "|", static_cast<int>(o.steps_to), "|", o.spill,
                 "|", o.spill_bytes, "|", o.retain, "|", static_cast<int>(o.on_stalled_reader), "|",
-                o.readers, "|", o.step_timeout_s, "|", o.stall_timeout_s, "|",
-                effective_network(o), "|", effective_ports(o), "|", o.encrypt);
+                o.readers, "|", o.step_timeout_s, "|", o.stall_timeout_s, "|", effective_network(o),
+                "|", effective_ports(o), "|", o.encrypt);
 }
 
 /// What ranks that share no memory cannot do together, yet.
 void check_several_hosts(const WriterOptions& options, int here, int ranks) {
     const std::string seen = text(here, " of ", ranks, " ranks on this one");
     if (options.steps_to != StepsTo::All || !options.retain.empty()) {
-        throw InvalidArgument(Problem{
-            "a writer on several hosts gives each step to all readers, and retains none", seen,
-            "steps_to='all' and no retain, or a writer on one host", ""});
+        throw InvalidArgument(
+            Problem{"a writer on several hosts gives each step to all readers, and retains none",
+                    seen, "steps_to='all' and no retain, or a writer on one host", ""});
     }
     if (effective_network(options) == "off") {
-        throw InvalidArgument(Problem{"the writer's ranks are on several hosts, and have no network",
-                                      seen, "network='auto', or an interface",
-                                      "Leave network='off' out, or run the writer on one host"});
+        throw InvalidArgument(
+            Problem{"the writer's ranks are on several hosts, and have no network", seen,
+                    "network='auto', or an interface",
+                    "Leave network='off' out, or run the writer on one host"});
     }
 }
 
@@ -147,9 +148,9 @@ void serve_other_hosts(Writer::State& state, Contact& contact) {
     }
     StreamMemory memory{&*state.control, state.log ? &*state.log : nullptr,
                         state.service->map_arenas(), state.options.encrypt};
-    state.remote = std::make_unique<RemoteService>(
-        contact.key, std::move(memory), interfaces, move::ports_of(effective_ports(state.options)),
-        *state.step_event);
+    state.remote = std::make_unique<RemoteService>(contact.key, std::move(memory), interfaces,
+                                                   move::ports_of(effective_ports(state.options)),
+                                                   *state.step_event);
     contact.endpoints = state.remote->endpoints();
 }
 

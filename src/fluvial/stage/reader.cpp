@@ -67,8 +67,7 @@ StagedDataset::Source::Memory StagedDataset::Source::memory_of(
     const std::lock_guard lock(mutex_);
     auto& loaded = loaded_[&chunk];
     if (!loaded) {
-        loaded =
-            held->load(chunk, dataset.dtype, text("a chunk of '", name, "' in step ", index));
+        loaded = held->load(chunk, dataset.dtype, text("a chunk of '", name, "' in step ", index));
         counters->bytes_from_disk += chunk.logged.bytes;
         counters->bytes_received += held->reads_parts() ? bytes_of(chunk, dataset.dtype) : 0;
     }

@@ -30,8 +30,8 @@ struct ReaderStats {
     std::uint64_t steps_from_disk;  ///< of those read: spilled or retained ones
     std::uint64_t bytes_from_disk;
     std::uint64_t bytes_received;  ///< over a network
-    std::uint64_t bytes_viewed;  ///< handed out without a copy
-    std::uint64_t bytes_copied;  ///< gathered from several chunks
+    std::uint64_t bytes_viewed;    ///< handed out without a copy
+    std::uint64_t bytes_copied;    ///< gathered from several chunks
     int queue_depth;
     std::uint64_t lag_steps;  ///< complete steps that this rank has not begun
     double wait_s;            ///< time that this rank spent waiting for steps
@@ -154,7 +154,7 @@ class Reader {
     bool disk_was_full() const;
     /// Of the whole stream: its queue and all its readers. Throws InvalidArgument once closed.
     StreamStatus status() const;
-    std::string host() const;  ///< of the writer's first rank
+    std::string host() const;             ///< of the writer's first rank
     std::string host_of(int rank) const;  ///< of that rank of the writer
 
     struct State;  ///< reader_state.hpp

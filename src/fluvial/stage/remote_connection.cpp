@@ -78,10 +78,10 @@ move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s
         throw StaleContact(Problem{"nobody answers at the addresses of the contact file", tried,
                                    who, "The writer has ended; start it again"});
     }
-    throw Error(Problem{
-        "the writer cannot be reached", tried, text("one of the addresses of ", who),
-        "Give both hosts, or containers (--network=host), a network in common, and let its "
-        "connections through: see the options network and ports"});
+    throw Error(
+        Problem{"the writer cannot be reached", tried, text("one of the addresses of ", who),
+                "Give both hosts, or containers (--network=host), a network in common, and let its "
+                "connections through: see the options network and ports"});
 }
 
 }  // namespace fluvial::stage

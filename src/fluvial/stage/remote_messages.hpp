@@ -18,7 +18,8 @@
 /// | Data: token            | the token of an attached    | Good; the connection carries data     |
 /// |                        | reader                      | from then on (move/tcp_read.hpp)      |
 ///
-/// | Peer: its host         | another host of the writer  | Good; writer_peer.hpp has what follows |
+/// | Peer: its host         | another host of the writer  | Good; writer_peer.hpp has what follows
+/// |
 ///
 /// A reader that was evicted is told so by its next Next. It asks for the next step once it has got
 /// the answer, and may have several steps in its hands meanwhile.
@@ -43,13 +44,13 @@ enum class FromWriter : std::uint8_t { Attached, Joined, Step, End, Failed, Stat
 using Token = std::array<unsigned char, 32>;
 
 /// Steps of no more bytes travel with the message that announces them.
-inline constexpr std::uint64_t inline_bytes_max = 8 * 1024;
+inline constexpr std::uint64_t inline_bytes_max = 64 * 1024;
 /// The region that is the disk of the writer's host; others are the writer ranks' memory.
 inline constexpr std::uint32_t region_on_disk = 0xffffffff;
 
 /// Connects to one of the contact's endpoints, which it stores in `found`, and proves the key.
-/// Waits. Throws StaleContact when nobody listens at any of them, Error when they cannot be reached,
-/// Refused.
+/// Waits. Throws StaleContact when nobody listens at any of them, Error when they cannot be
+/// reached, Refused.
 move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,
                                   move::Endpoint& found);
 /// The same of one endpoint. Throws PeerLost, TimedOut, Refused.

@@ -74,8 +74,8 @@ class RemoteSeat::StepElsewhere final : public StepAccess {
                                       contiguous_strides(box.box.extent, size_of(dtype))});
             } else {
                 wanted.push_back({seat_->place_of(chunk, dtype),
-                                  static_cast<std::uint32_t>(size_of(dtype)),
-                                  chunk.region.extent, box.box, box.to});
+                                  static_cast<std::uint32_t>(size_of(dtype)), chunk.region.extent,
+                                  box.box, box.to});
             }
         }
         if (!wanted.empty()) {
@@ -216,8 +216,9 @@ void RemoteSeat::attach(const AttachRequest& request, const Deadline& deadline) 
         throw_error(error, in.get_string());
     }
     if (kind != FromWriter::Attached) {
-        throw Error("the writer's host answers what makes no sense; install the same version of "
-                    "Fluvial for both jobs");
+        throw Error(
+            "the writer's host answers what makes no sense; install the same version of "
+            "Fluvial for both jobs");
     }
     stream_ = decode_attached(in);
     for (const std::uint64_t bytes : stream_.arena_bytes) {
@@ -301,8 +302,9 @@ void RemoteSeat::hear(Bytes message) {
             bearings_ = in.get<Bearings>();
             break;
         default:
-            throw Error("the writer's host says what makes no sense; install the same version of "
-                        "Fluvial for both jobs");
+            throw Error(
+                "the writer's host says what makes no sense; install the same version of "
+                "Fluvial for both jobs");
     }
 }
 
@@ -386,7 +388,9 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call) {
         }
         message = std::move(steps_.front());
         steps_.pop_front();
-        if (stream_.may_run_ahead && connection_ && lost_.empty() && !ended_ && !failure_) {
+        // Several at a time: what costs is to wake the other side.
+        const bool few = asked_ + static_cast<int>(steps_.size()) <= steps_ahead / 2;
+        if (stream_.may_run_ahead && few && connection_ && lost_.empty() && !ended_ && !failure_) {
             ask();
         }
     }
@@ -596,9 +600,8 @@ void RemoteSeat::explain_loss(const PeerLost& lost) {
         throw_failure();
     }
     check_alive();
-    throw PeerLost(
-        Problem{text("the connection for data to the writer of '", name_, "' has ended"),
-                lost.what(), "", "Open the stream again to go on with later steps"});
+    throw PeerLost(Problem{text("the connection for data to the writer of '", name_, "' has ended"),
+                           lost.what(), "", "Open the stream again to go on with later steps"});
 }
 
 }  // namespace fluvial::stage

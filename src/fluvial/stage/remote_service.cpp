@@ -84,8 +84,7 @@ bool RemoteService::wait() {
     std::vector<pollfd> all = {{bell_.descriptor(), POLLIN, 0}};
     for (const Reader& reader : sessions_) {
         all.push_back({reader.session.descriptor(), events(reader.session.sending()), 0});
-        all.push_back(
-            {reader.session.data_descriptor(), events(reader.session.sending_data()), 0});
+        all.push_back({reader.session.data_descriptor(), events(reader.session.sending_data()), 0});
     }
     const auto first_listening = static_cast<std::ptrdiff_t>(all.size());
     if (now_ns() >= accept_again_ns_) {
@@ -95,19 +94,24 @@ bool RemoteService::wait() {
     }
     const auto first_other = static_cast<std::ptrdiff_t>(all.size());
     for (const Visitor& visitor : visitors_) {
-        all.push_back(
-            {visitor.connection.descriptor(), events(visitor.connection.sending()), 0});
+        all.push_back({visitor.connection.descriptor(), events(visitor.connection.sending()), 0});
     }
     for (const WriterPeer& peer : peers_) {
         if (!peer.over()) {
             all.push_back({peer.descriptor(), events(peer.sending()), 0});
         }
     }
-    ::poll(all.data(), all.size(), look_ms);
+    // A step that is complete by now was seen in the last turn, or rings.
+    ::poll(all.data(), all.size(), asleep_ ? look_ms : 0);
     const auto ready = [](const pollfd& one) { return one.revents != 0; };
     if (ready(all.front())) {
         bell_.clear();
     }
+    // Then there is one more look before it sleeps.
+    auto& sleeps = memory_.control->header().service_sleeps;
+    const bool nothing = std::none_of(all.begin(), all.end(), ready);
+    asleep_ = nothing && !asleep_;
+    sleeps = asleep_ ? 1 : 0;
     auto answer = all.begin() + 1;
     for (Reader& reader : sessions_) {
         reader.heard = ready(*answer++);
@@ -187,17 +191,17 @@ bool RemoteService::admit(Visitor& visitor) {
 
 void RemoteService::carry_data(Visitor& visitor, ByteReader& in) {
     const auto token = in.get<Token>();
-    const auto session =
-        std::find_if(sessions_.begin(), sessions_.end(),
-                     [&](const Reader& one) { return one.session.token() == token; });
+    const auto session = std::find_if(sessions_.begin(), sessions_.end(), [&](const Reader& one) {
+        return one.session.token() == token;
+    });
     if (session == sessions_.end()) {
         return;
     }
     ByteWriter out;
     out.put(FromWriter::Good);
     visitor.connection.post(out.view());
-    session->session.carry_data(std::make_unique<move::TcpRemoteServer>(std::move(visitor.connection),
-                                                                memory_.encrypt));
+    session->session.carry_data(
+        std::make_unique<move::TcpRemoteServer>(std::move(visitor.connection), memory_.encrypt));
 }
 
 void RemoteService::serve_sessions() {

@@ -75,6 +75,7 @@ class RemoteService {
         bool asked_for_data = true;  ///< ... of the connection for data, too
     };
     std::list<Reader> sessions_;
+    bool asleep_ = false;               ///< the next wait is one, and writers know
     std::int64_t accept_again_ns_ = 0;  ///< after a lack of descriptors
     std::list<WriterPeer> peers_;
     mutable std::mutex mutex_;  ///< of what follows

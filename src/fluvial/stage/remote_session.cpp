@@ -71,7 +71,8 @@ RemoteSession::~RemoteSession() {
         lose_reader(control(), place_.cell,
                     text("on host ", host_, " is gone: ", lost_.empty() ? "hung up" : lost_));
     } catch (const Error&) {
-        // A peer is stopped inside its critical section. Its alive lock is gone: others will notice.
+        // A peer is stopped inside its critical section. Its alive lock is gone: others will
+        // notice.
     }
 }
 
@@ -83,7 +84,8 @@ std::string RemoteSession::who() const {
 bool RemoteSession::has_all() const {
     const ControlLock lock(control());
     const GroupState state = control().group(place_.group).state;
-    return (ended_ && handed_out_.empty()) || over_ || state == GroupState::Evicted || state == GroupState::Broken;
+    return (ended_ && handed_out_.empty()) || over_ || state == GroupState::Evicted ||
+           state == GroupState::Broken;
 }
 
 void RemoteSession::advance(bool heard, bool asked_for_data) {
@@ -251,8 +253,7 @@ void RemoteSession::put_records(ByteWriter& out, const Taken& taken) {
 
 /// The bytes of a small step travel with it, chunk by chunk in the order of its record.
 void RemoteSession::put_small_chunks(ByteWriter& out, const Taken& taken) {
-    const bool small =
-        !taken.logged && control().slots()[taken.slot].bytes <= inline_bytes_max;
+    const bool small = !taken.logged && control().slots()[taken.slot].bytes <= inline_bytes_max;
     out.put(small);
     if (!small) {
         return;

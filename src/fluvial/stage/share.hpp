@@ -20,7 +20,7 @@ struct ShareRequest {
     std::vector<std::string> datasets;  ///< each is distributed for itself
     distribute::StrategyPtr strategy;
     std::function<std::string(int)> writer_host;  ///< Reader::host_of()
-    std::vector<distribute::Place> readers;  ///< what places_of() returned
+    std::vector<distribute::Place> readers;       ///< what places_of() returned
 };
 
 /// This rank's parts of each dataset; those of all ranks together are everything that was written,

@@ -52,8 +52,7 @@ void gather(const Part& part, const ArrayView& data, const Region& held, const S
         sparse.start[axis] += mine->offset[axis] * selection.stride[axis];
         sparse.count[axis] = mine->extent[axis];
     }
-    copy(every(subview(data, inside(sparse.bounds(), held)), selection.stride),
-         subview(to, *mine));
+    copy(every(subview(data, inside(sparse.bounds(), held)), selection.stride), subview(to, *mine));
 }
 
 /// The elements of a region that is a part of a larger one lie together there.
@@ -80,9 +79,8 @@ void fetch(const std::vector<Part>& parts, StepAccess& from, const Selection& se
         const Region place = inside(part.region, selection.bounds());
         std::byte* memory = nullptr;
         if (selection.is_dense() && is_one_run(place, selection.count)) {
-            memory = to.data + static_cast<std::size_t>(
-                                   linear_index(place.offset, selection.count)) *
-                                   item;
+            memory = to.data +
+                     static_cast<std::size_t>(linear_index(place.offset, selection.count)) * item;
         } else {
             aside[i] = allocate(static_cast<std::size_t>(part.region.volume()) * item);
             memory = aside[i].get();
@@ -123,7 +121,8 @@ Data StagedDataset::read(const Selection& selection) const {
         (only->data != nullptr || !held->reads_parts() || only->region == bounds)) {
         auto [data, owner] = source_->memory_of(name_, *record_, *only, held);
         const ArrayView all(data, dtype(), only->region.extent);
-        source_->counters->bytes_viewed += only->data != nullptr || !held->reads_parts() ? bytes : 0;
+        source_->counters->bytes_viewed +=
+            only->data != nullptr || !held->reads_parts() ? bytes : 0;
         return {every(subview(all, in_chunk(bounds, *only)), selection.stride), std::move(owner),
                 false};
     }

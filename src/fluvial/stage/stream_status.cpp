@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 
-#include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/local_seat.hpp"
+#include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/step_queue.hpp"
 
 namespace fluvial::stage {

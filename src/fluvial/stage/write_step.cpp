@@ -193,10 +193,11 @@ void WriteStep::State::finish(bool spoiled) {
     bool complete = false;
     {
         const ControlLock lock(*w.control);
-        complete = finish_writing(*w.control, slot, w.rank, record, spoiled,
-                                  w.log ? &*w.log : nullptr);
+        complete =
+            finish_writing(*w.control, slot, w.rank, record, spoiled, w.log ? &*w.log : nullptr);
     }
-    if (complete && w.control->header().remote_readers != 0) {
+    ControlHeader& header = w.control->header();
+    if (complete && header.remote_readers != 0 && header.service_sleeps.exchange(0) != 0) {
         w.step_event->ring();
     }
 }

@@ -188,11 +188,11 @@ void Writer::close() {
         throw_error(failure->first, failure->second);
     }
     if (!left_behind.empty()) {
-        throw TimedOut(Problem{
-            text("a reader on another host had not read all steps of '", w.name,
-                 "' when this writer closed"),
-            left_behind, text("within step_timeout=", w.options.step_timeout_s, " s"),
-            "Its steps lie in the writer's memory, and are lost: raise step_timeout"});
+        throw TimedOut(
+            Problem{text("a reader on another host had not read all steps of '", w.name,
+                         "' when this writer closed"),
+                    left_behind, text("within step_timeout=", w.options.step_timeout_s, " s"),
+                    "Its steps lie in the writer's memory, and are lost: raise step_timeout"});
     }
 }
 

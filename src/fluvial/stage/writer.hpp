@@ -93,8 +93,9 @@ class WriteStep {
 class Writer {
   public:
     /// Opens the stream `name` for writing. Collective over `comm`, which is used here only and not
-    /// kept. Each host of its ranks gets a queue of its own. Waits for `options.readers` reader jobs. Throws on
-    /// every rank: InvalidArgument (options, name in use), TimedOut (no reader came), SystemError.
+    /// kept. Each host of its ranks gets a queue of its own. Waits for `options.readers` reader
+    /// jobs. Throws on every rank: InvalidArgument (options, name in use), TimedOut (no reader
+    /// came), SystemError.
     Writer(const std::string& name, const mpi::Comm& comm, const WriterOptions& options = {});
     Writer(Writer&&) noexcept;
     Writer& operator=(Writer&&) = delete;

@@ -23,8 +23,7 @@ WriterPeer::WriterPeer(move::SecureConnection connection, std::string host,
                        const ControlBlock& control)
     : connection_(std::move(connection)), host_(std::move(host)), control_(control) {
     connection_.read_ahead();
-    connection_.socket().give_up_after(
-        std::max(patience_s, 4 * control_.header().stall_timeout_s));
+    connection_.socket().give_up_after(std::max(patience_s, 4 * control_.header().stall_timeout_s));
 }
 
 void WriterPeer::advance() {
