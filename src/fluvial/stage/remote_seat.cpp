@@ -9,16 +9,12 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
-#include "fluvial/base/waiting.hpp"
-#include "fluvial/describe/array_view.hpp"
-#include "fluvial/move/network.hpp"
-#include "fluvial/move/tcp_read.hpp"
 #include "fluvial/progress/engine.hpp"
+#include "fluvial/stage/remote_step.hpp"
 
 namespace fluvial::stage {
 namespace {
 
-constexpr double data_timeout_s = 30;
 /// Steps that are asked for at a time.
 constexpr int steps_ahead = 4;
 /// To say good-bye; whoever does not listen notices by the connection's end.
@@ -34,110 +30,6 @@ void flush(move::SecureConnection& connection, const Deadline& deadline) {
 }
 
 }  // namespace
-
-/// A step whose data lies on the writer's host, but for that of small ones.
-class RemoteSeat::StepElsewhere final : public StepAccess {
-  public:
-    StepElsewhere(std::shared_ptr<RemoteSeat> seat, std::uint64_t step)
-        : seat_(std::move(seat)), step_(step) {}
-    StepElsewhere(const StepElsewhere&) = delete;
-    StepElsewhere& operator=(const StepElsewhere&) = delete;
-    ~StepElsewhere() override {
-        if (!inherited()) {
-            finish();
-        }
-    }
-
-    void came_along(const Chunk& chunk, std::span<const std::byte> bytes) {
-        small_.emplace(std::pair(chunk.rank, chunk.offset), bytes);
-    }
-    void keep(std::shared_ptr<const Bytes> message) { message_ = std::move(message); }
-
-    std::shared_ptr<const std::byte> load(const Chunk& chunk, DType dtype,
-                                          const std::string&) override {
-        if (const auto small = find(chunk); small != small_.end()) {
-            return {message_, small->second.data()};
-        }
-        const auto memory = seat_->buffers_->take(bytes_of(chunk, dtype));
-        read({{&chunk, whole(chunk.region.extent), memory.get()}}, dtype, "");
-        return memory;
-    }
-    bool reads_parts() const override { return true; }
-    void read(const std::vector<ChunkBox>& boxes, DType dtype, const std::string&) override {
-        std::vector<move::RemoteBox> wanted;
-        for (const ChunkBox& box : boxes) {
-            const Chunk& chunk = *box.chunk;
-            if (const auto small = find(chunk); small != small_.end()) {
-                const ArrayView all(small->second.data(), dtype, chunk.region.extent);
-                copy(subview(all, box.box),
-                     MutableArrayView{box.to, dtype, box.box.extent,
-                                      contiguous_strides(box.box.extent, size_of(dtype))});
-            } else {
-                wanted.push_back({seat_->place_of(chunk, dtype),
-                                  static_cast<std::uint32_t>(size_of(dtype)), chunk.region.extent,
-                                  box.box, box.to});
-            }
-        }
-        if (!wanted.empty()) {
-            const Read read(*this);
-            seat_->read(wanted);
-        }
-    }
-    /// The place is given back once no read is under way any more.
-    void finish() override {
-        {
-            const std::lock_guard lock(mutex_);
-            finished_ = true;
-        }
-        give_back_if_over();
-    }
-    bool inherited() const override { return seat_->made_.inherited(); }
-
-  private:
-    class Read {
-      public:
-        explicit Read(StepElsewhere& step) : step_(step) {
-            const std::lock_guard lock(step_.mutex_);
-            ++step_.reads_;
-        }
-        ~Read() {
-            {
-                const std::lock_guard lock(step_.mutex_);
-                --step_.reads_;
-            }
-            step_.give_back_if_over();
-        }
-        Read(const Read&) = delete;
-        Read& operator=(const Read&) = delete;
-
-      private:
-        StepElsewhere& step_;
-    };
-    void give_back_if_over() {
-        {
-            const std::lock_guard lock(mutex_);
-            if (reads_ > 0 || !finished_ || given_back_) {
-                return;
-            }
-            given_back_ = true;
-        }
-        seat_->give_back(step_);
-    }
-
-    std::shared_ptr<RemoteSeat> seat_;
-    std::uint64_t step_;
-    std::mutex mutex_;
-    int reads_ = 0;  ///< under way
-    bool finished_ = false;
-    bool given_back_ = false;
-    std::shared_ptr<const Bytes> message_;
-    /// By writer rank and place in its memory.
-    using Small = std::map<std::pair<int, std::uint64_t>, std::span<const std::byte>>;
-    Small::const_iterator find(const Chunk& chunk) const {
-        return small_.find({chunk.rank, chunk.offset});
-    }
-    Small small_;
-};
 
 /// Waits for what the writer's host says.
 class RemoteSeat::Listening final : public progress::Waiting {
@@ -421,7 +313,7 @@ OpenedStep RemoteSeat::open_step(const std::shared_ptr<const Bytes>& message) {
     step.index = in.get<std::uint64_t>();
     step.from_disk = in.get<std::uint8_t>() != 0;
     const auto bearings = in.get<Bearings>();
-    auto access = std::make_shared<StepElsewhere>(shared_from_this(), step.index);
+    auto access = std::make_shared<RemoteStep>(shared_from_this(), step.index);
     {
         const std::lock_guard lock(mutex_);
         bearings_ = bearings;
@@ -546,62 +438,6 @@ void RemoteSeat::beat() {
         connection_->post(out.view());
     }
     hear_all();
-}
-
-move::RemoteReader& RemoteSeat::data() {
-    const std::lock_guard lock(data_mutex_);
-    if (!data_) {
-        const Deadline deadline(data_timeout_s);
-        move::SecureConnection connection =
-            connect_to(contact_, options_.stall_timeout_s, endpoint_, deadline);
-        ByteWriter out;
-        out.put(FromReader::Data);
-        out.put(stream_.token);
-        connection.post(out.view());
-        const Bytes answer = first_answer(connection, deadline);
-        if (ByteReader(answer).get<FromWriter>() != FromWriter::Good) {
-            throw Error("the writer's host does not answer a connection for data");
-        }
-        data_ = std::make_unique<move::TcpRemoteReader>(std::move(connection), stream_.encrypt);
-    }
-    return *data_;
-}
-
-move::RemotePlace RemoteSeat::place_of(const Chunk& chunk, DType dtype) const {
-    if (chunk.logged.bytes > 0) {
-        return {region_on_disk, chunk.logged.offset, chunk.logged.bytes, chunk.logged.checksum};
-    }
-    const auto rank = std::find(stream_.ranks.begin(), stream_.ranks.end(), chunk.rank);
-    return {static_cast<std::uint32_t>(rank - stream_.ranks.begin()), chunk.offset,
-            bytes_of(chunk, dtype), 0};
-}
-
-void RemoteSeat::read(const std::vector<move::RemoteBox>& boxes) {
-    const auto look = [&](double silent_s) {
-        const std::lock_guard lock(mutex_);
-        hear_all();
-        if (silent_s > 0) {
-            check_alive();
-        }
-    };
-    try {
-        data().read(boxes, look);
-    } catch (const PeerLost& lost) {
-        explain_loss(lost);
-        throw;
-    }
-}
-
-/// The connection for data has ended; that for messages may know why.
-void RemoteSeat::explain_loss(const PeerLost& lost) {
-    const std::lock_guard lock(mutex_);
-    hear_all();
-    if (failure_) {
-        throw_failure();
-    }
-    check_alive();
-    throw PeerLost(Problem{text("the connection for data to the writer of '", name_, "' has ended"),
-                           lost.what(), "", "Open the stream again to go on with later steps"});
 }
 
 }  // namespace fluvial::stage

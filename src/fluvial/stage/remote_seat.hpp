@@ -49,9 +49,8 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     void leave() override;
 
   private:
-    class StepElsewhere;
+    friend class RemoteStep;
     class Listening;
-    class NextStep;
 
     void attach(const AttachRequest& request, const Deadline& deadline);
     template <class Done>
