@@ -27,8 +27,13 @@
 
 namespace fluvial::flow {
 
+/// For ranks that are told by messages what to do next.
+inline SchedulerOptions prefetching() {
+    return {.prefetch = 32, .prefetch_s = 2e-3};
+}
+
 struct PoolOptions {
-    SchedulerOptions scheduler = {.prefetch = 32, .prefetch_s = 2e-3};
+    SchedulerOptions scheduler = prefetching();
     double stall_timeout_s = 30;  ///< without a heartbeat, and a rank is lost; infinity: never
     /// A task has failed, and some of its ranks have not come back for this long: they are lost.
     double stuck_after_s = 30;
