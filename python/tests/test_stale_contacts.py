@@ -44,7 +44,7 @@ def test_the_file_of_a_living_writer_stays(tmp_path):
 def test_a_file_of_another_boot_or_of_another_kind_stays(left_behind):
     text = left_behind.read_text()
     (booted,) = [line for line in text.splitlines() if line.startswith("boot_id=")]
-    for other in (text.replace(booted, "boot_id=0"), text.replace("contact 1", "contact 2"), ""):
+    for other in (text.replace(booted, "boot_id=0"), text.replace("contact 2", "contact 3"), ""):
         left_behind.write_text(other)
         assert remove_stale_contacts(str(left_behind.parent)) == []
     left_behind.write_text(text)
