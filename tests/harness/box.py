@@ -22,9 +22,12 @@ from fluvial.launch import Launcher
 NETWORK = "10.77.0"
 _NUMBERS = itertools.count()
 
-# Runs a command on a host.
+# Runs a command on a host. Open MPI names its folders by host and process id, and each command on a
+# host has the ids of a machine of its own: so it gets a folder for these.
 _ON_HOST = """#!/bin/sh
 host=$1; shift
+TMPDIR=$(mktemp -d {folder}/t-XXXXXX) || exit 1
+export TMPDIR
 exec ip netns exec "$host" unshare --uts --ipc --mount --pid --fork --kill-child --mount-proc \\
     sh -c 'hostname "$0" && mount -t tmpfs tmpfs /dev/shm && exec "$@"' "$host" "$@"
 """
@@ -54,7 +57,9 @@ class Box:
         self._switch = f"{self.prefix}s"
         self._undo = contextlib.ExitStack()
         self._scripts = pathlib.Path(
-            self._undo.enter_context(tempfile.TemporaryDirectory(prefix="fluvial-box-"))
+            self._undo.enter_context(
+                tempfile.TemporaryDirectory(prefix="fluvial-box-", ignore_cleanup_errors=True)
+            )
         )
         try:
             self._build()
@@ -78,7 +83,7 @@ class Box:
             for device in ("eth0", "lo"):
                 self.ip("-n", name, "link", "set", device, "up")
         on_host, shell = self._scripts / "on_host", self._scripts / "remote_shell"
-        on_host.write_text(_ON_HOST)
+        on_host.write_text(_ON_HOST.format(folder=self._scripts))
         shell.write_text(_REMOTE_SHELL.format(on_host=on_host, prefix=self.prefix))
         for script in (on_host, shell):
             script.chmod(0o755)
