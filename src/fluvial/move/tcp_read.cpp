@@ -58,18 +58,6 @@ RemoteBox decode_box(ByteReader& in) {
     return box;
 }
 
-/// The bytes of the box, where they follow each other in the array.
-bool is_one_run(const RemoteBox& box) {
-    bool inner_whole = true;
-    for (int axis = box.extent.size() - 1; axis >= 0; --axis) {
-        if (!inner_whole && box.box.extent[axis] != 1) {
-            return false;
-        }
-        inner_whole = inner_whole && box.box.extent[axis] == box.extent[axis];
-    }
-    return true;
-}
-
 /// Elements of that size, whatever they are.
 DType element_of(std::uint32_t item_bytes) {
     for (const DType dtype :
@@ -82,26 +70,15 @@ DType element_of(std::uint32_t item_bytes) {
                         text(item_bytes, " bytes"), "1, 2, 4, 8, 16", ""});
 }
 
-std::shared_ptr<std::byte> pack(const RemoteBox& box, const std::byte* data) {
+std::shared_ptr<std::byte> pack(const ArrayView& part) {
     constexpr std::align_val_t alignment{64};
+    const std::size_t item = size_of(part.dtype);
     std::shared_ptr<std::byte> packed(
-        static_cast<std::byte*>(::operator new(box.bytes(), alignment)),
+        static_cast<std::byte*>(
+            ::operator new(static_cast<std::size_t>(part.size()) * item, alignment)),
         [](std::byte* p) { ::operator delete(p, alignment); });
-    const DType dtype = element_of(box.item_bytes);
-    copy(subview(ArrayView(data, dtype, box.extent), box.box),
-         MutableArrayView{packed.get(), dtype, box.box.extent,
-                          contiguous_strides(box.box.extent, size_of(dtype))});
+    copy(part, {packed.get(), part.dtype, part.extent, contiguous_strides(part.extent, item)});
     return packed;
-}
-
-/// Where the first element of the box lies.
-std::uint64_t first_byte(const RemoteBox& box) {
-    std::uint64_t index = 0;
-    for (int axis = 0; axis < box.extent.size(); ++axis) {
-        index = index * static_cast<std::uint64_t>(box.extent[axis]) +
-                static_cast<std::uint64_t>(box.box.offset[axis]);
-    }
-    return index * box.item_bytes;
 }
 
 }  // namespace
@@ -236,11 +213,12 @@ void TcpRemoteServer::answer(const Bytes& request, Exposed& exposed) {
                 continue;
             }
             Exposed::Memory memory = exposed.memory_of(box.place);
-            if (is_one_run(box)) {
-                parts.push_back(
-                    {{memory.data + first_byte(box), box.bytes()}, std::move(memory.owner)});
+            const ArrayView all(memory.data, element_of(box.item_bytes), box.extent);
+            const ArrayView part = subview(all, box.box);
+            if (part.is_contiguous()) {
+                parts.push_back({{part.data, box.bytes()}, std::move(memory.owner)});
             } else {
-                const auto packed = pack(box, memory.data);
+                const auto packed = pack(part);
                 parts.push_back({{packed.get(), box.bytes()}, packed});
             }
         }

@@ -14,15 +14,14 @@ namespace {
 /// Of a connection to one endpoint of several: the next is tried then.
 constexpr double endpoint_timeout_s = 3;
 
-/// How long the network may keep back what was sent: silence is noticed before.
+constexpr const char* no_answer = "the writer's host did not answer";
+
+}  // namespace
+
 double patience_s(double stall_timeout_s) {
     constexpr double least_s = 60;
     return std::max(least_s, 4 * stall_timeout_s);
 }
-
-constexpr const char* no_answer = "the writer's host did not answer";
-
-}  // namespace
 
 Bytes first_answer(move::SecureConnection& connection, const Deadline& deadline) {
     std::optional<Bytes> answer;

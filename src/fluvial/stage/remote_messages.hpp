@@ -48,6 +48,9 @@ inline constexpr std::uint64_t inline_bytes_max = 64 * 1024;
 /// The region that is the disk of the writer's host; others are the writer ranks' memory.
 inline constexpr std::uint32_t region_on_disk = 0xffffffff;
 
+/// How long the network may keep back what was sent before a peer counts as gone: that it gives no
+/// heartbeat for `stall_timeout_s` is noticed before.
+double patience_s(double stall_timeout_s);
 /// Connects to one of the contact's endpoints, which it stores in `found`, and proves the key.
 /// Waits. Throws StaleContact when nobody listens at any of them, Error when they cannot be
 /// reached, Refused.

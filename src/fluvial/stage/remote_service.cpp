@@ -9,6 +9,7 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/move/tcp_read.hpp"
 #include "fluvial/stage/admission.hpp"
+#include "fluvial/stage/membership.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -44,6 +45,20 @@ void check_stream(const ControlBlock& control, const std::string& name) {
     }
 }
 
+/// From here on the reader counts as one of the stream's.
+host::AliveLock take_place(const ControlBlock& control, const AttachReply& place) {
+    try {
+        host::AliveLock alive(control.file(), control.reader_lock(place.cell));
+        const ControlLock lock(control);
+        activate_reader(control, place.cell);
+        return alive;
+    } catch (const Error& error) {  // no descriptor is free
+        const ControlLock lock(control);
+        lose_reader(control, place.cell, text("could not be let in: ", error.what()));
+        throw;
+    }
+}
+
 }  // namespace
 
 RemoteService::RemoteService(const Key& key, StreamMemory memory, const move::Interfaces& on,
@@ -66,16 +81,22 @@ RemoteService::~RemoteService() {
 }
 
 void RemoteService::run() {
-    while (!stop_) {
-        if (wait()) {
-            let_in();
+    try {
+        while (!stop_) {
+            if (wait()) {
+                let_in();
+            }
+            serve_visitors();
+            serve_sessions();
+            serve_peers();
+            if (draining_) {
+                note_who_waits();
+            }
         }
-        serve_visitors();
-        serve_sessions();
-        serve_peers();
-        if (draining_) {
-            note_who_waits();
-        }
+    } catch (const std::exception& error) {  // out of memory
+        const ControlLock lock(*memory_.control);
+        fail(*memory_.control, "Error",
+             text("readers on other hosts cannot be served any more: ", error.what()));
     }
 }
 
@@ -175,18 +196,25 @@ bool RemoteService::admit(Visitor& visitor) {
     if (purpose != FromReader::Attach) {
         return true;
     }
-    const AttachMessage wanted = decode_attach(in);
+    attach(visitor, decode_attach(in));
+    return true;
+}
+
+void RemoteService::attach(Visitor& visitor, const AttachMessage& wanted) {
+    const ControlBlock& control = *memory_.control;
     try {
         check_request(wanted.request);
-        check_stream(*memory_.control, wanted.stream);
-        const AttachReply place = admit_reader(*memory_.control, memory_.log, wanted.request);
-        sessions_.emplace_back(std::move(visitor.connection), wanted, place, memory_);
-        memory_.control->header().remote_readers = static_cast<std::uint32_t>(sessions_.size());
+        check_stream(control, wanted.stream);
+        visitor.connection.socket().give_up_after(patience_s(control.header().stall_timeout_s));
+        const AttachReply place = admit_reader(control, memory_.log, wanted.request);
+        host::AliveLock alive = take_place(control, place);
+        sessions_.emplace_back(std::move(visitor.connection), wanted, place, std::move(alive),
+                               memory_);
+        control.header().remote_readers = static_cast<std::uint32_t>(sessions_.size());
     } catch (const Error& error) {
         visitor.connection.post(encode_failed(error.kind(), error.what()));
         visitor.connection.flush();
     }
-    return true;
 }
 
 void RemoteService::carry_data(Visitor& visitor, ByteReader& in) {

@@ -55,6 +55,7 @@ class RemoteService {
     void let_in();
     void serve_visitors();
     bool admit(Visitor& visitor);
+    void attach(Visitor& visitor, const AttachMessage& wanted);
     void carry_data(Visitor& visitor, ByteReader& in);
     void serve_sessions();
     void serve_peers();
@@ -68,8 +69,8 @@ class RemoteService {
     std::list<Visitor> visitors_;  ///< in the order in which they came
     struct Reader {
         Reader(move::SecureConnection connection, const AttachMessage& message,
-               const AttachReply& place, const StreamMemory& memory)
-            : session(std::move(connection), message, place, memory) {}
+               const AttachReply& place, host::AliveLock alive, const StreamMemory& memory)
+            : session(std::move(connection), message, place, std::move(alive), memory) {}
         RemoteSession session;
         bool heard = true;           ///< there may be something to take ...
         bool asked_for_data = true;  ///< ... of the connection for data, too

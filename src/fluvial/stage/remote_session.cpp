@@ -12,13 +12,6 @@
 namespace fluvial::stage {
 namespace {
 
-/// How long the network may keep back what was sent, before the reader counts as gone: that it
-/// gives no heartbeat is noticed before.
-double patience_s(const ControlBlock& control) {
-    constexpr double least_s = 60;
-    return std::max(least_s, 4 * control.header().stall_timeout_s);
-}
-
 /// The reader gets each step in its turn, whenever it asks for it.
 bool nothing_slips_away(const ControlBlock& control, const AttachReply& place) {
     const ControlHeader& header = control.header();
@@ -29,15 +22,15 @@ bool nothing_slips_away(const ControlBlock& control, const AttachReply& place) {
 }  // namespace
 
 RemoteSession::RemoteSession(move::SecureConnection connection, const AttachMessage& message,
-                             const AttachReply& place, const StreamMemory& memory)
+                             const AttachReply& place, host::AliveLock alive,
+                             const StreamMemory& memory)
     : connection_(std::move(connection)),
       memory_(memory),
       stall_timeout_s_(message.stall_timeout_s),
       host_(message.host.substr(0, 64)),
       place_(place),
-      alive_(control().file(), control().reader_lock(place_.cell)) {
+      alive_(std::move(alive)) {
     connection_.read_ahead();
-    connection_.socket().give_up_after(patience_s(control()));
     for (const host::Mapping& arena : memory_.arenas) {
         const auto rank = static_cast<int>(records_.size());
         records_.emplace_back(rank, arena.data(), arena.size());
@@ -57,8 +50,6 @@ RemoteSession::RemoteSession(move::SecureConnection connection, const AttachMess
         answer.arena_bytes.push_back(arena.size());
     }
     connection_.post(encode(answer));
-    const ControlLock lock(control());
-    activate_reader(control(), place_.cell);
 }
 
 RemoteSession::~RemoteSession() {

@@ -28,9 +28,10 @@ struct StreamMemory {
 
 class RemoteSession final : public move::Exposed {
   public:
-    /// Over a connection whose first message was `message`, in the `place` that it was given.
+    /// Over a connection whose first message was `message`, in the `place` that it was given
+    /// and that is locked as `alive`. Throws no Error.
     RemoteSession(move::SecureConnection connection, const AttachMessage& message,
-                  const AttachReply& place, const StreamMemory& memory);
+                  const AttachReply& place, host::AliveLock alive, const StreamMemory& memory);
     /// Gives the place back, as of a reader that died unless it has left.
     ~RemoteSession() override;
     RemoteSession(const RemoteSession&) = delete;

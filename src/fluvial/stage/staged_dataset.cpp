@@ -55,16 +55,13 @@ void gather(const Part& part, const ArrayView& data, const Region& held, const S
     copy(every(subview(data, inside(sparse.bounds(), held)), selection.stride), subview(to, *mine));
 }
 
-/// The elements of a region that is a part of a larger one lie together there.
-bool is_one_run(const Region& part, const Coordinates& extent) {
-    bool whole_behind = true;
-    for (int axis = extent.size() - 1; axis >= 0; --axis) {
-        if (!whole_behind && part.extent[axis] != 1) {
-            return false;
-        }
-        whole_behind = whole_behind && part.extent[axis] == extent[axis];
+/// The place of a part, where its elements lie together there; otherwise null.
+std::byte* straight_to(const Part& part, const Selection& selection, const MutableArrayView& to) {
+    if (!selection.is_dense()) {
+        return nullptr;
     }
-    return true;
+    const MutableArrayView place = subview(to, inside(part.region, selection.bounds()));
+    return ArrayView(place).is_contiguous() ? place.data : nullptr;
 }
 
 /// The parts of a selection from elsewhere, by one request: straight to their places where they lie
@@ -76,12 +73,8 @@ void fetch(const std::vector<Part>& parts, StepAccess& from, const Selection& se
     std::vector<std::shared_ptr<std::byte>> aside(parts.size());
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const Part& part = parts[i];
-        const Region place = inside(part.region, selection.bounds());
-        std::byte* memory = nullptr;
-        if (selection.is_dense() && is_one_run(place, selection.count)) {
-            memory = to.data +
-                     static_cast<std::size_t>(linear_index(place.offset, selection.count)) * item;
-        } else {
+        std::byte* memory = straight_to(part, selection, to);
+        if (memory == nullptr) {
             aside[i] = allocate(static_cast<std::size_t>(part.region.volume()) * item);
             memory = aside[i].get();
         }

@@ -7,6 +7,7 @@
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/stage/membership.hpp"
+#include "fluvial/stage/remote_messages.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -15,7 +16,6 @@ enum class Word : std::uint8_t { Beat, Failed, Closed };
 
 /// So that a broken network is noticed by what is not acknowledged.
 constexpr std::int64_t beat_every_ns = 1'000'000'000;
-constexpr double patience_s = 60;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ WriterPeer::WriterPeer(move::SecureConnection connection, std::string host,
                        const ControlBlock& control)
     : connection_(std::move(connection)), host_(std::move(host)), control_(control) {
     connection_.read_ahead();
-    connection_.socket().give_up_after(std::max(patience_s, 4 * control_.header().stall_timeout_s));
+    connection_.socket().give_up_after(patience_s(control_.header().stall_timeout_s));
 }
 
 void WriterPeer::advance() {
