@@ -35,11 +35,20 @@ class ByteWriter {
         put<std::uint64_t>(bytes);
         append(data, bytes);
     }
+    /// The same, so that it lies at a multiple of 16 bytes.
+    void put_aligned_block(const void* data, std::size_t bytes) {
+        put<std::uint64_t>(bytes);
+        bytes_.resize(aligned(bytes_.size()));
+        append(data, bytes);
+    }
     void append(const void* data, std::size_t bytes);
     std::size_t size() const { return bytes_.size(); }
     std::span<const std::byte> view() const { return bytes_; }
     Bytes take() { return std::move(bytes_); }
     void clear() { bytes_.clear(); }
+
+    /// The next place that is aligned.
+    static constexpr std::size_t aligned(std::size_t at) { return (at + 15) / 16 * 16; }
 
   private:
     Bytes bytes_;
@@ -47,7 +56,7 @@ class ByteWriter {
 
 class ByteReader {
   public:
-    explicit ByteReader(std::span<const std::byte> bytes) : rest_(bytes) {}
+    explicit ByteReader(std::span<const std::byte> bytes) : begin_(bytes.data()), rest_(bytes) {}
 
     template <class T>
         requires std::is_trivially_copyable_v<T>
@@ -77,6 +86,12 @@ class ByteReader {
         const auto bytes = get<std::uint64_t>();
         return {need(bytes), static_cast<std::size_t>(bytes)};
     }
+    std::span<const std::byte> get_aligned_block() {
+        const auto bytes = get<std::uint64_t>();
+        const auto at = static_cast<std::size_t>(rest_.data() - begin_);
+        need(ByteWriter::aligned(at) - at);
+        return {need(bytes), static_cast<std::size_t>(bytes)};
+    }
     bool done() const { return rest_.empty(); }
 
   private:
@@ -94,6 +109,7 @@ class ByteReader {
                             "Check that both jobs use the same version of Fluvial"});
     }
 
+    const std::byte* begin_;
     std::span<const std::byte> rest_;
 };
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/base/bytes.hpp"
 
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -71,6 +73,29 @@ TEST_CASE("a length beyond the message is refused before memory is taken for it"
         CHECK_THROWS_AS(ByteReader(out.view()).get_block(), Error);
         CHECK_THROWS_AS(ByteReader(out.view()).get_vector<std::int64_t>(), Error);
     }
+}
+
+TEST_CASE("an aligned block lies at a multiple of 16 bytes of the message") {
+    const std::array<double, 3> values{1, 2, 3};
+    ByteWriter out;
+    for (int before = 0; before < 20; ++before) {
+        out.put<std::uint8_t>(7);
+        out.put_aligned_block(values.data(), sizeof values);
+    }
+    const Bytes message = out.take();
+    ByteReader in(message);
+    for (int before = 0; before < 20; ++before) {
+        CHECK(in.get<std::uint8_t>() == 7);
+        const auto block = in.get_aligned_block();
+        CHECK((block.data() - message.data()) % 16 == 0);
+        REQUIRE(block.size() == sizeof values);
+        CHECK(std::memcmp(block.data(), values.data(), sizeof values) == 0);
+    }
+    CHECK(in.done());
+    ByteWriter whole;
+    whole.put_aligned_block(values.data(), sizeof values);
+    ByteReader one_byte_short(whole.view().first(whole.size() - 1));
+    CHECK_THROWS_AS(one_byte_short.get_aligned_block(), Error);
 }
 
 TEST_CASE("taking the bytes leaves a writer that begins anew") {

@@ -34,6 +34,14 @@ std::ostream& operator<<(std::ostream& out, const Region& region) {
     return out << "offset " << region.offset << " extent " << region.extent;
 }
 
+Region within(const Region& region, const Region& outer) {
+    Region local = region;
+    for (int axis = 0; axis < local.ndim(); ++axis) {
+        local.offset[axis] -= outer.offset[axis];
+    }
+    return local;
+}
+
 Region whole(const Coordinates& shape) {
     return {Coordinates(shape.size(), 0), shape};
 }

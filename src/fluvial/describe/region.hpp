@@ -37,6 +37,9 @@ struct Subject {
 
 std::ostream& operator<<(std::ostream& out, const Subject& subject);
 
+/// The same region counted from the first element of `outer`, in which it lies.
+Region within(const Region& region, const Region& outer);
+
 /// The region that covers a dataset of this shape.
 Region whole(const Coordinates& shape);
 

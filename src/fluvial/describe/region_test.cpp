@@ -74,6 +74,11 @@ class RandomRegions {
 
 }  // namespace
 
+TEST_CASE("a region within another is counted from that one's first element") {
+    CHECK(within({{5, 7}, {2, 3}}, {{4, 7}, {9, 9}}) == Region{{1, 0}, {2, 3}});
+    CHECK(within({{}, {}}, {{}, {}}) == Region{});
+}
+
 TEST_CASE("intersect keeps exactly the common points") {
     RandomRegions regions;
     int disjoint = 0;

@@ -153,7 +153,7 @@ bool SecureConnection::fill(std::size_t bytes) {
 void SecureConnection::send_hello() {
     append(ciphers_->said, &protocol, sizeof protocol);
     ciphers_->say_key();
-    outgoing_ = ciphers_->said;
+    messages_to_send() = ciphers_->said;
 }
 
 void SecureConnection::answer_hello() {
@@ -174,7 +174,7 @@ void SecureConnection::answer_hello() {
     append(c.said, head, sizeof head);
     const Block proof = c.proof(key_, Side::Server);
     append(c.said, proof.data(), proof.size());
-    outgoing_.assign(c.said.begin() + hello_bytes, c.said.end());
+    messages_to_send().assign(c.said.begin() + hello_bytes, c.said.end());
     state_ = State::AwaitsProof;
 }
 
@@ -195,8 +195,8 @@ void SecureConnection::answer_server() {
     crypto_secretstream_xchacha20poly1305_init_push(&c.pushes, head, push_key.data());
     append(c.said, head, sizeof head);
     const Block proof = c.proof(key_, Side::Client);
-    append(outgoing_, proof.data(), proof.size());
-    append(outgoing_, head, sizeof head);
+    append(messages_to_send(), proof.data(), proof.size());
+    append(messages_to_send(), head, sizeof head);
     state_ = State::Proven;
 }
 
@@ -277,28 +277,62 @@ void SecureConnection::post(std::span<const std::byte> message) {
         throw Error(Problem{"a message to another host is too long", text(message.size(), " bytes"),
                             text(message_bytes_max - seal_bytes), "Put fewer datasets in a step"});
     }
-    append(outgoing_, &sealed, sizeof sealed);
-    const std::size_t at = outgoing_.size();
-    outgoing_.resize(at + sealed);
+    Bytes& to = messages_to_send();
+    append(to, &sealed, sizeof sealed);
+    const std::size_t at = to.size();
+    to.resize(at + sealed);
     crypto_secretstream_xchacha20poly1305_push(
-        &ciphers_->pushes, reinterpret_cast<unsigned char*>(outgoing_.data() + at), nullptr,
-        raw(message), message.size(), nullptr, 0, 0);
+        &ciphers_->pushes, reinterpret_cast<unsigned char*>(to.data() + at), nullptr, raw(message),
+        message.size(), nullptr, 0, 0);
+}
+
+void SecureConnection::post_raw(std::span<const std::byte> bytes,
+                                std::shared_ptr<const void> owner) {
+    if (!bytes.empty()) {
+        outgoing_.push_back({{}, bytes, std::move(owner)});
+    }
+}
+
+std::size_t SecureConnection::read_raw(std::span<std::byte> to) {
+    if (!has_more()) {
+        return socket_.read_some(to);
+    }
+    const std::size_t bytes = std::min(to.size(), filled_ - used_);
+    std::copy_n(incoming_.begin() + static_cast<std::ptrdiff_t>(used_), bytes, to.begin());
+    used_ += bytes;
+    return bytes;
+}
+
+Bytes& SecureConnection::messages_to_send() {
+    if (outgoing_.empty() || !outgoing_.back().raw.empty()) {
+        outgoing_.emplace_back();
+    }
+    return outgoing_.back().messages;
 }
 
 bool SecureConnection::sending() const {
-    return sent_ < outgoing_.size();
+    return !outgoing_.empty();
 }
 
 bool SecureConnection::flush() {
+    constexpr std::size_t at_a_time = 16;
     while (sending()) {
-        const std::size_t went = socket_.write_some(std::span(outgoing_).subspan(sent_));
-        if (went == 0) {
+        std::array<std::span<const std::byte>, at_a_time> parts;
+        const std::size_t count = std::min(outgoing_.size(), at_a_time);
+        std::transform(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(count),
+                       parts.begin(), [](const Outgoing& one) { return one.bytes(); });
+        parts[0] = parts[0].subspan(sent_);
+        sent_ += socket_.write_some(std::span(parts).first(count));
+        bool went = false;
+        while (sending() && sent_ >= outgoing_.front().bytes().size()) {
+            sent_ -= outgoing_.front().bytes().size();
+            outgoing_.pop_front();
+            went = true;
+        }
+        if (!went) {
             return false;
         }
-        sent_ += went;
     }
-    outgoing_.clear();
-    sent_ = 0;
     return true;
 }
 

@@ -41,8 +41,7 @@ class SecureConnection {
     SecureConnection& operator=(SecureConnection&&) noexcept;
     ~SecureConnection();
 
-    /// From now on several messages are read at a time; before, exactly one, so that raw bytes can
-    /// follow it.
+    /// From now on several messages are read at a time.
     void read_ahead() { read_ahead_ = true; }
     /// The other side knows the key.
     bool proven() const;
@@ -58,10 +57,12 @@ class SecureConnection {
     bool flush();
     bool sending() const;
 
-    /// Bytes beside the messages, as they are: of a connection that does not read ahead, and while
-    /// flush() is true.
-    std::size_t read_raw(std::span<std::byte> to) { return socket_.read_some(to); }
-    std::size_t write_raw(std::span<const std::byte> bytes) { return socket_.write_some(bytes); }
+    /// Queues bytes that go as they are, between the messages before and behind; they stay as they
+    /// are until they are sent, for as long as `owner` is kept.
+    void post_raw(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+    /// Takes bytes that the other side has posted raw, at the place where it did: the message
+    /// before says how many there are. How many came; 0: none for now.
+    std::size_t read_raw(std::span<std::byte> to);
 
     const TcpSocket& socket() const { return socket_; }
     int descriptor() const { return socket_.descriptor(); }
@@ -76,7 +77,6 @@ class SecureConnection {
     void answer_hello();
     void answer_server();
     void check_client();
-    void say(std::span<const std::byte> plain);
     std::optional<Bytes> take_message();
 
     TcpSocket socket_;
@@ -88,8 +88,17 @@ class SecureConnection {
     Bytes incoming_;        ///< what has come ...
     std::size_t used_ = 0;  ///< ... of which this much has been taken
     std::size_t filled_ = 0;
-    Bytes outgoing_;
-    std::size_t sent_ = 0;
+    /// What is to be sent: messages, of this object, or raw bytes.
+    struct Outgoing {
+        Bytes messages;
+        std::span<const std::byte> raw;
+        std::shared_ptr<const void> owner;
+        std::span<const std::byte> bytes() const { return messages.empty() ? raw : messages; }
+    };
+    Bytes& messages_to_send();
+
+    std::deque<Outgoing> outgoing_;
+    std::size_t sent_ = 0;  ///< of the first
 };
 
 }  // namespace fluvial::move

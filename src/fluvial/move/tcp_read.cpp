@@ -70,17 +70,6 @@ DType element_of(std::uint32_t item_bytes) {
                         text(item_bytes, " bytes"), "1, 2, 4, 8, 16", ""});
 }
 
-std::shared_ptr<std::byte> pack(const ArrayView& part) {
-    constexpr std::align_val_t alignment{64};
-    const std::size_t item = size_of(part.dtype);
-    std::shared_ptr<std::byte> packed(
-        static_cast<std::byte*>(
-            ::operator new(static_cast<std::size_t>(part.size()) * item, alignment)),
-        [](std::byte* p) { ::operator delete(p, alignment); });
-    copy(part, {packed.get(), part.dtype, part.extent, contiguous_strides(part.extent, item)});
-    return packed;
-}
-
 }  // namespace
 
 /// Waits for the answer to a request.
@@ -200,7 +189,7 @@ void TcpRemoteReader::read(std::span<const RemoteBox> boxes,
 
 void TcpRemoteServer::answer(const Bytes& request, Exposed& exposed) {
     ByteWriter out;
-    std::deque<Part> parts;
+    std::deque<PackedBytes> parts;
     try {
         ByteReader in(request);
         const auto count = in.get<std::uint32_t>();
@@ -214,13 +203,7 @@ void TcpRemoteServer::answer(const Bytes& request, Exposed& exposed) {
             }
             Exposed::Memory memory = exposed.memory_of(box.place);
             const ArrayView all(memory.data, element_of(box.item_bytes), box.extent);
-            const ArrayView part = subview(all, box.box);
-            if (part.is_contiguous()) {
-                parts.push_back({{part.data, box.bytes()}, std::move(memory.owner)});
-            } else {
-                const auto packed = pack(part);
-                parts.push_back({{packed.get(), box.bytes()}, packed});
-            }
+            parts.push_back(packed(subview(all, box.box), std::move(memory.owner)));
         }
         out.put(Verdict::Good);
         parts_.insert(parts_.end(), parts.begin(), parts.end());
@@ -235,19 +218,20 @@ void TcpRemoteServer::answer(const Bytes& request, Exposed& exposed) {
 
 bool TcpRemoteServer::send_parts() {
     while (!parts_.empty()) {
-        Part& part = parts_.front();
+        PackedBytes& part = parts_.front();
         std::size_t went = 0;
         if (encrypt_) {
             went = std::min(part.bytes.size(), encrypted_part_bytes);
             connection_.post(part.bytes.first(went));
         } else {
-            went = connection_.write_raw(part.bytes);
+            connection_.post_raw(part.bytes, std::move(part.owner));
+            went = part.bytes.size();
         }
         part.bytes = part.bytes.subspan(went);
         if (part.bytes.empty()) {
             parts_.pop_front();
         }
-        if (went == 0 || !connection_.flush()) {
+        if (!connection_.flush()) {
             return false;
         }
     }

@@ -8,6 +8,7 @@
 #include <deque>
 #include <mutex>
 
+#include "fluvial/move/packed.hpp"
 #include "fluvial/move/remote_read.hpp"
 #include "fluvial/move/secure_connection.hpp"
 
@@ -40,16 +41,12 @@ class TcpRemoteServer final : public RemoteServer {
     int descriptor() const override { return connection_.descriptor(); }
 
   private:
-    struct Part {
-        std::span<const std::byte> bytes;
-        std::shared_ptr<const void> owner;
-    };
     void answer(const Bytes& request, Exposed& exposed);
     bool send_parts();
 
     SecureConnection connection_;
     bool encrypt_;
-    std::deque<Part> parts_;  ///< that are still to be sent
+    std::deque<PackedBytes> parts_;  ///< that are still to be sent
 };
 
 }  // namespace fluvial::move

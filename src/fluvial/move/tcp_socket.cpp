@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/move/tcp_socket.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -180,16 +181,19 @@ std::size_t TcpSocket::read_some(std::span<std::byte> to) const {
 }
 
 std::size_t TcpSocket::write_some(std::span<const std::byte> bytes) const {
-    return write_some(bytes, {});
+    return write_some(std::span(&bytes, 1));
 }
 
-std::size_t TcpSocket::write_some(std::span<const std::byte> first,
-                                  std::span<const std::byte> second) const {
-    iovec parts[2] = {{const_cast<std::byte*>(first.data()), first.size()},
-                      {const_cast<std::byte*>(second.data()), second.size()}};
+std::size_t TcpSocket::write_some(std::span<const std::span<const std::byte>> parts) const {
+    constexpr std::size_t parts_max = 64;
+    iovec places[parts_max];
     msghdr header{};
-    header.msg_iov = parts;
-    header.msg_iovlen = second.empty() ? 1 : 2;
+    header.msg_iov = places;
+    header.msg_iovlen = std::min(parts.size(), parts_max);
+    std::transform(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(header.msg_iovlen),
+                   places, [](std::span<const std::byte> part) {
+                       return iovec{const_cast<std::byte*>(part.data()), part.size()};
+                   });
     const ssize_t sent = ::sendmsg(descriptor(), &header, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0 && !try_later(errno)) {
         throw_lost(std::strerror(errno));

@@ -43,9 +43,8 @@ class TcpSocket {
     std::size_t read_some(std::span<std::byte> to) const;
     /// Bytes that found room; 0: none for now. Throws PeerLost.
     std::size_t write_some(std::span<const std::byte> bytes) const;
-    /// The same of two parts, one after the other, by one system call.
-    std::size_t write_some(std::span<const std::byte> first,
-                           std::span<const std::byte> second) const;
+    /// The same of several parts, one after the other, by one system call; of the first 64.
+    std::size_t write_some(std::span<const std::span<const std::byte>> parts) const;
     void give_up_after(double seconds) const;
     int descriptor() const { return descriptor_.get(); }
     /// Of the other end.

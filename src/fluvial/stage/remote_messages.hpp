@@ -7,11 +7,13 @@
 /// | Attach: request        | a place                     | Attached: what the stream is          |
 /// |                        | none, or no sense           | Failed, and hangs up                  |
 /// |                        | all ranks of the job there  | Joined, once                          |
-/// | Next                   | a complete step             | Step: records, small chunks           |
+/// | Next                   | a complete step             | Step: records, parts of chunks        |
 /// |                        | none yet                    | nothing, until there is one           |
 /// |                        | the end                     | End                                   |
 /// |                        | why there will be none      | Failed                                |
 /// | Done: which step       | it was handed out           | nothing; its place is given back      |
+/// | Wants: parts           | later steps with the same   | Step: these parts, too                |
+/// |                        | chunks                      |                                       |
 /// | Status                 |                             | Status                                |
 /// | Beat, once in a while  | a sign of life              | Beat: statistics                      |
 /// | Leave, or hangs up     |                             | nothing; the place is given back      |
@@ -37,14 +39,12 @@
 
 namespace fluvial::stage {
 
-enum class FromReader : std::uint8_t { Attach, Data, Next, Done, Status, Beat, Leave, Peer };
+enum class FromReader : std::uint8_t { Attach, Data, Next, Done, Status, Beat, Leave, Peer, Wants };
 enum class FromWriter : std::uint8_t { Attached, Joined, Step, End, Failed, Status, Beat, Good };
 
 /// Which data connection belongs to which reader.
 using Token = std::array<unsigned char, 32>;
 
-/// Steps of no more bytes travel with the message that announces them.
-inline constexpr std::uint64_t inline_bytes_max = 64 * 1024;
 /// The region that is the disk of the writer's host; others are the writer ranks' memory.
 inline constexpr std::uint32_t region_on_disk = 0xffffffff;
 

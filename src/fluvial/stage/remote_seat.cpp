@@ -2,6 +2,7 @@
 #include "fluvial/stage/remote_seat.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <iostream>
 
@@ -154,13 +155,16 @@ void RemoteSeat::hear_all() {
     try {
         connection_->flush();
         do {
+            if (arriving_ && !receive_behind()) {
+                return;
+            }
             auto message = connection_->take();
             if (!message) {
                 return;
             }
             heard_ns_ = now_ns();
             hear(std::move(*message));
-        } while (connection_->has_more());
+        } while (connection_->has_more() || arriving_);
     } catch (const Error& error) {
         lost_ = error.what();
     }
@@ -173,8 +177,7 @@ void RemoteSeat::hear(Bytes message) {
             joined_ = true;
             break;
         case FromWriter::Step:
-            --asked_;
-            steps_.push_back(std::move(message));
+            announce(std::move(message));
             break;
         case FromWriter::End:
             asked_ = 0;
@@ -198,6 +201,37 @@ void RemoteSeat::hear(Bytes message) {
                 "the writer's host says what makes no sense; install the same version of "
                 "Fluvial for both jobs");
     }
+}
+
+void RemoteSeat::announce(Bytes message) {
+    std::uint64_t behind = 0;
+    std::memcpy(&behind, message.data() + message.size() - sizeof behind, sizeof behind);
+    if (behind == 0) {
+        --asked_;
+        steps_.push_back({std::move(message), nullptr, 0});
+        return;
+    }
+    if (behind > 2 * parts_bytes_max) {
+        throw Error("the writer's host sends more with a step than it may");
+    }
+    arriving_ = {std::move(message), buffers_->take(behind), behind};
+    arrived_ = 0;
+}
+
+/// True once all is there.
+bool RemoteSeat::receive_behind() {
+    while (arrived_ < arriving_->bytes_behind) {
+        const std::size_t got = connection_->read_raw(
+            {arriving_->behind.get() + arrived_, arriving_->bytes_behind - arrived_});
+        if (got == 0) {
+            return false;
+        }
+        arrived_ += got;
+        heard_ns_ = now_ns();
+    }
+    --asked_;
+    steps_.push_back(*std::exchange(arriving_, std::nullopt));
+    return true;
 }
 
 void RemoteSeat::throw_failure() {
@@ -272,13 +306,13 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call) {
             throw no_step_in_time(name_, options_.step_timeout_s);
         }
     }
-    Bytes message;
+    Announced announced;
     {
         const std::lock_guard lock(mutex_);
         if (steps_.empty()) {
             return std::nullopt;
         }
-        message = std::move(steps_.front());
+        announced = std::move(steps_.front());
         steps_.pop_front();
         // Several at a time: what costs is to wake the other side.
         const bool few = asked_ + static_cast<int>(steps_.size()) <= steps_ahead / 2;
@@ -286,7 +320,7 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call) {
             ask();
         }
     }
-    return open_step(std::make_shared<const Bytes>(std::move(message)));
+    return open_step(std::move(announced));
 }
 
 bool RemoteSeat::has_step() const {
@@ -306,8 +340,8 @@ void RemoteSeat::ask() {
 }
 
 /// Not with `mutex_`, which a step that cannot be opened needs to be given back.
-OpenedStep RemoteSeat::open_step(const std::shared_ptr<const Bytes>& message) {
-    ByteReader in(*message);
+OpenedStep RemoteSeat::open_step(Announced announced) {
+    ByteReader in(announced.message);
     in.get<FromWriter>();
     OpenedStep step;
     step.index = in.get<std::uint64_t>();
@@ -320,22 +354,53 @@ OpenedStep RemoteSeat::open_step(const std::shared_ptr<const Bytes>& message) {
         ++steps_taken_;
     }
     read_records(in, step, step.from_disk);
-    if (in.get<bool>()) {
-        access->keep(message);
-        for (const auto& [name, dataset] : step.record.datasets) {
-            for (const Chunk& chunk : dataset.chunks) {
-                if (chunk.logged.bytes == 0 && !chunk.region.empty()) {
-                    const auto block = in.get_block();
-                    if (block.size() != bytes_of(chunk, dataset.dtype)) {
-                        throw Error("a chunk that came with its step has another size than it");
-                    }
-                    access->came_along(chunk, block);
-                }
-            }
-        }
-    }
+    take_parts(in, std::move(announced), step.record, *access);
     step.access = std::move(access);
     return step;
+}
+
+/// The chunks of the step, and the parts of them that came with it.
+void RemoteSeat::take_parts(ByteReader& in, Announced announced, const StepRecord& record,
+                            RemoteStep& step) const {
+    std::vector<std::pair<const Chunk*, DType>> chunks;
+    std::uint64_t bytes_of_all = 0;
+    for (const auto& [name, dataset] : record.datasets) {
+        for (const Chunk& chunk : dataset.chunks) {
+            chunks.emplace_back(&chunk, dataset.dtype);
+            step.has(chunk);
+            bytes_of_all += bytes_of(chunk, dataset.dtype);
+        }
+    }
+    if (bytes_of_all <= small_step_bytes) {
+        step.is_small();
+    }
+    std::span<const std::byte> behind(announced.behind.get(), announced.bytes_behind);
+    // The bytes stay where they are when their vector moves.
+    const auto message = std::make_shared<const Bytes>(std::move(announced.message));
+    for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
+        const auto number = in.get<std::uint32_t>();
+        const Region box = get_region(in);
+        if (number >= chunks.size()) {
+            throw Error("a part came with its step of a chunk that this does not have");
+        }
+        const auto& [chunk, dtype] = chunks[number];
+        check_inside(box, chunk->region.extent, {"a part that came with its step", "a chunk"});
+        const auto bytes = static_cast<std::size_t>(box.volume()) * size_of(dtype);
+        if (in.get<bool>()) {
+            const auto block = in.get_aligned_block();
+            if (block.size() != bytes) {
+                throw Error("a part that came with its step has another size than it");
+            }
+            step.came_along(*chunk, box, {message, block.data()});
+            continue;
+        }
+        const std::size_t with_gap = (bytes + part_alignment - 1) / part_alignment * part_alignment;
+        if (with_gap > behind.size()) {
+            throw Error("a part that should lie behind the message of its step does not");
+        }
+        step.came_along(*chunk, box, {announced.behind, behind.data()});
+        behind = behind.subspan(with_gap);
+    }
 }
 
 void RemoteSeat::read_records(ByteReader& in, OpenedStep& step, bool from_disk) {
@@ -412,12 +477,19 @@ StreamStatus RemoteSeat::status() {
     return *status_;
 }
 
-void RemoteSeat::give_back(std::uint64_t step) {
+void RemoteSeat::give_back(std::uint64_t step, const std::optional<std::vector<PartAlong>>& read) {
     const std::lock_guard lock(mutex_);
     if (!connection_ || !lost_.empty()) {
         return;
     }
     ByteWriter out;
+    if (read && *read != wanted_) {
+        wanted_ = *read;
+        out.put(FromReader::Wants);
+        put(out, wanted_);
+        connection_->post(out.view());
+        out.clear();
+    }
     out.put(FromReader::Done);
     out.put(step);
     connection_->post(out.view());

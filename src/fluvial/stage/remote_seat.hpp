@@ -17,10 +17,13 @@
 #include "fluvial/stage/contact.hpp"
 #include "fluvial/stage/heartbeat.hpp"
 #include "fluvial/stage/read_buffers.hpp"
+#include "fluvial/stage/parts_along.hpp"
 #include "fluvial/stage/remote_messages.hpp"
 #include "fluvial/stage/seat.hpp"
 
 namespace fluvial::stage {
+
+class RemoteStep;
 
 class RemoteSeat final : public Seat, public std::enable_shared_from_this<RemoteSeat> {
   public:
@@ -56,16 +59,27 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     template <class Done>
     void listen_until(const Deadline& deadline, const char* what, Done done);
     bool has_step() const;
-    OpenedStep open_step(const std::shared_ptr<const Bytes>& message);
+    /// The message of a step, and what lies behind it.
+    struct Announced {
+        Bytes message;
+        std::shared_ptr<std::byte> behind;
+        std::size_t bytes_behind = 0;
+    };
+    OpenedStep open_step(Announced announced);
+    void take_parts(ByteReader& in, Announced announced, const StepRecord& record,
+                    RemoteStep& step) const;
     void read_records(ByteReader& in, OpenedStep& step, bool from_disk);
     /// What follows is called with `mutex_`.
     void hear_all();
     void hear(Bytes message);
+    void announce(Bytes message);
+    bool receive_behind();
     void check_alive() const;
     void throw_failure();
     void ask();
 
-    void give_back(std::uint64_t step);
+    /// What was read of it; nothing known when it was small.
+    void give_back(std::uint64_t step, const std::optional<std::vector<PartAlong>>& read);
     void beat();
     move::RemoteReader& data();
     move::RemotePlace place_of(const Chunk& chunk, DType dtype) const;
@@ -90,7 +104,10 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     std::optional<move::SecureConnection> connection_;
     bool joined_ = false;
     int asked_ = 0;  ///< steps that were asked for and have not come
-    std::deque<Bytes> steps_;
+    std::deque<Announced> steps_;
+    std::optional<Announced> arriving_;  ///< of which something behind is still to come
+    std::size_t arrived_ = 0;            ///< of that
+    std::vector<PartAlong> wanted_;      ///< as the writer's host knows
     bool ended_ = false;
     std::optional<std::pair<std::string, std::string>> failure_;  ///< kind and message
     std::optional<StreamStatus> status_;

@@ -29,13 +29,9 @@ RemoteSession::RemoteSession(move::SecureConnection connection, const AttachMess
       stall_timeout_s_(message.stall_timeout_s),
       host_(message.host.substr(0, 64)),
       place_(place),
-      alive_(std::move(alive)) {
+      alive_(std::move(alive)),
+      messages_(memory) {
     connection_.read_ahead();
-    for (const host::Mapping& arena : memory_.arenas) {
-        const auto rank = static_cast<int>(records_.size());
-        records_.emplace_back(rank, arena.data(), arena.size());
-        readers_.emplace_back(rank, arena.size(), arena.data());
-    }
     randombytes_buf(token_.data(), token_.size());
     AttachedMessage answer{.reply = place_,
                            .token = token_,
@@ -125,6 +121,9 @@ void RemoteSession::hear(const Bytes& message) {
         case FromReader::Done:
             done_.push_back(in.get<std::uint64_t>());
             break;
+        case FromReader::Wants:
+            messages_.want(get_parts(in));
+            break;
         case FromReader::Status: {
             const ControlLock lock(control());
             reap(control());
@@ -198,68 +197,18 @@ void RemoteSession::send_step(const Taken& taken) {
                      : control().slots()[taken.slot].step.load(std::memory_order_acquire);
     handed_out_.emplace(step, taken);
     next_index_ = step + 1;
-    ByteWriter out;
-    out.put(FromWriter::Step);
-    out.put(step);
-    out.put<std::uint8_t>(taken.logged ? 1 : 0);
-    out.put(bearings());
+    StepMessages::Message message;
     try {
-        put_records(out, taken);
-        put_small_chunks(out, taken);
+        message = messages_.message_of(taken, step, bearings());
     } catch (const Error& error) {  // the steps on the disk are damaged
         connection_.post(encode_failed(error.kind(), error.what()));
         asked_ = 0;
         done_.push_back(step);
         return;
     }
-    connection_.post(out.view());
-}
-
-/// Each writer rank's definitions since the last step, and its record.
-void RemoteSession::put_records(ByteWriter& out, const Taken& taken) {
-    const int ranks = control().writer_ranks();
-    out.put<std::uint32_t>(static_cast<std::uint32_t>(ranks));
-    const auto logged =
-        taken.logged ? memory_.log->records(*taken.logged) : std::vector<LoggedBlock>();
-    for (int rank = 0; rank < ranks; ++rank) {
-        RecordMemory& memory = records_[static_cast<std::size_t>(rank)];
-        const auto definitions = memory.new_definitions(
-            control().writer(rank).definitions.load(std::memory_order_acquire));
-        out.put<std::uint32_t>(static_cast<std::uint32_t>(definitions.size()));
-        for (const auto& definition : definitions) {
-            readers_[static_cast<std::size_t>(rank)].define(definition);
-            out.put_block(definition.data(), definition.size());
-        }
-        if (taken.logged) {
-            const LoggedBlock& block = logged.at(static_cast<std::size_t>(rank));
-            const auto bytes = memory_.log->read(
-                block, text("the record of rank ", rank, " of step ", taken.logged->step));
-            out.put_block(bytes.get(), block.bytes);
-        } else {
-            const auto record = memory.record(control().record(taken.slot, rank));
-            out.put_block(record.data(), record.size());
-        }
-    }
-}
-
-/// The bytes of a small step travel with it, chunk by chunk in the order of its record.
-void RemoteSession::put_small_chunks(ByteWriter& out, const Taken& taken) {
-    const bool small = !taken.logged && control().slots()[taken.slot].bytes <= inline_bytes_max;
-    out.put(small);
-    if (!small) {
-        return;
-    }
-    StepRecord step;
-    for (int rank = 0; rank < control().writer_ranks(); ++rank) {
-        const auto number = static_cast<std::size_t>(rank);
-        readers_[number].read(records_[number].record(control().record(taken.slot, rank)), step);
-    }
-    for (const auto& [name, dataset] : step.datasets) {
-        for (const Chunk& chunk : dataset.chunks) {
-            if (chunk.data != nullptr && !chunk.region.empty()) {
-                out.put_block(chunk.data, bytes_of(chunk, dataset.dtype));
-            }
-        }
+    connection_.post(message.bytes);
+    for (move::PackedBytes& part : message.behind) {
+        connection_.post_raw(part.bytes, std::move(part.owner));
     }
 }
 
@@ -311,10 +260,7 @@ RemoteSession::Memory RemoteSession::memory_of(const move::RemotePlace& place) {
                                        "a chunk that a reader on another host asked for");
         return {bytes.get(), bytes};
     }
-    if (place.region >= records_.size()) {
-        throw Error("a reader asked for memory of a rank that the writer does not have");
-    }
-    const auto block = records_[place.region].block(place.offset, place.bytes);
+    const auto block = messages_.block(place.region, place.offset, place.bytes);
     return {block.data(), nullptr};
 }
 

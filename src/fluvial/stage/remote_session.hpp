@@ -14,17 +14,10 @@
 #include "fluvial/move/secure_connection.hpp"
 #include "fluvial/stage/control_block.hpp"
 #include "fluvial/stage/remote_messages.hpp"
+#include "fluvial/stage/step_messages.hpp"
 #include "fluvial/stage/step_queue.hpp"
 
 namespace fluvial::stage {
-
-/// What all readers on other hosts are served from.
-struct StreamMemory {
-    const ControlBlock* control;
-    const StepLog* log;                 ///< of a stream that has steps on a disk
-    std::vector<host::Mapping> arenas;  ///< by writer rank
-    bool encrypt = false;               ///< data, too
-};
 
 class RemoteSession final : public move::Exposed {
   public:
@@ -68,8 +61,6 @@ class RemoteSession final : public move::Exposed {
     void offer();
     bool offer_one();
     void send_step(const Taken& taken);
-    void put_records(ByteWriter& out, const Taken& taken);
-    void put_small_chunks(ByteWriter& out, const Taken& taken);
     void take_back();
     void let_go(const Taken& taken);
     Bearings bearings() const;
@@ -83,8 +74,7 @@ class RemoteSession final : public move::Exposed {
     Token token_{};
     AttachReply place_;
     host::AliveLock alive_;
-    std::vector<RecordMemory> records_;          ///< by writer rank
-    std::vector<RecordReader> readers_;          ///< likewise
+    StepMessages messages_;
     std::map<std::uint64_t, Taken> handed_out_;  ///< by step
     std::vector<std::uint64_t> done_;            ///< of these, the reader has finished with them
     std::uint64_t next_index_ = 0;

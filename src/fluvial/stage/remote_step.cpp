@@ -1,17 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/remote_step.hpp"
 
+#include <algorithm>
+
 #include "fluvial/describe/array_view.hpp"
 
 namespace fluvial::stage {
 
+const RemoteStep::Part* RemoteStep::find(const Chunk& chunk, const Region& box) const {
+    const auto found = here_.find(place_of(chunk));
+    return found != here_.end() && contains(found->second.box, box) ? &found->second : nullptr;
+}
+
+/// The reader will want the same of the next step.
+void RemoteStep::note(const Chunk& chunk, const Region& box) {
+    if (small_ || chunk.logged.bytes > 0) {
+        return;
+    }
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(sorted_, true)) {
+        std::sort(chunks_.begin(), chunks_.end());
+    }
+    const auto found =
+        std::lower_bound(chunks_.begin(), chunks_.end(), std::pair(place_of(chunk), 0u));
+    if (found != chunks_.end() && found->first == place_of(chunk)) {
+        read_.note(found->second, chunk.region, box);
+    }
+}
+
 std::shared_ptr<const std::byte> RemoteStep::load(const Chunk& chunk, DType dtype,
                                                   const std::string&) {
-    if (const auto small = find(chunk); small != small_.end()) {
-        return {message_, small->second.data()};
+    const Region all = whole(chunk.region.extent);
+    if (const Part* part = find(chunk, all)) {
+        note(chunk, all);
+        return part->bytes;
     }
     const auto memory = seat_->buffers_->take(bytes_of(chunk, dtype));
-    read({{&chunk, whole(chunk.region.extent), memory.get()}}, dtype, "");
+    read({{&chunk, all, memory.get()}}, dtype, "");
     return memory;
 }
 
@@ -19,9 +44,10 @@ void RemoteStep::read(const std::vector<ChunkBox>& boxes, DType dtype, const std
     std::vector<move::RemoteBox> wanted;
     for (const ChunkBox& box : boxes) {
         const Chunk& chunk = *box.chunk;
-        if (const auto small = find(chunk); small != small_.end()) {
-            const ArrayView all(small->second.data(), dtype, chunk.region.extent);
-            copy(subview(all, box.box),
+        note(chunk, box.box);
+        if (const Part* part = find(chunk, box.box)) {
+            const ArrayView all(part->bytes.get(), dtype, part->box.extent);
+            copy(subview(all, within(box.box, part->box)),
                  MutableArrayView{box.to, dtype, box.box.extent,
                                   contiguous_strides(box.box.extent, size_of(dtype))});
         } else {

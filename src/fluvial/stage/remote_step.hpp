@@ -15,7 +15,7 @@
 
 namespace fluvial::stage {
 
-/// A step whose data lies on the writer's host, but for that of small ones.
+/// A step whose data lies on the writer's host, but for what came with it.
 class RemoteStep final : public StepAccess {
   public:
     RemoteStep(std::shared_ptr<RemoteSeat> seat, std::uint64_t step)
@@ -28,10 +28,15 @@ class RemoteStep final : public StepAccess {
         }
     }
 
-    void came_along(const Chunk& chunk, std::span<const std::byte> bytes) {
-        small_.emplace(std::pair(chunk.rank, chunk.offset), bytes);
+    /// In the order in which the writer's host counts them.
+    void has(const Chunk& chunk) {
+        chunks_.push_back({place_of(chunk), static_cast<std::uint32_t>(chunks_.size())});
     }
-    void keep(std::shared_ptr<const Bytes> message) { message_ = std::move(message); }
+    /// All of it comes along, whatever is read.
+    void is_small() { small_ = true; }
+    void came_along(const Chunk& chunk, const Region& box, std::shared_ptr<const std::byte> bytes) {
+        here_.emplace(place_of(chunk), Part{box, std::move(bytes)});
+    }
 
     std::shared_ptr<const std::byte> load(const Chunk& chunk, DType dtype,
                                           const std::string& what) override;
@@ -75,7 +80,7 @@ class RemoteStep final : public StepAccess {
             }
             given_back_ = true;
         }
-        seat_->give_back(step_);
+        seat_->give_back(step_, small_ ? std::nullopt : std::optional(read_.parts()));
     }
 
     std::shared_ptr<RemoteSeat> seat_;
@@ -84,13 +89,23 @@ class RemoteStep final : public StepAccess {
     int reads_ = 0;  ///< under way
     bool finished_ = false;
     bool given_back_ = false;
-    std::shared_ptr<const Bytes> message_;
-    /// By writer rank and place in its memory.
-    using Small = std::map<std::pair<int, std::uint64_t>, std::span<const std::byte>>;
-    Small::const_iterator find(const Chunk& chunk) const {
-        return small_.find({chunk.rank, chunk.offset});
-    }
-    Small small_;
+    bool small_ = false;
+
+    /// Of a chunk: the rank of the writer, and where in its memory.
+    using Place = std::pair<int, std::uint64_t>;
+    static Place place_of(const Chunk& chunk) { return {chunk.rank, chunk.offset}; }
+    struct Part {
+        Region box;
+        std::shared_ptr<const std::byte> bytes;
+    };
+    /// What came with the step, if it holds the box.
+    const Part* find(const Chunk& chunk, const Region& box) const;
+    void note(const Chunk& chunk, const Region& box);
+
+    std::map<Place, Part> here_;
+    std::vector<std::pair<Place, std::uint32_t>> chunks_;  ///< and which chunk of the step
+    bool sorted_ = false;                                  ///< these are
+    PartsRead read_;
 };
 
 }  // namespace fluvial::stage

@@ -17,18 +17,6 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes) {
     return {memory, [](std::byte* p) { ::operator delete(p, alignment); }};
 }
 
-Region inside(const Region& global, const Region& outer) {
-    Region local = global;
-    for (int axis = 0; axis < local.ndim(); ++axis) {
-        local.offset[axis] -= outer.offset[axis];
-    }
-    return local;
-}
-
-Region in_chunk(const Region& global, const Chunk& chunk) {
-    return inside(global, chunk.region);
-}
-
 /// The chunk that alone supplies the region: the last put that touches it must hold all of it.
 const Chunk* only_source(const std::vector<Chunk>& chunks, const Region& region) {
     for (auto chunk = chunks.rbegin(); chunk != chunks.rend(); ++chunk) {
@@ -52,7 +40,7 @@ void gather(const Part& part, const ArrayView& data, const Region& held, const S
         sparse.start[axis] += mine->offset[axis] * selection.stride[axis];
         sparse.count[axis] = mine->extent[axis];
     }
-    copy(every(subview(data, inside(sparse.bounds(), held)), selection.stride), subview(to, *mine));
+    copy(every(subview(data, within(sparse.bounds(), held)), selection.stride), subview(to, *mine));
 }
 
 /// The place of a part, where its elements lie together there; otherwise null.
@@ -60,7 +48,7 @@ std::byte* straight_to(const Part& part, const Selection& selection, const Mutab
     if (!selection.is_dense()) {
         return nullptr;
     }
-    const MutableArrayView place = subview(to, inside(part.region, selection.bounds()));
+    const MutableArrayView place = subview(to, within(part.region, selection.bounds()));
     return ArrayView(place).is_contiguous() ? place.data : nullptr;
 }
 
@@ -78,7 +66,7 @@ void fetch(const std::vector<Part>& parts, StepAccess& from, const Selection& se
             aside[i] = allocate(static_cast<std::size_t>(part.region.volume()) * item);
             memory = aside[i].get();
         }
-        boxes.push_back({part.chunk, in_chunk(part.region, *part.chunk), memory});
+        boxes.push_back({part.chunk, within(part.region, part.chunk->region), memory});
     }
     from.read(boxes, to.dtype, what);
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -116,7 +104,7 @@ Data StagedDataset::read(const Selection& selection) const {
         const ArrayView all(data, dtype(), only->region.extent);
         source_->counters->bytes_viewed +=
             only->data != nullptr || !held->reads_parts() ? bytes : 0;
-        return {every(subview(all, in_chunk(bounds, *only)), selection.stride), std::move(owner),
+        return {every(subview(all, within(bounds, only->region)), selection.stride), std::move(owner),
                 false};
     }
     const auto parts = assemble(name_, chunks(), bounds);

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What the writer's host sends of each step to one reader elsewhere.
+///
+///     the step's number, whether it lies on the disk, Bearings
+///     for each rank of that host: its new definitions, its record
+///     parts of chunks: which, and their bytes, here or behind the message
+///     how many bytes lie behind
+#pragma once
+
+#include <vector>
+
+#include "fluvial/move/packed.hpp"
+#include "fluvial/stage/control_block.hpp"
+#include "fluvial/stage/parts_along.hpp"
+#include "fluvial/stage/remote_messages.hpp"
+#include "fluvial/stage/step_queue.hpp"
+
+namespace fluvial::stage {
+
+/// What all readers on other hosts are served from.
+struct StreamMemory {
+    const ControlBlock* control;
+    const StepLog* log;                 ///< of a stream that has steps on a disk
+    std::vector<host::Mapping> arenas;  ///< by writer rank
+    bool encrypt = false;               ///< data, too
+};
+
+class StepMessages {
+  public:
+    explicit StepMessages(const StreamMemory& memory);
+
+    /// Of steps that follow.
+    void want(std::vector<PartAlong> parts) { wanted_ = std::move(parts); }
+
+    struct Message {
+        Bytes bytes;
+        std::vector<move::PackedBytes> behind;
+    };
+    /// Of a step that was handed out; what lies behind is in the memory of the stream. Throws
+    /// DamagedFile.
+    Message message_of(const Taken& taken, std::uint64_t step, const Bearings& bearings);
+    /// Memory of one rank. Throws Error when it is not within that.
+    std::span<const std::byte> block(std::uint32_t rank, std::uint64_t offset,
+                                     std::uint64_t bytes) const;
+
+  private:
+    void put_records(ByteWriter& out, const Taken& taken);
+    struct ChosenPart {
+        std::uint32_t chunk;
+        Region box;
+        move::PackedBytes bytes;
+    };
+    std::vector<ChosenPart> choose_parts(const Taken& taken);
+    void put_parts(ByteWriter& out, std::vector<move::PackedBytes>& behind, const Taken& taken);
+    const ControlBlock& control() const { return *memory_.control; }
+
+    const StreamMemory& memory_;
+    std::vector<RecordMemory> records_;  ///< by writer rank
+    std::vector<RecordReader> readers_;  ///< likewise
+    std::vector<PartAlong> wanted_;      ///< by chunk
+};
+
+}  // namespace fluvial::stage
