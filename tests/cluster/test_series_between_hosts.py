@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A writer on one host, readers on others and on its own, over a network in a box."""
 
+import os
+import signal
 import time
 
 import numpy as np
@@ -189,3 +191,82 @@ class test_a_contact_that_is_passed_as_text:
 
     def check(jobs):
         assert jobs.finish()["reader"] == [[0, 1, 2, 3, 4]]
+
+
+ROWS, COLUMNS = 256, 512
+PLANS = [np.s_[:, :], np.s_[:, 3:40], np.s_[::2, :], np.s_[100:101, :], None, np.s_[:, :]]
+
+
+def plane(index):
+    """Return what is written in a step: another array in each."""
+    return np.arange(ROWS * COLUMNS, dtype="f8").reshape(ROWS, COLUMNS) + 0.25 * index
+
+
+@scenario("writer on 2 ranks of host 1, reader on 1 process of host 2")
+class test_readers_that_change_their_minds:
+    """What comes along is what was read before; what is read is what was asked for."""
+
+    def writer(comm, fl, where, encrypt):
+        with fl.open(stream_name(where), "w", comm=comm, encrypt=encrypt, **SHORT) as series:
+            for index in range(6 * len(PLANS)):
+                # The ranks' shares change in the middle, and so do the chunks.
+                cut = 64 if index < 3 * len(PLANS) else 200
+                mine = slice(0, cut) if comm.rank == 0 else slice(cut, ROWS)
+                with series.step() as step:
+                    part = plane(index)[mine]
+                    step.put("x", part, offset=(mine.start, 0), shape=(ROWS, COLUMNS))
+                    if index % 5 == 0:
+                        step.put("a", np.full(10, index), offset=(10 * comm.rank,), shape=(20,))
+
+    def reader(comm, fl, where):
+        right = 0
+        with fl.open(stream_name(where), comm=comm, **SHORT) as series:
+            for step in series:
+                plan = PLANS[step.index // 6]
+                if plan is not None:
+                    np.testing.assert_array_equal(step["x"][plan], plane(step.index)[plan])
+                if "a" in step:
+                    assert step["a"].read().tolist() == [step.index] * 20
+                right += 1
+        return right
+
+    def check(jobs):
+        for encrypt in (False, True):
+            jobs.start("writer", encrypt=encrypt)
+            jobs.start("reader")
+            assert jobs.finish()["reader"] == [6 * len(PLANS)]
+
+
+@scenario("writer on 1 process of host 1, reader on 1 process of host 2")
+class test_what_came_along_needs_no_writer:
+    """A reader that read all of a step before has all of this one, also if the writer stands."""
+
+    def writer(comm, fl, where):
+        with fl.open(stream_name(where), "w", **SHORT) as series:
+            for index in range(12):
+                with series.step() as step:
+                    step.put("x", np.full((ROWS, COLUMNS), index))
+
+    def reader(comm, fl, where):
+        with fl.open(stream_name(where), **SHORT) as series:
+            for step in series:
+                if step.index == 8:
+                    (where / "has-8").mkdir()
+                    wait_until((where / "stands").exists, timeout=30)
+                assert float(step["x"].read().sum()) == ROWS * COLUMNS * step.index
+                if step.index == 8:
+                    (where / "read-8").mkdir()
+        return step.index
+
+    def check(jobs):
+        jobs.start("writer")
+        jobs.start("reader")
+        wait_until((jobs.where / "has-8").exists, timeout=30)
+        time.sleep(0.2)
+        os.kill(jobs["writer"].pid(0), signal.SIGSTOP)
+        (jobs.where / "stands").mkdir()
+        try:
+            wait_until((jobs.where / "read-8").exists, timeout=5)
+        finally:
+            os.kill(jobs["writer"].pid(0), signal.SIGCONT)
+        assert jobs.finish()["reader"] == [11]
