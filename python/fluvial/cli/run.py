@@ -20,6 +20,7 @@ from ..launch.side_by_side import JobPlan, Options, SideBySide
 from ..stage.stale_contacts import contact_folder, remove_stale_contacts
 from .application import call, new_app, say
 from .job_words import ProgramWords, to_plans, to_seconds
+from .programs import check_script
 
 _OF_A_PROGRAM = {"ranks", "module", "env", "words"}
 
@@ -43,7 +44,7 @@ def _run(
         list[str] | None,
         typer.Argument(
             metavar="PROGRAM [ARGUMENTS] [+ [-n N] PROGRAM …]",
-            help="Python file, executable or command; behind + another job.",
+            help="Python file, script (.swift), executable or command; behind + another job.",
         ),
     ] = None,
     ranks: Annotated[
@@ -72,6 +73,9 @@ def _run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be typed by hand.")
     ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Say what is wrong in a script (.swift); run nothing.")
+    ] = False,
 ) -> None:
     """Run an MPI job, or several side by side; when one fails, all are ended.
 
@@ -79,6 +83,10 @@ def _run(
 
     Exit code: that of the first rank that failed, 128 + its number after a signal.
     """
+    if check:
+        check_script(words or [""])
+        print(f"{words[0] if words else ''}: nothing is wrong")
+        return
     first = ProgramWords(ranks, module, env or (), words or ())
     plans = to_plans(first, lambda rest: _parse(context, rest))
     limit = to_seconds(timeout)
