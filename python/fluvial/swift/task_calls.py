@@ -17,11 +17,11 @@ from .engine import Engine, idle
 from .failures import failed_task
 from .formats import shown_value
 from .frames import Frame, Get, Locate
-from .kinds import BLOB, BOOLEAN, FILE, FLOAT, INT, STRING, VOID, Kind
+from .kinds import FILE, VOID, Kind
 from .leaf_functions import call_python, call_python_together
 from .library_functions import call_library, call_library_together
 from .script import Place
-from .variables import UNSET, ArrayValue
+from .variables import ArrayValue
 
 Prepared = tuple[Callable[..., Any], tuple[Any, ...]]
 """A function that workers import, and its arguments."""
@@ -139,6 +139,15 @@ def _results(plan: TaskPlan, result: Any, paths: list[str]) -> list[Any]:
     ]
 
 
+_ALLOWED: dict[str, tuple[tuple[type, ...], Any]] = {
+    "int": ((int,), int),
+    "float": ((int, float), float),
+    "string": ((str,), str),
+    "boolean": ((bool, int), bool),
+    "blob": ((bytes, bytearray), bytes),
+}
+
+
 def as_kind(value: Any, kind: Kind, name: str) -> Any:
     """Return what a task returned as a value of the declared type.
 
@@ -147,27 +156,20 @@ def as_kind(value: Any, kind: Kind, name: str) -> Any:
     TypeError
         When it cannot be one.
     """
-    if kind.is_array:
+    if kind.keys:
         if hasattr(value, "tolist"):
             value = value.tolist()
         if not isinstance(value, list | tuple | dict):
             raise _wrong(value, kind, name)
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
         return ArrayValue.of({k: as_kind(v, kind.element, name) for k, v in pairs}, name)
-    if isinstance(value, ArrayValue) or value is UNSET:
-        raise _wrong(value, kind, name)
-    if hasattr(value, "item") and getattr(value, "size", 0) == 1 and kind != BLOB:
-        value = value.item()
-    allowed: dict[Kind, tuple[Any, Any]] = {
-        INT: ((int,), int),
-        FLOAT: ((int, float), float),
-        STRING: ((str,), str),
-        BOOLEAN: ((bool, int), bool),
-        BLOB: ((bytes, bytearray, memoryview), bytes),
-    }
-    types, convert = allowed[kind]
-    if kind == BLOB and hasattr(value, "tobytes"):
+    types, convert = _ALLOWED[kind.scalar]
+    if type(value) is convert:
+        return value
+    if hasattr(value, "tobytes") and convert is bytes:
         return value.tobytes()
+    if hasattr(value, "item") and getattr(value, "size", 0) == 1:
+        value = value.item()  # of NumPy
     if not isinstance(value, types):
         raise _wrong(value, kind, name)
     return convert(value)

@@ -1,13 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
+import sys
+
 import pytest
+from fluvial.swift import leaf_functions
 from harness.swift_script import SwiftScript
 
 
 @pytest.fixture
 def script(tmp_path, monkeypatch):
-    """Scripts in the working directory."""
+    """Scripts in the working directory; what they import is forgotten afterwards."""
     monkeypatch.chdir(tmp_path)
-    return SwiftScript(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield SwiftScript(tmp_path)
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+    leaf_functions._module.cache_clear()
 
 
 @pytest.fixture
