@@ -48,7 +48,8 @@ def to_argv(words: Sequence[str], module: str | None) -> tuple[str, ...]:
         return *_PYTHON, program, *arguments
     if program.endswith(_SCRIPT):
         check_script(words)
-        return *_PYTHON, "-m", "fluvial.swift", program, *arguments
+        # It ends the other ranks itself, before its exit code.
+        return sys.executable, "-m", "fluvial.swift", program, *arguments
     return _executable(program), *arguments
 
 

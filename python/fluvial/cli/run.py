@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -18,6 +19,7 @@ from .._core import InvalidArgument
 from ..launch.launcher import KINDS, Launcher
 from ..launch.side_by_side import JobPlan, Options, SideBySide
 from ..stage.stale_contacts import contact_folder, remove_stale_contacts
+from ..swift.surroundings import NARROW
 from .application import call, new_app, say
 from .job_words import ProgramWords, to_plans, to_seconds
 from .programs import check_script
@@ -76,6 +78,10 @@ def _run(
     check: Annotated[
         bool, typer.Option("--check", help="Say what is wrong in a script (.swift); run nothing.")
     ] = False,
+    narrow: Annotated[
+        bool,
+        typer.Option("--narrow", help="Tasks of a script for more ranks than there are get all."),
+    ] = False,
 ) -> None:
     """Run an MPI job, or several side by side; when one fails, all are ended.
 
@@ -89,6 +95,8 @@ def _run(
         return
     first = ProgramWords(ranks, module, env or (), words or ())
     plans = to_plans(first, lambda rest: _parse(context, rest))
+    if narrow:
+        plans = tuple(replace(plan, env={**plan.env, NARROW: "1"}) for plan in plans)
     limit = to_seconds(timeout)
     launcher = _find_launcher(mpi)
     yielding = sum(plan.ranks for plan in plans) > len(os.sched_getaffinity(0))

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from .._core import Error
 from ..flow.pool import Pool
 from .running import run_script
+from .surroundings import NARROW
 
 
 def main() -> int:
@@ -16,7 +18,7 @@ def main() -> int:
     with Pool() as pool:
         if pool.leads:
             try:
-                run_script(path, pool, arguments)
+                run_script(path, pool, arguments, narrow=bool(os.environ.get(NARROW)))
             except Error as error:
                 print(f"fluvial: {error}", file=sys.stderr, flush=True)
                 pool.shutdown(cancel_futures=True)

@@ -55,10 +55,17 @@ class Engine:
         How many ranks there are for them.
     window
         How many iterations of loops may be under way before no more are begun.
+    narrow
+        A task for more ranks than there are gets all; otherwise it is an error.
     """
 
-    def __init__(self, submit: Submit, workers: int, window: int | None = None) -> None:
+    def __init__(
+        self, submit: Submit, workers: int, window: int | None = None, narrow: bool = False
+    ) -> None:
         self.workers = workers
+        self.narrow = narrow
+        self.narrowed: set[str] = set()
+        """Functions of which that has been said."""
         self.live = 0
         """Iterations under way."""
         self.window = window or max(_WINDOW_MIN, _WINDOW_OF_A_WORKER * workers)

@@ -14,7 +14,11 @@ from .surroundings import Surroundings
 
 
 def run_script(
-    path: str, pool: Pool, arguments: Sequence[str] = (), window: int | None = None
+    path: str,
+    pool: Pool,
+    arguments: Sequence[str] = (),
+    window: int | None = None,
+    narrow: bool = False,
 ) -> Engine:
     """Check a script and run it to its end; on the rank that leads the pool.
 
@@ -26,7 +30,7 @@ def run_script(
         When it cannot go on.
     """
     program = load(path, Surroundings(path, arguments, pool.workers))
-    engine = Engine(_submitting(pool), pool.workers, window)
+    engine = Engine(_submitting(pool), pool.workers, window, narrow)
     run_program(program, engine)
     return engine
 

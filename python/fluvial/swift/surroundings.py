@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from .builtin import KEY, Table
 from .kinds import BOOLEAN, INT, STRING, VOID
 
+NARROW = "FLUVIAL_SWIFT_NARROW"
+"""A variable of the environment: tasks for more ranks than there are get all."""
+
 _FLAG = re.compile(r"--?([A-Za-z_][\w-]*)(?:=(.*))?", re.DOTALL)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -54,12 +55,7 @@ class TaskPlan:
         values = [get(frame) for get in self.inputs]
         notes = {name: get(frame) for name, get in self.annotations.items()}
         paths = [self._path(engine, frame, o) for o in self.outputs if o.kind == FILE]
-        ranks = notes.get("par", 1)
-        if not 1 <= ranks <= engine.workers:
-            raise ValueError(
-                f"@par={ranks} of {self.name}: allowed: 1 to {engine.workers}, the ranks that run "
-                "tasks"
-            )
+        ranks = self._ranks(engine, notes.get("par", 1))
         function, arguments = self.make(values, paths)
         near = notes.get("location", notes.get("soft_location"))
         settled = _Settled(self, engine, frame, values, paths, ranks)
@@ -74,6 +70,23 @@ class TaskPlan:
             strict="location" in notes,
             kind=self.name,
         )
+
+    def _ranks(self, engine: Engine, wanted: int) -> int:
+        if 1 <= wanted <= engine.workers:
+            return wanted
+        if wanted < 1 or not engine.narrow:
+            raise ValueError(
+                f"@par={wanted} of {self.name}: allowed: 1 to {engine.workers}, the ranks that run "
+                "tasks; with `fluvial run --narrow` a task for more gets all of them"
+            )
+        if self.name not in engine.narrowed:
+            engine.narrowed.add(self.name)
+            print(
+                f"fluvial: @par={wanted} of {self.name} is more than there are: such tasks get "
+                f"{engine.workers}, all ranks that run tasks",
+                file=sys.stderr,
+            )
+        return engine.workers
 
     def _path(self, engine: Engine, frame: Frame, output: Output) -> str:
         variable = output.locate(frame)
