@@ -2,9 +2,13 @@
 """What scripts do, construct by construct; one thread runs their tasks."""
 
 import math
+import pathlib
+import re
 
 import pytest
 from fluvial.swift.failures import ScriptFailed
+from fluvial.swift.standard_library import standard_library
+from fluvial.swift.surroundings import Surroundings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -274,3 +278,9 @@ def test_arithmetic_is_that_of_python(script, texts):
     assert all(
         a == b or math.isclose(a, b, rel_tol=1e-12) for a, (_, b) in zip(found, known, strict=True)
     )
+
+
+def test_the_guide_names_every_function_of_the_library():
+    page = (pathlib.Path(__file__).parents[3] / "docs" / "guide" / "swift.md").read_text()
+    named = set(re.findall(r"`(\w+)(?:\(x\))?`", page))
+    assert standard_library(Surroundings()).keys() <= named
