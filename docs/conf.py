@@ -5,6 +5,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 from xml.etree import ElementTree
 
 from sphinx.application import Sphinx
@@ -14,6 +15,9 @@ from sphinx.errors import ConfigError
 import fluvial
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+
+from swift_t_lexer import SwiftTLexer  # noqa: E402
 
 project = "Fluvial"
 author = "the Fluvial authors"
@@ -107,5 +111,6 @@ def _escape_bars(
 
 def setup(app: Sphinx) -> None:
     """Connect what this configuration adds."""
+    app.add_lexer("swift_t", SwiftTLexer)
     app.connect("config-inited", _run_doxygen, priority=400)
     app.connect("autodoc-process-docstring", _escape_bars)

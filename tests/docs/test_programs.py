@@ -24,6 +24,7 @@ PAGES = [
     ROOT / "docs" / "guide" / "running.md",
     ROOT / "docs" / "guide" / "pipe.md",
     ROOT / "docs" / "guide" / "flow.md",
+    ROOT / "docs" / "guide" / "swift.md",
     ROOT / "docs" / "guide" / "routes.md",
     *sorted((ROOT / "docs" / "tutorials").glob("*.md")),
 ]

@@ -48,6 +48,7 @@ BENEATH_IN_PYTHON = {
     **{folder: BENEATH[folder] for folder in ("base", "describe", "mpi", "compute", "distribute")},
     **{folder: BENEATH[folder] for folder in ("store", "stage", "scan", "stream")},
     "flow": {*BENEATH["flow"], "launch"},
+    "swift": {"base", "flow"},
     "route": {*BENEATH["route"], "mpi"},  # its exchange is what moves data along plans
     "xarray": {*BENEATH["scan"], "scan"},
     "pipeline": {
@@ -57,7 +58,7 @@ BENEATH_IN_PYTHON = {
         "distribute",
     },  # of series it knows what all have in common
     "launch": set(),  # the harness of the tests imports it without the package
-    "cli": {*BENEATH["c"], "route", "launch", "pipeline", "opening", "piping"},
+    "cli": {*BENEATH["c"], "route", "launch", "pipeline", "swift", "opening", "piping"},
 }
 # <mpi.h> belongs to src/fluvial/mpi; outside of src these need it: mains of MPI programs, and the
 # place where communicators cross from Python, and the header whose functions take them in C.

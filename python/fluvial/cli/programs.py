@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs as `fluvial run` takes them: Python files, modules, executables."""
+"""Programs as `fluvial run` takes them: Python files, scripts, modules, executables."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from collections.abc import Iterable, Sequence
 
 from .._core import InvalidArgument
 from ..base.messages import did_you_mean, shown
+from ..swift.loading import load
+from ..swift.surroundings import Surroundings
 
 # An exception that nobody catches ends the whole job by MPI_Abort, instead of leaving the others in
 # MPI_Finalize.
 _PYTHON = (sys.executable, "-m", "mpi4py")
-_ALLOWED = "allowed: a Python program (.py), an executable file, a command on PATH"
+_ALLOWED = "allowed: a Python program (.py), a script (.swift), an executable, a command on PATH"
+_SCRIPT = ".swift"
 
 
 def to_name(program: str) -> str:
@@ -24,7 +27,7 @@ def to_name(program: str) -> str:
     >>> to_name("build/writer"), to_name("look.py"), to_name("tools.look")
     ('writer', 'look', 'tools.look')
     """
-    return os.path.basename(program).removesuffix(".py")
+    return os.path.basename(program).removesuffix(".py").removesuffix(_SCRIPT)
 
 
 def to_argv(words: Sequence[str], module: str | None) -> tuple[str, ...]:
@@ -33,7 +36,7 @@ def to_argv(words: Sequence[str], module: str | None) -> tuple[str, ...]:
     Raises
     ------
     InvalidArgument
-        When there is no such program.
+        When there is no such program, or something is wrong in a script.
     """
     if module is not None:
         _check_module(module)
@@ -43,7 +46,29 @@ def to_argv(words: Sequence[str], module: str | None) -> tuple[str, ...]:
         if not os.path.isfile(program):
             raise _not_found(program)
         return *_PYTHON, program, *arguments
+    if program.endswith(_SCRIPT):
+        check_script(words)
+        # It ends the other ranks itself, before its exit code.
+        return sys.executable, "-m", "fluvial.swift", program, *arguments
     return _executable(program), *arguments
+
+
+def check_script(words: Sequence[str]) -> None:
+    """Find what is wrong in a script before anything runs.
+
+    Raises
+    ------
+    InvalidArgument
+        With all that is wrong, or when there is no such script.
+    """
+    program, *arguments = words
+    if not program.endswith(_SCRIPT):
+        raise InvalidArgument(
+            f"--check of what is no script: got {shown(program)}; allowed: a file {_SCRIPT}"
+        )
+    if not os.path.isfile(program):
+        raise _not_found(program)
+    load(program, Surroundings(program, arguments))
 
 
 def _executable(program: str) -> str:
@@ -63,8 +88,8 @@ def _executable(program: str) -> str:
 def _not_found(program: str) -> InvalidArgument:
     folder = os.path.dirname(program)
     near = {os.path.join(folder, name) for name in _names_in(folder or os.curdir)}
-    near = {name for name in near if name.endswith(".py") or os.access(name, os.X_OK)}
-    if not folder and not program.endswith(".py"):
+    near = {name for name in near if name.endswith((".py", _SCRIPT)) or os.access(name, os.X_OK)}
+    if not folder and not program.endswith((".py", _SCRIPT)):
         for path in os.get_exec_path():
             near.update(_names_in(path))
     return InvalidArgument(

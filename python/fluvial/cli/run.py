@@ -9,6 +9,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -18,8 +19,10 @@ from .._core import InvalidArgument
 from ..launch.launcher import KINDS, Launcher
 from ..launch.side_by_side import JobPlan, Options, SideBySide
 from ..stage.stale_contacts import contact_folder, remove_stale_contacts
+from ..swift.surroundings import NARROW
 from .application import call, new_app, say
 from .job_words import ProgramWords, to_plans, to_seconds
+from .programs import check_script
 
 _OF_A_PROGRAM = {"ranks", "module", "env", "words"}
 
@@ -43,7 +46,7 @@ def _run(
         list[str] | None,
         typer.Argument(
             metavar="PROGRAM [ARGUMENTS] [+ [-n N] PROGRAM …]",
-            help="Python file, executable or command; behind + another job.",
+            help="Python file, script (.swift), executable or command; behind + another job.",
         ),
     ] = None,
     ranks: Annotated[
@@ -72,6 +75,13 @@ def _run(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be typed by hand.")
     ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Say what is wrong in a script (.swift); run nothing.")
+    ] = False,
+    narrow: Annotated[
+        bool,
+        typer.Option("--narrow", help="Tasks of a script for more ranks than there are get all."),
+    ] = False,
 ) -> None:
     """Run an MPI job, or several side by side; when one fails, all are ended.
 
@@ -79,8 +89,14 @@ def _run(
 
     Exit code: that of the first rank that failed, 128 + its number after a signal.
     """
+    if check:
+        check_script(words or [""])
+        print(f"{words[0] if words else ''}: nothing is wrong")
+        return
     first = ProgramWords(ranks, module, env or (), words or ())
     plans = to_plans(first, lambda rest: _parse(context, rest))
+    if narrow:
+        plans = tuple(replace(plan, env={**plan.env, NARROW: "1"}) for plan in plans)
     limit = to_seconds(timeout)
     launcher = _find_launcher(mpi)
     yielding = sum(plan.ranks for plan in plans) > len(os.sched_getaffinity(0))

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Leaf functions in Python, as ranks of a pool call them."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+import sys
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
+from ..flow.parallel import parallel
+
+_Names = tuple[list[str], list[str]]
+
+
+def call_python(*arguments: Any) -> Any:
+    """Call a serial function; see `_call`."""
+    return _call(None, *arguments)
+
+
+@parallel
+def call_python_together(comm: Any, *arguments: Any) -> Any:
+    """Call a parallel function on each rank of a team; see `_call`."""
+    return _call(comm, *arguments)
+
+
+def _call(
+    comm: Any,
+    folder: str,
+    package: str,
+    version: str,
+    function: str,
+    template: str | None,
+    names: _Names,
+    values: list[Any],
+    paths: list[str],
+) -> Any:
+    """Call a function of a module, or execute a template in the module's names.
+
+    `paths` are those of output files: they stand behind the inputs. A parallel leaf gets its
+    communicator before all others, in a template as `comm`.
+    """
+    module = _module(folder, package, version)
+    if template is None:
+        called: Callable[..., Any] = _function(module, function)
+        return called(*([] if comm is None else [comm]), *values, *paths)
+    inputs, outputs = names
+    scope = {**vars(module), **dict(zip(inputs, values, strict=True)), "comm": comm}
+    scope |= dict(zip(outputs[len(outputs) - len(paths) :], paths, strict=False))
+    exec(_compiled(template), scope)
+    results = [scope[name] for name in outputs]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+@functools.cache
+def _module(folder: str, package: str, version: str) -> Any:
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    module = importlib.import_module(package)
+    has = getattr(module, "__version__", None)
+    if version and has is not None and _numbers(str(has)) < _numbers(version):
+        raise ImportError(f"module {package!r} has version {has}; allowed: {version} or later")
+    return module
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)]
+
+
+def _function(module: Any, name: str) -> Callable[..., Any]:
+    found = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if not callable(found):
+        raise AttributeError(f"module {module.__name__!r} has no function {name!r}")
+    called: Callable[..., Any] = found
+    return called
+
+
+@functools.cache
+def _compiled(template: str) -> CodeType:
+    code = re.sub(r"<<(\w+)>>", r"\1", template)
+    return compile(code, "the template of a leaf", "exec")
