@@ -102,6 +102,23 @@ class StartedJob:
         self._send("submit", task.number, b"".join(parts), inputs, options)
         return task
 
+    def known(self, parts: list[Any]) -> StartedTask:
+        """Return a task that is done, with this result."""
+        return self._send_done("known", parts)
+
+    def failed(self, parts: list[Any]) -> StartedTask:
+        """Return a task that is done, and has raised this."""
+        return self._send_done("failed", parts)
+
+    def _send_done(self, word: str, parts: list[Any]) -> StartedTask:
+        task = StartedTask(next(self._numbers), self._ask, self._forgotten.append)
+        self._send(word, task.number, b"".join(parts))
+        return task
+
+    def follow(self, task: StartedTask, other: StartedTask) -> None:
+        """Give a task that continues the other's result."""
+        self._send("follow", task.number, other.number)
+
     def wait_for_some(self, timeout: float) -> list[Any]:
         """Return what is done, at the latest after `timeout` seconds, or when somebody wakes it."""
         try:

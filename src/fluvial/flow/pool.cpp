@@ -107,6 +107,7 @@ PoolState::PoolState(mpi::Comm own, Functions wanted, const PoolOptions& wishes)
                                           if (options.collects_done) {
                                               told.push_back(future);
                                           }
+                                          return options.collects_done;
                                       });
 }
 
@@ -225,6 +226,26 @@ Future Pool::submit(const std::string& function, std::vector<Argument> arguments
     }
     state_->server->submit(future, number, std::move(inputs), options);
     return {std::move(future), state_};
+}
+
+Future Pool::known(Bytes result) {
+    auto future = std::make_shared<FutureState>();
+    future->task = ++state_->last_task;
+    future->result = std::make_shared<const Bytes>(std::move(result));
+    future->phase.store(Phase::Done, std::memory_order_release);
+    return {std::move(future), state_};
+}
+
+Future Pool::failed(TaskFailure failure) {
+    auto future = std::make_shared<FutureState>();
+    future->task = ++state_->last_task;
+    future->failure = std::move(failure);
+    future->phase.store(Phase::Done, std::memory_order_release);
+    return {std::move(future), state_};
+}
+
+void Pool::follow(const FuturePtr& future, const FuturePtr& other) {
+    state_->server->follow(future, other);
 }
 
 std::vector<FuturePtr> Pool::wait_for_some(double timeout_s) {

@@ -64,6 +64,11 @@ Bytes fail_elsewhere(const Call& call) {
     return bytes_of<std::int64_t>(world_rank());
 }
 
+/// Others are to add up what it was given.
+Bytes delegate(const Call& call) {
+    throw Continuation{Bytes(call.inputs.front().begin(), call.inputs.front().end())};
+}
+
 Functions functions() {
     Functions all;
     all.add("add up", add_up);
@@ -71,6 +76,7 @@ Functions functions() {
     all.add("fail on", fail_on, Runs::Parallel);
     all.add("sleep", sleep_ms);
     all.add("elsewhere", fail_elsewhere);
+    all.add("delegate", delegate, Runs::Parallel);
     return all;
 }
 
@@ -193,6 +199,56 @@ TEST_CASE("a task that has not begun can be cancelled") {
         CHECK_THROWS_WITH_AS(rest.back().get(), "the task was cancelled before it began", Error);
         before.get();
         CHECK_FALSE(before.cancel());
+    }
+    pool.close();
+}
+
+/// Serves the pool until one of its tasks continues.
+FuturePtr one_that_continues(Pool& pool) {
+    while (true) {
+        for (const FuturePtr& future : pool.wait_for_some(1)) {
+            if (!future->done()) {
+                return future;
+            }
+        }
+    }
+}
+
+TEST_CASE("the result of a task that continues is another's") {
+    PoolOptions options;
+    options.collects_done = true;
+    Pool pool = open(options);
+    if (pool.leads()) {
+        for (const int width : {1, pool.workers()}) {
+            const Future outer = pool.submit("delegate", {bytes_of<std::int64_t>(7)}, on(width));
+            const Future after = pool.submit("add up", {outer, bytes_of<std::int64_t>(1)});
+            const FuturePtr told = one_that_continues(pool);
+            CHECK(told == outer.state());
+            CHECK(value_of<std::int64_t>(*told->continuation) == 7);
+            CHECK_FALSE(outer.cancel());
+            const Future inner =
+                pool.submit("add up", {bytes_of<std::int64_t>(20), bytes_of<std::int64_t>(3)});
+            pool.follow(told, inner.state());
+            CHECK(got(outer) == 23);
+            CHECK(got(after) == 24);
+        }
+        const Future done = pool.submit("delegate", {bytes_of<std::int64_t>(7)});
+        pool.follow(one_that_continues(pool), pool.known(bytes_of<std::int64_t>(5)).state());
+        CHECK(got(done) == 5);
+        const Future fails = pool.submit("delegate", {bytes_of<std::int64_t>(7)});
+        const Future after = pool.submit("add up", {fails});
+        pool.follow(one_that_continues(pool),
+                    pool.failed({"OutOfRange", "no such number", -1, {}}).state());
+        CHECK_THROWS_AS(after.get(), OutOfRange);
+        CHECK_THROWS_WITH_AS(fails.get(), "no such number", OutOfRange);
+    }
+    pool.close();
+}
+
+TEST_CASE("no task can continue where nobody would know") {
+    Pool pool = open();
+    if (pool.leads()) {
+        CHECK_THROWS_AS(pool.submit("delegate", {bytes_of<std::int64_t>(7)}).get(), Error);
     }
     pool.close();
 }

@@ -27,7 +27,7 @@ std::vector<int> hosts_of_workers(const Members& members, int workers, int first
 
 Server::Server(const mpi::Comm& comm, const Functions& functions, Members& members,
                const SchedulerOptions& options, double stuck_after_s,
-               std::function<void(const FuturePtr&)> told)
+               std::function<bool(const FuturePtr&)> told)
     : functions_(functions),
       members_(members),
       away_(comm.size() - 1),
@@ -60,14 +60,19 @@ bool Server::turn() {
 
 bool Server::take_submissions() {
     std::vector<Submission> taken;
+    std::vector<Following> following;
     {
         const std::lock_guard lock(mutex_);
         taken.swap(submitted_);
+        following.swap(following_);
     }
     for (Submission& submission : taken) {
         accept(std::move(submission));
     }
-    return !taken.empty();
+    for (const Following& one : following) {
+        accept(one);
+    }
+    return !taken.empty() || !following.empty();
 }
 
 void Server::accept(Submission submission) {
@@ -245,6 +250,8 @@ void Server::handle(int from, Report report) {
 void Server::finish(Tasks::iterator task, Report report) {
     if (report.failure) {
         fail(task->second, *report.failure);
+    } else if (!task->second.over && report.continues) {
+        go_on(task->second, std::move(report.result));
     } else if (!task->second.over) {
         settle(task->second, std::make_shared<const Bytes>(std::move(report.result)), {});
     }
@@ -256,6 +263,10 @@ void Server::release(Tasks::iterator task, double took_s) {
     scheduler_.finish(task->first, took_s);
     limited_.erase(task->first);
     changed_ = true;
+    if (task->second.continues && !task->second.over) {
+        task->second.team.clear();
+        return;
+    }
     if (!task->second.again) {
         tasks_.erase(task);
         return;
@@ -312,8 +323,8 @@ void Server::tell_dependents(FutureState& future) {
         if (found == tasks_.end() || found->second.over) {
             continue;
         }
-        if (future.failure) {
-            settle(found->second, nullptr, future.failure);
+        if (future.failure || found->second.continues) {
+            settle_like(found->second, future);
             tasks_.erase(id);
         } else if (--found->second.inputs_missing == 0) {
             schedule(found->second);
@@ -324,7 +335,8 @@ void Server::tell_dependents(FutureState& future) {
 bool Server::cancel(const FuturePtr& future) {
     take_submissions();
     const auto found = tasks_.find(future->task);
-    if (found == tasks_.end() || !found->second.team.empty() || found->second.over) {
+    if (found == tasks_.end() || !found->second.team.empty() || found->second.over ||
+        found->second.continues) {
         return future->done() && future->cancelled;
     }
     if (found->second.in_scheduler) {
