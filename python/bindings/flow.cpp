@@ -92,7 +92,7 @@ Bytes run_python(const nb::object& run, const flow::Call& call) {
 }
 
 void open_pool(Pool* self, std::optional<long> handle, nb::object run, double stall_timeout_s,
-               double stuck_after_s) {
+               double stuck_after_s, bool lead_works) {
     flow::Functions functions;
     // Freed with the GIL held, wherever the pool ends.
     const std::shared_ptr<nb::object> kept(new nb::object(std::move(run)), [](nb::object* object) {
@@ -105,6 +105,7 @@ void open_pool(Pool* self, std::optional<long> handle, nb::object run, double st
     flow::PoolOptions options;
     options.stall_timeout_s = stall_timeout_s;
     options.stuck_after_s = stuck_after_s;
+    options.lead_works = lead_works;
     options.collects_done = true;
     const nb::gil_scoped_release release;
     mpi::Comm comm = to_comm(handle);
@@ -215,7 +216,8 @@ void bind_flow(nanobind::module_& m) {
             return self.phase.load() == fluvial::flow::Phase::Running;
         });
     nb::class_<Pool>(m, "TaskPool")
-        .def("__init__", &open_pool, "comm"_a.none(), "run"_a, "stall_timeout"_a, "stuck_after"_a)
+        .def("__init__", &open_pool, "comm"_a.none(), "run"_a, "stall_timeout"_a, "stuck_after"_a,
+             "lead_works"_a)
         .def_prop_ro("leads", &Pool::leads)
         .def_prop_ro("rank", &Pool::rank)
         .def_prop_ro("size", &Pool::size)

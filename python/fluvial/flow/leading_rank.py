@@ -124,12 +124,13 @@ def main() -> int:
     if comm.rank == 0:
         tasks, questions = _connected(sys.argv[1]), _connected(sys.argv[1])
         wishes = tasks.recv()
-    stall_timeout, stuck_after, shipped = comm.bcast(wishes)
-    if comm.rank > 0:
+    settings, shipped = comm.bcast(wishes)
+    lead_works = settings[-1]
+    if comm.rank > 0 or lead_works:
         initializer, arguments = pickle.loads(shipped)
         if initializer is not None:
             initializer(*arguments)
-    core = _core.TaskPool(comm.py2f(), run_task, stall_timeout, stuck_after)
+    core = _core.TaskPool(comm.py2f(), run_task, *settings)
     if comm.rank == 0:
         Lead(tasks, questions, core).run()
     else:

@@ -42,7 +42,7 @@ class Pool(Submitting):
     Parameters
     ----------
     max_workers
-        How many ranks run tasks, if the program is serial. In an MPI job it is all but one.
+        How many ranks run tasks, if the program is serial. In an MPI job it is all but one, or all.
     comm
         An mpi4py communicator; by default all ranks of the job.
     initializer, initargs
@@ -57,6 +57,9 @@ class Pool(Submitting):
         A file that keeps the results of finished tasks that have a `key` (`with_options`); it is
         made when it is not there. Their futures are done at once when the program runs again,
         however it ended.
+    lead_works
+        Whether the rank that leads runs tasks, too, in a thread beside the program's: worth it in
+        small jobs. While a task holds Python's interpreter there, others are served more slowly.
 
     Raises
     ------
@@ -88,6 +91,7 @@ class Pool(Submitting):
         stall_timeout: float = 30.0,
         stuck_after: float = 30.0,
         journal: str | os.PathLike[str] | None = None,
+        lead_works: bool = False,
     ) -> None:
         comm = world() if comm is None else comm
         if max_workers is not None and max_workers < 1:
@@ -107,16 +111,17 @@ class Pool(Submitting):
         self._closing = self._cancelling = False
         self._failure: BaseException | None = None
         self._core: _core.TaskPool | StartedJob
+        settings = (stall_timeout, stuck_after, lead_works)
         self._keyed = KeyedTasks(_opened(comm, journal))
         try:
             if comm is None and max_workers is not None:
                 start = function_bytes((initializer, initargs))
-                self._core = StartedJob(max_workers, stall_timeout, stuck_after, start)
+                self._core = StartedJob(max_workers, settings, start)
             else:
                 handle = handle_of(comm)
                 if initializer is not None:
-                    _initialize(comm, functools.partial(initializer, *initargs))
-                self._core = _core.TaskPool(handle, run_task, stall_timeout, stuck_after)
+                    _initialize(comm, functools.partial(initializer, *initargs), lead_works)
+                self._core = _core.TaskPool(handle, run_task, *settings)
         except BaseException:
             self._keyed.close()
             raise
@@ -333,10 +338,12 @@ def _opened(comm: Communicator | None, path: str | os.PathLike[str] | None) -> J
     return journal
 
 
-def _initialize(comm: Communicator | None, initializer: Callable[[], object]) -> None:
+def _initialize(
+    comm: Communicator | None, initializer: Callable[[], object], lead_works: bool
+) -> None:
     """Call it on each rank that runs tasks; an error on all when it fails on one."""
     failed: Exception | None = None
-    if comm is None or comm.size == 1 or comm.rank > 0:
+    if comm is None or comm.size == 1 or comm.rank > 0 or lead_works:
         try:
             initializer()
         except Exception as error:

@@ -37,6 +37,8 @@ struct PoolOptions {
     double stall_timeout_s = 30;  ///< without a heartbeat, and a rank is lost; infinity: never
     /// A task has failed, and some of its ranks have not come back for this long: they are lost.
     double stuck_after_s = 30;
+    /// Rank 0 runs tasks, too, in a thread of its own. Needs MPI_THREAD_MULTIPLE.
+    bool lead_works = false;
     bool collects_done = false;  ///< for wait_for_some(); without it no task can continue
 };
 
@@ -72,7 +74,8 @@ struct Argument {
     Argument(const FuturePtr& future) : input(future) {}                               // NOLINT
 };
 
-/// Rank 0 leads: it submits tasks and runs none, unless it is the only one. All others serve.
+/// Rank 0 leads: it submits tasks and runs none, unless it is the only one or lead_works. All
+/// others serve.
 class Pool {
   public:
     /// Collective over `comm`, which the pool closes, blocking. Throws InvalidArgument on all ranks

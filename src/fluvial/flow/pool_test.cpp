@@ -90,6 +90,12 @@ TaskOptions on(int ranks) {
     return options;
 }
 
+TaskOptions at(int rank) {
+    TaskOptions options;
+    options.near = Near{rank, false, true};
+    return options;
+}
+
 std::int64_t got(const Future& future) {
     return value_of<std::int64_t>(future.get());
 }
@@ -201,6 +207,51 @@ TEST_CASE("a task that has not begun can be cancelled") {
         CHECK_FALSE(before.cancel());
     }
     pool.close();
+}
+
+TEST_CASE("a lead that works") {
+    PoolOptions options;
+    options.lead_works = true;
+    Pool pool = open(options);
+    CHECK(pool.workers() == pool.size());
+    if (pool.leads()) {
+        for (int width = 1; width <= pool.size(); ++width) {
+            const std::int64_t ranks = width;
+            const Future wide = pool.submit("over team", {bytes_of<std::int64_t>(1)}, on(width));
+            CHECK(got(wide) == (ranks + ranks * (ranks - 1) / 2) * ranks);
+        }
+        std::vector<Future> futures;
+        for (std::int64_t i = 0; i < 5'000; ++i) {
+            futures.push_back(pool.submit("add up", {bytes_of(i), bytes_of<std::int64_t>(1)}));
+        }
+        for (std::int64_t i = 0; i < 5'000; ++i) {
+            REQUIRE(got(futures[static_cast<std::size_t>(i)]) == i + 1);
+        }
+        const Bytes large(3'000'000, std::byte{7});
+        const Future echoed = pool.submit("sleep", {bytes_of<std::int64_t>(0), large}, at(0));
+        CHECK(echoed.get() == large);
+        for (std::int64_t rank = 0; rank < pool.size(); ++rank) {
+            const TaskOptions there = at(static_cast<int>(rank));
+            CHECK(got(pool.submit("elsewhere", {bytes_of(rank)}, there)) == rank);
+        }
+        CHECK_THROWS_AS(pool.submit("fail on", {bytes_of<std::int64_t>(0)}, on(pool.size())).get(),
+                        OutOfRange);
+    }
+    pool.close();
+}
+
+TEST_CASE("a lead that works, whose pool an exception ends") {
+    {
+        PoolOptions options;
+        options.lead_works = true;
+        Pool pool = open(options);
+        if (!pool.leads()) {
+            pool.close();
+        } else {
+            pool.submit("sleep", {bytes_of<std::int64_t>(20)}, at(0));
+        }
+    }
+    CHECK(world().sum(1) == world_size());
 }
 
 /// Serves the pool until one of its tasks continues.

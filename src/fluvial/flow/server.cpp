@@ -25,17 +25,18 @@ std::vector<int> hosts_of_workers(const Members& members, int workers, int first
 
 }  // namespace
 
-Server::Server(const mpi::Comm& comm, const Functions& functions, Members& members,
+Server::Server(const mpi::Comm& comm, const Functions& functions, Members& members, int workers,
                const SchedulerOptions& options, double stuck_after_s,
                std::function<bool(const FuturePtr&)> told)
     : functions_(functions),
       members_(members),
-      away_(comm.size() - 1),
-      workers_(std::max(1, away_)),
+      workers_(workers),
+      first_(comm.size() - workers),
+      alone_(comm.size() == 1),
       stuck_after_s_(stuck_after_s),
       told_(std::move(told)),
       mailbox_(comm),
-      scheduler_(hosts_of_workers(members, workers_, away_ > 0 ? 1 : 0), options),
+      scheduler_(hosts_of_workers(members, workers_, first_), options),
       teams_(workers_),
       orders_(static_cast<std::size_t>(comm.size())) {}
 
@@ -49,7 +50,7 @@ bool Server::turn() {
     bool moved = take_submissions();
     moved = take_reports() || moved;
     moved = look_at_limits() || moved;
-    if (std::exchange(changed_, false)) {
+    if (std::exchange(changed_, false) && !stopping_) {
         for (const Start& one : scheduler_.next(now_s())) {
             start(one);
         }
@@ -192,7 +193,7 @@ void Server::flush() {
         if (orders.size() == 0) {
             continue;
         }
-        if (away_ == 0) {
+        if (alone_) {
             const Bytes bytes = orders.take();
             for (ByteReader in(bytes); !in.done();) {
                 own_orders_.push_back(Order::read(in));
@@ -291,7 +292,8 @@ void Server::fail(Task& task, const TaskFailure& failure) {
         ++task.tries;
         task.over = true;
         task.again = true;
-        task.avoid = failure.rank > 0 ? worker_of(failure.rank) : worker_of(task.team.front());
+        task.avoid =
+            failure.rank >= first_ ? worker_of(failure.rank) : worker_of(task.team.front());
         task.future->phase.store(Phase::Waiting, std::memory_order_release);
         return;
     }
@@ -371,7 +373,8 @@ void Server::stop() {
         return;
     }
     flush();
-    for (int rank = 1; rank <= away_; ++rank) {
+    for (int worker = 0; worker < workers_ && !alone_; ++worker) {
+        const int rank = rank_of(worker);
         ByteWriter order;
         Order::write_stop(order, !lost_.empty());
         mailbox_.post(rank, tag_orders, order.take());  // to those that are lost, too

@@ -39,8 +39,10 @@ class Server {
   public:
     /// `told` is called with each future that is done or continues, within turn(), and returns
     /// whether anybody will know. Everything given outlives it.
-    /// The ranks that run tasks are all but the server's own; of a pool of one rank it is that.
-    Server(const mpi::Comm& comm, const Functions& functions, Members& members,
+    /// The ranks that run tasks are the last `workers`, all or all but the server's own. The
+    /// server's own has a Worker in another thread, unless it is the only one: then see
+    /// own_order().
+    Server(const mpi::Comm& comm, const Functions& functions, Members& members, int workers,
            const SchedulerOptions& options, double stuck_after_s,
            std::function<bool(const FuturePtr&)> told);
 
@@ -67,7 +69,7 @@ class Server {
     /// Tells all ranks to stop; to be followed by turns until all have said goodbye().
     void stop();
     /// All ranks have, that can.
-    bool goodbye() const { return byes_ + static_cast<int>(lost_.size()) >= away_; }
+    bool goodbye() const { return byes_ + static_cast<int>(lost_.size()) >= workers_ || alone_; }
     /// Fails everything that is not done.
     void give_up(const TaskFailure& why);
     /// The ranks that have been lost, and how.
@@ -104,8 +106,8 @@ class Server {
     };
     using Tasks = std::unordered_map<TaskId, Task>;
 
-    int worker_of(int rank) const { return workers_ == away_ ? rank - 1 : rank; }
-    int rank_of(int worker) const { return workers_ == away_ ? worker + 1 : worker; }
+    int worker_of(int rank) const { return rank - first_; }
+    int rank_of(int worker) const { return worker + first_; }
     double now_s() const { return static_cast<double>(now_ns()) * 1e-9; }
 
     bool take_submissions();
@@ -132,8 +134,9 @@ class Server {
 
     const Functions& functions_;
     Members& members_;
-    int away_;     ///< ranks that are not this one
-    int workers_;  ///< the same, or 1
+    int workers_;
+    int first_;   ///< rank that runs tasks
+    bool alone_;  ///< there is no other rank
     double stuck_after_s_;
     std::function<bool(const FuturePtr&)> told_;
     Mailbox mailbox_;
