@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -63,7 +64,11 @@ nb::bytearray to_bytearray(std::span<const std::byte> bytes) {
     return nb::bytearray(bytes.data(), bytes.size());
 }
 
-/// `run(comm, inputs)` returns (whether all went well, parts of the result or of what was raised).
+/// What came of a call, as `run_task` says it.
+enum Outcome { Failed = 0, Finished = 1, Continues = 2 };
+
+/// `run(comm, inputs)` returns (its outcome, parts of the result, of what was raised, or of what is
+/// to be done next).
 Bytes run_python(const nb::object& run, const flow::Call& call) {
     const nb::gil_scoped_acquire gil;
     nb::list inputs;
@@ -76,14 +81,18 @@ Bytes run_python(const nb::object& run, const flow::Call& call) {
     }
     const nb::tuple answer = nb::cast<nb::tuple>(run(comm, inputs));
     Bytes result = joined(nb::cast<nb::list>(answer[1]));
-    if (!nb::cast<bool>(answer[0])) {
-        throw flow::FunctionFailed("a Python function raised an exception", std::move(result));
+    switch (nb::cast<int>(answer[0])) {
+        case Outcome::Finished:
+            return result;
+        case Outcome::Continues:
+            throw flow::Continuation{std::move(result)};
+        default:
+            throw flow::FunctionFailed("a Python function raised an exception", std::move(result));
     }
-    return result;
 }
 
 void open_pool(Pool* self, std::optional<long> handle, nb::object run, double stall_timeout_s,
-               double stuck_after_s) {
+               double stuck_after_s, bool lead_works) {
     flow::Functions functions;
     // Freed with the GIL held, wherever the pool ends.
     const std::shared_ptr<nb::object> kept(new nb::object(std::move(run)), [](nb::object* object) {
@@ -96,6 +105,7 @@ void open_pool(Pool* self, std::optional<long> handle, nb::object run, double st
     flow::PoolOptions options;
     options.stall_timeout_s = stall_timeout_s;
     options.stuck_after_s = stuck_after_s;
+    options.lead_works = lead_works;
     options.collects_done = true;
     const nb::gil_scoped_release release;
     mpi::Comm comm = to_comm(handle);
@@ -131,15 +141,21 @@ FuturePtr submit(Pool& self, const nb::list& parts, const nb::list& futures,
     return self.submit(function_name, std::move(arguments), options_of(wanted)).state();
 }
 
-/// (number, result or None, failure or None); a failure is (kind, message, rank, details).
+/// (number, result or None, failure or None, continuation or None); a failure is (kind, message,
+/// rank, details).
 nb::tuple outcome_tuple(const FuturePtr& future) {
+    if (!future->done()) {
+        return nb::make_tuple(future->task, nb::none(), nb::none(),
+                              to_bytearray(*std::exchange(future->continuation, nullptr)));
+    }
     if (!future->failure) {
-        return nb::make_tuple(future->task, to_bytearray(*future->result), nb::none());
+        return nb::make_tuple(future->task, to_bytearray(*future->result), nb::none(), nb::none());
     }
     const flow::TaskFailure& failure = *future->failure;
     return nb::make_tuple(
         future->task, nb::none(),
-        nb::make_tuple(failure.kind, failure.message, failure.rank, to_bytearray(failure.details)));
+        nb::make_tuple(failure.kind, failure.message, failure.rank, to_bytearray(failure.details)),
+        nb::none());
 }
 
 nb::list wait_for_some(Pool& self, double timeout_s) {
@@ -200,12 +216,24 @@ void bind_flow(nanobind::module_& m) {
             return self.phase.load() == fluvial::flow::Phase::Running;
         });
     nb::class_<Pool>(m, "TaskPool")
-        .def("__init__", &open_pool, "comm"_a.none(), "run"_a, "stall_timeout"_a, "stuck_after"_a)
+        .def("__init__", &open_pool, "comm"_a.none(), "run"_a, "stall_timeout"_a, "stuck_after"_a,
+             "lead_works"_a)
         .def_prop_ro("leads", &Pool::leads)
         .def_prop_ro("rank", &Pool::rank)
         .def_prop_ro("size", &Pool::size)
         .def_prop_ro("workers", &Pool::workers)
         .def("submit", &submit, "parts"_a, "futures"_a, "options"_a)
+        .def(
+            "known",
+            [](Pool& self, const nb::list& parts) { return self.known(joined(parts)).state(); },
+            "parts"_a)
+        .def(
+            "failed",
+            [](Pool& self, const nb::list& parts) {
+                return self.failed({"Error", "", -1, joined(parts)}).state();
+            },
+            "parts"_a)
+        .def("follow", freely(&Pool::follow), "task"_a, "other"_a)
         .def("wait_for_some", &wait_for_some, "timeout"_a)
         .def("wake", &Pool::wake)
         .def("cancel", freely(&Pool::cancel), "task"_a)

@@ -28,8 +28,10 @@ from ._core import (
     __version__,
 )
 from .describe.records import Particles, Record, Records
+from .flow.command import CommandFailed, CompletedCommand, command
 from .flow.parallel import parallel
 from .flow.pool import Pool
+from .flow.task import task
 from .opening import open
 from .pipeline.run import PipeReport
 from .piping import pipe
@@ -58,6 +60,8 @@ __all__ = [
     "Batch",
     "Channel",
     "Chunk",
+    "CommandFailed",
+    "CompletedCommand",
     "DamagedFile",
     "Dataset",
     "Error",
@@ -97,6 +101,7 @@ __all__ = [
     "WriteStep",
     "WrongType",
     "__version__",
+    "command",
     "distribute",
     "open",
     "ops",
@@ -104,6 +109,7 @@ __all__ = [
     "pipe",
     "reduce",
     "route",
+    "task",
 ]
 
 # These need xarray, which takes longer to import than all the rest, so they come when asked for.

@@ -310,6 +310,42 @@ class test_failures_inside_a_job:
         jobs.finish()
 
 
+@scenario("job on 3 ranks", timeout=60)
+class test_a_lead_that_works:
+    def job(comm, fl, where):
+        initialized = []
+        with fl.Pool(
+            comm=comm, lead_works=True, initializer=initialized.append, initargs=(1,)
+        ) as pool:
+            assert pool.workers == 3
+            if not pool.leads:
+                return initialized
+            assert pool.with_options(ranks=3).submit(gather_ranks, 5).result() == [5, 6, 7]
+            placed = pool.with_options(near=0, strict=True)
+            assert placed.submit(_world_rank).result() == 0
+            arrays = [placed.submit(np.full, 300_000, i) for i in range(5)]
+            assert float(pool.submit(np.sum, arrays).result()) == 300_000 * 10
+            ranks = set(pool.map(lambda _: (time.sleep(0.02), _world_rank())[1], range(30)))
+            assert ranks == {0, 1, 2}
+            failed = pool.with_options(ranks=3).submit(fl.parallel(lambda team: 1 / team.rank))
+            assert isinstance(failed.exception(timeout=30), ZeroDivisionError)
+        return initialized
+
+    def check(jobs):
+        assert jobs.finish()["job"] == [[1], [1], [1]]
+
+
+@pytest.mark.any_mpi
+def test_a_lead_that_works_in_a_job_that_was_started():
+    with fl.Pool(2, lead_works=True, initializer=_remember, initargs=(7,)) as pool:
+        assert (pool.workers, pool.size) == (2, 2)
+        assert pool.with_options(ranks=2).submit(gather_ranks).result(timeout=60) == [0, 1]
+        placed = pool.with_options(near=0, strict=True)
+        assert placed.submit(_remembered).result(timeout=60) == 7
+        futures = [pool.submit(power, i, 2) for i in range(200)]
+        assert pool.submit(sum, futures).result(timeout=60) == sum(i * i for i in range(200))
+
+
 def _world_rank():
     from mpi4py import MPI
 

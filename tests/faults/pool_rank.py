@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of a pool whose rank VICTIM kills itself in a task: the lead writes what it saw.
 
-usage: pool_rank.py VICTIM DIRECTORY
+usage: pool_rank.py VICTIM DIRECTORY [--lead-works]
 """
 
 import os
@@ -28,7 +28,7 @@ def lead(pool):
     lost = at_victim.submit(die_on, VICTIM).exception(timeout=30)
     again = pool.with_options(retries=1).submit(die_on, -1).result(timeout=30)
     rest = sorted(set(pool.map(lambda _: (time.sleep(0.01), MPI.COMM_WORLD.rank)[1], range(20))))
-    wide = pool.with_options(ranks=3)
+    wide = pool.with_options(ranks=pool.workers)
     try:
         too_wide = wide.submit(fl.parallel(lambda comm: comm.size)).exception(timeout=30)
     except fl.Error as error:
@@ -37,7 +37,7 @@ def lead(pool):
 
 
 def main():
-    pool = fl.Pool(stall_timeout=2, stuck_after=3)
+    pool = fl.Pool(stall_timeout=2, stuck_after=3, lead_works="--lead-works" in sys.argv)
     if not pool.leads:
         (SEEN / f"rank-{pool.rank}").write_text("served")
         return

@@ -35,16 +35,19 @@ with fl.Pool() as pool:
 
 @pytest.mark.any_mpi
 @pytest.mark.timeout(90)
-def test_the_rest_of_the_pool_goes_on(tmp_path):
+@pytest.mark.parametrize(
+    "words, left", [([], "[1, 3]"), (["--lead-works"], "[0, 1, 3]")], ids=["", "lead works"]
+)
+def test_the_rest_of_the_pool_goes_on(words, left, tmp_path):
     launcher = Launcher.detect()
-    rank = [sys.executable, str(PROGRAM), "2", str(tmp_path)]
+    rank = [sys.executable, str(PROGRAM), "2", str(tmp_path), *words]
     argv = launcher.command(4, ["sh", "-c", SHELL, "sh", *rank])
     environment = launcher.environment({"SEEN": str(tmp_path)})
     subprocess.run(argv, env=environment, timeout=60, capture_output=True, check=False)
     lost, again, rest, too_wide, end = (tmp_path / "rank-0").read_text().splitlines()
     assert lost == "PeerLost: rank 2 of the pool: the process died"
     assert again == "True"
-    assert rest == "[1, 3]"
+    assert rest == left
     assert too_wide in ("PeerLost", "InvalidArgument")
     assert end == "PeerLost: rank 2 of the pool: the process died"
 

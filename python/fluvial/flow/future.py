@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
@@ -19,7 +20,9 @@ class Future(concurrent.futures.Future[Any]):
         self.core = core
         """The pool that it belongs to."""
         self.task: Any = None
-        """What that knows it by."""
+        """What that knows it by; None for one whose result was in the journal."""
+        self.key: str | None = None
+        self.function = ""
 
     def cancel(self) -> bool:
         """Keep the task from beginning; False when it has begun, or is done."""
@@ -39,17 +42,32 @@ class Future(concurrent.futures.Future[Any]):
         """Tell whether its ranks have it."""
         return not self.done() and self.task is not None and bool(self.task.running)
 
-    def settle(self, result: bytearray | None, failure: Any) -> None:
+    def settle(self, outcome: Outcome) -> None:
         """Be told what came of the task."""
         if self.done():
             return
+        if outcome.error is None:
+            self.set_result(outcome.value)
+        else:
+            self.set_exception(outcome.error)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a task."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+    @classmethod
+    def of(cls, result: bytearray | None, failure: Any) -> Outcome:
+        """Read what the core says of it."""
         try:
             if failure is None:
-                self.set_result(unpacked(result or bytearray()))
-            else:
-                self.set_exception(_error(*failure))
+                return cls(unpacked(result or bytearray()))
+            return cls(error=_error(*failure))
         except Exception as error:  # what came cannot be read here
-            self.set_exception(error)
+            return cls(error=error)
 
 
 def _error(kind: str, message: str, rank: int, details: bytearray) -> BaseException:

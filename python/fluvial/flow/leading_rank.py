@@ -42,7 +42,7 @@ class Lead:
             closing = self._closing.is_set()
             done = self._core.wait_for_some(_LOOK_EVERY_S)
             with self._lock:
-                told = [(self._numbers.pop(number), *rest) for number, *rest in done]
+                told = [self._told(*one) for one in done]
                 left = len(self._numbers)
             if told:
                 self._tasks.send(told)
@@ -57,12 +57,23 @@ class Lead:
         if failure is not None:
             _abort()  # MPI_Finalize would wait for the ranks that are lost
 
+    def _told(self, number: int, result: Any, failure: Any, further: Any) -> Any:
+        known = self._numbers[number] if further is not None else self._numbers.pop(number)
+        return known, result, failure, further
+
     def _take_tasks(self) -> None:
         try:
             while not self._closing.is_set():
                 word, *arguments, forgotten = self._tasks.recv()
                 if word == "submit":
                     self._submit(*arguments)
+                elif word in ("known", "failed"):
+                    number, message = arguments
+                    with self._lock:
+                        self._states[number] = getattr(self._core, word)([message])
+                elif word == "follow":
+                    with self._lock:
+                        self._core.follow(*(self._states[number] for number in arguments))
                 else:
                     self._closing.set()
                     self._core.wake()
@@ -113,12 +124,13 @@ def main() -> int:
     if comm.rank == 0:
         tasks, questions = _connected(sys.argv[1]), _connected(sys.argv[1])
         wishes = tasks.recv()
-    stall_timeout, stuck_after, shipped = comm.bcast(wishes)
-    if comm.rank > 0:
+    settings, shipped = comm.bcast(wishes)
+    lead_works = settings[-1]
+    if comm.rank > 0 or lead_works:
         initializer, arguments = pickle.loads(shipped)
         if initializer is not None:
             initializer(*arguments)
-    core = _core.TaskPool(comm.py2f(), run_task, stall_timeout, stuck_after)
+    core = _core.TaskPool(comm.py2f(), run_task, *settings)
     if comm.rank == 0:
         Lead(tasks, questions, core).run()
     else:

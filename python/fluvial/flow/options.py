@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from .. import _core
@@ -25,6 +25,7 @@ class TaskOptions:
     timeout: float | None = None
     retries: int = 0
     kind: str = ""
+    key: str | Callable[..., str] | None = None
 
     def for_core(self, kind: str) -> dict[str, Any]:
         """Check them, and return them as the core takes them; `kind` is that of the function.
@@ -55,6 +56,41 @@ class TaskOptions:
             "retries": self.retries,
             "kind": self.kind or kind,
         }
+
+    def key_of(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str | None:
+        """Return the key of a task with these arguments.
+
+        Raises
+        ------
+        WrongType
+            When it is no text.
+        """
+        key = self.key(*arguments, **keywords) if callable(self.key) else self.key
+        if key is not None and not isinstance(key, str):
+            raise _core.WrongType(
+                f"key: got {shown(key)}; allowed: text, or a function that returns it"
+            )
+        return key
+
+
+def changed_options(options: TaskOptions, changes: dict[str, Any]) -> TaskOptions:
+    """Return them with `changes`, checked.
+
+    Raises
+    ------
+    UnknownName, InvalidArgument
+        When there is no such option, or a value is out of range.
+    """
+    known = [field.name for field in fields(TaskOptions)]
+    for name in changes:
+        if name not in known:
+            raise _core.UnknownName(
+                f"no option of a task has this name: got {name!r}; allowed: {', '.join(known)}. "
+                + _core.did_you_mean(name, known)
+            )
+    changed = replace(options, **changes)
+    changed.for_core("")
+    return changed
 
 
 def _out_of_range(name: str, value: object, allowed: str) -> Exception:

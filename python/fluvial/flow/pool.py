@@ -5,118 +5,33 @@ from __future__ import annotations
 
 import atexit
 import concurrent.futures
-import dataclasses
 import functools
-import itertools
 import os
-import pickle
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from .. import _core
 from ..base.messages import shown
 from ..mpi.communicator import Communicator, handle_of, world
-from .future import Future
+from .functions import function_bytes, name_of
+from .future import Future, Outcome
+from .journal import Journal
+from .keyed import KeyedTasks, Settled
 from .options import TaskOptions
 from .parallel import is_parallel
-from .payload import packed
+from .payload import packed, unpacked
 from .started_job import StartedJob
-from .tasks import run_task
+from .submitting import Submitting
+from .task import Task, as_given
+from .tasks import packed_error, run_task
 
 _LOOK_EVERY_S = 0.5  # whether the program has ended without shutdown()
 
 
-class _Submitting(concurrent.futures.Executor):
-    """What submits tasks with the same options."""
-
-    _pool: Pool
-    _options: TaskOptions
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
-        """Submit ``fn(*args, **kwargs)`` as a task, and return its future at once.
-
-        Futures of the pool among the arguments, also in lists, dicts and other objects, are its
-        inputs: the task begins when they are done, and gets their results in their places. When one
-        of them fails, so does this one, by the same. NumPy arrays travel as they lie in memory.
-
-        Raises
-        ------
-        InvalidArgument
-            Before anything runs: for several ranks of a function that is not `parallel`, for more
-            than the pool has, on a rank that does not lead, and after `shutdown`.
-        """
-        return self._pool._submit(self._options, fn, args, kwargs)
-
-    def map(
-        self,
-        fn: Callable[..., Any],
-        *iterables: Iterable[Any],
-        timeout: float | None = None,
-        chunksize: int = 1,
-        **unknown: Any,
-    ) -> Iterator[Any]:
-        """As `concurrent.futures.Executor.map`: `chunksize` calls are one task."""
-        if unknown:
-            raise TypeError(f"map() got unexpected keyword arguments: {sorted(unknown)}")
-        if chunksize < 1:
-            raise ValueError("chunksize must be >= 1.")
-        if chunksize == 1 or is_parallel(fn):
-            return super().map(fn, *iterables, timeout=timeout)
-        calls = zip(*iterables, strict=False)
-        chunks = iter(lambda: list(itertools.islice(calls, chunksize)), [])
-        results = super().map(functools.partial(_call_all, fn), chunks, timeout=timeout)
-        return itertools.chain.from_iterable(results)
-
-    def with_options(self, **options: Any) -> _Submitting:
-        """Return an executor that submits to the same pool with these options.
-
-        Parameters
-        ----------
-        ranks
-            How many ranks run the task together, if its function is `parallel`: a number, or a
-            ``range`` or several numbers of which the pool chooses one when it starts.
-        priority
-            Tasks of a higher one start first, and are not delayed by others.
-        near, on_host, strict
-            A rank of the pool that the task should run on, or on whose host; with `strict` it waits
-            for that place.
-        cost
-            Estimated seconds, for the order in which tasks start; learned where it is not given.
-        timeout
-            Seconds after its start at which the future raises TimedOut; the function is not
-            interrupted.
-        retries
-            How often it is tried again when it has failed, elsewhere first.
-        kind
-            Tasks of one kind take alike long; by default those of one function do.
-        """
-        try:
-            changed = dataclasses.replace(self._options, **options)
-        except TypeError:
-            known = [field.name for field in dataclasses.fields(TaskOptions)]
-            wrong = next(name for name in options if name not in known)
-            raise _core.UnknownName(
-                f"no option of a task has this name: got {wrong!r}; allowed: {', '.join(known)}. "
-                + _core.did_you_mean(wrong, known)
-            ) from None
-        changed.for_core("")
-        return _WithOptions(self._pool, changed)
-
-
-class _WithOptions(_Submitting):
-    def __init__(self, pool: Pool, options: TaskOptions) -> None:
-        self._pool = pool
-        self._options = options
-
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Shut the pool down."""
-        self._pool.shutdown(wait, cancel_futures=cancel_futures)
-
-
-class Pool(_Submitting):
+class Pool(Submitting):
     """The ranks of an MPI job as a `concurrent.futures.Executor`.
 
     Every rank of `comm` makes it (collective). Rank 0 leads: its program goes on, and submits
@@ -127,7 +42,7 @@ class Pool(_Submitting):
     Parameters
     ----------
     max_workers
-        How many ranks run tasks, if the program is serial. In an MPI job it is all but one.
+        How many ranks run tasks, if the program is serial. In an MPI job it is all but one, or all.
     comm
         An mpi4py communicator; by default all ranks of the job.
     initializer, initargs
@@ -138,6 +53,13 @@ class Pool(_Submitting):
     stuck_after
         Seconds that ranks have to come back from a task that has failed on another rank; then they
         are lost, too.
+    journal
+        A file that keeps the results of finished tasks that have a `key` (`with_options`); it is
+        made when it is not there. Their futures are done at once when the program runs again,
+        however it ended.
+    lead_works
+        Whether the rank that leads runs tasks, too, in a thread beside the program's: worth it in
+        small jobs. While a task holds Python's interpreter there, others are served more slowly.
 
     Raises
     ------
@@ -146,6 +68,8 @@ class Pool(_Submitting):
     InvalidArgument
         On all ranks, when they make different pools; when MPI was not initialised for several
         threads (MPI_THREAD_MULTIPLE, mpi4py's default).
+    DamagedFile
+        When the journal is not as it was left; on ranks that do not lead, Error.
 
     Examples
     --------
@@ -166,6 +90,8 @@ class Pool(_Submitting):
         initargs: tuple[Any, ...] = (),
         stall_timeout: float = 30.0,
         stuck_after: float = 30.0,
+        journal: str | os.PathLike[str] | None = None,
+        lead_works: bool = False,
     ) -> None:
         comm = world() if comm is None else comm
         if max_workers is not None and max_workers < 1:
@@ -185,14 +111,20 @@ class Pool(_Submitting):
         self._closing = self._cancelling = False
         self._failure: BaseException | None = None
         self._core: _core.TaskPool | StartedJob
-        if comm is None and max_workers is not None:
-            start = _function_bytes((initializer, initargs))
-            self._core = StartedJob(max_workers, stall_timeout, stuck_after, start)
-        else:
-            handle = handle_of(comm)
-            if initializer is not None:
-                _initialize(comm, functools.partial(initializer, *initargs))
-            self._core = _core.TaskPool(handle, run_task, stall_timeout, stuck_after)
+        settings = (stall_timeout, stuck_after, lead_works)
+        self._keyed = KeyedTasks(_opened(comm, journal))
+        try:
+            if comm is None and max_workers is not None:
+                start = function_bytes((initializer, initargs))
+                self._core = StartedJob(max_workers, settings, start)
+            else:
+                handle = handle_of(comm)
+                if initializer is not None:
+                    _initialize(comm, functools.partial(initializer, *initargs), lead_works)
+                self._core = _core.TaskPool(handle, run_task, *settings)
+        except BaseException:
+            self._keyed.close()
+            raise
         self._thread: threading.Thread | None = None
         try:
             if self.leads:
@@ -256,39 +188,61 @@ class Pool(_Submitting):
             if failure is not None:
                 raise failure
 
-    def _submit(
+    def submit_with(
         self,
         options: TaskOptions,
         function: Callable[..., Any],
         arguments: tuple[Any, ...],
         keywords: dict[str, Any],
+        further: bool = False,
     ) -> Future:
+        """Submit a task; `further`: another task has asked for it."""
         if not callable(function):
             raise _core.WrongType(f"a task's function: got {shown(function)}; allowed: a callable")
-        wanted = options.for_core(_name_of(function))
+        wanted = options.for_core(name_of(function))
         if wanted["ranks"][-1] > 1 and not is_parallel(function):
             raise _core.InvalidArgument(
-                f"{_name_of(function)!r} is a serial function: got {options.ranks} ranks; allowed: "
+                f"{name_of(function)!r} is a serial function: got {options.ranks} ranks; allowed: "
                 "1 rank. Declare it with @fluvial.parallel: then it gets the communicator of its "
                 "team before its arguments"
             )
-        inputs: list[Future] = []
-        parts = packed(
-            (self._bytes_of(function), arguments, keywords),
-            functools.partial(self._reference, inputs),
-        )
         future = Future(self._core)
+        future.key, future.function = options.key_of(arguments, keywords), name_of(function)
+        if (known := self._keyed.claim(future)) is not None:
+            future.settle(known)
+            return future
+        try:
+            self._send(future, (self._bytes_of(function), arguments, keywords), wanted, further)
+        except BaseException as error:
+            future.settle(Outcome(error=error))  # the key is free again
+            raise
+        return future
+
+    def _send(self, future: Future, call: Any, wanted: dict[str, Any], further: bool) -> None:
+        inputs: list[Future] = []
+        parts = packed(call, functools.partial(self._reference, inputs, {}))
+        tasks = [self._task_of(input) for input in inputs]
         with self._lock:
-            if self._closing:
+            if self._closing and not further:
                 raise _core.InvalidArgument(
                     "a task cannot be submitted: got a pool that was shut down; allowed: a pool "
                     "before shutdown()"
                 )
-            future.task = self._core.submit(parts, [input.task for input in inputs], wanted)
+            future.task = self._core.submit(parts, tasks, wanted)
             self._futures[future.task.number] = future
-        return future
 
-    def _reference(self, inputs: list[Future], thing: object) -> int | None:
+    def _task_of(self, future: Future) -> Any:
+        if future.task is None:
+            future.task = self._core.known([self._keyed.result_of(future)])
+        return future.task
+
+    def _reference(
+        self, inputs: list[Future], further: dict[int, Future], thing: object
+    ) -> int | None:
+        if isinstance(thing, Task):
+            if id(thing) not in further:
+                further[id(thing)] = self._submit_further(thing)
+            thing = further[id(thing)]
         if not isinstance(thing, concurrent.futures.Future):
             return None
         if not isinstance(thing, Future) or thing.core is not self._core:
@@ -300,25 +254,36 @@ class Pool(_Submitting):
             inputs.append(thing)
         return inputs.index(thing)
 
+    def _submit_further(self, asked: object) -> Future:
+        if isinstance(asked, Task):
+            return self.submit_with(
+                asked.options, asked.function, asked.arguments, asked.keywords, further=True
+            )
+        return self.submit_with(TaskOptions(), as_given, (asked,), {}, further=True)
+
+    def _go_on(self, future: Future, message: bytearray) -> None:
+        """Submit what a task has returned."""
+        try:
+            other = self._task_of(self._submit_further(unpacked(message)))
+        except Exception as error:
+            other = self._core.failed(packed_error(error))
+        self._core.follow(future.task, other)
+
     def _bytes_of(self, function: Callable[..., Any]) -> bytes:
         """Return the function by name, or by value where it has none that others know."""
         try:
             known = self._shipped.get(function)
         except TypeError:  # cannot be referred to weakly, or has no hash
-            return _function_bytes(function)
+            return function_bytes(function)
         if known is None:
-            known = self._shipped[function] = _function_bytes(function)
+            known = self._shipped[function] = function_bytes(function)
         return known
 
     def _serve(self) -> None:
         """In a thread of its own: turns of the server, and what futures are told."""
         try:
             while not self._ended():
-                for number, result, failure in self._core.wait_for_some(_LOOK_EVERY_S):
-                    with self._lock:
-                        future = self._futures.pop(number, None)
-                    if future is not None:
-                        future.settle(result, failure)
+                self._take(self._core.wait_for_some(_LOOK_EVERY_S))
             self._core.close()
         except BaseException as error:
             self._failure = error
@@ -326,9 +291,24 @@ class Pool(_Submitting):
                 self._closing = True
                 left, self._futures = self._futures, {}
             for future in left.values():
-                future.settle(None, (type(error).__name__, str(error), -1, b""))
+                future.settle(Outcome.of(None, (type(error).__name__, str(error), -1, b"")))
             if isinstance(error, _core.PeerLost) and isinstance(self._core, _core.TaskPool):
                 _abort_at_exit()
+        finally:
+            self._keyed.close()
+
+    def _take(self, told: list[Any]) -> None:
+        """Tell futures what the core says; what has a key is in the journal first."""
+        settled = []
+        for number, result, failure, message in told:
+            with self._lock:
+                future = self._futures[number] if message else self._futures.pop(number, None)
+            if future is not None and message:
+                self._go_on(future, message)
+            elif future is not None:
+                settled.append(Settled(future, result, Outcome.of(result, failure)))
+        for one in self._keyed.keep(settled):
+            one.future.settle(one.outcome)
 
     def _ended(self) -> bool:
         with self._lock:
@@ -342,10 +322,28 @@ class Pool(_Submitting):
         return closing and all(future.done() for future in left)
 
 
-def _initialize(comm: Communicator | None, initializer: Callable[[], object]) -> None:
+def _opened(comm: Communicator | None, path: str | os.PathLike[str] | None) -> Journal | None:
+    """Open a pool's journal where that leads; an error on all ranks when it fails."""
+    journal, failed = None, None
+    if path is not None and (comm is None or comm.rank == 0):
+        try:
+            journal = Journal(path)
+        except Exception as error:
+            failed = error
+    said = comm.bcast(failed and str(failed)) if comm is not None else None
+    if failed is not None:
+        raise failed
+    if said:
+        raise _core.Error(f"rank 0: {said}")
+    return journal
+
+
+def _initialize(
+    comm: Communicator | None, initializer: Callable[[], object], lead_works: bool
+) -> None:
     """Call it on each rank that runs tasks; an error on all when it fails on one."""
     failed: Exception | None = None
-    if comm is None or comm.size == 1 or comm.rank > 0:
+    if comm is None or comm.size == 1 or comm.rank > 0 or lead_works:
         try:
             initializer()
         except Exception as error:
@@ -355,32 +353,6 @@ def _initialize(comm: Communicator | None, initializer: Callable[[], object]) ->
         raise failed
     if any(found):
         raise _core.Error(f"rank {found.index(True)}: the initializer of a pool raised an error")
-
-
-def _name_of(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__qualname__", type(function).__qualname__))
-
-
-def _function_bytes(function: object) -> bytes:
-    try:
-        by_name = pickle.dumps(function)
-        if b"__main__" not in by_name:
-            return by_name
-    except (pickle.PicklingError, AttributeError, TypeError):
-        pass
-    try:
-        import cloudpickle
-    except ImportError:
-        raise _core.InvalidArgument(
-            f"cannot send a function to other ranks: got {shown(function)}; allowed: one of a "
-            "module that they can import, or, with cloudpickle (`pip install cloudpickle`), any"
-        ) from None
-    by_value: bytes = cloudpickle.dumps(function)
-    return by_value
-
-
-def _call_all(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
-    return [function(*arguments) for arguments in calls]
 
 
 @functools.cache

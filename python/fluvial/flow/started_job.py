@@ -46,7 +46,9 @@ class StartedTask:
 
 
 class StartedJob:
-    """Starts `workers` ranks and one that leads them; has the calls of the core's `TaskPool`.
+    """Starts `workers` ranks and one that leads them, or is one of them.
+
+    It has the calls of the core's `TaskPool`; `settings` are those of that.
 
     Raises
     ------
@@ -60,10 +62,11 @@ class StartedJob:
     rank = 0
 
     def __init__(
-        self, workers: int, stall_timeout: float, stuck_after: float, initializer: bytes
+        self, workers: int, settings: tuple[float, float, bool], initializer: bytes
     ) -> None:
+        lead_works = settings[-1]
         self.workers = workers
-        self.size = workers + 1
+        self.size = workers if lead_works else workers + 1
         self._numbers = itertools.count(1)
         self._sending = threading.Lock()
         self._asking = threading.Lock()
@@ -81,7 +84,7 @@ class StartedJob:
                 except BaseException:
                     self._job.kill()
                     raise
-        self._tasks.send((stall_timeout, stuck_after, initializer))
+        self._tasks.send((settings, initializer))
 
     def _accept(self, listener: socket.socket) -> Connection:
         listener.settimeout(_LOOK_EVERY_S)
@@ -101,6 +104,23 @@ class StartedJob:
         inputs = [future.number for future in futures]
         self._send("submit", task.number, b"".join(parts), inputs, options)
         return task
+
+    def known(self, parts: list[Any]) -> StartedTask:
+        """Return a task that is done, with this result."""
+        return self._send_done("known", parts)
+
+    def failed(self, parts: list[Any]) -> StartedTask:
+        """Return a task that is done, and has raised this."""
+        return self._send_done("failed", parts)
+
+    def _send_done(self, word: str, parts: list[Any]) -> StartedTask:
+        task = StartedTask(next(self._numbers), self._ask, self._forgotten.append)
+        self._send(word, task.number, b"".join(parts))
+        return task
+
+    def follow(self, task: StartedTask, other: StartedTask) -> None:
+        """Give a task that continues the other's result."""
+        self._send("follow", task.number, other.number)
 
     def wait_for_some(self, timeout: float) -> list[Any]:
         """Return what is done, at the latest after `timeout` seconds, or when somebody wakes it."""

@@ -3,14 +3,18 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import pickle
 import traceback
 from collections.abc import Callable
 from typing import Any
 
+from .. import _core
+from ..base.messages import shown
 from .parallel import is_parallel
 from .payload import packed, unpacked
+from .task import Task
 
 _FUNCTIONS_KEPT = 256
 
@@ -32,8 +36,16 @@ def function_of(shipped: bytes) -> Callable[..., Any]:
     return function
 
 
-def run_task(comm: int | None, inputs: list[bytearray]) -> tuple[bool, list[Any]]:
-    """Run a task on this rank, for the core: returns whether all went well, and the message.
+class Said(enum.IntEnum):
+    """What a rank says of a task it ran."""
+
+    FAILED = 0
+    FINISHED = 1
+    CONTINUES = 2
+
+
+def run_task(comm: int | None, inputs: list[bytearray]) -> tuple[Said, list[Any]]:
+    """Run a task on this rank, for the core: returns what came of it, and the message.
 
     The first input is ``(function, arguments, keyword arguments)``, in which numbers stand for the
     other inputs.
@@ -44,10 +56,26 @@ def run_task(comm: int | None, inputs: list[bytearray]) -> tuple[bool, list[Any]
         function = function_of(shipped)
         if is_parallel(function):
             arguments = (_communicator(comm), *arguments)
-        result = function(*arguments, **keywords)
-        return True, packed(result)
+        return _packed_result(function(*arguments, **keywords))
     except BaseException as error:
-        return False, _packed_error(error)
+        return Said.FAILED, packed_error(error)
+
+
+def _packed_result(result: object) -> tuple[Said, list[Any]]:
+    further = []
+
+    def note(thing: object) -> None:
+        if isinstance(thing, Task):
+            further.append(thing)
+
+    try:
+        message = packed(result, note)
+    except Exception as error:
+        raise _core.WrongType(
+            f"a task's result cannot be sent: got {shown(result)}; allowed: what pickle or, where "
+            f"it is installed, cloudpickle can write ({type(error).__name__}: {error})"
+        ) from error
+    return Said.CONTINUES if further else Said.FINISHED, message
 
 
 def _communicator(handle: int | None) -> Any:
@@ -56,7 +84,8 @@ def _communicator(handle: int | None) -> Any:
     return MPI.COMM_SELF if handle is None else MPI.Comm.f2py(handle)
 
 
-def _packed_error(error: BaseException) -> list[Any]:
+def packed_error(error: BaseException) -> list[Any]:
+    """Return the message of an exception, or of one that stands for it where it cannot be sent."""
     text = "".join(traceback.format_exception(error))
     try:
         message = packed((error.with_traceback(None), text))

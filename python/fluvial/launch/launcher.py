@@ -32,10 +32,9 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from .job import Job
+from .rank_environment import outside_of_jobs
 
 KINDS = ("mpich", "openmpi")
-
-_JOB_PREFIXES = ("PMI_", "PMIX_", "OMPI_COMM_", "OMPI_UNIVERSE", "HYDI_", "FLUVIAL_LAUNCH_")
 
 _YIELDING = {
     "mpich": {
@@ -139,7 +138,7 @@ class Launcher:
         Variables that mark this process as a rank of another job are left out, values that the user
         has set for the MPI's options are kept.
         """
-        env = {k: v for k, v in os.environ.items() if not k.startswith(_JOB_PREFIXES)}
+        env = outside_of_jobs(os.environ)
         options = _YIELDING[self.mpi] if yielding else {}
         for name, value in (
             options | (_OPENMPI_ENVIRONMENT if self.mpi == "openmpi" else {})

@@ -43,6 +43,9 @@ Report Crew::run(const Order& order) const {
     try {
         const Call call{order.task, team, {order.inputs.begin(), order.inputs.end()}};
         report.result = functions_.at(order.function).function(call);
+    } catch (Continuation& continuation) {
+        report.result = std::move(continuation.message);
+        report.continues = true;
     } catch (...) {
         report.failure = failure_in_flight(rank_);
     }

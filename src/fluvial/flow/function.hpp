@@ -72,4 +72,10 @@ class FunctionFailed : public Error {
     Bytes details_;
 };
 
+/// To be thrown by a function whose result others will make: the program that leads is given
+/// `message` and says whose result it is to be (Pool::follow). The ranks are free meanwhile.
+struct Continuation {
+    Bytes message;
+};
+
 }  // namespace fluvial::flow

@@ -72,6 +72,7 @@ void Report::write(ByteWriter& out) const {
     out.put(task);
     out.put(took_s);
     out.put(failure.has_value());
+    out.put(continues);
     out.put_block(result.data(), result.size());
     if (failure) {
         failure->write(out);
@@ -84,6 +85,7 @@ Report Report::read(ByteReader& in) {
     report.task = in.get<TaskId>();
     report.took_s = in.get<double>();
     const bool failed = in.get<bool>();
+    report.continues = in.get<bool>();
     const auto result = in.get_block();
     report.result.assign(result.begin(), result.end());
     if (failed) {

@@ -55,8 +55,9 @@ struct Report {
     Word word = Word::Bye;
     TaskId task = 0;
     double took_s = 0;
-    Bytes result;
-    std::optional<TaskFailure> failure;
+    Bytes result;  ///< or the message of a continuation
+    bool continues = false;
+    std::optional<TaskFailure> failure = {};
 
     void write(ByteWriter& out) const;
     static Report read(ByteReader& in);

@@ -10,6 +10,7 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/flow/pool_state.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/environment.hpp"
 
 namespace fluvial::flow {
 
@@ -28,12 +29,18 @@ mpi::Comm agreed(mpi::Comm comm, const Functions& functions, const PoolOptions& 
             throw InvalidArgument(Problem{"stuck_after_s is out of range",
                                           text(options.stuck_after_s), "more than 0 seconds", ""});
         }
+        if (options.lead_works && comm.size() > 1 &&
+            mpi::thread_level() != mpi::ThreadLevel::Multiple) {
+            throw InvalidArgument(Problem{"a lead that works has two threads that call MPI",
+                                          "a lower thread level", "MPI_THREAD_MULTIPLE", ""});
+        }
     };
     const auto say = [&](Terms& terms) {
         for (std::uint32_t number = 0; number < functions.size(); ++number) {
             terms.add("the functions of a pool", functions.at(number).name);
         }
         terms.add("stall_timeout_s", text(options.stall_timeout_s));
+        terms.add("lead_works", text(options.lead_works));
     };
     mpi::agree_on(comm, check, say);
     return comm;
@@ -56,8 +63,7 @@ void check_width(const Widths& widths, Runs runs, const std::string& name, int w
     }
 }
 
-void check_place(const std::optional<Near>& near, int size) {
-    const int first = size > 1 ? 1 : 0;
+void check_place(const std::optional<Near>& near, int first, int size) {
     if (near && (near->rank < first || near->rank >= size)) {
         throw InvalidArgument(Problem{"no task can run near this rank", text(near->rank),
                                       text("ranks ", first, " to ", size - 1), ""});
@@ -97,17 +103,54 @@ PoolState::PoolState(mpi::Comm own, Functions wanted, const PoolOptions& wishes)
       options(wishes),
       members(comm, options.stall_timeout_s),
       crew(comm, functions) {
-    if (comm.rank() != 0) {
+    if (comm.rank() != 0 || (options.lead_works && comm.size() > 1)) {
         worker = std::make_unique<Worker>(comm, crew, members, 0);
+    }
+    if (comm.rank() != 0) {
         return;
     }
-    server = std::make_unique<Server>(comm, functions, members, options.scheduler,
+    server = std::make_unique<Server>(comm, functions, members, workers(), options.scheduler,
                                       options.stuck_after_s, [this](const FuturePtr& future) {
                                           const std::lock_guard lock(told_mutex);
                                           if (options.collects_done) {
                                               told.push_back(future);
                                           }
+                                          return options.collects_done;
                                       });
+}
+
+int PoolState::workers() const {
+    return options.lead_works ? comm.size() : std::max(1, comm.size() - 1);
+}
+
+void PoolState::start_own_worker(const std::shared_ptr<PoolState>& self) {
+    if (!server || !worker) {
+        return;
+    }
+    own_worker = std::thread([self] {
+        try {
+            self->worker->serve();
+        } catch (...) {
+            self->own_error = std::current_exception();
+            self->own_failed = true;
+        }
+        self->own_ended = true;
+    });
+}
+
+/// False when it does not come back: then it may still use everything.
+bool PoolState::end_own_worker() {
+    if (!own_worker.joinable()) {
+        return true;
+    }
+    const Deadline deadline(server->lost().contains(0) ? 0 : options.stuck_after_s);
+    wait([&] { return own_ended || deadline.passed(); });
+    if (!own_ended) {
+        own_worker.detach();
+        return false;
+    }
+    own_worker.join();
+    return true;
 }
 
 bool PoolState::turn() {
@@ -117,6 +160,9 @@ bool PoolState::turn() {
         const std::unique_lock lock(mutex, std::try_to_lock);
         if (!lock || turning || closed) {
             return false;
+        }
+        if (own_failed) {
+            std::rethrow_exception(own_error);
         }
         const Flag flag(turning);
         moved = server->turn();
@@ -150,16 +196,24 @@ void PoolState::stop() {
 
 void PoolState::end() {
     const bool whole = server ? server->goodbye() && server->lost().empty() : !worker->any_lost();
+    const bool alone = end_own_worker();
     const std::lock_guard lock(mutex);
     closed = true;
-    if (whole) {
+    if (whole && alone) {
         crew.close();
         comm.close();
         return;
     }
+    if (alone) {
+        abandon();
+    }
+}
+
+void PoolState::abandon() noexcept {
     if (server) {
         server->abandon();
-    } else {
+    }
+    if (worker) {
         worker->abandon();
     }
     crew.abandon();
@@ -167,26 +221,26 @@ void PoolState::end() {
 }
 
 Pool::Pool(mpi::Comm comm, Functions functions, const PoolOptions& options)
-    : state_(std::make_shared<PoolState>(std::move(comm), std::move(functions), options)) {}
+    : state_(std::make_shared<PoolState>(std::move(comm), std::move(functions), options)) {
+    state_->start_own_worker(state_);
+}
 
 Pool::~Pool() {
     if (!state_ || state_->closed || state_->made.inherited()) {
-        return;
+        return;  // a forked process has not the lead's thread, which keeps the state
     }
     try {
         if (state_->server) {
             const std::lock_guard lock(state_->mutex);
             state_->server->give_up({"Error", "the pool was not closed", -1, {}});
             state_->server->stop();
-            state_->server->abandon();
-        } else {
-            state_->worker->abandon();
+        }
+        if (state_->end_own_worker()) {
+            state_->abandon();
         }
     } catch (...) {  // NOLINT(bugprone-empty-catch): an exception is on its way already
     }
     state_->closed = true;
-    state_->crew.abandon();
-    state_->comm.abandon();
 }
 
 bool Pool::leads() const {
@@ -202,7 +256,7 @@ int Pool::size() const {
 }
 
 int Pool::workers() const {
-    return std::max(1, size() - 1);
+    return state_->workers();
 }
 
 Future Pool::submit(const std::string& function, std::vector<Argument> arguments,
@@ -215,7 +269,7 @@ Future Pool::submit(const std::string& function, std::vector<Argument> arguments
     }
     const std::uint32_t number = state_->functions.number_of(function);
     check_width(options.ranks, state_->functions.at(number).runs, function, workers());
-    check_place(options.near, size());
+    check_place(options.near, size() - workers(), size());
     auto future = std::make_shared<FutureState>();
     future->task = ++state_->last_task;
     std::vector<Input> inputs;
@@ -225,6 +279,26 @@ Future Pool::submit(const std::string& function, std::vector<Argument> arguments
     }
     state_->server->submit(future, number, std::move(inputs), options);
     return {std::move(future), state_};
+}
+
+Future Pool::known(Bytes result) {
+    auto future = std::make_shared<FutureState>();
+    future->task = ++state_->last_task;
+    future->result = std::make_shared<const Bytes>(std::move(result));
+    future->phase.store(Phase::Done, std::memory_order_release);
+    return {std::move(future), state_};
+}
+
+Future Pool::failed(TaskFailure failure) {
+    auto future = std::make_shared<FutureState>();
+    future->task = ++state_->last_task;
+    future->failure = std::move(failure);
+    future->phase.store(Phase::Done, std::memory_order_release);
+    return {std::move(future), state_};
+}
+
+void Pool::follow(const FuturePtr& future, const FuturePtr& other) {
+    state_->server->follow(future, other);
 }
 
 std::vector<FuturePtr> Pool::wait_for_some(double timeout_s) {

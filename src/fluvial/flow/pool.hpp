@@ -37,7 +37,9 @@ struct PoolOptions {
     double stall_timeout_s = 30;  ///< without a heartbeat, and a rank is lost; infinity: never
     /// A task has failed, and some of its ranks have not come back for this long: they are lost.
     double stuck_after_s = 30;
-    bool collects_done = false;  ///< for wait_for_some()
+    /// Rank 0 runs tasks, too, in a thread of its own. Needs MPI_THREAD_MULTIPLE.
+    bool lead_works = false;
+    bool collects_done = false;  ///< for wait_for_some(); without it no task can continue
 };
 
 struct PoolState;
@@ -72,7 +74,8 @@ struct Argument {
     Argument(const FuturePtr& future) : input(future) {}                               // NOLINT
 };
 
-/// Rank 0 leads: it submits tasks and runs none, unless it is the only one. All others serve.
+/// Rank 0 leads: it submits tasks and runs none, unless it is the only one or lead_works. All
+/// others serve.
 class Pool {
   public:
     /// Collective over `comm`, which the pool closes, blocking. Throws InvalidArgument on all ranks
@@ -95,9 +98,16 @@ class Pool {
     Future submit(const std::string& function, std::vector<Argument> arguments,
                   const TaskOptions& options = {});
 
+    /// A future that is done, to be an input of tasks: its result is known, or why there is none.
+    Future known(Bytes result);
+    Future failed(TaskFailure failure);
+    /// The future of a task that continues gets the result of the other. From any thread; local.
+    void follow(const FuturePtr& future, const FuturePtr& other);
+
     /// What other threads do for the lead's: turns of the server until a task is done, somebody
     /// calls wake(), or `timeout_s` is over. Returns the futures that are done since the last call,
-    /// of a pool with collects_done.
+    /// of a pool with collects_done, and those of tasks that continue: these are not done, have a
+    /// continuation, and wait for follow().
     /// Needs MPI_THREAD_MULTIPLE unless it is the only thread that calls MPI.
     std::vector<FuturePtr> wait_for_some(double timeout_s);
     void wake();

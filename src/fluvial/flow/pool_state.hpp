@@ -3,9 +3,11 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "fluvial/base/fork.hpp"
@@ -20,6 +22,10 @@ namespace fluvial::flow {
 
 struct PoolState {
     PoolState(mpi::Comm own, Functions wanted, const PoolOptions& wishes);
+    /// Has the lead's tasks run in a thread, which keeps `self`.
+    void start_own_worker(const std::shared_ptr<PoolState>& self);
+    /// Ranks that run tasks.
+    int workers() const;
 
     /// One turn of the server, unless one is under way (another thread's, or further up); in a pool
     /// of one rank also a task.
@@ -28,14 +34,20 @@ struct PoolState {
     void wait(const std::function<bool()>& done);
     void stop();
     void end();
+    bool end_own_worker();
+    void abandon() noexcept;
 
     mpi::Comm comm;
     Functions functions;
     PoolOptions options;
     Members members;
     Crew crew;
-    std::unique_ptr<Server> server;        ///< of the lead
-    std::unique_ptr<Worker> worker;        ///< of others
+    std::unique_ptr<Server> server;       ///< of the lead
+    std::unique_ptr<Worker> worker;       ///< of others, and of a lead that works
+    std::thread own_worker;               ///< of a lead that works
+    std::exception_ptr own_error;         ///< that ended it
+    std::atomic<bool> own_failed{false};  ///< it is there
+    std::atomic<bool> own_ended{false};
     std::recursive_mutex mutex;            ///< of the server
     std::atomic<bool> turning{false};      ///< under it
     std::atomic<bool> running_own{false};  ///< a task, in a pool of one rank

@@ -64,6 +64,11 @@ Bytes fail_elsewhere(const Call& call) {
     return bytes_of<std::int64_t>(world_rank());
 }
 
+/// Others are to add up what it was given.
+Bytes delegate(const Call& call) {
+    throw Continuation{Bytes(call.inputs.front().begin(), call.inputs.front().end())};
+}
+
 Functions functions() {
     Functions all;
     all.add("add up", add_up);
@@ -71,6 +76,7 @@ Functions functions() {
     all.add("fail on", fail_on, Runs::Parallel);
     all.add("sleep", sleep_ms);
     all.add("elsewhere", fail_elsewhere);
+    all.add("delegate", delegate, Runs::Parallel);
     return all;
 }
 
@@ -81,6 +87,12 @@ Pool open(const PoolOptions& options = {}) {
 TaskOptions on(int ranks) {
     TaskOptions options;
     options.ranks = {ranks, ranks, {}};
+    return options;
+}
+
+TaskOptions at(int rank) {
+    TaskOptions options;
+    options.near = Near{rank, false, true};
     return options;
 }
 
@@ -193,6 +205,101 @@ TEST_CASE("a task that has not begun can be cancelled") {
         CHECK_THROWS_WITH_AS(rest.back().get(), "the task was cancelled before it began", Error);
         before.get();
         CHECK_FALSE(before.cancel());
+    }
+    pool.close();
+}
+
+TEST_CASE("a lead that works") {
+    PoolOptions options;
+    options.lead_works = true;
+    Pool pool = open(options);
+    CHECK(pool.workers() == pool.size());
+    if (pool.leads()) {
+        for (int width = 1; width <= pool.size(); ++width) {
+            const std::int64_t ranks = width;
+            const Future wide = pool.submit("over team", {bytes_of<std::int64_t>(1)}, on(width));
+            CHECK(got(wide) == (ranks + ranks * (ranks - 1) / 2) * ranks);
+        }
+        std::vector<Future> futures;
+        for (std::int64_t i = 0; i < 5'000; ++i) {
+            futures.push_back(pool.submit("add up", {bytes_of(i), bytes_of<std::int64_t>(1)}));
+        }
+        for (std::int64_t i = 0; i < 5'000; ++i) {
+            REQUIRE(got(futures[static_cast<std::size_t>(i)]) == i + 1);
+        }
+        const Bytes large(3'000'000, std::byte{7});
+        const Future echoed = pool.submit("sleep", {bytes_of<std::int64_t>(0), large}, at(0));
+        CHECK(echoed.get() == large);
+        for (std::int64_t rank = 0; rank < pool.size(); ++rank) {
+            const TaskOptions there = at(static_cast<int>(rank));
+            CHECK(got(pool.submit("elsewhere", {bytes_of(rank)}, there)) == rank);
+        }
+        CHECK_THROWS_AS(pool.submit("fail on", {bytes_of<std::int64_t>(0)}, on(pool.size())).get(),
+                        OutOfRange);
+    }
+    pool.close();
+}
+
+TEST_CASE("a lead that works, whose pool an exception ends") {
+    {
+        PoolOptions options;
+        options.lead_works = true;
+        Pool pool = open(options);
+        if (!pool.leads()) {
+            pool.close();
+        } else {
+            pool.submit("sleep", {bytes_of<std::int64_t>(20)}, at(0));
+        }
+    }
+    CHECK(world().sum(1) == world_size());
+}
+
+/// Serves the pool until one of its tasks continues.
+FuturePtr one_that_continues(Pool& pool) {
+    while (true) {
+        for (const FuturePtr& future : pool.wait_for_some(1)) {
+            if (!future->done()) {
+                return future;
+            }
+        }
+    }
+}
+
+TEST_CASE("the result of a task that continues is another's") {
+    PoolOptions options;
+    options.collects_done = true;
+    Pool pool = open(options);
+    if (pool.leads()) {
+        for (const int width : {1, pool.workers()}) {
+            const Future outer = pool.submit("delegate", {bytes_of<std::int64_t>(7)}, on(width));
+            const Future after = pool.submit("add up", {outer, bytes_of<std::int64_t>(1)});
+            const FuturePtr told = one_that_continues(pool);
+            CHECK(told == outer.state());
+            CHECK(value_of<std::int64_t>(*told->continuation) == 7);
+            CHECK_FALSE(outer.cancel());
+            const Future inner =
+                pool.submit("add up", {bytes_of<std::int64_t>(20), bytes_of<std::int64_t>(3)});
+            pool.follow(told, inner.state());
+            CHECK(got(outer) == 23);
+            CHECK(got(after) == 24);
+        }
+        const Future done = pool.submit("delegate", {bytes_of<std::int64_t>(7)});
+        pool.follow(one_that_continues(pool), pool.known(bytes_of<std::int64_t>(5)).state());
+        CHECK(got(done) == 5);
+        const Future fails = pool.submit("delegate", {bytes_of<std::int64_t>(7)});
+        const Future after = pool.submit("add up", {fails});
+        pool.follow(one_that_continues(pool),
+                    pool.failed({"OutOfRange", "no such number", -1, {}}).state());
+        CHECK_THROWS_AS(after.get(), OutOfRange);
+        CHECK_THROWS_WITH_AS(fails.get(), "no such number", OutOfRange);
+    }
+    pool.close();
+}
+
+TEST_CASE("no task can continue where nobody would know") {
+    Pool pool = open();
+    if (pool.leads()) {
+        CHECK_THROWS_AS(pool.submit("delegate", {bytes_of<std::int64_t>(7)}).get(), Error);
     }
     pool.close();
 }

@@ -25,17 +25,18 @@ std::vector<int> hosts_of_workers(const Members& members, int workers, int first
 
 }  // namespace
 
-Server::Server(const mpi::Comm& comm, const Functions& functions, Members& members,
+Server::Server(const mpi::Comm& comm, const Functions& functions, Members& members, int workers,
                const SchedulerOptions& options, double stuck_after_s,
-               std::function<void(const FuturePtr&)> told)
+               std::function<bool(const FuturePtr&)> told)
     : functions_(functions),
       members_(members),
-      away_(comm.size() - 1),
-      workers_(std::max(1, away_)),
+      workers_(workers),
+      first_(comm.size() - workers),
+      alone_(comm.size() == 1),
       stuck_after_s_(stuck_after_s),
       told_(std::move(told)),
       mailbox_(comm),
-      scheduler_(hosts_of_workers(members, workers_, away_ > 0 ? 1 : 0), options),
+      scheduler_(hosts_of_workers(members, workers_, first_), options),
       teams_(workers_),
       orders_(static_cast<std::size_t>(comm.size())) {}
 
@@ -49,7 +50,7 @@ bool Server::turn() {
     bool moved = take_submissions();
     moved = take_reports() || moved;
     moved = look_at_limits() || moved;
-    if (std::exchange(changed_, false)) {
+    if (std::exchange(changed_, false) && !stopping_) {
         for (const Start& one : scheduler_.next(now_s())) {
             start(one);
         }
@@ -60,14 +61,19 @@ bool Server::turn() {
 
 bool Server::take_submissions() {
     std::vector<Submission> taken;
+    std::vector<Following> following;
     {
         const std::lock_guard lock(mutex_);
         taken.swap(submitted_);
+        following.swap(following_);
     }
     for (Submission& submission : taken) {
         accept(std::move(submission));
     }
-    return !taken.empty();
+    for (const Following& one : following) {
+        accept(one);
+    }
+    return !taken.empty() || !following.empty();
 }
 
 void Server::accept(Submission submission) {
@@ -187,7 +193,7 @@ void Server::flush() {
         if (orders.size() == 0) {
             continue;
         }
-        if (away_ == 0) {
+        if (alone_) {
             const Bytes bytes = orders.take();
             for (ByteReader in(bytes); !in.done();) {
                 own_orders_.push_back(Order::read(in));
@@ -245,6 +251,8 @@ void Server::handle(int from, Report report) {
 void Server::finish(Tasks::iterator task, Report report) {
     if (report.failure) {
         fail(task->second, *report.failure);
+    } else if (!task->second.over && report.continues) {
+        go_on(task->second, std::move(report.result));
     } else if (!task->second.over) {
         settle(task->second, std::make_shared<const Bytes>(std::move(report.result)), {});
     }
@@ -256,6 +264,10 @@ void Server::release(Tasks::iterator task, double took_s) {
     scheduler_.finish(task->first, took_s);
     limited_.erase(task->first);
     changed_ = true;
+    if (task->second.continues && !task->second.over) {
+        task->second.team.clear();
+        return;
+    }
     if (!task->second.again) {
         tasks_.erase(task);
         return;
@@ -280,7 +292,8 @@ void Server::fail(Task& task, const TaskFailure& failure) {
         ++task.tries;
         task.over = true;
         task.again = true;
-        task.avoid = failure.rank > 0 ? worker_of(failure.rank) : worker_of(task.team.front());
+        task.avoid =
+            failure.rank >= first_ ? worker_of(failure.rank) : worker_of(task.team.front());
         task.future->phase.store(Phase::Waiting, std::memory_order_release);
         return;
     }
@@ -312,8 +325,8 @@ void Server::tell_dependents(FutureState& future) {
         if (found == tasks_.end() || found->second.over) {
             continue;
         }
-        if (future.failure) {
-            settle(found->second, nullptr, future.failure);
+        if (future.failure || found->second.continues) {
+            settle_like(found->second, future);
             tasks_.erase(id);
         } else if (--found->second.inputs_missing == 0) {
             schedule(found->second);
@@ -324,7 +337,8 @@ void Server::tell_dependents(FutureState& future) {
 bool Server::cancel(const FuturePtr& future) {
     take_submissions();
     const auto found = tasks_.find(future->task);
-    if (found == tasks_.end() || !found->second.team.empty() || found->second.over) {
+    if (found == tasks_.end() || !found->second.team.empty() || found->second.over ||
+        found->second.continues) {
         return future->done() && future->cancelled;
     }
     if (found->second.in_scheduler) {
@@ -359,7 +373,8 @@ void Server::stop() {
         return;
     }
     flush();
-    for (int rank = 1; rank <= away_; ++rank) {
+    for (int worker = 0; worker < workers_ && !alone_; ++worker) {
+        const int rank = rank_of(worker);
         ByteWriter order;
         Order::write_stop(order, !lost_.empty());
         mailbox_.post(rank, tag_orders, order.take());  // to those that are lost, too

@@ -7,14 +7,13 @@
 /// | a task is submitted                | waits for its inputs, then in the scheduler |
 /// | an input has failed                | the task fails by the same |
 /// | Done                               | the future has its result; the ranks are idle |
-/// | Failed from one rank of a team     | the future fails at once, or the task is tried again |
-/// |                                    | when all its ranks have come back |
-/// | a task outlives its limit          | the same |
-/// | a rank dies or is stopped          | the same for all its tasks; it gets no others |
-/// | ranks of a task that has failed do | they are lost to the pool, which goes on with the rest |
-/// | not come back for stuck_after_s    | |
-/// | no rank is left that could run a   | it fails |
-/// | task                               | |
+/// | Done, and it continues             | the ranks are idle; the future has the result of the one
+/// | |                                    | that follow() names | | Failed from one rank of a team
+/// | the future fails at once, or the task is tried again | |                                    |
+/// when all its ranks have come back | | a task outlives its limit          | the same | | a rank
+/// dies or is stopped          | the same for all its tasks; it gets no others | | ranks of a task
+/// that has failed do | they are lost to the pool, which goes on with the rest | | not come back
+/// for stuck_after_s    | | | no rank is left that could run a   | it fails | | task | |
 #pragma once
 
 #include <deque>
@@ -38,17 +37,22 @@ namespace fluvial::flow {
 
 class Server {
   public:
-    /// `told` is called with each future that is done, within turn(). Everything given outlives it.
-    /// The ranks that run tasks are all but the server's own; of a pool of one rank it is that.
-    Server(const mpi::Comm& comm, const Functions& functions, Members& members,
+    /// `told` is called with each future that is done or continues, within turn(), and returns
+    /// whether anybody will know. Everything given outlives it.
+    /// The ranks that run tasks are the last `workers`, all or all but the server's own. The
+    /// server's own has a Worker in another thread, unless it is the only one: then see
+    /// own_order().
+    Server(const mpi::Comm& comm, const Functions& functions, Members& members, int workers,
            const SchedulerOptions& options, double stuck_after_s,
-           std::function<void(const FuturePtr&)> told);
+           std::function<bool(const FuturePtr&)> told);
 
     /// Ranks that run tasks.
     int workers() const { return workers_; }
     /// From any thread; does not wait for a turn.
     void submit(FuturePtr future, std::uint32_t function, std::vector<Input> inputs,
                 const TaskOptions& options);
+    /// From any thread; does not wait for a turn. The result of a task that continues is `other`'s.
+    void follow(FuturePtr future, FuturePtr other);
 
     // One thread at a time, which the caller sees to:
 
@@ -65,7 +69,7 @@ class Server {
     /// Tells all ranks to stop; to be followed by turns until all have said goodbye().
     void stop();
     /// All ranks have, that can.
-    bool goodbye() const { return byes_ + static_cast<int>(lost_.size()) >= away_; }
+    bool goodbye() const { return byes_ + static_cast<int>(lost_.size()) >= workers_ || alone_; }
     /// Fails everything that is not done.
     void give_up(const TaskFailure& why);
     /// The ranks that have been lost, and how.
@@ -79,6 +83,10 @@ class Server {
         std::vector<Input> inputs;
         TaskOptions options;
     };
+    struct Following {
+        FuturePtr future;
+        FuturePtr other;
+    };
     struct Task {
         FuturePtr future;
         std::uint32_t function = 0;
@@ -89,30 +97,34 @@ class Server {
         int tries = 0;
         int avoid = -1;
         bool in_scheduler = false;
-        bool over = false;      ///< its future is done, or it will be tried again
-        bool again = false;     ///< when its ranks have come back
+        bool over = false;   ///< its future is done, or it will be tried again
+        bool again = false;  ///< when its ranks have come back
+        bool continues = false;
         std::vector<int> team;  ///< ranks of the pool, while it runs
         std::int64_t began_ns = 0;
         std::int64_t over_ns = 0;
     };
     using Tasks = std::unordered_map<TaskId, Task>;
 
-    int worker_of(int rank) const { return workers_ == away_ ? rank - 1 : rank; }
-    int rank_of(int worker) const { return workers_ == away_ ? worker + 1 : worker; }
+    int worker_of(int rank) const { return rank - first_; }
+    int rank_of(int worker) const { return worker + first_; }
     double now_s() const { return static_cast<double>(now_ns()) * 1e-9; }
 
     bool take_submissions();
     void accept(Submission submission);
+    void accept(const Following& following);
     void schedule(Task& task);
     bool take_reports();
     void handle(int from, Report report);
     void finish(Tasks::iterator task, Report report);
+    void go_on(Task& task, Bytes message);
     void start(const Start& start);
     void prepare_team(const std::vector<int>& workers, TeamNumber& team);
     void fail(Task& task, const TaskFailure& failure);
     void settle(Task& task, std::shared_ptr<const Bytes> result,
                 const std::optional<TaskFailure>& failure, bool cancelled = false);
     void tell_dependents(FutureState& future);
+    void settle_like(Task& task, const FutureState& other);
     void release(Tasks::iterator task, double took_s);
     bool look_at_limits();
     void lose(const TaskFailure& lost);
@@ -122,15 +134,17 @@ class Server {
 
     const Functions& functions_;
     Members& members_;
-    int away_;     ///< ranks that are not this one
-    int workers_;  ///< the same, or 1
+    int workers_;
+    int first_;   ///< rank that runs tasks
+    bool alone_;  ///< there is no other rank
     double stuck_after_s_;
-    std::function<void(const FuturePtr&)> told_;
+    std::function<bool(const FuturePtr&)> told_;
     Mailbox mailbox_;
     Scheduler scheduler_;
     TeamCache teams_;
     std::mutex mutex_;  ///< of what comes from other threads
     std::vector<Submission> submitted_;
+    std::vector<Following> following_;
     Tasks tasks_;
     std::deque<FuturePtr> settled_;  ///< whose dependents have not been told
     std::unordered_map<std::string, std::uint32_t> kinds_;

@@ -36,6 +36,8 @@ struct FutureState {
     std::shared_ptr<const Bytes> result;
     std::optional<TaskFailure> failure;
     bool cancelled = false;
+    /// Set before wait_for_some() returns a future that is not done.
+    std::shared_ptr<const Bytes> continuation;
     // Of the server alone:
     std::vector<TaskId> dependents;
 

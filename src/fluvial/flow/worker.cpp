@@ -104,7 +104,7 @@ void Worker::carry_out(Order order) {
             break;
         default:
             any_lost_ = order.any_lost;
-            report({Word::Bye, 0, 0, {}, {}});
+            report({});
             flush();
             stopped_ = true;
     }
@@ -124,7 +124,7 @@ void Worker::run(const Order& order) {
         return;
     }
     if (done.failure) {  // at once: the others may wait for this rank in the task's communicator
-        report({Word::Failed, order.task, 0, {}, done.failure});
+        report({Word::Failed, order.task, 0, {}, false, done.failure});
         flush();
     }
     if (comm_.rank() != team.front()) {

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs as tasks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any
+
+from .. import _core
+from ..base.messages import shown
+from ..launch.job import Job
+from ..launch.rank_environment import outside_of_jobs
+
+_LINES_SHOWN = 10
+_LINE_WIDTH = 500
+_END_BYTES = 64 << 10  # of an output that is in a file: what is looked at for its last lines
+
+
+class CompletedCommand(subprocess.CompletedProcess[Any]):
+    """A `subprocess.CompletedProcess` with the files that were asked for.
+
+    Attributes
+    ----------
+    files
+        Their bytes, by their names.
+    """
+
+    files: dict[str, bytes]
+
+
+class CommandFailed(_core.Error, subprocess.CalledProcessError):
+    """A program ended with an exit code that is not 0; the message has its last lines."""
+
+    def __init__(
+        self, returncode: int, cmd: Any, output: Any = None, stderr: Any = None, last: str = ""
+    ) -> None:
+        subprocess.CalledProcessError.__init__(self, returncode, cmd, output, stderr)
+        self.last = last
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.returncode, self.cmd, self.output, self.stderr, self.last)
+
+    def __str__(self) -> str:
+        how = f"signal {self.returncode - 128}" if self.returncode > 128 else "an error"
+        return (
+            f"a program ended with {how}: got exit code {self.returncode} of "
+            f"{shown(self.cmd)}; allowed: 0, or any with check=False. {self.last}"
+        )
+
+
+def command(
+    args: Sequence[str | os.PathLike[str] | int | float],
+    *,
+    input: str | bytes | None = None,
+    stdout: str | os.PathLike[str] | None = None,
+    stderr: str | os.PathLike[str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str | None] | None = None,
+    timeout: float | None = None,
+    check: bool = True,
+    text: bool = True,
+    files: Mapping[str, str | bytes] | None = None,
+    outputs: Iterable[str] = (),
+) -> CompletedCommand:
+    """Run a program and wait for its end, as `subprocess.run` does; to be submitted as a task.
+
+    It runs without the variables by which an MPI launcher marks its ranks, so it may be an MPI
+    program or an mpiexec. No process of it is left when this returns, nor when this rank is killed.
+
+    Parameters
+    ----------
+    args
+        The program and its arguments; numbers are written out.
+    input
+        What it reads from its standard input, which is empty otherwise.
+    stdout, stderr
+        Files for its output; by default that is in the result.
+    cwd
+        The folder to run in. By default that of this rank; with `files` or `outputs` one of its
+        own, which is removed afterwards.
+    env
+        Variables to set beside those of this rank; None removes one.
+    timeout
+        Seconds after which it is killed, with all processes that came of it.
+    check
+        Whether another exit code than 0 is an error.
+    text
+        Outputs are text, and bytes otherwise.
+    files
+        Files to be written into the folder before, by name.
+    outputs
+        Names of files to be read from there afterwards.
+
+    Raises
+    ------
+    CommandFailed
+        For its exit code; 128 + n when signal n has ended it. Has `returncode`, `stdout`, `stderr`.
+    TimedOut
+        When it was killed; the message has its last lines.
+    NoSuchFile
+        When there is no such program, or it has not written one of `outputs`.
+
+    Examples
+    --------
+    >>> import fluvial as fl
+    >>> with fl.Pool() as pool:
+    ...     done = pool.submit(fl.command, ["wc", "-c"], input="twelve bytes")
+    ...     print(done.result().stdout.strip())
+    12
+    """
+    words = [os.fspath(word) if hasattr(word, "__fspath__") else str(word) for word in args]
+    names = list(outputs)
+    with _folder(cwd, bool(files or names)) as folder:
+        for name, content in (files or {}).items():
+            target = _inside(folder, name)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content.encode() if isinstance(content, str) else content)
+        environment = _environment(env)
+        words[:1] = [_program(words, folder, environment)]
+        done = _run(words, input, (stdout, stderr), folder, environment, timeout, text)
+        if check and done.returncode != 0:
+            last = _last_lines(done, folder, (stdout, stderr))
+            raise CommandFailed(done.returncode, done.args, done.stdout, done.stderr, last)
+        done.files = {name: _read(folder, name, words) for name in names}
+        return done
+
+
+def _environment(changes: Mapping[str, str | None] | None) -> dict[str, str]:
+    environment = outside_of_jobs(os.environ)
+    for name, value in (changes or {}).items():
+        environment.pop(name, None)
+        if value is not None:
+            environment[name] = value
+    return environment
+
+
+@contextlib.contextmanager
+def _folder(cwd: str | os.PathLike[str] | None, own: bool) -> Iterator[pathlib.Path]:
+    if cwd is not None or not own:
+        folder = pathlib.Path(cwd or ".").absolute()
+        if not folder.is_dir():
+            raise _core.NoSuchFile(f"no folder to run a program in: got {folder}")
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="fluvial-command-") as made:
+        yield pathlib.Path(made)
+
+
+def _inside(folder: pathlib.Path, name: str) -> pathlib.Path:
+    path = pathlib.Path(os.path.normpath(folder / name))
+    if not path.is_relative_to(folder):
+        raise _core.InvalidArgument(
+            f"a file of a program: got {shown(name)}; allowed: names below its folder"
+        )
+    return path
+
+
+def _program(words: list[str], folder: pathlib.Path, environment: Mapping[str, str]) -> str:
+    if not words:
+        raise _core.InvalidArgument("a program to run: got no words; allowed: its name, at least")
+    name = str(folder / words[0]) if os.path.dirname(words[0]) else words[0]
+    found = shutil.which(name, path=environment.get("PATH", os.defpath))
+    if found is None:
+        raise _core.NoSuchFile(
+            f"no program to run: got {shown(words[0])}, which is not on this rank's PATH; allowed: "
+            "a program there, or the path of one that may be executed"
+        )
+    return found
+
+
+def _run(
+    words: list[str],
+    input: str | bytes | None,
+    outputs: tuple[str | os.PathLike[str] | None, ...],
+    folder: pathlib.Path,
+    environment: dict[str, str],
+    timeout: float | None,
+    text: bool,
+) -> CompletedCommand:
+    with contextlib.ExitStack() as opened:
+        ends = [
+            subprocess.PIPE if path is None else opened.enter_context(_new(folder, path))
+            for path in outputs
+        ]
+        job = Job.start(
+            words,
+            name=os.path.basename(words[0]),
+            ranks=1,
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.DEVNULL if input is None else subprocess.PIPE,
+            stdout=ends[0],
+            stderr=ends[1],
+        )
+        with job:
+            given = input.encode() if isinstance(input, str) else input
+            try:
+                told = job.process.communicate(given, timeout)
+                late = False
+            except subprocess.TimeoutExpired:
+                job.process.terminate()  # it ends all processes that came of the program
+                told = job.process.communicate()
+                late = True
+            code = job.wait()
+    shown_outputs = [_decoded(one) if text else one for one in told]
+    done = CompletedCommand(words, code, *shown_outputs)
+    if late:
+        raise _core.TimedOut(
+            f"a program was killed at its time limit: got {shown(words)}; allowed: up to "
+            f"{timeout:g} s. {_last_lines(done, folder, outputs)}"
+        )
+    return done
+
+
+def _new(folder: pathlib.Path, path: str | os.PathLike[str]) -> IO[bytes]:
+    return (folder / path).open("wb")
+
+
+def _decoded(output: bytes | None) -> str | None:
+    return None if output is None else output.decode(errors="replace")
+
+
+def _last_lines(
+    done: CompletedCommand,
+    folder: pathlib.Path,
+    outputs: tuple[str | os.PathLike[str] | None, ...],
+) -> str:
+    """Say how the program's outputs end: standard error, or standard output where that is empty."""
+    said = []
+    for path, captured in zip(outputs, (done.stdout, done.stderr), strict=True):
+        if path is not None:
+            with (folder / path).open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - _END_BYTES))
+                captured = file.read()
+        said.append(captured.decode(errors="replace") if isinstance(captured, bytes) else captured)
+    lines = (said[1].strip() or said[0].strip()).splitlines()[-_LINES_SHOWN:]
+    if not lines:
+        return "It printed nothing"
+    return "It printed last:\n" + "\n".join(line[:_LINE_WIDTH] for line in lines)
+
+
+def _read(folder: pathlib.Path, name: str, words: list[str]) -> bytes:
+    try:
+        return _inside(folder, name).read_bytes()
+    except OSError as error:
+        raise _core.NoSuchFile(
+            f"a program has not written a file that was asked for: got {shown(name)} of "
+            f"{shown(words)} ({error.strerror})"
+        ) from None

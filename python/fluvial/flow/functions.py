@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions as they are named and sent."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+from .. import _core
+from ..base.messages import shown
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return what messages call it, and tasks of the same kind have in common."""
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
+
+
+def function_bytes(function: object) -> bytes:
+    """Return it by name, or by value where it has none that other ranks can import.
+
+    Raises
+    ------
+    InvalidArgument
+        When that needs cloudpickle, which is not installed.
+    """
+    try:
+        by_name = pickle.dumps(function)
+        if b"__main__" not in by_name:
+            return by_name
+    except (pickle.PicklingError, AttributeError, TypeError):
+        pass
+    try:
+        import cloudpickle
+    except ImportError:
+        raise _core.InvalidArgument(
+            f"cannot send a function to other ranks: got {shown(function)}; allowed: one of a "
+            "module that they can import, or, with cloudpickle (`pip install cloudpickle`), any"
+        ) from None
+    by_value: bytes = cloudpickle.dumps(function)
+    return by_value

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The results of finished tasks on a disk, by their keys: what a program that starts again skips.
+
+An SQLite database with one writer, which locks it for as long as it is open. It uses a rollback
+journal: no memory is shared, so any file system that has locks will do, and what was committed lies
+in the file itself, where damage can be seen.
+
+| what is damaged                    | noticed by |
+|------------------------------------|------------|
+| pages, the tree, what lies between | SQLite's ``quick_check``, when the file is opened |
+| keys, functions, order or number   | a chain of digests over all rows, when the file is opened |
+| a result                           | its digest, when it is read |
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import pathlib
+import secrets
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _core
+from ..base.messages import shown
+
+_APPLICATION = 0x464C4A31
+_VERSION = 1
+_PIECE_BYTES = 64 << 20  # SQLite's values have to stay below 1 GB
+_TABLES = f"""
+PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = {_VERSION};
+CREATE TABLE pieces (number INTEGER PRIMARY KEY, content BLOB NOT NULL);
+CREATE TABLE finished (number INTEGER PRIMARY KEY, key TEXT NOT NULL, function TEXT NOT NULL,
+    digest BLOB NOT NULL, first_piece INTEGER NOT NULL, pieces INTEGER NOT NULL);
+CREATE TABLE state (finished INTEGER NOT NULL, pieces INTEGER NOT NULL, chain BLOB NOT NULL);
+INSERT INTO state VALUES (0, 0, x'');
+"""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A task that has finished: its key, the name of its function, and its packed result."""
+
+    key: str
+    function: str
+    result: Any  # bytes
+
+
+@dataclass(frozen=True)
+class _Row:
+    number: int
+    function: str
+    digest: bytes
+    first_piece: int
+    pieces: int
+
+    def link(self, chain: bytes, key: str) -> bytes:
+        """Return the chain with this row at its end."""
+        words = (self.number, key, self.function, self.digest, self.first_piece, self.pieces)
+        return _digest(chain + repr(words).encode())
+
+
+class Journal:
+    """A journal that is open for writing. Any thread may call it.
+
+    Raises
+    ------
+    DamagedFile
+        When it is not as it was left, or no journal.
+    Error
+        When another pool has it open, and when it cannot be opened or written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = pathlib.Path(path).absolute()
+        self._lock = threading.Lock()
+        self._rows: dict[str, _Row] = {}
+        self._pieces = 0
+        self._chain = b""
+        with self._explained("be opened"):
+            if not self._path.exists():
+                _create(self._path)
+            self._database = sqlite3.connect(
+                self._path, timeout=0, isolation_level=None, check_same_thread=False
+            )
+        try:
+            with self._explained("be opened"):
+                self._begin()
+        except BaseException:
+            self._database.close()
+            raise
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def function_of(self, key: str) -> str:
+        """Return the name of the function whose result the key stands for."""
+        return self._rows[key].function
+
+    def result_of(self, key: str) -> bytearray:
+        """Return a packed result.
+
+        Raises
+        ------
+        DamagedFile
+            When it is not what was written.
+        """
+        row = self._rows[key]
+        result = bytearray()
+        with self._lock, self._explained("be read"):
+            for (content,) in self._database.execute(
+                "SELECT content FROM pieces WHERE number >= ? AND number < ? ORDER BY number",
+                (row.first_piece, row.first_piece + row.pieces),
+            ):
+                result += content
+        if _digest(result) != row.digest:
+            raise self._damaged(f"the result of {shown(key)} is not what was written")
+        return result
+
+    def add(self, finished: Sequence[Finished]) -> None:
+        """Write what has finished; when this returns it is on the disk, and stays there.
+
+        Raises
+        ------
+        Error
+            When it cannot be written; then nothing of it is in the journal.
+        """
+        with self._lock, self._explained("be written"), self._transaction():
+            number, pieces, chain = len(self._rows), self._pieces, self._chain
+            rows = {}
+            for one in finished:
+                number += 1
+                contents = list(_pieces(one.result))
+                row = _Row(number, one.function, _digest(one.result), pieces + 1, len(contents))
+                for content in contents:
+                    pieces += 1
+                    self._database.execute("INSERT INTO pieces VALUES (?, ?)", (pieces, content))
+                self._database.execute(
+                    "INSERT INTO finished VALUES (?, ?, ?, ?, ?, ?)",
+                    (number, one.key, one.function, row.digest, row.first_piece, row.pieces),
+                )
+                chain = row.link(chain, one.key)
+                rows[one.key] = row
+            self._database.execute(
+                "UPDATE state SET finished = ?, pieces = ?, chain = ?", (number, pieces, chain)
+            )
+        self._rows |= rows
+        self._pieces, self._chain = pieces, chain
+
+    def close(self) -> None:
+        """Let others have it."""
+        with self._lock:
+            self._database.close()
+
+    def _begin(self) -> None:
+        for setting in ("locking_mode = EXCLUSIVE", "synchronous = FULL", "cell_size_check = ON"):
+            self._database.execute(f"PRAGMA {setting}")
+        with self._transaction():  # the lock is kept from here on
+            (application,) = self._database.execute("PRAGMA application_id").fetchone()
+            (version,) = self._database.execute("PRAGMA user_version").fetchone()
+            if application != _APPLICATION:
+                raise self._damaged("it is not a journal, or its header is damaged")
+            if version != _VERSION:
+                raise _core.Error(
+                    f"a journal has another format: got {self._path} of version {version}; "
+                    f"allowed: version {_VERSION}. Use the Fluvial that wrote it"
+                )
+            (verdict,) = self._database.execute("PRAGMA quick_check(1)").fetchone()
+            if verdict != "ok":
+                raise self._damaged(str(verdict))
+            self._read_rows()
+
+    def _read_rows(self) -> None:
+        for number, key, *rest in self._database.execute("SELECT * FROM finished ORDER BY number"):
+            row = _Row(number, *rest)
+            self._rows[key] = row
+            self._chain = row.link(self._chain, key)
+            self._pieces += row.pieces
+        said = self._database.execute("SELECT * FROM state").fetchall()
+        if said != [(len(self._rows), self._pieces, self._chain)]:
+            raise self._damaged("tasks are missing from it, or were changed")
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN EXCLUSIVE")
+        try:
+            yield
+            self._database.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                self._database.execute("ROLLBACK")
+            raise
+
+    @contextlib.contextmanager
+    def _explained(self, what: str) -> Iterator[None]:
+        try:
+            yield
+        except _core.Error:
+            raise
+        except (OSError, sqlite3.Error, TypeError, UnicodeError) as error:
+            code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+            if isinstance(error, OSError):
+                code = sqlite3.SQLITE_CANTOPEN
+            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise _core.Error(
+                    f"a journal is in use: got {self._path}, which another program has open; "
+                    "allowed: one pool at a time. Wait for that, or give this pool a journal of "
+                    "its own"
+                ) from None
+            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
+                raise self._damaged(str(error)) from None
+            raise _core.Error(f"a journal cannot {what}: got {self._path}: {error}") from error
+
+    def _damaged(self, why: str) -> Exception:
+        return _core.DamagedFile(
+            f"a journal is damaged: got {self._path}: {why}. Restore the file, or remove it: then "
+            "all its tasks run again"
+        )
+
+
+def _create(path: pathlib.Path) -> None:
+    """Make an empty journal; whatever there is at `path` at any time is a whole one."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        draft.touch(exist_ok=False)
+        database = sqlite3.connect(draft, isolation_level=None)
+        try:
+            database.executescript(_TABLES)
+        finally:
+            database.close()
+        try:
+            os.link(draft, path)
+        except FileExistsError:  # another program was faster
+            pass
+        except OSError:  # a file system without links
+            os.rename(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _digest(content: Any) -> bytes:
+    return hashlib.blake2b(content, digest_size=16).digest()
+
+
+def _pieces(content: Any) -> Iterator[memoryview]:
+    view = memoryview(content)
+    for begin in range(0, len(view), _PIECE_BYTES):
+        yield view[begin : begin + _PIECE_BYTES]

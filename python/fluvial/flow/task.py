@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks that a task asks for."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from .functions import function_bytes, name_of
+from .options import TaskOptions, changed_options
+
+
+class Task:
+    """A call for the pool to make: what `task` returns."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        arguments: tuple[Any, ...],
+        keywords: dict[str, Any],
+        options: TaskOptions,
+    ) -> None:
+        self.function = function
+        self.arguments = arguments
+        self.keywords = keywords
+        self.options = options
+
+    def with_options(self, **options: Any) -> Task:
+        """Return the same call with these options of `Pool.with_options`."""
+        changed = changed_options(self.options, options)
+        return Task(self.function, self.arguments, self.keywords, changed)
+
+    def __repr__(self) -> str:
+        return f"<fluvial task {name_of(self.function)!r}>"
+
+    def __reduce__(self) -> Any:
+        shipped = function_bytes(self.function)
+        key = self.options.key
+        options = replace(self.options, key=key(*self.arguments) if callable(key) else key)
+        return _restored, (shipped, self.arguments, self.keywords, options)
+
+
+def task(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Task:
+    """Describe a call that a pool makes when a task returns it.
+
+    A task must not wait for other tasks: it would keep its ranks from running them. It returns them
+    instead, alone or in lists, dicts and other objects, and its ranks are free. Its future gets
+    what it returned with their results in their places. Tasks can be arguments of tasks, too.
+
+    Examples
+    --------
+    >>> import fluvial as fl
+    >>> def total(first, last):
+    ...     if last - first == 1:
+    ...         return first
+    ...     middle = (first + last) // 2
+    ...     return fl.task(sum, [fl.task(total, first, middle), fl.task(total, middle, last)])
+    >>> with fl.Pool() as pool:
+    ...     print(pool.submit(total, 0, 8).result())
+    28
+    """
+    return Task(function, args, kwargs, TaskOptions())
+
+
+def as_given(value: Any) -> Any:
+    """Return it: the task that puts results into their places."""
+    return value
+
+
+def _restored(shipped: bytes, *rest: Any) -> Task:
+    return Task(pickle.loads(shipped), *rest)

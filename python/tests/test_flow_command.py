@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs as tasks of a pool."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from fluvial.launch import Launcher
+from harness import scenario, wait_until
+
+import fluvial as fl
+
+RANKS = "from mpi4py import MPI; n = MPI.COMM_WORLD.allreduce(1); print('ranks %d\\n' % n, end='')"
+
+
+@pytest.fixture
+def pool():
+    with fl.Pool() as made:
+        yield made
+
+
+def run(pool, *arguments, **options):
+    return pool.submit(fl.command, *arguments, **options).result(timeout=60)
+
+
+def test_outputs_and_exit_codes(pool):
+    done = run(pool, ["sh", "-c", "echo out; echo err >&2; exit 3"], check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "out\n", "err\n")
+    assert run(pool, ["cat"], input="über").stdout == "über"
+    assert run(pool, ["cat"], input=b"\xff\0", text=False).stdout == b"\xff\0"
+    assert run(pool, ["cat"]).stdout == ""
+    number = pool.submit(abs, -7)
+    assert run(pool, ["expr", number, "+", 1]).stdout == "8\n"
+    with pytest.raises(fl.CommandFailed) as raised:
+        run(pool, ["sh", "-c", "seq 100; echo the cause >&2; exit 5"])
+    assert (raised.value.returncode, raised.value.stderr) == (5, "the cause\n")
+    assert "got exit code 5" in str(raised.value)
+    assert str(raised.value).endswith("It printed last:\nthe cause")
+    assert isinstance(raised.value, fl.Error)
+    assert isinstance(raised.value, subprocess.CalledProcessError)
+    with pytest.raises(fl.CommandFailed, match=r"signal 9[^$]*\$\$[^$]*last:\n91\n(\d+\n)*100$"):
+        run(pool, ["sh", "-c", "seq 100; kill -9 $$"])
+    with pytest.raises(fl.CommandFailed, match="It printed nothing"):
+        run(pool, ["false"])
+
+
+def test_files_and_folders(pool, tmp_path):
+    files = {"in/data": b"\x01\x02", "list": "a\nb\n"}
+    done = run(pool, ["sh", "-c", "cat in/data list > all; pwd"], files=files, outputs=["all"])
+    assert done.files == {"all": b"\x01\x02a\nb\n"}
+    assert not os.path.exists(done.stdout.strip())
+    run(pool, ["sh", "-c", "cat list; echo no >&2"], cwd=tmp_path, files={"list": "a"}, stdout="o")
+    assert (tmp_path / "o").read_text() == "a"
+    assert (tmp_path / "list").read_text() == "a"
+    with pytest.raises(fl.CommandFailed, match=r"last:\nno$"):
+        run(pool, ["sh", "-c", "echo no >&2; false"], stderr=tmp_path / "errors")
+    assert (tmp_path / "errors").read_text() == "no\n"
+    with pytest.raises(fl.NoSuchFile, match="asked for: got 'all'"):
+        run(pool, ["true"], outputs=["all"])
+    with pytest.raises(fl.InvalidArgument, match=r"got '\.\./up'; allowed: names below"):
+        run(pool, ["true"], files={"../up": ""})
+    with pytest.raises(fl.NoSuchFile, match="no program to run: got 'no-such-program'"):
+        run(pool, ["no-such-program"])
+    with pytest.raises(fl.NoSuchFile, match="no folder to run a program in"):
+        run(pool, ["true"], cwd=tmp_path / "nowhere")
+    with pytest.raises(fl.InvalidArgument, match="got no words"):
+        run(pool, [])
+
+
+def test_the_environment(pool, monkeypatch):
+    monkeypatch.setenv("PMI_RANK", "3")
+    monkeypatch.setenv("OMPI_MCA_btl", "self")
+    monkeypatch.setenv("REMOVED", "1")
+    done = run(pool, ["env"], env={"ADDED": "yes", "REMOVED": None})
+    lines = done.stdout.splitlines()
+    assert "ADDED=yes" in lines
+    assert "OMPI_MCA_btl=self" in lines
+    assert not [line for line in lines if line.startswith(("PMI_", "REMOVED"))]
+
+
+def test_a_time_limit_ends_all_processes(pool, tmp_path):
+    script = f"echo begun; setsid sleep 1000 & echo $! > {tmp_path}/pid; wait"
+    with pytest.raises(fl.TimedOut, match=r"up to 0\.5 s\. It printed last:\nbegun"):
+        run(pool, ["sh", "-c", script], timeout=0.5)
+    sleeper = int((tmp_path / "pid").read_text())
+    wait_until(lambda: not os.path.exists(f"/proc/{sleeper}"), timeout=10, what="the end of it")
+
+
+@scenario("job on 3 ranks", timeout=90)
+class test_programs_that_use_mpi:
+    def job(comm, fl, where):
+        with fl.Pool(comm=comm) as pool:
+            if not pool.leads:
+                return None
+            alone = pool.submit(fl.command, [sys.executable, "-c", RANKS])
+            launcher = Launcher.detect()
+            words = launcher.command(2, [sys.executable, "-c", RANKS])
+            two = pool.submit(fl.command, words, env=launcher.environment())
+            return alone.result().stdout, two.result().stdout
+
+    def check(jobs):
+        alone, two = jobs.finish()["job"][0]
+        assert alone == "ranks 1\n"
+        assert two == "ranks 2\n" * 2
+
+
+@pytest.mark.any_mpi
+def test_no_program_outlives_its_rank(tmp_path):
+    pool = fl.Pool(1)
+    pool.submit(fl.command, ["sh", "-c", f"echo $$ > {tmp_path}/pid; exec sleep 1000"])
+    wait_until(lambda: (tmp_path / "pid").exists(), timeout=60, what="the program")
+    time.sleep(0.05)
+    program = int((tmp_path / "pid").read_text())
+    victim = pool._core._job.pids()[1]
+    os.kill(victim, signal.SIGKILL)
+    with pytest.raises(fl.PeerLost):
+        pool.shutdown()
+    wait_until(lambda: not os.path.exists(f"/proc/{program}"), timeout=10, what="the end of it")
