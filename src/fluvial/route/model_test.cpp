@@ -83,5 +83,5 @@ TEST_CASE("nothing to move, and names of costs") {
     CHECK(torus.model(mpi_like).with_paths(0, MiB, 3).direct);
     CHECK(torus.model(mpi_like).best(1, MiB).speed_up() >= 1);
     CHECK(costs_named("pami").path_s == pami_like.path_s);
-    CHECK_THROWS_AS(costs_named("tcp"), UnknownName);
+    CHECK_THROWS_AS(costs_named("token ring"), UnknownName);
 }
