@@ -48,7 +48,7 @@ BENEATH_IN_PYTHON = {
     **{folder: BENEATH[folder] for folder in ("base", "describe", "mpi", "compute", "distribute")},
     **{folder: BENEATH[folder] for folder in ("store", "stage", "scan", "stream")},
     "flow": {*BENEATH["flow"], "launch"},
-    "swift": {"base", "flow"},
+    "swift": {"base", "flow", "launch"},
     "route": {*BENEATH["route"], "mpi"},  # its exchange is what moves data along plans
     "xarray": {*BENEATH["scan"], "scan"},
     "pipeline": {

@@ -10,8 +10,9 @@ import shutil
 import subprocess
 import sys
 
+from ..launch.rank_environment import outside_of_jobs
+
 _OUTPUT_SHOWN = 4000
-_OF_THE_LAUNCHER = ("PMI_", "PMIX_", "OMPI_", "MPI_LOCAL", "HYDRA_", "HYDI_", "MPIR_CVAR_CH4_")
 
 
 class CommandFailed(Exception):  # noqa: N818
@@ -55,7 +56,7 @@ def _run(words: list[str], streams: dict[str, object]) -> str:
     try:
         ended = subprocess.run(
             words,
-            env=_environment(),
+            env=outside_of_jobs(os.environ),
             check=False,
             **{"stdin": subprocess.DEVNULL, **streams, **pipes},  # type: ignore[call-overload]
         )
@@ -83,7 +84,3 @@ def _run(words: list[str], streams: dict[str, object]) -> str:
 def _shown(text: str) -> str:
     text = text.strip()
     return f"\noutput: {text[-_OUTPUT_SHOWN:]}" if text else ""
-
-
-def _environment() -> dict[str, str]:
-    return {n: v for n, v in os.environ.items() if not n.startswith(_OF_THE_LAUNCHER)}

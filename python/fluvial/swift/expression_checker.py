@@ -130,7 +130,7 @@ class ExpressionChecker:
         kinds = [kind for item in items if (kind := self.check(item)) is not None]
         if not kinds:
             return INT
-        widest = FLOAT if FLOAT in kinds else kinds[0]
+        widest = FLOAT if FLOAT in kinds else next((k for k in kinds if k is not EMPTY), EMPTY)
         for item in items:
             if item.kind is not None and not widest.takes(item.kind):
                 self.report(
@@ -291,6 +291,8 @@ def _advice(wanted: Kind, kind: Kind) -> str:
         (STRING, BLOB): ". Use string_from_blob",
         (BLOB, STRING): ". Use blob_from_string",
     }
+    if wanted == Kind("float", kind.keys) and kind.scalar == "int":
+        return ". Write 1.0, not 1"
     return advice.get((wanted, kind), "")
 
 

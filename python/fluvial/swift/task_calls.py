@@ -158,6 +158,7 @@ _ALLOWED: dict[str, tuple[tuple[type, ...], Any]] = {
     "string": ((str,), str),
     "boolean": ((bool, int), bool),
     "blob": ((bytes, bytearray), bytes),
+    "file": ((str,), str),  # in an array: the path of one that is there
 }
 
 

@@ -53,6 +53,7 @@ WRONG = [
     ("int x = 1; trace(x[0]);", 18, "an element of what is no array: got int"),
     ('int A[] = [1, "a"];', 15, "an element of ints: got string"),
     ("int A[string] = [1, 2];", 17, "got int[]; allowed: int[string]"),
+    ("float A[] = [1, 2];", 13, "got int[]; allowed: float[]. Write 1.0, not 1"),
     ("switch (1.5) { }", 9, "switch by float: allowed: int, string, boolean"),
     ("switch (1) { case 1: case 1: }", 22, "two such cases"),
     ('switch (1) { case "a": }', 14, "a case of string: allowed: int"),

@@ -57,7 +57,7 @@ def test_arrays_are_sparse_nested_and_keyed(script):
         foreach i in [1:3] { foreach j in [1:i] { triangle[i][j] = i * j; } }
         trace(A);  trace(m);  trace(N);  trace(triangle[3]);
         trace(size(A), contains(A, 10), contains(A, 0), size(triangle), size(triangle[2]));
-        int w[][] = [[1, 2], [3]];  trace(w[1][0], w[0]);
+        int w[][] = [[], [1, 2], [3]];  trace(w[2][0], w[1], size(w[0]));
         """
     )
     assert set(printed) == {
@@ -66,7 +66,7 @@ def test_arrays_are_sparse_nested_and_keyed(script):
         "trace: [{a: 0.5,b: 0.5},{a: 1.5,b: 1.5}]",
         "trace: {1: 3,2: 6,3: 9}",
         "trace: 2,true,false,3,2",
-        "trace: 3,[1,2]",
+        "trace: 3,[1,2],0",
     }
 
 

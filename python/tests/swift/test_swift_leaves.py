@@ -36,8 +36,13 @@ def table():
     return {"a": [1, 2], "b": []}
 
 
+def pieces(n):
+    return [save(f"{i}", f"{i}.txt") for i in range(n)]
+
+
 def save(text, path):
     open(path, "w").write(text)
+    return path
 
 
 def nothing():
@@ -78,10 +83,14 @@ def test_numpy_arrays_files_and_blobs(script):
         (file f) save(string text) "leaves";
         file kept <"kept.txt"> = save("text");
         trace(floats_from_blob(doubled(blob_from_floats([1.5, 2]))), steps(3), table());
+        (file parts[]) pieces(int n) "leaves";
+        foreach part in pieces(2) { printf("part %s", read(part)); }
         trace(read(kept), filename(kept), read(save("other")));
         """
     )
     assert sorted(printed) == [
+        "part 0",
+        "part 1",
         "trace: [3.0,4.0],[0.0,0.5,1.0],{a: [1,2],b: []}",
         "trace: text,kept.txt,other",
     ]
