@@ -42,6 +42,7 @@ set(fluvial_public_headers
     flow/simulation.hpp
     flow/task.hpp
     move/multipath.hpp
+    move/placement.hpp
     move/planned_exchange.hpp
     mpi/agree.hpp
     mpi/comm.hpp

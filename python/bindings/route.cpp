@@ -13,6 +13,7 @@
 #include "arguments.hpp"
 #include "communicator.hpp"
 #include "compute.hpp"
+#include "fluvial/move/placement.hpp"
 #include "fluvial/move/planned_exchange.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/route/path.hpp"
@@ -103,11 +104,11 @@ class Planned {
         }
         return outgoing;
     }
-    std::vector<move::Arrived> exchange(const mpi::Comm& comm,
-                                        std::span<const move::Outgoing> outgoing,
-                                        const route::RankFlowOptions& options,
-                                        double stall_timeout_s) const {
-        return move::exchange(comm, *topology_, flows_, plan_, outgoing, options, stall_timeout_s);
+    move::Exchanged exchange(const mpi::Comm& comm, std::span<const move::Outgoing> outgoing,
+                             const route::RankFlowOptions& options, double stall_timeout_s,
+                             move::Displaced displaced) const {
+        return move::exchange(comm, *topology_, flows_, plan_, outgoing, options, stall_timeout_s,
+                              displaced);
     }
     Planned changed(std::vector<Flow> flows) const {
         const nb::gil_scoped_release release;
@@ -130,13 +131,14 @@ nb::object to_numpy(const move::Arrived& arrived) {
                                                                       {arrived.size}, owner));
 }
 
-/// `prepare` returns a plan, {flow: contiguous uint8}, paths, window, costs, time-out; what it
-/// raises on one rank is raised on all. The GIL is not held.
-std::vector<move::Arrived> exchange_among(const mpi::Comm& comm, const nb::callable& prepare) {
+/// `prepare` returns a plan, {flow: contiguous uint8}, paths, window, costs, time-out, strict; what
+/// it raises on one rank is raised on all. The GIL is not held.
+move::Exchanged exchange_among(const mpi::Comm& comm, const nb::callable& prepare) {
     std::shared_ptr<nb::object> plan;
     std::vector<move::Outgoing> outgoing;
     route::RankFlowOptions options;
     double stall_timeout_s = 0;
+    bool strict = false;
     mpi::agree(comm, [&] {
         with_python([&] {
             const nb::tuple said = nb::cast<nb::tuple>(prepare());
@@ -145,6 +147,7 @@ std::vector<move::Arrived> exchange_among(const mpi::Comm& comm, const nb::calla
             options = {nb::cast<std::size_t>(said[2]), nb::cast<std::size_t>(said[3]),
                        route::costs_named(nb::cast<std::string>(said[4]))};
             stall_timeout_s = nb::cast<double>(said[5]);
+            strict = nb::cast<bool>(said[6]);
         });
     });
     const Planned* planned = nullptr;
@@ -152,17 +155,20 @@ std::vector<move::Arrived> exchange_among(const mpi::Comm& comm, const nb::calla
         const nb::gil_scoped_acquire gil;
         planned = &nb::cast<Planned&>(*plan);
     }
-    return planned->exchange(comm, outgoing, options, stall_timeout_s);
+    return planned->exchange(comm, outgoing, options, stall_timeout_s,
+                             strict ? move::Displaced::Throw : move::Displaced::GoDirect);
 }
 
-/// {flow: uint8} of those that end on this rank.
-nb::dict exchange_routes(std::optional<long> handle, const nb::callable& prepare) {
-    std::vector<move::Arrived> arrived;
+/// {flow: uint8} of those that end on this rank, and a warning for rank 0, or nothing.
+nb::tuple exchange_routes(std::optional<long> handle, const nb::callable& prepare) {
+    move::Exchanged exchanged;
+    int rank = 0;
     {
         const nb::gil_scoped_release release;
         mpi::Comm comm = to_comm(handle);
+        rank = comm.rank();
         try {
-            arrived = exchange_among(comm, prepare);
+            exchanged = exchange_among(comm, prepare);
         } catch (const InvalidArgument&) {
             comm.close();  // the same on all ranks, and before anything moved
             throw;
@@ -173,12 +179,12 @@ nb::dict exchange_routes(std::optional<long> handle, const nb::callable& prepare
         comm.close();
     }
     nb::dict out;
-    for (std::size_t i = 0; i < arrived.size(); ++i) {
-        if (arrived[i].bytes != nullptr) {
-            out[nb::int_(i)] = to_numpy(arrived[i]);
+    for (std::size_t i = 0; i < exchanged.arrived.size(); ++i) {
+        if (exchanged.arrived[i].bytes != nullptr) {
+            out[nb::int_(i)] = to_numpy(exchanged.arrived[i]);
         }
     }
-    return out;
+    return nb::make_tuple(out, rank == 0 ? exchanged.warning : std::string());
 }
 
 /// nanobind holds no shared pointers to const.
@@ -188,6 +194,24 @@ struct BoundTopology {
     const Topology& operator*() const { return *held; }
     const Topology* operator->() const { return held.get(); }
 };
+
+/// Each rank on the host that its machine is called by. Collective.
+BoundTopology place_ranks(std::optional<long> handle, const BoundTopology& topology) {
+    const nb::gil_scoped_release release;
+    mpi::Comm comm = to_comm(handle);
+    BoundTopology found;
+    try {
+        found = {move::placed(comm, *topology)};
+    } catch (const InvalidArgument&) {
+        comm.close();  // the same on all ranks
+        throw;
+    } catch (...) {
+        comm.abandon();
+        throw;
+    }
+    comm.close();
+    return found;
+}
 
 nb::list links_of(const BoundTopology& topology) {
     nb::list out;
@@ -305,7 +329,8 @@ void bind_route(nanobind::module_& m) {
         "topology"_a, "flows"_a, "planner"_a, "proxies_per_path"_a, "paths_per_flow"_a,
         "paths_per_proxy"_a);
     m.def("exchange_routes", exchange_routes, "comm"_a.none(), "prepare"_a,
-          "{flow: uint8} of those that end on this rank. Collective.");
+          "({flow: uint8} of those that end on this rank, a warning). Collective.");
+    m.def("place_ranks", place_ranks, "comm"_a.none(), "topology"_a, "Collective.");
     m.def(
         "max_flow",
         [](fluvial::Index nodes,

@@ -43,6 +43,7 @@ def test_predictions_grow_with_the_message_and_never_fall_below_direct():
     assert gains == sorted(gains)
     assert gains[13] == 1
     assert gains[20] > 5 and gains[27] > 8.7
+    assert plan.predict(MIB, costs="tcp").window > plan.predict(MIB, costs="pami").window
     assert plan.predict(MIB, paths=1).speed_up <= 1
     assert plan.predict(16 * MIB, paths=9).window < MIB
 
@@ -78,6 +79,7 @@ def test_a_graph_in_a_file(tmp_path):
         (lambda: fl.route.topology("torus:4x4").host(16), fl.OutOfBounds, "0 to 15"),
         (lambda: fl.route.topology("torus:4x4").host("16"), fl.UnknownName, "0 to 15"),
         (lambda: fl.route.topology("torus:4").name(4), fl.OutOfBounds, "0 to 3"),
+        (lambda: fl.route.topology("torus:4").placed(None), fl.InvalidArgument, "have no names"),
         (lambda: fl.route.plan("torus:4", [(0, 4)]), fl.OutOfBounds, "0 to 3"),
         (lambda: fl.route.plan("torus:4", [(0,)]), fl.InvalidArgument, "source, target"),
         (lambda: fl.route.plan("torus:4", [(0, 1, -1)]), fl.InvalidArgument, "0 or more"),
@@ -93,9 +95,9 @@ def test_a_graph_in_a_file(tmp_path):
             "1 to 2",
         ),
         (
-            lambda: fl.route.plan("torus:4", [(0, 1)]).predict(1, costs="tcp"),
+            lambda: fl.route.plan("torus:4", [(0, 1)]).predict(1, costs="udp"),
             fl.UnknownName,
-            "mpi, pami",
+            "mpi, pami, tcp",
         ),
         (lambda: fl.route.max_flow(2, [(0, 2, 1)], 0, 1), fl.OutOfBounds, "0 to 1"),
         (lambda: fl.route.max_flow(2, [], 0, 0), fl.InvalidArgument, "a source and a sink"),
@@ -131,6 +133,16 @@ def test_files_with_random_damage_are_errors_or_topologies(tmp_path, seed):
             assert len(str(error).splitlines()) == 1
             refused += 1
     assert refused > 200
+
+
+def test_a_rank_on_a_host_that_is_not_there(tmp_path):
+    path = tmp_path / "net.json"
+    path.write_text(json.dumps({"hosts": ["nowhere-1", "nowhere-2"]}))
+    with pytest.raises(fl.UnknownName, match=r"rank 0 runs on a host that the topology net\.json"):
+        fl.route.topology(path).placed(None)
+    plan = fl.route.plan(path, [(0, 0)])
+    with pytest.warns(UserWarning, match="flows go direct: ranks run on other hosts"):
+        assert fl.route.exchange(None, plan, {0: b"whole"})[0].tobytes() == b"whole"
 
 
 def test_a_damaged_file_is_named_with_the_place(tmp_path):

@@ -98,7 +98,7 @@ def test_a_file_with_names(explain, tmp_path):
         ((*TORUS, "--sizes", "1MiB,many"), "cannot read a number of bytes"),
         ((*TORUS, "--bytes", "0"), "1 byte or more"),
         ((*TORUS, "--planner", "fast"), "min-max"),
-        ((*TORUS, "--costs", "tcp"), "mpi, pami"),
+        ((*TORUS, "--costs", "udp"), "mpi, pami, tcp"),
         ((*TORUS, "--proxies", 3), "0 to 2"),
         ((*TORUS, "--paths", 0), "1 to 1024"),
     ],

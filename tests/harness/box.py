@@ -55,6 +55,7 @@ class Box:
         self.hosts = hosts
         self.prefix = f"flv{os.getpid() % 100_000}{chr(97 + next(_NUMBERS) % 26)}"
         self._switch = f"{self.prefix}s"
+        self._network, self._device = NETWORK, ""
         self._undo = contextlib.ExitStack()
         self._scripts = pathlib.Path(
             self._undo.enter_context(
@@ -105,6 +106,10 @@ class Box:
     def _port(self, number: int) -> str:
         return f"p{number}"
 
+    def use_network(self, network: str, device: str) -> None:
+        """Have MPI's messages go by `device` of each host, whose addresses are in `network`."""
+        self._network, self._device = network, device
+
     def on(self, number: int, words: Sequence[str]) -> list[str]:
         """Return the command that runs `words` on a host."""
         return [str(self._scripts / "on_host"), self.name(number), *words]
@@ -119,15 +124,22 @@ class Box:
         places = ",".join(f"{self.address(host)}:{each}" for host in hosts)
         shell = str(self._scripts / "remote_shell")
         if launcher.mpi == "openmpi":
-            network = f"{NETWORK}.0/24"
             options = ["--mca", "plm_rsh_agent", shell, "--bind-to", "none", "--oversubscribe"]
             options += ["--mca", "btl", "tcp,vader,self", "--mca", "pml", "ob1"]
-            options += ["--mca", "oob_tcp_if_include", network]
-            options += ["--mca", "btl_tcp_if_include", network, "--host", places]
+            options += ["--mca", "oob_tcp_if_include", f"{NETWORK}.0/24"]
+            options += ["--mca", "btl_tcp_if_include", f"{self._network}.0/24", "--host", places]
         else:
             first = self.address(hosts[0])
             options = ["-launcher", "ssh", "-launcher-exec", shell, "-localhost", first]
             options += ["-hosts", places]
+            if self._device:
+                # Not by UCX: it wants all routes to begin at the device with the address.
+                for name, value in (
+                    ("MPIR_CVAR_CH4_NETMOD", "ofi"),
+                    ("FI_PROVIDER", "tcp"),
+                    ("FI_TCP_IFACE", self._device),
+                ):
+                    options += ["-genv", name, value]
         words = [launcher.mpiexec, *options, "-n", str(ranks), *argv]
         return self.on(hosts[0], words)
 

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks of one job move data along the paths of a plan."""
 
+import json
+import socket
+import warnings
+
 import numpy as np
 from harness import scenario
 
@@ -68,3 +72,68 @@ class test_what_is_wrong_on_one_rank_is_said_on_all:
             assert "rank 1 of 3: window is out of range: got 0" in window
             assert "rank 0 of 3: plan has a type that cannot be used" in no_plan
         assert [found for _, found in results] == [{}, {}, {0: b"whole"}]
+
+
+@scenario("job on 3 ranks", timeout=60)
+class test_ranks_that_run_elsewhere_go_direct:
+    """All three are on this host, and the topology says that one is not."""
+
+    def job(comm, fl, where):
+        here = socket.gethostname()
+        hosts = [f"{here}.domain", "elsewhere", "third"]
+        links = [{"from": a, "to": b} for a in hosts for b in hosts if a < b]
+        path = where / f"net-{comm.rank}.json"
+
+        def planned(ranks):
+            path.write_text(json.dumps({"hosts": hosts, "links": links, "ranks": ranks}))
+            text = where / "net.json"
+            if comm.rank == 0:
+                path.rename(text)
+            comm.Barrier()
+            plan = fl.route.plan(text, [(hosts[0], "elsewhere")])
+            comm.Barrier()
+            return plan
+
+        said = []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for ranks in ([hosts[0], "elsewhere", hosts[0]], [hosts[0], "elsewhere", "third"]):
+                plan, data = planned(ranks), {0: numbers(1, 50_000)} if comm.rank == 0 else {}
+                try:
+                    fl.route.exchange(comm, plan, data, paths=2, strict=True)
+                except fl.InvalidArgument as error:
+                    said.append(str(error))
+                found = fl.route.exchange(comm, plan, data, paths=2)
+                assert all((a.view("f8") == numbers(1, 50_000)).all() for a in found.values())
+                assert len(found) == (comm.rank == 1)
+        net = plan.topology.placed(comm)
+        return said, [str(warning.message) for warning in caught], net.host_of_rank
+
+    def check(jobs):
+        here = socket.gethostname()
+        for rank, (said, warned, hosts) in enumerate(jobs.finish()["job"]):
+            assert f"rank 1 on '{here}' and not on 'elsewhere'. Take" in said[0]
+            assert f"rank 1 on '{here}' and not on 'elsewhere', and 1 more. Take" in said[1]
+            expected = [f"flows go direct: {problem}" for problem in said]
+            assert warned == (expected if rank == 0 else [])
+            assert hosts == (0, 0, 0)
+
+
+@scenario("job on 2 ranks", timeout=60)
+class test_ranks_that_differ_in_where_they_run:
+    def job(comm, fl, where):
+        folder = where / str(comm.rank)
+        folder.mkdir()
+        here = socket.gethostname()
+        said = {"hosts": [here], "ranks": [here] * (1 + comm.rank)}
+        (folder / "net.json").write_text(json.dumps(said))
+        plan = fl.route.plan(folder / "net.json", [(0, 0)])
+        try:
+            fl.route.exchange(comm, plan, {0: [1.0]} if comm.rank == 0 else {})
+        except fl.InvalidArgument as error:
+            return str(error)
+
+    def check(jobs):
+        first, second = jobs.finish()["job"]
+        assert first == second
+        assert "the hosts of the ranks" in first

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
+import socket
 
 from wrong_calls.table import Call
 
@@ -14,13 +16,15 @@ def routes(folder: pathlib.Path) -> list[Call]:
     """Return what plans routes."""
     file = folder / "topology.conf"
     file.write_text("SwitchName=s Nodes=n[1-3]\n")
+    here = folder / "net.json"
+    here.write_text(json.dumps({"hosts": [socket.gethostname()]}))
     net = fl.route.topology("torus:4x4")
     plan = fl.route.plan(net, [(0, 5)])
     right = {"network": net, "flows": [(0, 5), (1, 4, 2.0)], "planner": "best"}
     limits = {"proxies_per_path": 2, "paths_per_flow": 4, "paths_per_proxy": 8}
     alone = {
         **{"comm": None, "plan": fl.route.plan(net, [(0, 0)]), "data": {0: [1.0, 2.0]}},
-        **{"paths": 2, "window": 100, "costs": "pami", "stall_timeout": 5.0},
+        **{"paths": 2, "window": 100, "costs": "pami", "stall_timeout": 5.0, "strict": True},
     }
     flow = {"nodes": 3, "arcs": [(0, 1, 2), (1, 2, 3)], "sources": 0, "sinks": 2}
     return [
@@ -28,6 +32,7 @@ def routes(folder: pathlib.Path) -> list[Call]:
         Call("route.topology", fl.route.topology, {"text": str(file)}),
         Call("route.plan", fl.route.plan, right | limits),
         Call("route.max_flow", fl.route.max_flow, flow),
+        Call("Topology.placed", fl.route.topology(here).placed, {"comm": None}),
         Call("Topology.host", net.host, {"name": 3}),
         Call("Topology.name", net.name, {"node": 3}),
         Call("Topology.route", net.route, {"source": 0, "target": 5}),

@@ -38,7 +38,7 @@ def _explain(
     ] = False,
     sizes: Annotated[str | None, typer.Option(help="Those sizes, with commas.")] = None,
     planner: Annotated[str, typer.Option(help="best, direct, disjoint or min-max.")] = "best",
-    costs: Annotated[str, typer.Option(help="Of the software: mpi or pami.")] = "mpi",
+    costs: Annotated[str, typer.Option(help="Of the software: mpi, pami or tcp.")] = "mpi",
     proxies: Annotated[int, typer.Option(help="Of a path, 0 to 2.")] = 2,
     paths: Annotated[int, typer.Option(help="Of a flow, at most.")] = 16,
     png: Annotated[str | None, typer.Option(help="Draw it, too.")] = None,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 
 import numpy as np
@@ -26,6 +27,7 @@ def exchange(
     window: int | None = None,
     costs: str = "mpi",
     stall_timeout: float = 300.0,
+    strict: bool = False,
 ) -> dict[int, np.ndarray]:
     """Move the flows of a plan between ranks, each by as many paths as pay. Collective, blocking.
 
@@ -37,7 +39,7 @@ def exchange(
     ----------
     comm
         An mpi4py communicator, whose ranks run on the hosts that ``plan.topology.host_of_rank``
-        says; where they run elsewhere, the data is right and comes later. None: this process alone.
+        says. None: this process alone.
     plan
         The same on all ranks. A flow goes from the first rank of its first host to the first rank
         of its last.
@@ -50,6 +52,9 @@ def exchange(
         Of the software, as in `Plan.predict`.
     stall_timeout
         Seconds without any movement on this rank after which it gives up.
+    strict
+        Where the hosts of the topology have names, ranks compare these with their own hosts'. If
+        one runs elsewhere, all flows go direct, and rank 0 warns; with `strict` all ranks raise.
 
     Returns
     -------
@@ -60,8 +65,8 @@ def exchange(
     Raises
     ------
     InvalidArgument
-        On all ranks: their plans differ, the data of a flow is missing or on another rank, or a
-        flow begins or ends at a host without ranks.
+        On all ranks: their plans differ, the data of a flow is missing or on another rank, a flow
+        begins or ends at a host without ranks, or with `strict` a rank runs elsewhere.
     TimedOut
         Nothing has moved for `stall_timeout`; the exchange is lost.
 
@@ -72,10 +77,13 @@ def exchange(
     >>> fl.route.exchange(None, plan, {0: [1.0, 2.0]})[0].view("f8")
     array([1., 2.])
     """
-    return _core.exchange_routes(
+    arrived, warning = _core.exchange_routes(
         handle_of(comm),
-        lambda: _prepare(plan, data, paths, window, costs, stall_timeout),
+        lambda: _prepare(plan, data, paths, window, costs, stall_timeout, strict),
     )
+    if warning:
+        warnings.warn(warning, UserWarning, stacklevel=2)
+    return arrived
 
 
 def _prepare(
@@ -85,10 +93,13 @@ def _prepare(
     window: int | None,
     costs: str,
     stall_timeout: float,
+    strict: bool,
 ) -> tuple[object, ...]:
     """Return what the core needs; what this raises on one rank is raised on all."""
     if not isinstance(plan, Plan):
         raise wrong_type("plan", plan, "what fluvial.route.plan returns")
+    if not isinstance(strict, bool):
+        raise wrong_type("strict", strict, "True or False")
     timeout = to_float(stall_timeout, "stall_timeout")
     if not timeout > 0:
         raise InvalidArgument(f"stall_timeout is out of range: got {timeout}; allowed: above 0 s")
@@ -104,6 +115,7 @@ def _prepare(
         0 if window is None else to_int(window, "window", 1, _WINDOW_MAX),
         to_text(costs, "costs"),
         timeout,
+        strict,
     )
 
 

@@ -11,6 +11,7 @@ from .. import _core
 from .._core import InvalidArgument, NoSuchFile
 from ..base.arguments import to_int, to_path, to_text, wrong_type
 from ..base.messages import shown
+from ..mpi.communicator import Communicator, handle_of
 
 Host = int | str
 """Its number, from 0, or its name."""
@@ -63,6 +64,29 @@ class Topology:
     def host_of_rank(self) -> tuple[int, ...]:
         """The host of each rank; one rank a host where a file does not say."""
         return tuple(self._core.host_of_rank())
+
+    def placed(self, comm: Communicator | None) -> Topology:
+        """Return the same network with each rank on the host where it runs. Collective.
+
+        Hosts of a topology from a file are compared with the names of the machines; where one of
+        two names has a domain and the other has none, without it.
+
+        Raises
+        ------
+        InvalidArgument
+            The hosts of the topology have no names.
+        UnknownName
+            On all ranks: a rank runs on a host that the topology does not have.
+
+        Examples
+        --------
+        >>> import fluvial as fl, json, pathlib, socket
+        >>> path = pathlib.Path("net.json")
+        >>> _ = path.write_text(json.dumps({"hosts": ["far", socket.gethostname()]}))
+        >>> fl.route.topology(path).placed(None).host_of_rank
+        (1,)
+        """
+        return Topology(_core.place_ranks(handle_of(comm), self._core))
 
     def name(self, node: int) -> str:
         """Return what a node is called: its number where no file names it."""

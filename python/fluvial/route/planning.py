@@ -99,8 +99,8 @@ class Plan:
         paths
             So many paths, whether they pay or not; chosen unless given.
         costs
-            What the software takes: "mpi", as simulated for MPI's point-to-point messages, or
-            "pami", for a library with less overhead.
+            What the software takes: "mpi", as simulated for MPI's point-to-point messages,
+            "pami", for a library with less overhead, or "tcp", for MPI over Ethernet.
 
         Raises
         ------

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/move/placement.hpp"
 #include "fluvial/mpi/agree.hpp"
 
 namespace fluvial::move {
@@ -20,6 +21,14 @@ std::string words_of(std::span<const route::Flow> flows, const route::Plan& plan
             }
         }
         words += "; ";
+    }
+    return words;
+}
+
+std::string words_of(const std::vector<route::Node>& hosts) {
+    std::string words;
+    for (const route::Node host : hosts) {
+        words += text(host, " ");
     }
     return words;
 }
@@ -42,10 +51,10 @@ void check(std::span<const route::RankFlow> flows, std::span<const Outgoing> out
 
 }  // namespace
 
-std::vector<Arrived> exchange(const mpi::Comm& comm, const route::Topology& topology,
-                              std::span<const route::Flow> flows, const route::Plan& plan,
-                              std::span<const Outgoing> outgoing,
-                              const route::RankFlowOptions& options, double stall_timeout_s) {
+Exchanged exchange(const mpi::Comm& comm, const route::Topology& topology,
+                   std::span<const route::Flow> flows, const route::Plan& plan,
+                   std::span<const Outgoing> outgoing, const route::RankFlowOptions& options,
+                   double stall_timeout_s, Displaced displaced) {
     std::vector<std::size_t> bytes(flows.size(), 0);
     const auto validate = [&] {
         check(rank_flows(topology, flows, plan, bytes, comm.size(), options), outgoing,
@@ -53,6 +62,7 @@ std::vector<Arrived> exchange(const mpi::Comm& comm, const route::Topology& topo
     };
     mpi::agree_on(comm, validate, [&](Terms& terms) {
         terms.add("the topology", topology.describe());
+        terms.add("the hosts of the ranks", words_of(topology.host_of_rank()));
         terms.add("the plan", words_of(flows, plan));
         terms.add("the number of paths", exact(static_cast<Index>(options.paths)));
         terms.add("the window", exact(static_cast<Index>(options.window_bytes)));
@@ -61,12 +71,26 @@ std::vector<Arrived> exchange(const mpi::Comm& comm, const route::Topology& topo
     for (const Outgoing& one : outgoing) {
         sizes.push_back(-static_cast<Index>(one.bytes.size()));
     }
+    sizes.push_back(is_in_place(comm.rank(), topology) ? 1 : 0);
     sizes = comm.min_of_each(std::move(sizes));
     for (std::size_t i = 0; i < flows.size(); ++i) {
         bytes[i] = static_cast<std::size_t>(-sizes[i]);
     }
-    return exchange(comm, rank_flows(topology, flows, plan, bytes, comm.size(), options), outgoing,
-                    stall_timeout_s);
+    if (sizes.back() == 1) {
+        const auto moved = rank_flows(topology, flows, plan, bytes, comm.size(), options);
+        return {exchange(comm, moved, outgoing, stall_timeout_s), ""};
+    }
+    const Problem problem{
+        "ranks run on other hosts than the topology " + topology.describe() + " says",
+        displaced_ranks(comm, topology), "",
+        "Take a topology that is placed on the job, or list other \"ranks\""};
+    if (displaced == Displaced::Throw) {
+        throw InvalidArgument(problem);
+    }
+    const route::Plan direct = plan_direct(topology, flows);
+    const auto moved = rank_flows(topology, flows, direct, bytes, comm.size());
+    return {exchange(comm, moved, outgoing, stall_timeout_s),
+            "flows go direct: " + describe_problem(problem)};
 }
 
 }  // namespace fluvial::move

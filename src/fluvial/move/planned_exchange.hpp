@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "fluvial/move/multipath.hpp"
@@ -10,18 +11,26 @@
 
 namespace fluvial::move {
 
+/// What happens where ranks run on other hosts than the topology says: their data goes direct, or
+/// all ranks throw InvalidArgument.
+enum class Displaced { GoDirect, Throw };
+
+struct Exchanged {
+    std::vector<Arrived> arrived;  ///< of each flow
+    std::string warning;           ///< ranks run elsewhere, so flows went direct; the same on all
+};
+
 /// Moves the flows of `plan` between the first ranks on their hosts (route::first_ranks), with as
 /// many paths and such windows as the model finds best for the bytes of each, unless `options` say
 /// something else. `outgoing` of each flow: has an owner where this rank is its source, and nowhere
 /// else. Only sources need to know how many bytes a flow has. Returns what has come of each flow
 /// that ends here. Collective, blocking; beside the data an agreement on the plan, and one
-/// allreduce of 8 bytes a flow. Ranks that run elsewhere than the topology says get the right data,
-/// only slower. Throws as move::exchange and route::rank_flows do, and InvalidArgument on all ranks
-/// where their plans differ.
-std::vector<Arrived> exchange(const mpi::Comm& comm, const route::Topology& topology,
-                              std::span<const route::Flow> flows, const route::Plan& plan,
-                              std::span<const Outgoing> outgoing,
-                              const route::RankFlowOptions& options = {},
-                              double stall_timeout_s = 300);
+/// allreduce of 8 bytes a flow. Where a topology names its hosts, ranks compare these with the
+/// names of their machines. Throws as move::exchange and route::rank_flows do, and InvalidArgument
+/// on all ranks where their plans differ.
+Exchanged exchange(const mpi::Comm& comm, const route::Topology& topology,
+                   std::span<const route::Flow> flows, const route::Plan& plan,
+                   std::span<const Outgoing> outgoing, const route::RankFlowOptions& options = {},
+                   double stall_timeout_s = 300, Displaced displaced = Displaced::GoDirect);
 
 }  // namespace fluvial::move

@@ -56,9 +56,12 @@ Costs costs_named(std::string_view name) {
     if (name == "pami") {
         return pami_like;
     }
-    static const std::array<std::string, 2> known{"mpi", "pami"};
-    throw UnknownName(Problem{"no costs of this name", "'" + shortened(name) + "'", "mpi, pami",
-                              did_you_mean(name, known)});
+    if (name == "tcp") {
+        return tcp_like;
+    }
+    static const std::array<std::string, 3> known{"mpi", "pami", "tcp"};
+    throw UnknownName(Problem{"no costs of this name", "'" + shortened(name) + "'",
+                              "mpi, pami, tcp", did_you_mean(name, known)});
 }
 
 Model::Model(const Topology& topology, std::span<const Flow> flows, const Plan& plan,

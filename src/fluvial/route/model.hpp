@@ -28,8 +28,10 @@ struct Costs {
 
 inline constexpr Costs mpi_like{1e-6, 4e-6, 2.8e-6};
 inline constexpr Costs pami_like{0.7e-6, 0.05e-6, 0.2e-6};
+/// MPI over TCP, where each window wakes processes and passes the kernel; to be on the safe side.
+inline constexpr Costs tcp_like{10e-6, 100e-6, 50e-6};
 
-/// "mpi" or "pami". Throws UnknownName for another one.
+/// "mpi", "pami" or "tcp". Throws UnknownName for another one.
 Costs costs_named(std::string_view name);
 
 /// Messages up to this size go direct.

@@ -33,6 +33,39 @@ std::string Topology::name_of(Node node) const {
     return names_.empty() ? text(node) : names_[static_cast<std::size_t>(node)];
 }
 
+bool Topology::is_called(Node host, std::string_view name) const {
+    const std::string_view own = names_[static_cast<std::size_t>(host)];
+    const std::size_t dot = own.find('.'), other_dot = name.find('.');
+    const bool both = (dot == own.npos) == (other_dot == name.npos);
+    return both ? own == name : own.substr(0, dot) == name.substr(0, other_dot);
+}
+
+TopologyPtr Topology::placed(std::span<const std::string> host_of_each_rank) const {
+    if (!named()) {
+        throw InvalidArgument(Problem{"the hosts of a topology have no names",
+                                      "'" + description_ + "'", "one from a file",
+                                      "Say where ranks run by the order in which they start"});
+    }
+    const std::vector<std::string> known(names_.begin(), names_.begin() + hosts());
+    std::vector<Node> host_of_rank;
+    for (const std::string& name : host_of_each_rank) {
+        Node host = 0;
+        while (host < hosts() && !is_called(host, name)) {
+            ++host;
+        }
+        if (host == hosts()) {
+            throw UnknownName(Problem{
+                text("rank ", host_of_rank.size(), " runs on a host that the topology ",
+                     description_, " does not have"),
+                "'" + name + "'", text("one of ", hosts(), " hosts, such as '", known[0], "'"),
+                did_you_mean(name, known)});
+        }
+        host_of_rank.push_back(host);
+    }
+    return std::make_shared<Topology>(description_, graph_, routing_, names_,
+                                      std::move(host_of_rank));
+}
+
 Node Topology::host_named(std::string_view name) const {
     for (std::size_t i = 0; i < names_.size() && static_cast<Node>(i) < hosts(); ++i) {
         if (names_[i] == name) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,6 +45,14 @@ class Topology {
     /// Throws UnknownName where no host has this name; its number is a name of each host.
     Node host_named(std::string_view name) const;
     const std::vector<Node>& host_of_rank() const { return host_of_rank_; }
+    /// Its hosts have names, and not only numbers.
+    bool named() const { return !names_.empty(); }
+    /// The host has this name. Where one of the two has no domain, that of the other is left out:
+    /// "n1" is "n1.cluster".
+    bool is_called(Node host, std::string_view name) const;
+    /// The same network, where each rank runs on the host that is called so. Throws InvalidArgument
+    /// unless hosts have names, UnknownName where none has this one.
+    std::shared_ptr<const Topology> placed(std::span<const std::string> host_of_each_rank) const;
 
     /// The links that a message takes; none from a host to itself. Throws OutOfBounds where one is
     /// not a host, InvalidArgument where the network has no way.

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A flow goes by several paths; beside it MPI's own message, which takes the direct route.
+
+The hosts are namespaces of this machine, joined by cables of 100 Mbit/s: a cluster in a box, which
+needs root. The time of an exchange is that of the whole call, agreement on the plan included.
+"""
+
+from __future__ import annotations
+
+import json as json_
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from bench import peers
+from bench.options import BUILD, ROOT, Json, Output, Quick, Runs, header
+from bench.record import Metric, Record, Sample, append_lines, compare
+from bench.route.networks import NETWORKS, PACE, Network
+from bench.table import size_label, spread, wide_console
+
+if TYPE_CHECKING:
+    from fluvial.launch import Launcher
+
+_LIMIT_S = 300.0
+_TIME = Metric("time of a message", "ms", higher_is_better=False)
+_SIZES = (1 << 20, 16 << 20)  # a cable takes 64 KiB at once, so less would measure that
+Figures = dict[str, dict[str, list[float]]]
+
+
+def ask(json: Json = None, quick: Quick = False, runs: Runs = None) -> None:
+    """Run the contest, show its figures and append its records."""
+    console = wide_console()
+    site = {mpi: str(BUILD / mpi / "prefix" / "site") for mpi in ("mpich", "openmpi")}
+    ours = peers.present_here("fluvial", {"PYTHONPATH": site["mpich"]})
+    if not ours.present:
+        console.print(f"Fluvial is missing: {ours.missing}; run ./run build first", style="red")
+        raise typer.Exit(1)
+    sys.path[:0] = [site["mpich"], str(ROOT / "tests")]
+    from fluvial.launch import Launcher
+    from harness.box import NoBox
+
+    started = header("route", {"fluvial": ours.version})
+    sizes = _SIZES[-1:] if quick else _SIZES
+    records: list[Record] = []
+    for mpi in ("mpich",) if quick else ("mpich", "openmpi"):
+        for network in NETWORKS:
+            try:
+                launcher = Launcher.of_kind(mpi)
+                figures = _measure(launcher, site[mpi], network, runs or (2 if quick else 5), sizes)
+            except (NoBox, FileNotFoundError, RuntimeError) as error:
+                console.print(f"{network.name}, {mpi}: {error}", style="red", markup=False)
+                raise typer.Exit(1) from error
+            records += _show(console, mpi, network, figures)
+    output = Output.of("route", json, None)
+    append_lines(output.json, started, records)
+    console.print(f"{len(records)} lines appended to {output.json}")
+
+
+def _measure(
+    launcher: Launcher, site: str, network: Network, runs: int, sizes: tuple[int, ...]
+) -> Figures:
+    from harness.box import Box
+    from harness.fabric import Fabric
+
+    import fluvial as fl
+
+    with tempfile.TemporaryDirectory(prefix="fluvial-bench-") as folder, Box(network.hosts) as box:
+        said = network.topology([box.name(number + 1) for number in range(network.hosts)])
+        if not isinstance(said, str):
+            path = Path(folder) / "mesh.json"
+            path.write_text(json_.dumps(said))
+            said = str(path)
+        fabric = Fabric(box, fl.route.topology(said))
+        if network.slow is not None:
+            for here, there in (network.slow, network.slow[::-1]):
+                fabric.set_bandwidth(here, there, PACE / 4)
+        worker = str(Path(__file__).with_name("worker.py"))
+        words = [sys.executable, worker, said, str(network.paths), str(runs), *map(str, sizes)]
+        ended = subprocess.run(
+            box.command(launcher, range(1, network.hosts + 1), network.hosts, words),
+            env=launcher.environment({**os.environ, "PYTHONPATH": site}),
+            capture_output=True,
+            text=True,
+            timeout=_LIMIT_S,
+            check=False,
+        )
+    if ended.returncode != 0:
+        raise RuntimeError(f"the job ended with {ended.returncode}: {ended.stderr[-2000:]}")
+    return json_.loads(ended.stdout.splitlines()[-1])
+
+
+def _show(console: Console, mpi: str, network: Network, figures: Figures) -> list[Record]:
+    """Print a table, and return a record for each size and number of paths."""
+    table = Table(title=f"{network.name}, {mpi}: {_TIME.name}, {_TIME.unit}; less is better")
+    for column in ("message", "by", "Fluvial", "MPI, direct", "times as fast"):
+        table.add_column(column, justify="right")
+    records = []
+    for size, ways in figures.items():
+        samples = {way: Sample.of(s * 1e3 for s in seconds) for way, seconds in ways.items()}
+        direct = samples.pop("direct")
+        for way, mine in samples.items():
+            by = "the model's choice" if way == "0" else f"{way} paths"
+            params = {"bytes": int(size), "paths": int(way), "mpi": mpi}
+            record = compare("route", network.name, params, _TIME, mine, "MPI, direct", direct)
+            shown = spread(mine, _TIME), spread(direct, _TIME), f"{record.ratio:.2f}"
+            table.add_row(size_label(int(size)), by, *shown)
+            records.append(record)
+    console.print(table)
+    return records

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/move/placement.hpp"
+
+#include <span>
+#include <vector>
+
+#include <unistd.h>
+
+#include "fluvial/base/error.hpp"
+
+namespace fluvial::move {
+namespace {
+
+std::string own_host() {
+    char name[256] = {};
+    return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+std::vector<std::string> host_of_each_rank(const mpi::Comm& comm) {
+    const std::string own = own_host();
+    std::vector<std::string> all;
+    for (const auto& bytes : comm.allgather(std::as_bytes(std::span(own)))) {
+        all.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    return all;
+}
+
+bool is_in_place(int rank, const std::string& host, const route::Topology& topology) {
+    const auto& host_of = topology.host_of_rank();
+    const auto at = static_cast<std::size_t>(rank);
+    return !topology.named() || at >= host_of.size() || topology.is_called(host_of[at], host);
+}
+
+}  // namespace
+
+route::TopologyPtr placed(const mpi::Comm& comm, const route::Topology& topology) {
+    return topology.placed(host_of_each_rank(comm));
+}
+
+bool is_in_place(int rank, const route::Topology& topology) {
+    return is_in_place(rank, own_host(), topology);
+}
+
+std::string displaced_ranks(const mpi::Comm& comm, const route::Topology& topology) {
+    const std::vector<std::string> hosts = host_of_each_rank(comm);
+    std::string first;
+    std::size_t displaced = 0;
+    for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+        if (!is_in_place(static_cast<int>(rank), hosts[rank], topology) && displaced++ == 0) {
+            const std::string meant = topology.name_of(topology.host_of_rank()[rank]);
+            first = text("rank ", rank, " on '", hosts[rank], "' and not on '", meant, "'");
+        }
+    }
+    return displaced < 2 ? first : text(first, ", and ", displaced - 1, " more");
+}
+
+}  // namespace fluvial::move

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Where ranks run, compared with where a topology says that they do.
+#pragma once
+
+#include <string>
+
+#include "fluvial/mpi/comm.hpp"
+#include "fluvial/route/topology.hpp"
+
+namespace fluvial::move {
+
+/// The same network, with each rank on the host whose name its machine has. Collective, blocking:
+/// an allgather of the names. Throws on all ranks as Topology::placed does.
+route::TopologyPtr placed(const mpi::Comm& comm, const route::Topology& topology);
+
+/// This rank runs on the host that the topology says, or the topology does not say: its hosts have
+/// no names, or it does not know of so many ranks. Local.
+bool is_in_place(int rank, const route::Topology& topology);
+
+/// Which ranks are not in place, for a message. Collective, blocking: an allgather of the names.
+std::string displaced_ranks(const mpi::Comm& comm, const route::Topology& topology);
+
+}  // namespace fluvial::move
