@@ -80,10 +80,11 @@ class Topology:
 
         Examples
         --------
-        >>> import fluvial as fl, json, pathlib, socket
-        >>> path = pathlib.Path("net.json")
-        >>> _ = path.write_text(json.dumps({"hosts": ["far", socket.gethostname()]}))
-        >>> fl.route.topology(path).placed(None).host_of_rank
+        >>> import fluvial as fl, json, pathlib, socket, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "net.json")
+        ...     _ = path.write_text(json.dumps({"hosts": ["far", socket.gethostname()]}))
+        ...     fl.route.topology(path).placed(None).host_of_rank
         (1,)
         """
         return Topology(_core.place_ranks(handle_of(comm), self._core))
