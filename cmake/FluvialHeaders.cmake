@@ -44,6 +44,7 @@ set(fluvial_public_headers
     move/multipath.hpp
     move/placement.hpp
     move/planned_exchange.hpp
+    move/sparse_write.hpp
     mpi/agree.hpp
     mpi/comm.hpp
     mpi/datatype.hpp

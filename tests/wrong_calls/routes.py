@@ -26,6 +26,8 @@ def routes(folder: pathlib.Path) -> list[Call]:
         **{"comm": None, "plan": fl.route.plan(net, [(0, 0)]), "data": {0: [1.0, 2.0]}},
         **{"paths": 2, "window": 100, "costs": "pami", "stall_timeout": 5.0, "strict": True},
     }
+    write = {"comm": None, "file": str(folder / "shared"), "data": {0: [1.0]}, "writers": 1}
+    write |= {"align": 512, "window": 1024, "stall_timeout": 5.0}
     flow = {"nodes": 3, "arcs": [(0, 1, 2), (1, 2, 3)], "sources": 0, "sinks": 2}
     return [
         Call("route.topology", fl.route.topology, {"text": "torus:4x4"}),
@@ -43,4 +45,5 @@ def routes(folder: pathlib.Path) -> list[Call]:
         Call("Plan.predict", plan.predict, {"bytes": 100, "flow": 0, "paths": 2, "costs": "mpi"}),
         Call("Plan.changed", plan.changed, {"flows": [(0, 5), (1, 2)]}),
         Call("route.exchange", fl.route.exchange, alone),
+        Call("route.sparse_write", fl.route.sparse_write, write),
     ]

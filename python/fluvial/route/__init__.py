@@ -19,6 +19,7 @@ from .exchanging import exchange
 from .flows import MaxFlow, max_flow
 from .network import Link, Topology, names, topology
 from .planning import Path, Plan, Prediction, plan
+from .writing import SparseWritten, sparse_write
 
 __all__ = [
     "Link",
@@ -26,11 +27,13 @@ __all__ = [
     "Path",
     "Plan",
     "Prediction",
+    "SparseWritten",
     "Topology",
     "exchange",
     "max_flow",
     "names",
     "plan",
+    "sparse_write",
     "topology",
 ]
 

@@ -105,7 +105,7 @@ def _prepare(
         raise InvalidArgument(f"stall_timeout is out of range: got {timeout}; allowed: above 0 s")
     flows = len(plan.flows)
     given = {
-        to_int(flow, "a flow in data", 0, flows - 1): _to_bytes(array)
+        to_int(flow, "a flow in data", 0, flows - 1): to_bytes(array)
         for flow, array in to_mapping(data, "data", "a dict of arrays by flow").items()
     }
     return (
@@ -119,7 +119,8 @@ def _prepare(
     )
 
 
-def _to_bytes(array: npt.ArrayLike) -> np.ndarray:
+def to_bytes(array: npt.ArrayLike) -> np.ndarray:
+    """Return the elements of an array as they lie in memory."""
     if isinstance(array, bytes | bytearray | memoryview):
         array = np.frombuffer(array, np.uint8)
     values = to_array(array, "data")

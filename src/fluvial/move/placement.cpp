@@ -2,7 +2,6 @@
 #include "fluvial/move/placement.hpp"
 
 #include <span>
-#include <vector>
 
 #include <unistd.h>
 
@@ -16,6 +15,14 @@ std::string own_host() {
     return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
+bool is_in_place(int rank, const std::string& host, const route::Topology& topology) {
+    const auto& host_of = topology.host_of_rank();
+    const auto at = static_cast<std::size_t>(rank);
+    return !topology.named() || at >= host_of.size() || topology.is_called(host_of[at], host);
+}
+
+}  // namespace
+
 std::vector<std::string> host_of_each_rank(const mpi::Comm& comm) {
     const std::string own = own_host();
     std::vector<std::string> all;
@@ -24,14 +31,6 @@ std::vector<std::string> host_of_each_rank(const mpi::Comm& comm) {
     }
     return all;
 }
-
-bool is_in_place(int rank, const std::string& host, const route::Topology& topology) {
-    const auto& host_of = topology.host_of_rank();
-    const auto at = static_cast<std::size_t>(rank);
-    return !topology.named() || at >= host_of.size() || topology.is_called(host_of[at], host);
-}
-
-}  // namespace
 
 route::TopologyPtr placed(const mpi::Comm& comm, const route::Topology& topology) {
     return topology.placed(host_of_each_rank(comm));

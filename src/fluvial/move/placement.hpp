@@ -3,11 +3,15 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/route/topology.hpp"
 
 namespace fluvial::move {
+
+/// The name of each rank's machine, by rank. Collective, blocking: an allgather.
+std::vector<std::string> host_of_each_rank(const mpi::Comm& comm);
 
 /// The same network, with each rank on the host whose name its machine has. Collective, blocking:
 /// an allgather of the names. Throws on all ranks as Topology::placed does.

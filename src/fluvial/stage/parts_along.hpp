@@ -47,7 +47,7 @@ class PartsRead {
   private:
     struct Part {
         Region region;
-        Region hull;    ///< of all boxes that were read
+        Region hull;   ///< of all boxes that were read
         Index volume;  ///< of these
     };
     std::map<std::uint32_t, Part> parts_;

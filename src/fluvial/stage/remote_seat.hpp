@@ -16,8 +16,8 @@
 #include "fluvial/move/secure_connection.hpp"
 #include "fluvial/stage/contact.hpp"
 #include "fluvial/stage/heartbeat.hpp"
-#include "fluvial/stage/read_buffers.hpp"
 #include "fluvial/stage/parts_along.hpp"
+#include "fluvial/stage/read_buffers.hpp"
 #include "fluvial/stage/remote_messages.hpp"
 #include "fluvial/stage/seat.hpp"
 

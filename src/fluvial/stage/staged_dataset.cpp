@@ -104,8 +104,8 @@ Data StagedDataset::read(const Selection& selection) const {
         const ArrayView all(data, dtype(), only->region.extent);
         source_->counters->bytes_viewed +=
             only->data != nullptr || !held->reads_parts() ? bytes : 0;
-        return {every(subview(all, within(bounds, only->region)), selection.stride), std::move(owner),
-                false};
+        return {every(subview(all, within(bounds, only->region)), selection.stride),
+                std::move(owner), false};
     }
     const auto parts = assemble(name_, chunks(), bounds);
     const std::int64_t begin_ns = now_ns();

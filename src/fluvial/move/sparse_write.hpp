@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/// One shared file of data that ranks have very unevenly.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fluvial/mpi/comm.hpp"
+
+namespace fluvial::move {
+
+/// What a rank has, and its place in the file.
+struct FilePart {
+    std::uint64_t offset = 0;
+    std::span<const std::byte> bytes;
+};
+
+struct SparseWriteOptions {
+    std::size_t writers = 0;  ///< ranks that write; 0: one for each host
+    std::uint64_t align = 1 << 20;
+    std::uint64_t window_bytes = 32 << 20;  ///< that a writer holds at a time, a multiple of align
+    double stall_timeout_s = 300;
+};
+
+struct SparseWritten {
+    std::uint64_t bytes = 0;    ///< of the data of all ranks
+    std::uint64_t here = 0;     ///< that this rank has written
+    std::uint64_t at_most = 0;  ///< that any rank has written
+    std::vector<int> writers;   ///< the ranks that wrote
+};
+
+/// Writes the parts of all ranks into the file, which is made where there is none; what the file
+/// has elsewhere stays. Some ranks write, each as much data as the others, in large blocks
+/// (write_plan.hpp); the others send to these. The file is as if each rank had written its own
+/// parts. Collective, blocking. Beside the data an allgather of 16 bytes a part, and two agreements
+/// a window. A writer holds two windows at a time, and a rank copies of what it sends to the
+/// windows of one round. Throws on all ranks: InvalidArgument where parts overlap or options are
+/// out of range, SystemError where the file cannot be written; and as move::exchange.
+SparseWritten sparse_write(const mpi::Comm& comm, const std::string& path,
+                           std::span<const FilePart> parts, const SparseWriteOptions& options = {});
+
+}  // namespace fluvial::move

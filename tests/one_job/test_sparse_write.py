@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks with very uneven data write one file."""
+
+import numpy as np
+from harness import scenario
+
+
+def parts_of(rank, ranks, seed):
+    """Return {offset: array}: nothing on some ranks, little on some, much on one; with holes."""
+    draw = np.random.default_rng(seed)
+    found, place = {}, int(draw.integers(0, 5000))
+    for _ in range(60):
+        owner = int(draw.integers(0, ranks))
+        most = (0, 200, 3000, 90_000)[owner % 4]
+        size = int(draw.integers(0, most + 1))
+        if owner == rank:
+            found[place] = draw.integers(0, 256, size, np.uint8)
+        else:
+            draw.integers(0, 256, size, np.uint8)
+        place += size + int(draw.choice([0, 0, 7, 4096]))
+    return {offset: array for offset, array in found.items() if array.size}
+
+
+def by_mpi(comm, path, parts):
+    from mpi4py import MPI
+
+    file = MPI.File.Open(comm, str(path), MPI.MODE_WRONLY | MPI.MODE_CREATE)
+    for offset, array in parts.items():
+        file.Write_at(offset, array)
+    file.Close()
+
+
+@scenario("job on 4 ranks", timeout=60)
+class test_the_file_is_that_of_mpi_io:
+    def job(comm, fl, where, seed):
+        same, shares = [], []
+        for trial in range(8):
+            parts = parts_of(comm.rank, comm.size, seed + trial)
+            ours, theirs = where / f"ours-{trial}", where / f"theirs-{trial}"
+            if comm.rank == 0 and trial % 2:
+                for path in (ours, theirs):  # its other bytes stay
+                    path.write_bytes(b"before" * 100_000)
+            comm.Barrier()
+            small = {} if trial < 4 else {"writers": 3, "align": 512, "window": 4096}
+            written = fl.route.sparse_write(comm, ours, parts, **small)
+            by_mpi(comm, theirs, parts)
+            comm.Barrier()
+            same.append(ours.read_bytes() == theirs.read_bytes())
+            assert comm.allreduce(written.here) == written.bytes
+            assert written.bytes == comm.allreduce(sum(a.nbytes for a in parts.values()))
+            shares.append((written.at_most, written.bytes, len(written.writers)))
+            comm.Barrier()
+        return same, shares
+
+    def check(jobs, seed):
+        jobs.start("job", seed=seed)
+        for same, shares in jobs.finish()["job"]:
+            assert same == [True] * 8
+            assert [writers for *_, writers in shares] == [1] * 4 + [3] * 4
+            for most, total, writers in shares:
+                assert most <= total / writers + 1024
+
+
+@scenario("job on 3 ranks", timeout=60)
+class test_what_cannot_be_written_is_said_on_all:
+    def job(comm, fl, where):
+        messages = []
+
+        def refused(kind, *arguments, **options):
+            try:
+                fl.route.sparse_write(comm, *arguments, **options)
+            except kind as error:
+                messages.append(str(error))
+
+        mine = {10 * comm.rank: np.zeros(10, np.uint8)}
+        refused(fl.InvalidArgument, where / "x", {10 * comm.rank: np.zeros(11, np.uint8)})
+        refused(fl.InvalidArgument, where / "x", mine if comm.rank else {-1: [1]})
+        refused(fl.InvalidArgument, where / str(comm.rank), mine)
+        refused(fl.InvalidArgument, where / "x", mine, window=100, align=64)
+        assert not (where / "x").exists()
+        refused(fl.SystemError, where / "nowhere" / "x", mine)
+        refused(fl.SystemError, "/dev/full", mine)
+        # Nobody has anything; far behind the end of what four bytes count.
+        assert fl.route.sparse_write(comm, where / "empty", {}).bytes == 0
+        far = {(5 << 30) + comm.rank: b"abc"[comm.rank : comm.rank + 1]}
+        fl.route.sparse_write(comm, where / "far", far)
+        size = (where / "far").stat().st_size
+        with open(where / "far", "rb") as file:
+            file.seek(5 << 30)
+            return messages, size, file.read(), (where / "empty").stat().st_size
+
+    def check(jobs):
+        for messages, size, end, empty in jobs.finish()["job"]:
+            overlap, negative, path, window, folder, full = messages
+            assert "of ranks 0 and 1: got bytes 0 to 11, and from 10" in overlap
+            assert "rank 0 of 3: the place of a part is out of range: got -1" in negative
+            assert "the file" in path
+            assert "not a multiple of its alignment: got 100 and 64 bytes" in window
+            assert "No such file" in folder
+            assert "No space left" in full
+            assert (size, end, empty) == ((5 << 30) + 3, b"abc", 0)
