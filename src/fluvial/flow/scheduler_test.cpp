@@ -47,6 +47,18 @@ TEST_CASE("a wide task of high priority starts first, wherever it stands in the 
     CHECK(ids(scheduler.next(1)) == Ids{0, 1, 2, 3});
 }
 
+TEST_CASE("a task starts that comes after the last one like it has begun") {
+    Scheduler scheduler(one_host(1));
+    scheduler.add(request(1, 1, 10), 0);
+    scheduler.add(request(2, 1, 10, 5), 0);
+    REQUIRE(ids(scheduler.next(0)) == Ids{2});  // and none like it waits
+    scheduler.finish(2, 3);                     // what is learned puts the rest in order
+    REQUIRE(ids(scheduler.next(3)) == Ids{1});
+    scheduler.finish(1, unknown_s);
+    scheduler.add(request(3, 1, 10, 5), 4);
+    CHECK(ids(scheduler.next(4)) == Ids{3});
+}
+
 TEST_CASE("no task of a lower priority delays one of a higher that waits for ranks") {
     Scheduler scheduler(one_host(4));
     scheduler.add(request(0, 1, 10), 0);

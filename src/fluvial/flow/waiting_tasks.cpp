@@ -28,12 +28,11 @@ void WaitingTasks::add(const Request& request, double now_s, double work) {
     const Likeness like{request.priority,          request.widths, request.kind,
                         cost_step(request.cost_s), request.near,   request.avoid};
     if (last_ == nullptr || last_->like != like) {
-        Batch& batch = batches_[like];
-        if (batch.queue.empty()) {
-            batch.like = like;
-            ordered_ = false;
-        }
-        last_ = &batch;
+        last_ = &batches_[like];
+        last_->like = like;
+    }
+    if (last_->queue.empty()) {
+        ordered_ = false;  // those in order are the batches that were not empty then
     }
     last_->queue.push_back(
         {.task = request.task, .since_s = now_s, .cost_s = request.cost_s, .work = work});
