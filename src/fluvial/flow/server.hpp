@@ -2,18 +2,21 @@
 /// The side of a pool that decides: takes tasks, sends them to ranks when their inputs are there,
 /// and keeps what comes back.
 ///
-/// | event                              | what happens |
-/// |------------------------------------|--------------|
-/// | a task is submitted                | waits for its inputs, then in the scheduler |
-/// | an input has failed                | the task fails by the same |
-/// | Done                               | the future has its result; the ranks are idle |
-/// | Done, and it continues             | the ranks are idle; the future has the result of the one
-/// | |                                    | that follow() names | | Failed from one rank of a team
-/// | the future fails at once, or the task is tried again | |                                    |
-/// when all its ranks have come back | | a task outlives its limit          | the same | | a rank
-/// dies or is stopped          | the same for all its tasks; it gets no others | | ranks of a task
-/// that has failed do | they are lost to the pool, which goes on with the rest | | not come back
-/// for stuck_after_s    | | | no rank is left that could run a   | it fails | | task | |
+/// | event                              | what happens                                         |
+/// |------------------------------------|------------------------------------------------------|
+/// | a task is submitted                | waits for its inputs, then in the scheduler          |
+/// | an input has failed                | the task fails by the same                           |
+/// | Done                               | the future has its result; the ranks are idle        |
+/// | Done, and it continues             | the ranks are idle; its result is that of the task   |
+/// |                                    | that follow() names                                  |
+/// | Failed from one rank of a team     | the future fails at once, or the task is tried again |
+/// |                                    | when all its ranks have come back                    |
+/// | a task outlives its limit          | the same                                             |
+/// | a rank dies or is stopped          | the same for all its tasks; it gets no others        |
+/// | ranks of a task that has failed do | they are lost to the pool, which goes on with the    |
+/// | not come back for stuck_after_s    | rest                                                 |
+/// | no rank is left that could run a   | it fails                                             |
+/// | task                               |                                                      |
 #pragma once
 
 #include <deque>
