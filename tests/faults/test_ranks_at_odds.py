@@ -18,6 +18,10 @@ ODDITIES = [
 ]
 
 
+# Nobody stops here: who is slow for want of a core is not to be taken for stopped.
+LIMITS = {**SHORT, "stall_timeout": 5}
+
+
 def play(comm, fl, where, role):
     """Go through the oddities together; return error (classes, text) and seconds of each."""
     brought = []
@@ -40,7 +44,7 @@ def write(comm, fl, where):
 
 
 def write_oddly(comm, fl, name, oddity, odd):
-    options = dict(SHORT)
+    options = dict(LIMITS)
     if oddity == "other options":
         options["queue_steps"] = 3 + odd
     if oddity == "other directory":
@@ -63,7 +67,7 @@ def read(comm, fl, where):
 
 
 def read_oddly(comm, fl, name, oddity, odd):
-    options = {**SHORT, "rendezvous_timeout": 10}
+    options = {**LIMITS, "rendezvous_timeout": 10}
     if oddity == "other options":
         options["rendezvous_timeout"] = 1
     if oddity == "other directory" and odd:
@@ -73,7 +77,7 @@ def read_oddly(comm, fl, name, oddity, odd):
             step["x"].read()
 
 
-@scenario("writer on 2 ranks, reader on 2 ranks", writer=write, reader=read)
+@scenario("writer on 2 ranks, reader on 2 ranks", writer=write, reader=read, timeout=150)
 def test_all_sides_are_told(jobs):
     results = jobs.finish()
     wrote, got = results["writer"], results["reader"]
