@@ -27,7 +27,7 @@ class CompletedCommand(subprocess.CompletedProcess[Any]):
 
     Attributes
     ----------
-    files
+    files : dict
         Their bytes, by their names.
     """
 
