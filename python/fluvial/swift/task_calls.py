@@ -20,8 +20,8 @@ from .formats import shown_value
 from .frames import Frame, Get, Locate
 from .kinds import FILE, VOID, Kind
 from .leaf_functions import call_python, call_python_together
-from .library_functions import call_library, call_library_together
 from .script import Place
+from .shared_library import call_library, call_library_together
 from .variables import ArrayValue
 
 Prepared = tuple[Callable[..., Any], tuple[Any, ...]]
