@@ -10,7 +10,7 @@
 
 #include "MPIStream.h"
 
-enum { ELEMENTS = 100000, BURST = 1000, PAUSES = 2 };
+enum { ELEMENTS = 100000, BURST = 1000, PAUSES = 2, PAUSED = 5 };
 
 static long seen = 0; /* elements, by the intermediate function */
 static int rank = 0, ranks = 1;
@@ -153,6 +153,30 @@ static int elements_before_pauses_leave_at_once(void) {
     return bad || fails(MPIStream_FreeChannel(&channel), "free");
 }
 
+/* Though their consumer takes none of them until their producers wait for something else. */
+static int elements_after_pauses_leave_while_none_is_taken(void) {
+    long i;
+    MPIStream_Channel channel;
+    MPIStream stream;
+    int bad = create(rank == 0, &channel, &stream);
+    seen = 0;
+    for (i = 0; !bad && rank > 0 && i < PAUSED; ++i) {
+        bad = fails(MPIStream_Send(&i, &stream), "send");
+        nap(0.02);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (!bad && rank > 0) {
+        bad = fails(MPIStream_Send(&i, &stream), "send");
+        MPI_Recv(&i, 1, MPI_LONG, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else if (!bad) {
+        bad = take((ranks - 1) * (PAUSED + 1), &stream);
+        for (i = 1; i < ranks; ++i) {
+            MPI_Send(&seen, 1, MPI_LONG, (int)i, 0, MPI_COMM_WORLD);
+        }
+    }
+    return bad || fails(MPIStream_FreeChannel(&channel), "free");
+}
+
 /* Producers wait in one channel for the answer to what they have sent into another one. */
 static int a_burst_leaves_at_the_next_call(int in_another_channel) {
     long i, sum = -1;
@@ -191,6 +215,7 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     before = threads();
     bad = all_elements_are_counted(&during) || elements_before_pauses_leave_at_once() ||
+          elements_after_pauses_leave_while_none_is_taken() ||
           a_burst_leaves_at_the_next_call(0) || a_burst_leaves_at_the_next_call(1);
     if (level < MPI_THREAD_MULTIPLE && during != before) {
         fprintf(stderr, "rank %d: %d threads before, %d later\n", rank, before, during);

@@ -41,6 +41,7 @@ class Outlet {
             return;
         }
         hurries_ = false;
+        flush();
         progress();
     }
     /// Bytes that try_reserve gives without further ado.
