@@ -26,7 +26,9 @@ def fields(seed):
     rng = np.random.default_rng(seed)
     t = rng.normal(280, 10, SHAPE)
     t[rng.random(SHAPE) < 0.1] = np.nan
-    return t, rng.normal(size=SHAPE), rng.integers(-99, 99, SHAPE).astype("i2")
+    u, n = rng.normal(size=SHAPE), rng.integers(-99, 99, SHAPE).astype("i2")
+    n[0, 0, 0] = -99  # with some seeds no other
+    return t, u, n
 
 
 def labelled(values, name):

@@ -15,6 +15,23 @@ bool is_continuation(char byte) {
     return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }
 
+/// On one line, and without what a terminal obeys: such characters as escapes of C.
+std::string on_one_line(const std::string& value) {
+    std::string out;
+    for (const char byte : value) {
+        const auto code = static_cast<unsigned char>(byte);
+        if (byte == '\n') {
+            out += "\\n";
+        } else if (code < 0x20 || code == 0x7F) {
+            constexpr std::string_view digits = "0123456789abcdef";
+            out += text("\\x", digits[code / 16], digits[code % 16]);
+        } else {
+            out += byte;
+        }
+    }
+    return out;
+}
+
 }  // namespace
 
 std::string shortened(std::string_view value, std::size_t characters_max) {
@@ -33,10 +50,10 @@ std::string shortened(std::string_view value, std::size_t characters_max) {
 }
 
 std::string describe_problem(const Problem& problem) {
-    std::string out = problem.what;
+    std::string out = on_one_line(problem.what);
     if (!problem.seen.empty()) {
         const bool callers = problem.seen.front() == '\'';
-        out += ": got " + shortened(problem.seen, callers ? seen_max : seen_facts_max);
+        out += ": got " + shortened(on_one_line(problem.seen), callers ? seen_max : seen_facts_max);
     }
     if (!problem.allowed.empty()) {
         out += "; allowed: " + problem.allowed;

@@ -53,6 +53,11 @@ TEST_CASE("a long value is shortened in the middle, between characters") {
     CHECK(std::string(error.what()).ends_with("x'. Correct it"));
 }
 
+TEST_CASE("a message is one line, and nothing that a terminal obeys") {
+    const InvalidArgument error(Problem{"no '\x1B[2J'", "'a\nb\t\x7F'", "", ""});
+    CHECK(std::string(error.what()) == R"(no '\x1b[2J': got 'a\nb\x09\x7f')");
+}
+
 TEST_CASE("errno becomes a readable message") {
     CHECK_THROWS_WITH_AS(
         throw_errno("cannot open the contact file", ENOENT, "Start the writer first"),
