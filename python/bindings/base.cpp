@@ -68,6 +68,8 @@ void add_world_classes(nb::module_& m, PyObject* error) {
               {error, PyExc_ConnectionError});
     add_class(m, "DamagedFile", "A file whose bytes are not what its format says.",
               {error, PyExc_OSError});
+    add_class(m, "DamagedMessage", "Bytes that came by messages are not those that were sent.",
+              {error, PyExc_OSError});
     PyObject* const system = add_class(
         m, "SystemError", "The operating system or MPI refused a call.", {error, PyExc_OSError});
     PyObject* const no_file = add_class(m, "NoSuchFile", "A path at which there is nothing.",

@@ -106,10 +106,9 @@ class Planned {
         return outgoing;
     }
     move::Exchanged exchange(const mpi::Comm& comm, std::span<const move::Outgoing> outgoing,
-                             const route::RankFlowOptions& options, double stall_timeout_s,
-                             move::Displaced displaced) const {
-        return move::exchange(comm, *topology_, flows_, plan_, outgoing, options, stall_timeout_s,
-                              displaced);
+                             const route::RankFlowOptions& options,
+                             const move::ExchangeOptions& how, move::Displaced displaced) const {
+        return move::exchange(comm, *topology_, flows_, plan_, outgoing, options, how, displaced);
     }
     Planned changed(std::vector<Flow> flows) const {
         const nb::gil_scoped_release release;
@@ -132,13 +131,13 @@ nb::object to_numpy(const move::Arrived& arrived) {
                                                                       {arrived.size}, owner));
 }
 
-/// `prepare` returns a plan, {flow: contiguous uint8}, paths, window, costs, time-out, strict; what
-/// it raises on one rank is raised on all. The GIL is not held.
+/// `prepare` returns a plan, {flow: contiguous uint8}, paths, window, costs, time-outs, checksum,
+/// strict; what it raises on one rank is raised on all. The GIL is not held.
 move::Exchanged exchange_among(const mpi::Comm& comm, const nb::callable& prepare) {
     std::shared_ptr<nb::object> plan;
     std::vector<move::Outgoing> outgoing;
     route::RankFlowOptions options;
-    double stall_timeout_s = 0;
+    move::ExchangeOptions how;
     bool strict = false;
     mpi::agree(comm, [&] {
         with_python([&] {
@@ -147,8 +146,10 @@ move::Exchanged exchange_among(const mpi::Comm& comm, const nb::callable& prepar
             outgoing = nb::cast<Planned&>(*plan).to_outgoing(nb::cast<nb::dict>(said[1]));
             options = {nb::cast<std::size_t>(said[2]), nb::cast<std::size_t>(said[3]),
                        route::costs_named(nb::cast<std::string>(said[4]))};
-            stall_timeout_s = nb::cast<double>(said[5]);
-            strict = nb::cast<bool>(said[6]);
+            how.stall_timeout_s = nb::cast<double>(said[5]);
+            how.reroute_after_s = nb::cast<double>(said[6]);
+            how.checksum = nb::cast<bool>(said[7]);
+            strict = nb::cast<bool>(said[8]);
         });
     });
     const Planned* planned = nullptr;
@@ -156,11 +157,29 @@ move::Exchanged exchange_among(const mpi::Comm& comm, const nb::callable& prepar
         const nb::gil_scoped_acquire gil;
         planned = &nb::cast<Planned&>(*plan);
     }
-    return planned->exchange(comm, outgoing, options, stall_timeout_s,
+    return planned->exchange(comm, outgoing, options, how,
                              strict ? move::Displaced::Throw : move::Displaced::GoDirect);
 }
 
-/// {flow: uint8} of those that end on this rank, and a warning for rank 0, or nothing.
+/// Of each flow that begins or ends on this rank, (stops, windows, bytes, given up, instead) of
+/// each path.
+nb::dict to_dict(const std::vector<std::vector<move::PathUse>>& used) {
+    nb::dict out;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+        nb::list paths;
+        for (const move::PathUse& use : used[i]) {
+            paths.append(nb::make_tuple(nb::tuple(nb::cast(use.stops)), use.windows, use.bytes,
+                                        use.given_up, use.instead));
+        }
+        if (!used[i].empty()) {
+            out[nb::int_(i)] = paths;
+        }
+    }
+    return out;
+}
+
+/// {flow: uint8} of those that end on this rank, what paths carried, and a warning for rank 0, or
+/// nothing.
 nb::tuple exchange_routes(std::optional<long> handle, const nb::callable& prepare) {
     move::Exchanged exchanged;
     int rank = 0;
@@ -177,15 +196,21 @@ nb::tuple exchange_routes(std::optional<long> handle, const nb::callable& prepar
             comm.abandon();
             throw;
         }
-        comm.close();
-    }
-    nb::dict out;
-    for (std::size_t i = 0; i < exchanged.arrived.size(); ++i) {
-        if (exchanged.arrived[i].bytes != nullptr) {
-            out[nb::int_(i)] = to_numpy(exchanged.arrived[i]);
+        if (exchanged.moved.leaves_messages) {
+            comm.abandon();
+        } else {
+            comm.close();
         }
     }
-    return nb::make_tuple(out, rank == 0 ? exchanged.warning : std::string());
+    nb::dict out;
+    const std::vector<move::Arrived>& arrived = exchanged.moved.arrived;
+    for (std::size_t i = 0; i < arrived.size(); ++i) {
+        if (arrived[i].bytes != nullptr) {
+            out[nb::int_(i)] = to_numpy(arrived[i]);
+        }
+    }
+    return nb::make_tuple(out, to_dict(exchanged.moved.used),
+                          rank == 0 ? exchanged.warning : std::string());
 }
 
 /// nanobind holds no shared pointers to const.
@@ -369,7 +394,7 @@ void bind_route(nanobind::module_& m) {
         "topology"_a, "flows"_a, "planner"_a, "proxies_per_path"_a, "paths_per_flow"_a,
         "paths_per_proxy"_a);
     m.def("exchange_routes", exchange_routes, "comm"_a.none(), "prepare"_a,
-          "({flow: uint8} of those that end on this rank, a warning). Collective.");
+          "({flow: uint8} of those that end on this rank, {flow: paths}, a warning). Collective.");
     m.def("sparse_write", sparse_write, "comm"_a.none(), "prepare"_a,
           "(bytes, here, at most on a rank, writers). Collective.");
     m.def("place_ranks", place_ranks, "comm"_a.none(), "topology"_a, "Collective.");

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import distribute, ops, route
 from ._core import (
     DamagedFile,
+    DamagedMessage,
     Error,
     InvalidArgument,
     NoSuchFile,
@@ -63,6 +64,7 @@ __all__ = [
     "CommandFailed",
     "CompletedCommand",
     "DamagedFile",
+    "DamagedMessage",
     "Dataset",
     "Error",
     "File",

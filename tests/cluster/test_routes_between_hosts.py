@@ -112,13 +112,18 @@ def test_a_slow_cable_carries_less(jobs):
 def move_or_say(comm, fl, where, **arguments):
     """Tell what became of it, and stay: MPI's end would wait for those that are cut off."""
     try:
-        move(comm, fl, where, **arguments)
-        said = "all has come"
+        said = f"has come: {sorted(move(comm, fl, where, **arguments).items())}"
     except fl.TimedOut as error:
         said = f"TimedOut: {error}"
     (where / f"said-{comm.rank}.draft").write_text(said)
     (where / f"said-{comm.rank}.draft").rename(where / f"said-{comm.rank}")
     signal.pause()
+
+
+def said_by(jobs, rank):
+    said = jobs.where / f"said-{rank}"
+    wait_until(said.exists, timeout=60, what=f"the end on rank {rank}")
+    return said.read_text()
 
 
 def move_in_place(comm, fl, where, topology, flows, sizes):
@@ -152,31 +157,57 @@ def test_ranks_on_other_hosts_than_the_topology_says(jobs):
 
 
 @scenario("job on 3 ranks of hosts 1-3", job=move_or_say)
-def test_a_cable_that_is_cut_is_an_error_in_time(jobs):
+def test_a_cable_of_a_proxy_that_is_cut_costs_its_path(jobs):
     pace, size = 4e6, 10_000_000
     topology = mesh(jobs, pace)
     fabric = cables(jobs, topology)
-    many = {"paths": 2, "window": 16384, "stall_timeout": 1.5}
+    many = {"paths": 2, "window": 16384, "stall_timeout": 20, "reroute_after": 1}
     jobs.start("job", topology=topology, flows=[(0, 1)], sizes=[size], **many)
     wait_until(lambda: fabric.carried(2, 1) > 200_000)
     fabric.cut(2, 1)
-    for rank in range(3):
-        said = jobs.where / f"said-{rank}"
-        wait_until(said.exists, timeout=30, what=f"the end on rank {rank}")
-        assert "has not moved on: got for 1.5 s" in said.read_text()
+    for rank, came in enumerate(expected([(0, 1)], [size], 3)):
+        assert said_by(jobs, rank) == f"has come: {sorted(came.items())}"
+    jobs["job"].kill()
+
+
+@scenario("job on 3 ranks of hosts 1-3", job=move_or_say)
+def test_a_cable_between_the_ends_that_is_cut_is_an_error_in_time(jobs):
+    topology = mesh(jobs, 4e6)
+    fabric = cables(jobs, topology)
+    many = {"paths": 2, "window": 16384, "stall_timeout": 1.5}
+    jobs.start("job", topology=topology, flows=[(0, 1)], sizes=[10_000_000], **many)
+    wait_until(lambda: fabric.carried(0, 1) > 200_000)
+    fabric.cut(0, 1)
+    for rank in (0, 1):
+        assert "has not moved on: got for 1.5 s" in said_by(jobs, rank)
     jobs["job"].kill()
 
 
 @scenario("job on 4 ranks of hosts 1-4", job=move_or_say)
-def test_a_stopped_proxy_is_an_error_in_time(jobs):
+def test_a_stopped_proxy_costs_its_path(jobs):
+    topology, size = mesh(jobs, 4e6), 10_000_000
+    fabric = cables(jobs, topology)
+    many = {"paths": 3, "window": 16384, "stall_timeout": 20, "reroute_after": 1}
+    jobs.start("job", topology=topology, flows=[(0, 1)], sizes=[size], **many)
+    wait_until(lambda: fabric.carried(2, 1) > 200_000)
+    os.kill(jobs["job"].pid(2), signal.SIGSTOP)
+    came = expected([(0, 1)], [size], 4)
+    for rank in (0, 1, 3):
+        assert said_by(jobs, rank) == f"has come: {sorted(came[rank].items())}"
+    # It is told, and does not take the others for lost because it was away.
+    os.kill(jobs["job"].pid(2), signal.SIGCONT)
+    assert said_by(jobs, 2) == "has come: []"
+    jobs["job"].kill()
+
+
+@scenario("job on 4 ranks of hosts 1-4", job=move_or_say)
+def test_a_stopped_destination_is_an_error_in_time(jobs):
     topology = mesh(jobs, 4e6)
     fabric = cables(jobs, topology)
     many = {"paths": 3, "window": 16384, "stall_timeout": 1.5}
     jobs.start("job", topology=topology, flows=[(0, 1)], sizes=[10_000_000], **many)
     wait_until(lambda: fabric.carried(2, 1) > 200_000)
-    os.kill(jobs["job"].pid(2), signal.SIGSTOP)
-    for rank in (0, 1):
-        said = jobs.where / f"said-{rank}"
-        wait_until(said.exists, timeout=30, what=f"the end on rank {rank}")
-        assert "has not moved on" in said.read_text()
+    os.kill(jobs["job"].pid(1), signal.SIGSTOP)
+    for rank in (0, 2, 3):
+        assert "has not moved on" in said_by(jobs, rank)
     jobs["job"].kill()

@@ -39,6 +39,60 @@ class test_crossing_flows_arrive_whole:
         assert jobs.finish()["job"] == [([], 8)] * 8
 
 
+@scenario("job on 4 ranks", timeout=60)
+class test_what_each_path_carried_is_told_at_both_ends:
+    def job(comm, fl, where):
+        plan = fl.route.plan("torus:2x2", [(0, 3)])
+        data = {0: numbers(0, 50_000)} if comm.rank == 0 else None
+        moved = fl.route.exchange(comm, plan, data, paths=2, window=1000, checksum=True)
+        size = {flow: sum(path.bytes for path in paths) for flow, paths in moved.paths.items()}
+        return list(moved), size, moved.explain()
+
+    def check(jobs):
+        results = jobs.finish()["job"]
+        assert [came for came, _, _ in results] == [[], [], [], [0]]
+        assert [size for _, size, _ in results] == [{0: 400_000}, {}, {}, {0: 400_000}]
+        for _, _, said in (results[0], results[3]):
+            assert len(said.splitlines()) == 2
+            assert "windows" in said
+            assert "given up" not in said
+
+
+@scenario("job on 4 ranks", timeout=60)
+class test_one_message_from_rank_to_rank:
+    def job(comm, fl, where):
+        plan = fl.route.plan("torus:2x2", [(0, 3)])
+        calls = [fl.route.send, fl.route.forward, fl.route.forward, fl.route.recv]
+        said = []
+        for wrong in (
+            lambda: fl.route.forward(comm, plan),
+            lambda: fl.route.send(comm, plan, [1.0]),
+            lambda: calls[comm.rank](
+                comm, fl.route.plan("torus:2x2", [(0, 3), (1, 2)]), *([[1.0]] * (comm.rank == 0))
+            ),
+        ):
+            try:
+                wrong()
+            except fl.InvalidArgument as error:
+                said.append(str(error))
+        if comm.rank == 0:
+            explained = fl.route.send(comm, plan, numbers(0, 40_000), paths=2).explain()
+            return said, len(explained.splitlines())
+        if comm.rank == 3:
+            found = fl.route.recv(comm, plan, "f8", paths=2)
+            return said, bool((found == numbers(0, 40_000)).all()) and found.size
+        fl.route.forward(comm, plan, paths=2)
+        return said, None
+
+    def check(jobs):
+        results = jobs.finish()["job"]
+        for said, _ in results:
+            assert "rank 0 has another place in the plan: got 'forward'; allowed: send" in said[0]
+            assert "rank 1 has another place in the plan: got 'send'; allowed: forward" in said[1]
+            assert "not one of a single flow: got 2 flows" in said[2]
+        assert [found for _, found in results] == [2, None, None, 40_000]
+
+
 @scenario("job on 3 ranks", timeout=60)
 class test_what_is_wrong_on_one_rank_is_said_on_all:
     def job(comm, fl, where):

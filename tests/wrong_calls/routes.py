@@ -25,6 +25,7 @@ def routes(folder: pathlib.Path) -> list[Call]:
     alone = {
         **{"comm": None, "plan": fl.route.plan(net, [(0, 0)]), "data": {0: [1.0, 2.0]}},
         **{"paths": 2, "window": 100, "costs": "pami", "stall_timeout": 5.0, "strict": True},
+        **{"reroute_after": 2.0, "checksum": True},
     }
     write = {"comm": None, "file": str(folder / "shared"), "data": {0: [1.0]}, "writers": 1}
     write |= {"align": 512, "window": 1024, "stall_timeout": 5.0}

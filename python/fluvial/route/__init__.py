@@ -15,24 +15,30 @@ Gene/Q supercomputer".
 (0, 2, 426)
 """
 
-from .exchanging import exchange
+from .exchanging import Exchanged, PathUse, exchange
 from .flows import MaxFlow, max_flow
 from .network import Link, Topology, names, topology
 from .planning import Path, Plan, Prediction, plan
+from .sending import forward, recv, send
 from .writing import SparseWritten, sparse_write
 
 __all__ = [
+    "Exchanged",
     "Link",
     "MaxFlow",
     "Path",
+    "PathUse",
     "Plan",
     "Prediction",
     "SparseWritten",
     "Topology",
     "exchange",
+    "forward",
     "max_flow",
     "names",
     "plan",
+    "recv",
+    "send",
     "sparse_write",
     "topology",
 ]

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,57 @@ from .planning import Plan
 _WINDOW_MAX = 2**30
 
 
+class PathUse(NamedTuple):
+    """What one path of a flow has carried."""
+
+    ranks: tuple[int, ...]
+    """The source, the proxies, the destination."""
+    windows: int
+    """1 for a message that went whole."""
+    bytes: int
+    given_up: bool
+    """Whether it stood still, and the rest of it went another way."""
+    instead: bool
+    """Whether it is none of the plan's: direct, for paths that were given up."""
+
+
+class Exchanged(dict[int, np.ndarray]):
+    """What has come on this rank, by flow, and by which paths; what `exchange` returns."""
+
+    def __init__(
+        self, arrived: Mapping[int, np.ndarray], paths: Mapping[int, list[PathUse]]
+    ) -> None:
+        super().__init__(arrived)
+        self.paths = dict(paths)
+        """What each path has carried, of the flows that begin or end on this rank."""
+
+    def explain(self) -> str:
+        """Return a line a path: what it carried of its flow, and where it was given up.
+
+        Examples
+        --------
+        >>> import fluvial as fl
+        >>> plan = fl.route.plan("torus:4x4", [(0, 0)])
+        >>> print(fl.route.exchange(None, plan, {0: [1.0, 2.0]}).explain())
+        flow 0 by ranks 0: 16 bytes (100 %) in 1 window
+        """
+        lines = []
+        for flow, paths in self.paths.items():
+            size = sum(path.bytes for path in paths)
+            for path in paths:
+                lines.append(f"flow {flow} by ranks {_words_of(path, size)}")
+        return "\n".join(lines)
+
+
+def _words_of(path: PathUse, size: int) -> str:
+    share = 100 * path.bytes / size if size > 0 else 100
+    way = " → ".join(map(str, path.ranks))
+    windows = "1 window" if path.windows == 1 else f"{path.windows} windows"
+    end = ", given up" if path.given_up else ", instead of paths that were given up"
+    rest = end if path.given_up or path.instead else ""
+    return f"{way}: {path.bytes} bytes ({share:.3g} %) in {windows}{rest}"
+
+
 def exchange(
     comm: Communicator | None,
     plan: Plan,
@@ -27,8 +79,10 @@ def exchange(
     window: int | None = None,
     costs: str = "mpi",
     stall_timeout: float = 300.0,
+    reroute_after: float | None = None,
+    checksum: bool = False,
     strict: bool = False,
-) -> dict[int, np.ndarray]:
+) -> Exchanged:
     """Move the flows of a plan between ranks, each by as many paths as pay. Collective, blocking.
 
     Ranks that are proxies pass data on within this call, and hold 4 windows of each path that they
@@ -52,15 +106,23 @@ def exchange(
         Of the software, as in `Plan.predict`.
     stall_timeout
         Seconds without any movement on this rank after which it gives up.
+    reroute_after
+        Seconds without any movement on a path by way of a proxy after which what it has not
+        delivered goes direct; a quarter of `stall_timeout` unless given, 10 at most.
+    checksum
+        Whether the bytes that come are compared with those that were sent: a pass over the data at
+        both ends, and an agreement of all ranks at the end, for which a rank waits
+        `stall_timeout` at most.
     strict
         Where the hosts of the topology have names, ranks compare these with their own hosts'. If
         one runs elsewhere, all flows go direct, and rank 0 warns; with `strict` all ranks raise.
 
     Returns
     -------
-    dict
-        The bytes of each flow that ends on this rank, as arrays of uint8: ``.view(dtype)`` makes
-        elements of them.
+    Exchanged
+        A dict with the bytes of each flow that ends on this rank, as arrays of uint8:
+        ``.view(dtype)`` makes elements of them. Its `paths` and `explain()` say which paths were
+        used, and what each carried.
 
     Raises
     ------
@@ -69,6 +131,8 @@ def exchange(
         begins or ends at a host without ranks, or with `strict` a rank runs elsewhere.
     TimedOut
         Nothing has moved for `stall_timeout`; the exchange is lost.
+    DamagedMessage
+        On all ranks: a checksum differs.
 
     Examples
     --------
@@ -77,32 +141,51 @@ def exchange(
     >>> fl.route.exchange(None, plan, {0: [1.0, 2.0]})[0].view("f8")
     array([1., 2.])
     """
-    arrived, warning = _core.exchange_routes(
-        handle_of(comm),
-        lambda: _prepare(plan, data, paths, window, costs, stall_timeout, strict),
+    return exchange_by(
+        comm,
+        lambda: prepared(
+            plan,
+            data,
+            paths=paths,
+            window=window,
+            costs=costs,
+            stall_timeout=stall_timeout,
+            reroute_after=reroute_after,
+            checksum=checksum,
+            strict=strict,
+        ),
     )
+
+
+def exchange_by(comm: Communicator | None, prepare: Callable[[], tuple[object, ...]]) -> Exchanged:
+    """Move what `prepare` returns; what it raises on one rank is raised on all."""
+    arrived, used, warning = _core.exchange_routes(handle_of(comm), prepare)
     if warning:
-        warnings.warn(warning, UserWarning, stacklevel=2)
-    return arrived
+        warnings.warn(warning, UserWarning, stacklevel=3)
+    paths = {flow: [PathUse(*path) for path in found] for flow, found in used.items()}
+    return Exchanged(arrived, paths)
 
 
-def _prepare(
+def prepared(
     plan: Plan,
     data: Mapping[int, npt.ArrayLike] | None,
-    paths: int | None,
-    window: int | None,
-    costs: str,
-    stall_timeout: float,
-    strict: bool,
+    *,
+    paths: int | None = None,
+    window: int | None = None,
+    costs: str = "mpi",
+    stall_timeout: float = 300.0,
+    reroute_after: float | None = None,
+    checksum: bool = False,
+    strict: bool = False,
 ) -> tuple[object, ...]:
     """Return what the core needs; what this raises on one rank is raised on all."""
     if not isinstance(plan, Plan):
         raise wrong_type("plan", plan, "what fluvial.route.plan returns")
-    if not isinstance(strict, bool):
-        raise wrong_type("strict", strict, "True or False")
-    timeout = to_float(stall_timeout, "stall_timeout")
-    if not timeout > 0:
-        raise InvalidArgument(f"stall_timeout is out of range: got {timeout}; allowed: above 0 s")
+    for name, value in (("checksum", checksum), ("strict", strict)):
+        if not isinstance(value, bool):
+            raise wrong_type(name, value, "True or False")
+    timeout = _to_limit(stall_timeout, "stall_timeout")
+    reroute = 0.0 if reroute_after is None else _to_limit(reroute_after, "reroute_after")
     flows = len(plan.flows)
     given = {
         to_int(flow, "a flow in data", 0, flows - 1): to_bytes(array)
@@ -115,8 +198,17 @@ def _prepare(
         0 if window is None else to_int(window, "window", 1, _WINDOW_MAX),
         to_text(costs, "costs"),
         timeout,
+        reroute,
+        checksum,
         strict,
     )
+
+
+def _to_limit(value: float, name: str) -> float:
+    limit = to_float(value, name)
+    if not limit > 0:
+        raise InvalidArgument(f"{name} is out of range: got {limit}; allowed: above 0 s")
+    return limit
 
 
 def to_bytes(array: npt.ArrayLike) -> np.ndarray:

@@ -92,6 +92,9 @@ void throw_error(std::string_view kind, const std::string& message) {
     if (kind == "Refused") {
         throw Refused(message);
     }
+    if (kind == "DamagedMessage") {
+        throw DamagedMessage(message);
+    }
     if (kind == "StaleContact") {
         throw StaleContact(message);
     }

@@ -44,6 +44,7 @@ FLUVIAL_ERROR(PeerStalled, PeerLost);  ///< alive but without a heartbeat, e.g. 
 FLUVIAL_ERROR(Refused, Error);         ///< authentication failed
 FLUVIAL_ERROR(StaleContact, Error);    ///< a contact file whose writer is gone
 FLUVIAL_ERROR(DamagedFile, Error);     ///< a file whose bytes are not what its format says
+FLUVIAL_ERROR(DamagedMessage, Error);  ///< bytes that came by messages are not those sent
 FLUVIAL_ERROR(SystemError, Error);     ///< the operating system or MPI refused a call
 
 #undef FLUVIAL_ERROR

@@ -32,6 +32,7 @@ TEST_CASE("an error keeps its class when it is rethrown from its kind") {
     CHECK(rethrown_as(PeerStalled("x")) == "PeerStalled");
     CHECK(rethrown_as(Refused("x")) == "Refused");
     CHECK(rethrown_as(StaleContact("x")) == "StaleContact");
+    CHECK(rethrown_as(DamagedMessage("x")) == "DamagedMessage");
     CHECK(rethrown_as(OutOfRange("x")) == "OutOfRange");
     CHECK(rethrown_as(WrongType("x")) == "WrongType");
     CHECK(rethrown_as(UnknownName("x")) == "UnknownName");

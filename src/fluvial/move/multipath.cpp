@@ -2,9 +2,12 @@
 #include "fluvial/move/multipath.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <random>
 #include <string>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/move/flow_sums.hpp"
 #include "fluvial/move/path_roles.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/progress/engine.hpp"
@@ -14,47 +17,89 @@ namespace {
 
 using route::RankFlow;
 
-/// A tag for each hop of each path: the messages that arrive at one rank have different ones.
+/// Tags of a flow: the messages that arrive at one rank have different ones.
+struct FlowTags {
+    std::vector<std::vector<int>> hops;  ///< by path and hop
+    int detour = 0;                      ///< of windows that go direct instead
+};
+
 class Tags {
   public:
     explicit Tags(int ranks) : used_(static_cast<std::size_t>(ranks), 0) {}
 
-    /// By hop.
-    std::vector<int> of(const std::vector<int>& stops) {
-        std::vector<int> tags;
-        for (std::size_t hop = 1; hop < stops.size(); ++hop) {
-            tags.push_back(used_[static_cast<std::size_t>(stops[hop])]++);
+    FlowTags of(const RankFlow& flow) {
+        FlowTags tags;
+        for (const std::vector<int>& stops : flow.paths) {
+            auto& hops = tags.hops.emplace_back();
+            for (std::size_t hop = 1; hop < stops.size(); ++hop) {
+                hops.push_back(next(stops[hop]));
+            }
         }
+        tags.detour = flow.direct() ? 0 : next(flow.to);
         return tags;
     }
     void check() const {
         const int most = *std::max_element(used_.begin(), used_.end());
-        if (most > mpi::tag_max + 1) {
+        if (most > Controls::tag) {
             throw InvalidArgument(Problem{"too many paths meet at one rank", text(most),
-                                          text("up to ", mpi::tag_max + 1),
+                                          text("up to ", Controls::tag),
                                           "Plan with fewer paths for a flow or a proxy"});
         }
     }
 
   private:
+    int next(int rank) { return used_[static_cast<std::size_t>(rank)]++; }
+
     std::vector<int> used_;
 };
+
+/// Different for each exchange, as far as chance can make it; the same on all ranks. Collective.
+std::uint64_t number_of_exchange(const mpi::Comm& comm) {
+    std::random_device random;
+    const std::uint64_t own = (std::uint64_t{random()} << 31) ^ random();
+    return static_cast<std::uint64_t>(comm.min(static_cast<Index>(own >> 1)));
+}
+
+double reroute_after_s(const ExchangeOptions& options) {
+    constexpr double most_s = 10;
+    return options.reroute_after_s > 0 ? options.reroute_after_s
+                                       : std::min(most_s, options.stall_timeout_s / 4);
+}
 
 class Exchange {
   public:
     Exchange(const mpi::Comm& comm, std::span<const RankFlow> flows,
-             std::span<const Outgoing> outgoing)
-        : comm_(comm), arrived_(flows.size()) {
+             std::span<const Outgoing> outgoing, const ExchangeOptions& options)
+        : comm_(comm), flows_(flows), outgoing_(outgoing), options_(options) {
+        moved_.arrived.resize(flows.size());
+        moved_.used.resize(flows.size());
+        const bool windows = std::any_of(flows.begin(), flows.end(), [](const RankFlow& flow) {
+            return flow.from != flow.to && !flow.direct();
+        });
+        if (!comm.serial() && (windows || options.checksum)) {
+            controls_.emplace(comm, number_of_exchange(comm));
+        }
         Tags tags(comm.size());
         for (std::size_t i = 0; i < flows.size(); ++i) {
-            add(flows[i], outgoing[i], tags, arrived_[i]);
+            add(i, tags);
+        }
+        if (options.checksum && controls_) {
+            sums_.emplace(comm, flows, outgoing, *controls_);
         }
     }
-    void run(double stall_timeout_s);
-    std::vector<Arrived> take() { return std::move(arrived_); }
+    Moved run();
 
     /// Each role once.
     progress::Waiting::Seen look() {
+        clock_.look();
+        while (const auto control = controls_ ? controls_->hear() : std::nullopt) {
+            if (control->kind == Control::Sum && sums_) {
+                sums_->hear(*control);
+            }
+            for (const auto& role : roles_) {
+                role->hear(*control);
+            }
+        }
         bool moved = false, done = true;
         for (const auto& role : roles_) {
             if (!role->done()) {
@@ -62,45 +107,70 @@ class Exchange {
                 done = done && role->done();
             }
         }
+        done = done && (!sums_ || sums_->complete()) && (!controls_ || controls_->told());
         return done    ? progress::Waiting::Seen::End
                : moved ? progress::Waiting::Seen::Movement
                        : progress::Waiting::Seen::Nothing;
     }
+    double seconds() const { return clock_.seconds(); }
 
   private:
-    void add(const RankFlow& flow, const Outgoing& outgoing, Tags& tags, Arrived& arrived) {
+    void add(std::size_t number, Tags& tags) {
+        const RankFlow& flow = flows_[number];
+        Arrived& arrived = moved_.arrived[number];
         const int me = comm_.rank();
         if (flow.to == me) {
             arrived = {std::make_shared_for_overwrite<std::byte[]>(flow.bytes), flow.bytes};
         }
         if (flow.from == flow.to) {
             if (flow.to == me) {
-                std::copy(outgoing.bytes.begin(), outgoing.bytes.end(), arrived.bytes.get());
+                const std::span<const std::byte> bytes = outgoing_[number].bytes;
+                std::copy(bytes.begin(), bytes.end(), arrived.bytes.get());
+                moved_.used[number] = {{{me}, 1, flow.bytes}};
             }
             return;
         }
+        if (flow.to == me || flow.from == me) {
+            for (const std::vector<int>& stops : flow.paths) {
+                moved_.used[number].push_back({stops});
+            }
+        }
+        const FlowPart part{comm_,
+                            flow,
+                            number,
+                            controls_ ? &*controls_ : nullptr,
+                            &clock_,
+                            reroute_after_s(options_),
+                            &moved_.used[number]};
+        const FlowTags of = tags.of(flow);
         std::vector<int> first, last;
-        for (const std::vector<int>& stops : flow.paths) {
-            const std::vector<int> hops = tags.of(stops);
+        for (std::size_t path = 0; path < flow.paths.size(); ++path) {
+            const std::vector<int>&stops = flow.paths[path], &hops = of.hops[path];
             first.push_back(hops.front());
             last.push_back(hops.back());
             for (std::size_t hop = 1; hop < hops.size(); ++hop) {
                 if (stops[hop] == me) {
-                    roles_.push_back(
-                        proxy_of(comm_, flow, hops[hop - 1], stops[hop + 1], hops[hop]));
+                    roles_.push_back(proxy_of(part, path, hops[hop - 1], stops[hop + 1], hops[hop],
+                                              options_.at_proxy));
                 }
             }
         }
         if (flow.to == me) {
-            roles_.push_back(destination_of(comm_, flow, last, arrived));
+            roles_.push_back(destination_of(part, last, of.detour, arrived));
         }
         if (flow.from == me) {
-            roles_.push_back(source_of(comm_, flow, first, outgoing));
+            roles_.push_back(source_of(part, first, of.detour, outgoing_[number]));
         }
     }
 
     const mpi::Comm& comm_;
-    std::vector<Arrived> arrived_;
+    std::span<const RankFlow> flows_;
+    std::span<const Outgoing> outgoing_;
+    const ExchangeOptions& options_;
+    LookedTime clock_;
+    std::optional<Controls> controls_;
+    std::optional<FlowSums> sums_;
+    Moved moved_;
     std::vector<std::unique_ptr<Role>> roles_;
 };
 
@@ -108,18 +178,18 @@ class Exchange {
 class Moving final : public progress::Waiting {
   public:
     Moving(Exchange& exchange, double stall_timeout_s)
-        : exchange_(exchange), stall_timeout_s_(stall_timeout_s), deadline_(stall_timeout_s) {}
+        : exchange_(exchange), stall_timeout_s_(stall_timeout_s) {}
 
     Seen look() override {
         const Seen seen = exchange_.look();
         if (seen == Seen::Movement) {
-            deadline_ = Deadline(stall_timeout_s_);
+            moved_s_ = exchange_.seconds();
         }
         return seen;
     }
     void look_around(double waited_s) override {
         Waiting::look_around(waited_s);
-        if (deadline_.passed()) {
+        if (exchange_.seconds() - moved_s_ > stall_timeout_s_) {
             throw TimedOut(Problem{
                 "an exchange of data has not moved on", text("for ", stall_timeout_s_, " s"), "",
                 "A rank may have died, or may not have called exchange; or give it more time"});
@@ -128,14 +198,21 @@ class Moving final : public progress::Waiting {
 
   private:
     Exchange& exchange_;
-    double stall_timeout_s_;
-    Deadline deadline_;
+    double stall_timeout_s_, moved_s_ = 0;
 };
 
-void Exchange::run(double stall_timeout_s) {
-    Moving moving(*this, stall_timeout_s);
+Moved Exchange::run() {
+    Moving moving(*this, options_.stall_timeout_s);
     progress::BackOff back_off;
     progress::wait(moving, back_off);
+    moved_.leaves_messages = std::any_of(roles_.begin(), roles_.end(),
+                                         [](const auto& role) { return role->leaves_messages(); });
+    if (sums_) {
+        const double patience_s =
+            moved_.leaves_messages ? reroute_after_s(options_) : options_.stall_timeout_s;
+        sums_->compare(moved_.arrived, patience_s, moved_.leaves_messages);
+    }
+    return std::move(moved_);
 }
 
 void check(const mpi::Comm& comm, std::span<const RankFlow> flows,
@@ -173,9 +250,9 @@ void check(const mpi::Comm& comm, std::span<const RankFlow> flows,
                                               text(stops.size(), " stops"),
                                               text("from ", flow.from, " to ", flow.to), ""});
             }
-            if (moves) {
-                tags.of(stops);
-            }
+        }
+        if (moves) {
+            tags.of(flow);
         }
     }
     tags.check();
@@ -198,16 +275,17 @@ std::string words_of(std::span<const RankFlow> flows) {
 
 }  // namespace
 
-std::vector<Arrived> exchange(const mpi::Comm& comm, std::span<const RankFlow> flows,
-                              std::span<const Outgoing> outgoing, double stall_timeout_s) {
+Moved exchange(const mpi::Comm& comm, std::span<const RankFlow> flows,
+               std::span<const Outgoing> outgoing, const ExchangeOptions& options) {
     // All ranks are here before anything is sent, so what an exchange before this one has left in
     // its slots is gone on all of them.
     mpi::agree_on(
         comm, [&] { check(comm, flows, outgoing); },
-        [&](Terms& terms) { terms.add("the flows of an exchange", words_of(flows)); });
-    Exchange moving(comm, flows, outgoing);
-    moving.run(stall_timeout_s);
-    return moving.take();
+        [&](Terms& terms) {
+            terms.add("the flows of an exchange", words_of(flows));
+            terms.add("the checksum", options.checksum ? "yes" : "no");
+        });
+    return Exchange(comm, flows, outgoing, options).run();
 }
 
 }  // namespace fluvial::move

@@ -23,8 +23,7 @@ std::byte byte_of(std::size_t flow, std::size_t place) {
     return static_cast<std::byte>(flow * 101 + place * 7 + place / 251);
 }
 
-/// Moves the flows, and checks every byte of what comes.
-void check_exchange(const std::vector<RankFlow>& flows) {
+std::vector<Outgoing> data_for(const std::vector<RankFlow>& flows) {
     std::vector<Outgoing> outgoing;
     for (std::size_t i = 0; i < flows.size(); ++i) {
         auto data = std::make_shared<std::vector<std::byte>>();
@@ -35,17 +34,34 @@ void check_exchange(const std::vector<RankFlow>& flows) {
         }
         outgoing.push_back({*data, data});
     }
-    const std::vector<Arrived> arrived = exchange(world(), flows, outgoing);
-    REQUIRE(arrived.size() == flows.size());
+    return outgoing;
+}
+
+/// Every byte of what has come, and what is said of the paths.
+void check_moved(const std::vector<RankFlow>& flows, const Moved& moved) {
+    REQUIRE(moved.arrived.size() == flows.size());
+    REQUIRE(moved.used.size() == flows.size());
     for (std::size_t i = 0; i < flows.size(); ++i) {
         const bool mine = flows[i].to == world_rank();
-        REQUIRE(arrived[i].size == (mine ? flows[i].bytes : 0));
+        const Arrived& arrived = moved.arrived[i];
+        REQUIRE(arrived.size == (mine ? flows[i].bytes : 0));
         std::size_t wrong = 0;
-        for (std::size_t k = 0; k < arrived[i].size; ++k) {
-            wrong += arrived[i].bytes[static_cast<std::ptrdiff_t>(k)] == byte_of(i, k) ? 0 : 1;
+        for (std::size_t k = 0; k < arrived.size; ++k) {
+            wrong += arrived.bytes[static_cast<std::ptrdiff_t>(k)] == byte_of(i, k) ? 0 : 1;
         }
         REQUIRE(wrong == 0);
+        std::size_t carried = 0;
+        for (const PathUse& use : moved.used[i]) {
+            carried += use.bytes;
+        }
+        REQUIRE(carried == (mine || flows[i].from == world_rank() ? flows[i].bytes : 0));
     }
+}
+
+Moved check_exchange(const std::vector<RankFlow>& flows, const ExchangeOptions& options = {}) {
+    Moved moved = exchange(world(), flows, data_for(flows), options);
+    check_moved(flows, moved);
+    return moved;
 }
 
 /// Direct, and by way of each other rank.
@@ -129,7 +145,107 @@ TEST_CASE("any flows by any paths") {
             }
             flows.push_back(flow);
         }
-        check_exchange(flows);
+        const Moved moved = check_exchange(flows, {.checksum = any(2) == 0});
+        CHECK(!moved.leaves_messages);
+    }
+}
+
+TEST_CASE("a byte that a proxy changes is found by the checksum, and without one by nobody") {
+    const int last = world_size() - 1;
+    if (world_size() < 3) {
+        return;
+    }
+    // The first rank that is neither end, in the path of the second flow alone.
+    const std::vector<RankFlow> flows{{0, last, 5000, 0, {{0, last}}},
+                                      {last, 0, 50000, 1000, {{last, 1, 0}}},
+                                      {0, last, 3000, 100, {{0, last}}}};
+    int windows = 0;
+    ExchangeOptions options{.at_proxy = [&](std::span<std::byte> window) {
+        if (++windows == 20) {
+            window[window.size() / 2] ^= std::byte{4};
+        }
+    }};
+    const std::vector<Outgoing> outgoing = data_for(flows);
+    const Moved moved = exchange(world(), flows, outgoing, options);
+    if (world_rank() == 0) {
+        std::size_t wrong = 0;
+        for (std::size_t k = 0; k < flows[1].bytes; ++k) {
+            wrong += moved.arrived[1].bytes[static_cast<std::ptrdiff_t>(k)] != byte_of(1, k);
+        }
+        CHECK(wrong == 1);
+    }
+    options.checksum = true;
+    windows = 0;
+    CHECK_THROWS_WITH_AS(exchange(world(), flows, outgoing, options),
+                         doctest::Contains("flow 1 has come with other bytes than were sent"),
+                         DamagedMessage);
+    options.at_proxy = {};
+    check_exchange(flows, options);
+    // Ranks that mean different things do not wait for each other.
+    options.checksum = world_rank() == 0;
+    CHECK_THROWS_WITH_AS(exchange(world(), flows, outgoing, options),
+                         doctest::Contains("the checksum"), InvalidArgument);
+}
+
+TEST_CASE("what each path has carried is known at both ends") {
+    const int last = world_size() - 1;
+    const std::vector<RankFlow> flows{{0, last, 100000, 1000, by_each_other(0, last)},
+                                      {0, last, 10, 0, {{0, last}}}};
+    const Moved moved = check_exchange(flows);
+    if (last > 0 && (world_rank() == 0 || world_rank() == last)) {
+        std::uint64_t windows = 0;
+        REQUIRE(moved.used[0].size() == flows[0].paths.size());
+        for (std::size_t i = 0; i < flows[0].paths.size(); ++i) {
+            CHECK(moved.used[0][i].stops == flows[0].paths[i]);
+            CHECK(!moved.used[0][i].given_up);
+            windows += moved.used[0][i].windows;
+        }
+        CHECK(windows == 100);
+        CHECK(moved.used[1][0].windows == 1);
+    } else if (last > 0) {
+        CHECK(moved.used[0].empty());
+    }
+}
+
+TEST_CASE("a proxy that stands still costs its path, and its windows come once") {
+    if (world_size() < 3) {
+        return;
+    }
+    const int last = world_size() - 1;
+    for (const int lost_at : {1, 4, 30}) {
+        for (const bool alone : {true, false}) {
+            mpi::Comm own = mpi::Comm::duplicate(MPI_COMM_WORLD);
+            std::vector<std::vector<int>> paths{{0, 1, last}};
+            if (!alone) {
+                paths = by_each_other(0, last);
+            }
+            const std::vector<RankFlow> flows{{0, last, 100000, 500, paths}};
+            int windows = 0;
+            ExchangeOptions options{.reroute_after_s = 0.3, .checksum = true};
+            options.at_proxy = [&](std::span<std::byte>) {
+                if (world_rank() == 1 && ++windows == lost_at) {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+                }
+            };
+            const Moved moved = exchange(own, flows, data_for(flows), options);
+            check_moved(flows, moved);
+            const bool concerned = world_rank() <= 1 || world_rank() == last;
+            if (windows < lost_at && world_rank() == 1) {
+                own.abandon();  // the other paths were faster
+                continue;
+            }
+            if (alone && concerned) {
+                CHECK(moved.leaves_messages);
+            }
+            if (alone && (world_rank() == 0 || world_rank() == last)) {
+                REQUIRE(moved.used[0].size() == 2);
+                CHECK(moved.used[0][0].given_up);
+                CHECK(moved.used[0][0].windows < static_cast<std::uint64_t>(lost_at));
+                CHECK(moved.used[0][1].instead);
+                CHECK(moved.used[0][1].stops == std::vector<int>{0, last});
+            }
+            own.abandon();
+        }
     }
 }
 
@@ -200,7 +316,7 @@ TEST_CASE("a rank that does nothing for too long is an error on those that wait 
             return false;
         },
         false);
-    CHECK_THROWS_WITH_AS(exchange(own, flows, outgoing, 0.5), doctest::Contains("for 0.5 s"),
-                         TimedOut);
+    CHECK_THROWS_WITH_AS(exchange(own, flows, outgoing, {.stall_timeout_s = 0.5}),
+                         doctest::Contains("for 0.5 s"), TimedOut);
     own.abandon();
 }

@@ -54,7 +54,7 @@ void check(std::span<const route::RankFlow> flows, std::span<const Outgoing> out
 Exchanged exchange(const mpi::Comm& comm, const route::Topology& topology,
                    std::span<const route::Flow> flows, const route::Plan& plan,
                    std::span<const Outgoing> outgoing, const route::RankFlowOptions& options,
-                   double stall_timeout_s, Displaced displaced) {
+                   const ExchangeOptions& how, Displaced displaced) {
     std::vector<std::size_t> bytes(flows.size(), 0);
     const auto validate = [&] {
         check(rank_flows(topology, flows, plan, bytes, comm.size(), options), outgoing,
@@ -78,7 +78,7 @@ Exchanged exchange(const mpi::Comm& comm, const route::Topology& topology,
     }
     if (sizes.back() == 1) {
         const auto moved = rank_flows(topology, flows, plan, bytes, comm.size(), options);
-        return {exchange(comm, moved, outgoing, stall_timeout_s), ""};
+        return {exchange(comm, moved, outgoing, how), ""};
     }
     const Problem problem{
         "ranks run on other hosts than the topology " + topology.describe() + " says",
@@ -89,8 +89,7 @@ Exchanged exchange(const mpi::Comm& comm, const route::Topology& topology,
     }
     const route::Plan direct = plan_direct(topology, flows);
     const auto moved = rank_flows(topology, flows, direct, bytes, comm.size());
-    return {exchange(comm, moved, outgoing, stall_timeout_s),
-            "flows go direct: " + describe_problem(problem)};
+    return {exchange(comm, moved, outgoing, how), "flows go direct: " + describe_problem(problem)};
 }
 
 }  // namespace fluvial::move

@@ -16,8 +16,8 @@ namespace fluvial::move {
 enum class Displaced { GoDirect, Throw };
 
 struct Exchanged {
-    std::vector<Arrived> arrived;  ///< of each flow
-    std::string warning;           ///< ranks run elsewhere, so flows went direct; the same on all
+    Moved moved;
+    std::string warning;  ///< ranks run elsewhere, so flows went direct; the same on all
 };
 
 /// Moves the flows of `plan` between the first ranks on their hosts (route::first_ranks), with as
@@ -31,6 +31,6 @@ struct Exchanged {
 Exchanged exchange(const mpi::Comm& comm, const route::Topology& topology,
                    std::span<const route::Flow> flows, const route::Plan& plan,
                    std::span<const Outgoing> outgoing, const route::RankFlowOptions& options = {},
-                   double stall_timeout_s = 300, Displaced displaced = Displaced::GoDirect);
+                   const ExchangeOptions& how = {}, Displaced displaced = Displaced::GoDirect);
 
 }  // namespace fluvial::move

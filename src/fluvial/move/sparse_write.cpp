@@ -153,7 +153,8 @@ class Round {
     }
     /// What has come, at its place in the file. The bytes of this window, put together.
     std::uint64_t move_and_write(const OpenFile& file, double stall_timeout_s) {
-        const std::vector<Arrived> arrived = exchange(comm_, flows_, outgoing_, stall_timeout_s);
+        const std::vector<Arrived> arrived =
+            exchange(comm_, flows_, outgoing_, {.stall_timeout_s = stall_timeout_s}).arrived;
         std::uint64_t written = 0;
         mpi::agree(comm_, [&] { written = write(file, arrived); });
         return written;

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <utility>
+
+#include "fluvial/move/path_roles.hpp"
+#include "fluvial/move/path_window.hpp"
+#include "fluvial/mpi/send_queue.hpp"
+
+namespace fluvial::move {
+namespace {
+
+/// Hands the windows of a flow to its paths, whichever has room.
+class Source final : public Role {
+  public:
+    Source(const FlowPart& part, const std::vector<int>& tags, int detour,
+           std::span<const std::byte> bytes)
+        : part_(part), bytes_(bytes), detour_(detour) {
+        for (std::size_t i = 0; i < part.flow.paths.size(); ++i) {
+            lanes_.push_back(std::make_unique<Lane>(part.comm, part.flow.paths[i], tags[i]));
+            lanes_.back()->moved_s = part.clock->seconds();
+        }
+    }
+
+    bool step() override {
+        bool moved = std::exchange(heard_, false);
+        for (std::size_t i = 0; i < lanes_.size(); ++i) {
+            Lane& lane = *lanes_[i];
+            const std::uint64_t completed = lane.queue.completed();
+            if (completed != lane.completed) {
+                lane.completed = completed;
+                lane.moved_s = part_.clock->seconds();
+                moved = true;
+            }
+            if (lane.state == Lane::Open && !lane.asked &&
+                lane.queue.posted() - completed < sends_in_flight) {
+                moved = send_next(lane, (*part_.used)[i]) || moved;
+            }
+            if (lane.may_be_asked() &&
+                part_.clock->seconds() - lane.moved_s > part_.reroute_after_s) {
+                lane.asked = true;
+                part_.controls->tell(part_.flow.to,
+                                     {.kind = Control::Question, .flow = part_.number, .path = i});
+            }
+        }
+        return moved;
+    }
+
+    bool done() const override {
+        return whole_ && std::all_of(lanes_.begin(), lanes_.end(), [](const auto& lane) {
+                   return lane->state == Lane::GivenUp || lane->completed == lane->queue.posted();
+               });
+    }
+
+    void hear(const Control& control) override {
+        if (control.flow != part_.number) {
+            return;
+        }
+        if (control.kind == Control::Whole) {
+            whole_ = heard_ = true;
+        } else if (control.kind == Control::Answer && control.path < lanes_.size()) {
+            heard_ = true;
+            if (control.ended == 0) {
+                give_up(control.path, control.value);
+            }
+        }
+    }
+    bool leaves_messages() const override { return gave_up_; }
+
+  private:
+    struct Lane {
+        enum State { Open, Ended, GivenUp };
+        Lane(const mpi::Comm& comm, std::vector<int> ranks, int tag)
+            : stops(std::move(ranks)),
+              queue(comm, stops[1], tag, mpi::SendQueue::Complete::Matched) {}
+
+        /// The network's own way has no proxy that could be left out.
+        bool may_be_asked() const { return stops.size() > 2 && !asked; }
+
+        std::vector<int> stops;
+        mpi::SendQueue queue;
+        State state = Open;
+        bool asked = false, detour = false;
+        std::uint64_t completed = 0;
+        double moved_s = 0;
+        std::vector<std::size_t> sent;  ///< where its windows begin, in their order
+        /// Used in turn: the send before last out of a buffer is complete.
+        std::shared_ptr<std::vector<std::byte>> buffers[sends_in_flight];
+    };
+
+    std::size_t length_at(std::size_t offset) const {
+        return std::min(part_.flow.window_bytes, bytes_.size() - offset);
+    }
+
+    /// What was lost with a path goes first. False when the lane has nothing to send.
+    bool send_next(Lane& lane, PathUse& use) {
+        std::size_t offset = bytes_.size();
+        if (!lost_.empty()) {
+            offset = lost_.front();
+            lost_.pop_front();
+        } else if (next_ < bytes_.size()) {
+            offset = next_;
+            next_ += length_at(next_);
+        } else if (lane.detour) {
+            return false;  // nobody waits for its end
+        }
+        const std::size_t length = length_at(offset);
+        auto& buffer = lane.buffers[lane.queue.posted() % sends_in_flight];
+        if (!buffer) {
+            buffer = std::make_shared<std::vector<std::byte>>();
+        }
+        buffer->resize(sizeof(WindowHeader) + length);
+        const WindowHeader header{offset, length};
+        std::memcpy(buffer->data(), &header, sizeof header);
+        if (length > 0) {
+            std::memcpy(buffer->data() + sizeof header, bytes_.data() + offset, length);
+            lane.sent.push_back(offset);
+            ++use.windows;
+            use.bytes += length;
+        } else {
+            lane.state = Lane::Ended;
+        }
+        lane.queue.post(*buffer, buffer);
+        return true;
+    }
+
+    /// Of the windows that were sent by a path, the first `come` have come.
+    void give_up(std::size_t path, std::uint64_t come) {
+        Lane& lane = *lanes_[path];
+        if (lane.state == Lane::GivenUp) {
+            return;
+        }
+        lane.state = Lane::GivenUp;
+        gave_up_ = true;
+        PathUse& use = (*part_.used)[path];
+        use.given_up = true;
+        for (std::size_t i = static_cast<std::size_t>(come); i < lane.sent.size(); ++i) {
+            lost_.push_back(lane.sent[i]);
+            --use.windows;
+            use.bytes -= length_at(lane.sent[i]);
+        }
+        for (std::size_t stop = 1; stop + 1 < lane.stops.size(); ++stop) {
+            part_.controls->tell(lane.stops[stop],
+                                 {.kind = Control::Stop, .flow = part_.number, .path = path});
+        }
+        if (!lanes_.back()->detour) {
+            const std::vector<int> direct{part_.flow.from, part_.flow.to};
+            lanes_.push_back(std::make_unique<Lane>(part_.comm, direct, detour_));
+            lanes_.back()->detour = true;
+            part_.used->push_back({.stops = direct, .instead = true});
+        }
+    }
+
+    FlowPart part_;
+    std::span<const std::byte> bytes_;
+    int detour_;
+    std::size_t next_ = 0;
+    std::deque<std::size_t> lost_;
+    std::vector<std::unique_ptr<Lane>> lanes_;
+    bool whole_ = false, heard_ = false, gave_up_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Role> window_source_of(const FlowPart& part, const std::vector<int>& tags,
+                                       int detour, std::span<const std::byte> bytes) {
+    return std::make_unique<Source>(part, tags, detour, bytes);
+}
+
+}  // namespace fluvial::move
