@@ -155,6 +155,16 @@ def test_the_options_of_fluvial_route_explain():
     assert {name for p in explain.params for name in p.opts} == documented
 
 
+def test_the_options_of_fluvial_route_measure():
+    from fluvial.cli import command_line as cli
+    from typer.main import get_command
+
+    cells = [row[0] for row in rows("routes.md", "Measure a network")]
+    documented = {name for cell in cells for name in re.findall("`(--[a-z-]+)`", cell)}
+    measure = get_command(cli.app).commands["route"].commands["measure"]
+    assert {name for p in measure.params for name in [*p.opts, *p.secondary_opts]} == documented
+
+
 def test_every_kind_of_topology_is_in_the_table():
     texts = [row[0].strip("`") for row in rows("routes.md", "Topologies")]
     assert fl.route.names().keys() == {text.split(":")[0] for text in texts if ":" in text}

@@ -143,6 +143,10 @@ class Box:
         words = [launcher.mpiexec, *options, "-n", str(ranks), *argv]
         return self.on(hosts[0], words)
 
+    def ends_of_cable(self, number: int) -> list[tuple[str, str]]:
+        """Return namespace and device of both ends of a host's cable into the switch."""
+        return [(self.name(number), "eth0"), (self._switch, self._port(number))]
+
     def unplug(self, number: int) -> None:
         """Pull the cable of a host out of the switch."""
         self.ip("-n", self._switch, "link", "set", self._port(number), "down")

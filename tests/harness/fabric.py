@@ -75,12 +75,7 @@ class Fabric:
 
     def set_bandwidth(self, host: int, other: int, bandwidth: float) -> None:
         """Give one direction of a cable so many bytes per second."""
-        # Linux counts 14 bytes of each packet more than TCP does, and 52 of headers.
-        rate = f"{bandwidth * 8:.0f}bit"
-        words = ["tc", "-n", self._box.name(host + 1), "qdisc", "replace", "dev", _port(other)]
-        words += ["root", "tbf", "rate", rate, "burst", str(_BURST_BYTES)]
-        words += ["limit", str(_QUEUE_BYTES)]
-        subprocess.run(words, capture_output=True, text=True, check=True)
+        _shape(self._box.name(host + 1), _port(other), bandwidth)
 
     def cut(self, host: int, other: int) -> None:
         """Pull a cable out at one end."""
@@ -104,6 +99,25 @@ class Fabric:
 def address(host: int) -> str:
     """Return the address at which MPI reaches a host of the topology."""
     return f"{NETWORK}.{host + 1}"
+
+
+def shape_port(box: Box, number: int, bandwidth: float) -> None:
+    """Give both directions of a host's cable into the box's switch so many bytes per second."""
+    if shutil.which("tc") is None:
+        raise NoBox("there is no tc(8)")
+    try:
+        for namespace, device in box.ends_of_cable(number):
+            _shape(namespace, device, bandwidth)
+    except subprocess.CalledProcessError as error:
+        raise NoBox(f"no shaped cables here: {error.stderr.strip()}") from error
+
+
+def _shape(namespace: str, device: str, bandwidth: float) -> None:
+    # Linux counts 14 bytes of each packet more than TCP does, and 52 of headers.
+    words = ["tc", "-n", namespace, "qdisc", "replace", "dev", device]
+    words += ["root", "tbf", "rate", f"{bandwidth * 8:.0f}bit", "burst", str(_BURST_BYTES)]
+    words += ["limit", str(_QUEUE_BYTES)]
+    subprocess.run(words, capture_output=True, text=True, check=True)
 
 
 def _port(host: int) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`fluvial route`: paths of flows through a network, and what they gain."""
+"""`fluvial route`: paths of flows through a network, what they gain, and how fast a network is."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from ..route.network import topology
 from ..route.planning import Path, Plan, plan
 from . import tables
 from .printing import Format, print_as
+from .route_measuring import measure_network
 from .route_picture import draw
 
 _SIZES = tuple(2**k for k in range(10, 31, 2))
@@ -23,6 +24,7 @@ def add_route(app: typer.Typer) -> None:
     """Give the command its word `route`."""
     route = typer.Typer(no_args_is_help=True, help="Paths of flows through a network.")
     route.command("explain")(_explain)
+    route.command("measure")(measure_network)
     app.add_typer(route, name="route")
 
 

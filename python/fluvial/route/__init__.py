@@ -17,6 +17,7 @@ Gene/Q supercomputer".
 
 from .exchanging import Exchanged, PathUse, exchange
 from .flows import MaxFlow, max_flow
+from .measuring import Measured, measure
 from .network import Link, Topology, names, topology
 from .planning import Path, Plan, Prediction, plan
 from .sending import forward, recv, send
@@ -26,6 +27,7 @@ __all__ = [
     "Exchanged",
     "Link",
     "MaxFlow",
+    "Measured",
     "Path",
     "PathUse",
     "Plan",
@@ -35,6 +37,7 @@ __all__ = [
     "exchange",
     "forward",
     "max_flow",
+    "measure",
     "names",
     "plan",
     "recv",

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`fluvial route measure`: the topology of the hosts that a job runs on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from .._core import InvalidArgument
+from ..mpi.communicator import Communicator, world
+from ..route.measuring import Measured, Progress, measure
+from . import tables
+from .application import is_first, say
+from .printing import Format, print_as
+
+_SAYS_EVERY_S = 5.0
+
+
+def measure_network(
+    out: Annotated[str, typer.Option(help="The JSON file of the topology.")],
+    seconds: Annotated[float, typer.Option(help="Of one measurement of a bandwidth.")] = 0.25,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for a host's answer.")] = 60.0,
+    progress: Annotated[bool, typer.Option(help="Say how far it is.")] = True,
+    format: Annotated[Format, typer.Option(help="table, json or csv.")] = Format.table,
+) -> None:
+    """Measure how fast the hosts of a job reach each other, and write their topology.
+
+    mpiexec -n 6 -hosts a,b,c fluvial route measure --out cluster.json
+    """
+    comm = world()
+    if comm is None:
+        raise InvalidArgument(
+            "a network is measured by several ranks: got one; allowed: 2 or more. Start it on the "
+            "hosts of the network: mpiexec -n 4 fluvial route measure --out cluster.json"
+        )
+    _check_writable(comm, out)
+    with _progress(progress) as told:
+        found = measure(comm, seconds=seconds, timeout=timeout, progress=told)
+    failed = None
+    if is_first():
+        try:
+            _write(out, found.to_json())
+        except OSError as error:
+            failed = f"cannot write the topology: got {out!r} ({error.strerror})"
+    failed = comm.bcast(failed)
+    if failed is not None:
+        raise InvalidArgument(f"{failed}; allowed: a path in a folder that may be written to")
+    if len(found.hosts) == 1 and is_first():
+        say("all ranks run on one host, so there was no network to measure", "yellow")
+    print_as(_rows(found), f"{out}: {found.kind} of {len(found.hosts)} hosts", format)
+
+
+def _check_writable(comm: Communicator, out: str) -> None:
+    """Raise on all ranks before anything is measured."""
+    folder = os.path.dirname(out) or "."
+    right = comm.bcast(
+        os.path.isdir(folder) and os.access(folder, os.W_OK) and not os.path.isdir(out)
+    )
+    if not right:
+        raise InvalidArgument(
+            f"the topology cannot be written: got {out!r}; allowed: the path of a file in a folder "
+            "that exists and may be written to"
+        )
+
+
+def _write(path: str, text: str) -> None:
+    """Beside the target, which is put in its place when it is whole."""
+    partial = f"{path}.partial"
+    try:
+        with open(partial, "w") as file:
+            file.write(text)
+        os.replace(partial, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(partial)
+
+
+def _rows(found: Measured) -> list[tables.Row]:
+    """Return a row for each direction of each pair of hosts, and two for each host with all."""
+    rows: list[tables.Row] = []
+    hosts = range(len(found.hosts))
+    for a in hosts:
+        for b in hosts:
+            if a != b:
+                rate, delay = found.bandwidth[a, b], found.latency[a, b]
+                rows.append(_row(found.hosts[a], found.hosts[b], rate, delay))
+    for host in hosts if len(found.hosts) > 2 else ():
+        rows.append(_row(found.hosts[host], "all others", found.sending[host], None))
+        rows.append(_row("all others", found.hosts[host], found.receiving[host], None))
+    return rows
+
+
+def _row(source: str, target: str, rate: float, latency: float | None) -> tables.Row:
+    return {
+        "from": source,
+        "to": target,
+        "bandwidth (MB/s)": float(f"{rate * 1e-6:.4g}"),
+        "latency (us)": None if latency is None else float(f"{latency * 1e6:.3g}"),
+    }
+
+
+@contextlib.contextmanager
+def _progress(wanted: bool) -> Iterator[Progress | None]:
+    """Give a bar on a terminal, and a line now and then elsewhere; on the first rank."""
+    if not wanted or not is_first():
+        yield None
+    elif sys.stderr.isatty():
+        columns = TextColumn("measuring"), BarColumn(), TextColumn("{task.percentage:3.0f} %")
+        console = Console(stderr=True)
+        with Bar(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
+            task = bar.add_task("", total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+    else:
+        said = time.monotonic()
+
+        def tell(done: int, total: int) -> None:
+            nonlocal said
+            if time.monotonic() - said > _SAYS_EVERY_S:
+                said = time.monotonic()
+                say(f"{done} of {total} measurements are done", "dim")
+
+        yield tell
