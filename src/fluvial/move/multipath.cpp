@@ -236,6 +236,11 @@ void check(const mpi::Comm& comm, std::span<const RankFlow> flows,
             throw InvalidArgument(Problem{text("flow ", i, " has other bytes than it says"),
                                           text(outgoing[i].bytes.size()), text(flow.bytes), ""});
         }
+        if (flow.from == comm.rank() && flow.bytes > 0 && !outgoing[i].owner) {
+            throw InvalidArgument(Problem{text("nobody keeps the bytes of flow ", i), "no owner",
+                                          "a shared_ptr that keeps them until the call returns",
+                                          ""});
+        }
         const bool moves = flow.from != flow.to;
         if (moves && (flow.paths.empty() || (flow.direct() && flow.paths.size() != 1))) {
             throw InvalidArgument(Problem{text("flow ", i, " has another number of paths"),

@@ -294,6 +294,11 @@ TEST_CASE("what cannot be moved is the same error on all ranks") {
                              doctest::Contains("the flows of an exchange"), InvalidArgument);
     }
     CHECK_THROWS_AS(exchange(world(), {}, none), InvalidArgument);
+    const std::vector<std::byte> bytes(world_rank() == 0 ? 5 : 0);
+    const std::vector<RankFlow> kept_by_nobody{{0, last, 5, 0, {{0, last}}}};
+    const std::vector<Outgoing> ownerless{{bytes, nullptr}};
+    CHECK_THROWS_WITH_AS(exchange(world(), kept_by_nobody, ownerless),
+                         doctest::Contains("nobody keeps the bytes of flow 0"), InvalidArgument);
     check_exchange({{0, last, 10, 0, {{0, last}}}});
 }
 
