@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -28,6 +29,12 @@ def commands(seed: int, options: argparse.Namespace) -> list[list[str]]:
     return {"cpp": [ctest], "python": [pytest]}.get(options.only, [ctest, pytest])
 
 
+def told(output: str) -> list[str]:
+    """Return the lines of a runner, without those on tests that began or passed."""
+    begun_or_passed = re.compile(r"\s*(Start\s+\d+: |\d+/\d+ Test .* Passed )")
+    return [line for line in output.splitlines() if not begun_or_passed.match(line)]
+
+
 def round_of(seed: int, options: argparse.Namespace) -> list[str]:
     """Run one round; return the last part of what each failing runner printed."""
     env = environment("mpich") | {"FLUVIAL_TEST_SEED": str(seed)}
@@ -43,7 +50,7 @@ def round_of(seed: int, options: argparse.Namespace) -> list[str]:
             stderr=subprocess.STDOUT,
         )
         if done.returncode not in (0, 5):  # 5: pytest found no test of the pattern
-            failures.append("\n".join(done.stdout.splitlines()[-60:]))
+            failures.append("\n".join(told(done.stdout)[-60:]))
     return failures
 
 
