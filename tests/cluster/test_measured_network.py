@@ -6,15 +6,12 @@ one lets a first burst pass; and all hosts share the cores of one machine. What 
 quarter off.
 """
 
-import contextlib
-import io
 import json
 import os
 import signal
-import sys
 
 import pytest
-from harness import scenario, wait_until
+from harness import command, scenario, wait_until
 from harness.box import NoBox
 from harness.fabric import Fabric, shape_port
 
@@ -33,21 +30,11 @@ def measure(comm, fl, where, seconds=0.4):
     return found, found.kind, found.to_json()
 
 
-def command(comm, fl, where, **options):
+def command_of(comm, fl, where, **options):
     """Run `fluvial route measure` on all ranks of the job; return what the first one printed."""
-    from fluvial.cli import command_line as cli
-
-    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    sys.argv = ["fluvial", "route", "measure", *words, "--no-progress"]
-    sys.argv += ["--out", str(where / "cluster.json")]
-    out, err = io.StringIO(), io.StringIO()
-    code = 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = end.code or 0
-    return code, out.getvalue(), err.getvalue()
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    out = where / "cluster.json"
+    return command.call("route", "measure", *words, "--no-progress", "--out", out)
 
 
 def mesh(jobs):
@@ -85,7 +72,7 @@ def test_a_mesh_with_a_slow_cable(jobs):
     assert 2 < plan.speed_up < 3
 
 
-@scenario("job on 3 ranks of hosts 1-3", job=command, timeout=120)
+@scenario("job on 3 ranks of hosts 1-3", job=command_of, timeout=120)
 def test_hosts_with_one_cable_into_a_switch(jobs):
     paces = (_PACE, _PACE, _PACE / 2)
     try:

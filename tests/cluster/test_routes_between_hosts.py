@@ -17,6 +17,7 @@ from harness.fabric import Fabric
 import fluvial as fl
 
 _PACE = 12.5e6  # bytes per second of a cable: 100 Mbit/s
+_LONG = 10_000_000  # bytes
 TORUS = f"torus:3x3,bandwidth={_PACE}"
 
 
@@ -156,26 +157,28 @@ def test_ranks_on_other_hosts_than_the_topology_says(jobs):
     assert fabric.carried(1, 2) < size / 2
 
 
+def begin(jobs, paths, **limits):
+    """Start a flow that takes seconds on its slow cables; return those."""
+    topology = mesh(jobs, 4e6)
+    fabric = cables(jobs, topology)
+    limits |= {"paths": paths, "window": 16384}
+    jobs.start("job", topology=topology, flows=[(0, 1)], sizes=[_LONG], **limits)
+    return fabric
+
+
 @scenario("job on 3 ranks of hosts 1-3", job=move_or_say)
 def test_a_cable_of_a_proxy_that_is_cut_costs_its_path(jobs):
-    pace, size = 4e6, 10_000_000
-    topology = mesh(jobs, pace)
-    fabric = cables(jobs, topology)
-    many = {"paths": 2, "window": 16384, "stall_timeout": 20, "reroute_after": 1}
-    jobs.start("job", topology=topology, flows=[(0, 1)], sizes=[size], **many)
+    fabric = begin(jobs, 2, stall_timeout=20, reroute_after=1)
     wait_until(lambda: fabric.carried(2, 1) > 200_000)
     fabric.cut(2, 1)
-    for rank, came in enumerate(expected([(0, 1)], [size], 3)):
+    for rank, came in enumerate(expected([(0, 1)], [_LONG], 3)):
         assert said_by(jobs, rank) == f"has come: {sorted(came.items())}"
     jobs["job"].kill()
 
 
 @scenario("job on 3 ranks of hosts 1-3", job=move_or_say)
 def test_a_cable_between_the_ends_that_is_cut_is_an_error_in_time(jobs):
-    topology = mesh(jobs, 4e6)
-    fabric = cables(jobs, topology)
-    many = {"paths": 2, "window": 16384, "stall_timeout": 1.5}
-    jobs.start("job", topology=topology, flows=[(0, 1)], sizes=[10_000_000], **many)
+    fabric = begin(jobs, 2, stall_timeout=1.5)
     wait_until(lambda: fabric.carried(0, 1) > 200_000)
     fabric.cut(0, 1)
     for rank in (0, 1):
@@ -185,13 +188,10 @@ def test_a_cable_between_the_ends_that_is_cut_is_an_error_in_time(jobs):
 
 @scenario("job on 4 ranks of hosts 1-4", job=move_or_say)
 def test_a_stopped_proxy_costs_its_path(jobs):
-    topology, size = mesh(jobs, 4e6), 10_000_000
-    fabric = cables(jobs, topology)
-    many = {"paths": 3, "window": 16384, "stall_timeout": 20, "reroute_after": 1}
-    jobs.start("job", topology=topology, flows=[(0, 1)], sizes=[size], **many)
+    fabric = begin(jobs, 3, stall_timeout=20, reroute_after=1)
     wait_until(lambda: fabric.carried(2, 1) > 200_000)
     os.kill(jobs["job"].pid(2), signal.SIGSTOP)
-    came = expected([(0, 1)], [size], 4)
+    came = expected([(0, 1)], [_LONG], 4)
     for rank in (0, 1, 3):
         assert said_by(jobs, rank) == f"has come: {sorted(came[rank].items())}"
     # It is told, and does not take the others for lost because it was away.
@@ -202,10 +202,7 @@ def test_a_stopped_proxy_costs_its_path(jobs):
 
 @scenario("job on 4 ranks of hosts 1-4", job=move_or_say)
 def test_a_stopped_destination_is_an_error_in_time(jobs):
-    topology = mesh(jobs, 4e6)
-    fabric = cables(jobs, topology)
-    many = {"paths": 3, "window": 16384, "stall_timeout": 1.5}
-    jobs.start("job", topology=topology, flows=[(0, 1)], sizes=[10_000_000], **many)
+    fabric = begin(jobs, 3, stall_timeout=1.5)
     wait_until(lambda: fabric.carried(2, 1) > 200_000)
     os.kill(jobs["job"].pid(1), signal.SIGSTOP)
     for rank in (0, 2, 3):

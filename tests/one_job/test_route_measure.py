@@ -1,37 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """`fluvial route measure` on one host, and what it refuses."""
 
-import contextlib
-import io
 import json
 import socket
-import sys
 
-from harness import scenario
-
-
-def run(where, *words):
-    from fluvial.cli import command_line as cli
-
-    sys.argv = ["fluvial", "route", "measure", *map(str, words)]
-    out, err = io.StringIO(), io.StringIO()
-    code = 0
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = end.code or 0
-    return code, out.getvalue(), err.getvalue()
+from harness import command, scenario
 
 
 @scenario("job on 3 ranks", timeout=60)
 class test_one_host_has_no_network:
     def job(comm, fl, where):
-        code, _, err = run(where, "--out", where / "one.json")
+        code, _, err = command.call("route", "measure", "--out", where / "one.json")
         refused = [
-            run(where, "--out", where / "none" / "one.json"),
-            run(where, "--out", where),
-            run(where, "--out", where / "two.json", "--seconds", 0),
+            command.call("route", "measure", "--out", where / "none" / "one.json"),
+            command.call("route", "measure", "--out", where),
+            command.call("route", "measure", "--out", where / "two.json", "--seconds", 0),
         ]
         net = fl.route.topology(where / "one.json")
         return code, err, refused, (net.hosts, net.host_of_rank, net.name(0))
