@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .._core import Error, InvalidArgument, __version__
+from ..base.whole_file import whole_file
 from ..mpi.communicator import Communicator, world
 from ..opening import names_files
 from ..scan.file import File, open_files
@@ -315,21 +316,17 @@ def _watched(pending: PendingScan, wanted: bool) -> Any:
 
 
 def _write(result: xr.Dataset, path: str) -> None:
-    """Write netCDF-4 beside the target and put it in its place when it is whole."""
-    partial = f"{path}.partial"
+    """Write netCDF-4."""
     result.attrs.setdefault("Conventions", "CF-1.11")
     try:
         whole = {name: {"_FillValue": None} for name in result.coords}
-        result.to_netcdf(partial, engine="h5netcdf", encoding=whole)
-        os.replace(partial, path)
+        with whole_file(path) as partial:
+            result.to_netcdf(partial, engine="h5netcdf", encoding=whole)
     except OSError as error:
         raise InvalidArgument(
             f"cannot write the result: got {path!r} ({error}); allowed: a path in a folder that "
             "exists and may be written to"
         ) from None
-    finally:
-        if os.path.exists(partial):
-            os.remove(partial)
 
 
 def _history(before: object) -> str:

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
 from .._core import InvalidArgument
+from ..base.whole_file import whole_file
 from ..mpi.communicator import Communicator, world
 from ..route.measuring import Measured, Progress, measure
 from . import tables
@@ -48,7 +49,8 @@ def measure_network(
     failed = None
     if is_first():
         try:
-            _write(out, found.to_json())
+            with whole_file(out) as partial, open(partial, "w") as file:
+                file.write(found.to_json())
         except OSError as error:
             failed = f"cannot write the topology: got {out!r} ({error.strerror})"
     failed = comm.bcast(failed)
@@ -70,18 +72,6 @@ def _check_writable(comm: Communicator, out: str) -> None:
             f"the topology cannot be written: got {out!r}; allowed: the path of a file in a folder "
             "that exists and may be written to"
         )
-
-
-def _write(path: str, text: str) -> None:
-    """Beside the target, which is put in its place when it is whole."""
-    partial = f"{path}.partial"
-    try:
-        with open(partial, "w") as file:
-            file.write(text)
-        os.replace(partial, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(partial)
 
 
 def _rows(found: Measured) -> list[tables.Row]:

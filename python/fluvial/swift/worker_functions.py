@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import array
-import contextlib
 import functools
 import glob
 import os
 import time
 from typing import Any
+
+from ..base.whole_file import whole_file
 
 
 def existing(path: str) -> str:
@@ -45,14 +46,8 @@ def found_files(pattern: str) -> list[str]:
 def write_bytes(path: str, content: bytes) -> None:
     """Write a file, which is there when it is whole."""
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    partial = f"{path}.partial-{os.getpid()}"
-    try:
-        with open(partial, "wb") as file:
-            file.write(content)
-        os.replace(partial, path)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(partial)
+    with whole_file(path) as partial, open(partial, "wb") as file:
+        file.write(content)
 
 
 def write_text(path: str, text: str) -> None:
