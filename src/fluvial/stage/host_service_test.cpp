@@ -276,7 +276,6 @@ TEST_CASE("a writer without a free descriptor says so to those who wait, and ser
                "a client did not leave");
     rlimit limit{};
     REQUIRE(::getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    const LocalSocket probe = connected(host);
     const int status = [&] {  // the client in a process of its own, which has descriptors
         int go[2];
         REQUIRE(::pipe(go) == 0);
