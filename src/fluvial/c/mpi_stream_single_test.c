@@ -215,8 +215,8 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     before = threads();
     bad = all_elements_are_counted(&during) || elements_before_pauses_leave_at_once() ||
-          elements_after_pauses_leave_while_none_is_taken() ||
-          a_burst_leaves_at_the_next_call(0) || a_burst_leaves_at_the_next_call(1);
+          elements_after_pauses_leave_while_none_is_taken() || a_burst_leaves_at_the_next_call(0) ||
+          a_burst_leaves_at_the_next_call(1);
     if (level < MPI_THREAD_MULTIPLE && during != before) {
         fprintf(stderr, "rank %d: %d threads before, %d later\n", rank, before, during);
         bad = 1;

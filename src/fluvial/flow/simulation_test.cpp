@@ -63,7 +63,7 @@ TEST_CASE("a wide task among others that keep arriving is not overtaken for ever
     constexpr double lasts_s = 2000;
     const Simulated simulated =
         simulate(arriving(64, 0.8, lasts_s, test_seed(2)), one_host(64), options);
-    CHECK(simulated.end_s <= 1.02 * lasts_s);  // it keeps up with what this seed has drawn
+    CHECK(simulated.end_s <= 1.02 * lasts_s);   // it keeps up with what this seed has drawn
     CHECK(mean_wait_s(simulated, 64) <= 15.0);  // ADLB: 839 s
     const Simulated heavier =
         simulate(arriving(64, 0.9, lasts_s, test_seed(3)), one_host(64), options);
