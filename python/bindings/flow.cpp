@@ -92,7 +92,7 @@ Bytes run_python(const nb::object& run, const flow::Call& call) {
 }
 
 void open_pool(Pool* self, std::optional<long> handle, nb::object run, double stall_timeout_s,
-               double stuck_after_s, bool lead_works) {
+               double stuck_after_s, bool lead_works, bool trace) {
     flow::Functions functions;
     // Freed with the GIL held, wherever the pool ends.
     const std::shared_ptr<nb::object> kept(new nb::object(std::move(run)), [](nb::object* object) {
@@ -106,6 +106,7 @@ void open_pool(Pool* self, std::optional<long> handle, nb::object run, double st
     options.stall_timeout_s = stall_timeout_s;
     options.stuck_after_s = stuck_after_s;
     options.lead_works = lead_works;
+    options.trace = trace;
     options.collects_done = true;
     const nb::gil_scoped_release release;
     mpi::Comm comm = to_comm(handle);
@@ -171,6 +172,29 @@ nb::list wait_for_some(Pool& self, double timeout_s) {
     return out;
 }
 
+/// One rank's events, four numbers each: begin and end (ns), the number of the kind, tasks.
+nb::bytes events_bytes(std::span<const TraceEvent> events) {
+    std::vector<std::int64_t> numbers;
+    numbers.reserve(4 * events.size());
+    for (const TraceEvent& event : events) {
+        numbers.insert(numbers.end(), {event.begin_ns, event.end_ns, event.stream, event.parts});
+    }
+    return nb::bytes(numbers.data(), numbers.size() * sizeof(std::int64_t));
+}
+
+/// (names of kinds, tasks, seconds in tasks, events of each rank that runs tasks by its number)
+nb::tuple timeline(const Pool& self) {
+    const flow::Timeline found = [&] {
+        const nb::gil_scoped_release release;
+        return self.timeline();
+    }();
+    nb::dict ranks;
+    for (int rank = self.size() - self.workers(); rank < self.size(); ++rank) {
+        ranks[nb::int_(rank)] = events_bytes(found.of(rank));
+    }
+    return nb::make_tuple(found.kinds(), found.tasks(), found.busy_s(), ranks);
+}
+
 /// Calls the method without the GIL.
 template <class Result, class... Arguments>
 auto freely(Result (Pool::*method)(Arguments...)) {
@@ -217,7 +241,7 @@ void bind_flow(nanobind::module_& m) {
         });
     nb::class_<Pool>(m, "TaskPool")
         .def("__init__", &open_pool, "comm"_a.none(), "run"_a, "stall_timeout"_a, "stuck_after"_a,
-             "lead_works"_a)
+             "lead_works"_a, "trace"_a)
         .def_prop_ro("leads", &Pool::leads)
         .def_prop_ro("rank", &Pool::rank)
         .def_prop_ro("size", &Pool::size)
@@ -237,6 +261,7 @@ void bind_flow(nanobind::module_& m) {
         .def("wait_for_some", &wait_for_some, "timeout"_a)
         .def("wake", &Pool::wake)
         .def("cancel", freely(&Pool::cancel), "task"_a)
+        .def("timeline", &timeline)
         .def("close", freely(&Pool::close))
         .def("cancel_and_close", freely(&Pool::cancel_and_close));
     m.def("simulate_flow", &simulate, "load"_a, "ranks"_a, "rounds"_a, "error"_a, "load_part"_a,

@@ -58,7 +58,7 @@ BENEATH_IN_PYTHON = {
         "distribute",
     },  # of series it knows what all have in common
     "launch": set(),  # the harness of the tests imports it without the package
-    "cli": {*BENEATH["c"], "route", "launch", "pipeline", "swift", "opening", "piping"},
+    "cli": {*BENEATH["c"], "route", "flow", "launch", "pipeline", "swift", "opening", "piping"},
 }
 # <mpi.h> belongs to src/fluvial/mpi; outside of src these need it: mains of MPI programs, and the
 # place where communicators cross from Python, and the header whose functions take them in C.

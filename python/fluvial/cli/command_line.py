@@ -25,7 +25,6 @@ from ..scan.file_dataset import FileDataset
 from ..scan.grouped_dataset import GroupedDataset
 from ..scan.pending_scan import PendingScan
 from ..store.numbered_files import has_number
-from ..stream import trace
 from . import selections, tables
 from .application import call, is_first, new_app
 from .look_words import add_looks
@@ -37,6 +36,7 @@ from .route import add_route
 from .run import add_run
 from .series_tables import describe_series
 from .simulate import add_simulate
+from .trace import add_trace
 
 app = new_app(completion=True)
 _POLL_S = 0.05
@@ -189,33 +189,6 @@ def reduce(
             _present(result, dataset.name, file.path, out, format)
 
 
-@app.command("trace")
-def show_trace(
-    file: Annotated[str, typer.Argument(help="What Channel(trace_file=…) wrote.")],
-    png: Annotated[str | None, typer.Option(help="Draw it: one row a rank.")] = None,
-    format: Annotated[Format, typer.Option(help="table, json or csv.")] = Format.table,
-) -> None:
-    """Say how the ranks of a channel spent their time, or draw it.
-
-    fluvial trace trace.json --png trace.png
-    """
-    ranks = trace.read_trace(file)
-    if png is not None:
-        trace.draw_trace(ranks, png, os.path.basename(file))
-        return
-    rows: list[tables.Row] = []
-    for rank in ranks:
-        seconds = rank.seconds()
-        times = {f"{name} (s)": round(seconds.get(name, 0.0), 6) for name in trace.COLOURS}
-        rows.append({"rank": rank.name, **times})
-    if format is Format.json:
-        tables.print_json({"rows": rows})
-    elif format is Format.csv:
-        print_csv(rows)
-    else:
-        tables.print_rows(rows, os.path.basename(file))
-
-
 def _present(result: Any, dataset: str, path: str, out: str | None, format: Format) -> None:
     """Write or print a result."""
     result = result if isinstance(result, xr.Dataset) else xr.Dataset(result)
@@ -345,3 +318,4 @@ add_pipe(app)
 add_route(app)
 add_run(app)
 add_simulate(app)
+add_trace(app)

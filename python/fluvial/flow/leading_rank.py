@@ -20,15 +20,19 @@ from .. import _core
 from .tasks import run_task
 
 _LOOK_EVERY_S = 0.5
+_END_TIMEOUT_S = 10.0
 
 
 class Lead:
     """The first rank: does what the program says, and tells it what came of it."""
 
-    def __init__(self, tasks: Connection, questions: Connection, core: _core.TaskPool) -> None:
+    def __init__(
+        self, tasks: Connection, questions: Connection, core: _core.TaskPool, trace: bool
+    ) -> None:
         self._tasks = tasks
         self._questions = questions
         self._core = core
+        self._trace = trace
         self._states: dict[int, _core.TaskState] = {}
         self._numbers: dict[int, int] = {}  # the program's, by the core's
         self._lock = threading.Lock()
@@ -36,8 +40,11 @@ class Lead:
 
     def run(self) -> None:
         """Serve until the program closes the pool."""
-        for work in (self._take_tasks, self._answer):
-            threading.Thread(target=work, daemon=True).start()
+        threads = [
+            threading.Thread(target=work, daemon=True) for work in (self._take_tasks, self._answer)
+        ]
+        for thread in threads:
+            thread.start()
         while True:
             closing = self._closing.is_set()
             done = self._core.wait_for_some(_LOOK_EVERY_S)
@@ -53,9 +60,11 @@ class Lead:
             self._core.close()
         except _core.Error as error:
             failure = type(error).__name__, str(error)
-        self._tasks.send(failure)
+        self._tasks.send((failure, self._core.timeline() if self._trace else None))
         if failure is not None:
             _abort()  # MPI_Finalize would wait for the ranks that are lost
+        for thread in threads:  # the program closes its ends when it knows
+            thread.join(_END_TIMEOUT_S)
 
     def _told(self, number: int, result: Any, failure: Any, further: Any) -> Any:
         known = self._numbers[number] if further is not None else self._numbers.pop(number)
@@ -96,7 +105,9 @@ class Lead:
                 word, number = self._questions.recv()
                 with self._lock:
                     state = self._states.get(number)
-                if state is None:
+                if word == "timeline":
+                    self._questions.send(self._core.timeline())
+                elif state is None:
                     self._questions.send(False)
                 else:
                     asked = state.running if word == "running" else self._core.cancel(state)
@@ -125,14 +136,14 @@ def main() -> int:
         tasks, questions = _connected(sys.argv[1]), _connected(sys.argv[1])
         wishes = tasks.recv()
     settings, shipped = comm.bcast(wishes)
-    lead_works = settings[-1]
+    lead_works, trace = settings[-2:]
     if comm.rank > 0 or lead_works:
         initializer, arguments = pickle.loads(shipped)
         if initializer is not None:
             initializer(*arguments)
     core = _core.TaskPool(comm.py2f(), run_task, *settings)
     if comm.rank == 0:
-        Lead(tasks, questions, core).run()
+        Lead(tasks, questions, core, trace).run()
     else:
         core.close()
     return 0

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import atexit
 import concurrent.futures
 import functools
 import os
-import sys
 import threading
 import weakref
 from collections.abc import Callable
@@ -18,15 +16,18 @@ from ..base.messages import shown
 from ..mpi.communicator import Communicator, handle_of, world
 from .functions import function_bytes, name_of
 from .future import Future, Outcome
+from .job_end import abort_at_exit
 from .journal import Journal
 from .keyed import KeyedTasks, Settled
 from .options import TaskOptions
 from .parallel import is_parallel
 from .payload import packed, unpacked
+from .progress import Progress
 from .started_job import StartedJob
 from .submitting import Submitting
 from .task import Task, as_given
 from .tasks import packed_error, run_task
+from .timeline import Timeline, checked_name
 
 _LOOK_EVERY_S = 0.5  # whether the program has ended without shutdown()
 
@@ -60,6 +61,13 @@ class Pool(Submitting):
     lead_works
         Whether the rank that leads runs tasks, too, in a thread beside the program's: worth it in
         small jobs. While a task holds Python's interpreter there, others are served more slowly.
+    trace
+        Whether to note what each rank does when, for `timeline`; or a file for that, which is
+        written when the pool has ended: a picture (.png, .svg, .pdf), or a trace (.json) for
+        ui.perfetto.dev and ``fluvial trace``. The same on all ranks.
+    progress
+        Whether the lead says on standard error how far it is: twice a second in one line on a
+        terminal, and at the end.
 
     Raises
     ------
@@ -92,6 +100,8 @@ class Pool(Submitting):
         stuck_after: float = 30.0,
         journal: str | os.PathLike[str] | None = None,
         lead_works: bool = False,
+        trace: bool | str | os.PathLike[str] = False,
+        progress: bool = False,
     ) -> None:
         comm = world() if comm is None else comm
         if max_workers is not None and max_workers < 1:
@@ -103,15 +113,18 @@ class Pool(Submitting):
                 "a pool needs several threads that call MPI: got a lower thread level; allowed: "
                 "MPI_THREAD_MULTIPLE. Let mpi4py initialise MPI, as it does by default"
             )
+        self._trace_file = None if isinstance(trace, bool) else checked_name(trace)
+        self._progress = Progress() if progress else None
         self._pool = self
         self._options = TaskOptions()
         self._lock = threading.Lock()
         self._futures: dict[int, Future] = {}
         self._shipped: weakref.WeakKeyDictionary[Any, bytes] = weakref.WeakKeyDictionary()
         self._closing = self._cancelling = False
+        self._submitted = 0
         self._failure: BaseException | None = None
         self._core: _core.TaskPool | StartedJob
-        settings = (stall_timeout, stuck_after, lead_works)
+        settings = (stall_timeout, stuck_after, lead_works, trace is not False)
         self._keyed = KeyedTasks(_opened(comm, journal))
         try:
             if comm is None and max_workers is not None:
@@ -133,7 +146,7 @@ class Pool(Submitting):
             else:
                 self._core.close()
         except _core.PeerLost:
-            _abort_at_exit()
+            abort_at_exit()
             raise
 
     @property
@@ -155,6 +168,24 @@ class Pool(Submitting):
     def workers(self) -> int:
         """Number of ranks that run tasks: the most that one can have."""
         return int(self._core.workers)
+
+    def timeline(self) -> Timeline:
+        """Return what each rank has done until now, on the rank that leads; also after the end.
+
+        Raises
+        ------
+        InvalidArgument
+            On other ranks, and without `trace`.
+        PeerLost
+            When the job that was started for this pool has broken off.
+        """
+        found = self._core.timeline()
+        if found is None:
+            raise _core.PeerLost(
+                "there is no timeline: got a job that has broken off; allowed: a pool that runs, "
+                "or was shut down"
+            )
+        return Timeline.of(*found)
 
     def __repr__(self) -> str:
         state = "shut down" if self._closing or not self.leads else f"{len(self._futures)} tasks"
@@ -230,6 +261,7 @@ class Pool(Submitting):
                 )
             future.task = self._core.submit(parts, tasks, wanted)
             self._futures[future.task.number] = future
+            self._submitted += 1
 
     def _task_of(self, future: Future) -> Any:
         if future.task is None:
@@ -285,6 +317,7 @@ class Pool(Submitting):
             while not self._ended():
                 self._take(self._core.wait_for_some(_LOOK_EVERY_S))
             self._core.close()
+            self._report()
         except BaseException as error:
             self._failure = error
             with self._lock:
@@ -293,7 +326,7 @@ class Pool(Submitting):
             for future in left.values():
                 future.settle(Outcome.of(None, (type(error).__name__, str(error), -1, b"")))
             if isinstance(error, _core.PeerLost) and isinstance(self._core, _core.TaskPool):
-                _abort_at_exit()
+                abort_at_exit()
         finally:
             self._keyed.close()
 
@@ -309,6 +342,15 @@ class Pool(Submitting):
                 settled.append(Settled(future, result, Outcome.of(result, failure)))
         for one in self._keyed.keep(settled):
             one.future.settle(one.outcome)
+        if self._progress is not None:
+            self._progress.show([one.outcome for one in settled], self._submitted)
+
+    def _report(self) -> None:
+        """All is done: say so, and keep the timeline, where that was asked for."""
+        if self._progress is not None:
+            self._progress.end(self._submitted)
+        if self._trace_file is not None:
+            self.timeline().save(self._trace_file)
 
     def _ended(self) -> bool:
         with self._lock:
@@ -353,20 +395,3 @@ def _initialize(
         raise failed
     if any(found):
         raise _core.Error(f"rank {found.index(True)}: the initializer of a pool raised an error")
-
-
-@functools.cache
-def _abort_at_exit() -> None:
-    """Have this process abort the job when it exits: MPI_Finalize would wait for lost ranks."""
-
-    def abort() -> None:
-        from mpi4py import MPI
-
-        if MPI.Is_initialized() and not MPI.Is_finalized():
-            print("fluvial: a rank of a pool was lost; ending the MPI job", file=sys.stderr)
-            sys.stdout.flush()
-            sys.stderr.flush()
-            MPI.COMM_WORLD.Abort(1)
-            os._exit(1)
-
-    atexit.register(abort)

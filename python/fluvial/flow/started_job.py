@@ -62,15 +62,16 @@ class StartedJob:
     rank = 0
 
     def __init__(
-        self, workers: int, settings: tuple[float, float, bool], initializer: bytes
+        self, workers: int, settings: tuple[float, float, bool, bool], initializer: bytes
     ) -> None:
-        lead_works = settings[-1]
+        lead_works, self._traces = settings[-2:]
         self.workers = workers
         self.size = workers if lead_works else workers + 1
         self._numbers = itertools.count(1)
         self._sending = threading.Lock()
         self._asking = threading.Lock()
         self._forgotten: list[int] = []
+        self._timeline: Any = None  # the whole, when the job has ended
         self._woken = os.pipe()
         with tempfile.TemporaryDirectory(prefix="fluvial-pool-") as folder:
             path = pathlib.Path(folder) / "lead"
@@ -141,11 +142,19 @@ class StartedJob:
         """Keep a task from beginning."""
         return bool(self._ask("cancel", task.number))
 
+    def timeline(self) -> Any:
+        """Return what the ranks have done, as the core does; None when the job broke off."""
+        if not self._traces:
+            raise _core.InvalidArgument(
+                "there is no timeline: got a pool without trace; allowed: a pool with trace=True"
+            )
+        return self._timeline or self._ask("timeline", 0) or None
+
     def close(self) -> None:
         """End the job, when all tasks are done; raise what its pool raised."""
         self._send("close")
         try:
-            failure = self._tasks.recv()
+            failure, self._timeline = self._tasks.recv()
         except (EOFError, OSError):
             raise self._ended() from None
         finally:

@@ -79,7 +79,7 @@ def read_trace(path: str | Path) -> list[Rank]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidArgument(
             f"not the trace of a channel: got {str(path)!r} ({type(error).__name__}: {error}); "
-            "allowed: a file that Channel(trace_file=…) wrote."
+            "allowed: a file that Channel(trace_file=…) or Pool(trace=…) wrote."
         ) from error
     return [ranks[number] for number in sorted(ranks)]
 

@@ -39,7 +39,7 @@ Report Crew::run(const Order& order) const {
     report.word = Word::Done;
     report.task = order.task;
     const mpi::Comm& team = order.team == 0 ? alone_ : made_.at(order.team).comm;
-    const std::int64_t begin_ns = now_ns();
+    report.began_ns = now_ns();
     try {
         const Call call{order.task, team, {order.inputs.begin(), order.inputs.end()}};
         report.result = functions_.at(order.function).function(call);
@@ -49,7 +49,7 @@ Report Crew::run(const Order& order) const {
     } catch (...) {
         report.failure = failure_in_flight(rank_);
     }
-    report.took_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
+    report.took_s = static_cast<double>(now_ns() - report.began_ns) * 1e-9;
     return report;
 }
 

@@ -70,6 +70,7 @@ Order Order::read(ByteReader& in) {
 void Report::write(ByteWriter& out) const {
     out.put(word);
     out.put(task);
+    out.put(began_ns);
     out.put(took_s);
     out.put(failure.has_value());
     out.put(continues);
@@ -83,6 +84,7 @@ Report Report::read(ByteReader& in) {
     Report report;
     report.word = in.get<Word>();
     report.task = in.get<TaskId>();
+    report.began_ns = in.get<std::int64_t>();
     report.took_s = in.get<double>();
     const bool failed = in.get<bool>();
     report.continues = in.get<bool>();

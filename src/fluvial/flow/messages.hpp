@@ -54,6 +54,7 @@ struct Order {
 struct Report {
     Word word = Word::Bye;
     TaskId task = 0;
+    std::int64_t began_ns = 0;  ///< by the rank's clock
     double took_s = 0;
     Bytes result;  ///< or the message of a continuation
     bool continues = false;

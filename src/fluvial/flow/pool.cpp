@@ -10,6 +10,7 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/flow/pool_state.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/clock_offset.hpp"
 #include "fluvial/mpi/environment.hpp"
 
 namespace fluvial::flow {
@@ -41,6 +42,7 @@ mpi::Comm agreed(mpi::Comm comm, const Functions& functions, const PoolOptions& 
         }
         terms.add("stall_timeout_s", text(options.stall_timeout_s));
         terms.add("lead_works", text(options.lead_works));
+        terms.add("trace", text(options.trace));
     };
     mpi::agree_on(comm, check, say);
     return comm;
@@ -106,6 +108,10 @@ PoolState::PoolState(mpi::Comm own, Functions wanted, const PoolOptions& wishes)
     if (comm.rank() != 0 || (options.lead_works && comm.size() > 1)) {
         worker = std::make_unique<Worker>(comm, crew, members, 0);
     }
+    std::vector<std::int64_t> clock_offsets_ns;
+    if (options.trace) {
+        clock_offsets_ns = comm.allgather_values(mpi::clock_offset(comm, now_ns));
+    }
     if (comm.rank() != 0) {
         return;
     }
@@ -117,6 +123,9 @@ PoolState::PoolState(mpi::Comm own, Functions wanted, const PoolOptions& wishes)
                                           }
                                           return options.collects_done;
                                       });
+    if (options.trace) {
+        server->keep_timeline(std::move(clock_offsets_ns));
+    }
 }
 
 int PoolState::workers() const {
@@ -319,6 +328,16 @@ void Pool::wake() {
 bool Pool::cancel(const FuturePtr& future) {
     const std::lock_guard lock(state_->mutex);
     return !state_->turning && !state_->closed && state_->server->cancel(future);
+}
+
+Timeline Pool::timeline() const {
+    if (!leads() || !state_->options.trace) {
+        throw InvalidArgument(Problem{"there is no timeline",
+                                      leads() ? "a pool without trace" : text("rank ", rank()),
+                                      "rank 0 of a pool with trace=true", ""});
+    }
+    const std::lock_guard lock(state_->mutex);
+    return *state_->server->timeline();
 }
 
 void Pool::close() {

@@ -23,6 +23,7 @@
 #include "fluvial/flow/function.hpp"
 #include "fluvial/flow/scheduler.hpp"
 #include "fluvial/flow/task.hpp"
+#include "fluvial/flow/timeline.hpp"
 #include "fluvial/mpi/comm.hpp"
 
 namespace fluvial::flow {
@@ -40,6 +41,7 @@ struct PoolOptions {
     /// Rank 0 runs tasks, too, in a thread of its own. Needs MPI_THREAD_MULTIPLE.
     bool lead_works = false;
     bool collects_done = false;  ///< for wait_for_some(); without it no task can continue
+    bool trace = false;          ///< for timeline(); the same on all ranks
 };
 
 struct PoolState;
@@ -112,6 +114,10 @@ class Pool {
     std::vector<FuturePtr> wait_for_some(double timeout_s);
     void wake();
     bool cancel(const FuturePtr& future);
+
+    /// What the ranks have done until now, by the lead rank alone, also after close(). From any
+    /// thread; local. Throws InvalidArgument in a pool without PoolOptions::trace.
+    Timeline timeline() const;
 
     /// Collective, blocking: on the lead until all tasks are done, on all other ranks until the
     /// lead closes; they run tasks in it. Throws PeerLost or PeerStalled on the lead when a rank

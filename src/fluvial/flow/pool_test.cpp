@@ -339,6 +339,40 @@ TEST_CASE("a pool that an exception ends lets the other ranks go") {
     CHECK(world().sum(1) == world_size());
 }
 
+TEST_CASE("the timeline has each task on the ranks that ran it") {
+    PoolOptions options;
+    options.trace = true;
+    Pool pool(mpi::Comm::duplicate(world().handle()), functions(), options);
+    if (pool.leads()) {
+        CHECK(pool.timeline().tasks() == 0);
+        const int wide = std::min(2, pool.workers());
+        got(pool.submit("over team", {bytes_of<std::int64_t>(1)}, on(wide)));
+        got(pool.submit("add up", {bytes_of<std::int64_t>(1)}));
+        const Timeline timeline = pool.timeline();
+        CHECK(timeline.kinds() == std::vector<std::string>{"over team", "add up"});
+        CHECK(timeline.tasks() == 2);
+        CHECK(timeline.busy_s() > 0);
+        std::size_t events = 0;
+        for (int rank = 0; rank < timeline.size(); ++rank) {
+            events += timeline.of(rank).size();
+        }
+        CHECK(events == static_cast<std::size_t>(wide) + 1);
+        CHECK((pool.size() == 1 || timeline.of(0).empty()));
+    } else {
+        CHECK_THROWS_AS(pool.timeline(), InvalidArgument);
+    }
+    pool.close();
+    if (pool.leads()) {
+        CHECK(pool.timeline().tasks() == 2);
+    }
+}
+
+TEST_CASE("a pool that was not asked for it has no timeline") {
+    Pool pool = open();
+    CHECK_THROWS_AS(pool.timeline(), InvalidArgument);
+    pool.close();
+}
+
 TEST_CASE("ranks with other functions are an error on all") {
     if (world_size() > 1) {
         Functions own = functions();

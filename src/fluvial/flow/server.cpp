@@ -82,9 +82,8 @@ void Server::accept(Submission submission) {
     task.function = submission.function;
     task.inputs = std::move(submission.inputs);
     task.options = std::move(submission.options);
-    const std::string& name = functions_.at(task.function).name;
-    const std::string& kind = task.options.kind.empty() ? name : task.options.kind;
-    task.kind = kinds_.emplace(kind, static_cast<std::uint32_t>(kinds_.size())).first->second;
+    const auto number = static_cast<std::uint32_t>(kinds_.size());
+    task.kind = kinds_.emplace(kind_of(task), number).first->second;
     const TaskId id = task.future->task;
     Task& kept = tasks_.emplace(id, std::move(task)).first->second;
     for (const Input& input : kept.inputs) {
@@ -103,6 +102,10 @@ void Server::accept(Submission submission) {
     if (kept.inputs_missing == 0) {
         schedule(kept);
     }
+}
+
+const std::string& Server::kind_of(const Task& task) const {
+    return task.options.kind.empty() ? functions_.at(task.function).name : task.options.kind;
 }
 
 void Server::schedule(Task& task) {
@@ -244,11 +247,15 @@ void Server::handle(int from, Report report) {
     if (report.word == Word::Failed) {
         fail(found->second, *report.failure);
     } else {
-        finish(found, std::move(report));
+        finish(found, from, std::move(report));
     }
 }
 
-void Server::finish(Tasks::iterator task, Report report) {
+void Server::finish(Tasks::iterator task, int from, Report report) {
+    if (timeline_) {
+        timeline_->add(kind_of(task->second), from, task->second.team, report.began_ns,
+                       report.took_s);
+    }
     if (report.failure) {
         fail(task->second, *report.failure);
     } else if (!task->second.over && report.continues) {

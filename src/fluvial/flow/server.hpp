@@ -35,6 +35,7 @@
 #include "fluvial/flow/scheduler.hpp"
 #include "fluvial/flow/task.hpp"
 #include "fluvial/flow/team_cache.hpp"
+#include "fluvial/flow/timeline.hpp"
 
 namespace fluvial::flow {
 
@@ -77,6 +78,12 @@ class Server {
     void give_up(const TaskFailure& why);
     /// The ranks that have been lost, and how.
     const std::map<int, TaskFailure>& lost() const { return lost_; }
+    /// From now on; before any task.
+    void keep_timeline(std::vector<std::int64_t> clock_offsets_ns) {
+        timeline_.emplace(std::move(clock_offsets_ns));
+    }
+    /// Of what has come back until now; null without keep_timeline().
+    const Timeline* timeline() const { return timeline_ ? &*timeline_ : nullptr; }
     void abandon() { mailbox_.abandon(); }
 
   private:
@@ -116,10 +123,11 @@ class Server {
     bool take_submissions();
     void accept(Submission submission);
     void accept(const Following& following);
+    const std::string& kind_of(const Task& task) const;
     void schedule(Task& task);
     bool take_reports();
     void handle(int from, Report report);
-    void finish(Tasks::iterator task, Report report);
+    void finish(Tasks::iterator task, int from, Report report);
     void go_on(Task& task, Bytes message);
     void start(const Start& start);
     void prepare_team(const std::vector<int>& workers, TeamNumber& team);
@@ -156,6 +164,7 @@ class Server {
     std::deque<Order> own_orders_;  ///< of a pool of one rank
     std::set<TaskId> limited_;      ///< running ones with a time limit, and those over
     std::map<int, TaskFailure> lost_;
+    std::optional<Timeline> timeline_;
     std::int64_t looked_ns_ = 0;
     int byes_ = 0;
     bool stopping_ = false;

@@ -124,7 +124,7 @@ void Worker::run(const Order& order) {
         return;
     }
     if (done.failure) {  // at once: the others may wait for this rank in the task's communicator
-        report({Word::Failed, order.task, 0, {}, false, done.failure});
+        report({.word = Word::Failed, .task = order.task, .result = {}, .failure = done.failure});
         flush();
     }
     if (comm_.rank() != team.front()) {

@@ -12,6 +12,7 @@
 #include "fluvial/host/oversubscription.hpp"
 #include "fluvial/host/process_watch.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/clock_offset.hpp"
 #include "fluvial/mpi/environment.hpp"
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/stream/stream_state.hpp"
@@ -156,7 +157,7 @@ void begin_trace(ChannelState& state, std::int64_t begin_ns) {
         std::all_of(state.members.begin(), state.members.end(),
                     [&](const Member& member) { return member.host == state.members[0].host; });
     if (!one_host) {
-        state.clock_offset_ns = clock_offset(state.comm, now_ns);
+        state.clock_offset_ns = mpi::clock_offset(state.comm, now_ns);
     }
     state.trace_start_ns = state.comm.min(begin_ns + state.clock_offset_ns) - state.clock_offset_ns;
     ByteWriter first;

@@ -17,7 +17,6 @@ namespace fluvial::stream {
 namespace {
 
 constexpr int trace_tag = 0;
-constexpr int exchanges = 10;
 
 struct RankTrace {
     std::int64_t offset_ns = 0;
@@ -171,36 +170,6 @@ void write(const std::string& path, const std::string& lines) {
 }
 
 }  // namespace
-
-std::int64_t clock_offset(const mpi::Comm& comm, std::int64_t (*clock_ns)()) {
-    if (comm.rank() > 0) {
-        std::int64_t fastest = std::numeric_limits<std::int64_t>::max();
-        std::int64_t offset = 0;
-        static_cast<void>(comm.recv(0, trace_tag));  // one rank after the other
-        for (int i = 0; i < exchanges; ++i) {
-            const std::int64_t begin = clock_ns();
-            comm.send({}, 0, trace_tag);
-            const std::vector<std::byte> answer = comm.recv(0, trace_tag);
-            const std::int64_t end = clock_ns();
-            if (end - begin >= fastest) {
-                continue;
-            }
-            fastest = end - begin;
-            offset = ByteReader(answer).get<std::int64_t>() - (begin + (end - begin) / 2);
-        }
-        return offset;
-    }
-    for (int rank = 1; rank < comm.size(); ++rank) {
-        comm.send({}, rank, trace_tag);
-        for (int i = 0; i < exchanges; ++i) {
-            static_cast<void>(comm.recv(rank, trace_tag));
-            ByteWriter now;
-            now.put(clock_ns());
-            comm.send(now.view(), rank, trace_tag);
-        }
-    }
-    return 0;
-}
 
 void write_trace(const std::string& path, const mpi::Comm& comm, const Trace& trace,
                  std::int64_t offset_ns, std::span<const Role> roles,

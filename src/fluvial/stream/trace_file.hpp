@@ -12,10 +12,6 @@
 
 namespace fluvial::stream {
 
-/// What to add to this rank's clock for that of rank 0. Collective, blocking; some messages between
-/// each rank and rank 0, of which the fastest exchange counts. `clock_ns` never goes back.
-std::int64_t clock_offset(const mpi::Comm& comm, std::int64_t (*clock_ns)());
-
 /// `path` for one rank alone: "trace.json" becomes "trace.rank-3.json".
 std::string trace_path_of(const std::string& path, int rank);
 /// Writes the events of one rank, of a channel that has failed, to trace_path_of(path, rank), in
