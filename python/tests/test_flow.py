@@ -3,9 +3,11 @@
 
 import asyncio
 import concurrent.futures
+import itertools
 import math
 import os
 import signal
+import threading
 import time
 
 import numpy as np
@@ -40,6 +42,33 @@ def test_submit_and_map_in_a_serial_program(pool):
     assert list(pool.map(power, range(5), [2] * 5)) == [0, 1, 4, 9, 16]
     assert list(pool.map(power, range(50), [2] * 50, chunksize=7)) == [i * i for i in range(50)]
     assert list(pool.map(lambda x: x + 1, [1, 2])) == [2, 3]
+
+
+def test_map_of_tuples_in_any_order_and_without_end(pool):
+    pairs = [(i, 2) for i in range(20)]
+    squares = [i * i for i in range(20)]
+    for chunksize in (1, 6, 30):
+        for unordered in (False, True):
+            found = pool.starmap(power, iter(pairs), chunksize=chunksize, unordered=unordered)
+            assert (sorted(found) if unordered else list(found)) == squares
+    taken = []
+    numbers = (taken.append(i) or i for i in itertools.count())
+    endless = pool.map(abs, numbers, buffersize=3)
+    assert [next(endless) for _ in range(5)] == [0, 1, 2, 3, 4]
+    assert len(taken) == 8
+    endless.close()
+    late = pool.map(time.sleep, [0.5, 0], timeout=0.05)
+    with pytest.raises(TimeoutError):
+        next(late)
+    for sizes, error in (
+        ({"chunksize": 0}, ValueError),
+        ({"chunksize": 1.5}, TypeError),
+        ({"buffersize": "3"}, TypeError),
+        ({"buffersize": -1}, ValueError),
+        ({"buffersize": 2, "unordered": True}, ValueError),
+    ):
+        with pytest.raises(error):
+            pool.map(abs, [1], **sizes)
 
 
 def test_futures_are_inputs_wherever_they_stand(pool):
@@ -372,3 +401,20 @@ class test_exceptions_of_the_program_let_the_other_ranks_go:
 
     def check(jobs):
         assert jobs.finish()["job"] == [3, 3, 3]
+
+
+@pytest.mark.any_mpi
+def test_a_task_is_cancelled_as_soon_as_it_was_submitted():
+    with fl.Pool(1) as pool:
+        busy = pool.submit(time.sleep, 0.5)
+        futures = [pool.submit(time.sleep, 60) for _ in range(50)]
+        assert all(future.cancel() for future in reversed(futures))
+        assert busy.result() is None
+
+
+def test_what_cannot_be_pickled_is_the_error_of_its_future(pool):
+    future = pool.submit(abs, threading.Lock())
+    assert isinstance(future.exception(), TypeError)
+    assert pool.submit(abs, -1).result() == 1
+    with pytest.raises(TypeError, match="initializer: got 3; allowed: a callable"):
+        fl.Pool(initializer=3)

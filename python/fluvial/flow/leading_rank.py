@@ -36,6 +36,7 @@ class Lead:
         self._states: dict[int, _core.TaskState] = {}
         self._numbers: dict[int, int] = {}  # the program's, by the core's
         self._lock = threading.Lock()
+        self._arrived = threading.Condition(self._lock)
         self._closing = threading.Event()
 
     def run(self) -> None:
@@ -80,6 +81,7 @@ class Lead:
                     number, message = arguments
                     with self._lock:
                         self._states[number] = getattr(self._core, word)([message])
+                        self._arrived.notify_all()
                 elif word == "follow":
                     with self._lock:
                         self._core.follow(*(self._states[number] for number in arguments))
@@ -98,16 +100,23 @@ class Lead:
             state = self._core.submit([message], futures, options)
             self._states[number] = state
             self._numbers[state.number] = number
+            self._arrived.notify_all()
+
+    def _state_of(self, number: int) -> _core.TaskState | None:
+        """Of a task that has been sent; a question may come before it, on the other socket."""
+        with self._arrived:
+            self._arrived.wait_for(lambda: number in self._states, _END_TIMEOUT_S)
+            return self._states.get(number)
 
     def _answer(self) -> None:
         with contextlib.suppress(EOFError, OSError):
             while True:
                 word, number = self._questions.recv()
-                with self._lock:
-                    state = self._states.get(number)
                 if word == "timeline":
                     self._questions.send(self._core.timeline())
-                elif state is None:
+                    continue
+                state = self._state_of(number)
+                if state is None:
                     self._questions.send(False)
                 else:
                     asked = state.running if word == "running" else self._core.cancel(state)

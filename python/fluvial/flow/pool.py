@@ -108,6 +108,8 @@ class Pool(Submitting):
             raise _core.InvalidArgument(
                 f"max_workers is out of range: got {shown(max_workers)}; allowed: 1 or more"
             )
+        if initializer is not None and not callable(initializer):
+            raise _core.WrongType(f"initializer: got {shown(initializer)}; allowed: a callable")
         if not _core.threads_may_call_mpi():
             raise _core.InvalidArgument(
                 "a pool needs several threads that call MPI: got a lower thread level; allowed: "
@@ -246,7 +248,8 @@ class Pool(Submitting):
             self._send(future, (self._bytes_of(function), arguments, keywords), wanted, further)
         except BaseException as error:
             future.settle(Outcome(error=error))  # the key is free again
-            raise
+            if isinstance(error, _core.Error) or not isinstance(error, Exception):
+                raise
         return future
 
     def _send(self, future: Future, call: Any, wanted: dict[str, Any], further: bool) -> None:

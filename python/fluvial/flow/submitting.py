@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .future import Future
+from .joblib_backend import joblib_backend
+from .mapping import as_they_come, check_sizes, in_order
 from .options import TaskOptions, changed_options
 from .parallel import is_parallel
 
@@ -27,6 +29,7 @@ class Submitting(concurrent.futures.Executor):
         Futures of the pool among the arguments, also in lists, dicts and other objects, are its
         inputs: the task begins when they are done, and gets their results in their places. When one
         of them fails, so does this one, by the same. NumPy arrays travel as they lie in memory.
+        What cannot be pickled is the future's error.
 
         Raises
         ------
@@ -42,19 +45,61 @@ class Submitting(concurrent.futures.Executor):
         *iterables: Iterable[Any],
         timeout: float | None = None,
         chunksize: int = 1,
-        **unknown: Any,
+        buffersize: int | None = None,
+        unordered: bool = False,
     ) -> Iterator[Any]:
-        """As `Executor.map` does; `chunksize` calls are one task, unless it has a key."""
-        if unknown:
-            raise TypeError(f"map() got unexpected keyword arguments: {sorted(unknown)}")
-        if chunksize < 1:
-            raise ValueError("chunksize must be >= 1.")
-        if chunksize == 1 or is_parallel(fn) or self._options.key is not None:
-            return super().map(fn, *iterables, timeout=timeout)
+        """As `Executor.map` does; `chunksize` calls are one task, unless it has a key.
+
+        Parameters
+        ----------
+        buffersize
+            Take calls from the iterables only when fewer than this many tasks have results that
+            were not taken, for inputs without end; by default all are submitted at once.
+        unordered
+            Return results as they come.
+        """
         calls = zip(*iterables, strict=False)
-        chunks = iter(lambda: list(itertools.islice(calls, chunksize)), [])
-        results = super().map(functools.partial(_call_all, fn), chunks, timeout=timeout)
-        return itertools.chain.from_iterable(results)
+        return self.starmap(fn, calls, timeout, chunksize, buffersize, unordered)
+
+    def starmap(
+        self,
+        fn: Callable[..., Any],
+        iterable: Iterable[Iterable[Any]],
+        timeout: float | None = None,
+        chunksize: int = 1,
+        buffersize: int | None = None,
+        unordered: bool = False,
+    ) -> Iterator[Any]:
+        """As `map`, of arguments that are tuples already, as mpi4py's executors have it."""
+        check_sizes(chunksize, buffersize, unordered)
+        calls: Iterable[Any] = map(tuple, iterable)
+        if chunksize == 1 or is_parallel(fn) or self._options.key is not None:
+            return _results(
+                lambda call: self.submit(fn, *call), calls, timeout, buffersize, unordered
+            )
+        chunks = iter(functools.partial(_chunk, iter(calls), chunksize), [])
+        call_all = functools.partial(_call_all, fn)
+        many = _results(
+            lambda chunk: self.submit(call_all, chunk), chunks, timeout, buffersize, unordered
+        )
+        return itertools.chain.from_iterable(many)
+
+    def joblib_backend(self) -> Any:
+        """Return a backend that runs joblib's (and scikit-learn's) parallel calls as tasks.
+
+        Examples
+        --------
+        ::
+
+            with fl.Pool(4) as pool, joblib.parallel_config(pool.joblib_backend()):
+                roots = joblib.Parallel()(joblib.delayed(math.sqrt)(i) for i in range(100))
+
+        Raises
+        ------
+        InvalidArgument
+            When joblib is not installed.
+        """
+        return joblib_backend(self.submit, self._pool.workers)
 
     def with_options(self, **options: Any) -> Submitting:
         """Return an executor that submits to the same pool with these options.
@@ -85,6 +130,11 @@ class Submitting(concurrent.futures.Executor):
         """
         return WithOptions(self._pool, changed_options(self._options, options))
 
+    @property
+    @abc.abstractmethod
+    def workers(self) -> int:
+        """Number of ranks that run tasks: the most that one can have."""
+
     @abc.abstractmethod
     def submit_with(
         self,
@@ -103,6 +153,11 @@ class WithOptions(Submitting):
         self._pool = pool
         self._options = options
 
+    @property
+    def workers(self) -> int:
+        """Number of ranks of the pool that run tasks."""
+        return self._pool.workers
+
     def submit_with(self, *arguments: Any) -> Future:
         """Submit a task with other options."""
         return self._pool.submit_with(*arguments)
@@ -110,6 +165,22 @@ class WithOptions(Submitting):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Shut the pool down."""
         self._pool.shutdown(wait, cancel_futures=cancel_futures)
+
+
+def _results(
+    submit: Callable[[Any], Future],
+    calls: Iterable[Any],
+    timeout: float | None,
+    buffersize: int | None,
+    unordered: bool,
+) -> Iterator[Any]:
+    if unordered:
+        return as_they_come(submit, calls, timeout)
+    return in_order(submit, calls, timeout, buffersize)
+
+
+def _chunk(calls: Iterator[Any], size: int) -> list[Any]:
+    return list(itertools.islice(calls, size))
 
 
 def _call_all(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""joblib's parallel calls as tasks of a pool."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .._core import InvalidArgument
+from .future import Future
+
+
+def joblib_backend(submit: Callable[..., Future], workers: int) -> Any:
+    """Return a backend of joblib that submits its batches of calls.
+
+    Raises
+    ------
+    InvalidArgument
+        When joblib is not installed.
+    """
+    try:
+        return _backend_class()(submit, workers)
+    except ImportError as error:
+        raise InvalidArgument(f"joblib cannot be imported ({error}): pip install joblib") from error
+
+
+@functools.cache
+def _backend_class() -> Any:
+    """Return its class, which needs joblib's."""
+    from joblib import parallel
+
+    class JoblibBackend(parallel.ParallelBackendBase):
+        """Submits batches of calls; a parallel call inside of one runs in its rank alone."""
+
+        supports_retrieve_callback = True
+        default_n_jobs = -1
+
+        def __init__(
+            self, submit: Callable[..., Future], workers: int, nesting_level: int | None = None
+        ) -> None:
+            super().__init__(nesting_level=nesting_level)
+            self._submit = submit
+            self._workers = workers
+            self._futures: weakref.WeakSet[Future] = weakref.WeakSet()
+
+        def effective_n_jobs(self, n_jobs: int | None) -> int:
+            """Return how many calls can run at once; numbers below 0 count from all ranks."""
+            if n_jobs == 0:
+                raise ValueError("n_jobs == 0 in Parallel has no meaning")
+            if n_jobs is None:
+                return 1
+            return n_jobs if n_jobs > 0 else max(self._workers + 1 + n_jobs, 1)
+
+        def submit(self, func: Callable[[], Any], callback: Callable[[Any], None]) -> Future:
+            """Submit a batch."""
+            future = self._submit(func)
+            self._futures.add(future)
+            future.add_done_callback(callback)
+            return future
+
+        apply_async = submit  # its name before joblib 1.5
+
+        def retrieve_result_callback(self, out: Future) -> Any:
+            """Return the results of a batch that is done, or raise what it has raised."""
+            return out.result()
+
+        def abort_everything(self, ensure_ready: bool = True) -> None:
+            """Keep from beginning what nobody waits for any more."""
+            for future in list(self._futures):
+                future.cancel()
+
+        def get_nested_backend(self) -> tuple[Any, None]:
+            """Return that of parallel calls inside of a task."""
+            return parallel.SequentialBackend(nesting_level=(self.nesting_level or 0) + 1), None
+
+    return JoblibBackend

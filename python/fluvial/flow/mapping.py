@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results of many calls, in their order or as they come."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import itertools
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from .._core import InvalidArgument, WrongType
+from ..base.messages import shown
+from .future import Future
+
+
+def check_sizes(chunksize: int, buffersize: int | None, unordered: bool) -> None:
+    """Raise InvalidArgument or WrongType when `Pool.map` cannot have them."""
+    for name, value in (("chunksize", chunksize), ("buffersize", buffersize)):
+        if name == "buffersize" and value is None:
+            continue
+        if not isinstance(value, int):
+            raise WrongType(f"{name}: got {shown(value)}; allowed: a whole number, 1 or more")
+        if value < 1:
+            raise InvalidArgument(f"{name} is out of range: got {value}; allowed: 1 or more")
+    if unordered and buffersize is not None:
+        raise InvalidArgument(
+            f"buffersize: got {buffersize} for results that come in any order; allowed: None there"
+        )
+
+
+def in_order(
+    submit: Callable[[Any], Future],
+    calls: Iterable[Any],
+    timeout: float | None,
+    buffersize: int | None,
+) -> Iterator[Any]:
+    """Submit them, at once or `buffersize` ahead of what was taken, and return their results."""
+    left = iter(calls)
+    futures = deque(submit(call) for call in itertools.islice(left, buffersize))
+    end = None if timeout is None else time.monotonic() + timeout
+
+    def results() -> Iterator[Any]:
+        try:
+            while futures:
+                wait = None if end is None else max(end - time.monotonic(), 0.0)
+                result = futures[0].result(wait)
+                futures.popleft()
+                futures.extend(submit(call) for call in itertools.islice(left, 1))
+                yield result
+        finally:
+            for future in futures:
+                future.cancel()
+
+    return results()
+
+
+def as_they_come(
+    submit: Callable[[Any], Future], calls: Iterable[Any], timeout: float | None
+) -> Iterator[Any]:
+    """Submit them at once, and return the result that comes first."""
+    futures = [submit(call) for call in calls]
+    done = concurrent.futures.as_completed(futures, timeout)
+
+    def results() -> Iterator[Any]:
+        try:
+            for future in done:
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+    return results()
