@@ -104,6 +104,16 @@ void adopt_descriptors(msghdr& header, std::vector<Descriptor>& descriptors) {
     }
 }
 
+/// An empty packet can bring descriptors, the end of a connection cannot.
+bool has_rights(const msghdr& header) {
+    return header.msg_controllen > 0 || (header.msg_flags & MSG_CTRUNC) != 0;
+}
+
+bool has_hung_up(int fd) {
+    pollfd one{fd, POLLRDHUP, 0};
+    return ::poll(&one, 1, 0) > 0;
+}
+
 /// The payload of one packet, none when none is there. Its descriptors are appended to
 /// `descriptors`; without that there is no room for any, and the kernel closes those that come.
 std::optional<Bytes> receive_packet(int fd, std::vector<Descriptor>* descriptors) {
@@ -123,8 +133,13 @@ std::optional<Bytes> receive_packet(int fd, std::vector<Descriptor>* descriptors
             [&] { return ::recvmsg(fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); });
     };
     ssize_t got = receive();
-    if (got < 0 && errno == ECONNRESET) {
-        // The peer closed before it had read all that we sent; what it said before comes now.
+    // The peer closed before it had read all that we sent; or, which looks like an end, it said
+    // something and closed between the kernel's two looks, first at what there is and then at
+    // whether there is a peer. What it said comes now, after at most one of each.
+    const auto ended_early = [&] {
+        return got < 0 ? errno == ECONNRESET : got == 0 && !has_rights(header) && has_hung_up(fd);
+    };
+    for (int look = 0; look < 2 && ended_early(); ++look) {
         got = receive();
     }
     if (got >= 0 && descriptors != nullptr) {

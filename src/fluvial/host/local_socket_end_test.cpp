@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <optional>
+#include <thread>
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/host/local_socket.hpp"
+
+using namespace fluvial;
+using host::LocalListener;
+using host::LocalSocket;
+
+TEST_CASE("what a peer said before it closed arrives, at whatever moment one looks") {
+    constexpr int rounds = 30'000;
+    LocalListener listener(text("fluvial-test-end-", ::getpid()));
+    std::optional<LocalSocket> server;
+    std::atomic<int> ready{0};
+    std::atomic<int> lost{0};
+    std::thread client([&] {
+        for (int round = 1; round <= rounds; ++round) {
+            LocalSocket socket = std::move(
+                *LocalSocket::connect(text("fluvial-test-end-", ::getpid()), Deadline(30)));
+            try {
+                ready = round;
+                while (!socket.take(0)) {
+                }
+            } catch (const PeerLost&) {
+                ++lost;
+            }
+        }
+    });
+    for (int round = 1; round <= rounds; ++round) {
+        while (!server) {
+            server = listener.accept();
+        }
+        while (ready != round) {
+        }
+        server->post(Bytes(8), {});
+        server->flush();
+        server.reset();
+    }
+    client.join();
+    CHECK(lost == 0);
+}
