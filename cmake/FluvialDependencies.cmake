@@ -32,3 +32,15 @@ if(FLUVIAL_HDF5)
     set(HDF5_PREFER_PARALLEL OFF)
     find_package(HDF5 1.10.5 REQUIRED COMPONENTS C)
 endif()
+
+# libfabric itself is loaded at run time, so that a site's own is used.
+set(FLUVIAL_WITH_LIBFABRIC OFF)
+if(FLUVIAL_MPI AND NOT FLUVIAL_LIBFABRIC STREQUAL "OFF")
+    find_path(FLUVIAL_LIBFABRIC_INCLUDE rdma/fi_rma.h)
+    if(FLUVIAL_LIBFABRIC_INCLUDE)
+        set(FLUVIAL_WITH_LIBFABRIC ON)
+    elseif(NOT FLUVIAL_LIBFABRIC STREQUAL "AUTO")
+        message(FATAL_ERROR "FLUVIAL_LIBFABRIC=${FLUVIAL_LIBFABRIC}: libfabric's headers are not here; install them "
+                            "(Debian: libfabric-dev), or set FLUVIAL_LIBFABRIC=AUTO or OFF")
+    endif()
+endif()

@@ -18,6 +18,8 @@ set(fluvial_public_headers
     c/fluvial.h
     compute/apply.hpp
     compute/operator.hpp
+    compute/operators/camera.hpp
+    compute/operators/form_factor.hpp
     compute/operators/mpi_function.hpp
     compute/operators/structure_factor.hpp
     compute/reduction.hpp
@@ -27,14 +29,18 @@ set(fluvial_public_headers
     compute/sums.hpp
     describe/array_view.hpp
     describe/attribute.hpp
+    describe/chunk.hpp
     describe/coordinates.hpp
+    describe/dataset.hpp
     describe/dtype.hpp
     describe/region.hpp
     describe/selection.hpp
+    describe/step.hpp
     distribute/metrics.hpp
     distribute/place.hpp
     distribute/registry.hpp
     distribute/strategy.hpp
+    flow/exported_task.hpp
     flow/function.hpp
     flow/pool.hpp
     flow/request.hpp
@@ -64,6 +70,7 @@ set(fluvial_public_headers
     scan/decoding.hpp
     scan/request.hpp
     scan/scan.hpp
+    scan/series.hpp
     scan/variable.hpp
     stage/options.hpp
     stage/reader.hpp

@@ -2,7 +2,8 @@
 """`./run soak`: the random tests again and again, each round with a new seed.
 
 A failure prints the seed and the command that repeats it; the rounds go on, and the last line
-counts.
+counts. `--streams` is ten minutes of two writing and two reading jobs, a policy and a seed each
+minute; `--kills` kills writers and readers of streams on a disk at 200 moments each.
 """
 
 from __future__ import annotations
@@ -35,9 +36,17 @@ def told(output: str) -> list[str]:
     return [line for line in output.splitlines() if not begun_or_passed.match(line)]
 
 
+STREAMS = {"k": "streams_go_on_and_on", "only": "python", "minutes": 10.0, "seconds": 55}
+KILLS = {"k": "killed_at_any_moment", "only": "python", "rounds": 1, "kills": 200}
+
+
 def round_of(seed: int, options: argparse.Namespace) -> list[str]:
     """Run one round; return the last part of what each failing runner printed."""
     env = environment("mpich") | {"FLUVIAL_TEST_SEED": str(seed)}
+    if options.seconds is not None:
+        env["FLUVIAL_SOAK_SECONDS"] = str(options.seconds)
+    if options.kills is not None:
+        env["FLUVIAL_KILLS"] = str(options.kills)
     failures = []
     for command in commands(seed, options):
         done = subprocess.run(
@@ -61,7 +70,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="one round with this seed")
     parser.add_argument("-k", metavar="PATTERN", help="only tests whose names match")
     parser.add_argument("--only", choices=("cpp", "python"), help="only one kind of test")
+    parser.add_argument("--streams", action="store_true", help="streams of all policies alone")
+    parser.add_argument("--kills", action="store_true", help="kills at 200 moments alone")
+    parser.set_defaults(seconds=None)
     options = parser.parse_args()
+    chosen = STREAMS if options.streams else KILLS if options.kills else {}
+    options.kills = None
+    for name, value in chosen.items():
+        if getattr(options, name) in (None, parser.get_default(name)):
+            setattr(options, name, value)
 
     began, rounds, failed = time.monotonic(), 0, []
     while True:

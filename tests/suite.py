@@ -114,7 +114,7 @@ def sanitized(options: argparse.Namespace) -> Tally:
     # MPI keeps memory until the process ends, so leaks are looked for elsewhere (tests/faults).
     os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0")
     os.environ.setdefault("UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1")
-    return ctest("asan", options, "^(base|describe|compute|distribute|route|store|scan)(_|@|$)")
+    return ctest("asan", options, "^(base|describe|compute|store|scan)(_|@|$)")
 
 
 def portable(options: argparse.Namespace) -> list[Tally]:

@@ -13,15 +13,15 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from bench import peers
-from bench.options import BUILD, ROOT, Json, Output, Quick, Runs, header
-from bench.record import Metric, Record, Sample, append_lines, compare
+from bench.options import BUILD, ROOT, Json, Output, Png, Quick, Runs, header
+from bench.record import Metric, Record, Sample, append_lines, compare, last_run
 from bench.route.networks import NETWORKS, PACE, Network
 from bench.table import size_label, spread, wide_console
 
@@ -34,7 +34,17 @@ _SIZES = (1 << 20, 16 << 20)  # a cable takes 64 KiB at once, so less would meas
 Figures = dict[str, dict[str, list[float]]]
 
 
-def ask(json: Json = None, quick: Quick = False, runs: Runs = None) -> None:
+Sim = Annotated[
+    bool,
+    typer.Option(
+        "--sim", help="On a simulated Blue Gene/Q (SimGrid) instead: the figures of the paper."
+    ),
+]
+
+
+def ask(
+    json: Json = None, png: Png = None, quick: Quick = False, runs: Runs = None, sim: Sim = False
+) -> None:
     """Run the contest, show its figures and append its records."""
     console = wide_console()
     site = {mpi: str(BUILD / mpi / "prefix" / "site") for mpi in ("mpich", "openmpi")}
@@ -47,6 +57,9 @@ def ask(json: Json = None, quick: Quick = False, runs: Runs = None) -> None:
     from harness.box import NoBox
 
     started = header("route", {"fluvial": ours.version})
+    if sim:
+        _simulate(console, Output.of("route-sim", json, png), started, quick)
+        return
     sizes = _SIZES[-1:] if quick else _SIZES
     records: list[Record] = []
     for mpi in ("mpich",) if quick else ("mpich", "openmpi"):
@@ -61,6 +74,24 @@ def ask(json: Json = None, quick: Quick = False, runs: Runs = None) -> None:
     output = Output.of("route", json, None)
     append_lines(output.json, started, records)
     console.print(f"{len(records)} lines appended to {output.json}")
+
+
+def _simulate(console: Console, output: Output, started: dict[str, Any], quick: bool) -> None:
+    """Append the records of the simulated machine, and draw them."""
+    from harness.simulated import NoSimulator
+
+    from bench.plotter import draw
+    from bench.route import simulated
+
+    try:
+        records = simulated.records(quick, console.print)
+    except NoSimulator as error:
+        console.print(str(error), style="red", markup=False)
+        raise typer.Exit(1) from error
+    append_lines(output.json, started, records)
+    _, lines = last_run(output.json)
+    draw(output.png, simulated.layout("SimGrid's SMPI, 512 hosts, 1.8 GB/s a link", records), lines)
+    console.print(f"{len(records)} lines appended to {output.json}; picture: {output.png}")
 
 
 def _measure(

@@ -14,11 +14,12 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -30,9 +31,9 @@ from bench.contest import alternate
 from bench.machine import two_sides
 from bench.options import BUILD, Json, Output, Png, Quick, Runs, fluvial_path, header
 from bench.plotter import draw
-from bench.record import append_lines
+from bench.record import Record, append_lines
 from bench.sizes import parse_size
-from bench.stage import picture, report
+from bench.stage import compiled, picture, report
 from bench.stage.pair import Contestant, Pair, Run, run_again_once
 from bench.stage.payload import BYTES_MIN
 from bench.stage.report import LIMITS, PUT, SPAN, SST_OFF, SST_ON, Figures
@@ -72,6 +73,10 @@ def ask(
     only: Annotated[
         str, typer.Option(help="Contestants whose name contains one of these, comma-separated.")
     ] = "",
+    language: Annotated[
+        Literal["python", "c++", "both"],
+        typer.Option(help="Whose programs: Python's beside SST, C++'s beside a bare exchange."),
+    ] = "both",
     sst_keeps_memory: Annotated[
         bool,
         typer.Option(
@@ -83,6 +88,11 @@ def ask(
     """Run the contest, show its figures, append its records and draw its picture."""
     console = wide_console()
     pace = _Pace(quick, runs)
+    if language == "c++":
+        started = header("stage", {})
+        found = _compiled(console, pace)
+        append_lines(Output.of("stage", json, png).json, started, found)
+        return
     steps_bytes = parse_sizes(sizes) if sizes else list(_QUICK_SIZES if quick else _FULL_SIZES)
     figures = Figures(sizes=steps_bytes, queue_steps=_QUEUE_STEPS)
     started = header("stage", {})
@@ -94,15 +104,28 @@ def ask(
     _compete(console, chosen, figures, pace)
     report.show(console, figures, started)
     records = report.records(figures)
+    compiled_records = _compiled(console, pace) if language == "both" else []
     if not records:
         console.print("[red]No figure of Fluvial, so nothing is recorded; see the notes above.[/]")
         raise typer.Exit(1)
     output = Output.of("stage", json, png)
-    append_lines(output.json, started, records)
+    append_lines(output.json, started, records + compiled_records)
     draw(output.png, picture.layout(started), [r.__dict__ for r in records])
     console.print(f"{len(records)} lines appended to {output.json}; picture: {output.png}")
     if any(note.startswith((PUT, SPAN)) for note in figures.notes):
         raise typer.Exit(1)
+
+
+def _compiled(console: Console, pace: _Pace) -> list[Record]:
+    """Measure from C++; what fails there is said, and no more."""
+    try:
+        with console.status("measuring from C++ …"):
+            found = compiled.measure(pace.rounds, pace.stream_s)
+    except (RuntimeError, subprocess.TimeoutExpired) as error:
+        console.print(f"[red]No figures from C++:[/] {error}", highlight=False)
+        raise typer.Exit(1) from error
+    compiled.show(console, found)
+    return compiled.records(found)
 
 
 def parse_sizes(text: str) -> list[int]:
@@ -113,7 +136,7 @@ def parse_sizes(text: str) -> list[int]:
 def _contestants(
     figures: Figures, sst_keeps_memory: bool
 ) -> tuple[list[Contestant], dict[str, str]]:
-    """Return all who can run here; who cannot is noted in `figures`."""
+    """Return all that can run here; the others are noted in `figures`."""
     found: list[Contestant] = []
     software: dict[str, str] = {}
     settings: dict[str, Any]

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from bench.stage.payload import NAME
 
 _OPEN_TIMEOUT_S = 30
-_STEP_TIMEOUT_S = 30.0
 
 
 class Writer:
@@ -30,17 +29,25 @@ class Writer:
 
     def __init__(self, folder: Path, stream: str, count: int, settings: dict[str, Any]) -> None:
         self._adios, io = _declare(settings)
+        self.define(io, count)
+        self._engine = io.Open(str(folder / stream), adios2.Mode.Write)
+
+    def define(self, io: Any, count: int) -> None:
+        """Define what a step has."""
         shape = [count]
         self._variable = io.DefineVariable(
             NAME, np.empty(0, dtype=np.float64), shape, [0], shape, True
         )
-        self._engine = io.Open(str(folder / stream), adios2.Mode.Write)
+
+    def put(self, engine: Any, body: NDArray[np.float64]) -> None:
+        """Put `body` into the step that has begun."""
+        engine.Put(self._variable, body)
 
     def write(self, body: NDArray[np.float64], stamp: Callable[[], float]) -> None:
         """Stamp `body` and write it as one step."""
         body[0] = stamp()
         self._engine.BeginStep()
-        self._engine.Put(self._variable, body)
+        self.put(self._engine, body)
         self._engine.EndStep()
 
     def close(self) -> None:
@@ -51,20 +58,25 @@ class Writer:
 class Reader:
     """Iterates over the steps' arrays; the array is the same one each time, refilled."""
 
+    step_timeout_s = 30.0
+
     def __init__(self, folder: Path, stream: str, count: int, settings: dict[str, Any]) -> None:
         self._adios, self._io = _declare(settings)
         self._engine = self._io.Open(str(folder / stream), adios2.Mode.Read)
         self._target = np.zeros(count, dtype=np.float64)
 
+    def get(self, io: Any, engine: Any, target: NDArray[np.float64]) -> None:
+        """Ask for what the step has, into `target`."""
+        engine.Get(io.InquireVariable(NAME), target)
+
     def __iter__(self) -> Iterator[NDArray[np.float64]]:
         while True:
-            status = self._engine.BeginStep(adios2.StepMode.Read, _STEP_TIMEOUT_S)
+            status = self._engine.BeginStep(adios2.StepMode.Read, self.step_timeout_s)
             if status == adios2.StepStatus.EndOfStream:
                 return
             if status != adios2.StepStatus.OK:
-                raise RuntimeError(f"SST's BeginStep gave {status} in {_STEP_TIMEOUT_S} s")
-            variable = self._io.InquireVariable(NAME)
-            self._engine.Get(variable, self._target)
+                raise RuntimeError(f"SST's BeginStep gave {status} in {self.step_timeout_s} s")
+            self.get(self._io, self._engine, self._target)
             self._engine.PerformGets()
             yield self._target
             self._engine.EndStep()
@@ -76,6 +88,7 @@ class Reader:
 
 
 def _declare(settings: dict[str, Any]) -> tuple[Any, Any]:
+    """Return ADIOS2 and an IO of SST with these settings."""
     adios = adios2.ADIOS()
     io = adios.DeclareIO("bench")
     io.SetEngine("SST")

@@ -34,7 +34,7 @@ std::string to_text(nb::handle object, const char* what);
 Coordinates to_coordinates(nb::handle object, const char* what);
 
 /// Any type that nanobind casts; `allowed` says in words which. The casters of T are included by
-/// whoever calls.
+/// the files that call it.
 template <class T>
 T to(nb::handle object, const char* what, const char* allowed) {
     T value;

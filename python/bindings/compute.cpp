@@ -9,9 +9,8 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include "fluvial/base/terms.hpp"
+#include "compute_pieces.hpp"
 #include "fluvial/compute/kernels/kernels.hpp"
-#include "fluvial/compute/merge_states.hpp"
 #include "fluvial/compute/operators/mpi_function.hpp"
 #include "fluvial/compute/registry.hpp"
 
@@ -26,8 +25,6 @@ using compute::OperatorPtr;
 using compute::Option;
 using compute::Options;
 using compute::Partial;
-using compute::Piece;
-using compute::Reduction;
 
 Options to_options(const nb::dict& dict) {
     Options options;
@@ -106,96 +103,6 @@ class HeldPartial {
 
 HeldPartial& to_partial(nb::handle object) {
     return to_bound<HeldPartial>(object, "the partial", "what identity() of an operator returned");
-}
-
-/// One call's arrays, pinned, as a piece.
-class BorrowedPiece {
-  public:
-    BorrowedPiece(nb::handle arrays, nb::handle offset, nb::handle weights, nb::handle mask) {
-        if (PySequence_Check(arrays.ptr()) == 0 || PyUnicode_Check(arrays.ptr()) ||
-            PyBytes_Check(arrays.ptr())) {
-            throw_wrong_type("the input of an operator", arrays, "a list of arrays, one an input");
-        }
-        for (const nb::handle array : arrays) {
-            arrays_.emplace_back(array);
-            views_.push_back(arrays_.back().view());
-        }
-        if (views_.empty()) {
-            throw InvalidArgument(
-                Problem{"no input arrays", "an empty list", "one array an input", ""});
-        }
-        piece_.inputs = views_;
-        const Coordinates& extent = views_.front().extent;
-        piece_.where = {
-            offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset, "offset"),
-            extent};
-        piece_.weights = companion(weights, weights_);
-        piece_.mask = companion(mask, mask_);
-    }
-    const Piece& piece() const { return piece_; }
-
-  private:
-    static const ArrayView* companion(nb::handle object, std::optional<BorrowedArray>& held) {
-        if (object.is_none()) {
-            return nullptr;
-        }
-        held.emplace(object);
-        return &held->view();
-    }
-
-    std::vector<BorrowedArray> arrays_;
-    std::vector<ArrayView> views_;
-    std::optional<BorrowedArray> weights_, mask_;
-    Piece piece_;
-};
-
-/// Axes by number: one, several, or None for all.
-std::vector<int> to_axes(nb::handle over) {
-    std::vector<int> axes;
-    if (over.is_none()) {
-        return axes;
-    }
-    const nb::object several = PySequence_Check(over.ptr()) != 0 && !nb::isinstance<nb::str>(over)
-                                   ? nb::borrow(over)
-                                   : nb::make_tuple(nb::borrow(over));
-    for (const nb::handle axis : several) {
-        const Index number = to_int(axis, "an axis to reduce over");
-        if (number < -ndim_max || number >= ndim_max) {
-            throw OutOfBounds(Problem{"axis to reduce over is out of range", text(number),
-                                      text(-ndim_max, " to ", ndim_max - 1), ""});
-        }
-        axes.push_back(static_cast<int>(number));
-    }
-    return axes;
-}
-
-Domain to_domain(nb::handle shape, nb::handle dtypes, nb::handle over, nb::handle offset) {
-    const Coordinates extent = to_coordinates(shape, "shape");
-    volume_of(extent);  // refuses what is negative or too large
-    std::vector<DType> types;
-    if (nb::isinstance<nb::str>(dtypes)) {
-        types.push_back(dtype_from_name(to_text(dtypes, "dtypes")));
-    } else {
-        for (const std::string& name :
-             to<std::vector<std::string>>(dtypes, "dtypes", "a list of names, such as 'float64'")) {
-            types.push_back(dtype_from_name(name));
-        }
-    }
-    const Coordinates begin =
-        offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset, "offset");
-    if (begin.size() != extent.size()) {
-        throw InvalidArgument(Problem{"offset and shape differ in their dimensions", text(begin),
-                                      text(extent.size(), " entries, for shape ", extent), ""});
-    }
-    return compute::make_domain({begin, extent}, to_axes(over), std::move(types));
-}
-
-nb::bytes to_bytes(const std::vector<std::byte>& bytes) {
-    return nb::bytes(bytes.data(), bytes.size());
-}
-
-std::span<const std::byte> to_span(const nb::bytes& bytes) {
-    return {reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size()};
 }
 
 const nb::bytes to_encoded(nb::handle object) {
@@ -298,92 +205,6 @@ void bind_operator(nb::module_& m) {
                                                               datatype, declared));
             },
             nb::kw_only(), "address"_a, "dtype"_a, "datatype"_a, "declared"_a);
-}
-
-/// (name, operator, list of input numbers) of each.
-std::vector<Reduction::Entry> to_entries(nb::handle entries) {
-    std::vector<Reduction::Entry> list;
-    for (const nb::handle entry : entries) {
-        list.push_back({to_text(entry[0], "the name of a result"), to_operator(entry[1]),
-                        nb::cast<std::vector<int>>(entry[2])});
-    }
-    return list;
-}
-
-/// What ranks compare, for those that exchange it themselves.
-void bind_terms(nb::module_& m) {
-    nb::class_<Terms>(m, "Terms", "What ranks that work together must say alike, in words.")
-        .def(nb::init<>())
-        .def(
-            "add",
-            [](Terms& self, std::string what, std::string value) {
-                self.add(std::move(what), std::move(value));
-            },
-            "what"_a, "value"_a)
-        .def(
-            "add_entries",
-            [](Terms& self, nb::handle entries) { compute::add_terms(to_entries(entries), self); },
-            "entries"_a, "`entries`: (name, operator, list of input numbers).")
-        .def_prop_ro("number", [](const Terms& self) { return number_of(self.of_all()); })
-        .def("encode", [](const Terms& self) { return to_bytes(self.encode()); });
-    m.def(
-        "check_alike",
-        [](const std::vector<nb::bytes>& by_rank) {
-            std::vector<Terms> terms;
-            for (const nb::bytes& encoded : by_rank) {
-                terms.push_back(Terms::decode(to_span(encoded)));
-            }
-            check_alike(terms);
-        },
-        "by_rank"_a, "Raise InvalidArgument for the first thing in which encoded terms differ.");
-    m.def(
-        "declared_by",
-        [](nb::handle object, nb::handle name, nb::handle version) {
-            return declared_by(object, name, version);
-        },
-        "object"_a.none(), "name"_a = nb::none(), "version"_a = nb::none(),
-        "What ranks know a function or an operator of the user's by: its name and version.");
-}
-
-void bind_reduction(nb::module_& m) {
-    nb::class_<Reduction>(m, "Reduction", "Several operators over the same arrays in one pass.")
-        .def(
-            "__init__",
-            [](Reduction* self, nb::handle entries, nb::handle shape, nb::handle dtypes,
-               nb::handle over, nb::handle offset) {
-                new (self) Reduction(to_entries(entries), to_domain(shape, dtypes, over, offset));
-            },
-            "entries"_a, "shape"_a, "dtypes"_a, "over"_a = nb::none(), "offset"_a = nb::none(),
-            "`entries`: (name, operator, list of input numbers).")
-        .def(
-            "absorb",
-            [](Reduction& self, nb::handle arrays, nb::handle offset, nb::handle weights,
-               nb::handle mask) {
-                const BorrowedPiece borrowed(arrays, offset, weights, mask);
-                const nb::gil_scoped_release release;
-                self.absorb(borrowed.piece());
-            },
-            "arrays"_a, "offset"_a = nb::none(), "weights"_a = nb::none(), "mask"_a = nb::none())
-        .def("encode", [](const Reduction& self) { return to_bytes(self.encode()); })
-        .def(
-            "merge_encoded",
-            [](Reduction& self, const nb::bytes& bytes) { self.merge_encoded(to_span(bytes)); },
-            "encoded"_a)
-        .def(
-            "merge_states",
-            [](const Reduction& self, const nb::bytes& a, const nb::bytes& b) {
-                const auto fresh = [&] { return Reduction(self.entries(), self.domain()); };
-                return to_bytes(compute::merge_states(fresh, to_span(a), to_span(b)));
-            },
-            "a"_a, "b"_a,
-            "Two states of reductions like this one, which itself does not change, as one.")
-        .def("finish", [](const Reduction& self) {
-            nb::dict out;
-            for (const auto& [name, result] : self.finish()) {
-                out[name.c_str()] = to_numpy(result);
-            }
-            return out;
-        });
 }
 
 }  // namespace

@@ -52,6 +52,8 @@ compute::Array from_numpy(nb::handle object);
 /// From a name ("mean"), an operator of fluvial.ops, or an object with identity, absorb, merge and
 /// finish.
 compute::OperatorPtr to_operator(nb::handle object);
+/// From a sequence of (name, operator, list of input numbers).
+std::vector<compute::Reduction::Entry> to_entries(nb::handle entries);
 /// What the user gets: op.wrap(arrays) of the operator that `object` names.
 nb::object wrap_result(nb::handle object, const compute::Result& result);
 
@@ -72,5 +74,9 @@ compute::OperatorPtr python_apply(nb::object function, compute::OperatorPtr op, 
 /// instead.
 std::string declared_by(nb::handle object, nb::handle name = nb::none(),
                         nb::handle version = nb::none());
+
+/// The classes Terms and Reduction, and what goes with them.
+void bind_terms(nb::module_& m);
+void bind_reduction(nb::module_& m);
 
 }  // namespace fluvial::python

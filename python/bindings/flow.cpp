@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
@@ -12,7 +14,7 @@
 
 #include "communicator.hpp"
 #include "fluvial/flow/pool.hpp"
-#include "fluvial/flow/simulation.hpp"
+#include "fluvial/flow/task_library.hpp"
 #include "fluvial/mpi/environment.hpp"
 
 namespace nb = nanobind;
@@ -25,6 +27,7 @@ using flow::FuturePtr;
 using flow::Pool;
 
 constexpr const char* function_name = "python";
+constexpr const char* exported_function = "exported";
 
 /// A buffer of Python's, for as long as this exists.
 class View {
@@ -92,7 +95,8 @@ Bytes run_python(const nb::object& run, const flow::Call& call) {
 }
 
 void open_pool(Pool* self, std::optional<long> handle, nb::object run, double stall_timeout_s,
-               double stuck_after_s, bool lead_works, bool trace) {
+               double stuck_after_s, std::map<std::string, double> resources, bool lead_works,
+               bool trace) {
     flow::Functions functions;
     // Freed with the GIL held, wherever the pool ends.
     const std::shared_ptr<nb::object> kept(new nb::object(std::move(run)), [](nb::object* object) {
@@ -102,9 +106,16 @@ void open_pool(Pool* self, std::optional<long> handle, nb::object run, double st
     functions.add(
         function_name, [kept](const flow::Call& call) { return run_python(*kept, call); },
         flow::Runs::Parallel);
+    functions.add(
+        exported_function,
+        [](const flow::Call& call) {
+            return flow::call_exported(call.team, call.inputs[0], call.inputs[1]);
+        },
+        flow::Runs::Parallel);
     flow::PoolOptions options;
     options.stall_timeout_s = stall_timeout_s;
     options.stuck_after_s = stuck_after_s;
+    options.scheduler.resources = std::move(resources);
     options.lead_works = lead_works;
     options.trace = trace;
     options.collects_done = true;
@@ -123,31 +134,109 @@ flow::TaskOptions options_of(const nb::dict& wanted) {
     }
     options.priority = nb::cast<double>(wanted["priority"]);
     if (const nb::object near = wanted["near"]; !near.is_none()) {
-        options.near = flow::Near{nb::cast<int>(near), nb::cast<bool>(wanted["on_host"]),
-                                  nb::cast<bool>(wanted["strict"])};
+        const bool is_rank = nb::isinstance<nb::int_>(near);
+        options.near =
+            flow::Near{is_rank ? nb::cast<int>(near) : 0, nb::cast<bool>(wanted["on_host"]),
+                       nb::cast<bool>(wanted["strict"])};
+        options.near_task = is_rank ? nullptr : nb::cast<FuturePtr>(near);
     }
     options.cost_s = nb::cast<double>(wanted["cost"]);
     options.timeout_s = nb::cast<double>(wanted["timeout"]);
     options.retries = nb::cast<int>(wanted["retries"]);
     options.kind = nb::cast<std::string>(wanted["kind"]);
+    options.keep = nb::cast<bool>(wanted["keep"]);
+    options.exclusive = nb::cast<bool>(wanted["exclusive"]);
+    options.resources = nb::cast<std::map<std::string, double>>(wanted["resources"]);
     return options;
 }
 
-FuturePtr submit(Pool& self, const nb::list& parts, const nb::list& futures,
-                 const nb::dict& wanted) {
+std::vector<flow::Argument> arguments_of(const nb::list& parts, const nb::list& futures) {
     std::vector<flow::Argument> arguments{joined(parts)};
     for (const nb::handle future : futures) {
         arguments.emplace_back(nb::cast<FuturePtr>(future));
     }
-    return self.submit(function_name, std::move(arguments), options_of(wanted)).state();
+    return arguments;
 }
 
-/// (number, result or None, failure or None, continuation or None); a failure is (kind, message,
-/// rank, details).
+FuturePtr submit(Pool& self, const nb::list& parts, const nb::list& futures,
+                 const nb::dict& wanted) {
+    return self.submit(function_name, arguments_of(parts, futures), options_of(wanted)).state();
+}
+
+/// Of each task what submit() takes.
+std::vector<FuturePtr> submit_together(Pool& self, const nb::list& tasks) {
+    std::vector<Pool::Wanted> wanted;
+    for (const nb::handle one : tasks) {
+        const auto task = nb::cast<nb::tuple>(one);
+        wanted.push_back({function_name,
+                          arguments_of(nb::cast<nb::list>(task[0]), nb::cast<nb::list>(task[1])),
+                          options_of(nb::cast<nb::dict>(task[2]))});
+    }
+    std::vector<FuturePtr> states;
+    for (const flow::Future& future : self.submit_together(std::move(wanted))) {
+        states.push_back(future.state());
+    }
+    return states;
+}
+
+/// One task for each message of inputs; all are given to the server at once, without the GIL.
+std::vector<FuturePtr> submit_exported(Pool& self, const std::string& path, const std::string& name,
+                                       const nb::list& calls, const nb::dict& wanted) {
+    const auto named = std::make_shared<const Bytes>(flow::exported_name(path, name));
+    const flow::TaskOptions options = options_of(wanted);
+    std::vector<std::vector<flow::Argument>> arguments;
+    arguments.reserve(calls.size());
+    for (const nb::handle call : calls) {
+        const std::span<const std::byte> bytes = View(call).bytes();
+        arguments.push_back({named, Bytes(bytes.begin(), bytes.end())});
+    }
+    std::vector<FuturePtr> futures;
+    futures.reserve(arguments.size());
+    const nb::gil_scoped_release release;
+    for (auto& each : arguments) {
+        futures.push_back(self.submit(exported_function, std::move(each), options).state());
+    }
+    return futures;
+}
+
+/// (name, codes of the inputs, of the outputs, whether it is parallel) of each function that a
+/// library exports; None where it exports none.
+nb::object exported_tasks(const std::string& path) {
+    const auto tasks = flow::exported_by(path);
+    if (!tasks) {
+        return nb::none();
+    }
+    nb::list out;
+    for (const fluvial_exported_task& task : *tasks) {
+        out.append(nb::make_tuple(task.name, task.inputs, task.outputs, task.parallel != 0));
+    }
+    return out;
+}
+
+/// Calls such a function here; the communicator is the caller's.
+nb::bytes call_exported(const std::string& path, const std::string& name, std::optional<long> comm,
+                        const nb::bytes& inputs) {
+    const Bytes named = flow::exported_name(path, name);
+    const auto* begin = static_cast<const std::byte*>(inputs.data());
+    Bytes result;
+    {
+        const nb::gil_scoped_release release;
+        mpi::Comm team = to_comm(comm);
+        result = flow::call_exported(team, named, {begin, inputs.size()});
+        team.close();
+    }
+    return nb::bytes(result.data(), result.size());
+}
+
+/// (number, result or None, failure or None, continuation or None), all None for a result that has
+/// stayed on its rank; a failure is (kind, message, rank, details).
 nb::tuple outcome_tuple(const FuturePtr& future) {
     if (!future->done()) {
         return nb::make_tuple(future->task, nb::none(), nb::none(),
-                              to_bytearray(*std::exchange(future->continuation, nullptr)));
+                              to_bytearray(*std::exchange(future->ties->continuation, nullptr)));
+    }
+    if (!future->failure && !future->result) {
+        return nb::make_tuple(future->task, nb::none(), nb::none(), nb::none());
     }
     if (!future->failure) {
         return nb::make_tuple(future->task, to_bytearray(*future->result), nb::none(), nb::none());
@@ -170,6 +259,16 @@ nb::list wait_for_some(Pool& self, double timeout_s) {
         out.append(outcome_tuple(future));
     }
     return out;
+}
+
+/// The result of a task that is done; None when it has not come from its rank in that time.
+nb::object result_of(Pool& self, const FuturePtr& future, double timeout_s) {
+    std::shared_ptr<const Bytes> result;
+    {
+        const nb::gil_scoped_release release;
+        result = self.result(future, timeout_s);
+    }
+    return result ? nb::object(to_bytearray(*result)) : nb::none();
 }
 
 /// One rank's events, four numbers each: begin and end (ns), the number of the kind, tasks.
@@ -204,30 +303,6 @@ auto freely(Result (Pool::*method)(Arguments...)) {
     };
 }
 
-/// (ranks, utilisation, seconds, tasks)
-nb::tuple simulate(const std::string& load, int ranks, int rounds, double error, double load_part,
-                   unsigned seed) {
-    std::vector<flow::SimulatedTask> tasks;
-    flow::SchedulerOptions options;
-    if (load == "arriving") {
-        tasks = flow::arriving(ranks, load_part, 100.0 * rounds, seed);
-        options.planning_effort = 50'000;
-    } else if (load == "sweep") {
-        tasks = flow::parameter_sweep(error, seed);
-    } else {
-        tasks = flow::varying_widths(ranks, rounds, error, seed);
-    }
-    const nb::gil_scoped_release release;
-    const flow::Simulated result =
-        flow::simulate(tasks, std::vector<int>(static_cast<std::size_t>(ranks), 0), options);
-    double longest_wait_s = 0;
-    for (const flow::Occupation& task : result.tasks) {
-        longest_wait_s = std::max(longest_wait_s, task.began_s - task.arrived_s);
-    }
-    const nb::gil_scoped_acquire acquire;
-    return nb::make_tuple(result.utilisation(), result.end_s, result.tasks.size(), longest_wait_s);
-}
-
 }  // namespace
 }  // namespace fluvial::python
 
@@ -241,12 +316,14 @@ void bind_flow(nanobind::module_& m) {
         });
     nb::class_<Pool>(m, "TaskPool")
         .def("__init__", &open_pool, "comm"_a.none(), "run"_a, "stall_timeout"_a, "stuck_after"_a,
-             "lead_works"_a, "trace"_a)
+             "resources"_a, "lead_works"_a, "trace"_a)
         .def_prop_ro("leads", &Pool::leads)
         .def_prop_ro("rank", &Pool::rank)
         .def_prop_ro("size", &Pool::size)
         .def_prop_ro("workers", &Pool::workers)
         .def("submit", &submit, "parts"_a, "futures"_a, "options"_a)
+        .def("submit_exported", &submit_exported, "path"_a, "name"_a, "calls"_a, "options"_a)
+        .def("submit_together", &submit_together, "tasks"_a)
         .def(
             "known",
             [](Pool& self, const nb::list& parts) { return self.known(joined(parts)).state(); },
@@ -260,12 +337,13 @@ void bind_flow(nanobind::module_& m) {
         .def("follow", freely(&Pool::follow), "task"_a, "other"_a)
         .def("wait_for_some", &wait_for_some, "timeout"_a)
         .def("wake", &Pool::wake)
+        .def("result", &result_of, "task"_a, "timeout"_a)
         .def("cancel", freely(&Pool::cancel), "task"_a)
         .def("timeline", &timeline)
         .def("close", freely(&Pool::close))
         .def("cancel_and_close", freely(&Pool::cancel_and_close));
-    m.def("simulate_flow", &simulate, "load"_a, "ranks"_a, "rounds"_a, "error"_a, "load_part"_a,
-          "seed"_a);
+    m.def("exported_tasks", &exported_tasks, "path"_a);
+    m.def("call_exported", &call_exported, "path"_a, "name"_a, "comm"_a.none(), "inputs"_a);
     m.def("threads_may_call_mpi", [] {
         return !fluvial::mpi::running() ||
                fluvial::mpi::thread_level() == fluvial::mpi::ThreadLevel::Multiple;

@@ -24,7 +24,7 @@ using Reader = std::shared_ptr<nb::object>;
 
 class LibraryDataset final : public store::Dataset {
   public:
-    LibraryDataset(store::Description description, store::ByLibrary layout, const std::string& path,
+    LibraryDataset(DatasetDescription description, store::ByLibrary layout, const std::string& path,
                    Reader reader)
         : Dataset(std::move(description), std::move(layout)),
           bytes_(store::InputFile::without_bytes(path)),
@@ -125,7 +125,7 @@ std::vector<store::Dimension> to_dimensions(nb::handle stated) {
 
 std::shared_ptr<const store::Dataset> to_dataset(nb::handle stated, const Contents& contents,
                                                  const Reader& reader) {
-    store::Description description{
+    DatasetDescription description{
         to_text(stated[0], "the name of a dataset"),
         dtype_from_name(to_text(stated[1], "the dtype of a dataset")),
         to_coordinates(stated[2], "the shape of a dataset"),

@@ -12,6 +12,7 @@ void bind_compute(nb::module_& m);
 void bind_distribute(nb::module_& m);
 void bind_structure_factor(nb::module_& m);
 void bind_flow(nb::module_& m);
+void bind_flow_simulation(nb::module_& m);
 void bind_library_file(nb::module_& m);
 void bind_route(nb::module_& m);
 void bind_scan(nb::module_& m);
@@ -37,4 +38,5 @@ NB_MODULE(_core, m) {
     bind_library_file(m);
     bind_stream(m);
     bind_flow(m);
+    bind_flow_simulation(m);
 }

@@ -15,10 +15,10 @@
 #include "compute.hpp"
 #include "fluvial/move/placement.hpp"
 #include "fluvial/move/planned_exchange.hpp"
-#include "fluvial/move/sparse_write.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/route/path.hpp"
 #include "preparation.hpp"
+#include "route.hpp"
 
 using namespace nanobind::literals;
 
@@ -66,8 +66,6 @@ nb::tuple to_tuple(const Topology& topology, const Path& path) {
     }
     return nb::make_tuple(nb::tuple(nb::cast(path.stops)), nb::tuple(nodes), path.share);
 }
-
-using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 /// A plan, its flows, and what they move through.
 class Planned {
@@ -239,45 +237,6 @@ BoundTopology place_ranks(std::optional<long> handle, const BoundTopology& topol
     return found;
 }
 
-/// `prepare` returns a path, {offset: contiguous uint8}, writers, alignment, window, time-out; what
-/// it raises on one rank is raised on all. Returns (bytes, here, at most on a rank, writers).
-nb::tuple sparse_write(std::optional<long> handle, const nb::callable& prepare) {
-    move::SparseWritten written;
-    {
-        const nb::gil_scoped_release release;
-        mpi::Comm comm = to_comm(handle);
-        try {
-            std::string path;
-            std::shared_ptr<nb::object> keep;
-            std::vector<move::FilePart> parts;
-            move::SparseWriteOptions options;
-            mpi::agree(comm, [&] {
-                with_python([&] {
-                    const nb::tuple said = nb::cast<nb::tuple>(prepare());
-                    keep = share(nb::object(said));
-                    path = nb::cast<std::string>(said[0]);
-                    for (const auto& [offset, bytes] : nb::cast<nb::dict>(said[1])) {
-                        const auto array = nb::cast<Bytes>(bytes);
-                        const auto* const begin = reinterpret_cast<const std::byte*>(array.data());
-                        parts.push_back({nb::cast<std::uint64_t>(offset), {begin, array.size()}});
-                    }
-                    options = {nb::cast<std::size_t>(said[2]), nb::cast<std::uint64_t>(said[3]),
-                               nb::cast<std::uint64_t>(said[4]), nb::cast<double>(said[5])};
-                });
-            });
-            written = move::sparse_write(comm, path, parts, options);
-        } catch (const InvalidArgument&) {
-            comm.close();  // the same on all ranks, and before anything moved
-            throw;
-        } catch (...) {
-            comm.abandon();
-            throw;
-        }
-        comm.close();
-    }
-    return nb::make_tuple(written.bytes, written.here, written.at_most, written.writers);
-}
-
 nb::list links_of(const BoundTopology& topology) {
     nb::list out;
     for (const route::Link& link : topology->graph().links()) {
@@ -395,8 +354,7 @@ void bind_route(nanobind::module_& m) {
         "paths_per_proxy"_a);
     m.def("exchange_routes", exchange_routes, "comm"_a.none(), "prepare"_a,
           "({flow: uint8} of those that end on this rank, {flow: paths}, a warning). Collective.");
-    m.def("sparse_write", sparse_write, "comm"_a.none(), "prepare"_a,
-          "(bytes, here, at most on a rank, writers). Collective.");
+    bind_sparse_write(m);
     m.def("place_ranks", place_ranks, "comm"_a.none(), "topology"_a, "Collective.");
     m.def(
         "max_flow",

@@ -119,10 +119,7 @@ Request to_request(nb::handle inputs, nb::handle entries, nb::handle selection,
         added.decoding = nb::cast<Decoding>(input[1]);
     }
     request.selection = to_selection(selection);
-    for (const nb::handle entry : entries) {
-        request.entries.push_back({nb::cast<std::string>(entry[0]), to_operator(entry[1]),
-                                   nb::cast<std::vector<int>>(entry[2])});
-    }
+    request.entries = to_entries(entries);
     request.over = std::move(over);
     request.backwards = std::move(backwards);
     for (const nb::handle factors : weights) {

@@ -21,23 +21,14 @@
 #include "fluvial/stage/reader.hpp"
 #include "fluvial/stage/reduce.hpp"
 #include "fluvial/stage/share.hpp"
-#include "fluvial/stage/writer.hpp"
 #include "preparation.hpp"
+#include "stage_handles.hpp"
 #include "stage_statistics.hpp"
 
 using namespace nanobind::literals;
 
 namespace fluvial::python {
-namespace {
 
-using stage::Reader;
-using stage::ReadStep;
-using stage::StagedDataset;
-using stage::Writer;
-using stage::WriteStep;
-
-/// A NumPy array on memory that `owner` keeps alive; the strides of `view` are multiples of the
-/// element.
 nb::object share_with_numpy(const ArrayView& view, std::shared_ptr<const void> owner,
                             bool writable) {
     const Index item = static_cast<Index>(size_of(view.dtype));
@@ -60,24 +51,11 @@ nb::object share_with_numpy(const ArrayView& view, std::shared_ptr<const void> o
                                                    dlpack_dtype(view.dtype)));
 }
 
-/// The other threads of a handle may want the GIL (for Ctrl-C) before they leave it, so whoever
-/// waits for them, also in a destructor, does not hold it.
-template <class Handle>
-class Held {
-  public:
-    explicit Held(std::unique_ptr<Handle> handle) : handle_(std::move(handle)) {}
-    Held(Held&&) = default;
-    ~Held() {
-        if (handle_) {
-            const nb::gil_scoped_release release;
-            handle_.reset();
-        }
-    }
-    Handle* operator->() const { return handle_.get(); }
+namespace {
 
-  private:
-    std::unique_ptr<Handle> handle_;
-};
+using stage::Reader;
+using stage::ReadStep;
+using stage::StagedDataset;
 
 /// A reader with the communicator over which its reductions run.
 class CommReader {
@@ -155,13 +133,12 @@ nb::dict reduce(HeldReader& held, const ReadStep& step, nb::handle prepare, bool
         const nb::object wanted = prepare();
         stage::ReduceRequest made;
         made.datasets = nb::cast<std::vector<std::string>>(wanted["datasets"]);
-        for (const nb::handle entry : nb::object(wanted["entries"])) {
-            made.entries.push_back({nb::cast<std::string>(entry[0]), to_operator(entry[1]),
-                                    nb::cast<std::vector<int>>(entry[2])});
-        }
+        made.entries = to_entries(nb::object(wanted["entries"]));
         made.selection = to_selection(wanted["selection"]);
         made.over = nb::cast<std::vector<int>>(wanted["over"]);
-        made.elsewhere = nb::cast<bool>(wanted["elsewhere"]);
+        const auto by = nb::cast<std::string>(wanted["by"]);
+        using By = stage::ReduceRequest::By;
+        made.by = by == "itself" ? By::Itself : by == "scan" ? By::Scan : By::IndependentScan;
         if (const nb::object array = wanted["weights"]; !array.is_none()) {
             made.weights = weights.emplace(array).view();
         }
@@ -208,138 +185,6 @@ nb::dict share(HeldReader& held, const ReadStep& step, nb::handle prepare) {
     return out;
 }
 
-/// Where a chunk begins: at zero unless said.
-Coordinates place(nb::handle offset, const Coordinates& extent) {
-    return offset.is_none() ? Coordinates(extent.size(), 0) : to_coordinates(offset, "offset");
-}
-
-/// The global shape: that of the chunk unless said.
-Coordinates shape_or(nb::handle shape, const Coordinates& extent) {
-    return shape.is_none() ? extent : to_coordinates(shape, "shape");
-}
-
-using HeldWriter = Held<Writer>;
-using HeldWriteStep = Held<WriteStep>;
-
-template <class Work>
-auto without_gil(Work work) {
-    const nb::gil_scoped_release release;
-    return work();
-}
-
-void bind_writer(nb::module_& m) {
-    nb::class_<HeldWriteStep>(m, "WriteStep")
-        .def_prop_ro("index", [](const HeldWriteStep& step) { return step->index(); })
-        .def_prop_ro("accepted", [](const HeldWriteStep& step) { return step->accepted(); })
-        .def(
-            "put",
-            [](HeldWriteStep& step, nb::handle named, nb::handle array, nb::handle offset,
-               nb::handle shape, const Attributes& attributes) {
-                const std::string name = to_text(named, "the name of the dataset");
-                const BorrowedArray data(array);
-                const Coordinates& extent = data.view().extent;
-                const Region region{place(offset, extent), extent};
-                const Coordinates global = shape_or(shape, extent);
-                const nb::gil_scoped_release release;
-                step->put(name, data.view(), region.offset, global, attributes);
-            },
-            "name"_a.none(), "array"_a.none(), "offset"_a.none(), "shape"_a.none(), "attributes"_a)
-        .def(
-            "span",
-            [](HeldWriteStep& step, nb::handle named, const std::string& dtype, nb::handle count,
-               nb::handle offset, nb::handle shape, const Attributes& attributes) {
-                const std::string name = to_text(named, "the name of the dataset");
-                const Coordinates extent = to_coordinates(count, "count");
-                const Region region{place(offset, extent), extent};
-                const Coordinates global = shape_or(shape, extent);
-                MutableArrayView view;
-                {
-                    const nb::gil_scoped_release release;
-                    view = step->span(name, dtype_from_name(dtype), region, global, attributes);
-                }
-                return share_with_numpy(view, step->keep_spans(), true);
-            },
-            "name"_a.none(), "dtype"_a, "count"_a.none(), "offset"_a.none(), "shape"_a.none(),
-            "attributes"_a)
-        .def(
-            "end", [](HeldWriteStep& step) { step->end(); },
-            nb::call_guard<nb::gil_scoped_release>())
-        .def(
-            "abandon", [](HeldWriteStep& step) { step->abandon(); },
-            nb::call_guard<nb::gil_scoped_release>());
-
-    nb::class_<HeldWriter>(m, "Writer")
-        .def(
-            "__init__",
-            [](HeldWriter* self, const std::string& name, std::optional<long> handle,
-               std::int64_t queue_steps, std::int64_t queue_bytes, const std::string& full,
-               const std::string& spill, std::int64_t spill_bytes, const std::string& retain,
-               const std::string& steps_to, const std::string& on_stalled_reader, int readers,
-               const std::string& directory, double rendezvous_timeout, double step_timeout,
-               double stall_timeout, const std::string& network, const std::string& ports,
-               bool encrypt) {
-                const auto policies = stage::full_policies_from_name(full);
-                const stage::WriterOptions options{
-                    .queue_steps = queue_steps,
-                    .queue_bytes = queue_bytes,
-                    .full = policies.queue,
-                    .on_full_disk = policies.disk,
-                    .spill = spill,
-                    .spill_bytes = spill_bytes,
-                    .retain = retain,
-                    .steps_to = stage::steps_to_from_name(steps_to),
-                    .on_stalled_reader = stage::stalled_policy_from_name(on_stalled_reader),
-                    .readers = readers,
-                    .directory = directory,
-                    .rendezvous_timeout_s = rendezvous_timeout,
-                    .step_timeout_s = step_timeout,
-                    .stall_timeout_s = stall_timeout,
-                    .network = network,
-                    .ports = ports,
-                    .encrypt = encrypt};
-                const nb::gil_scoped_release release;
-                mpi::Comm comm = to_comm(handle);
-                try {
-                    new (self) HeldWriter(std::make_unique<Writer>(name, comm, options));
-                } catch (...) {
-                    comm.close();
-                    throw;
-                }
-                comm.close();
-            },
-            nb::kw_only(), "name"_a, "comm"_a.none(), "queue_steps"_a, "queue_bytes"_a, "full"_a,
-            "spill"_a, "spill_bytes"_a, "retain"_a, "steps_to"_a, "on_stalled_reader"_a,
-            "readers"_a, "directory"_a, "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a,
-            "network"_a, "ports"_a, "encrypt"_a)
-        .def(
-            "set_attributes",
-            [](HeldWriter& writer, const Attributes& attributes) {
-                writer->set_attributes(attributes);
-            },
-            "attributes"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def(
-            "begin_step",
-            [](HeldWriter& writer, const Attributes& attributes) {
-                return HeldWriteStep(std::make_unique<WriteStep>(writer->begin_step(attributes)));
-            },
-            "attributes"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def(
-            "close", [](HeldWriter& writer) { writer->close(); },
-            nb::call_guard<nb::gil_scoped_release>())
-        .def(
-            "abort", [](HeldWriter& writer, const std::string& why) { writer->abort(why); },
-            "why"_a, nb::call_guard<nb::gil_scoped_release>())
-        .def_prop_ro("stats",
-                     [](const HeldWriter& writer) {
-                         return stats_of(without_gil([&] { return writer->stats(); }));
-                     })
-        .def_prop_ro("disk_was_full",
-                     [](const HeldWriter& writer) { return writer->disk_was_full(); })
-        .def_prop_ro("contact", [](const HeldWriter& writer) { return writer->contact(); })
-        .def_prop_ro("contact_path",
-                     [](const HeldWriter& writer) { return writer->contact_path(); });
-}
-
 void bind_reader(nb::module_& m) {
     nb::class_<StagedDataset>(m, "StagedDataset")
         .def_prop_ro("name", &StagedDataset::name)
@@ -350,7 +195,7 @@ void bind_reader(nb::module_& m) {
         .def_prop_ro("chunks",
                      [](const StagedDataset& d) {
                          nb::list out;
-                         for (const stage::Chunk& chunk : d.chunks()) {
+                         for (const Chunk& chunk : d.chunks()) {
                              out.append(nb::make_tuple(to_tuple(chunk.region.offset),
                                                        to_tuple(chunk.region.extent), chunk.rank));
                          }
@@ -419,8 +264,8 @@ void bind_reader(nb::module_& m) {
             "step_was_read"_a = true, nb::call_guard<nb::gil_scoped_release>())
         .def("reduce", &reduce, "step"_a, "prepare"_a, "local"_a,
              "`prepare` returns a dict of datasets, entries, selection, over, weights, mask, and "
-             "whether "
-             "the ranks only agree on these, to reduce elsewhere.")
+             "`by`: 'itself'; 'scan', on which ranks only agree; 'independent scan', for which "
+             "they agree on nothing else.")
         .def("share", &share, "step"_a, "prepare"_a,
              "{dataset: [(offset, extent, chunk)]} of this rank; `prepare` returns (names, "
              "strategy).")

@@ -61,6 +61,7 @@ nb::dict status_of(const stage::ReaderStatus& s) {
     d["steps_taken"] = s.steps_taken;
     d["steps_discarded"] = s.steps_discarded;
     d["lag_steps"] = s.lag_steps;
+    d["lag_on_disk"] = s.lag_on_disk;
     d["steps_held"] = s.steps_held;
     return d;
 }

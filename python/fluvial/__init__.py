@@ -30,6 +30,7 @@ from ._core import (
 )
 from .describe.records import Particles, Record, Records
 from .flow.command import CommandFailed, CompletedCommand, command
+from .flow.exported import TaskLibrary
 from .flow.parallel import parallel
 from .flow.pool import Pool
 from .flow.task import task
@@ -41,7 +42,7 @@ from .stage.dataset import Chunk, Dataset
 from .stage.reader import ReadSeries, ReadStep
 from .stage.writer import WriteSeries, WriteStep
 from .stream.channel import Channel
-from .stream.stream import Answer, Batch, Inquiry, Stream
+from .stream.stream import Batch, Inquiry, QueryResult, Stream
 from .stream.threshold import Threshold
 from .xarray.import_hook import when_imported
 
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     from .stage.file_writer import FileWriteSeries
 
 __all__ = [
-    "Answer",
     "Batch",
     "Channel",
     "Chunk",
@@ -87,6 +87,7 @@ __all__ = [
     "PendingScan",
     "PipeReport",
     "Pool",
+    "QueryResult",
     "ReadSeries",
     "ReadStep",
     "Record",
@@ -96,6 +97,7 @@ __all__ = [
     "StepDataset",
     "Stream",
     "SystemError",
+    "TaskLibrary",
     "Threshold",
     "TimedOut",
     "UnknownName",

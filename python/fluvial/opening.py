@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, overload
 
 from ._core import InvalidArgument
-from .base.arguments import check_options, to_choice, to_path
+from .base.arguments import check_options, to_choice, to_float, to_path
 from .base.job_options import job_options
-from .base.messages import shown
+from .base.messages import shown, without_addresses
 from .describe.engines import (
     FILE_OPTIONS,
+    READ_OPTIONS,
     WRITE_OPTIONS,
     engine_said,
     means_files,
@@ -28,6 +29,7 @@ from .stage.writer import WriteSeries
 if TYPE_CHECKING:
     from .scan.file import File, Path, Raw
     from .scan.file_series import FileSeries
+    from .scan.followed_series import FollowedSeries
     from .scan.step_dataset import StepViews
     from .stage.file_writer import FileWriteSeries
 
@@ -43,6 +45,7 @@ Full = Literal[
     "block,discard-newest",
 ]
 Said = str | os.PathLike[str] | Mapping[str, Any]
+_PATHS = (str, bytes, os.PathLike)
 _AGREEMENT_S = 300.0  # that a rank waits for the others, unless step_timeout says otherwise
 
 
@@ -55,6 +58,7 @@ def open(
     engine: Engine | None = None,
     options: Said | None = None,
     queue_steps: int = 4,
+    reserve: int = 0,
     queue_bytes: int | str | None = None,
     full: Full = "block",
     spill: str | os.PathLike[str] | None = None,
@@ -86,8 +90,9 @@ def open(
     rendezvous_timeout: float = 60.0,
     step_timeout: float = 300.0,
     stall_timeout: float = 10.0,
-    transport: Literal["auto", "tcp"] | None = None,
+    transport: str | None = None,
     contact: str | None = None,
+    follow: bool | str | os.PathLike[str] = False,
 ) -> Any: ...  # a ReadSeries, or a File where one has this name: types cannot tell
 @overload
 def open(
@@ -99,7 +104,8 @@ def open(
     raw: Raw | None = None,
     decode: bool = True,
     isolated: bool = False,
-) -> File | FileSeries: ...
+    follow: bool | str | os.PathLike[str] = False,
+) -> Any: ...  # a File, a FileSeries or a FollowedSeries
 def open(
     name: object,
     mode: str = "r",
@@ -108,7 +114,7 @@ def open(
     engine: str | None = None,
     options: Said | None = None,
     **given: Any,
-) -> WriteSeries | FileWriteSeries | ReadSeries | File | FileSeries:
+) -> WriteSeries | FileWriteSeries | ReadSeries | File | FileSeries | FollowedSeries:
     """Open the stream `name`, or files, for writing ("w") or reading ("r").
 
     The same program writes or reads either: which it is depends on the name, on `engine`, on
@@ -160,6 +166,9 @@ def open(
         Seconds without a heartbeat after which a process counts as stopped.
     queue_steps
         Writer: steps in the queue at most, the one being written included.
+    reserve
+        Writer: of these, as many of the newest complete ones stay for readers that come late, also
+        when others have read them, and give way when there is no room; fewer than `queue_steps`.
     queue_bytes
         Writer: bytes in the queue at most, over all ranks, e.g. "2 GiB"; None: a quarter of the
         host's memory.
@@ -189,15 +198,16 @@ def open(
     network
         Writer: where readers on other hosts may connect: "auto" for every interface, "off", or
         the name, address or network of interfaces ("eth0", "10.77.0.0/16", several separated by
-        commas); None: FLUVIAL_NETWORK or "auto". Who connects proves that it can read the contact
-        file, which must lie in a folder that the hosts share.
+        commas); None: FLUVIAL_NETWORK or "auto". A reader that connects proves that it
+        can read the contact file, which must lie in a folder that the hosts share.
     ports
         Writer: "40000-40100", those that a firewall lets through; None: FLUVIAL_PORTS, or any.
     encrypt
         Writer: data is encrypted on its way to other hosts. What is said about it always is.
     transport
-        Reader: "tcp" connects to the writer also where memory could be shared; None:
-        FLUVIAL_TRANSPORT or "auto".
+        Reader: "tcp" connects to the writer also where memory could be shared; "libfabric", or
+        "libfabric:PROVIDER" as in "libfabric:verbs;ofi_rxm", reads by that library and is an error
+        where it does not work; None: FLUVIAL_TRANSPORT or "auto".
     contact
         Reader: what the writer's `contact` says, where the contact file cannot be seen. It holds
         the key: pass it on as you would a password.
@@ -214,8 +224,18 @@ def open(
     retained
         Reader: the writer's `retain`; None: `directory`. Opened without a living writer, the stream
         is read from there.
+    follow
+        Files for reading: they are still being written, or will be. Iterating waits for the next
+        step, for at most `step_timeout` (for the first one, `rendezvous_timeout`), until the writer
+        has closed them; PeerLost when it was killed. Files that Fluvial writes say so by a small
+        file beside them, NAME.writing. For files of other programs give the path of a file that is
+        made when no step will come. Streams are always followed.
     zarr_format
         Files of Zarr for writing: 2 or 3, which is the default.
+    compression
+        Files of HDF5 for writing: "gzip", or "gzip:1" to "gzip:9", of shuffled chunks that each
+        rank compresses itself; of Zarr: "gzip", "zstd", "blosc", each with a level or without; or
+        "none". None: HDF5 as it is, Zarr as its library does.
     raw
         Files: layout of raw binary ones, a dict with dtype, shape and more: see
         `fluvial.scan.file.open_files`.
@@ -227,7 +247,8 @@ def open(
 
     Returns
     -------
-    A `WriteSeries`, `FileWriteSeries`, `ReadSeries`, `File` or `FileSeries`, all context managers.
+    A `WriteSeries`, `FileWriteSeries`, `ReadSeries`, `File`, `FileSeries` or `FollowedSeries`, all
+    context managers.
 
     Raises
     ------
@@ -257,10 +278,13 @@ def open(
     if comm is not None:
         check_communicator(comm)
     chosen = _together(name, comm, given).alike(
-        "the engine", lambda: _choose(name, mode, engine, options, given), str
+        "what to open", lambda: _choose(name, mode, engine, options, given), _Choice.told
     )
     if not chosen.files:
-        return open_series(cast(str, chosen.name), mode, comm, chosen.options, _views_of)
+        told = chosen.options
+        if mode == "r":  # streams are always followed
+            told = {key: value for key, value in told.items() if key not in READ_OPTIONS}
+        return open_series(cast(str, chosen.name), mode, comm, told, _views_of)
     if mode == "w":
         return _write_files(chosen, comm)
     return _open_files(cast(Any, chosen.name), mode, comm, chosen.engine, chosen.options)
@@ -285,6 +309,24 @@ class _Choice(NamedTuple):
         path = f" at {shown(self.name)}" if "path" in self.said else ""
         said = ", ".join(f"{key}={value!r}" for key, value in sorted(self.said.items()))
         return f"{what}, engine {self.engine}{path}" + (f", with {said}" if said else "")
+
+    def told(self) -> str:
+        """Return in words what all ranks must mean; what writes compares its other options itself.
+
+        Without folders: nodes may have a file system in different places.
+        """
+        if not self.files:
+            return str(self)
+        paths = self.name if isinstance(self.name, list | tuple) else [self.name]
+        names = ", ".join(file_name(p) if isinstance(p, _PATHS) else repr(p) for p in paths)
+        read = sorted(FILE_OPTIONS & self.options.keys())
+        given = "".join(f", {key}={self.options[key]!r}" for key in read)
+        return without_addresses(f"{self}{given}: {names}")
+
+
+def file_name(path: Any) -> str:
+    """Return the last part of a path."""
+    return os.path.basename(os.path.normpath(os.fsdecode(path)))
 
 
 def _together(name: object, comm: Communicator | None, given: Mapping[str, Any]) -> Together:
@@ -321,8 +363,8 @@ def _choose(
 _OPTIONS_OF: dict[tuple[bool, bool], set[str]] = {
     (True, True): OPTIONS_OF_WRITERS | WRITE_OPTIONS,
     (True, False): OPTIONS_OF_WRITERS,
-    (False, True): FILE_OPTIONS | OPTIONS_OF_READERS,
-    (False, False): OPTIONS_OF_READERS,
+    (False, True): FILE_OPTIONS | OPTIONS_OF_READERS | READ_OPTIONS,
+    (False, False): OPTIONS_OF_READERS | READ_OPTIONS,
 }
 """Options that there are, for writers or readers, of files or streams."""
 _OPTIONS = {"engine", "path"}.union(*_OPTIONS_OF.values())
@@ -364,54 +406,31 @@ def _open_files(
     comm: Communicator | None,
     engine: str | None,
     options: dict[str, Any],
-) -> File | FileSeries:
+) -> File | FileSeries | FollowedSeries:
     to_choice(mode, "mode", ("r",))
-    check_options(options, FILE_OPTIONS | OPTIONS_OF_READERS, "for files")
-    said = {key: value for key, value in options.items() if key in FILE_OPTIONS}
+    check_options(options, _OPTIONS_OF[False, True], "for files")
     refuse_what_is_no_file(name)
-    if engine == "raw" and "raw" not in said:
+    if engine == "raw" and "raw" not in options:
         raise InvalidArgument(
             f"engine 'raw' needs the layout of the file: got {shown(name)} alone; allowed: "
             "raw={'dtype': 'f8', 'shape': (100, 200)}, for example"
         )
     try:
-        from .scan.file import open_files
-        from .scan.file_series import open_numbered
-        from .store.numbered_files import has_number
+        from .scan.stored_series import StoredSeries
     except ImportError as error:
         raise InvalidArgument(
             f"files need a Python package that is not installed: got {error}; "
             "allowed: xarray, h5netcdf, cftime. Run: pip install 'fluvial[files]'"
         ) from error
-    files: File | FileSeries
+    said = {key: value for key, value in options.items() if key in FILE_OPTIONS}
     if isinstance(name, os.PathLike):
         name = to_path(name, "the path of a file")
-    if isinstance(name, str) and has_number(name) and not os.path.exists(name):
-        if "raw" in said:
-            raise InvalidArgument(
-                f"raw does not go with numbered files: got {shown(name)}; allowed: a pattern with "
-                "*, which joins files, or one file"
-            )
-        files = open_numbered(name, comm=comm, **said)
-    else:
-        files = open_files(name, comm=comm, **said)
-    if engine is not None:
-        _check_engine(engine, files)
-    return files
-
-
-def _check_engine(engine: str, files: File | FileSeries) -> None:
-    """Refuse files of another format than is asked for."""
-    formats = {
-        "hdf5": ("HDF5", "netCDF-4"),
-        "netcdf": ("netCDF",),
-        "raw": ("raw",),
-        "zarr": ("Zarr",),
-    }[engine]
-    if not files.format.startswith(formats):
-        found, path = files.format, files.paths[0]
-        files.close()
-        raise InvalidArgument(
-            f"'{path}' is of another format than engine {engine!r} reads: got {found}; allowed: "
-            f"{' or '.join(formats)}. Leave engine out, or name the one that fits"
-        )
+    stored = StoredSeries(name, engine, said)
+    follow = options.get("follow")
+    if follow is None or follow is False:
+        return stored.open(comm)
+    until = None if follow is True else to_path(cast(Any, follow), "follow")
+    times = {"rendezvous_timeout": 60.0, "step_timeout": _AGREEMENT_S}
+    return stored.follow(
+        comm, until, *(to_float(options.get(key, value), key) for key, value in times.items())
+    )

@@ -26,6 +26,7 @@ from .compute.distribution_operators import (
     Top,
     TopK,
 )
+from .compute.form_factor import FormFactor
 from .compute.from_mpi import FromMPI
 from .compute.registry import names, resolve, wrap
 from .compute.scalar_operators import (
@@ -53,6 +54,7 @@ __all__ = [
     "Counts",
     "Counts2D",
     "Estimate",
+    "FormFactor",
     "FromMPI",
     "Histogram",
     "Histogram2D",

@@ -6,14 +6,16 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ._core import Error, InvalidArgument
 from .base.arguments import to_mapping, to_path
-from .base.messages import shown
+from .base.messages import shown, without_addresses
 from .distribute.assignment import Strategy, describe
 from .distribute.own_strategy import Own
-from .mpi.communicator import Communicator
+from .mpi.communicator import Communicator, check_communicator
+from .mpi.together import Together
+from .opening import file_name
 from .opening import open as open_any
 from .pipeline.conversion import Conversion, DatasetChoice, DTypes, Names
 from .pipeline.pacing import Pacing
@@ -23,6 +25,19 @@ from .pipeline.step_choice import StepChoice, Steps
 from .pipeline.transfer import Selecting, Sharing, Transfer
 
 Name = str | os.PathLike[str]
+_AGREEMENT_S = 300.0  # that a rank waits for the others
+
+
+class _Asked(NamedTuple):
+    """What a call asks for, checked."""
+
+    names: list[str]
+    target: str
+    selecting: Selecting
+    pacing: Pacing
+    choice: StepChoice
+    words: str
+    """What all ranks must ask for alike."""
 
 
 def pipe(
@@ -83,7 +98,8 @@ def pipe(
     Raises
     ------
     InvalidArgument
-        An option is wrong; two sources have a dataset of one name; a value does not fit its dtype.
+        On all ranks: an option is wrong on one, or they ask for different things; two sources
+        have a dataset of one name; a value does not fit its dtype.
     PeerLost, SystemError, TimedOut
         A source ended abnormally, the destination is full, or a series did not go on. The message
         says how many steps are in the destination, which has them whole.
@@ -95,19 +111,40 @@ def pipe(
     >>> fl.pipe("melt", "melt%T.h5", comm, strategy="by-host(binpacking)")  # doctest: +SKIP
     >>> fl.pipe("melt.h5", "replay", original_timing=True)                  # doctest: +SKIP
     """
-    several = isinstance(source, Sequence) and not isinstance(source, str)
-    given: Sequence[Any] = source if several else [source]  # type: ignore[assignment]
-    names = [to_path(name, "the source") for name in given]
-    target = to_path(destination, "the destination")
-    _check_apart(names, target)
-    describe(strategy, own)
-    selecting = Selecting(
-        DatasetChoice(datasets),
-        Conversion(dtype),
-        to_mapping(isel, "isel", "a dict of dimensions to positions"),
-        to_mapping(sel, "sel", "a dict of dimensions to labels"),
+
+    def asked() -> _Asked:
+        several = isinstance(source, Sequence) and not isinstance(source, str)
+        given: Sequence[Any] = source if several else [source]  # type: ignore[assignment]
+        names = [to_path(name, "the source") for name in given]
+        target = to_path(destination, "the destination")
+        _check_apart(names, target)
+        selecting = Selecting(
+            DatasetChoice(datasets),
+            Conversion(dtype),
+            to_mapping(isel, "isel", "a dict of dimensions to positions"),
+            to_mapping(sel, "sel", "a dict of dimensions to labels"),
+        )
+        pacing, choice = Pacing(rate, original_timing, speed), StepChoice(steps)
+        options: dict[str, Any] = {
+            "strategy": describe(strategy, own),
+            "steps": steps,
+            "datasets": datasets,
+        }
+        options |= {"isel": isel, "sel": sel, "dtype": dtype, "rate": rate, "speed": speed}
+        options |= {"original_timing": original_timing, "reading": reading, "writing": writing}
+        # Without folders: nodes may have a file system in different places.
+        words = f"{', '.join(map(file_name, names))} into {file_name(target)}"
+        words += "".join(
+            f", {key}={value!r}" for key, value in options.items() if value is not None
+        )
+        return _Asked(names, target, selecting, pacing, choice, without_addresses(words))
+
+    if comm is not None:
+        check_communicator(comm)
+    ranks = Together(comm, _AGREEMENT_S, "pipe a series")
+    names, target, selecting, pacing, choice, _ = ranks.alike(
+        "what to pipe", asked, lambda found: found.words
     )
-    pacing, choice = Pacing(rate, original_timing, speed), StepChoice(steps)
     report = PipeReport()
     interrupted = False
     with contextlib.ExitStack() as opened:

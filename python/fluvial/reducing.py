@@ -188,7 +188,7 @@ def _prepare(
     required = None if min_count is None else to_int(min_count, "min_count", 0)
     return _Call(
         specs=specs,
-        entries=entries if required is None else [*entries, *counts_of(entries)],
+        entries=entries if required is None else [*entries, *counts_of(entries, required)],
         arrays=views,
         over=list(range(len(shape))) if over is None else _axes(over, arrays),
         weights=_companion(weights, np.float64, shape, "weights"),
@@ -235,7 +235,8 @@ def _frame(arrays: object, over: Over | None) -> Frame | None:
 def _as_arrays(arrays: object) -> list[np.ndarray]:
     """One array, or the list of arrays of a call; a list of numbers is one array."""
     given = arrays if _is_several(arrays) else [arrays]
-    return [a if type(a) is np.ndarray else to_array(a, "the array") for a in given]
+    names = "Datasets of a step or a file are reduced by its own reduce"
+    return [a if type(a) is np.ndarray else to_array(a, "the array", names) for a in given]
 
 
 def _mask(arrays: object, mask: npt.ArrayLike | None) -> npt.ArrayLike | None:

@@ -132,6 +132,8 @@ def test_times_and_swapped_arguments_are_refused_with_a_remedy(tmp_path):
             step.put("t", times)
         with pytest.raises(TypeError, match="name comes first"):
             step.put(np.zeros(3), "x")
+        with pytest.raises(TypeError, match="Text goes into attrs"):
+            step.put("names", ["argon", "neon"])
         step.put("t", times.astype("int64"), attrs={"units": "ns since 1970-01-01"})
 
 

@@ -2,6 +2,7 @@
 """Arithmetic and comparisons of datasets of files: computed while reading, as xarray does."""
 
 import operator
+import re
 
 import numpy as np
 import pytest
@@ -46,6 +47,54 @@ def test_operations_follow_one_another(both):
     assert "units" not in found.mean().attrs
     several = found.reduce(["min", "argmin"], "time")
     np.testing.assert_allclose(several["min"], several["argmin"])
+
+
+def test_absolute_values_are_computed_while_reading(both, path):
+    found, expected = (2 * abs(x - 280) - 1 for x in both)
+    assert isinstance(found, fl.FileDataset)
+    assert "(2 * abs(value - 280)) - 1" in repr(found)
+    same(found.max("time"), expected.max("time"), rtol=2e-4)
+    assert (expected < 100).any()
+    with fl.open(path) as file:
+        u = file["u"]
+        assert u.where(abs(u) > 1).count() == int((abs(u.read()) > 1).sum())
+        assert int((abs(u.read()) > 1).sum()) > u.where(u > 1).count()
+
+
+@pytest.mark.parametrize("name", ["mean", "sum", "prod", "min", "max", "std", "var"])
+def test_functions_of_numpy_reduce(path, name):
+    function = getattr(np, name)
+    with fl.open(path) as file:
+        n = file["n"] // 7 % 3 + 1
+        values = n.read().values
+        np.testing.assert_allclose(function(n), function(values), rtol=1e-12)
+        by_first = function(n, axis=0)
+        assert by_first.dims == n.dims[1:]
+        np.testing.assert_allclose(by_first.values, function(values, axis=0), rtol=1e-12)
+        with pytest.raises(fl.UnknownName, match="got out"):
+            function(n, axis=0, out=np.empty(values.shape[1:]))
+
+
+def test_values_are_those_of_read(path):
+    with fl.open(path) as file:
+        part = (file["n"] * 2).isel(time=0)
+        assert type(part.values) is np.ndarray
+        np.testing.assert_array_equal(part.values, part.read().values)
+
+
+def test_two_datasets_are_to_be_read_first(path):
+    with fl.open(path) as file:
+        u, v = file["u"], file["v"]
+        for sign, wrong in (
+            ("+", lambda: u + v),
+            ("/", lambda: u / v),
+            ("<", lambda: u < v),
+            (">=", lambda: abs(u) >= v),
+        ):
+            with pytest.raises(fl.WrongType, match=rf"a\.read\(\) {re.escape(sign)} b\.read"):
+                wrong()
+        assert u != v
+        np.testing.assert_array_equal(u + v.read().values, u.values + v.values)
 
 
 def test_dtypes_are_numpys(path):

@@ -132,7 +132,7 @@ def test_ranks_of_no_job():
 def test_more_ranks_than_cores_yield_to_each_other(launcher):
     """Two ranks share a core: a spinning one keeps it for a time slice, a yielding one for a poll.
 
-    Work beside the test slows both (a rank yields to that too), so the best of three tries counts.
+    Work beside the test slows both (a rank yields to that too), so the best of some tries counts.
     """
 
     def rounds(env):
@@ -142,7 +142,7 @@ def test_more_ranks_than_cores_yield_to_each_other(launcher):
 
     spin = {"MPIR_CVAR_CH4_PROGRESS_THROTTLE": "0", "OMPI_MCA_mpi_yield_when_idle": "0"}
     tries = []
-    while not tries or (len(tries) < 3 and tries[-1][1] <= 5 * tries[-1][0]):
+    while not tries or (len(tries) < 8 and tries[-1][1] <= 5 * tries[-1][0]):
         tries.append((rounds(spin), rounds({})))
     spinning, yielding = tries[-1]
     assert yielding > 5 * spinning, f"rounds (spinning, yielding) of each try: {tries}"

@@ -42,7 +42,7 @@ def test_what_was_written_is_read_again(tmp_path, name):
     write(tmp_path / name)
     with fl.open(str(tmp_path / name)) as series:
         assert series.format == "netCDF classic (CDF-5)"
-        assert series.attrs == {"title": "waves", "version": 3, "on": 1}
+        assert series.attrs == {"software": "Fluvial", "title": "waves", "version": 3, "on": 1}
         assert len(series) == 3
         for index, step in enumerate(series):
             assert (step.index, step.time, step.dt) == (index, index / 4, 0.25)

@@ -116,6 +116,23 @@ def test_what_is_seen_of_a_stream(at):
         _ = look.status
 
 
+@pytest.mark.parametrize("retain", [False, True])
+def test_a_reader_lags_by_steps_on_the_disk_too(at, tmp_path, retain):
+    options = {"full": "spill", "spill": tmp_path, "retain": str(tmp_path) if retain else None}
+    with (
+        fl.open("s", "w", readers=0, queue_steps=2, **options, **at) as writer,
+        fl.open("s", **at) as reader,
+        fl.open("s", start="observe", **at) as look,
+    ):
+        for index in range(6):
+            put(writer, index)
+        for taken in range(1, 7):
+            reader.next()
+            (mine,) = [r for r in look.status["readers"] if not r["observes"]]
+            assert mine["lag_steps"] == reader.stats["lag_steps"] == 6 - taken
+            assert mine["lag_on_disk"] == min(4, 6 - taken)
+
+
 def test_starts_that_are_none(at):
     with pytest.raises(fl.InvalidArgument, match="'oldest', 'next', 'first', 'observe'"):
         fl.open("s", start="newest", **at)

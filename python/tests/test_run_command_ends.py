@@ -157,7 +157,7 @@ def test_a_stop_before_the_ranks_are_there(run):
 def test_a_rank_that_somebody_kills(run):
     process = run.start("-n", 2, "wait.py", "up", "+", "./stubborn", "also")
     wait_for(run, "up-0", "up-1", "also")
-    os.kill(run.one_of("-m mpi4py wait.py", without="rank_guard"), signal.SIGKILL)
+    os.kill(run.one_of("python_program.py wait.py", without="rank_guard"), signal.SIGKILL)
     found = run.finish(process)
     assert found.code == 137
     assert re.search(r"fluvial: rank [01] of wait was killed by SIGKILL", found.said)
@@ -244,7 +244,7 @@ def test_a_rank_of_a_stream_that_is_killed(run, victim):
     run.write("reader.py", READER)
     process = run.start("-n", 2, "writer.py", 10000, "+", "-n", 2, "reader.py")
     wait_for(run, "reads")
-    os.kill(run.one_of(f"mpi4py {victim}", without="rank_guard"), signal.SIGKILL)
+    os.kill(run.one_of(f"python_program.py {victim}", without="rank_guard"), signal.SIGKILL)
     found = run.finish(process)
     assert found.code == 137
     name = victim.partition(".")[0]

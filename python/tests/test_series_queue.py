@@ -290,3 +290,18 @@ def test_a_chunk_of_more_than_2_gib(tmp_path):
         assert view[:3].tolist() + view[-3:].tolist() == [1, 2, 3, 4, 5, 6]
         assert dataset[size - 2 :].tolist() == [5, 6]
         assert reader.stats["bytes_copied"] == 0
+
+
+def test_the_newest_steps_are_reserved_for_readers_that_come_late(tmp_path):
+    options = {"directory": tmp_path}
+    writes = {"readers": 0, "queue_steps": 4, "reserve": 2}
+    with fl.open("kept", "w", **writes, **options) as writer, fl.open("kept", **options) as early:
+        for index in range(6):
+            with writer.step() as step:
+                step.put("x", np.full(3, index))
+            assert early.next().index == index
+        with fl.open("kept", **options) as late:
+            assert [late.next()["x"].read()[0] for _ in range(2)] == [4, 5]
+    for reserve, steps_to in ((4, "all"), (-1, "all"), (1, "on-demand")):
+        with pytest.raises(fl.InvalidArgument, match="reserve"):
+            fl.open("kept", "w", queue_steps=4, reserve=reserve, steps_to=steps_to, **options)

@@ -198,6 +198,12 @@ def test_arithmetic_and_comparisons(step, seed):
     )
     bare = step["bare"]
     np.testing.assert_allclose((bare * 2).reduce("sum", 0).values, 2 * np.nansum(t, axis=0))
+    far = abs(celsius - 10)
+    same(far.max("x"), abs(labelled(t, "t") - 273.15 - 10).max("x"))
+    np.testing.assert_array_equal(abs(bare).reduce("max", 0).values, np.nanmax(abs(t), axis=0))
+    np.testing.assert_array_equal(bare.values, np.asarray(bare))
+    with pytest.raises(fl.WrongType, match=r"a\.read\(\) - b\.read"):
+        bare - bare
     np.testing.assert_array_equal(bare + np.ones(SHAPE), t + 1)
 
 

@@ -55,7 +55,7 @@ def test_what_was_written_is_read_again(tmp_path, name, version):
     write(tmp_path / name, zarr_format=version)
     with fl.open(str(tmp_path / name)) as series:
         assert series.format == f"Zarr (version {version})"
-        assert series.attrs == {"title": "waves", "version": 3}
+        assert series.attrs == {"software": "Fluvial", "title": "waves", "version": 3}
         assert len(series) == 3
         for index, step in enumerate(series):
             assert (step.index, step.time, step.dt) == (index, index / 4, 0.25)

@@ -9,6 +9,7 @@
 #include "fluvial/scan/decoding.hpp"
 #include "fluvial/scan/request.hpp"
 #include "fluvial/scan/scan.hpp"
+#include "fluvial/scan/series.hpp"
 #include "fluvial/scan/variable.hpp"
 #include "fluvial/store/file.hpp"
 #include "fluvial/store/formats.hpp"

@@ -270,3 +270,56 @@ class test_what_came_along_needs_no_writer:
         finally:
             os.kill(jobs["writer"].pid(0), signal.SIGCONT)
         assert jobs.finish()["reader"] == [11]
+
+
+def selections_by_libfabric(comm, fl, where, seed, writers):
+    os.environ["FLUVIAL_TRANSPORT"] = "libfabric:tcp;ofi_rxm"
+    return any_selection.read(comm, fl, where, seed, writers)
+
+
+@scenario(
+    "writer on 2 ranks of host 1, reader on 2 ranks of host 2",
+    writer=any_selection.write,
+    reader=selections_by_libfabric,
+)
+def test_libfabric(jobs, seed):
+    """Any selection; the data crosses the network, and no other transport is taken instead."""
+    jobs.start("writer", seed=seed)
+    jobs.start("reader", seed=seed, writers=2)
+    results = jobs.finish()
+    for compared, read_steps, *_ in results["reader"]:
+        assert (compared, read_steps) == (any_selection.STEPS * 13 * 7, any_selection.STEPS)
+    assert jobs.box.sent_bytes(1) > 20_000
+
+
+@scenario("writer on 1 process of host 1, reader on 1 process of host 2")
+class test_libfabric_while_the_writer_computes:
+    """A thread of its host moves the reads on; what fails is named, whoever it fails at."""
+
+    def writer(comm, fl, where):
+        with fl.open(stream_name(where), "w", **SHORT) as series:
+            with series.step() as step:
+                step.put("x", np.arange(8_000_000.0).reshape(8, -1))
+            end = time.monotonic() + 4
+            while time.monotonic() < end:
+                sum(range(1000))
+
+    def reader(comm, fl, where):
+        os.environ["FLUVIAL_LIBFABRIC"] = str(where / "none.so")
+        with pytest.raises(fl.SystemError, match=r"none\.so.*FLUVIAL_LIBFABRIC"):
+            fl.open(stream_name(where), transport="libfabric", **SHORT)
+        del os.environ["FLUVIAL_LIBFABRIC"]
+        with pytest.raises(fl.SystemError, match=r"libfabric.*'pigeon'.*allowed.*'tcp;ofi_rxm'"):
+            fl.open(stream_name(where), transport="libfabric:pigeon", **SHORT)
+        with fl.open(stream_name(where), transport="libfabric:tcp;ofi_rxm", **SHORT) as series:
+            step = series.next()
+            begin = time.monotonic()
+            assert step["x"].read().sum() == 8_000_000 * 7_999_999 / 2
+            took = time.monotonic() - begin
+            assert (step["x"][2:5, ::1000] == np.arange(8e6).reshape(8, -1)[2:5, ::1000]).all()
+            return took, series.stats["transport"]
+
+    def check(jobs):
+        ((took, transport),) = jobs.finish()["reader"]
+        assert transport == "libfabric tcp;ofi_rxm"
+        assert took < 2

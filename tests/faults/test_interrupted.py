@@ -25,6 +25,7 @@ def interrupted_in_time():
             yield
         assert 0.15 < time.monotonic() - begin < 1.2
     finally:
+        timer.cancel()  # of a call that did not block: or the signal would come to the next one
         timer.join()
         signal.signal(signal.SIGINT, previous)
 
@@ -99,8 +100,9 @@ def test_a_reader_that_waits_for_an_answer(tmp_path, name):
         deadline = time.monotonic() + 20
         while not list(tmp_path.glob("*.fluvial")) and time.monotonic() < deadline:
             time.sleep(0.01)
-        time.sleep(0.2)
+        time.sleep(1)  # or it is stopped before it listens
         os.kill(child, signal.SIGSTOP)
+        os.waitpid(child, os.WUNTRACED)  # until then a thread of it may answer
         with interrupted_in_time():
             fl.open(name, directory=tmp_path)
         begin = time.monotonic()

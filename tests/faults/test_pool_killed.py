@@ -9,6 +9,7 @@ import pytest
 from fluvial.launch import Launcher
 
 PROGRAM = pathlib.Path(__file__).with_name("pool_rank.py")
+KEEPING_PROGRAM = PROGRAM.with_name("pool_keeping_rank.py")
 
 # Launchers end a job when one of their children dies, so each rank is the child of a shell, which
 # waits until the lead has told what it saw.
@@ -50,6 +51,23 @@ def test_the_rest_of_the_pool_goes_on(words, left, tmp_path):
     assert rest == left
     assert too_wide in ("PeerLost", "InvalidArgument")
     assert end == "PeerLost: rank 2 of the pool: the process died"
+
+
+@pytest.mark.any_mpi
+@pytest.mark.timeout(90)
+def test_results_that_stayed_on_a_rank_are_lost_with_it(tmp_path):
+    launcher = Launcher.detect()
+    rank = [sys.executable, str(KEEPING_PROGRAM), str(tmp_path)]
+    argv = launcher.command(4, ["sh", "-c", SHELL, "sh", *rank])
+    environment = launcher.environment({"SEEN": str(tmp_path)})
+    subprocess.run(argv, env=environment, timeout=80, capture_output=True, check=False)
+    waits, dies, after, asked, left, size, end = (tmp_path / "rank-0").read_text().splitlines()
+    assert waits.startswith("PeerLost: rank 2 of the pool: ")
+    assert dies == "PeerLost: rank 2 of the pool: the process died"
+    for message in (after, asked):
+        assert "the result of a task stayed on a rank that is lost: got rank 2: the" in message
+        assert message.startswith("PeerLost: rank 2 of the pool: ")
+    assert (left, size, end) == ("{1, 3}", "1000000", "PeerLost at the end")
 
 
 @pytest.mark.any_mpi

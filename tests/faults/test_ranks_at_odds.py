@@ -15,10 +15,11 @@ ODDITIES = [
     "fewer steps",
     "other options",
     "other directory",
+    "other start",
 ]
 
 
-# Nobody stops here: who is slow for want of a core is not to be taken for stopped.
+# No rank stops here: one that is slow for want of a core is not to be taken for stopped.
 LIMITS = {**SHORT, "stall_timeout": 5}
 
 
@@ -47,7 +48,7 @@ def write_oddly(comm, fl, name, oddity, odd):
     options = dict(LIMITS)
     if oddity == "other options":
         options["queue_steps"] = 3 + odd
-    if oddity == "other directory":
+    if oddity in ("other directory", "other start"):
         options["rendezvous_timeout"] = 3
     with fl.open(name, "w", comm=comm, **options) as series:
         for index in range(3):
@@ -72,6 +73,8 @@ def read_oddly(comm, fl, name, oddity, odd):
         options["rendezvous_timeout"] = 1
     if oddity == "other directory" and odd:
         options |= {"directory": "/", "rendezvous_timeout": 1}
+    if oddity == "other start":
+        options["start"] = "next" if odd else "oldest"
     with fl.open(name, comm=comm, **options) as series:
         for step in series:
             step["x"].read()
@@ -99,7 +102,14 @@ def test_all_sides_are_told(jobs):
         all_say(oddity, "Error", "disagree about the dataset 'x'")
         all_say(oddity, "Error", word)
     all_say("fewer steps", "PeerLost", "closed the stream after 2 steps", who=others)
-    all_say("other options", "InvalidArgument", "with different options", who=wrote)
+    all_say(
+        "other options",
+        "InvalidArgument",
+        "the ranks differ in the option 'queue_steps'",
+        who=wrote,
+    )
     all_say("other options", "TimedOut", "no writer opened", who=got)
+    all_say("other start", "InvalidArgument", "the ranks differ in the option 'start'", who=got)
+    all_say("other start", "TimedOut", "too few readers attached", who=wrote)
     all_say("other directory", "TimedOut", "no writer opened", who=got)
     all_say("other directory", "TimedOut", "too few readers attached", who=wrote)

@@ -2,6 +2,7 @@
 """Spilled and retained steps when a side is killed, the disk is full or damaged, or two resume."""
 
 import os
+import pathlib
 import random
 import shutil
 import signal
@@ -19,7 +20,8 @@ from harness import scenario, wait_until
 import fluvial as fl
 
 STEPS = 120
-SEEDS = [int(os.environ.get("FLUVIAL_TEST_SEED", "4711")) + i for i in range(10)]
+KILLS = int(os.environ.get("FLUVIAL_KILLS", "20"))  # half of them the reader's
+SEEDS = [int(os.environ.get("FLUVIAL_TEST_SEED", "4711")) + i for i in range(KILLS // 2)]
 
 
 def seen_by(where):
@@ -68,8 +70,10 @@ def test_a_reader_killed_at_any_moment_goes_on_where_it_was(jobs, seed):
 @scenario("writer on 1 process, reader on 1 process", writer=write, reader=read)
 def test_a_writer_killed_at_any_moment_leaves_what_was_accepted(jobs, seed):
     rng = random.Random(seed)
-    jobs.start("writer", steps=10**6, pause=0, full="spill", retain=str(jobs.where), queue_steps=3)
-    jobs.start("reader", resume="plot", pause=0.001)
+    retained = seed % 2 == 0
+    kept = {"retain": str(jobs.where)} if retained else {"spill": str(jobs.where)}
+    jobs.start("writer", steps=10**6, pause=0, full="spill", queue_steps=3, **kept)
+    jobs.start("reader", pause=0.001, **({"resume": "plot"} if retained else {}))
     wait_until((jobs.where / "step-20").exists, timeout=30)
     time.sleep(rng.uniform(0, 0.15))
     pid = jobs["writer"].pid(0)
@@ -80,12 +84,17 @@ def test_a_writer_killed_at_any_moment_leaves_what_was_accepted(jobs, seed):
     assert result["error"][0] == "PeerLost"
     assert result["seen"] == list(range(len(result["seen"])))
     assert result["seen"][-1] in (done, done + 1)  # complete, but not told any more
-    assert resumed(jobs.where) == ([], "PeerLost")
-    with fl.open(stream_name(jobs.where), directory=jobs.where) as series:  # all of it again
+    if retained:
+        assert resumed(jobs.where) == ([], "PeerLost")
+        check_read_again(jobs.where, len(result["seen"]))
+
+
+def check_read_again(where, steps):
+    with fl.open(stream_name(where), directory=where) as series:
         with pytest.raises(fl.PeerLost, match="ended without closing"):
             for index, step in enumerate(series):
                 assert step.index == index
-        assert series.stats["steps_from_disk"] == len(result["seen"])
+        assert series.stats["steps_from_disk"] == steps
 
 
 @scenario(
@@ -292,6 +301,33 @@ def test_damage_is_an_error_of_the_step_that_it_struck(folder):
                 step["x"].read()
             found.append(step.index)
     assert found == list(range(6))
+
+
+def test_damage_of_a_spilled_step_is_an_error_of_that_step_alone(folder):
+    """Its file has no name; whoever has a descriptor, or a disk that fails, may change it."""
+    writer, reader = pair(full="spill", spill=folder)
+    for index in range(6):
+        put(writer, index)
+    links = [f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd")]
+    for link in links:
+        if os.path.lexists(link) and os.readlink(link).startswith(f"{folder}/"):
+            at = pathlib.Path(link).read_bytes().find(np.full(1000, 4.0).tobytes())
+            if at >= 0:
+                with open(link, "r+b") as file:
+                    file.seek(at + 99)
+                    file.write(b"\x01")
+                break
+    else:
+        pytest.fail("step 4 does not lie on the disk")
+    writer.close()
+    for step in reader:
+        if step.index == 4:
+            with pytest.raises(fl.DamagedFile, match="chunk of 'x' in step 4 is damaged"):
+                step["x"].read()
+        else:
+            assert (step["x"].read() == step.index).all()
+    assert step.index == 5
+    reader.close()
 
 
 def test_a_late_reader_begins_with_the_first_step_and_catches_up(folder):

@@ -155,9 +155,18 @@ class Box:
         """Put it back."""
         self.ip("-n", self._switch, "link", "set", self._port(number), "up")
 
-    def sent_bytes(self, number: int) -> int:
-        """Return what a host has sent over its interface."""
-        path = "/sys/class/net/eth0/statistics/tx_bytes"
+    def add_interface(self, number: int, device: str, address: str) -> None:
+        """Give a host another interface, with a cable of its own into the switch."""
+        name, port = self.name(number), f"{self._port(number)}{device}"
+        words = ("type", "veth", "peer", "name", device, "netns", name)
+        self.ip("link", "add", port, "netns", self._switch, *words)
+        self.ip("-n", self._switch, "link", "set", port, "master", "br0", "up")
+        self.ip("-n", name, "addr", "add", f"{address}/24", "dev", device)
+        self.ip("-n", name, "link", "set", device, "up")
+
+    def sent_bytes(self, number: int, device: str = "eth0") -> int:
+        """Return what a host has sent over an interface."""
+        path = f"/sys/class/net/{device}/statistics/tx_bytes"
         words = ["ip", "netns", "exec", self.name(number), "cat", path]
         return int(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
 

@@ -3,6 +3,7 @@
 
 import json
 import socket
+import time
 import warnings
 
 import numpy as np
@@ -56,6 +57,52 @@ class test_what_each_path_carried_is_told_at_both_ends:
             assert len(said.splitlines()) == 2
             assert "windows" in said
             assert "given up" not in said
+
+
+@scenario("job on 3 ranks", timeout=120)
+class test_a_proxy_that_computes_passes_data_on:
+    """It computes for two seconds, and on until the others have all of the data."""
+
+    def job(comm, fl, where):
+        plan = fl.route.plan("torus:3", [(0, 1)])
+        data = {0: numbers(0, 400_000)} if comm.rank == 0 else None
+        moving = fl.route.begin(comm, plan, data, paths=2, window=16384)
+        if comm.rank < 2:
+            moved = moving.wait()
+            (where / f"done-{comm.rank}").touch()
+            by_proxy = [path for path in moved.paths[0] if len(path.ranks) == 3]
+            whole = comm.rank == 0 or np.array_equal(moved[0].view("f8"), numbers(0, 400_000))
+            return whole, by_proxy[0].bytes > 0, by_proxy[0].given_up
+        begin, sum_ = time.monotonic(), 0
+        while time.monotonic() < begin + 2 or (
+            not all((where / f"done-{rank}").exists() for rank in (0, 1))
+            and time.monotonic() < begin + 60
+        ):
+            sum_ += sum(range(1000))
+        ended_before = all((where / f"done-{rank}").exists() for rank in (0, 1))
+        return ended_before, dict(moving.wait()), moving.done
+
+    def check(jobs):
+        assert jobs.finish()["job"] == [(True, True, False)] * 2 + [(True, {}, True)]
+
+
+@scenario("job on 2 ranks", timeout=60)
+class test_what_a_thread_finds_wrong_is_raised_by_wait:
+    def job(comm, fl, where):
+        plan = fl.route.plan("torus:2", [(0, 1)])
+        moving = fl.route.begin(comm, plan, {})  # without data
+        said = []
+        for _ in range(2):
+            try:
+                moving.wait()
+            except fl.InvalidArgument as error:
+                said.append(str(error))
+        return said
+
+    def check(jobs):
+        for said in jobs.finish()["job"]:
+            assert len(said) == 2
+            assert "data of flow 0 is missing" in said[1]
 
 
 @scenario("job on 4 ranks", timeout=60)

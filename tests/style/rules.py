@@ -241,8 +241,31 @@ def function_short(path: pathlib.Path, text: str) -> Iterator[str]:
                 )
 
 
+# Images and invented words, and the words of the field that say the same.
+_WORDS = {
+    "courier": "flusher",
+    "desk": "staging buffer",
+    "idling": "back-off",
+    "standstill": "quiescence",
+    "distrust": "check",
+}
+_IMAGES = re.compile(rf"(?<![a-z])({'|'.join(_WORDS)})(?![a-z])", re.IGNORECASE)
+
+
+def words_of_the_field(path: pathlib.Path, text: str) -> Iterator[str]:
+    """A thing has the name that the field gives it."""
+    if not _is_code(path) or path.parts[0] not in ("src", "python"):
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        for match in _IMAGES.finditer(line):
+            yield f"{path}:{number}: '{match[0]}': the field says '{_WORDS[match[0].lower()]}'"
+
+
 Rule = Callable[[pathlib.Path, str], Iterable[str]]
-RULES: tuple[Rule, ...] = (license_named, file_named, floors_kept, python_floors_kept, mpi_at_home)
+RULES: tuple[Rule, ...] = (
+    *(license_named, file_named, floors_kept, python_floors_kept, mpi_at_home),
+    words_of_the_field,
+)
 ADVICE: tuple[Rule, ...] = (file_short, function_short)
 
 

@@ -37,6 +37,30 @@ def write(comm, fl, where):
             assert len(series) == 4
 
 
+def write_compressed(comm, fl, where):
+    """Slabs of ranks are whole chunks, which each compresses itself; columns are not."""
+    for name in ("one.h5", "many%T.h5"):
+        with fl.open(str(where / name), "w", comm=comm, compression="gzip") as series:
+            for axis in (0, 2):
+                whole = np.tile(field(axis), (8, 1, 1))
+                cuts = np.arange(comm.size + 1) * -(-whole.shape[axis] // comm.size)
+                cuts = np.minimum(cuts, whole.shape[axis])
+                part = np.take(whole, range(cuts[comm.rank], cuts[comm.rank + 1]), axis)
+                offset = [0, 0, 0]
+                offset[axis] = int(cuts[comm.rank])
+                with series.step(iteration=axis) as step:
+                    step.put("x", part, offset=offset, shape=whole.shape)
+        comm.Barrier()
+        with fl.open(str(where / name), comm=comm) as series:
+            assert series.steps.indices == [0, 2]
+            for step, axis in zip(series, (0, 2), strict=True):
+                np.testing.assert_array_equal(step["x"].read(), np.tile(field(axis), (8, 1, 1)))
+    with pytest.raises(fl.InvalidArgument, match="cannot compress so"):
+        fl.open(str(where / "a.h5"), "w", comm=comm, compression="gzip" if comm.rank else "lz")
+    with pytest.raises(fl.InvalidArgument, match="ranks differ in what files are written"):
+        fl.open(str(where / "a.h5"), "w", comm=comm, compression=f"gzip:{1 + comm.rank}")
+
+
 def write_labelled(comm, fl, where):
     """Each rank knows the coordinates of its own rows alone."""
     for name in ("labelled.nc", "labelled.zarr"):
@@ -118,6 +142,14 @@ class test_three_ranks_write_one_series:
 @scenario("job on 1 rank", timeout=60)
 class test_one_rank_writes_a_series:
     job = write
+
+    def check(jobs):
+        jobs.finish()
+
+
+@scenario("job on 3 ranks", timeout=60)
+class test_ranks_compress_their_own_parts:
+    job = write_compressed
 
     def check(jobs):
         jobs.finish()

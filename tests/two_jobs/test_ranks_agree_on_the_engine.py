@@ -11,14 +11,16 @@ def differ(comm, fl, where):
     last = comm.rank == comm.size - 1
     path = str(where / "a")
     for mode in ("r", "w"):
-        with pytest.raises(fl.InvalidArgument, match=r"differ in the engine: got files.*on rank 1"):
+        with pytest.raises(
+            fl.InvalidArgument, match=r"differ in what to open: got .*files.*on rank 1"
+        ):
             fl.open("melt", mode, comm=comm, engine="hdf5" if last else "stage")
         os.environ["FLUVIAL_OPTIONS"] = 'engine = "hdf5"' if last else ""
         with pytest.raises(fl.InvalidArgument, match=r"got files, engine hdf5, with .*; allowed: "):
             fl.open("melt", mode, comm=comm)
         del os.environ["FLUVIAL_OPTIONS"]
         options = {"path": path, "engine": "hdf5"}
-        with pytest.raises(fl.InvalidArgument, match="the ranks differ in the engine"):
+        with pytest.raises(fl.InvalidArgument, match="the ranks differ in what to open"):
             fl.open("melt", mode, comm=comm, options=options | ({"path": "b"} if last else {}))
         with pytest.raises(fl.InvalidArgument, match="unknown option in options: got 'engin'"):
             fl.open("melt", mode, comm=comm, options={"engin": "hdf5"} if last else options)

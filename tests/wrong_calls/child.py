@@ -20,7 +20,7 @@ import numpy as np
 import xarray as xr
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from wrong_calls import routes, table
+from wrong_calls import pipes, pools, routes, table
 from wrong_calls.values import WRONG, fault_of
 
 import fluvial as fl
@@ -41,12 +41,14 @@ def every_call(folder: pathlib.Path) -> Iterator[table.Call]:
     yield from table.operators()
     yield from table.distribution()
     yield from routes.routes(folder)
+    yield from pools.pools(folder)
     yield from table.reductions()
     write_file(folder / "t.nc")
     yield from table.opening(folder)
     with fl.open(str(folder / "t.nc")) as file:
         yield from table.of_files(file)
     yield from table.of_file_writers(folder)
+    yield from pipes.pipes(folder)
     yield from table.of_channels()
     with (
         fl.open("live", "w", readers=0, directory=folder) as writer,

@@ -45,6 +45,9 @@ def operators() -> list[Call]:
     edges = [0.0, 1.0, 2.0]
     declared = {"name": "f", "version": "1"}
     sq = {"stride": 1, "precision": "float64", "bytes_max": 1e6, "kernel": ""}
+    camera = {"wavelength": 1.0, "distance": 9.0, "pixels": (3, 2), "pixel": 1.0, "beam_at": (0, 1)}
+    camera |= {"beam": (0, 0, 1), "sides": ((0, 1, 0), (1, 0, 0)), "bytes_max": 1e6}
+    factors = {"form_factors": {1: "Fe"}, "angstrom": 1.0}
     calls = [
         Call("ops.resolve", ops.resolve, {"spec": "mean", "skipna": False}),
         Call("ops.Histogram", ops.Histogram, {"edges": edges}),
@@ -70,6 +73,8 @@ def operators() -> list[Call]:
             ops.StructureFactor.plane,
             dict(a=(1, 0, 0), b=(0, 1, 0), counts=(2, 2), precision="float64", bytes_max=1e6),
         ),
+        Call("ops.FormFactor.of", ops.FormFactor.of, {"element": "Fe"}),
+        Call("ops.StructureFactor.camera", ops.StructureFactor.camera, camera | factors),
         Call("ops.StructureFactor.at", ops.StructureFactor.at, dict(q=[[1, 0, 0]], bytes_max=1e6)),
     ]
     takes_quantile = inspect.signature(ops.Quantile).parameters
@@ -147,6 +152,12 @@ def opening(folder: pathlib.Path) -> list[Call]:
         opened = fl.open(**arguments)
         opened.close()
 
+    def open_reader(**arguments: Any) -> None:
+        """Of a stream that is there, whatever else is wrong."""
+        with fl.open("live", "w", readers=0, directory=folder):
+            opened = fl.open(**arguments | ({"name": "live"} if arguments["name"] == "s" else {}))
+            opened.close()
+
     raw = {"dtype": "f8", "shape": (3,), "name": "x", "dims": ["n"], "offset": 0, "attrs": {}}
     (folder / "raw.bin").write_bytes(np.arange(3.0).tobytes())
 
@@ -155,11 +166,20 @@ def opening(folder: pathlib.Path) -> list[Call]:
 
     writer = {"queue_steps": 2, "queue_bytes": "1 MiB", "full": "block", "readers": 0}
     writer |= {"on_stalled_reader": "evict"}
+    elsewhere = {"network": "off", "ports": "20000-40000", "encrypt": True}
+    reader = {"start": "oldest", "resume": None, "transport": "auto", "contact": None}
+    (folder / "kept").mkdir()
+    kept = {"spill": None, "spill_bytes": "1 MiB", "retain": str(folder / "kept")}
     common = {"name": "s", "comm": None, "directory": str(folder), **times}
     (folder / "t1.nc").write_bytes((folder / "t.nc").read_bytes())
     files = {"name": [str(folder / "t.nc")], "comm": None, "decode": True}
+    alone = common | {"mode": "w", "readers": 0}
     return [
         Call("open a writer", open_one, common | {"mode": "w"} | writer),
+        Call("open a writer for others", open_one, alone | elsewhere),
+        Call("open a writer that keeps", open_one, alone | kept),
+        Call("open with options", open_one, alone | {"options": {}}),
+        Call("open a reader", open_reader, common | reader),
         Call("open a file", open_one, files),
         Call("open a file by its engine", open_one, files | {"engine": "netcdf", "start": "next"}),
         Call("open numbered files", open_one, {"name": str(folder / "t%T.nc"), "decode": True}),
@@ -229,25 +249,7 @@ def of_file_writers(folder: pathlib.Path) -> list[Call]:
             begin,
             {"iteration": 10, "groups": {"meshes": {"solver": "Yee"}}},
         ),
-        *pipes(folder),
     ]
-
-
-def pipes(folder: pathlib.Path) -> list[Call]:
-    """Return pipes from a file to others."""
-    source = str(folder / "source.h5")
-    with fl.open(source, "w") as series, series.step(time=0.5) as step:
-        step.put("meshes/E/x", np.ones((4, 3)), attrs={"axisLabels": ["y", "x"]})
-    short = {"rendezvous_timeout": 0.05, "step_timeout": 1}
-    right: dict[str, Any] = {
-        **{"source": source, "destination": str(folder / "piped.h5"), "comm": None},
-        **{"strategy": "blocks", "own": None, "steps": "0:4:2", "datasets": ["meshes/*"]},
-        **{"isel": {"x": slice(0, 2)}, "sel": {"y": slice(0, 2)}, "dtype": "f4"},
-        **{"rate": 1000.0, "original_timing": False, "speed": 1.0, "on_step": lambda report: None},
-        **{"reading": short, "writing": short},
-    }
-    timed = right | {"rate": None, "original_timing": True, "speed": 1e6}
-    return [Call("pipe", fl.pipe, right), Call("pipe", fl.pipe, timed)]
 
 
 def distribution() -> list[Call]:

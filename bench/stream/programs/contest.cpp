@@ -134,7 +134,7 @@ class Contest {
         return result;
     }
 
-    /// Until all are through. Who shares a core must not look for the others all the time.
+    /// Until all are through. A rank that shares a core must not look for the others all the time.
     void wait_asleep() const {
         if (!roles_.yields || simulated) {
             return;

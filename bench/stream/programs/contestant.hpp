@@ -9,7 +9,7 @@
 
 #include "elements.hpp"
 
-/// Who produces and who consumes: the first ranks consume. A producer keeps to one consumer, as in
+/// Which ranks produce: the first ones consume. A producer keeps to one consumer, as in
 /// the paper (section 3.2), and consumers have as many producers as one another, give or take one.
 struct Roles {
     MPI_Comm comm = MPI_COMM_WORLD;

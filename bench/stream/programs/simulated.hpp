@@ -20,7 +20,7 @@
 #include <simgrid/engine.h>
 #include <unistd.h>
 
-#include "meeting.hpp"
+#include "simulated_collectives.hpp"
 
 /// Every 8 us: it is what a simulation spends its time on. Past SMPI, which asks the kernel for the
 /// time that a rank has computed at each of its calls.

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numbers
 import operator
 import os
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, SupportsIndex, TypeVar, cast
 
@@ -85,6 +86,29 @@ def to_float(value: object, what: str) -> float:
     raise wrong_type(what, value, "a number")
 
 
+def to_bool(value: object, what: str) -> bool:
+    """Return True or False, also of NumPy, and nothing that merely acts as one."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise wrong_type(what, value, "True or False")
+
+
+def to_seconds(value: object, what: str) -> float:
+    """Return a time of 0 or more, infinity included."""
+    seconds = to_float(value, what)
+    if not seconds >= 0:
+        raise InvalidArgument(
+            f"{what} is out of range: got {shown(value)}; allowed: 0 s or more, or None"
+        )
+    return seconds
+
+
+def to_wait(value: object, what: str) -> float | None:
+    """Return how long to wait, as Python's own calls take it; None is without a limit."""
+    seconds = None if value is None else to_seconds(value, what)
+    return None if seconds is None or seconds > threading.TIMEOUT_MAX else seconds
+
+
 def to_ints(value: object, what: str) -> tuple[int, ...]:
     """Return a tuple of ints from a sequence of them; one int stands for one.
 
@@ -108,8 +132,8 @@ def to_dtype(value: npt.DTypeLike | None, what: str = "dtype") -> np.dtype:
         raise wrong_type(what, value, "what numpy.dtype takes, such as 'float64'") from None
 
 
-def to_array(value: object, what: str) -> np.ndarray:
-    """Return an array of numbers, without a copy where it is one."""
+def to_array(value: object, what: str, of_text: str = "") -> np.ndarray:
+    """Return an array of numbers, without a copy where it is one; `of_text` helps with text."""
     try:
         array = np.asarray(value)
     except InvalidArgument:
@@ -125,9 +149,7 @@ def to_array(value: object, what: str) -> np.ndarray:
         what,
         value,
         "an array of numbers, or what NumPy makes one of",
-        "Datasets of a step or a file are reduced by its own reduce"
-        if array.dtype.kind in "UT"
-        else "",
+        of_text if array.dtype.kind in "UST" else "",
     )
 
 

@@ -59,9 +59,14 @@ def shown(value: object) -> str:
     return shown_text(text)
 
 
+def without_addresses(text: str) -> str:
+    """Return text without addresses in memory, in which ranks always differ."""
+    return _ADDRESS.sub("", text)
+
+
 def shown_text(text: str) -> str:
     """Return text on one line, without addresses, shortened to 80 characters."""
-    line = _ADDRESS.sub("", " ".join(text.split()))
+    line = without_addresses(" ".join(text.split()))
     return _core.shortened(line.encode(errors="replace").decode())
 
 

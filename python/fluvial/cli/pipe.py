@@ -64,6 +64,9 @@ def _pipe(
     full: Annotated[
         str | None, typer.Option(help="When its queue is full: block, spill, discard-oldest …")
     ] = None,
+    compression: Annotated[
+        str | None, typer.Option(help="Of HDF5 or Zarr that is written: gzip, gzip:9, zstd …")
+    ] = None,
     directory: Annotated[str | None, typer.Option(help="Of the contact files of streams.")] = None,
     wait: Annotated[float, typer.Option(help="Seconds to wait for the other job.")] = 60.0,
     step_timeout: Annotated[float, typer.Option(help="Seconds to wait for a step.")] = 300.0,
@@ -81,6 +84,7 @@ def _pipe(
         )
     both = {"rendezvous_timeout": wait, "step_timeout": step_timeout, "directory": directory}
     writing = {"readers": readers, "queue_steps": queue_steps, "full": full}
+    writing |= {"compression": compression}
     watched = _Watched(names[-1], progress)
     try:
         with watched:
@@ -178,6 +182,8 @@ class _Watched:
             )
             if count
         ]
+        if report.steps:
+            more.insert(0, f"{report.loading:.2f} s loading, {report.storing:.2f} s storing")
         return "; ".join([f"{_numbers(report)} to {self._target}", *more])
 
 

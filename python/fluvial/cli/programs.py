@@ -9,14 +9,13 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 
+from .. import launch
 from .._core import InvalidArgument
 from ..base.messages import did_you_mean, shown
 from ..swift.loading import load
 from ..swift.surroundings import Surroundings
 
-# An exception that nobody catches ends the whole job by MPI_Abort, instead of leaving the others in
-# MPI_Finalize.
-_PYTHON = (sys.executable, "-m", "mpi4py")
+_PYTHON = (sys.executable, os.path.join(os.path.dirname(launch.__file__), "python_program.py"))
 _ALLOWED = "allowed: a Python program (.py), a script (.swift), an executable, a command on PATH"
 _SCRIPT = ".swift"
 

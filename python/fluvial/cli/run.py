@@ -16,10 +16,11 @@ import typer
 
 from .. import _core
 from .._core import InvalidArgument
+from ..flow.timeline import checked_name
 from ..launch.launcher import KINDS, Launcher
 from ..launch.side_by_side import JobPlan, Options, SideBySide
 from ..stage.stale_contacts import contact_folder, remove_stale_contacts
-from ..swift.surroundings import NARROW
+from ..swift.surroundings import NARROW, TRACE
 from .application import call, new_app, say
 from .job_words import ProgramWords, to_plans, to_seconds
 from .programs import check_script
@@ -82,6 +83,10 @@ def _run(
         bool,
         typer.Option("--narrow", help="Tasks of a script for more ranks than there are get all."),
     ] = False,
+    trace: Annotated[
+        str | None,
+        typer.Option(help="Of a script: what each rank did when, as a picture or .json."),
+    ] = None,
 ) -> None:
     """Run an MPI job, or several side by side; when one fails, all are ended.
 
@@ -95,8 +100,11 @@ def _run(
         return
     first = ProgramWords(ranks, module, env or (), words or ())
     plans = to_plans(first, lambda rest: _parse(context, rest))
-    if narrow:
-        plans = tuple(replace(plan, env={**plan.env, NARROW: "1"}) for plan in plans)
+    wishes = {NARROW: "1"} if narrow else {}
+    if trace is not None:
+        wishes[TRACE] = os.path.abspath(checked_name(trace))
+    if wishes:
+        plans = tuple(replace(plan, env={**plan.env, **wishes}) for plan in plans)
     limit = to_seconds(timeout)
     launcher = _find_launcher(mpi)
     yielding = sum(plan.ranks for plan in plans) > len(os.sched_getaffinity(0))

@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import enum
 import math
+import sys
 from typing import Annotated
 
 import typer
 
 from .._core import InvalidArgument, simulate_flow
+from ..flow.timeline import checked_name
+from ..swift.simulation import read_model, simulate_script
 
 
 class Load(enum.StrEnum):
@@ -69,8 +72,49 @@ def _flow(
     if load is Load.sweep and not estimates:
         raise InvalidArgument("--no-estimates: got the load sweep; allowed: widths, arriving")
     off = error if estimates else math.nan
-    used, end, tasks, wait = simulate_flow(load.value, ranks, rounds, off, busy, seed)
+    used, end, tasks, wait, earliest = simulate_flow(load.value, ranks, rounds, off, busy, seed)
     print(
         f"{tasks} tasks on {ranks} ranks in {end:.1f} s: {100 * used:.1f} % busy; "
-        f"the longest wait {wait:.1f} s"
+        f"the longest wait {wait:.1f} s; no order ends before {earliest:.1f} s"
     )
+
+
+@_words.command("script", context_settings={"allow_interspersed_args": False})
+def _script(
+    words: Annotated[
+        list[str], typer.Argument(metavar="SCRIPT [ARGUMENTS]", help="A script (.swift).")
+    ],
+    ranks: Annotated[
+        int, typer.Option("--ranks", "-n", min=1, help="Ranks of the job, of which one leads.")
+    ],
+    model: Annotated[
+        str,
+        typer.Option(
+            help="Python file with a function for each leaf: it gets the number of ranks and the "
+            "inputs, and returns the seconds, or these and the outputs."
+        ),
+    ],
+    error: Annotated[
+        float | None,
+        typer.Option("--error", help="The scheduler has estimates, off by this part at most."),
+    ] = None,
+    trace: Annotated[
+        str | None, typer.Option(help="Timeline of all ranks: a picture, or .json for viewers.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the errors of estimates.")] = 1,
+) -> None:
+    """Run a script in simulated time, on as many ranks as you like.
+
+    fluvial simulate script figure9.swift -n 518 --model model.py --trace figure10.png
+    """
+    if error is not None and not 0 <= error < 1:
+        raise InvalidArgument(f"--error: got {error}; allowed: 0 up to 1")
+    if trace is not None:
+        checked_name(trace)
+    path, *arguments = words
+    simulated = simulate_script(path, ranks, read_model(model), arguments, error, seed)
+    sys.stdout.flush()
+    timeline = simulated.timeline()
+    print(f"simulated: {timeline}", file=sys.stderr)
+    if trace is not None:
+        timeline.save(trace)

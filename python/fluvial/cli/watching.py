@@ -117,7 +117,15 @@ def _flat(seen: Seen) -> list[tables.Row]:
     """Return a row for each reader, or one where there is none."""
     of_series = {key: value for key, value in seen.items() if key != "readers"}
     readers = seen.get("readers") or [{}]
-    keys = ("number", "ranks", "state", "steps_taken", "lag_steps", "steps_discarded")
+    keys = (
+        "number",
+        "ranks",
+        "state",
+        "steps_taken",
+        "lag_steps",
+        "lag_on_disk",
+        "steps_discarded",
+    )
     return [of_series | {f"reader_{k}": reader.get(k) for k in keys} for reader in readers]
 
 
@@ -135,10 +143,14 @@ def _words(seen: Seen) -> list[str]:
         ]
         words += [
             f"reader {r['number']} ({r['ranks']} ranks, {r['state']}): {r['steps_taken']} steps, "
-            f"lag {r['lag_steps']}, {r['steps_discarded']} discarded"
+            f"lag {r['lag_steps']}{_spilled(r)}, {r['steps_discarded']} discarded"
             for r in seen["readers"]
         ]
     return [*words, seen["state"]]
+
+
+def _spilled(reader: Seen) -> str:
+    return f" ({reader['lag_on_disk']} on the disk)" if reader["lag_on_disk"] else ""
 
 
 def _table(name: str, seen: Seen) -> Table:

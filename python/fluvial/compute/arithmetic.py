@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .._core import WrongType
+
 SIGNS: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
     "<=": operator.le,
     ">=": operator.ge,
@@ -30,6 +32,7 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "%": operator.mod,
     "**": operator.pow,
 }
+_ABSOLUTE = "abs"
 
 
 def is_number(value: object) -> bool:
@@ -49,21 +52,38 @@ def with_array(sign: str, values: np.ndarray, array: np.ndarray, before: bool) -
     return np.asarray({**_OPERATIONS, **SIGNS}[sign](a, b))
 
 
+def refuse_dataset(sign: str, value: object) -> None:
+    """Raise WrongType where the other side is a dataset, too: elements are computed one by one."""
+    if isinstance(value, LazyOperators):
+        raise WrongType(
+            f"two datasets are not computed with one another while they are read: got "
+            f"dataset {sign} dataset; allowed: a number or an array. Read both first: "
+            f"a.read() {sign} b.read()."
+        )
+
+
 @dataclasses.dataclass(frozen=True)
 class Arithmetic:
     """What becomes of each element: operations with numbers, one after another."""
 
     steps: tuple[tuple[str, Any, bool], ...] = ()
-    """Sign, number, and whether the number stands before the sign."""
+    """Sign, number, and whether the number stands before the sign; or "abs", None and False."""
 
     def then(self, sign: str, number: Any, before: bool = False) -> Arithmetic:
         """Return the same and one more operation."""
         return Arithmetic((*self.steps, (sign, number, before)))
 
+    def absolute(self) -> Arithmetic:
+        """Return the absolute value of what this gives."""
+        return Arithmetic((*self.steps, (_ABSOLUTE, None, False)))
+
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """Return what becomes of these values."""
         with np.errstate(all="ignore"):
             for sign, number, before in self.steps:
+                if sign == _ABSOLUTE:
+                    values = np.abs(values)
+                    continue
                 a, b = (number, values) if before else (values, number)
                 values = _OPERATIONS[sign](a, b)
         return values
@@ -73,11 +93,17 @@ class Arithmetic:
 
         >>> str(Arithmetic().then("-", 273.15).then("*", 2, before=True))
         '2 * (value - 273.15)'
+        >>> str(Arithmetic().then("-", 300).absolute().then("/", 10))
+        'abs(value - 300) / 10'
         """
-        text = "value"
+        text, last = "value", ""
         for sign, number, before in self.steps:
-            inner = text if text == "value" else f"({text})"
-            text = f"{number!r} {sign} {inner}" if before else f"{inner} {sign} {number!r}"
+            inner = text if last in ("", _ABSOLUTE) else f"({text})"
+            if sign == _ABSOLUTE:
+                text = f"abs({text})"
+            else:
+                text = f"{number!r} {sign} {inner}" if before else f"{inner} {sign} {number!r}"
+            last = sign
         return text
 
 
@@ -108,6 +134,7 @@ class LazyOperators:
     """The signs of arithmetic and comparison, of a class that says what they come to."""
 
     _after: Callable[..., Any]
+    _absolute: Callable[[], Any]
     _comparison: Callable[..., Any]
 
     # NumPy's scalars leave arithmetic with a dataset to the dataset.
@@ -158,6 +185,9 @@ class LazyOperators:
 
     def __neg__(self) -> Any:
         return self._after("*", -1)
+
+    def __abs__(self) -> Any:
+        return self._absolute()
 
     def __lt__(self, bound: object) -> Any:
         return self._comparison("<", bound)

@@ -10,11 +10,17 @@ from ..base.arguments import to_float
 from ..describe.selection import Over
 
 
+def _of_numpy(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options without those that ``np.mean`` and the like pass on unasked: None."""
+    unasked = {name for name in ("dtype", "out") if options.get(name, ...) is None}
+    return {name: value for name, value in options.items() if name not in unasked}
+
+
 class Reductions:
     """Methods named as NumPy's and xarray's; each is a call of `reduce` with its options.
 
     Axes are the first argument, or one of ``over=``, ``axis=`` and ``dim=``; without them all are
-    reduced.
+    reduced. ``np.mean(dataset, axis=0)`` and the like call them.
     """
 
     reduce: Callable[..., Any]
@@ -22,11 +28,11 @@ class Reductions:
 
     def sum(self, over: Over | None = None, **options: Any) -> Any:
         """Return the sum."""
-        return self.reduce("sum", over, **options)
+        return self.reduce("sum", over, **_of_numpy(options))
 
     def prod(self, over: Over | None = None, **options: Any) -> Any:
         """Return the product."""
-        return self.reduce("product", over, **options)
+        return self.reduce("product", over, **_of_numpy(options))
 
     def count(self, over: Over | None = None, **options: Any) -> Any:
         """Return the number of elements, of a file of those that are not missing."""
@@ -34,23 +40,23 @@ class Reductions:
 
     def mean(self, over: Over | None = None, **options: Any) -> Any:
         """Return the arithmetic mean."""
-        return self.reduce("mean", over, **options)
+        return self.reduce("mean", over, **_of_numpy(options))
 
     def min(self, over: Over | None = None, **options: Any) -> Any:
         """Return the smallest element."""
-        return self.reduce("min", over, **options)
+        return self.reduce("min", over, **_of_numpy(options))
 
     def max(self, over: Over | None = None, **options: Any) -> Any:
         """Return the largest element."""
-        return self.reduce("max", over, **options)
+        return self.reduce("max", over, **_of_numpy(options))
 
     def std(self, over: Over | None = None, *, ddof: float = 0, **options: Any) -> Any:
         """Return the standard deviation: of the population, with ``ddof=1`` of a sample."""
-        return self.reduce(f"std({to_float(ddof, 'ddof')!r})", over, **options)
+        return self.reduce(f"std({to_float(ddof, 'ddof')!r})", over, **_of_numpy(options))
 
     def var(self, over: Over | None = None, *, ddof: float = 0, **options: Any) -> Any:
         """Return the variance: of the population, with ``ddof=1`` of a sample."""
-        return self.reduce(f"variance({to_float(ddof, 'ddof')!r})", over, **options)
+        return self.reduce(f"variance({to_float(ddof, 'ddof')!r})", over, **_of_numpy(options))
 
     def median(self, over: Over | None = None, **options: Any) -> Any:
         """Return the median with a bound of its error; see `fluvial.ops.Quantile`."""

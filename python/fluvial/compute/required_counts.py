@@ -21,10 +21,18 @@ COUNT_OF = "fluvial: elements that count of input "
 """Begins the names of counts that are made beside what was asked for."""
 
 
-def counts_of(entries: Iterable[Entry]) -> list[Entry]:
+def name_of_count(number: int, required: int) -> str:
+    """Return the name of the count of an input, of which so many elements are required.
+
+    Ranks compare the names of entries, and so what they require. -1: all.
+    """
+    return f"{COUNT_OF}{number}, of which {required} are required"
+
+
+def counts_of(entries: Iterable[Entry], required: int) -> list[Entry]:
     """Return entries that count the elements of each input of the others."""
     used = sorted({number for _, _, numbers in entries for number in numbers})
-    return [(f"{COUNT_OF}{number}", Count(), [number]) for number in used]
+    return [(name_of_count(number, required), Count(), [number]) for number in used]
 
 
 def innermost(op: Resolved) -> Resolved:
@@ -78,6 +86,6 @@ def with_enough(entries: Iterable[Entry], results: Results, required: int) -> Re
             continue
         out[name] = results[name]
         if not is_count(op):
-            counts = [results[f"{COUNT_OF}{number}"]["value"] for number in numbers]
+            counts = [results[name_of_count(number, required)]["value"] for number in numbers]
             out[name] = without_too_few(op, results[name], counts, required)
     return out

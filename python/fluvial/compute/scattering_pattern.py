@@ -41,6 +41,14 @@ class Pixels:
     extent: tuple[float, float, float, float]
 
 
+class SpeciesAmplitude(NamedTuple):
+    """What the atoms of one species contribute, before it is multiplied by their form factor."""
+
+    n_atoms: int
+    amplitude: npt.NDArray[np.complex128]
+    """(Q,) Σ_j w_j exp(i q·r_j) of these atoms."""
+
+
 @dataclass(frozen=True, eq=False)
 class ScatteringPattern:
     """S(q) on a set of q vectors: the result of `StructureFactor`.
@@ -55,14 +63,17 @@ class ScatteringPattern:
     s: Floats
     """(Q,) S(q) = |amplitude|² / n_atoms; NaN without atoms."""
     amplitude: npt.NDArray[np.complex128]
-    """(Q,) Σ_j w_j exp(i q·r_j)."""
+    """(Q,) Σ_j w_j f_j(|q|) exp(i q·r_j), f being 1 without form factors."""
     n_atoms: int
     """Number of atoms, N."""
     sum_w: float
     """Σ w_j."""
     sum_w2: float
     """Σ w_j²; s * n_atoms / sum_w2 tends to 1 at large |q| for weighted atoms."""
+    species: dict[int, SpeciesAmplitude] = field(default_factory=dict, repr=False)
+    """Of an operator with form factors: by the number of the species."""
     _pixels: Pixels | None = field(default=None, repr=False)
+    _rows: tuple[int, int] | None = field(default=None, repr=False)
 
     def radial(
         self, bins: int | npt.ArrayLike | None = None, dq: float | None = None
@@ -102,11 +113,15 @@ class ScatteringPattern:
         axis of the plane: the beam, q = 0, is in the middle. For matplotlib: ``imshow(image.T,
         origin="lower", extent=pattern.extent)``.
 
+        Of a camera it is (rows, columns), as the detector has them.
+
         Raises
         ------
         InvalidArgument
             The q vectors are not a plane.
         """
+        if self._rows is not None:
+            return self.s.reshape(self._rows)
         pixels = self._plane("image()")
         m, n = pixels.counts
         image = np.empty((2 * m + 1, 2 * n + 1))

@@ -20,9 +20,12 @@ from ..base.arguments import (
     wrong_type,
 )
 from ..base.messages import shown
-from .scattering_pattern import Pixels, ScatteringPattern
+from .form_factor import FormFactor, to_factors
+from .scattering_pattern import Pixels, ScatteringPattern, SpeciesAmplitude
 
 BYTES_MAX = 4 * 1024**3
+FormFactors = Mapping[int, "FormFactor | str | float"] | None
+Vector = Sequence[float]
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,14 @@ class StructureFactor(_Native):
 
     It is the kinematic X-ray scattering pattern of the atoms (SAXS, WAXS), as in GAPD,
     doi:10.1107/S1600577517016733. Takes three inputs: the position components x, y and z, (N,)
-    float32 or float64 in any unit of length; q is in its inverse. Atoms' weights w_j (real form
-    factors) are the reduction's `weights`, 1 without; the reduction is over all axes.
+    float32 or float64 in any unit of length; q is in its inverse. Atoms' weights w_j are the
+    reduction's `weights`, 1 without; the reduction is over all axes. With `form_factors` there is a
+    fourth input, the number of each atom's species, and w_j is multiplied by f(|q|).
 
     This constructor covers one half (S(-q) = S(q)) of all reciprocal lattice vectors
     q = 2π (h/Lx, k/Ly, l/Lz) of the periodic box with 0 < |q| <= q_max. `detector` covers a plane
-    of this lattice, `plane` any plane, `at` any list. The result is a `ScatteringPattern`.
+    of this lattice, `plane` any plane, `at` any list, `camera` the pixels of a detector in real
+    space. The result is a `ScatteringPattern`.
 
     Costs about N Q / 10¹⁰ s on one core with AVX2 or AVX-512 in float64, half of it in float32
     (`at`: N Q / 10⁹ s); what travels between ranks is 16 Q + 32 bytes.
@@ -62,6 +67,11 @@ class StructureFactor(_Native):
         float64 every 128 atoms: within 1e-6 Σ|w|. Positions are always reduced in float64.
     bytes_max
         Refuse sets of q vectors that need more memory than this (128 bytes a vector).
+    form_factors
+        By the number of a species, as the fourth input has it: an element (``"Fe"``, of the table
+        of `FormFactor.of`), a `FormFactor`, or one number. None: all atoms are points.
+    angstrom
+        One ångström in the unit of the positions, as form factors are by 1/Å: 1e-10 for metres.
 
     Raises
     ------
@@ -84,11 +94,13 @@ class StructureFactor(_Native):
     """
 
     _plane: _Plane | None = None
+    _rows: tuple[int, int] | None = None
+    """Rows and columns of a camera."""
     _options: Mapping[str, Any]
     """What the core was given."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made_again, (type(self), self._options, self._plane)
+        return _made_again, (type(self), self._options, self._plane, self._rows)
 
     def __init__(
         self,
@@ -99,6 +111,8 @@ class StructureFactor(_Native):
         precision: str = "float64",
         bytes_max: float = BYTES_MAX,
         kernel: str = "",
+        form_factors: FormFactors = None,
+        angstrom: float = 1.0,
     ) -> None:
         self._make(
             box=_triple(box, "box"),
@@ -107,6 +121,7 @@ class StructureFactor(_Native):
             precision=to_text(precision, "precision"),
             bytes_max=to_float(bytes_max, "bytes_max"),
             kernel=to_text(kernel, "kernel"),
+            form_factors=to_factors(form_factors, angstrom),
         )
 
     @classmethod
@@ -120,12 +135,14 @@ class StructureFactor(_Native):
         precision: str = "float64",
         bytes_max: float = BYTES_MAX,
         kernel: str = "",
+        form_factors: FormFactors = None,
+        angstrom: float = 1.0,
     ) -> StructureFactor:
         """Cover a flat detector: the plane of two axes of the box's reciprocal lattice.
 
         Parameters
         ----------
-        box, stride, precision, bytes_max
+        box, stride, precision, bytes_max, form_factors, angstrom
             As for the class.
         q_max
             Largest |q_u| and |q_v| (one number: the same): the detector is a rectangle.
@@ -151,6 +168,7 @@ class StructureFactor(_Native):
             precision=to_text(precision, "precision"),
             bytes_max=to_float(bytes_max, "bytes_max"),
             kernel=to_text(kernel, "kernel"),
+            form_factors=to_factors(form_factors, angstrom),
         )
         strides = _strides(stride)
         edges = _triple(box, "box")
@@ -171,6 +189,8 @@ class StructureFactor(_Native):
         precision: str = "float64",
         bytes_max: float = BYTES_MAX,
         kernel: str = "",
+        form_factors: FormFactors = None,
+        angstrom: float = 1.0,
     ) -> StructureFactor:
         """Cover any plane of q vectors: i a + j b for |i| <= counts[0] and |j| <= counts[1].
 
@@ -180,7 +200,7 @@ class StructureFactor(_Native):
             (3,) q of one pixel step along the first and second axis of the image.
         counts
             Pixels on each side of the beam.
-        precision, bytes_max
+        precision, bytes_max, form_factors, angstrom
             As for the class.
         """
         self = cls.__new__(cls)
@@ -192,6 +212,7 @@ class StructureFactor(_Native):
             precision=to_text(precision, "precision"),
             bytes_max=to_float(bytes_max, "bytes_max"),
             kernel=to_text(kernel, "kernel"),
+            form_factors=to_factors(form_factors, angstrom),
         )
         steps = float(np.linalg.norm(a)), float(np.linalg.norm(b))
         self._plane = _Plane(axes=(0, 1), strides=(1, 1), steps=steps)
@@ -199,7 +220,13 @@ class StructureFactor(_Native):
 
     @classmethod
     def at(
-        cls, q: npt.ArrayLike, *, bytes_max: float = BYTES_MAX, kernel: str = ""
+        cls,
+        q: npt.ArrayLike,
+        *,
+        bytes_max: float = BYTES_MAX,
+        kernel: str = "",
+        form_factors: FormFactors = None,
+        angstrom: float = 1.0,
     ) -> StructureFactor:
         """Cover the listed q vectors, evaluated one by one in float64.
 
@@ -207,7 +234,7 @@ class StructureFactor(_Native):
         ----------
         q
             (Q, 3) vectors, in the inverse of the positions' unit.
-        bytes_max
+        bytes_max, form_factors, angstrom
             As for the class.
         """
         listed = np.ascontiguousarray(to_array(q, "q"), dtype=np.float64)
@@ -221,7 +248,83 @@ class StructureFactor(_Native):
             q=listed,
             bytes_max=to_float(bytes_max, "bytes_max"),
             kernel=to_text(kernel, "kernel"),
+            form_factors=to_factors(form_factors, angstrom),
         )
+        return self
+
+    @classmethod
+    def camera(
+        cls,
+        *,
+        wavelength: float,
+        distance: float,
+        pixels: int | Sequence[int],
+        pixel: float | Sequence[float],
+        beam_at: Sequence[float] | None = None,
+        beam: Vector = (0, 0, 1),
+        sides: Sequence[Vector] = ((0, 1, 0), (1, 0, 0)),
+        bytes_max: float = BYTES_MAX,
+        kernel: str = "",
+        form_factors: FormFactors = None,
+        angstrom: float = 1.0,
+    ) -> StructureFactor:
+        """Cover the pixels of a flat detector in real space, one by one in float64.
+
+        The beam hits the sample at the origin; q is that of the middle of each pixel, for elastic
+        scattering, so it lies on the Ewald sphere. Costs about N Q / 10⁹ s. Intensities are not
+        corrected for polarisation, nor for the solid angle of a pixel.
+
+        Parameters
+        ----------
+        wavelength
+            Of the beam, in the positions' unit.
+        distance, pixel
+            From the sample to where the beam hits the detector; height and width of one pixel (one
+            number: it is square), in one unit of their own, such as mm.
+        pixels
+            Rows and columns (one number: as many of both).
+        beam_at
+            Row and column that the beam hits, from 0, with fractions. None: the middle.
+        beam, sides
+            Directions of the beam, and of rows and columns: a detector may be inclined.
+        bytes_max, form_factors, angstrom
+            As for the class.
+
+        Examples
+        --------
+        Copper's K-alpha line, and iron and oxygen on a detector of 9 x 7 pixels:
+
+        >>> import numpy as np, fluvial as fl
+        >>> camera = fl.ops.StructureFactor.camera(
+        ...     wavelength=1.5406, distance=100, pixels=(9, 7), pixel=5.0,
+        ...     form_factors={1: "Fe", 2: "O"})
+        >>> rng = np.random.default_rng(1)
+        >>> r, species = rng.uniform(0, 20, (3, 1000)), rng.integers(1, 3, 1000)
+        >>> fl.reduce(camera, [*r, species]).image().shape
+        (9, 7)
+        """
+        rows, columns = (
+            _int(count, "an entry of pixels")
+            for count in _pair((pixels, pixels) if np.ndim(pixels) == 0 else pixels, "pixels")
+        )
+        height, width = _pair((pixel, pixel) if np.ndim(pixel) == 0 else pixel, "pixel")
+        middle = ((rows - 1) / 2, (columns - 1) / 2) if beam_at is None else beam_at
+        row, column = _pair(middle, "beam_at")
+        along_rows, along_columns = _pair(sides, "sides")
+        self = cls.__new__(cls)
+        self._make(
+            wavelength=to_float(wavelength, "wavelength"),
+            distance=to_float(distance, "distance"),
+            pixels=(rows, columns),
+            pixel=(to_float(height, "pixel"), to_float(width, "pixel")),
+            beam_at=(to_float(row, "beam_at"), to_float(column, "beam_at")),
+            beam=_triple(beam, "beam"),
+            sides=[_triple(along_rows, "sides"), _triple(along_columns, "sides")],
+            bytes_max=to_float(bytes_max, "bytes_max"),
+            kernel=to_text(kernel, "kernel"),
+            form_factors=to_factors(form_factors, angstrom),
+        )
+        self._rows = rows, columns
         return self
 
     def _make(self, **options: Any) -> None:
@@ -238,7 +341,9 @@ class StructureFactor(_Native):
             n_atoms=int(arrays["n_atoms"]),
             sum_w=float(arrays["sum_w"]),
             sum_w2=float(arrays["sum_w2"]),
+            species=_by_species(arrays),
             _pixels=self._pixels(),
+            _rows=self._rows,
         )
 
     def _pixels(self) -> Pixels | None:
@@ -253,12 +358,24 @@ class StructureFactor(_Native):
         return Pixels(u, v, counts, (-x, x, -y, y))
 
 
+def _by_species(arrays: Mapping[str, np.ndarray]) -> dict[int, SpeciesAmplitude]:
+    found = (
+        zip(arrays["species"], arrays["counts"], arrays["species_amplitude"], strict=True)
+        if ("species" in arrays)
+        else ()
+    )
+    return {int(s): SpeciesAmplitude(int(count), amplitude) for s, count, amplitude in found}
+
+
 def _made_again(
-    kind: type[StructureFactor], options: Mapping[str, Any], plane: _Plane | None
+    kind: type[StructureFactor],
+    options: Mapping[str, Any],
+    plane: _Plane | None,
+    rows: tuple[int, int] | None,
 ) -> StructureFactor:
     operator = kind.__new__(kind)
     operator._make(**options)
-    operator._plane = plane
+    operator._plane, operator._rows = plane, rows
     return operator
 
 

@@ -21,7 +21,9 @@ WRITERS = {
 }
 """Engines that write files, and the suffixes by which they are meant."""
 FILE_OPTIONS: set[str] = {"raw", "decode", "isolated"}
-WRITE_OPTIONS: set[str] = {"zarr_format"}
+READ_OPTIONS: set[str] = {"follow"}
+"""Options of readers of files that mean nothing for streams, which are always followed."""
+WRITE_OPTIONS: set[str] = {"zarr_format", "compression"}
 """Options of writers of files alone."""
 
 _SUFFIXES = ("nc", "nc3", "nc4", "nc5", "cdf", "h5", "hdf5", "he5", "zarr", "bp", "bp4", "bp5")

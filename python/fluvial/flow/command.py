@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import numbers
 import os
 import pathlib
 import shutil
@@ -12,7 +13,10 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
+import numpy as np
+
 from .. import _core
+from ..base.arguments import to_mapping, to_path, to_text, to_wait, wrong_type
 from ..base.messages import shown
 from ..launch.job import Job
 from ..launch.rank_environment import outside_of_jobs
@@ -114,16 +118,22 @@ def command(
     ...     print(done.result().stdout.strip())
     12
     """
-    words = [os.fspath(word) if hasattr(word, "__fspath__") else str(word) for word in args]
-    names = list(outputs)
-    with _folder(cwd, bool(files or names)) as folder:
-        for name, content in (files or {}).items():
+    words = _words(args)
+    names = [to_text(name, "a name in outputs") for name in _several(outputs, "outputs", "names")]
+    contents = {
+        to_text(name, "a name in files"): _content(content, f"files[{name!r}]")
+        for name, content in to_mapping(files, "files", "a dict of texts or bytes by name").items()
+    }
+    given = None if input is None else _content(input, "input")
+    limit = to_wait(timeout, "timeout")
+    with _folder(cwd, bool(contents or names)) as folder:
+        for name, content in contents.items():
             target = _inside(folder, name)
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content.encode() if isinstance(content, str) else content)
+            target.write_bytes(content)
         environment = _environment(env)
         words[:1] = [_program(words, folder, environment)]
-        done = _run(words, input, (stdout, stderr), folder, environment, timeout, text)
+        done = _run(words, given, (stdout, stderr), folder, environment, limit, text)
         if check and done.returncode != 0:
             last = _last_lines(done, folder, (stdout, stderr))
             raise CommandFailed(done.returncode, done.args, done.stdout, done.stderr, last)
@@ -131,21 +141,48 @@ def command(
         return done
 
 
+def _words(args: object) -> list[str]:
+    allowed = 'a list of the program and its arguments, such as ["ls", "-l"]'
+    return [_word(word) for word in _several(args, "args", allowed)]
+
+
+def _word(word: Any) -> str:
+    if isinstance(word, str | os.PathLike):
+        return to_path(word, "a word of args")
+    if isinstance(word, numbers.Real | np.generic):
+        return str(word)
+    raise wrong_type("a word of args", word, "a str, a path or a number")
+
+
+def _several(values: object, what: str, allowed: str) -> list[Any]:
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise wrong_type(what, values, allowed)
+    return list(values)
+
+
+def _content(content: object, what: str) -> bytes:
+    if isinstance(content, str):
+        return to_text(content, what).encode()
+    if isinstance(content, bytes | bytearray | memoryview):
+        return bytes(content)
+    raise wrong_type(what, content, "text or bytes")
+
+
 def _environment(changes: Mapping[str, str | None] | None) -> dict[str, str]:
     environment = outside_of_jobs(os.environ)
-    for name, value in (changes or {}).items():
-        environment.pop(name, None)
+    for name, value in to_mapping(changes, "env", "a dict of texts by name").items():
+        environment.pop(to_path(name, "a name in env"), None)
         if value is not None:
-            environment[name] = value
+            environment[name] = to_path(value, f"env[{name!r}]")
     return environment
 
 
 @contextlib.contextmanager
 def _folder(cwd: str | os.PathLike[str] | None, own: bool) -> Iterator[pathlib.Path]:
     if cwd is not None or not own:
-        folder = pathlib.Path(cwd or ".").absolute()
-        if not folder.is_dir():
-            raise _core.NoSuchFile(f"no folder to run a program in: got {folder}")
+        folder = pathlib.Path("." if cwd is None else to_path(cwd, "cwd")).absolute()
+        if not os.path.isdir(folder):
+            raise _core.NoSuchFile(f"no folder to run a program in: got {shown(str(folder))}")
         yield folder
         return
     with tempfile.TemporaryDirectory(prefix="fluvial-command-") as made:
@@ -176,7 +213,7 @@ def _program(words: list[str], folder: pathlib.Path, environment: Mapping[str, s
 
 def _run(
     words: list[str],
-    input: str | bytes | None,
+    given: bytes | None,
     outputs: tuple[str | os.PathLike[str] | None, ...],
     folder: pathlib.Path,
     environment: dict[str, str],
@@ -194,12 +231,11 @@ def _run(
             ranks=1,
             env=environment,
             cwd=folder,
-            stdin=subprocess.DEVNULL if input is None else subprocess.PIPE,
+            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
             stdout=ends[0],
             stderr=ends[1],
         )
         with job:
-            given = input.encode() if isinstance(input, str) else input
             try:
                 told = job.process.communicate(given, timeout)
                 late = False
@@ -219,7 +255,13 @@ def _run(
 
 
 def _new(folder: pathlib.Path, path: str | os.PathLike[str]) -> IO[bytes]:
-    return (folder / path).open("wb")
+    try:
+        return (folder / to_path(path, "a file for the output")).open("wb")
+    except OSError as error:
+        raise _core.NoSuchFile(
+            f"a file for a program's output cannot be written: got {shown(str(path))} "
+            f"({error.strerror}); allowed: a path in a folder that exists"
+        ) from None
 
 
 def _decoded(output: bytes | None) -> str | None:

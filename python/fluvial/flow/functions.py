@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pickle
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -39,3 +40,20 @@ def function_bytes(function: object) -> bytes:
         ) from None
     by_value: bytes = cloudpickle.dumps(function)
     return by_value
+
+
+class ShippedFunctions:
+    """Functions as a pool sends them, each written once."""
+
+    def __init__(self) -> None:
+        self._bytes: weakref.WeakKeyDictionary[Any, bytes] = weakref.WeakKeyDictionary()
+
+    def bytes_of(self, function: Callable[..., Any]) -> bytes:
+        """Return the function by name, or by value where it has none that others know."""
+        try:
+            known = self._bytes.get(function)
+        except TypeError:  # cannot be referred to weakly, or has no hash
+            return function_bytes(function)
+        if known is None:
+            known = self._bytes[function] = function_bytes(function)
+        return known

@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 import concurrent.futures
+import math
+import time
 from dataclasses import dataclass
 from typing import Any
 
 from .. import _core
 from .payload import unpacked
 from .tasks import RemoteTraceback
+
+STAYED = object()
+"""Instead of a value that has stayed on the rank that made it."""
 
 
 class Future(concurrent.futures.Future[Any]):
@@ -21,6 +26,7 @@ class Future(concurrent.futures.Future[Any]):
         """The pool that it belongs to."""
         self.task: Any = None
         """What that knows it by; None for one whose result was in the journal."""
+        self._fetched: Any = STAYED
         self.key: str | None = None
         self.function = ""
 
@@ -41,6 +47,30 @@ class Future(concurrent.futures.Future[Any]):
     def running(self) -> bool:
         """Tell whether its ranks have it."""
         return not self.done() and self.task is not None and bool(self.task.running)
+
+    def result(self, timeout: float | None = None) -> Any:
+        """Return what the task returned; fetch it, once, where it has stayed on its rank (`keep`).
+
+        Raises
+        ------
+        TimeoutError
+            When it has not come in `timeout` seconds.
+        PeerLost, PeerStalled
+            When that rank is lost.
+        Error
+            When the pool was shut down before.
+        """
+        begin = time.monotonic()
+        value = super().result(timeout)
+        if value is not STAYED:
+            return value
+        if self._fetched is STAYED:
+            left = math.inf if timeout is None else timeout - (time.monotonic() - begin)
+            message = self.core.result(self.task, max(0.0, left))
+            if message is None:
+                raise TimeoutError
+            self._fetched = unpacked(message)
+        return self._fetched
 
     def settle(self, outcome: Outcome) -> None:
         """Be told what came of the task."""
@@ -64,15 +94,16 @@ class Outcome:
         """Read what the core says of it."""
         try:
             if failure is None:
-                return cls(unpacked(result or bytearray()))
-            return cls(error=_error(*failure))
+                return cls(STAYED if result is None else unpacked(result))
+            return cls(error=error_of(*failure))
         except Exception as error:  # what came cannot be read here
             return cls(error=error)
 
 
-def _error(kind: str, message: str, rank: int, details: bytearray) -> BaseException:
+def error_of(kind: str, message: str, rank: int, details: bytes | bytearray) -> BaseException:
+    """Return the exception of a failure, as the core says it."""
     if details:
-        raised, text = unpacked(details)
+        raised, text = unpacked(bytearray(details))
         raised.__cause__ = RemoteTraceback(f"rank {rank} of the pool: {text}")
         return raised if isinstance(raised, BaseException) else _core.Error(message)
     error: BaseException = getattr(_core, kind, _core.Error)(

@@ -217,7 +217,8 @@ class Journal:
                 ) from None
             if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR):
                 raise self._damaged(str(error)) from None
-            raise _core.Error(f"a journal cannot {what}: got {self._path}: {error}") from error
+            why = getattr(error, "strerror", None) or error
+            raise _core.Error(f"a journal cannot {what}: got {self._path}: {why}") from error
 
     def _damaged(self, why: str) -> Exception:
         return _core.DamagedFile(

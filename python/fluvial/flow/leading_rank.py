@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from .. import _core
-from .tasks import run_task
+from .tasks import packed_error, run_task
 
 _LOOK_EVERY_S = 0.5
 _END_TIMEOUT_S = 10.0
@@ -38,6 +38,9 @@ class Lead:
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
         self._closing = threading.Event()
+        self._refused: list[
+            Any
+        ] = []  # what the program is to be told of tasks that the core refused
 
     def run(self) -> None:
         """Serve until the program closes the pool."""
@@ -50,7 +53,8 @@ class Lead:
             closing = self._closing.is_set()
             done = self._core.wait_for_some(_LOOK_EVERY_S)
             with self._lock:
-                told = [self._told(*one) for one in done]
+                told = [self._told(*one) for one in done] + self._refused
+                self._refused = []
                 left = len(self._numbers)
             if told:
                 self._tasks.send(told)
@@ -77,6 +81,8 @@ class Lead:
                 word, *arguments, forgotten = self._tasks.recv()
                 if word == "submit":
                     self._submit(*arguments)
+                elif word == "together":
+                    self._submit_together(*arguments)
                 elif word in ("known", "failed"):
                     number, message = arguments
                     with self._lock:
@@ -95,12 +101,35 @@ class Lead:
             os._exit(1)
 
     def _submit(self, number: int, message: bytes, inputs: list[int], options: Any) -> None:
+        self._submit_together([(number, message, inputs, options)], alone=True)
+
+    def _submit_together(self, calls: list[Any], alone: bool = False) -> None:
         with self._lock:
-            futures = [self._states[other] for other in inputs]
-            state = self._core.submit([message], futures, options)
-            self._states[number] = state
-            self._numbers[state.number] = number
-            self._arrived.notify_all()
+            try:
+                wanted = [self._wanted(*call[1:]) for call in calls]
+                states = (
+                    [self._core.submit(*wanted[0])] if alone else self._core.submit_together(wanted)
+                )
+            except _core.Error as error:
+                failure = type(error).__name__, str(error), -1, b""
+                for call in calls:
+                    self._refused.append((call[0], None, failure, None))
+                    self._states[call[0]] = self._core.failed(packed_error(error))
+                self._arrived.notify_all()
+                self._core.wake()
+                return
+            for call, state in zip(calls, states, strict=True):
+                self._note(call[0], state)
+
+    def _wanted(self, message: bytes, inputs: list[int], options: Any) -> Any:
+        if (near := options.pop("near_task")) is not None:
+            options["near"] = self._states[near]
+        return [message], [self._states[other] for other in inputs], options
+
+    def _note(self, number: int, state: _core.TaskState) -> None:
+        self._states[number] = state
+        self._numbers[state.number] = number
+        self._arrived.notify_all()
 
     def _state_of(self, number: int) -> _core.TaskState | None:
         """Of a task that has been sent; a question may come before it, on the other socket."""
@@ -108,12 +137,22 @@ class Lead:
             self._arrived.wait_for(lambda: number in self._states, _END_TIMEOUT_S)
             return self._states.get(number)
 
+    def _result(self, number: int, timeout: float) -> Any:
+        """Return (the result, or None; what the core raised)."""
+        try:
+            return self._core.result(self._states[number], timeout), None
+        except _core.Error as error:
+            return None, (type(error).__name__, str(error))
+
     def _answer(self) -> None:
         with contextlib.suppress(EOFError, OSError):
             while True:
                 word, number = self._questions.recv()
                 if word == "timeline":
                     self._questions.send(self._core.timeline())
+                    continue
+                if word == "result":
+                    self._questions.send(self._result(*number))
                     continue
                 state = self._state_of(number)
                 if state is None:

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from .._core import InvalidArgument, WrongType
-from ..base.messages import shown
+from .._core import InvalidArgument
+from ..base.arguments import to_int, to_wait
 from .future import Future
 
 
@@ -20,10 +20,7 @@ def check_sizes(chunksize: int, buffersize: int | None, unordered: bool) -> None
     for name, value in (("chunksize", chunksize), ("buffersize", buffersize)):
         if name == "buffersize" and value is None:
             continue
-        if not isinstance(value, int):
-            raise WrongType(f"{name}: got {shown(value)}; allowed: a whole number, 1 or more")
-        if value < 1:
-            raise InvalidArgument(f"{name} is out of range: got {value}; allowed: 1 or more")
+        to_int(value, name, 1)
     if unordered and buffersize is not None:
         raise InvalidArgument(
             f"buffersize: got {buffersize} for results that come in any order; allowed: None there"
@@ -37,6 +34,7 @@ def in_order(
     buffersize: int | None,
 ) -> Iterator[Any]:
     """Submit them, at once or `buffersize` ahead of what was taken, and return their results."""
+    timeout = to_wait(timeout, "timeout")
     left = iter(calls)
     futures = deque(submit(call) for call in itertools.islice(left, buffersize))
     end = None if timeout is None else time.monotonic() + timeout
@@ -60,6 +58,7 @@ def as_they_come(
     submit: Callable[[Any], Future], calls: Iterable[Any], timeout: float | None
 ) -> Iterator[Any]:
     """Submit them at once, and return the result that comes first."""
+    timeout = to_wait(timeout, "timeout")
     futures = [submit(call) for call in calls]
     done = concurrent.futures.as_completed(futures, timeout)
 

@@ -3,13 +3,22 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import itertools
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, replace
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from .. import _core
+from ..base.arguments import to_bool, to_float, to_int, to_seconds, to_text, wrong_type
 from ..base.messages import shown
+from .functions import name_of
+from .parallel import is_parallel
+
+_RANKS_MAX = 2**31 - 1  # of an MPI job
+_WIDTHS_MAX = 10_000
 
 
 @dataclass(frozen=True)
@@ -18,7 +27,7 @@ class TaskOptions:
 
     ranks: int | Iterable[int] = 1
     priority: float = 0
-    near: int | None = None
+    near: int | concurrent.futures.Future[Any] | None = None
     on_host: bool = False
     strict: bool = False
     cost: float | None = None
@@ -26,36 +35,48 @@ class TaskOptions:
     retries: int = 0
     kind: str = ""
     key: str | Callable[..., str] | None = None
+    exclusive: bool = False
+    resources: Mapping[str, float] = field(default_factory=dict)
+    keep: bool = False
 
     def for_core(self, kind: str) -> dict[str, Any]:
         """Check them, and return them as the core takes them; `kind` is that of the function.
 
         Raises
         ------
-        InvalidArgument
-            When one is out of range.
+        InvalidArgument, WrongType
+            When one is out of range, or of a type that cannot be used.
         """
         between = isinstance(self.ranks, range) and self.ranks.step == 1
-        for name in ("cost", "timeout"):
-            value = getattr(self, name)
-            if value is not None and not value >= 0:
-                raise _out_of_range(name, value, "0 s or more, or None")
-        if self.retries < 0:
-            raise _out_of_range("retries", self.retries, "0 or more")
-        if math.isnan(self.priority):
-            raise _out_of_range("priority", self.priority, "a number; higher ones come first")
+        widths = _widths(self.ranks)
+        priority = to_float(self.priority, "priority")
+        if math.isnan(priority):
+            raise _out_of_range("priority", priority, "a number; higher ones come first")
+        if self.key is not None and not isinstance(self.key, str) and not callable(self.key):
+            raise _wrong_key(self.key)
         return {
-            "ranks": _widths(self.ranks),
+            "ranks": widths,
             "between": between,
-            "priority": float(self.priority),
-            "near": self.near,
-            "on_host": self.on_host,
-            "strict": self.strict,
-            "cost": math.nan if self.cost is None else float(self.cost),
-            "timeout": math.inf if self.timeout is None else float(self.timeout),
-            "retries": self.retries,
-            "kind": self.kind or kind,
+            "priority": priority,
+            "near": _place(self.near),
+            "on_host": to_bool(self.on_host, "on_host"),
+            "strict": to_bool(self.strict, "strict"),
+            "cost": math.nan if self.cost is None else to_seconds(self.cost, "cost"),
+            "timeout": math.inf if self.timeout is None else to_seconds(self.timeout, "timeout"),
+            "retries": to_int(self.retries, "retries", 0, _RANKS_MAX),
+            "kind": to_text(self.kind, "kind") or kind,
+            "keep": self._keeps(),
+            "exclusive": to_bool(self.exclusive, "exclusive"),
+            "resources": amounts(self.resources),
         }
+
+    def _keeps(self) -> bool:
+        if to_bool(self.keep, "keep") and self.key is not None:
+            raise _core.InvalidArgument(
+                "the result of a task with a key is in the journal: got keep=True; allowed: a key "
+                "or keep, not both"
+            )
+        return self.keep
 
     def key_of(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str | None:
         """Return the key of a task with these arguments.
@@ -67,9 +88,7 @@ class TaskOptions:
         """
         key = self.key(*arguments, **keywords) if callable(self.key) else self.key
         if key is not None and not isinstance(key, str):
-            raise _core.WrongType(
-                f"key: got {shown(key)}; allowed: text, or a function that returns it"
-            )
+            raise _wrong_key(key)
         return key
 
 
@@ -81,30 +100,100 @@ def changed_options(options: TaskOptions, changes: dict[str, Any]) -> TaskOption
     UnknownName, InvalidArgument
         When there is no such option, or a value is out of range.
     """
-    known = [field.name for field in fields(TaskOptions)]
+    known = [one.name for one in fields(TaskOptions)]
     for name in changes:
         if name not in known:
             raise _core.UnknownName(
                 f"no option of a task has this name: got {name!r}; allowed: {', '.join(known)}. "
                 + _core.did_you_mean(name, known)
             )
+    if isinstance(ranks := changes.get("ranks"), Iterator):  # it would be empty the next time
+        changes = changes | {"ranks": tuple(itertools.islice(ranks, _WIDTHS_MAX + 1))}
     changed = replace(options, **changes)
     changed.for_core("")
     return changed
+
+
+def checked_options(options: TaskOptions, function: object) -> dict[str, Any]:
+    """Return the options of a call of `function` as the core takes them.
+
+    Raises
+    ------
+    WrongType
+        When it is no function.
+    InvalidArgument
+        When one is out of range, or a serial function is to run on several ranks.
+    """
+    last = _last.call
+    if last is not None and last[0] is options and last[1] is function:
+        return last[2]
+    if not callable(function):
+        raise _core.WrongType(f"a task's function: got {shown(function)}; allowed: a callable")
+    wanted = options.for_core(name_of(function))
+    if wanted["ranks"][-1] > 1 and not is_parallel(function):
+        raise _core.InvalidArgument(
+            f"{name_of(function)!r} is a serial function: got {options.ranks} ranks; allowed: "
+            "1 rank. Declare it with @fluvial.parallel: then it gets the communicator of its "
+            "team before its arguments"
+        )
+    _last.call = options, function, wanted
+    return wanted
+
+
+class _Last(threading.local):
+    """What was checked last in this thread: programs submit many calls of one function."""
+
+    call: tuple[TaskOptions, object, dict[str, Any]] | None = None
+
+
+_last = _Last()
+
+
+def amounts(resources: Mapping[str, float]) -> dict[str, float]:
+    """Return amounts of resources by name as the core takes them.
+
+    Raises
+    ------
+    WrongType
+        When they are none.
+    """
+    try:
+        return {str(name): float(amount) for name, amount in resources.items()}
+    except (AttributeError, TypeError, ValueError):
+        raise _core.WrongType(
+            f"resources: got {shown(resources)}; allowed: a dict of amounts by name, as in "
+            "{'gpu': 1}"
+        ) from None
+
+
+def _place(near: Any) -> Any:
+    """Return a rank, or what the core knows a future's task by."""
+    if near is None or isinstance(near, concurrent.futures.Future):
+        return near
+    try:
+        return to_int(near, "near", 0, _RANKS_MAX)
+    except _core.WrongType:
+        raise wrong_type("near", near, "a rank of the pool, or a future of a task of it") from None
 
 
 def _out_of_range(name: str, value: object, allowed: str) -> Exception:
     return _core.InvalidArgument(f"{name} is out of range: got {shown(value)}; allowed: {allowed}")
 
 
-def _widths(ranks: int | Iterable[int]) -> list[int]:
+def _wrong_key(key: object) -> Exception:
+    return wrong_type("key", key, "text, or a function that returns it")
+
+
+def _widths(ranks: object) -> list[int]:
     allowed = "1 or more, a range, or several such numbers"
-    if not isinstance(ranks, Iterable):
-        ranks = [ranks]
-    try:
-        widths = sorted({int(width) for width in ranks})
-    except (TypeError, ValueError):
-        raise _core.WrongType(f"ranks: got {shown(ranks)}; allowed: {allowed}") from None
-    if not widths or widths[0] < 1:
+    if isinstance(ranks, range) and ranks and ranks.step == 1:  # which may be long
+        bounds = [to_int(end, "ranks", 1, _RANKS_MAX) for end in (ranks[0], ranks[-1])]
+        return sorted(set(bounds))
+    if isinstance(ranks, str | bytes):
+        raise wrong_type("ranks", ranks, allowed)
+    several = ranks if isinstance(ranks, Iterable) else [ranks]
+    some = itertools.islice(several, _WIDTHS_MAX + 1)
+    widths = sorted({to_int(width, "ranks", 1, _RANKS_MAX) for width in some})
+    if not 0 < len(widths) <= _WIDTHS_MAX:
         raise _out_of_range("ranks", ranks, allowed)
     return widths

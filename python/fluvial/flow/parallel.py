@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from ..base.arguments import wrong_type
+
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
@@ -24,7 +26,13 @@ def parallel(function: Function) -> Function:
     ...     mine = values[comm.rank :: comm.size]
     ...     return comm.allreduce(sum(mine)) / len(values)
     """
-    function._fluvial_parallel = True  # type: ignore[attr-defined]
+    try:
+        function._fluvial_parallel = True  # type: ignore[attr-defined]
+    except AttributeError:
+        remedy = "Wrap it in one (def, lambda)"
+        raise wrong_type(
+            "a parallel function", function, "a function of Python's", remedy
+        ) from None
     return function
 
 

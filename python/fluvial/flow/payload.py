@@ -14,11 +14,15 @@ from .. import _core
 from ..base.messages import shown
 
 _ALIGNMENT = 16  # of what a bytearray holds
+_PLAIN_HEADER = struct.Struct("<2Q")  # of one part
 _IMPORT_MISSING = (
     "cannot send a function or an object of the main program to other ranks: got {}; "
     "allowed: what other ranks can import, or, with cloudpickle (`pip install cloudpickle`), "
     "anything"
 )
+
+_PLAIN = frozenset({int, float, str, bytes, bool, type(None), complex})
+"""Types that pickle writes by itself, and that no reference stands for."""
 
 Reference = Callable[[object], Any]
 """Returns what stands for an object in a message, or None for an object that travels itself."""
@@ -43,10 +47,35 @@ def packed(value: object, reference: Reference = lambda _: None) -> list[Any]:
     return _with_header(parts)
 
 
+def is_plain(*values: object) -> bool:
+    """Tell whether these are numbers, texts and the like, which `packed_plain` takes."""
+    return all(type(value) in _PLAIN for value in values)
+
+
+def packed_plain(value: object) -> list[Any]:
+    """Return what `packed` does, in a tenth of the time."""
+    part = pickle.dumps(value, protocol=5)
+    length = len(part)
+    return [_PLAIN_HEADER.pack(1, length), part, bytes(-length % _ALIGNMENT)]
+
+
+def packed_call(
+    call: tuple[bytes, tuple[Any, ...], dict[str, Any]], reference: Reference
+) -> list[Any]:
+    """Return the message of a function, its arguments and keyword arguments."""
+    _, arguments, keywords = call
+    if is_plain(*arguments, *keywords.values()):
+        return packed_plain(call)
+    return packed(call, reference)
+
+
 def unpacked(message: bytearray, referred: Callable[[Any], Any] | None = None) -> Any:
     """Return the object of a message; its arrays are writable and lie in the message's memory."""
     view = memoryview(message)
     (count,) = struct.unpack_from("<Q", view)
+    if count == 1 and referred is None:
+        (length,) = struct.unpack_from("<Q", view, 8)
+        return pickle.loads(view[16 : 16 + length])
     lengths = struct.unpack_from(f"<{count}Q", view, 8)
     offset = _padded(8 + 8 * count)
     parts = []

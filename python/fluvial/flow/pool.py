@@ -5,29 +5,30 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
+import math
 import os
 import threading
-import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import _core
 from ..base.messages import shown
 from ..mpi.communicator import Communicator, handle_of, world
-from .functions import function_bytes, name_of
+from .exported_calls import ExportedCalls
+from .functions import ShippedFunctions, function_bytes, name_of
 from .future import Future, Outcome
 from .job_end import abort_at_exit
-from .journal import Journal
 from .keyed import KeyedTasks, Settled
-from .options import TaskOptions
-from .parallel import is_parallel
-from .payload import packed, unpacked
+from .options import TaskOptions, checked_options
+from .payload import packed_call, unpacked
 from .progress import Progress
+from .settings import agreed
 from .started_job import StartedJob
+from .starting import initialize, opened_journal
 from .submitting import Submitting
 from .task import Task, as_given
 from .tasks import packed_error, run_task
-from .timeline import Timeline, checked_name
+from .timeline import Timeline
 
 _LOOK_EVERY_S = 0.5  # whether the program has ended without shutdown()
 
@@ -65,6 +66,10 @@ class Pool(Submitting):
         Whether to note what each rank does when, for `timeline`; or a file for that, which is
         written when the pool has ended: a picture (.png, .svg, .pdf), or a trace (.json) for
         ui.perfetto.dev and ``fluvial trace``. The same on all ranks.
+    resources
+        What each host has beside ranks, by name, of which tasks ask for amounts: ``{"gpu": 2,
+        "memory": 64e9}``. The pool counts them; which GPU a task uses is its own affair. The same
+        on all ranks.
     progress
         Whether the lead says on standard error how far it is: twice a second in one line on a
         terminal, and at the end.
@@ -74,7 +79,8 @@ class Pool(Submitting):
     Error
         On all ranks, when the initializer raises on one, where that is raised itself.
     InvalidArgument
-        On all ranks, when they make different pools; when MPI was not initialised for several
+        On all ranks, when they make different pools, or one of them is given what cannot be used
+        (WrongType for a wrong type); when MPI was not initialised for several
         threads (MPI_THREAD_MULTIPLE, mpi4py's default).
     DamagedFile
         When the journal is not as it was left; on ranks that do not lead, Error.
@@ -102,44 +108,39 @@ class Pool(Submitting):
         lead_works: bool = False,
         trace: bool | str | os.PathLike[str] = False,
         progress: bool = False,
+        resources: Mapping[str, float] | None = None,
     ) -> None:
         comm = world() if comm is None else comm
-        if max_workers is not None and max_workers < 1:
-            raise _core.InvalidArgument(
-                f"max_workers is out of range: got {shown(max_workers)}; allowed: 1 or more"
-            )
-        if initializer is not None and not callable(initializer):
-            raise _core.WrongType(f"initializer: got {shown(initializer)}; allowed: a callable")
-        if not _core.threads_may_call_mpi():
-            raise _core.InvalidArgument(
-                "a pool needs several threads that call MPI: got a lower thread level; allowed: "
-                "MPI_THREAD_MULTIPLE. Let mpi4py initialise MPI, as it does by default"
-            )
-        self._trace_file = None if isinstance(trace, bool) else checked_name(trace)
-        self._progress = Progress() if progress else None
+        given: dict[str, Any] = {"max_workers": max_workers, "journal": journal, "trace": trace}
+        given |= {"initializer": initializer, "initargs": initargs, "progress": progress}
+        given |= {"stall_timeout": stall_timeout, "stuck_after": stuck_after}
+        settings = agreed(comm, given | {"lead_works": lead_works, "resources": resources})
+        self._trace_file = settings.trace_file
+        self._progress = Progress() if settings.progress else None
         self._pool = self
         self._options = TaskOptions()
         self._lock = threading.Lock()
         self._futures: dict[int, Future] = {}
-        self._shipped: weakref.WeakKeyDictionary[Any, bytes] = weakref.WeakKeyDictionary()
+        self._shipped = ShippedFunctions()
         self._closing = self._cancelling = False
         self._submitted = 0
         self._failure: BaseException | None = None
         self._core: _core.TaskPool | StartedJob
-        settings = (stall_timeout, stuck_after, lead_works, trace is not False)
-        self._keyed = KeyedTasks(_opened(comm, journal))
+        self._keyed = KeyedTasks(opened_journal(comm, settings.journal))
         try:
-            if comm is None and max_workers is not None:
-                start = function_bytes((initializer, initargs))
-                self._core = StartedJob(max_workers, settings, start)
+            if comm is None and settings.max_workers is not None:
+                start = function_bytes((settings.initializer, settings.initargs))
+                self._core = StartedJob(settings.max_workers, settings.of_core, start)
             else:
-                handle = handle_of(comm)
-                if initializer is not None:
-                    _initialize(comm, functools.partial(initializer, *initargs), lead_works)
-                self._core = _core.TaskPool(handle, run_task, *settings)
+                if settings.initializer is not None:
+                    call = functools.partial(settings.initializer, *settings.initargs)
+                    initialize(comm, call, settings.lead_works)
+                self._core = _core.TaskPool(handle_of(comm), run_task, *settings.of_core)
         except BaseException:
             self._keyed.close()
             raise
+        self.exported_calls = ExportedCalls(self._core)
+        """Submits tasks in C++ that have no futures."""
         self._thread: threading.Thread | None = None
         try:
             if self.leads:
@@ -181,13 +182,7 @@ class Pool(Submitting):
         PeerLost
             When the job that was started for this pool has broken off.
         """
-        found = self._core.timeline()
-        if found is None:
-            raise _core.PeerLost(
-                "there is no timeline: got a job that has broken off; allowed: a pool that runs, "
-                "or was shut down"
-            )
-        return Timeline.of(*found)
+        return Timeline.told(self._core.timeline())
 
     def __repr__(self) -> str:
         state = "shut down" if self._closing or not self.leads else f"{len(self._futures)} tasks"
@@ -230,41 +225,83 @@ class Pool(Submitting):
         further: bool = False,
     ) -> Future:
         """Submit a task; `further`: another task has asked for it."""
-        if not callable(function):
-            raise _core.WrongType(f"a task's function: got {shown(function)}; allowed: a callable")
-        wanted = options.for_core(name_of(function))
-        if wanted["ranks"][-1] > 1 and not is_parallel(function):
-            raise _core.InvalidArgument(
-                f"{name_of(function)!r} is a serial function: got {options.ranks} ranks; allowed: "
-                "1 rank. Declare it with @fluvial.parallel: then it gets the communicator of its "
-                "team before its arguments"
-            )
+        wanted = checked_options(options, function)
         future = Future(self._core)
         future.key, future.function = options.key_of(arguments, keywords), name_of(function)
         if (known := self._keyed.claim(future)) is not None:
             future.settle(known)
             return future
         try:
-            self._send(future, (self._bytes_of(function), arguments, keywords), wanted, further)
+            self._send(
+                future, (self._shipped.bytes_of(function), arguments, keywords), wanted, further
+            )
         except BaseException as error:
             future.settle(Outcome(error=error))  # the key is free again
             if isinstance(error, _core.Error) or not isinstance(error, Exception):
                 raise
         return future
 
-    def _send(self, future: Future, call: Any, wanted: dict[str, Any], further: bool) -> None:
-        inputs: list[Future] = []
-        parts = packed(call, functools.partial(self._reference, inputs, {}))
-        tasks = [self._task_of(input) for input in inputs]
+    def submit_together(self, options: TaskOptions, tasks: tuple[Task, ...]) -> Future:
+        """Submit tasks that start together; see `together`."""
+        future = Future(self._core)
+        future.function = " + ".join(name_of(task.function) for task in tasks)
+        future.key = options.key_of((), {})
+        if (known := self._keyed.claim(future)) is not None:
+            future.settle(known)
+            return future
+        try:
+            members = self._send_together(tasks)
+            call: Any = (self._shipped.bytes_of(as_given), (members,), {})
+            # Before all others: it is what makes their results known, and takes no time.
+            options = TaskOptions(priority=math.inf)
+            self._send(future, call, options.for_core("together"), False)
+        except BaseException as error:
+            future.settle(Outcome(error=error))  # the key is free again
+            raise
+        return future
+
+    def _send_together(self, tasks: tuple[Task, ...]) -> list[Future]:
+        calls = [
+            self._message(
+                (self._shipped.bytes_of(task.function), task.arguments, task.keywords),
+                checked_options(task.options, task.function),
+            )
+            for task in tasks
+        ]
+        members = [Future(self._core) for _ in tasks]
         with self._lock:
-            if self._closing and not further:
-                raise _core.InvalidArgument(
-                    "a task cannot be submitted: got a pool that was shut down; allowed: a pool "
-                    "before shutdown()"
-                )
-            future.task = self._core.submit(parts, tasks, wanted)
-            self._futures[future.task.number] = future
-            self._submitted += 1
+            self._check_open()
+            states = self._core.submit_together(calls)
+            for member, state in zip(members, states, strict=True):
+                self._keep(member, state)
+        return members
+
+    def _send(self, future: Future, call: Any, wanted: dict[str, Any], further: bool) -> None:
+        message = self._message(call, wanted)
+        with self._lock:
+            if not further:
+                self._check_open()
+            self._keep(future, self._core.submit(*message))
+
+    def _check_open(self) -> None:
+        if self._closing:
+            raise _core.InvalidArgument(
+                "a task cannot be submitted: got a pool that was shut down; allowed: a pool "
+                "before shutdown()"
+            )
+
+    def _keep(self, future: Future, task: Any) -> None:
+        future.task = task
+        self._futures[task.number] = future
+        self._submitted += 1
+
+    def _message(self, call: Any, wanted: dict[str, Any]) -> tuple[list[Any], list[Any], Any]:
+        """Return what the core takes of a task: parts, inputs, options."""
+        inputs: list[Future] = []
+        parts = packed_call(call, functools.partial(self._reference, inputs, {}))
+        if isinstance(near := wanted["near"], concurrent.futures.Future):
+            wanted = {**wanted, "near": self._task_of(self._own(near, "near"))}
+        return parts, [self._task_of(input) for input in inputs], wanted
 
     def _task_of(self, future: Future) -> Any:
         if future.task is None:
@@ -280,14 +317,18 @@ class Pool(Submitting):
             thing = further[id(thing)]
         if not isinstance(thing, concurrent.futures.Future):
             return None
-        if not isinstance(thing, Future) or thing.core is not self._core:
-            raise _core.InvalidArgument(
-                f"an input of a task: got {shown(thing)}; allowed: futures of the same pool. "
-                "Pass its result() instead"
-            )
+        thing = self._own(thing, "an input of a task")
         if thing not in inputs:
             inputs.append(thing)
         return inputs.index(thing)
+
+    def _own(self, thing: object, what: str) -> Future:
+        if not isinstance(thing, Future) or thing.core is not self._core:
+            raise _core.InvalidArgument(
+                f"{what}: got {shown(thing)}; allowed: futures of the same pool. "
+                "Pass its result() instead"
+            )
+        return thing
 
     def _submit_further(self, asked: object) -> Future:
         if isinstance(asked, Task):
@@ -304,16 +345,6 @@ class Pool(Submitting):
             other = self._core.failed(packed_error(error))
         self._core.follow(future.task, other)
 
-    def _bytes_of(self, function: Callable[..., Any]) -> bytes:
-        """Return the function by name, or by value where it has none that others know."""
-        try:
-            known = self._shipped.get(function)
-        except TypeError:  # cannot be referred to weakly, or has no hash
-            return function_bytes(function)
-        if known is None:
-            known = self._shipped[function] = function_bytes(function)
-        return known
-
     def _serve(self) -> None:
         """In a thread of its own: turns of the server, and what futures are told."""
         try:
@@ -328,6 +359,7 @@ class Pool(Submitting):
                 left, self._futures = self._futures, {}
             for future in left.values():
                 future.settle(Outcome.of(None, (type(error).__name__, str(error), -1, b"")))
+            self.exported_calls.fail(error)
             if isinstance(error, _core.PeerLost) and isinstance(self._core, _core.TaskPool):
                 abort_at_exit()
         finally:
@@ -336,7 +368,7 @@ class Pool(Submitting):
     def _take(self, told: list[Any]) -> None:
         """Tell futures what the core says; what has a key is in the journal first."""
         settled = []
-        for number, result, failure, message in told:
+        for number, result, failure, message in self.exported_calls.take(told):
             with self._lock:
                 future = self._futures[number] if message else self._futures.pop(number, None)
             if future is not None and message:
@@ -358,43 +390,12 @@ class Pool(Submitting):
     def _ended(self) -> bool:
         with self._lock:
             self._closing = self._closing or not threading.main_thread().is_alive()
-            closing, cancelling = self._closing, self._cancelling
-            self._cancelling = False
+            if not self._closing:
+                return False
+            cancelling, self._cancelling = self._cancelling, False
             left = list(self._futures.values())
         if cancelling:
             for future in left:
                 future.cancel()
-        return closing and all(future.done() for future in left)
-
-
-def _opened(comm: Communicator | None, path: str | os.PathLike[str] | None) -> Journal | None:
-    """Open a pool's journal where that leads; an error on all ranks when it fails."""
-    journal, failed = None, None
-    if path is not None and (comm is None or comm.rank == 0):
-        try:
-            journal = Journal(path)
-        except Exception as error:
-            failed = error
-    said = comm.bcast(failed and str(failed)) if comm is not None else None
-    if failed is not None:
-        raise failed
-    if said:
-        raise _core.Error(f"rank 0: {said}")
-    return journal
-
-
-def _initialize(
-    comm: Communicator | None, initializer: Callable[[], object], lead_works: bool
-) -> None:
-    """Call it on each rank that runs tasks; an error on all when it fails on one."""
-    failed: Exception | None = None
-    if comm is None or comm.size == 1 or comm.rank > 0 or lead_works:
-        try:
-            initializer()
-        except Exception as error:
-            failed = error
-    found = [failed is not None] if comm is None else comm.allgather(failed is not None)
-    if failed is not None:
-        raise failed
-    if any(found):
-        raise _core.Error(f"rank {found.index(True)}: the initializer of a pool raised an error")
+            self.exported_calls.cancel()
+        return not self.exported_calls.left and all(future.done() for future in left)

@@ -61,9 +61,7 @@ class StartedJob:
     leads = True
     rank = 0
 
-    def __init__(
-        self, workers: int, settings: tuple[float, float, bool, bool], initializer: bytes
-    ) -> None:
+    def __init__(self, workers: int, settings: tuple[Any, ...], initializer: bytes) -> None:
         lead_works, self._traces = settings[-2:]
         self.workers = workers
         self.size = workers if lead_works else workers + 1
@@ -101,10 +99,25 @@ class StartedJob:
 
     def submit(self, parts: list[Any], futures: list[Any], options: dict[str, Any]) -> StartedTask:
         """Send a task."""
-        task = StartedTask(next(self._numbers), self._ask, self._forgotten.append)
+        task = self._new_task()
         inputs = [future.number for future in futures]
-        self._send("submit", task.number, b"".join(parts), inputs, options)
+        self._send("submit", task.number, b"".join(parts), inputs, _sent(options))
         return task
+
+    def _new_task(self) -> StartedTask:
+        return StartedTask(next(self._numbers), self._ask, self._forgotten.append)
+
+    def submit_together(self, tasks: list[Any]) -> list[StartedTask]:
+        """Send tasks that start together: of each what `submit` takes."""
+        started = [
+            StartedTask(next(self._numbers), self._ask, self._forgotten.append) for _ in tasks
+        ]
+        calls = [
+            (task.number, b"".join(parts), [future.number for future in futures], _sent(options))
+            for task, (parts, futures, options) in zip(started, tasks, strict=True)
+        ]
+        self._send("together", calls)
+        return started
 
     def known(self, parts: list[Any]) -> StartedTask:
         """Return a task that is done, with this result."""
@@ -115,7 +128,7 @@ class StartedJob:
         return self._send_done("failed", parts)
 
     def _send_done(self, word: str, parts: list[Any]) -> StartedTask:
-        task = StartedTask(next(self._numbers), self._ask, self._forgotten.append)
+        task = self._new_task()
         self._send(word, task.number, b"".join(parts))
         return task
 
@@ -137,6 +150,16 @@ class StartedJob:
         """End a wait."""
         with contextlib.suppress(OSError):  # it is closed: nobody waits
             os.write(self._woken[1], b"w")
+
+    def result(self, task: StartedTask, timeout: float) -> bytearray | None:
+        """Return the result of a task that is done; None when it has not come in that time."""
+        answer = self._ask("result", (task.number, timeout))
+        if not answer:
+            raise self._ended()
+        result, failure = answer
+        if failure is not None:
+            raise getattr(_core, failure[0], _core.Error)(failure[1])
+        return None if result is None else bytearray(result)
 
     def cancel(self, task: StartedTask) -> bool:
         """Keep a task from beginning."""
@@ -174,10 +197,10 @@ class StartedJob:
             except OSError:
                 raise self._ended() from None
 
-    def _ask(self, word: str, number: int) -> Any:
+    def _ask(self, word: str, about: Any) -> Any:
         with self._asking:
             try:
-                self._questions.send((word, number))
+                self._questions.send((word, about))
                 return self._questions.recv()
             except (EOFError, OSError):
                 return False  # the job has ended, and futures are told so
@@ -188,6 +211,14 @@ class StartedJob:
             f"the MPI job of a pool has ended: got exit code {code}. A rank has died, or could not "
             "start; what it printed says more"
         )
+
+
+def _sent(options: dict[str, Any]) -> dict[str, Any]:
+    """Return them with the number of the task that is their place."""
+    near = options["near"]
+    if isinstance(near, StartedTask):
+        return {**options, "near": None, "near_task": near.number}
+    return {**options, "near_task": None}
 
 
 def _start(ranks: int, path: pathlib.Path) -> Job:

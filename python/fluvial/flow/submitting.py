@@ -10,11 +10,14 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from .. import _core
+from ..base.messages import shown
 from .future import Future
 from .joblib_backend import joblib_backend
 from .mapping import as_they_come, check_sizes, in_order
 from .options import TaskOptions, changed_options
 from .parallel import is_parallel
+from .task import Task
 
 
 class Submitting(concurrent.futures.Executor):
@@ -113,7 +116,8 @@ class Submitting(concurrent.futures.Executor):
             Tasks of a higher one start first, and are not delayed by others.
         near, on_host, strict
             A rank of the pool that the task should run on, or on whose host; with `strict` it waits
-            for that place.
+            for that place. A future stands for the (first) rank that ran its task, which is waited
+            for.
         cost
             Estimated seconds, for the order in which tasks start; learned where it is not given.
         timeout
@@ -127,8 +131,56 @@ class Submitting(concurrent.futures.Executor):
             What the task is called in the pool's journal, where its result is kept: a program that
             starts again does not run it again. Text, or a function that makes it of the task's
             arguments, such as ``"run {} {}".format``. A key stands for one task.
+        exclusive
+            The task runs on one host, where no other task runs meanwhile.
+        resources
+            What it takes of a host's resources (`Pool`), by name, for all its ranks together, which
+            then are on one host: ``{"gpu": 1, "memory": 4e9}``.
+        keep
+            The result stays on the (first) rank that ran the task. Tasks that have its future as
+            input start there if they can, or else get it from there; ``result()`` fetches it, when
+            that rank is not in a task. It is freed with its last future, and lost with its rank:
+            then what wants it raises PeerLost.
         """
         return WithOptions(self._pool, changed_options(self._options, options))
+
+    def together(self, *tasks: Task) -> Future:
+        """Submit tasks (`fl.task`) that start at the same time, each on ranks of its own.
+
+        For tasks that wait for each other, as the writer and the reader of a stream do. None starts
+        before all have their inputs and there are ranks for all; their ranks are used again when
+        all have come back. When one fails before they start, so do the others. The future is that
+        of the list of their results; of this executor's options its key alone counts, which stands
+        for all of them.
+
+        Examples
+        --------
+        >>> import fluvial as fl
+        >>> with fl.Pool() as pool:
+        ...     print(pool.together(fl.task(abs, -3)).result())
+        [3]
+
+        Raises
+        ------
+        InvalidArgument
+            When one has a range of widths, a place, retries or a key, and when all together want
+            more ranks than the pool has.
+        WrongType
+            When one is no `fl.task`.
+        """
+        for task in tasks:
+            if not isinstance(task, Task):
+                raise _core.WrongType(
+                    f"tasks that start together: got {shown(task)}; allowed: what fluvial.task "
+                    "returns"
+                )
+            if task.options.key is not None:
+                raise _core.InvalidArgument(
+                    f"a task that starts together with others has a key: got "
+                    f"{shown(task.options.key)}; allowed: one key for all of them, as in "
+                    "pool.with_options(key=…).together(…)"
+                )
+        return self._pool.submit_together(self._options, tasks)
 
     @property
     @abc.abstractmethod
@@ -144,6 +196,10 @@ class Submitting(concurrent.futures.Executor):
         keywords: dict[str, Any],
     ) -> Future:
         """Submit a task with other options."""
+
+    @abc.abstractmethod
+    def submit_together(self, options: TaskOptions, tasks: tuple[Task, ...]) -> Future:
+        """Submit tasks that start together."""
 
 
 class WithOptions(Submitting):
@@ -161,6 +217,10 @@ class WithOptions(Submitting):
     def submit_with(self, *arguments: Any) -> Future:
         """Submit a task with other options."""
         return self._pool.submit_with(*arguments)
+
+    def submit_together(self, *arguments: Any) -> Future:
+        """Submit tasks that start together."""
+        return self._pool.submit_together(*arguments)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Shut the pool down."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from ..base.arguments import wrong_type
 from .functions import function_bytes, name_of
 from .options import TaskOptions, changed_options
 
@@ -61,6 +62,8 @@ def task(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Task:
     ...     print(pool.submit(total, 0, 8).result())
     28
     """
+    if not callable(function):
+        raise wrong_type("a task's function", function, "a callable")
     return Task(function, args, kwargs, TaskOptions())
 
 

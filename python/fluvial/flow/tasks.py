@@ -13,7 +13,7 @@ from typing import Any
 from .. import _core
 from ..base.messages import shown
 from .parallel import is_parallel
-from .payload import packed, unpacked
+from .payload import is_plain, packed, packed_plain, unpacked
 from .task import Task
 
 _FUNCTIONS_KEPT = 256
@@ -51,7 +51,7 @@ def run_task(comm: int | None, inputs: list[bytearray]) -> tuple[Said, list[Any]
     other inputs.
     """
     try:
-        referred = functools.lru_cache(None)(lambda number: unpacked(inputs[1 + number]))
+        referred = _references(inputs) if len(inputs) > 1 else None
         shipped, arguments, keywords = unpacked(inputs[0], referred)
         function = function_of(shipped)
         if is_parallel(function):
@@ -61,7 +61,13 @@ def run_task(comm: int | None, inputs: list[bytearray]) -> tuple[Said, list[Any]
         return Said.FAILED, packed_error(error)
 
 
+def _references(inputs: list[bytearray]) -> Callable[[int], Any]:
+    return functools.lru_cache(None)(lambda number: unpacked(inputs[1 + number]))
+
+
 def _packed_result(result: object) -> tuple[Said, list[Any]]:
+    if is_plain(result):
+        return Said.FINISHED, packed_plain(result)
     further = []
 
     def note(thing: object) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._core import InvalidArgument
+from .._core import InvalidArgument, PeerLost
 from ..base.messages import shown
 from ..base.whole_file import whole_file
 
@@ -22,6 +22,7 @@ EVENT = np.dtype([("begin", "f8"), ("end", "f8"), ("kind", "i4"), ("tasks", "i4"
 _COLOURS = ("#0b6fb8", "#c8502d", "#4a9b5b", "#e0a93b", "#7d5ba6", "#6f6f6f", "#3aa6a6", "#a65a7a")
 _COUNTS_MAX = 2000
 _FRAMED_MAX = 500  # events of a rank: frames of more would hide them
+_APART_MAX = 100  # ranks: gaps between the rows of more would hide them, too
 
 
 class Timeline:
@@ -53,6 +54,16 @@ class Timeline:
         self.tasks = tasks
         self.busy_seconds = busy_seconds
         self.ranks = ranks
+
+    @classmethod
+    def told(cls, found: Any) -> Timeline:
+        """Return what the core says; None stands for a job that has broken off: PeerLost."""
+        if found is None:
+            raise PeerLost(
+                "there is no timeline: got a job that has broken off; allowed: a pool that runs, "
+                "or was shut down"
+            )
+        return cls.of(*found)
 
     @classmethod
     def of(
@@ -224,12 +235,14 @@ class Timeline:
             2, 1, sharex=True, figsize=(10, height + 1.6), layout="constrained",
             height_ratios=[height, 1.4],
         )  # fmt: skip
+        apart = len(self.ranks) <= _APART_MAX
+        half, frame = (0.42, 0.4) if apart else (0.5, 0.1)
         for row, events in enumerate(self.ranks.values()):
             spans = np.column_stack([events["begin"], events["end"] - events["begin"]])
             colours = [_COLOURS[kind % len(_COLOURS)] for kind in events["kind"]]
-            frames = 0.4 if len(events) < _FRAMED_MAX else 0.0
+            frames = frame if len(events) < _FRAMED_MAX else 0.0
             style = {"facecolors": colours, "edgecolors": "white", "linewidth": frames}
-            rows.broken_barh(spans, (row - 0.42, 0.84), **style)
+            rows.broken_barh(spans, (row - half, 2 * half), **style)
         shown_ranks = list(enumerate(self.ranks))[:: max(1, len(self.ranks) // 32)]
         rows.set_yticks(
             [row for row, _ in shown_ranks], [f"rank {rank}" for _, rank in shown_ranks]

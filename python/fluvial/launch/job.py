@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A running job, as whoever started it sees it."""
+"""A running job, as the process that started it sees it."""
 
 from __future__ import annotations
 

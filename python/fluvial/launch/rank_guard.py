@@ -11,7 +11,7 @@ process is the parent of the program, so it knows. It reports to the abstract so
 =============  ====================================================================================
 message        meaning
 =============  ====================================================================================
-H NUMBER RANK  the first message: who reports
+H NUMBER RANK  the first message: the rank that reports
 1 TEXT         what the program wrote to its standard output: whole lines, or what waited for its
                end for PARTIAL_LINE_S
 2 TEXT         the same of its standard error

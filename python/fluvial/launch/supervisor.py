@@ -9,7 +9,7 @@ It is the subreaper (``PR_SET_CHILD_SUBREAPER``) of the command, so it finds and
 descendant, whatever process group that moved to, when the command ends, when the time limit passes,
 on SIGTERM, SIGINT or SIGHUP, and when the process that started it dies: that closes the pipe FD.
 When the supervisor itself is killed, the kernel sends SIGTERM to the command (mpiexec then ends its
-ranks), and whoever started the supervisor may be the next subreaper (`side_by_side`).
+ranks), and the process that started the supervisor may be the next subreaper (`side_by_side`).
 The exit code is the command's (128 + number after a signal), or 124 when the time limit has passed.
 
 It needs nothing but the standard library, and no site-packages: ``python -I -S`` starts in 20 ms.

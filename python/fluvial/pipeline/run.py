@@ -24,6 +24,10 @@ class PipeReport:
     """Of their datasets, all ranks together."""
     seconds: float = 0.0
     """Since the first step was there."""
+    loading: float = 0.0
+    """Seconds in which this rank took elements from the sources."""
+    storing: float = 0.0
+    """Seconds that the destination took for them."""
     total: int | None = None
     """Steps that there are to pipe; None where the source is live."""
     lost: int = 0
@@ -62,10 +66,14 @@ def run(
             begun = time.monotonic() if begun is None else begun
             pacing.wait(step)
             sink.attrs.update(of_series := sources.attrs)
+            took = time.monotonic()
             out, nbytes = transfer.put(step, _of_step(step, of_series, report.total))
+            stored = time.monotonic()
+            report.loading += stored - took
             with interruption.held_back():  # a step that has ended is counted
                 accepted = out.accepted
                 out.__exit__(None, None, None)
+                report.storing += time.monotonic() - stored
                 report.lost += step.skipped
                 report.steps += 1 if accepted else 0
                 report.bytes += nbytes if accepted else 0

@@ -18,22 +18,28 @@ Gene/Q supercomputer".
 from .exchanging import Exchanged, PathUse, exchange
 from .flows import MaxFlow, max_flow
 from .measuring import Measured, measure
+from .moving import Moving, begin
 from .network import Link, Topology, names, topology
 from .planning import Path, Plan, Prediction, plan
 from .sending import forward, recv, send
+from .tuning import Choice, Tuner
 from .writing import SparseWritten, sparse_write
 
 __all__ = [
+    "Choice",
     "Exchanged",
     "Link",
     "MaxFlow",
     "Measured",
+    "Moving",
     "Path",
     "PathUse",
     "Plan",
     "Prediction",
     "SparseWritten",
     "Topology",
+    "Tuner",
+    "begin",
     "exchange",
     "forward",
     "max_flow",

@@ -9,6 +9,7 @@ What it reaches then says whether it has cables of its own to them, or one for a
 from __future__ import annotations
 
 import json
+import math
 import socket
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -17,7 +18,9 @@ import numpy as np
 
 from .._core import InvalidArgument
 from ..base.arguments import to_float
+from ..base.messages import shown
 from ..mpi.communicator import Communicator, check_communicator
+from ..mpi.together import Together
 from .timed_transfers import Transfers
 
 Progress = Callable[[int, int], None]
@@ -110,7 +113,7 @@ def measure(
     Raises
     ------
     InvalidArgument
-        A number out of range.
+        On all ranks: a number out of range on one, or ranks that differ in them.
     TimedOut
         A host has not answered for `timeout`.
 
@@ -123,9 +126,11 @@ def measure(
     (1, (0,), [])
     """
     check_communicator(comm)
-    for name, value in (("seconds", seconds), ("timeout", timeout)):
-        if not 0 < to_float(value, name) <= 3600:
-            raise InvalidArgument(f"{name} is out of range: got {value}; allowed: above 0 to 3600")
+    seconds, timeout = Together(comm, math.inf, "measure a network").alike(
+        "the options of a measurement",
+        lambda: (_limit(seconds, "seconds"), _limit(timeout, "timeout")),
+        lambda limits: "seconds={:g}, timeout={:g}".format(*limits),
+    )
     names = comm.allgather(socket.gethostname())
     hosts = tuple(dict.fromkeys(names))
     host_of_rank = tuple(hosts.index(name) for name in names)
@@ -138,6 +143,15 @@ def measure(
         return Measured(hosts, host_of_rank, *own.bcast(found))
     finally:
         own.Free()
+
+
+def _limit(value: object, name: str) -> float:
+    number = to_float(value, name)
+    if not 0 < number <= 3600:
+        raise InvalidArgument(
+            f"{name} is out of range: got {shown(value)}; allowed: above 0 to 3600"
+        )
+    return number
 
 
 def _measure(transfers: Transfers, progress: Progress | None) -> list[np.ndarray]:

@@ -4,23 +4,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, Self, Unpack
 
 import numpy as np
-import numpy.typing as npt
 import xarray as xr
 
-from .._core import InvalidArgument, WrongType
-from ..base.arguments import as_array
+from .._core import InvalidArgument
 from ..base.html_table import html_table
-from ..compute.arithmetic import Arithmetic, LazyOperators, is_number, with_array
+from ..compute.arithmetic import Arithmetic, LazyOperators, is_number, refuse_dataset, with_array
 from ..compute.reductions import Reductions
 from ..compute.specs import Specs
 from ..describe.attributes import Attributes
 from ..describe.records import unit_of
 from ..describe.selection import Over, Selection, one_of
-from ..describe.storage_attributes import plain_attributes
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
@@ -29,18 +26,18 @@ from ..store.joined_files import JoinedFiles
 from . import axis_weights, grouping, pending_scan, positions, predicates, request
 from .axis_weights import Weights
 from .comparisons import Comparisons, compare, narrowed
-from .decoded import read_decoded
 from .file_share import share_of_files
 from .grouped_dataset import GroupedDataset
 from .options import ScanOptions
 from .pending_scan import PendingScan
 from .predicates import Condition
+from .values import Values
 from .view import Groups, View
 
 Method = Literal["nearest", "pad", "ffill", "backfill", "bfill"]
 
 
-class FileDataset(Reductions, LazyOperators):
+class FileDataset(Reductions, LazyOperators, Values):
     """A dataset of a file, or one that is spread over several; lazy, immutable.
 
     What selects, masks and weights returns a new one; `reduce` reads and computes, `read` reads.
@@ -323,29 +320,6 @@ class FileDataset(Reductions, LazyOperators):
 
         return pending_scan.begin(prepare, {**self._taking_part(), **options})
 
-    def read(self, selection: Selection = None) -> xr.DataArray:
-        """Read the selection into memory, decoded; what is missing or masked is NaN. Local."""
-        view = self._view if selection is None else self._view.getitem(selection)
-        coords = self._coords(view)
-        return xr.DataArray(
-            self._values(view),
-            dims=view.kept,
-            coords={k: v for k, v in coords.items() if set(v.dims) <= set(view.kept)},
-            name=self._name.rpartition("/")[2],
-            attrs=plain_attributes(self.attrs) if view.decode else self.attrs,
-        )
-
-    def stored(self, selection: Selection = None) -> np.ndarray:
-        """Return the selected elements as they are in the file, neither decoded nor labelled."""
-        view = dataclasses.replace(self._view, decode=False, where=(), arithmetic=None)
-        return read_decoded(
-            self._files, self._name, view if selection is None else view.getitem(selection)
-        )
-
-    def load(self) -> xr.DataArray:
-        """Read the selection into memory, as `read`."""
-        return self.read()
-
     def mine(
         self, strategy: Strategy = "hyperslabs", *, own: Mapping[str, Own] | None = None
     ) -> list[Piece]:
@@ -354,23 +328,6 @@ class FileDataset(Reductions, LazyOperators):
         >>> sum(dataset[piece.selection].sum() for piece in dataset.mine())  # doctest: +SKIP
         """
         return share_of_files({self._name: self}, None, self._comm, strategy, own)[self._name]
-
-    def __getitem__(self, selection: Selection) -> xr.DataArray:
-        if selection is None:
-            self._view.getitem(selection)  # refuses a new axis
-        return self.read(selection)
-
-    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
-        return as_array(self.read().values, dtype, copy)
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise WrongType("a dataset without dimensions has no length: got shape (); read it")
-        return self.shape[0]
-
-    def __iter__(self) -> Iterator[xr.DataArray]:
-        """Iterate over the first axis, as over a NumPy array; each turn reads one entry."""
-        return map(self.__getitem__, range(len(self)))
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{d}: {n}" for d, n in zip(self.dims, self.shape, strict=True))
@@ -385,9 +342,6 @@ class FileDataset(Reductions, LazyOperators):
         """Return which ranks reduce, unless a call says so."""
         return {"comm": self._comm}
 
-    def _values(self, view: View) -> np.ndarray:
-        return read_decoded(self._files, self._name, view)
-
     def _grouped(self, groups: Groups) -> GroupedDataset:
         return GroupedDataset(self._with(dataclasses.replace(self._view, groups=groups)), groups)
 
@@ -397,8 +351,14 @@ class FileDataset(Reductions, LazyOperators):
             return with_array(sign, self.read().values, number, before)
         number = number[()] if isinstance(number, np.ndarray) else number
         if not is_number(number):
+            refuse_dataset(sign, number)
             return NotImplemented
-        arithmetic = (self._view.arithmetic or Arithmetic()).then(sign, number, before)
+        return self._computed((self._view.arithmetic or Arithmetic()).then(sign, number, before))
+
+    def _absolute(self) -> Self:
+        return self._computed((self._view.arithmetic or Arithmetic()).absolute())
+
+    def _computed(self, arithmetic: Arithmetic) -> Self:
         return self._with(dataclasses.replace(self._view, arithmetic=arithmetic))
 
     def _comparison(self, sign: str, bound: Any) -> Comparisons | np.ndarray:
@@ -406,6 +366,8 @@ class FileDataset(Reductions, LazyOperators):
             return with_array(sign, self.read().values, bound, False)
         bound = bound[()] if isinstance(bound, np.ndarray) else bound
         if not is_number(bound):
+            if sign not in ("==", "!="):  # which tell whether they are the same dataset
+                refuse_dataset(sign, bound)
             return NotImplemented
         return compare(self._files, self._name, self._view, sign, float(bound))
 
@@ -415,10 +377,6 @@ class FileDataset(Reductions, LazyOperators):
         chosen = self if selection is None else self._with(self._view.getitem(selection))
         chosen = chosen if weights is None else chosen.weighted(weights)
         return chosen if where is None else chosen.where(where)
-
-    def _coords(self, view: View) -> dict[str, xr.Variable]:
-        """Return the coordinates of what is selected; axes selected away have scalar ones."""
-        return view.of(self._files.coordinates(self._name, view.dims))
 
     def _labels(self, name: str) -> xr.Variable | None:
         """Return any 1-D coordinate over one of the dimensions, all of it."""

@@ -157,7 +157,7 @@ def begin(prepare: Callable[[], Request], options: ScanOptions) -> PendingScan:
     except Exception as error:
         failure = error
     if comm is not None and comm.Get_size() > 1:
-        _agree(comm, failure)
+        _agree(comm, failure, options.get("mode") == "independent")
     if failure is not None:
         raise failure
     if request is None:
@@ -169,11 +169,23 @@ _Said = tuple[int, str, str]
 """A rank, what it raised and what that says."""
 
 
-def _agree(comm: Communicator, failure: Exception | None) -> None:
-    """Raise on this rank what failed on another. Collective: one word, and what was said if any."""
-    failed = np.zeros(1, "i4")
-    comm.Allreduce(np.array([failure is not None], "i4"), failed)
-    if not failed[0]:
+def _agree(comm: Communicator, failure: Exception | None, alone: bool) -> None:
+    """Raise on this rank what failed on another, and where modes differ.
+
+    Collective: three words, and what was said if any. `alone`: of an independent scan, which would
+    leave the ranks of a collective one waiting.
+    """
+    said_by = np.zeros(3, "i4")
+    ok = failure is None
+    comm.Allreduce(np.array([not ok, ok and alone, ok and not alone], "i4"), said_by)
+    failed, independent, collective = said_by
+    if not failed:
+        if independent and collective:
+            raise InvalidArgument(
+                f"the ranks differ in the mode: got 'independent' on {independent} and "
+                f"'collective' on {collective} of {comm.Get_size()}; allowed: one for all. Or "
+                "reduce with local=True on those ranks that ask alone."
+            )
         return
     said = failure and (comm.Get_rank(), type(failure).__name__, str(failure))
     first = comm.allreduce(said, op=_lower)

@@ -79,7 +79,7 @@ def describe(
     entries = [(key, o, inputs[key]) for key, o in operators.items()]
     required = -1 if skipna is False and (missing or masked) else min_count
     if required is not None:
-        entries += counts_of(entries)
+        entries += counts_of(entries, required)
     for dataset, decoding in zip(datasets, decodings, strict=True):
         if may_miss or decoding.drops_values:
             promote(decoding, files.parts_of(dataset)[0].dtype)

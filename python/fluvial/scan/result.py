@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core import InvalidArgument
-from ..compute.required_counts import COUNT_OF, is_count, without_too_few
+from ..compute.required_counts import is_count, name_of_count, without_too_few
 from . import labelled, positions
 from .request import Request
 
@@ -67,7 +67,9 @@ def _propagated(
         for axis in request.core["over"]
     ]
     required = request.required if request.required >= 0 else int(np.prod(lengths, dtype=np.int64))
-    counts = [results[f"{COUNT_OF}{number}"]["value"] for number in request.inputs[key]]
+    counts = [
+        results[name_of_count(number, request.required)]["value"] for number in request.inputs[key]
+    ]
     return dict(without_too_few(operator, results[key], counts, required))
 
 

@@ -172,28 +172,24 @@ def _reduce(
 
     def prepare() -> dict[str, Any]:
         found, names = described(conditions, factors, mask is not None)
-        elsewhere = _needs_scan(files, found, options)
-        if elsewhere:
+        by = _made_by(files, found, options)
+        if by != "itself":
             _refuse_arrays(mask, array)
         made.append(found)
         known = [*names, *(n for n in found.names if n not in names)]
         selection = found.core["selection"]
         extras = _spread(array, selection[1]), _spread(mask, selection[1])
-        own = options.get("shuffle", "common") != "common"  # a selection for each rank
+        own = options.get("shuffle", "common") != "common" or by == "independent scan"
         core.update(
             to_core(
                 *(known, found.core["entries"], None if own else selection, found.core["over"]),
-                *(*extras, elsewhere),
+                *(*extras, by),
             )
         )
         return core
 
-    if options.get("mode") == "independent":  # not collective
-        _refuse_arrays(mask, array)
-        return pending_scan.begin(lambda: described(conditions, factors, False)[0], options).wait()
-
     results = step.run(prepare, local)
-    if core["elsewhere"]:
+    if core["by"] != "itself":
         return pending_scan.begin(lambda: made[0], options).wait()
 
     def again(asked: Mapping[str, Resolved]) -> Results:
@@ -213,12 +209,14 @@ def _refuse_arrays(mask: object, weights: object) -> None:
         )
 
 
-def _needs_scan(files: StepFile, found: request.Request, options: ScanOptions) -> bool:
+def _made_by(files: StepFile, found: request.Request, options: ScanOptions) -> str:
     """Tell whether a reduction takes more than the core does in place."""
+    if options.get("mode") == "independent":
+        return "independent scan"
     view = found.view
     decodes = any(says_decoding(files.attributes_of(name)) for name in found.names)
     asked = bool(view.where or view.weights or view.groups or found.core["backwards"])
-    return asked or decodes or not options.keys() <= {"comm", "local"}
+    return "scan" if asked or decodes or not options.keys() <= {"comm", "local"} else "itself"
 
 
 def _spread(array: Any, count: tuple[int, ...]) -> Any:

@@ -67,7 +67,7 @@ def reduce_bare(
         entries = [(n, o, [datasets.index(d) for d in wanted[n]]) for n, o in operators.items()]
         if min_count is not None:
             required.append(to_int(min_count, "min_count", 0))
-            entries += counts_of(entries)
+            entries += counts_of(entries, required[0])
         chosen = None if selection is None else to_hyperslab(selection, first.shape)[0]
         axes = [] if over is None else first.axes(over)
         described.update(to_core(datasets, entries, chosen, axes, weights, where))
@@ -93,9 +93,9 @@ def to_core(
     over: list[int],
     weights: npt.ArrayLike | None,
     where: npt.ArrayLike | None,
-    elsewhere: bool = False,
+    by: str = "itself",
 ) -> dict[str, Any]:
-    """Return a reduction as the core takes it; `elsewhere`: ranks only agree on it."""
+    """Return a reduction as the core takes it; `by` a scan: ranks only agree on that."""
     return {
         "datasets": datasets,
         "entries": entries,
@@ -103,7 +103,7 @@ def to_core(
         "over": over,
         "weights": None if weights is None else to_array(weights, "weights").astype("f8"),
         "mask": None if where is None else to_array(where, "the condition").astype("?"),
-        "elsewhere": elsewhere,
+        "by": by,
     }
 
 

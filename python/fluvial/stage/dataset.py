@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,9 @@ import numpy.typing as npt
 from .. import _core
 from .._core import WrongType
 from ..base.arguments import as_array, to_int
-from ..compute.arithmetic import LazyOperators, is_number
+from ..compute.arithmetic import LazyOperators, is_number, refuse_dataset
 from ..compute.reductions import Reductions
-from ..compute.specs import Inputs, Specs
+from ..compute.specs import Specs
 from ..describe.attributes import Attributes
 from ..describe.axis_labels import axis_labels
 from ..describe.records import unit_of
@@ -25,45 +25,11 @@ from ..describe.storage_attributes import says_decoding
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
+from .step_views import Step, to_views
 
 StepDataset = Any
 GroupedDataset = Any
 PendingScan = Any
-
-
-class Views(Protocol):
-    """Datasets of a step by name and coordinate; what opens a series gives them."""
-
-    def dataset(self, name: str) -> Any:
-        """Return the `StepDataset` of this name."""
-
-    def reduce(
-        self, op: Specs, inputs: Inputs, over: Over | None, selection: Selection, **options: Any
-    ) -> Any:
-        """Reduce several datasets, as `ReadStep.reduce`."""
-
-
-class Step(Protocol):
-    """What a dataset needs of its step."""
-
-    @property
-    def said(self) -> Mapping[str, Any]:
-        """Attributes of the step."""
-
-    @property
-    def views(self) -> Views | None:
-        """Its datasets by name and coordinate; None without xarray."""
-
-    def host_of(self, rank: int) -> str:
-        """Of that rank of the writer."""
-
-    @property
-    def reduce(self) -> Callable[..., Any]:
-        """As of `ReadStep`."""
-
-    @property
-    def mine(self) -> Callable[..., Any]:
-        """As of `ReadStep`."""
 
 
 class Chunk(NamedTuple):
@@ -245,6 +211,11 @@ class Dataset(Reductions, LazyOperators):
         values = self.read().values if self.decodes else self._core.read(None)
         return as_array(values, dtype, copy)
 
+    @property
+    def values(self) -> np.ndarray:
+        """The whole dataset, read into memory by this rank, as ``np.asarray`` does."""
+        return np.asarray(self)
+
     def slab(self, rank: int, size: int) -> tuple[slice, ...]:
         """Return the `rank`-th of `size` equal parts along the first axis, as a selection."""
         size = to_int(size, "size", 1)
@@ -388,26 +359,22 @@ class Dataset(Reductions, LazyOperators):
 
     def _after(self, sign: str, number: object, before: bool = False) -> Any:
         if not (is_number(number) or isinstance(number, np.ndarray)):
+            refuse_dataset(sign, number)
             return NotImplemented
         return self._lazily()._after(sign, number, before)
 
+    def _absolute(self) -> Any:
+        return self._lazily()._absolute()
+
     def _comparison(self, sign: str, bound: Any) -> Any:
         if not (is_number(bound) or isinstance(bound, np.ndarray)):
+            if sign not in ("==", "!="):
+                refuse_dataset(sign, bound)
             return NotImplemented
         return self._lazily()._comparison(sign, bound)
 
     def __repr__(self) -> str:
         return f"<fluvial.Dataset '{self.name}' {self.dtype}{list(self.shape)}>"
-
-
-def to_views(step: Step) -> Views:
-    """Return what knows the datasets of a step by name and coordinate; it needs xarray."""
-    if (views := step.views) is not None:
-        return views
-    raise _core.InvalidArgument(
-        "to select, mask, weight and group by name needs a Python package that is not installed: "
-        "got no xarray; allowed: xarray, cftime. Run: pip install 'fluvial[files]'"
-    )
 
 
 def _has_new_axis(selection: object) -> bool:

@@ -19,14 +19,16 @@ from ..describe.group_attributes import Groups, plain_groups, to_iteration
 from ..mpi.communicator import Communicator, check_communicator
 from ..mpi.together import Together
 from ..store.bp_output import BpOutput
+from ..store.compression import PackedChunk, packed, to_compression
 from ..store.hdf5_output import Hdf5Output
 from ..store.netcdf_output import NetcdfOutput
 from ..store.numbered_files import file_of_number, has_number, numbered_files
 from ..store.output_file import check_free, check_part, remove, write_part
-from ..store.step_contents import Output, Places, Region, StepContents, StepSaid
+from ..store.progress_mark import ProgressMark
+from ..store.step_contents import Output, Packing, Places, Region, StepContents, StepSaid
 from ..store.zarr_output import ZarrOutput, write_own
 from .file_write_step import FileWriteStep, Part, Put, varying
-from .merged_puts import merged
+from .merged_puts import joined_attributes, merged
 from .put_coordinates import PutCoordinates, joined
 
 _OF_LABELLED_ARRAYS = {"netcdf", "zarr"}
@@ -46,6 +48,7 @@ class FileWriteSeries:
         step_timeout: float = 300.0,
         engine: str = "hdf5",
         zarr_format: Literal[2, 3] = 3,
+        compression: str | None = None,
     ) -> None:
         if comm is not None:
             check_communicator(comm)
@@ -55,18 +58,31 @@ class FileWriteSeries:
         self.coordinates = PutCoordinates() if engine in _OF_LABELLED_ARRAYS else None
         """What labelled arrays bring along; None: the format has no place for it."""
         self._engine = engine
-        self._zarr_format: Literal[2, 3] = to_choice(zarr_format, "zarr_format", (2, 3))
         self._comm = None if comm is None else comm.Dup()
         self._ranks = Together(
             self._comm, to_float(step_timeout, "step_timeout"), f"write '{name}'"
+        )
+        versions: tuple[Literal[2, 3], ...] = (2, 3)
+        self._zarr_format, self._compression = self._ranks.alike(
+            "what files are written",
+            lambda: (
+                to_choice(zarr_format, "zarr_format", versions),
+                to_compression(compression, engine),
+            ),
+            lambda found: f"zarr_format {found[0]}, compression {found[1]}",
         )
         self._numbered = has_number(name)
         self._index = 0
         self._steps = 0
         self._bytes = 0
         self._said: dict[str, dict[str, Any]] = {}
+        self._told: Any = None
+        """What this rank has told the first one of its latest step: datasets and regions."""
+        self._told_by: list[Any] = []
+        """The same of each rank, on the first one."""
         self._step: FileWriteStep | None = None
         self._output: Output | None = None
+        self._mark: ProgressMark | None = None
         self._opened: tuple[str, int] | None = None
         self._closed = False
         self._ranks.run(self._check_name)
@@ -127,14 +143,16 @@ class FileWriteSeries:
             return
         self._closed = True
         self._close_file()
-        self._ranks.run(self._close_output)
+        self._ranks.run(self._end)
         if self._comm is not None:
             self._comm.Free()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None = None, *_: object
+    ) -> None:
         if kind is None:
             self.close()
         elif not self._closed:
@@ -142,6 +160,8 @@ class FileWriteSeries:
             self._closed = True
             self._close_file()
             self._close_output()
+            if self._mark is not None:
+                self._mark.fail(f"{kind.__name__}: {shown(str(error))}")
 
     def attributes_of(self, name: str, attrs: Mapping[str, object] | None) -> dict[str, Any]:
         """Return the attributes of a dataset: those of earlier steps until they are given anew."""
@@ -156,16 +176,21 @@ class FileWriteSeries:
             name: [(p.offset, p.array.shape) for p in found] for name, found in put.parts.items()
         }
         pieces = [] if self.coordinates is None else self.coordinates.new()
-        said = pieces, varying(put)
-        of_all = self._ranks.gather((put.failed, put.extents, regions, said))
+        about = put.number, put.attrs, plain(self.attrs), put.groups
+        said = pieces, varying(put), about
+        mine = put.extents, regions
+        same = self._told == mine  # as in the step before: it is known
+        self._told = mine
+        of_all = self._ranks.gather((put.failed, None if same else mine, said))
         written = False
         try:
             places = self._ranks.run(lambda: self._lay_out(put, of_all))
             self._ranks.run(lambda: self._write_parts(places, put), everywhere=True)
+            self._write_packed(places, put)
             if places.merged:
                 parts = self._ranks.gather({n: put.parts.get(n, ()) for n in places.merged})
                 self._ranks.run(lambda: self._write_merged(parts))
-            self._ranks.run(self._finish)
+            self._ranks.run(lambda: self._finish(put.number))
             written = True
         except Exception:
             self._give_up(put.number)
@@ -193,22 +218,39 @@ class FileWriteSeries:
                 write_part(file, places.path, begin, shape, offset, stored)
                 self._bytes += array.nbytes
 
+    def _write_packed(self, places: Places, put: Put) -> None:
+        """Compress what this rank has put; the first rank writes it, a dataset at a time."""
+        for name, packing in sorted((places.packed or {}).items()):
+            self._write_packed_one(name, packing, put.parts.get(name, []))
+
+    def _write_packed_one(self, name: str, packing: Packing, mine: Sequence[Part]) -> None:
+        chunks = self._ranks.run(lambda: list(packed(mine, packing)), everywhere=True)
+        of_all = self._ranks.gather(chunks)
+        self._ranks.run(lambda: self._write_chunks(name, of_all))
+        self._bytes += sum(array.nbytes for _, array in mine)
+
+    def _write_chunks(self, name: str, of_all: Sequence[Sequence[PackedChunk]]) -> None:
+        assert isinstance(self._output, Hdf5Output) and self._mark is not None
+        with self._mark.changing():
+            self._output.write_chunks(name, [chunk for of_one in of_all for chunk in of_one])
+
     def _write_merged(self, of_all: Sequence[Mapping[str, Sequence[Part]]]) -> None:
         """Write what all ranks have put of some datasets; on the first rank."""
         parts: dict[str, list[Part]] = {}
         for of_one in of_all:
             for name, found in of_one.items():
                 parts.setdefault(name, []).extend(found)
-        assert self._output is not None
-        self._output.write(parts)
+        assert self._output is not None and self._mark is not None
+        with self._mark.changing():
+            self._output.write(parts)
         self._bytes += sum(array.nbytes for found in parts.values() for _, array in found)
 
     def _give_up(self, index: int) -> None:
         """Take a step out again that was not written; what has failed before may fail here."""
         output = self._output
-        if output is None:
+        if output is None or self._mark is None:
             return
-        with contextlib.suppress(OSError, RuntimeError, KeyError):
+        with self._mark.changing(), contextlib.suppress(OSError, RuntimeError, KeyError):
             if not self._numbered:
                 output.give_up(index)
                 return
@@ -217,45 +259,84 @@ class FileWriteSeries:
 
     def _lay_out(self, put: Put, of_all: Any) -> Places:
         """Make the objects of a step; on the first rank."""
+        known = self._told_by or [({}, {})] * len(of_all)
+        told = [of_one or known[rank] for rank, (_, of_one, _) in enumerate(of_all)]
+        self._told_by = told
         for rank, (failed, *_) in enumerate(of_all):
             if failed is not None:
                 raise _core.Error(
                     f"step {put.number} is not written: got an error on rank {rank}, {failed}; "
                     "allowed: steps that end on all ranks"
                 )
-        extents = merged(of_all)
-        coordinates = joined([piece for *_, (pieces, _) in of_all for piece in pieces])
-        varied = set().union(*(names for *_, (_, names) in of_all))
+        extents = merged(told)
+        coordinates = joined([piece for *_, (pieces, *_) in of_all for piece in pieces])
+        varied = set().union(*(names for *_, (_, names, _) in of_all))
         regions: dict[str, list[Region]] = {name: [] for name in extents}
-        for *_, of_one, _ in of_all:
+        for _, of_one in told:
             for name, found in of_one.items():
                 regions[name] += found
-        said = StepSaid(put.attrs, plain(self.attrs), put.groups, varied)
+        said = self._said_by_all([about for *_, (_, _, about) in of_all], varied)
         contents = StepContents(put.number, said, extents, coordinates, regions)
-        if self._output is None:
-            path = self.name
-            if self._numbered:
-                path = file_of_number(self.name, put.number) + ".part"
-            self._output = self._new_output(path)
-        return self._output.lay_out(contents)
+        assert self._mark is not None
+        with self._mark.changing():
+            if self._output is None:
+                path = self.name
+                if self._numbered:
+                    path = file_of_number(self.name, put.number) + ".part"
+                self._output = self._new_output(path)
+            return self._output.lay_out(contents)
+
+    def _said_by_all(self, of_all: Sequence[Any], varied: set[str]) -> StepSaid:
+        """Return the attributes of a step and of the series; raise where ranks differ."""
+        numbers = [number for number, *_ in of_all]
+        for rank, number in enumerate(numbers):
+            if number != numbers[0]:
+                raise InvalidArgument(
+                    f"the ranks differ in the iteration of a step: got {number} on rank {rank}; "
+                    f"allowed: {numbers[0]} as on rank 0. Give every rank the same"
+                )
+        of_step = joined_attributes([attrs for _, attrs, *_ in of_all], "the attributes of a step")
+        of_series = joined_attributes(
+            [attrs for _, _, attrs, _ in of_all], "the attributes of the series"
+        )
+        groups: dict[str, Any] = {}
+        for *_, theirs in of_all:
+            for name, attrs in theirs.items():
+                what = f"the attributes of the group '{name}'"
+                groups[name] = joined_attributes([groups.get(name, {}), attrs], what)
+        return StepSaid(of_step, of_series, groups, varied)
 
     def _new_output(self, path: str) -> Output:
         if self._engine == "netcdf":
             return NetcdfOutput(path)
         if self._engine == "zarr":
-            return ZarrOutput(path, self._zarr_format)
+            return ZarrOutput(path, self._zarr_format, self._compression)
         pattern = os.path.basename(self.name) if self._numbered else None
-        return (BpOutput if self._engine == "bp" else Hdf5Output)(path, pattern)
+        if self._engine == "bp":
+            return BpOutput(path, pattern)
+        return Hdf5Output(path, pattern, self._compression)
 
-    def _finish(self) -> None:
-        if self._output is None:
+    def _finish(self, number: int) -> None:
+        if self._output is None or self._mark is None:
             return
-        self._output.finish()
-        if not self._numbered:
-            return
-        path = self._output.path
-        self._close_output()
-        os.replace(path, path.removesuffix(".part"))
+        with self._mark.changing():
+            self._output.finish()
+            if self._numbered:
+                path = self._output.path
+                self._close_output()
+                os.replace(path, path.removesuffix(".part"))
+        self._mark.finish(number)
+
+    def _end(self) -> None:
+        """Close the file and say that no step follows; on the first rank."""
+        try:
+            self._close_output()
+        except Exception as error:
+            if self._mark is not None:
+                self._mark.fail(str(error))
+            raise
+        if self._mark is not None:
+            self._mark.close()
 
     def _close_output(self) -> None:
         output, self._output = self._output, None
@@ -282,14 +363,20 @@ class FileWriteSeries:
             os.close(opened[1])
 
     def _check_name(self) -> None:
+        """Make sure that the name is free, and take it; on the first rank."""
         if self._numbered:
             try:
                 found = numbered_files(self.name)
             except _core.NoSuchFile:
                 found = []
             check_free([path for _, path in found], self.name)
-        elif os.path.exists(self.name):
-            remove(self.name)  # or it would be read as this one, should no step be written
+        self._mark = ProgressMark(self.name)
+        if not self._numbered and os.path.exists(self.name):
+            try:
+                remove(self.name)  # or it would be read as this one, should no step be written
+            except Exception:
+                self._mark.close()
+                raise
 
 
 def _stored(array: np.ndarray, big_endian: bool) -> np.ndarray:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .._core import InvalidArgument
@@ -14,10 +14,13 @@ from ..store.step_contents import Extent
 
 
 def merged(of_all: Sequence[Any]) -> dict[str, Extent]:
-    """Return the datasets of all ranks; raise where ranks differ, or where something is missing."""
+    """Return the datasets of all ranks; raise where ranks differ, or where something is missing.
+
+    `of_all` has the datasets of each rank, and the regions that it has put.
+    """
     extents: dict[str, Extent] = {}
     regions: dict[str, list[Any]] = {}
-    for rank, (_, theirs, parts, _) in enumerate(of_all):
+    for rank, (theirs, parts) in enumerate(of_all):
         for name, extent in theirs.items():
             known = extents.setdefault(name, extent)
             if (known.dtype, known.shape) != (extent.dtype, extent.shape):
@@ -25,12 +28,26 @@ def merged(of_all: Sequence[Any]) -> dict[str, Extent]:
                     f"the ranks differ in '{name}': got {extent.dtype} {shown(extent.shape)} on "
                     f"rank {rank}; allowed: {known.dtype} {shown(known.shape)}, the same on all"
                 )
-            if not known.attrs and extent.attrs:
-                extents[name] = extent
+            attrs = joined_attributes([known.attrs, extent.attrs], f"the attributes of '{name}'")
+            extents[name] = known._replace(attrs=attrs)
             regions.setdefault(name, []).extend(parts[name])
     for name, extent in extents.items():
         _check_whole(name, extent.shape, regions[name])
     return extents
+
+
+def joined_attributes(of_all: Sequence[Mapping[str, Any]], what: str) -> dict[str, Any]:
+    """Return what any rank says; raise where two say different things of one name."""
+    joined: dict[str, Any] = {}
+    for theirs in of_all:
+        for key, value in theirs.items():
+            known = joined.setdefault(key, value)
+            if known is not value and repr(known) != repr(value):
+                raise InvalidArgument(
+                    f"the ranks differ in {what}: got {key}={shown(value)}; allowed: "
+                    f"{shown(known)}, as another rank says. Give every rank the same, or only one"
+                )
+    return joined
 
 
 def _check_whole(name: str, shape: tuple[int, ...], regions: list[Any]) -> None:

@@ -10,13 +10,14 @@ from typing import Any
 from ..base.arguments import check_options, to_choice, to_float, to_int, to_path, to_text
 from ..base.byte_count import to_bytes
 from ..mpi.communicator import Communicator
-from .dataset import Views
 from .reader import ReadSeries, ReadStep
+from .step_views import Views
 from .writer import WriteSeries
 
 _TIMES = {"rendezvous_timeout": 60.0, "step_timeout": 300.0, "stall_timeout": 10.0}
 _WRITES: dict[str, Any] = {
     "queue_steps": 4,
+    "reserve": 0,
     "queue_bytes": None,
     "full": "block",
     "spill": "",

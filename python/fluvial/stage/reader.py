@@ -22,9 +22,10 @@ from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
 from ..mpi.communicator import Communicator, handle_of
 from .bare_reduction import is_array, reduce_bare
-from .dataset import Dataset, Views, to_views
+from .dataset import Dataset
 from .full_disk import FullDisk
 from .share import share_of
+from .step_views import Views, to_views
 
 
 class ReadStep(Mapping[str, Dataset]):

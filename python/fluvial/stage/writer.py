@@ -240,4 +240,4 @@ def as_put(
         if any(label != f"dim_{axis}" for axis, label in enumerate(labels)):
             own = {**own, "axisLabels": labels}
         attrs = {**plain_attributes(own), **to_mapping(attrs, "attrs")}
-    return to_array(array, f"the array of {shown(name)}"), attrs
+    return to_array(array, f"the array of {shown(name)}", "Text goes into attrs"), attrs

@@ -8,26 +8,37 @@ libhdf5.
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import _core
+from .chunk_grid import chunk_of, fits
+from .compression import Compression, PackedChunk, packed, whole
 from .openpmd_layout import StepLayout, series_attributes, step_layout
 from .output_file import cannot_write, take_room
-from .step_contents import Extent, Parts, Places, StepContents
+from .step_contents import Extent, Packing, Parts, Places, Region, StepContents
 
 _OBJECT_BYTES_MAX = 4096  # of a group or dataset with its attributes, mostly much less
+_CHUNK_BYTES_MAX = 4 << 20
+_COMPRESSED_BYTES_MIN = 4096  # of a dataset: below, chunks cost more than they gain
+_INDEX_BYTES_MAX = 256  # of a chunk in the index of its dataset, at rank 32
 
 
 class Hdf5Output:
     """A new file; what is written is there once a step has been finished."""
 
-    def __init__(self, path: str, pattern: str | None) -> None:
+    def __init__(
+        self, path: str, pattern: str | None, compression: Compression | None = None
+    ) -> None:
         """Make the file with its first step; `pattern` is that of files of one iteration each."""
         self.path = path
+        self._level = 0 if compression is None else compression.level
+        self._packings: dict[str, Packing] = {}
+        self._number = 0
         self._pattern = pattern
         self._file: Any = None
 
@@ -48,8 +59,40 @@ class Hdf5Output:
         if self._file is None:
             self._file = self._new_file()
             _set_attributes(self._file, of_series)
+        self._number = step.number
+        self._packings = self._packings_of(layout, step.regions)
         begins = self._make_objects(step.number, layout)
-        return Places(self.path, {n: begin for n, begin in begins.items() if begin is not None})
+        own = {
+            name: packing
+            for name, packing in self._packings.items()
+            if fits(step.regions[name], layout.datasets[name].shape, packing.chunk)
+        }
+        return Places(
+            self.path,
+            {n: begin for n, begin in begins.items() if begin is not None},
+            merged=frozenset(self._packings.keys() - own.keys()),
+            packed=own,
+        )
+
+    def _packings_of(
+        self, layout: StepLayout, regions: Mapping[str, Sequence[Region]]
+    ) -> dict[str, Packing]:
+        """Return how datasets are compressed: those that are large enough."""
+        if self._level == 0:
+            return {}
+        return {
+            name: Packing(
+                chunk_of(
+                    extent.shape,
+                    regions[name],
+                    np.dtype(extent.dtype).itemsize,
+                    _CHUNK_BYTES_MAX,
+                ),
+                self._level,
+            )
+            for name, extent in layout.datasets.items()
+            if extent.shape and _bytes_of(extent) >= _COMPRESSED_BYTES_MIN
+        }
 
     def _new_file(self) -> Any:
         import h5py
@@ -68,7 +111,10 @@ class Hdf5Output:
                 _set_attributes(step.require_group(path) if path else step, attrs)
             for path, extent in layout.constants.items():
                 _make_constant(step.create_group(path), extent)
-            begins = {path: _make(step, path, extent) for path, extent in layout.datasets.items()}
+            begins = {
+                path: _make(step, path, extent, self._packings.get(path))
+                for path, extent in layout.datasets.items()
+            }
             self._file.flush()
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from None
@@ -80,7 +126,10 @@ class Hdf5Output:
         libhdf5 takes back at its next flush what is too much, and does not survive a full disk.
         """
         objects = len(layout.groups) + len(layout.constants) + len(layout.datasets) + 2
-        size = sum(map(_bytes_of, layout.datasets.values())) + objects * _OBJECT_BYTES_MAX
+        size = sum(_bytes_of(e) for n, e in layout.datasets.items() if n not in self._packings)
+        self._extend(size + objects * _OBJECT_BYTES_MAX)
+
+    def _extend(self, size: int) -> None:
         with open(self.path, "rb+") as file:
             take_room(file.fileno(), self.path, os.fstat(file.fileno()).st_size + size)
 
@@ -91,7 +140,37 @@ class Hdf5Output:
             del self._file[group]
 
     def write(self, parts: Mapping[str, Parts]) -> None:
-        """Write what ranks cannot write by themselves: nothing."""
+        """Write datasets whose parts are not whole chunks.
+
+        Raises
+        ------
+        SystemError
+            There is no room on the disk.
+        """
+        for name, found in parts.items():
+            shape = self._dataset(name).shape
+            chunks = packed([((0,) * len(shape), whole(found, shape))], self._packings[name])
+            self.write_chunks(name, chunks)
+
+    def write_chunks(self, name: str, chunks: Iterable[PackedChunk]) -> None:
+        """Write chunks of a dataset of the step that was laid out last.
+
+        Raises
+        ------
+        SystemError
+            There is no room on the disk.
+        """
+        dataset = self._dataset(name).id
+        found = list(chunks)
+        self._extend(sum(len(data) + _INDEX_BYTES_MAX for _, data in found) + _OBJECT_BYTES_MAX)
+        try:
+            for offset, data in found:
+                dataset.write_direct_chunk(offset, data)
+        except (OSError, RuntimeError) as error:
+            raise cannot_write(self.path, error) from None
+
+    def _dataset(self, name: str) -> Any:
+        return self._file[f"data/{self._number}/{name}"]
 
     def finish(self) -> None:
         """Make the file one that can be read as it is."""
@@ -115,21 +194,28 @@ class Hdf5Output:
             raise cannot_write(self.path, error) from None
 
 
-def _make(group: Any, path: str, extent: Extent) -> int | None:
-    """Make a dataset with all its room, and nothing written into it; None: it has no elements."""
-    from h5py import h5d, h5p, h5s, h5t
+def _make(group: Any, path: str, extent: Extent, packing: Packing | None) -> int | None:
+    """Make a dataset with nothing written into it; return where its elements begin.
 
-    folder, _, name = path.rpartition("/")
-    parent = group.require_group(folder) if folder else group
+    It has all its room then, unless it has no elements or they are compressed: None.
+    """
+    from h5py import h5d, h5p
+
     properties = h5p.create(h5p.DATASET_CREATE)
-    properties.set_layout(h5d.CONTIGUOUS)
-    properties.set_alloc_time(h5d.ALLOC_TIME_EARLY)
     properties.set_fill_time(h5d.FILL_TIME_NEVER)
-    space = h5s.create_simple(extent.shape) if extent.shape else h5s.create(h5s.SCALAR)
-    kind = h5t.py_create(np.dtype(extent.dtype), logical=True)
-    made = h5d.create(parent.id, name.encode(), kind, space, dcpl=properties)
-    _set_attributes(parent[name], extent.attrs)
-    return made.get_offset()
+    if packing is None:
+        properties.set_layout(h5d.CONTIGUOUS)
+        properties.set_alloc_time(h5d.ALLOC_TIME_EARLY)
+    else:
+        properties.set_chunk(packing.chunk)
+        properties.set_shuffle()
+        properties.set_deflate(packing.level)
+    with_groups = h5p.create(h5p.LINK_CREATE)
+    with_groups.set_create_intermediate_group(True)
+    kind, space = _type_of(np.dtype(extent.dtype)), _space_of(extent.shape)
+    made = h5d.create(group.id, path.encode(), kind, space, properties, with_groups)
+    _set_attributes_of(made, extent.attrs)
+    return made.get_offset() if packing is None else None
 
 
 def _make_constant(group: Any, extent: Extent) -> None:
@@ -144,8 +230,30 @@ def _bytes_of(extent: Extent) -> int:
 
 
 def _set_attributes(target: Any, attrs: Mapping[str, Any]) -> None:
+    _set_attributes_of(target.id, attrs)
+
+
+def _set_attributes_of(target: Any, attrs: Mapping[str, Any]) -> None:
+    """Give attributes to an object that has none of these, without h5py's look for them."""
+    from h5py import h5a
+
     for name, value in attrs.items():
-        target.attrs[name] = _stored(value)
+        data = np.asarray(_stored(value))
+        made = h5a.create(target, name.encode(), _type_of(data.dtype), _space_of(data.shape))
+        made.write(data)
+
+
+@functools.lru_cache(maxsize=256)
+def _type_of(dtype: np.dtype) -> Any:
+    from h5py import h5t
+
+    return h5t.py_create(dtype, logical=True)
+
+
+def _space_of(shape: tuple[int, ...]) -> Any:
+    from h5py import h5s
+
+    return h5s.create_simple(shape) if shape else h5s.create(h5s.SCALAR)
 
 
 def _stored(value: Any) -> Any:

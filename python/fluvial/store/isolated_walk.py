@@ -36,7 +36,7 @@ def walk(core: Any, path: str) -> None:
                 dataset.read((0,) * len(one), one)
                 dataset.read(tuple(length - 1 for length in dataset.shape), one)
         except (core.Error, MemoryError):
-            continue  # whoever uses it is told
+            continue  # a user of it is told
 
 
 def main() -> None:

@@ -252,7 +252,7 @@ class JoinedFiles:
         return decoding
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the paths: whoever unpickles this opens the files."""
+        """Pickle the paths: the process that unpickles this opens the files."""
         paths = [os.path.abspath(part.path) for part in self._open()]
         return open_joined, (paths, self.decode, self._layouts)
 

@@ -38,9 +38,10 @@ def series_attributes(said: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes of a series, but for those that say where openPMD has its iterations.
 
     A series of openPMD that is put into records brings them along; readers would look for
-    iterations that are not there.
+    iterations that are not there. `software` tells those that follow the file whose it is.
     """
-    return {name: value for name, value in said.items() if name not in _OF_OPENPMD}
+    kept = {name: value for name, value in said.items() if name not in _OF_OPENPMD}
+    return {"software": "Fluvial", **kept}
 
 
 class RecordVariable(NamedTuple):

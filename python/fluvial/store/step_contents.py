@@ -54,6 +54,13 @@ class StepContents(NamedTuple):
     """Of each dataset: what the ranks have put, one after the other."""
 
 
+class Packing(NamedTuple):
+    """How a dataset is compressed: in chunks, whose bytes are shuffled and then deflated."""
+
+    chunk: tuple[int, ...]
+    level: int
+
+
 class Places(NamedTuple):
     """Where the ranks write the elements of a step."""
 
@@ -69,6 +76,8 @@ class Places(NamedTuple):
     """Datasets of which each rank writes its parts by that library."""
     merged: frozenset[str] = frozenset()
     """Datasets that the first rank writes for all."""
+    packed: Mapping[str, Packing] | None = None
+    """Datasets of which each rank compresses its parts, and the first one writes them."""
 
 
 class Output(Protocol):

@@ -17,6 +17,8 @@ import numpy as np
 
 from .._core import InvalidArgument
 from ..base.messages import shown
+from .chunk_grid import chunk_of, fits
+from .compression import Compression
 from .output_file import cannot_write
 from .record_layout import (
     TIME,
@@ -28,15 +30,17 @@ from .record_layout import (
 )
 from .step_contents import Parts, Places, Region, StepContents
 
-_CHUNK_BYTES_MAX = 64 << 20
 _TIMES_TOGETHER = 1024  # records of one number in a chunk
 
 
 class ZarrOutput:
     """A new folder; made when its first step is laid out, which says what is in each of them."""
 
-    def __init__(self, path: str, version: Literal[2, 3]) -> None:
+    def __init__(
+        self, path: str, version: Literal[2, 3], compression: Compression | None = None
+    ) -> None:
         self.path = path
+        self._compression = compression
         self._version = version
         self._group: Any = None
         self._layout: RecordLayout | None = None
@@ -155,6 +159,7 @@ class ZarrOutput:
                 fill_value=None if self._version == 2 else 0,
                 dimension_names=None if self._version == 2 else dims,
                 attributes={**variable.attrs, **version_2},
+                compressors=_compressors(self._compression, self._version),
             )
             if variable.values is not None and not variable.by_record:
                 array[...] = variable.values
@@ -195,47 +200,6 @@ def write_own(path: str, record: int, parts: Mapping[str, Parts]) -> None:
         raise cannot_write(path, error) from error
 
 
-def fits(regions: Iterable[Region], shape: tuple[int, ...], chunk: tuple[int, ...]) -> bool:
-    """Tell whether each region consists of whole chunks, so that no two ranks write into one.
-
-    >>> fits([((0,), (4,)), ((4,), (3,))], (7,), (4,)), fits([((0,), (3,))], (7,), (4,))
-    (True, False)
-    """
-    return all(
-        begin % step == 0 and (end % step == 0 or end == length)
-        for offset, extent in regions
-        for begin, end, length, step in zip(
-            offset, (b + n for b, n in zip(offset, extent, strict=True)), shape, chunk, strict=True
-        )
-    )
-
-
-def chunk_of(shape: tuple[int, ...], regions: Sequence[Region], itemsize: int) -> tuple[int, ...]:
-    """Return extents of chunks that fit what the ranks put, as far as that is regular.
-
-    Chunks that are too large are cut further where that leaves no rest.
-
-    >>> chunk_of((7, 6), [((0, 0), (4, 6)), ((4, 0), (3, 6))], 8)
-    (4, 6)
-    """
-    chunk = list(shape)
-    if regions:
-        first = min(regions, key=lambda region: region[0])[1]
-        if all(first) and fits(regions, shape, first):
-            chunk = list(first)
-    for axis, extent in enumerate(chunk):
-        alone = extent == shape[axis]  # a rest at its end is at the end of the array
-        rows = max(extent, 1)
-        while np.prod(chunk, dtype=np.int64) * itemsize > _CHUNK_BYTES_MAX and chunk[axis] > 1:
-            rows = -(-chunk[axis] // 2) if alone else _divisor_below(extent, chunk[axis])
-            chunk[axis] = rows
-    return tuple(max(extent, 1) for extent in chunk)
-
-
-def _divisor_below(extent: int, most: int) -> int:
-    return next(size for size in range(most - 1, 0, -1) if extent % size == 0)
-
-
 def _chunks(variable: RecordVariable, regions: Sequence[Region]) -> tuple[int, ...]:
     if not variable.by_record:
         return tuple(max(extent, 1) for extent in variable.shape)
@@ -243,6 +207,25 @@ def _chunks(variable: RecordVariable, regions: Sequence[Region]) -> tuple[int, .
         return (_TIMES_TOGETHER if variable.values is not None else 1,)
     itemsize = np.dtype(variable.dtype).itemsize
     return 1, *chunk_of(variable.shape, regions, itemsize)
+
+
+def _compressors(compression: Compression | None, version: int) -> Any:
+    """Return what Zarr's library takes for a codec; "auto": its own choice."""
+    if compression is None:
+        return "auto"
+    codec, level = compression
+    if codec == "none":
+        return None
+    if version == 2:
+        import numcodecs  # type: ignore[import-untyped]
+
+        made = {"gzip": numcodecs.GZip, "zstd": numcodecs.Zstd}
+        return made[codec](level) if codec in made else numcodecs.Blosc(clevel=level)
+    from zarr.codecs import BloscCodec, GzipCodec, ZstdCodec
+
+    if codec == "blosc":
+        return BloscCodec(clevel=level)
+    return (GzipCodec if codec == "gzip" else ZstdCodec)(level=level)
 
 
 def _box(offset: tuple[int, ...], array: np.ndarray) -> tuple[slice, ...]:

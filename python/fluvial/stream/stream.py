@@ -37,7 +37,7 @@ class Batch(NamedTuple):
     vary in size. It is the stream's own memory until the next call on the stream: keep copies."""
 
 
-class Answer(NamedTuple):
+class QueryResult(NamedTuple):
     """The result of a stream while it runs."""
 
     result: Any
@@ -47,20 +47,20 @@ class Answer(NamedTuple):
 
 
 class Inquiry:
-    """A question under way; made by `Stream.iquery`. It may be left alone at any time."""
+    """A query under way; made by `Stream.iquery`. It may be left alone at any time."""
 
     def __init__(
-        self, core: _core.Inquiry, finish: Callable[[tuple[int, Results]], Answer]
+        self, core: _core.Inquiry, finish: Callable[[tuple[int, Results]], QueryResult]
     ) -> None:
         self._core = core
         self._finish = finish
 
     def test(self) -> bool:
-        """Tell whether the answer is here. Makes progress in the channel, and does not block."""
+        """Tell whether the result is here. Makes progress in the channel, and does not block."""
         return self._core.test()
 
-    def wait(self) -> Answer:
-        """Return the answer. Blocking."""
+    def wait(self) -> QueryResult:
+        """Return the result. Blocking."""
         return self._finish(self._core.wait())
 
 
@@ -240,22 +240,22 @@ class Stream:
         """Terminate without blocking."""
         return self._core.iterminate()
 
-    def query(self) -> Answer:
+    def query(self) -> QueryResult:
         """Return the global result so far, and how many elements it is made of. Blocking.
 
-        Consumers answer before they process further elements, also when they have reached their
-        end. Costs a message to and from each of them.
+        Consumers serve queries before they process further elements, also when they have reached
+        their end. Costs a message to and from each of them.
 
         Raises
         ------
         InvalidArgument
             An operator has no result yet, such as the maximum of no integer.
         """
-        return self._answer(self._core.query())
+        return self._query_result(self._core.query())
 
     def iquery(self) -> Inquiry:
         """Ask for the global result so far without blocking."""
-        return Inquiry(self._core.iquery(), self._answer)
+        return Inquiry(self._core.iquery(), self._query_result)
 
     # Consumers ------------------------------------------------------------------------------------
 
@@ -318,9 +318,9 @@ class Stream:
             return None
         return wrap_results(self._specs, self._operators, results)
 
-    def _answer(self, answer: tuple[int, Results]) -> Answer:
-        elements, results = answer
-        return Answer(self._wrap(results), elements)
+    def _query_result(self, found: tuple[int, Results]) -> QueryResult:
+        elements, results = found
+        return QueryResult(self._wrap(results), elements)
 
     def _function(self, function: Function) -> Callable[[int, np.ndarray], None]:
         element = self._element

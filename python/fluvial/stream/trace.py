@@ -34,7 +34,7 @@ class Block:
 
 @dataclass
 class Rank:
-    """A row of the picture: ``producer 3`` and its blocks, who encloses others first."""
+    """A row of the picture: ``producer 3`` and its blocks, the enclosing ones first."""
 
     name: str
     blocks: list[Block] = field(default_factory=list)

@@ -11,7 +11,9 @@ from typing import Any
 
 from . import syntax
 from .builtin import Builtin
+from .definitions import exported_of
 from .engine import Engine
+from .exported_leaves import ExportedPlan
 from .expression_compiler import ExpressionCompiler, is_pure
 from .frames import CallSite, Frame, Get, Locate, Step, StepBlock
 from .kinds import FILE, FLOAT, INT, VOID, Kind
@@ -100,6 +102,14 @@ class CallCompiler(ExpressionCompiler):
             for parameter, locate in zip(called.outputs, outputs, strict=True)
         ]
         void = targets[:1] if not called.outputs else []
+        exported = exported_of(called)
+        if exported is not None:
+            described += [Output("", VOID, target) for target in void]
+            notes = self._annotations(node)
+            call = ExportedPlan(node.place, node.function, inputs, described, notes, exported)
+            engine = self.engine
+            self.step(node.place, lambda frame: call.submit(engine, frame))
+            return
         make = self._app_maker(called) if isinstance(called, syntax.App) else leaf_call(called)
         plan = TaskPlan(node.place, node.function, inputs, described, make, self._annotations(node))
         self._task(node, plan, void)

@@ -8,7 +8,10 @@ import os
 import re
 from collections.abc import Sequence
 
+from .._core import Error
 from ..base.messages import did_you_mean
+from ..flow.exported import ExportedTask, library_tasks
+from ..flow.parallel import is_parallel
 from . import syntax
 from .expression_checker import ExpressionChecker
 from .kinds import BLOB, BOOLEAN, FILE, FLOAT, INT, STRING, VOID
@@ -16,6 +19,8 @@ from .script import Place
 
 _IN_C = (INT, FLOAT, STRING, BOOLEAN, BLOB)
 _OF_COMMANDS = (INT, FLOAT, STRING, BOOLEAN, FILE)
+_CODES = {INT: "i", FLOAT: "f", BOOLEAN: "b", STRING: "s", BLOB: "x"}
+_WORDS = {code: str(kind) for kind, code in _CODES.items()}
 _MARKS = ("par", "pure")
 
 
@@ -62,6 +67,8 @@ class DefinitionChecker(ExpressionChecker):
                     "the script or on LD_LIBRARY_PATH",
                 )
             return
+        if self._check_exported(leaf, library):
+            return
         if leaf.template is not None:
             self.report(leaf.place, "a template of a leaf in a shared library: allowed: in Python")
         for parameter in [*leaf.inputs, *leaf.outputs]:
@@ -71,6 +78,40 @@ class DefinitionChecker(ExpressionChecker):
                     parameter.place,
                     f"{parameter.name!r} of a leaf in C: got {parameter.kind}; allowed: {allowed}",
                 )
+
+    def _check_exported(self, leaf: syntax.Leaf, library: str) -> bool:
+        """Check the types of a function that the library exports for tasks; False if it is none."""
+        try:
+            exported = exported_of(leaf)
+        except Error as error:
+            self.report(leaf.place, f"the library of leaf {leaf.name!r}: {error}")
+            return True
+        if exported is None:
+            return False
+        declared = f"({_listed(leaf.outputs)}) {leaf.name}({_listed(leaf.inputs)})"
+        codes = [
+            "".join(_CODES.get(p.kind, "?") for p in side if p.kind != VOID)
+            for side in (leaf.inputs, leaf.outputs)
+        ]
+        if codes != [exported.inputs, exported.outputs]:
+            outputs, inputs = (
+                ", ".join(_WORDS[code] for code in side)
+                for side in (exported.outputs, exported.inputs)
+            )
+            self.report(
+                leaf.place,
+                f"types of a leaf in C++: got {declared}; allowed: ({outputs}) "
+                f"{leaf.name}({inputs}), as {library} has it",
+            )
+        if leaf.parallel and not is_parallel(exported):
+            self.report(
+                leaf.place,
+                f"@par of leaf {leaf.name!r}: {library} exports it as a serial function; allowed: "
+                "one of exported_parallel()",
+            )
+        if leaf.template is not None:
+            self.report(leaf.place, "a template of a leaf in a shared library: allowed: in Python")
+        return True
 
     def _check_template(self, leaf: syntax.Leaf) -> None:
         known = [parameter.name for parameter in [*leaf.inputs, *leaf.outputs]]
@@ -112,6 +153,18 @@ class DefinitionChecker(ExpressionChecker):
             if is_output == (stream == "stdin"):
                 allowed = "an input" if stream == "stdin" else "an output of the app"
                 self.report(redirection.place, f"@{stream}: allowed: {allowed}")
+
+
+def exported_of(leaf: syntax.Definition) -> ExportedTask | None:
+    """Return the exported C++ function that a leaf names, or None."""
+    if not isinstance(leaf, syntax.Leaf):
+        return None
+    library = library_of(leaf.package, os.path.dirname(leaf.place.script.name))
+    return (library_tasks(library) or {}).get(leaf.function) if library is not None else None
+
+
+def _listed(parameters: Sequence[syntax.Parameter]) -> str:
+    return ", ".join(str(parameter.kind) for parameter in parameters)
 
 
 def library_of(package: str, folder: str) -> str | None:

@@ -7,8 +7,9 @@ All of it happens in one thread. What it does in one turn, the first that applie
 |---|---|
 | a step whose input has come, or a block to begin | executes it |
 | a loop, and room in the window | begins its next iteration; of the loop that began last |
-| a task that is done | sets its outputs |
-| a task that runs | waits for one |
+| a task that is done, as far as is known here | sets its outputs |
+| calls of C++ that were put together | submits them |
+| a task that runs | waits for one; takes all that are done |
 | a loop, but no room | begins an iteration all the same: those before it wait for it |
 | nothing | ends; steps that still wait will do so for ever, and are reported |
 """
@@ -39,9 +40,36 @@ class Loop(Protocol):
         """Begin one; False when there is none left."""
 
 
-Submit = Callable[..., Any]
-"""Takes a function and its arguments, and options of a task; gives the task to a pool, and returns
-its future."""
+_CALLS_TOGETHER = 64
+
+
+class Tasks(Protocol):
+    """What runs tasks."""
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Submit a task; return its future."""
+
+    def submit_exported(
+        self,
+        task: Any,
+        calls: list[bytes],
+        tokens: list[Any],
+        told: Callable[[list[Any]], object],
+        options: tuple[tuple[str, Any], ...],
+    ) -> None:
+        """Submit exported C++ functions (`ExportedCalls.submit`)."""
+
+
+class Calls:
+    """Calls of an exported C++ function, put together until there are enough of them."""
+
+    __slots__ = ("messages", "options", "task", "tokens")
+
+    def __init__(self, task: Any, options: tuple[tuple[str, Any], ...]) -> None:
+        self.task = task
+        self.options = options
+        self.messages: list[bytes] = []
+        self.tokens: list[Any] = []
 
 
 class Engine:
@@ -49,8 +77,8 @@ class Engine:
 
     Parameters
     ----------
-    submit
-        What runs tasks.
+    tasks
+        What runs tasks (`Tasks`); None where a class of its own says what comes of them.
     workers
         How many ranks there are for them.
     window
@@ -60,7 +88,7 @@ class Engine:
     """
 
     def __init__(
-        self, submit: Submit, workers: int, window: int | None = None, narrow: bool = False
+        self, tasks: Any, workers: int, window: int | None = None, narrow: bool = False
     ) -> None:
         self.workers = workers
         self.narrow = narrow
@@ -69,12 +97,16 @@ class Engine:
         self.live = 0
         """Iterations under way."""
         self.window = window or max(_WINDOW_MIN, _WINDOW_OF_A_WORKER * workers)
-        self._submit = submit
+        self._tasks: Tasks = tasks
         self._ready: collections.deque[tuple[Any, Frame]] = collections.deque()
         self._loops: list[Loop] = []
         self._blocked: dict[int, tuple[Step, Frame, Variable]] = {}
-        self._done: queue.SimpleQueue[tuple[Any, Any]] = queue.SimpleQueue()
+        self._arriving: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
+        self._done: collections.deque[Any] = collections.deque()
         self._running = 0
+        self._calls: dict[Any, Calls] = {}
+        self._together: list[Calls] = []
+        """Those that are not empty."""
         self._folder: str | None = None
         self._files = 0
 
@@ -161,10 +193,37 @@ class Engine:
         **options: Any,
     ) -> None:
         """Submit a task; `settle` is told its future when that is done."""
-        future = self._submit(function, *arguments, **options)
+        future = self._tasks.submit(function, *arguments, **options)
         self._running += 1
         frame.activity.hold()
-        future.add_done_callback(lambda done: self._done.put(((settle, frame), done)))
+        future.add_done_callback(lambda done: self._arriving.put([((settle, frame), done)]))
+
+    def calls_of(self, task: Any, options: tuple[tuple[str, Any], ...]) -> Calls:
+        """Return what puts calls of an exported C++ function with such options together."""
+        found = self._calls.get((task, options))
+        if found is None:
+            found = self._calls[task, options] = Calls(task, options)
+        return found
+
+    def call_exported(
+        self, frame: Frame, settle: Callable[[Any, Any], None], calls: Calls, message: bytes
+    ) -> None:
+        """Call an exported C++ function, soon; `settle` gets its result's message, or an error."""
+        self._running += 1
+        frame.activity.hold()
+        messages = calls.messages
+        if not messages:
+            self._together.append(calls)
+        messages.append(message)
+        calls.tokens.append((settle, frame))
+        if len(messages) == _CALLS_TOGETHER:
+            self._together.remove(calls)
+            self._submit_calls(calls)
+
+    def _submit_calls(self, calls: Calls) -> None:
+        messages, tokens = calls.messages, calls.tokens
+        calls.messages, calls.tokens = [], []
+        self._tasks.submit_exported(calls.task, messages, tokens, self._arriving.put, calls.options)
 
     def new_path(self, name: str) -> str:
         """Return the path of a file that has none: below the working directory, until the end."""
@@ -200,11 +259,12 @@ class Engine:
             self._resume(*self._ready.popleft())
         elif self._loops and self.live < self.window:
             self._advance()
-        elif not self._done.empty():
+        elif self._done:
             self._settle_one()
+        elif self._together:
+            self._submit_calls(self._together.pop())
         elif self._running:
-            flush()
-            self._settle_one()
+            self._wait()
         elif self._loops:
             self._advance()
         else:
@@ -223,10 +283,16 @@ class Engine:
         if not loop.advance() and loop in self._loops:
             self._loops.remove(loop)
 
+    def _wait(self) -> None:
+        """Wait for tasks that are done, and take them all."""
+        if self._arriving.empty():
+            flush()
+        self._done.extend(self._arriving.get())
+
     def _settle_one(self) -> None:
-        (settle, frame), future = self._done.get()
+        (settle, frame), *outcome = self._done.popleft()
         self._running -= 1
-        settle(future)
+        settle(*outcome)
         frame.activity.release()
 
 

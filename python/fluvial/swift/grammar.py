@@ -24,7 +24,8 @@ dimensions: dimension+
 dimension: "[" TYPE? "]"
 
 _app_word: app_word | redirection
-app_word: _app_value
+app_word: _app_value | file_name
+file_name: "@" NAME
 redirection: "@" NAME "=" _app_value
 _app_value: integer | floating | string | boolean | name | call | conversion | app_element
     | "(" _expression ")"
@@ -40,13 +41,14 @@ declarator: NAME dimensions? mapping? ("=" _expression)?
 mapping: LESS _sum MORE
 mapping_before_value: LESS _sum AT_LEAST
 assignment: target ("," target)* "=" _expression
-    | "(" target ("," target)+ ")" "=" _expression
+    | "(" target ("," target)* ")" "=" _expression
 target: NAME subscript*
 subscript: "[" _expression "]"
 call_statement: _call
 
 if_: "if" "(" _expression ")" block ("else" (block | if_))?
-foreach: "foreach" NAME ("," NAME)? "in" _expression block
+foreach: annotation+ "foreach" NAME ("," NAME)? "in" _expression block
+    | "foreach" NAME ("," NAME)? "in" _expression block
 for_: "for" "(" loop_start ("," loop_start)* ";" _expression ";" _updates ")" block
 _updates: loop_update ("," loop_update)*
 loop_start: TYPE NAME "=" _expression

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..flow.exported import ExportedTask, pack_of, unpack_of
+from ..flow.options import TaskOptions, changed_options
 from ..flow.pool import Pool
 from .compiler import run_program
 from .engine import Engine
@@ -30,20 +32,58 @@ def run_script(
         When it cannot go on.
     """
     program = load(path, Surroundings(path, arguments, pool.workers))
-    engine = Engine(_submitting(pool), pool.workers, window, narrow)
+    engine = Engine(PoolTasks(pool), pool.workers, window, narrow)
     run_program(program, engine)
     return engine
 
 
-def _submitting(pool: Pool) -> Callable[..., Any]:
-    """Return what submits tasks; executors are kept by their options."""
-    known: dict[tuple[Any, ...], Any] = {}
+class PoolTasks:
+    """Submits tasks to a pool; executors and options are kept."""
 
-    def submit(function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._executors: dict[tuple[Any, ...], Any] = {}
+        self._options: dict[tuple[Any, ...], TaskOptions] = {}
+
+    def submit(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Submit a task; return its future."""
         key = tuple(options.items())
-        executor = known.get(key)
+        executor = self._executors.get(key)
         if executor is None:
-            executor = known[key] = pool.with_options(**options)
+            executor = self._executors[key] = self._pool.with_options(**options)
         return executor.submit(function, *arguments)
 
-    return submit
+    def submit_exported(
+        self,
+        task: ExportedTask,
+        calls: list[bytes],
+        tokens: list[Any],
+        told: Callable[[list[Any]], object],
+        options: tuple[tuple[str, Any], ...],
+    ) -> None:
+        """Submit exported C++ functions (`ExportedCalls.submit`)."""
+        if not self._pool.exported_calls.possible:
+            for message, token in zip(calls, tokens, strict=True):
+                future = self.submit(task, *unpack_of(task.inputs)(message), **dict(options))
+                future.add_done_callback(_told(task, token, told))
+            return
+        wanted = self._options.get(options)
+        if wanted is None:
+            wanted = self._options[options] = changed_options(TaskOptions(), dict(options))
+        self._pool.exported_calls.submit(task, calls, tokens, wanted, told)
+
+
+def _told(
+    task: ExportedTask, token: Any, told: Callable[[list[Any]], object]
+) -> Callable[[Any], None]:
+    """Return what tells a future's result as that of a call without one."""
+
+    def call(future: Any) -> None:
+        error, message = future.exception(), None
+        if error is None:
+            result = future.result()
+            several = len(task.outputs) > 1
+            message = pack_of(task.outputs)(result if several else [result][: len(task.outputs)])
+        told([(token, message, error)])
+
+    return call

@@ -13,6 +13,9 @@ from .kinds import BOOLEAN, INT, STRING, VOID
 NARROW = "FLUVIAL_SWIFT_NARROW"
 """A variable of the environment: tasks for more ranks than there are get all."""
 
+TRACE = "FLUVIAL_SWIFT_TRACE"
+"""Another: the file of a timeline."""
+
 _FLAG = re.compile(r"--?([A-Za-z_][\w-]*)(?:=(.*))?", re.DOTALL)
 
 

@@ -55,7 +55,7 @@ class TaskPlan:
         values = [get(frame) for get in self.inputs]
         notes = {name: get(frame) for name, get in self.annotations.items()}
         paths = [self._path(engine, frame, o) for o in self.outputs if o.kind == FILE]
-        ranks = self._ranks(engine, notes.get("par", 1))
+        ranks = checked_ranks(engine, self.name, notes.get("par", 1))
         function, arguments = self.make(values, paths)
         near = notes.get("location", notes.get("soft_location"))
         settled = _Settled(self, engine, frame, values, paths, ranks)
@@ -71,23 +71,6 @@ class TaskPlan:
             kind=self.name,
         )
 
-    def _ranks(self, engine: Engine, wanted: int) -> int:
-        if 1 <= wanted <= engine.workers:
-            return wanted
-        if wanted < 1 or not engine.narrow:
-            raise ValueError(
-                f"@par={wanted} of {self.name}: allowed: 1 to {engine.workers}, the ranks that run "
-                "tasks; with `fluvial run --narrow` a task for more gets all of them"
-            )
-        if self.name not in engine.narrowed:
-            engine.narrowed.add(self.name)
-            print(
-                f"fluvial: @par={wanted} of {self.name} is more than there are: such tasks get "
-                f"{engine.workers}, all ranks that run tasks",
-                file=sys.stderr,
-            )
-        return engine.workers
-
     def _path(self, engine: Engine, frame: Frame, output: Output) -> str:
         variable = output.locate(frame)
         if variable.path is not None:
@@ -96,10 +79,29 @@ class TaskPlan:
         return engine.new_path(output.name)
 
 
+def checked_ranks(engine: Engine, name: str, wanted: int) -> int:
+    """Return how many ranks a task gets that asks for so many."""
+    if 1 <= wanted <= engine.workers:
+        return wanted
+    if wanted < 1 or not engine.narrow:
+        raise ValueError(
+            f"@par={wanted} of {name}: allowed: 1 to {engine.workers}, the ranks that run "
+            "tasks; with `fluvial run --narrow` a task for more gets all of them"
+        )
+    if name not in engine.narrowed:
+        engine.narrowed.add(name)
+        print(
+            f"fluvial: @par={wanted} of {name} is more than there are: such tasks get "
+            f"{engine.workers}, all ranks that run tasks",
+            file=sys.stderr,
+        )
+    return engine.workers
+
+
 class _Settled:
     """Sets the outputs of a task that is done."""
 
-    __slots__ = ("_engine", "_frame", "_paths", "_plan", "_ranks", "_values")
+    __slots__ = ("_engine", "_frame", "_paths", "_ranks", "plan", "values")
 
     def __init__(
         self,
@@ -110,10 +112,10 @@ class _Settled:
         paths: list[str],
         ranks: int,
     ) -> None:
-        self._plan = plan
+        self.plan = plan
         self._engine = engine
         self._frame = frame
-        self._values = values
+        self.values = values
         self._paths = paths
         self._ranks = ranks
 
@@ -121,7 +123,7 @@ class _Settled:
         error = future.exception()
         if error is not None:
             raise self._failed(error)
-        plan = self._plan
+        plan = self.plan
         try:
             results = _results(plan, future.result(), list(self._paths))
         except (TypeError, ValueError) as wrong:
@@ -130,8 +132,8 @@ class _Settled:
             self._engine.settle(output.locate(self._frame), value)
 
     def _failed(self, error: BaseException) -> Exception:
-        plan = self._plan
-        return failed_task(error, plan.place, self._frame, plan.name, self._values, self._ranks)
+        plan = self.plan
+        return failed_task(error, plan.place, self._frame, plan.name, self.values, self._ranks)
 
 
 def _results(plan: TaskPlan, result: Any, paths: list[str]) -> list[Any]:

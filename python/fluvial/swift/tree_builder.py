@@ -12,6 +12,8 @@ from .kinds import BOOLEAN, FLOAT, INT, STRING, Kind
 from .script import Finding, Place, Script, ScriptError
 
 _LIBRARY_SUFFIX = ".swift"
+_HINTS = ("splitdegree", "leafdegree", "unroll")
+"""Of Swift/T's compiler, for loops: accepted, and of no effect."""
 _ESCAPES = {c: ast.literal_eval(f'"\\{c}"') for c in '\\"ntabfrv'}
 _Parts = list[Any]
 _T = TypeVar("_T")
@@ -234,7 +236,12 @@ class TreeBuilder:
         return syntax.If(self._place(meta), condition, then, otherwise)
 
     def foreach(self, meta: Any, parts: _Parts) -> syntax.Foreach:
-        value, *key, source, body = parts
+        for hint in _all(syntax.Annotation, parts):
+            if hint.name not in _HINTS:
+                allowed = ", ".join(f"@{known}" for known in _HINTS)
+                message = f"an annotation of a loop: got @{hint.name}; allowed: {allowed}"
+                raise self._fail(meta, message)
+        value, *key, source, body = (p for p in parts if not isinstance(p, syntax.Annotation))
         key_name = str(key[0]) if key else None
         return syntax.Foreach(self._place(meta), str(value), key_name, source, body)
 
@@ -355,6 +362,8 @@ class TreeBuilder:
 
     def name(self, meta: Any, parts: _Parts) -> syntax.Name:
         return syntax.Name(self._place(meta), str(parts[0]))
+
+    file_name = name
 
     def _text(self, token: Any) -> str:
         quoted = str(token)

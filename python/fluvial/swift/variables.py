@@ -10,7 +10,7 @@ UNSET: Any = type("Unset", (), {"__repr__": lambda self: "unset"})()
 
 
 class Blocked(Exception):  # noqa: N818
-    """A value is not there yet; whoever needs it goes on when `variable` is set."""
+    """A value is not there yet; what needs it goes on when `variable` is set."""
 
     def __init__(self, variable: Variable) -> None:
         self.variable = variable

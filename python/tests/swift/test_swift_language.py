@@ -237,6 +237,21 @@ def test_arguments(script):
         script.run('trace(argv("n"));')
 
 
+def test_ways_to_write_it_that_older_scripts_have(script):
+    script.write("abc", "a.txt")
+    printed = script.run(
+        """
+        (int z) f(int x) { (z) = x + 1; }
+        app (file o) copied(file inp) { "cat" @inp @stdout=o }
+        trace(f(1), read(copied(input("a.txt"))));
+        @unroll=4 @splitdegree=16 foreach i in [7:7] { trace(i); }
+        """
+    )
+    assert sorted(printed) == ["trace: 2,abc", "trace: 7"]
+    ((_, _, message),) = script.findings("@unrol=4 foreach i in [0:1] { }")
+    assert "an annotation of a loop: got @unrol; allowed: @splitdegree" in message
+
+
 def test_constants_are_seen_in_functions(script):
     assert script.run(
         """

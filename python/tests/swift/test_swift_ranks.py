@@ -56,7 +56,7 @@ class Recording:
     def __init__(self):
         self.widths = Counter()
 
-    def __call__(self, function, *arguments, ranks, **options):
+    def submit(self, function, *arguments, ranks, **options):
         self.widths[ranks] += 1
         return self
 
@@ -149,6 +149,25 @@ def test_a_rank_that_fails_ends_the_script_with_its_stack(run):
     assert "both.swift:3:8: together failed: LookupError: rank 1 has nothing" in said
     assert "task: together(1) on 2 ranks" in said
     assert "rank " in said and "both.py" in said
+
+
+def test_a_rank_that_is_killed_ends_the_script_with_its_line(run):
+    run.write(
+        "leaves.py",
+        "import os, signal\n"
+        "def leaf(i):\n"
+        "    if i == 3:\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    return i\n",
+    )
+    run.write(
+        "killed.swift",
+        '(int r) leaf(int i) "leaves";\nforeach i in [1:6] { int r = leaf(i); }\n',
+    )
+    said = run("-n", 3, "killed.swift", code=137).said
+    assert "killed.swift:2:30: leaf failed: PeerLost: rank " in said
+    assert "task: leaf(3) on 1 rank" in said
+    assert "Traceback" not in said
 
 
 def test_nothing_starts_when_something_is_wrong(run):

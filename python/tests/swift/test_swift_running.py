@@ -39,7 +39,7 @@ class Counting:
         self.tasks = 0
         self.most = {Frame: 0, Variable: 0}
 
-    def __call__(self, function, *arguments, **options):
+    def submit(self, function, *arguments, **options):
         self.tasks += 1
         if self.tasks % self.every == 0:
             living = gc.get_objects()

@@ -113,7 +113,7 @@ TEST_CASE("nobody forks during a pause") {
         std::this_thread::yield();
     }
     CHECK(in_child([&] {
-              const ForkPause pause;  // the child's own, whoever had the parent's
+              const ForkPause pause;  // the child's own, whichever thread had the parent's
               return over ? 7 : 0;
           }) == 7);
     other.join();

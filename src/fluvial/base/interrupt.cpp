@@ -11,14 +11,22 @@ std::function<void()>& installed() {
     return check;
 }
 
+thread_local bool suspended = false;
+
 }  // namespace
+
+WithoutInterrupts::WithoutInterrupts() : before_(std::exchange(suspended, true)) {}
+
+WithoutInterrupts::~WithoutInterrupts() {
+    suspended = before_;
+}
 
 void set_interrupt_check(std::function<void()> check) {
     installed() = std::move(check);
 }
 
 void check_interrupt() {
-    if (installed()) {
+    if (!suspended && installed()) {
         installed()();
     }
 }

@@ -11,4 +11,17 @@ namespace fluvial {
 void set_interrupt_check(std::function<void()> check);
 void check_interrupt();
 
+/// While one exists, check_interrupt() does nothing in this thread: one of the library's own, which
+/// the thread that it would have to ask may be waiting for.
+class WithoutInterrupts {
+  public:
+    WithoutInterrupts();
+    ~WithoutInterrupts();
+    WithoutInterrupts(const WithoutInterrupts&) = delete;
+    WithoutInterrupts& operator=(const WithoutInterrupts&) = delete;
+
+  private:
+    bool before_;
+};
+
 }  // namespace fluvial

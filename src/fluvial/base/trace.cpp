@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t resolution_first_ns = 1000;
 
-/// Who encloses comes first.
+/// An event that encloses others comes first.
 void sort_events(std::vector<TraceEvent>& events) {
     std::stable_sort(events.begin(), events.end(), [](const TraceEvent& a, const TraceEvent& b) {
         return std::tuple(a.begin_ns, -a.end_ns) < std::tuple(b.begin_ns, -b.end_ns);

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/base/waiting.hpp"
 
-#include <ctime>
 #include <limits>
-
-#include <sched.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/interrupt.hpp"
@@ -17,20 +14,20 @@ namespace {
 void wait_alone(const std::function<bool()>& done, const Deadline& deadline, std::string_view what,
                 Meanwhile /*meanwhile*/) {
     constexpr int yields = 2000;
-    constexpr timespec nap{0, 200'000};
+    constexpr std::int64_t nap_ns = 200'000;
     constexpr int naps_between_checks = 500;  // about a tenth of a second
     for (int looks = 0; !done(); ++looks) {
         if (deadline.passed()) {
             throw_late(what);
         }
         if (looks < yields) {
-            sched_yield();
+            yield();
             continue;
         }
         if (looks % naps_between_checks == 0) {
             check_interrupt();
         }
-        nanosleep(&nap, nullptr);
+        sleep_ns(nap_ns);
     }
 }
 

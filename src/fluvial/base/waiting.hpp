@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How the folders that know nothing of progress (mpi, host) wait for something outside of this
-/// process. Whoever can do something useful meanwhile (progress/engine) takes these waits over.
+/// process. The engine (progress/), which can do something useful meanwhile, takes these waits
+/// over.
 #pragma once
 
 #include <functional>
@@ -11,7 +12,7 @@
 namespace fluvial {
 
 /// Serve: what others wait for of this thread may go on meanwhile. Nothing: it may not, because a
-/// call follows that blocks, and that whoever is served would have to come to.
+/// call follows that blocks, and to which the ranks that are served would have to come.
 enum class Meanwhile { Serve, Nothing };
 
 /// Blocking until `done` returns true. At the deadline throws TimedOut, "WHAT in time" (`what` such

@@ -2,6 +2,7 @@
 #include "fluvial/compute/apply.hpp"
 
 #include "fluvial/compute/gather.hpp"
+#include "fluvial/compute/piece_part.hpp"
 #include "fluvial/compute/reduction.hpp"
 #include "fluvial/describe/index_walk.hpp"
 
@@ -33,20 +34,7 @@ class ApplyPartial final : public Partial {
             values.resize(static_cast<std::size_t>(block.volume()) * size_of(dtype_));
             const ArrayView derived(values.data(), dtype_, block.extent);
             function_(inputs, {values.data(), dtype_, block.extent, derived.strides});
-            Piece part{{&derived, 1}, block, nullptr, nullptr};
-            for (int axis = 0; axis < block.ndim(); ++axis) {
-                part.where.offset[axis] += piece.where.offset[axis];
-            }
-            ArrayView weights, mask;
-            if (piece.weights != nullptr) {
-                weights = subview(*piece.weights, block);
-                part.weights = &weights;
-            }
-            if (piece.mask != nullptr) {
-                mask = subview(*piece.mask, block);
-                part.mask = &mask;
-            }
-            inner_->absorb(part);
+            for_part(piece, {&derived, 1}, block, [&](const Piece& part) { inner_->absorb(part); });
         });
     }
     void merge(const Partial& other) override {

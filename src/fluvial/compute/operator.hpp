@@ -117,7 +117,7 @@ class Operator {
     virtual std::string describe() const;
     /// Whether the same pieces, absorbed by other partials and merged in another order, give the
     /// same result, unless they have weights; of sums: unless their last bit hangs on what float64
-    /// pairs (106 bits) lose. Then a piece may go to whoever is free.
+    /// pairs (106 bits) lose. Then a piece may go to any rank that is free.
     virtual bool any_order() const { return false; }
 };
 

@@ -8,6 +8,7 @@
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/compute/gather.hpp"
+#include "fluvial/compute/piece_part.hpp"
 #include "fluvial/describe/index_walk.hpp"
 
 namespace fluvial::compute {
@@ -45,20 +46,7 @@ void for_part(const Piece& piece, const Region& block, F&& f) {
     for (const ArrayView& input : piece.inputs) {
         views.push_back(subview(input, block));
     }
-    Piece part{views, block, nullptr, nullptr};
-    for (int axis = 0; axis < block.ndim(); ++axis) {
-        part.where.offset[axis] += piece.where.offset[axis];
-    }
-    ArrayView weights, mask;
-    if (piece.weights != nullptr) {
-        weights = subview(*piece.weights, block);
-        part.weights = &weights;
-    }
-    if (piece.mask != nullptr) {
-        mask = subview(*piece.mask, block);
-        part.mask = &mask;
-    }
-    f(part);
+    for_part(piece, views, block, f);
 }
 
 /// A swapped view in native order, in `buffer`. Axes stay in the order that they have in memory, so

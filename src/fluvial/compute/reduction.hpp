@@ -9,7 +9,7 @@
 ///         reduction.absorb(piece);  // piece.inputs has a view for each dataset of the domain
 ///     }
 ///     reduction.merge_encoded(bytes_of_another_rank);  // one message for all operators
-///     const Array& mean = reduction.finish().at("mean").at("value");
+///     const Array mean = reduction.finish().at("mean").at("value");
 ///
 /// Operators with the same inputs and needs are fed by one walk and share one summary a run; when
 /// there are several groups, pieces are cut into blocks that stay in the second-level cache.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace fluvial::flow {
 
@@ -10,7 +11,7 @@ namespace {
 
 /// A mean is over as many values as this, or a little more: conditions change.
 constexpr double memory = 16;
-constexpr double forgetting = 0.99;
+constexpr double lately = 64;
 constexpr double new_edition = 0.1;
 
 std::uint64_t key(std::uint32_t kind, int width) {
@@ -45,16 +46,16 @@ void CostBook::learn(std::uint32_t kind, int width, double cost_s, double took_s
     typical_s_ += (took_s - typical_s_) / std::min(static_cast<double>(finished_), 8 * memory);
     add(seconds_[key(kind, width)], took_s);
     Kind& all = kinds_[kind];
-    all.longest_s = std::max(took_s, all.longest_s * forgetting);
+    all.lately_s = all.lately_s < 0 ? took_s : all.lately_s + (took_s - all.lately_s) / lately;
     if (!std::isnan(cost_s) && cost_s > 0) {
         add(all.factor, took_s / cost_s);
     }
 }
 
-bool CostBook::all_below(std::uint32_t kind, double limit_s) const {
+double CostBook::lately_s(std::uint32_t kind) const {
     const auto found = kinds_.find(kind);
-    return found != kinds_.end() && found->second.longest_s >= 0 &&
-           found->second.longest_s < limit_s;
+    const bool known = found != kinds_.end() && found->second.lately_s >= 0;
+    return known ? found->second.lately_s : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace fluvial::flow

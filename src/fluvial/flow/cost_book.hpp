@@ -17,8 +17,10 @@ class CostBook {
     void learn(std::uint32_t kind, int width, double cost_s, double took_s);
     /// Of all tasks that have finished; one second before any has.
     double typical_s() const { return finished_ > 0 ? typical_s_ : 1; }
-    /// All of this kind that have finished lately, and one at least, took less than `limit_s`.
-    bool all_below(std::uint32_t kind, double limit_s) const;
+    /// Seconds that tasks of this kind took lately, on average; infinity before one has finished.
+    /// One that took seconds is remembered for some hundreds of brief ones; a task that lost its
+    /// core for a time slice, for dozens.
+    double lately_s(std::uint32_t kind) const;
     /// Changes when some estimate has changed by more than a tenth since it was made.
     std::uint64_t edition() const { return edition_; }
 
@@ -30,7 +32,7 @@ class CostBook {
     };
     struct Kind {
         Entry factor;
-        double longest_s = -1;  ///< lately: forgotten by a hundredth each time
+        double lately_s = -1;  ///< the mean of some dozens
     };
 
     void add(Entry& entry, double value);

@@ -41,7 +41,10 @@ Report Crew::run(const Order& order) const {
     const mpi::Comm& team = order.team == 0 ? alone_ : made_.at(order.team).comm;
     report.began_ns = now_ns();
     try {
-        const Call call{order.task, team, {order.inputs.begin(), order.inputs.end()}};
+        Call call{order.task, team, {}};
+        for (const Order::Input& input : order.inputs) {
+            call.inputs.push_back(input.view());
+        }
         report.result = functions_.at(order.function).function(call);
     } catch (Continuation& continuation) {
         report.result = std::move(continuation.message);

@@ -17,12 +17,14 @@ void Functions::add(const std::string& name, Function function, Runs runs) {
 }
 
 std::uint32_t Functions::number_of(const std::string& name) const {
-    std::vector<std::string> known;
     for (std::uint32_t number = 0; number < entries_.size(); ++number) {
         if (entries_[number].name == name) {
             return number;
         }
-        known.push_back(entries_[number].name);
+    }
+    std::vector<std::string> known;
+    for (const Entry& entry : entries_) {
+        known.push_back(entry.name);
     }
     throw UnknownName(
         Problem{"no function of tasks has this name", name, "", did_you_mean(name, known)});

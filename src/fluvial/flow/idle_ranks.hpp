@@ -19,6 +19,8 @@ class IdleRanks {
     explicit IdleRanks(const std::vector<int>& hosts);
 
     int count() const { return count_; }
+    /// On the host of this rank.
+    int count_on_host_of(int rank) const { return span_of(rank).idle; }
     bool idle(int rank) const { return tree_[leaf(rank)].largest > 0; }
     /// The ranks of a team of `width`, in ascending order; nothing when there are too few, or when
     /// a strict wish cannot be met. They stay idle.

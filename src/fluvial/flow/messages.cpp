@@ -4,14 +4,20 @@
 namespace fluvial::flow {
 
 void Order::write_run(ByteWriter& out, TaskId task, std::uint32_t function, TeamNumber team,
-                      const std::vector<std::span<const std::byte>>& inputs) {
+                      bool keep, const std::vector<View>& inputs) {
     out.put(Word::Run);
     out.put(task);
     out.put(function);
     out.put(team);
     out.put<std::uint32_t>(static_cast<std::uint32_t>(inputs.size()));
-    for (const auto& input : inputs) {
-        out.put_block(input.data(), input.size());
+    out.put(keep);
+    for (const View& input : inputs) {
+        out.put<std::int32_t>(input.keeper);
+        if (input.keeper >= 0) {
+            out.put(input.task);
+        } else {
+            out.put_block(input.bytes.data(), input.bytes.size());
+        }
     }
 }
 
@@ -31,6 +37,18 @@ void Order::write_lost(ByteWriter& out, int rank) {
     out.put_vector(std::vector{rank});
 }
 
+void Order::write_give(ByteWriter& out, TaskId task, int to, int tag) {
+    out.put(Word::Give);
+    out.put(task);
+    out.put<std::int32_t>(to);
+    out.put<std::int32_t>(tag);
+}
+
+void Order::write_drop(ByteWriter& out, TaskId task) {
+    out.put(Word::Drop);
+    out.put(task);
+}
+
 void Order::write_stop(ByteWriter& out, bool any_lost) {
     out.put(Word::Stop);
     out.put(any_lost);
@@ -45,9 +63,15 @@ Order Order::read(ByteReader& in) {
             order.function = in.get<std::uint32_t>();
             order.team = in.get<TeamNumber>();
             order.inputs.resize(in.get<std::uint32_t>());
-            for (Bytes& input : order.inputs) {
-                const auto block = in.get_block();
-                input.assign(block.begin(), block.end());
+            order.keep = in.get<bool>();
+            for (Input& input : order.inputs) {
+                input.keeper = in.get<std::int32_t>();
+                if (input.keeper >= 0) {
+                    input.task = in.get<TaskId>();
+                } else {
+                    const auto block = in.get_block();
+                    input.bytes.assign(block.begin(), block.end());
+                }
             }
             break;
         }
@@ -57,6 +81,14 @@ Order Order::read(ByteReader& in) {
             break;
         case Word::Free:
             order.team = in.get<TeamNumber>();
+            break;
+        case Word::Give:
+            order.task = in.get<TaskId>();
+            order.ranks = {in.get<std::int32_t>()};
+            order.tag = in.get<std::int32_t>();
+            break;
+        case Word::Drop:
+            order.task = in.get<TaskId>();
             break;
         case Word::Lost:
             order.ranks = in.get_vector<int>();
@@ -74,6 +106,7 @@ void Report::write(ByteWriter& out) const {
     out.put(took_s);
     out.put(failure.has_value());
     out.put(continues);
+    out.put(kept);
     out.put_block(result.data(), result.size());
     if (failure) {
         failure->write(out);
@@ -88,6 +121,7 @@ Report Report::read(ByteReader& in) {
     report.took_s = in.get<double>();
     const bool failed = in.get<bool>();
     report.continues = in.get<bool>();
+    report.kept = in.get<bool>();
     const auto result = in.get_block();
     report.result.assign(result.begin(), result.end());
     if (failed) {

@@ -6,7 +6,9 @@
 /// | Run     | server, each of a team    | they call the function |
 /// | Make    | server, each of a team    | they make its communicator |
 /// | Free    | server, each of a team    | they free it |
-/// | Lost    | server, rest of a team    | that rank sends no Note |
+/// | Lost    | server, each rank         | that rank sends nothing more |
+/// | Give    | server, a rank that keeps | it sends a kept result where the order says |
+/// | Drop    | server, a rank that keeps | the result is gone |
 /// | Stop    | server, each rank         | it ends what is before, and says Bye |
 /// | Note    | rank of a team, its first | that waits for those of all others |
 /// | Done    | first of a team, server   | the task is over, its ranks are idle |
@@ -17,10 +19,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "fluvial/flow/function.hpp"
+#include "fluvial/flow/kept.hpp"
 #include "fluvial/flow/team_cache.hpp"
 
 namespace fluvial::flow {
@@ -28,8 +33,10 @@ namespace fluvial::flow {
 inline constexpr int tag_orders = 1;   ///< of the server
 inline constexpr int tag_reports = 2;  ///< to the server
 inline constexpr int tag_notes = 3;    ///< to a team's first rank
+inline constexpr int tag_inputs = 4;   ///< kept results, to a rank whose task has them as input
+inline constexpr int tag_fetched = 5;  ///< to the server
 
-enum class Word : std::uint8_t { Run, Make, Free, Lost, Stop, Done, Failed, Bye };
+enum class Word : std::uint8_t { Run, Make, Free, Lost, Give, Drop, Stop, Done, Failed, Bye };
 
 /// What the server tells a rank to do.
 struct Order {
@@ -37,15 +44,36 @@ struct Order {
     TaskId task = 0;
     std::uint32_t function = 0;
     TeamNumber team = 0;     ///< 0: the task runs on this rank alone
-    std::vector<int> ranks;  ///< in the pool: of a new team; the one that is lost
+    std::vector<int> ranks;  ///< in the pool: of a new team; the one that is lost, or given to
+    int tag = 0;             ///< of what is given
+    bool keep = false;       ///< the result of the task
     bool any_lost = false;   ///< of Stop: communicators are to be left to MPI_Finalize
-    std::vector<Bytes> inputs;
+    struct Input {
+        Bytes bytes;
+        int keeper = -1;                         ///< the rank that keeps it; -1: here it is
+        TaskId task = 0;                         ///< that made what is kept
+        std::shared_ptr<const Bytes> kept = {};  ///< its message, once it is here
+
+        std::span<const std::byte> view() const {
+            return kept ? KeptMessage::result(*kept) : std::span<const std::byte>(bytes);
+        }
+    };
+    std::vector<Input> inputs;
+
+    /// An Input that is to be written.
+    struct View {
+        std::span<const std::byte> bytes;
+        int keeper = -1;
+        TaskId task = 0;
+    };
 
     static void write_run(ByteWriter& out, TaskId task, std::uint32_t function, TeamNumber team,
-                          const std::vector<std::span<const std::byte>>& inputs);
+                          bool keep, const std::vector<View>& inputs);
     static void write_make(ByteWriter& out, TeamNumber team, const std::vector<int>& ranks);
     static void write_free(ByteWriter& out, TeamNumber team);
     static void write_lost(ByteWriter& out, int rank);
+    static void write_give(ByteWriter& out, TaskId task, int to, int tag);
+    static void write_drop(ByteWriter& out, TaskId task);
     static void write_stop(ByteWriter& out, bool any_lost);
     static Order read(ByteReader& in);
 };
@@ -58,6 +86,7 @@ struct Report {
     double took_s = 0;
     Bytes result;  ///< or the message of a continuation
     bool continues = false;
+    bool kept = false;  ///< the result, by the rank that reports
     std::optional<TaskFailure> failure = {};
 
     void write(ByteWriter& out) const;

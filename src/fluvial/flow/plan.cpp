@@ -106,22 +106,6 @@ class ListSchedule {
     std::priority_queue<End> ends_;
 };
 
-/// No order ends earlier.
-double bound_s(std::span<const Planned> tasks, int idle, std::span<const Busy> busy) {
-    double work = 0;
-    double longest = 0;
-    int ranks = idle;
-    for (const Planned& task : tasks) {
-        work += task.width * task.cost_s;
-        longest = std::max(longest, task.cost_s);
-    }
-    for (const Busy& one : busy) {
-        work += one.ranks * one.left_s;
-        ranks += one.ranks;
-    }
-    return ranks > 0 ? std::max(longest, work / ranks) : longest;
-}
-
 Order best_of_simple_orders(std::span<const Planned> tasks, ListSchedule& schedule, double& best) {
     Order as_given(tasks.size());
     std::iota(as_given.begin(), as_given.end(), 0U);
@@ -148,24 +132,62 @@ Order best_of_simple_orders(std::span<const Planned> tasks, ListSchedule& schedu
 
 }  // namespace
 
+double bound_s(std::span<const Planned> tasks, int idle, std::span<const Busy> busy) {
+    std::map<int, double, std::greater<>> work_of;  // rank-seconds by width, wide ones first
+    double longest = 0;
+    for (const Planned& task : tasks) {
+        work_of[task.width] += task.width * task.cost_s;
+        longest = std::max(longest, task.cost_s);
+    }
+    int ranks = idle;
+    double busy_work = 0;
+    for (const Busy& one : busy) {
+        busy_work += one.ranks * one.left_s;
+        ranks += one.ranks;
+    }
+    double bound = longest;
+    double work = 0;
+    int step = 0;
+    for (const auto& [width, own] : work_of) {
+        work += own;
+        step = std::gcd(step, width);
+        const int usable = ranks / step * step;
+        if (usable > 0) {
+            bound = std::max(bound, work / usable);
+        }
+    }
+    return ranks > 0 ? std::max(bound, (work + busy_work) / ranks) : bound;
+}
+
 double makespan_s(std::span<const Planned> tasks, std::span<const std::uint32_t> order, int idle,
                   std::span<const Busy> busy) {
     return ListSchedule(tasks, idle, busy).makespan_s(order);
 }
 
-Order plan_order(std::span<const Planned> tasks, int idle, std::span<const Busy> busy,
-                 std::uint64_t effort) {
+Plan plan_order(std::span<const Planned> tasks, int idle, std::span<const Busy> busy,
+                std::uint64_t effort) {
     if (tasks.empty()) {
         return {};
     }
     constexpr double good_enough = 1.0005;
+    // Moves of one task are about n² many: so many times that without a gain, and the search is in
+    // a local minimum.
+    const std::uint64_t patience = 20 * tasks.size() * tasks.size();
     ListSchedule schedule(tasks, idle, busy);
     double best = 0;
     Order order = best_of_simple_orders(tasks, schedule, best);
     const double goal = bound_s(tasks, idle, busy) * good_enough;
     std::minstd_rand random(1);
     const auto some_place = [&] { return static_cast<std::ptrdiff_t>(random() % order.size()); };
+    Order found = order;
+    double current = best;
+    std::uint64_t moves = 0;  // since the last gain
     for (std::uint64_t steps = 0; steps < effort && best > goal; steps += schedule.steps()) {
+        if (++moves > patience) {
+            std::ranges::shuffle(order, random);
+            current = schedule.makespan_s(order);
+            moves = 0;
+        }
         Order tried = order;
         const auto from = tried.begin() + some_place();
         const auto to = tried.begin() + some_place();
@@ -177,12 +199,18 @@ Order plan_order(std::span<const Planned> tasks, int idle, std::span<const Busy>
             std::rotate(to, from, from + 1);
         }
         const double end = schedule.makespan_s(tried);
-        if (end <= best) {
+        if (end > current) {
+            continue;
+        }
+        moves = end < current ? 0 : moves;
+        current = end;
+        order = std::move(tried);
+        if (end < best) {
             best = end;
-            order = std::move(tried);
+            found = order;
         }
     }
-    return order;
+    return {std::move(found), best <= goal};
 }
 
 }  // namespace fluvial::flow

@@ -25,11 +25,20 @@ struct Busy {
 double makespan_s(std::span<const Planned> tasks, std::span<const std::uint32_t> order, int idle,
                   std::span<const Busy> busy);
 
+/// No schedule ends earlier: all ranks are busy all the time; the longest task has to end; and
+/// tasks at least this wide, of widths that are multiples of some number, leave ranks over.
+double bound_s(std::span<const Planned> tasks, int idle, std::span<const Busy> busy);
+
+struct Plan {
+    std::vector<std::uint32_t> order;
+    bool cannot_be_better = true;  ///< by a two-thousandth or more
+};
+
 /// The order with the least makespan that a search finds: it begins with the best of longest first,
 /// widest first, largest first and the order given, and moves single tasks as long as that does no
-/// harm. Gives up after `effort` steps of list scheduling, or when no order can be better. The same
-/// arguments always give the same order.
-std::vector<std::uint32_t> plan_order(std::span<const Planned> tasks, int idle,
-                                      std::span<const Busy> busy, std::uint64_t effort);
+/// harm; from a local minimum it goes on with a random order. Gives up after `effort` steps of list
+/// scheduling, or when no order can be better. The same arguments always give the same plan.
+Plan plan_order(std::span<const Planned> tasks, int idle, std::span<const Busy> busy,
+                std::uint64_t effort);
 
 }  // namespace fluvial::flow

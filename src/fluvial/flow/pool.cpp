@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -30,6 +31,13 @@ mpi::Comm agreed(mpi::Comm comm, const Functions& functions, const PoolOptions& 
             throw InvalidArgument(Problem{"stuck_after_s is out of range",
                                           text(options.stuck_after_s), "more than 0 seconds", ""});
         }
+        for (const auto& [name, amount] : options.scheduler.resources) {
+            if (!(amount >= 0)) {
+                throw InvalidArgument(
+                    Problem{text("the amount of the resource '", name, "' is out of range"),
+                            text(amount), "0 or more", ""});
+            }
+        }
         if (options.lead_works && comm.size() > 1 &&
             mpi::thread_level() != mpi::ThreadLevel::Multiple) {
             throw InvalidArgument(Problem{"a lead that works has two threads that call MPI",
@@ -43,33 +51,12 @@ mpi::Comm agreed(mpi::Comm comm, const Functions& functions, const PoolOptions& 
         terms.add("stall_timeout_s", text(options.stall_timeout_s));
         terms.add("lead_works", text(options.lead_works));
         terms.add("trace", text(options.trace));
+        for (const auto& [name, amount] : options.scheduler.resources) {
+            terms.add("resources", text(name, " ", amount));
+        }
     };
     mpi::agree_on(comm, check, say);
     return comm;
-}
-
-void check_width(const Widths& widths, Runs runs, const std::string& name, int workers) {
-    if (widths.least < 1 || widths.least > workers || widths.most < widths.least) {
-        throw InvalidArgument(
-            Problem{text("no team can be as wide as a task of '", name, "' wants"),
-                    widths.moldable() ? text(widths.least, " to ", widths.most, " ranks")
-                                      : text(widths.least, " ranks"),
-                    text("1 to ", workers, " ranks of this pool that serve"),
-                    "Ask for fewer ranks, or start a larger pool"});
-    }
-    if (runs == Runs::Serial && widths.most > 1) {
-        throw InvalidArgument(Problem{text("'", name, "' is a serial function"),
-                                      text(widths.most, " ranks"), "1 rank",
-                                      "Declare it as parallel: then it gets the communicator of "
-                                      "its team"});
-    }
-}
-
-void check_place(const std::optional<Near>& near, int first, int size) {
-    if (near && (near->rank < first || near->rank >= size)) {
-        throw InvalidArgument(Problem{"no task can run near this rank", text(near->rank),
-                                      text("ranks ", first, " to ", size - 1), ""});
-    }
 }
 
 /// True for as long as it exists.
@@ -96,6 +83,35 @@ class TurnsUntil final : public progress::Waiting {
     PoolState& pool_;
     const std::function<bool()>& done_;
 };
+
+/// Of a task that is done; null when the time is over.
+std::shared_ptr<const Bytes> result_of(PoolState& pool, const FutureState& future,
+                                       double timeout_s) {
+    if (future.failure) {
+        future.failure->raise();
+    }
+    if (!future.ties || !future.ties->kept) {
+        return future.result;
+    }
+    const std::shared_ptr<Kept>& kept = future.ties->kept;
+    if (!kept->fetched) {
+        const Deadline deadline(timeout_s);
+        pool.server->fetch(kept);
+        pool.wait([&] { return kept->fetched || pool.closed || deadline.passed(); });
+    }
+    if (!kept->fetched && pool.closed) {
+        throw Error(Problem{"the pool was closed before a result was fetched",
+                            text("it stayed on rank ", kept->rank), "",
+                            "Ask for it before the pool is closed"});
+    }
+    if (!kept->fetched) {
+        return nullptr;
+    }
+    if (kept->failure) {
+        kept->failure->raise();
+    }
+    return kept->bytes;
+}
 
 }  // namespace
 
@@ -268,32 +284,10 @@ int Pool::workers() const {
     return state_->workers();
 }
 
-Future Pool::submit(const std::string& function, std::vector<Argument> arguments,
-                    const TaskOptions& options) {
-    if (!leads() || state_->closed) {
-        throw InvalidArgument(Problem{"a task cannot be submitted",
-                                      leads() ? "the pool is closed" : text("rank ", rank()),
-                                      "rank 0 of a pool that is open",
-                                      "Submit tasks where pool.leads() is true, before close()"});
-    }
-    const std::uint32_t number = state_->functions.number_of(function);
-    check_width(options.ranks, state_->functions.at(number).runs, function, workers());
-    check_place(options.near, size() - workers(), size());
-    auto future = std::make_shared<FutureState>();
-    future->task = ++state_->last_task;
-    std::vector<Input> inputs;
-    inputs.reserve(arguments.size());
-    for (Argument& argument : arguments) {
-        inputs.push_back(std::move(argument.input));
-    }
-    state_->server->submit(future, number, std::move(inputs), options);
-    return {std::move(future), state_};
-}
-
 Future Pool::known(Bytes result) {
     auto future = std::make_shared<FutureState>();
     future->task = ++state_->last_task;
-    future->result = std::make_shared<const Bytes>(std::move(result));
+    future->result = shared_bytes(std::move(result));
     future->phase.store(Phase::Done, std::memory_order_release);
     return {std::move(future), state_};
 }
@@ -301,7 +295,7 @@ Future Pool::known(Bytes result) {
 Future Pool::failed(TaskFailure failure) {
     auto future = std::make_shared<FutureState>();
     future->task = ++state_->last_task;
-    future->failure = std::move(failure);
+    future->failure = std::make_shared<const TaskFailure>(std::move(failure));
     future->phase.store(Phase::Done, std::memory_order_release);
     return {std::move(future), state_};
 }
@@ -376,10 +370,12 @@ const Bytes& Future::get() const {
     if (!done()) {
         throw Error("the pool was closed before the task was done");
     }
-    if (state_->failure) {
-        state_->failure->raise();
-    }
-    return *state_->result;
+    constexpr double forever_s = std::numeric_limits<double>::infinity();
+    return *result_of(*pool_, *state_, forever_s);  // which the future keeps
+}
+
+std::shared_ptr<const Bytes> Pool::result(const FuturePtr& future, double timeout_s) {
+    return result_of(*state_, *future, timeout_s);
 }
 
 bool Future::cancel() const {

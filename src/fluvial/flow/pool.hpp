@@ -30,7 +30,7 @@ namespace fluvial::flow {
 
 /// For ranks that are told by messages what to do next.
 inline SchedulerOptions prefetching() {
-    return {.prefetch = 32, .prefetch_s = 2e-3};
+    return {.prefetch = 256, .prefetch_s = 2e-3};
 }
 
 struct PoolOptions {
@@ -54,7 +54,9 @@ class Future {
     bool done() const { return state_->done(); }
     /// Blocking until the task is done; serves the pool meanwhile. Throws what the task threw: the
     /// class of fluvial::Error, else Error; PeerLost or PeerStalled when a rank of it was lost,
-    /// TimedOut when it outlived its limit.
+    /// TimedOut when it outlived its limit. A result that has stayed on its rank
+    /// (TaskOptions::keep) is fetched, once, when that rank comes to it; Error when the pool is
+    /// closed before.
     const Bytes& get() const;
     /// The task will not begin. False when it has.
     bool cancel() const;
@@ -72,6 +74,7 @@ class Future {
 struct Argument {
     Input input;
     Argument(Bytes bytes) : input(std::make_shared<const Bytes>(std::move(bytes))) {}  // NOLINT
+    Argument(std::shared_ptr<const Bytes> shared) : input(std::move(shared)) {}        // NOLINT
     Argument(const Future& future) : input(future.state()) {}                          // NOLINT
     Argument(const FuturePtr& future) : input(future) {}                               // NOLINT
 };
@@ -100,6 +103,20 @@ class Pool {
     Future submit(const std::string& function, std::vector<Argument> arguments,
                   const TaskOptions& options = {});
 
+    /// A task of submit_together().
+    struct Wanted {
+        std::string function;
+        std::vector<Argument> arguments;
+        TaskOptions options = {};
+    };
+    /// Tasks that start at the same time, each on a team of its own, because they wait for each
+    /// other: a writer and a reader of a stream. None starts before all have their inputs and there
+    /// are ranks for all; their ranks are used again when all have come back. When one fails or is
+    /// cancelled before that, the others fail by the same. By the lead rank alone, local. Throws
+    /// InvalidArgument, before anything runs, as submit() does, and for several widths, places,
+    /// retries, and more ranks than the pool has.
+    std::vector<Future> submit_together(std::vector<Wanted> tasks);
+
     /// A future that is done, to be an input of tasks: its result is known, or why there is none.
     Future known(Bytes result);
     Future failed(TaskFailure failure);
@@ -114,6 +131,9 @@ class Pool {
     std::vector<FuturePtr> wait_for_some(double timeout_s);
     void wake();
     bool cancel(const FuturePtr& future);
+    /// What Future::get() returns and throws, of a future that is done and that other threads may
+    /// ask for, too; null when a result that has stayed on its rank has not come in `timeout_s`.
+    std::shared_ptr<const Bytes> result(const FuturePtr& future, double timeout_s);
 
     /// What the ranks have done until now, by the lead rank alone, also after close(). From any
     /// thread; local. Throws InvalidArgument in a pool without PoolOptions::trace.

@@ -39,6 +39,15 @@ struct Near {
     auto operator<=>(const Near&) const = default;
 };
 
+/// What a task wants of a host, all of whose ranks then are on that host.
+struct Needs {
+    bool exclusive = false;            ///< no other task runs there meanwhile
+    std::vector<double> amounts = {};  ///< of each resource that hosts have; empty: none
+
+    bool any() const { return exclusive || !amounts.empty(); }
+    auto operator<=>(const Needs&) const = default;
+};
+
 struct Request {
     TaskId task = 0;
     Widths widths = {};
@@ -46,6 +55,7 @@ struct Request {
     double cost_s = unknown_s;  ///< the caller's estimate of its duration
     std::uint32_t kind = 0;  ///< tasks of one kind take alike long, or as much off their estimate
     std::optional<Near> near = {};
+    Needs needs = {};
     int avoid = -1;  ///< a rank that it should not run on again, where there is a choice
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/flow/plan.hpp"
@@ -16,8 +17,20 @@ constexpr std::size_t planned_tasks_max = 2048;
 /// A step of list scheduling takes about this; planning takes a hundredth of all time.
 constexpr double step_s = 5e-9;
 constexpr double planning_part = 0.01;
+/// Steps for each task that a search is to have where it only goes on: some dozens of schedules.
+constexpr std::uint64_t search_steps_min = 512;
 /// A plan is made anew when something has changed, and an eighth of it has come to pass.
 constexpr std::size_t rounds_per_plan = 8;
+/// Fewer tasks than this at once would not pay.
+constexpr int worth_prefetching = 32;
+
+std::vector<double> amounts_of(const std::map<std::string, double>& resources) {
+    std::vector<double> amounts;
+    for (const auto& [name, amount] : resources) {
+        amounts.push_back(amount);
+    }
+    return amounts;
+}
 
 }  // namespace
 
@@ -25,7 +38,9 @@ Scheduler::Scheduler(const std::vector<int>& hosts, const SchedulerOptions& opti
     : options_(options),
       ranks_(static_cast<int>(hosts.size())),
       idle_(hosts),
+      shares_(hosts, amounts_of(options.resources)),
       brief_tasks_(hosts.size()),
+      brief_partners_(hosts.size()),
       in_room_(hosts.size()) {}
 
 double Scheduler::age_limit_s() const {
@@ -52,6 +67,7 @@ void Scheduler::add(const Request& request, double now_s) {
 
 std::vector<TaskId> Scheduler::retire(int rank) {
     idle_.retire(rank);
+    shares_.retire(rank);
     --ranks_;
     plan_.clear();
     waiting_.limit_age(age_limit_s());
@@ -59,8 +75,17 @@ std::vector<TaskId> Scheduler::retire(int rank) {
 }
 
 bool Scheduler::brief(const Batch& batch) const {
-    return options_.prefetch > 1 && batch.serial() && !batch.like.near &&
-           book_.all_below(batch.like.kind, options_.prefetch_s / options_.prefetch);
+    const Widths& widths = batch.like.widths;
+    return options_.prefetch > 1 && !widths.moldable() && widths.most <= 2 && !batch.like.near &&
+           !batch.like.needs.any() &&
+           book_.lately_s(batch.like.kind) * std::min(worth_prefetching, options_.prefetch) <
+               options_.prefetch_s;
+}
+
+/// Tasks that a team may have of this batch.
+int Scheduler::depth(const Batch& batch) const {
+    const double fitting = options_.prefetch_s / std::max(book_.lately_s(batch.like.kind), 1e-9);
+    return static_cast<int>(std::min<double>(options_.prefetch, fitting));
 }
 
 int Scheduler::width_for(const Widths& widths) const {
@@ -73,7 +98,7 @@ int Scheduler::width_for(const Widths& widths) const {
 }
 
 bool Scheduler::nothing_can_start() const {
-    return idle_.count() == 0 && (room_.empty() || reservation_);
+    return idle_.count() == 0 && (!room() || reservation_);
 }
 
 std::vector<Start> Scheduler::next(double now_s) {
@@ -140,69 +165,108 @@ bool Scheduler::start_first(Batch& batch, double now_s, std::vector<Start>& star
         if (!reservation_ && brief(batch) && start_ahead(batch, starts)) {
             return true;
         }
-        reserve(batch, now_s);
+        reserve(batch, batch.like.widths.least, now_s);
         return false;
     }
-    if (!room_for(batch, width, now_s)) {
+    const Likeness& like = batch.like;
+    auto ranks = like.needs.any() ? shares_.choose(idle_, width, like.needs, like.near, like.avoid)
+                                  : idle_.choose(width, like.near, like.avoid);
+    if (!ranks) {  // a strict wish, or no host has what it needs: it waits for its place
+        wait_for_host(batch, now_s);
         return false;
     }
-    auto ranks = idle_.choose(width, batch.like.near, batch.like.avoid);
-    if (!ranks) {
-        return false;  // a strict wish: it waits for its place
+    if (!room_for(batch, static_cast<int>(shares_.kept(*ranks, like.needs).size()), now_s)) {
+        return false;
     }
     begin(batch, std::move(*ranks), now_s, starts);
     return true;
 }
 
-/// On a rank that has brief tasks, and room for another.
+/// On a team that has brief tasks, and room for another.
 bool Scheduler::start_ahead(Batch& batch, std::vector<Start>& starts) {
-    while (!room_.empty()) {
-        const int rank = room_.front();
-        const auto index = static_cast<std::size_t>(rank);
-        room_.pop_front();
-        in_room_[index] = false;
-        if (brief_tasks_[index] == 0 || idle_.retired(rank)) {
-            continue;  // it has become idle, or is lost
+    const auto width = static_cast<std::size_t>(batch.like.widths.most);
+    const int most = depth(batch);
+    std::deque<int>& room = room_[width - 1];
+    while (!room.empty()) {
+        const int first = room.front();
+        const auto index = static_cast<std::size_t>(first);
+        room.pop_front();
+        if (std::exchange(in_room_[index], std::uint8_t{0}) != width) {
+            continue;  // what is left of a team of another width
+        }
+        std::vector<int> ranks{first};
+        if (width > 1) {
+            ranks.push_back(brief_partners_[index]);
+        }
+        const auto retired = [this](int rank) { return idle_.retired(rank); };
+        if (brief_tasks_[index] == 0 || brief_tasks_[index] >= most ||
+            std::ranges::any_of(ranks, retired)) {
+            continue;  // it has become idle, has enough, or a rank of it is lost
         }
         const WaitingTask task = waiting_.take(batch);
-        running_[task.task] = {{rank}, batch.like.kind, true, task.cost_s, ends_.end()};
-        starts.push_back({task.task, {rank}});
-        if (++brief_tasks_[index] < options_.prefetch) {
-            room_.push_back(rank);
-            in_room_[index] = true;
+        running_[task.task] = {.ranks = ranks,
+                               .width = static_cast<int>(width),
+                               .kind = batch.like.kind,
+                               .brief = true,
+                               .cost_s = task.cost_s,
+                               .end = ends_.end()};
+        starts.push_back({task.task, std::move(ranks)});
+        if (++brief_tasks_[index] < most) {
+            make_room(first, width);
         }
         return true;
     }
     return false;
 }
 
+void Scheduler::make_room(int first, std::size_t width) {
+    const auto index = static_cast<std::size_t>(first);
+    if (in_room_[index] != width) {
+        room_[width - 1].push_back(first);
+        in_room_[index] = static_cast<std::uint8_t>(width);
+    }
+}
+
+/// Once it is overdue, nothing else starts that would not end before all ranks are idle.
+void Scheduler::wait_for_host(const Batch& batch, double now_s) {
+    if (batch.like.needs.any() && batch.queue.front().due_s <= now_s) {
+        reserve(batch, ranks_, now_s);
+    }
+}
+
 void Scheduler::begin(Batch& batch, std::vector<int> ranks, double now_s,
                       std::vector<Start>& starts) {
     const WaitingTask task = waiting_.take(batch);
-    idle_.take(ranks);
-    Running running{ranks, batch.like.kind, brief(batch), task.cost_s, ends_.end()};
+    const Needs& needs = batch.like.needs;
+    const auto width = static_cast<int>(ranks.size());
+    Running running{.ranks = shares_.kept(ranks, needs),
+                    .width = width,
+                    .kind = batch.like.kind,
+                    .brief = brief(batch),
+                    .cost_s = task.cost_s,
+                    .end = ends_.end(),
+                    .needs = needs};
+    idle_.take(running.ranks);
+    shares_.take(ranks.front(), needs);
     if (running.brief) {
         const auto index = static_cast<std::size_t>(ranks.front());
         brief_tasks_[index] = 1;
-        ++brief_ranks_;
-        if (!in_room_[index]) {
-            room_.push_back(ranks.front());
-            in_room_[index] = true;
-        }
+        brief_partners_[index] = ranks.back();
+        brief_ranks_ += static_cast<int>(ranks.size());
+        make_room(ranks.front(), ranks.size());
     } else {
-        const auto width = static_cast<int>(ranks.size());
         const double took = book_.estimate_s(batch.like.kind, width, task.cost_s);
-        running.end = ends_.emplace(std::isnan(took) ? never_s : now_s + took, width);
+        running.end = ends_.emplace(std::isnan(took) ? never_s : now_s + took,
+                                    static_cast<int>(running.ranks.size()));
     }
     starts.push_back({task.task, std::move(ranks)});
     running_[task.task] = std::move(running);
 }
 
-void Scheduler::reserve(const Batch& batch, double now_s) {
+void Scheduler::reserve(const Batch& batch, int wanted, double now_s) {
     if (reservation_) {
         return;
     }
-    const int wanted = batch.like.widths.least;
     int idle = idle_.count() + brief_ranks_;  // those are as good as idle
     double at = now_s;
     for (auto end = ends_.begin(); end != ends_.end() && (idle < wanted || end->first <= at);
@@ -230,26 +294,53 @@ bool Scheduler::room_for(Batch& batch, int width, double now_s) {
     return true;
 }
 
+/// The batch of each task of the group, up to planned_tasks_max: first those of the plan that there
+/// is, in its order, so that a search goes on where the last one ended.
+Scheduler::Batches Scheduler::planned_before(const Batches& group) {
+    std::unordered_map<Batch*, std::size_t> left;
+    for (Batch* const batch : group) {
+        if (waiting_.clear_front(*batch)) {
+            left[batch] = batch->queue.size();
+        }
+    }
+    Batches batches;
+    const auto add = [&](Batch* batch, std::size_t wanted) {
+        const auto found = left.find(batch);
+        if (found != left.end()) {
+            const std::size_t count =
+                std::min({wanted, found->second, planned_tasks_max - batches.size()});
+            batches.insert(batches.end(), count, batch);
+            found->second -= count;
+        }
+    };
+    for (Batch* const batch : plan_) {
+        add(batch, 1);
+    }
+    for (Batch* const batch : group) {
+        add(batch, planned_tasks_max);
+    }
+    return batches;
+}
+
 void Scheduler::replan(const Batches& group, double now_s) {
     const bool changed = planned_edition_ != book_.edition() || planned_added_ != added_;
-    if (options_.planning_effort == 0 || !waiting_.any_parallel() || !changed ||
+    if (options_.planning_effort == 0 || !waiting_.any_parallel() || (!changed && plan_is_best_) ||
         (!plan_.empty() && rounds_since_plan_ < plan_.size() / rounds_per_plan)) {
         return;
     }
+    const double seconds = std::min(now_s - planned_s_, waiting_.work() / std::max(1, ranks_));
+    const auto worth = static_cast<std::uint64_t>(seconds * planning_part / step_s);
+    if (!changed && worth < search_steps_min * std::min(waiting_.count(), planned_tasks_max)) {
+        return;
+    }
+    const Batches batches = planned_before(group);
     std::vector<Planned> tasks;
-    Batches batches;
-    for (Batch* const batch : group) {
-        if (!waiting_.clear_front(*batch)) {
-            continue;
-        }
+    for (const Batch* const batch : batches) {
         if (std::isnan(batch->estimate_s)) {
             plan_.clear();
             return;  // nothing to plan by
         }
-        const std::size_t room = planned_tasks_max - tasks.size();
-        const std::size_t count = std::min(batch->queue.size(), room);
-        tasks.insert(tasks.end(), count, {batch->like.widths.least, batch->estimate_s});
-        batches.insert(batches.end(), count, batch);
+        tasks.push_back({batch->like.widths.least, batch->estimate_s});
     }
     std::vector<Busy> busy{{0, brief_ranks_}};
     for (const auto& [end_s, ranks] : ends_) {
@@ -257,13 +348,13 @@ void Scheduler::replan(const Batches& group, double now_s) {
             {std::isinf(end_s) ? book_.typical_s() : std::max(0.0, end_s - now_s), ranks});
     }
     plan_.clear();
-    const double seconds = std::min(now_s - planned_s_, waiting_.work() / std::max(1, ranks_));
-    const auto worth = static_cast<std::uint64_t>(seconds * planning_part / step_s);
     planned_s_ = now_s;
-    for (const std::uint32_t task :
-         plan_order(tasks, idle_.count(), busy, std::min(worth, options_.planning_effort))) {
+    const Plan plan =
+        plan_order(tasks, idle_.count(), busy, std::min(worth, options_.planning_effort));
+    for (const std::uint32_t task : plan.order) {
         plan_.push_back(batches[task]);
     }
+    plan_is_best_ = plan.cannot_be_better;
     planned_edition_ = book_.edition();
     planned_added_ = added_;
     rounds_since_plan_ = 0;
@@ -276,22 +367,24 @@ void Scheduler::finish(TaskId task, double took_s) {
     }
     const Running& running = found->second;
     if (!std::isnan(took_s)) {
-        book_.learn(running.kind, static_cast<int>(running.ranks.size()), running.cost_s, took_s);
+        book_.learn(running.kind, running.width, running.cost_s, took_s);
     }
     if (!running.brief) {
         for (const int rank : running.ranks) {
             idle_.give_back(rank);
         }
         ends_.erase(running.end);
+        shares_.give_back(running.ranks.front(), running.needs);
     } else {
-        const int rank = running.ranks.front();
-        const auto index = static_cast<std::size_t>(rank);
-        if (--brief_tasks_[index] == 0) {
-            --brief_ranks_;
-            idle_.give_back(rank);
-        } else if (!in_room_[index]) {
-            room_.push_back(rank);
-            in_room_[index] = true;
+        const std::vector<int>& team = running.ranks;
+        const auto index = static_cast<std::size_t>(team.front());
+        if (--brief_tasks_[index] > 0) {
+            make_room(team.front(), team.size());
+        } else {
+            brief_ranks_ -= static_cast<int>(team.size());
+            for (const int rank : team) {
+                idle_.give_back(rank);
+            }
         }
     }
     running_.erase(found);

@@ -14,15 +14,19 @@
 /// then only if they end in time, or on ranks that will be left over (backfill, as EASY does).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "fluvial/flow/cost_book.hpp"
+#include "fluvial/flow/host_shares.hpp"
 #include "fluvial/flow/idle_ranks.hpp"
 #include "fluvial/flow/request.hpp"
 #include "fluvial/flow/waiting_tasks.hpp"
@@ -35,11 +39,14 @@ struct SchedulerOptions {
     double age_limit_s = unknown_s;
     /// Steps of list scheduling that one plan may cost at most, some nanoseconds each; 0: no plans.
     /// All plans together cost a hundredth of the time.
-    std::uint64_t planning_effort = 2'000'000;
-    /// Serial tasks that a rank may be given at once, when tasks of their kind are known to take
-    /// less than prefetch_s together.
+    std::uint64_t planning_effort = 4'000'000;
+    /// Tasks that a team of one or two ranks may be given at once, as many as lately took less than
+    /// prefetch_s together; one, when that would be few. Wider teams have one at a time: a rank
+    /// that is ahead could send what another one takes for a message of the task before.
     int prefetch = 1;
     double prefetch_s = 1e-3;
+    /// What each host has beside ranks, by name: GPUs, bytes of memory, licences.
+    std::map<std::string, double> resources = {};
 };
 
 struct Start {
@@ -54,6 +61,8 @@ class Scheduler {
 
     /// Ranks that have not been retired.
     int ranks() const { return ranks_; }
+    /// Ranks of the host that has the most: no task with needs can be wider.
+    int widest_host() const { return shares_.widest(); }
     std::size_t waiting() const { return waiting_.count(); }
     std::size_t running() const { return running_.size(); }
 
@@ -72,11 +81,13 @@ class Scheduler {
 
   private:
     struct Running {
-        std::vector<int> ranks;
+        std::vector<int> ranks;  ///< that nobody else gets
+        int width = 0;           ///< of the team
         std::uint32_t kind = 0;
-        bool brief = false;  ///< one of several that the rank may have
+        bool brief = false;  ///< one of several that the team may have
         double cost_s = unknown_s;
         std::multiset<std::pair<double, int>>::iterator end;  ///< not of brief ones
+        Needs needs = {};
     };
     /// For the first task that does not fit.
     struct Reservation {
@@ -93,26 +104,35 @@ class Scheduler {
     bool start_ahead(Batch& batch, std::vector<Start>& starts);
     void begin(Batch& batch, std::vector<int> ranks, double now_s, std::vector<Start>& starts);
     bool room_for(Batch& batch, int width, double now_s);
-    void reserve(const Batch& batch, double now_s);
+    void reserve(const Batch& batch, int wanted, double now_s);
+    void wait_for_host(const Batch& batch, double now_s);
     bool brief(const Batch& batch) const;
+    int depth(const Batch& batch) const;
+    bool room() const { return !room_[0].empty() || !room_[1].empty(); }
+    void make_room(int first, std::size_t width);
     int width_for(const Widths& widths) const;
     bool nothing_can_start() const;
     void replan(const Batches& group, double now_s);
+    Batches planned_before(const Batches& group);
     std::vector<Batch*> overdue(const Batches& group, double now_s);
 
     SchedulerOptions options_;
     int ranks_;
     IdleRanks idle_;
+    HostShares shares_;
     CostBook book_;
     WaitingTasks waiting_;
     std::unordered_map<TaskId, Running> running_;
     std::multiset<std::pair<double, int>> ends_;  ///< expected, with the number of ranks
-    std::vector<int> brief_tasks_;                ///< that each rank has been given
-    int brief_ranks_ = 0;                         ///< that have some
-    std::deque<int> room_;                        ///< of those, which may have another
-    std::vector<bool> in_room_;
+    // Teams with brief tasks, each by its first rank:
+    std::vector<int> brief_tasks_;            ///< that each has been given
+    std::vector<int> brief_partners_;         ///< the other rank of a team of two
+    int brief_ranks_ = 0;                     ///< of all of them
+    std::array<std::deque<int>, 2> room_;     ///< teams of one, of two, which may have another
+    std::vector<std::uint8_t> in_room_;       ///< of that width; 0: of none
     std::optional<Reservation> reservation_;  ///< within next()
     std::deque<Batch*> plan_;                 ///< of the highest priority
+    bool plan_is_best_ = true;                ///< no other can be better
     std::uint64_t planned_edition_ = 0, planned_generation_ = 0;
     std::uint64_t added_ = 0, planned_added_ = 0;
     std::uint64_t rounds_since_plan_ = 0;

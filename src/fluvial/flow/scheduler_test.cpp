@@ -137,6 +137,109 @@ TEST_CASE("a rank gets several tasks at once when their kind is known to be brie
     CHECK(ids(scheduler.next(0)) == Ids{10});
 }
 
+TEST_CASE("a team of two gets several brief tasks at once, a wider one does not") {
+    SchedulerOptions options;
+    options.prefetch = 4;
+    Scheduler scheduler(one_host(4), options);
+    for (TaskId task = 0; task < 12; ++task) {
+        scheduler.add(request(task, 2), 0);
+    }
+    REQUIRE(ids(scheduler.next(0)) == Ids{0, 1});
+    scheduler.finish(0, 1e-6);
+    scheduler.finish(1, 1e-6);
+    const auto starts = scheduler.next(0);
+    CHECK(ids(starts) == Ids{2, 3, 4, 5, 6, 7, 8, 9});
+    for (const Start& start : starts) {
+        CHECK((start.ranks == std::vector{0, 1} || start.ranks == std::vector{2, 3}));
+    }
+    for (TaskId task = 2; task < 10; ++task) {
+        scheduler.finish(task, 1e-6);
+    }
+    CHECK(ids(scheduler.next(0)) == Ids{10, 11});
+    scheduler.finish(10, 1e-6);
+    scheduler.finish(11, 1e-6);
+    for (TaskId task = 20; task < 24; ++task) {
+        scheduler.add(request(task, 3), 0);
+    }
+    CHECK(ids(scheduler.next(0)) == Ids{20});
+    scheduler.finish(20, 1e-6);
+    CHECK(ids(scheduler.next(0)) == Ids{21});
+}
+
+TEST_CASE("a task that is exclusive has a host for itself") {
+    Scheduler scheduler({0, 0, 1, 1});
+    Request alone = request(0, 1);
+    alone.needs.exclusive = true;
+    scheduler.add(request(1, 3), 0);
+    REQUIRE(scheduler.next(0).size() == 1);
+    scheduler.add(alone, 0);
+    CHECK(scheduler.next(0).empty());  // no host is idle
+    scheduler.finish(1, 1);
+    const auto starts = scheduler.next(1);
+    REQUIRE(ids(starts) == Ids{0});
+    CHECK(starts.front().ranks.size() == 1);
+    scheduler.add(request(2, 3), 1);
+    CHECK(scheduler.next(1).empty());
+    scheduler.add(request(3, 2), 1);
+    CHECK(ids(scheduler.next(1)) == Ids{3});  // on the other host
+    scheduler.finish(0, 1);
+    scheduler.finish(3, 1);
+    CHECK(ids(scheduler.next(2)) == Ids{2});
+    CHECK(scheduler.widest_host() == 2);
+}
+
+TEST_CASE("an exclusive task is not overtaken for ever") {
+    SchedulerOptions options;
+    options.age_limit_s = 5;
+    Scheduler scheduler({0, 0, 1, 1}, options);
+    TaskId next = 1;
+    for (; next <= 4; ++next) {
+        scheduler.add(request(next, 1), 0);
+    }
+    REQUIRE(scheduler.next(0).size() == 4);
+    Request alone = request(0, 1);
+    alone.needs.exclusive = true;
+    scheduler.add(alone, 0);
+    int ended = 0;
+    for (double now = 1; now < 40; ++now) {  // one ends, another one comes
+        scheduler.add(request(next++, 1), now);
+        if (++ended < static_cast<int>(next)) {
+            scheduler.finish(static_cast<TaskId>(ended), 1);
+        }
+        for (const Start& start : scheduler.next(now)) {
+            if (start.task == 0) {
+                CHECK(now >= 5);
+                return;
+            }
+        }
+    }
+    FAIL("it did not start");
+}
+
+TEST_CASE("a task waits for what it needs of a host") {
+    SchedulerOptions options;
+    options.resources = {{"gpu", 2}, {"memory", 8e9}};
+    Scheduler scheduler({0, 0, 0, 1, 1, 1}, options);
+    Request wants = request(0, 1);
+    wants.needs.amounts = {1, 0};
+    for (wants.task = 0; wants.task < 6; ++wants.task) {
+        scheduler.add(wants, 0);
+    }
+    const auto starts = scheduler.next(0);
+    CHECK(ids(starts) == Ids{0, 1, 2, 3});  // two on each host
+    int on_first_host = 0;
+    for (const Start& start : starts) {
+        on_first_host += start.ranks.front() < 3 ? 1 : 0;
+    }
+    CHECK(on_first_host == 2);
+    Request memory = request(10, 1);
+    memory.needs.amounts = {0, 8e9};
+    scheduler.add(memory, 0);
+    CHECK(ids(scheduler.next(0)) == Ids{10});
+    scheduler.finish(2, 1);
+    CHECK(ids(scheduler.next(0)) == Ids{4});
+}
+
 TEST_CASE("a wide task stops the supply of brief ones") {
     SchedulerOptions options;
     options.prefetch = 4;

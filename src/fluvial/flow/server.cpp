@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/flow/gang.hpp"
 
 namespace fluvial::flow {
 
@@ -35,21 +36,24 @@ Server::Server(const mpi::Comm& comm, const Functions& functions, Members& membe
       alone_(comm.size() == 1),
       stuck_after_s_(stuck_after_s),
       told_(std::move(told)),
-      mailbox_(comm),
+      messages_(comm),
+      resources_(options.resources),
       scheduler_(hosts_of_workers(members, workers_, first_), options),
       teams_(workers_),
-      orders_(static_cast<std::size_t>(comm.size())) {}
+      orders_(static_cast<std::size_t>(comm.size())) {
+    widest_host_ = scheduler_.widest_host();
+}
 
-void Server::submit(FuturePtr future, std::uint32_t function, std::vector<Input> inputs,
-                    const TaskOptions& options) {
+void Server::submit(Submission submission) {
     const std::lock_guard lock(mutex_);
-    submitted_.push_back({std::move(future), function, std::move(inputs), options});
+    submitted_.push_back(std::move(submission));
 }
 
 bool Server::turn() {
     bool moved = take_submissions();
     moved = take_reports() || moved;
     moved = look_at_limits() || moved;
+    moved = take_fetched() || moved;
     if (std::exchange(changed_, false) && !stopping_) {
         for (const Start& one : scheduler_.next(now_s())) {
             start(one);
@@ -59,120 +63,47 @@ bool Server::turn() {
     return moved;
 }
 
-bool Server::take_submissions() {
-    std::vector<Submission> taken;
-    std::vector<Following> following;
-    {
-        const std::lock_guard lock(mutex_);
-        taken.swap(submitted_);
-        following.swap(following_);
-    }
-    for (Submission& submission : taken) {
-        accept(std::move(submission));
-    }
-    for (const Following& one : following) {
-        accept(one);
-    }
-    return !taken.empty() || !following.empty();
-}
-
-void Server::accept(Submission submission) {
-    Task task;
-    task.future = std::move(submission.future);
-    task.function = submission.function;
-    task.inputs = std::move(submission.inputs);
-    task.options = std::move(submission.options);
-    const auto number = static_cast<std::uint32_t>(kinds_.size());
-    task.kind = kinds_.emplace(kind_of(task), number).first->second;
-    const TaskId id = task.future->task;
-    Task& kept = tasks_.emplace(id, std::move(task)).first->second;
-    for (const Input& input : kept.inputs) {
-        const auto* const other = std::get_if<FuturePtr>(&input);
-        if (other == nullptr || ((*other)->done() && !(*other)->failure)) {
-            continue;
-        }
-        if ((*other)->done()) {
-            fail(kept, *(*other)->failure);
-            tasks_.erase(id);
-            return;
-        }
-        (*other)->dependents.push_back(id);
-        ++kept.inputs_missing;
-    }
-    if (kept.inputs_missing == 0) {
-        schedule(kept);
-    }
-}
-
-const std::string& Server::kind_of(const Task& task) const {
-    return task.options.kind.empty() ? functions_.at(task.function).name : task.options.kind;
-}
-
-void Server::schedule(Task& task) {
-    const TaskId id = task.future->task;
-    Request request{id,
-                    task.options.ranks,
-                    task.options.priority,
-                    task.options.cost_s,
-                    task.kind,
-                    task.options.near,
-                    task.avoid};
-    if (request.near) {
-        request.near->rank = worker_of(request.near->rank);
-    }
-    try {
-        scheduler_.add(request, now_s());
-        task.in_scheduler = true;
-        changed_ = true;
-    } catch (const Error& error) {
-        settle(task, nullptr, TaskFailure{error.kind(), error.what(), -1, {}});
-        tasks_.erase(id);
-    }
-}
-
 void Server::start(const Start& start) {
-    Task& task = tasks_.at(start.task);
-    TeamNumber team = 0;
-    if (start.ranks.size() > 1) {
-        prepare_team(start.ranks, team);
+    if (fail_without_inputs(start)) {
+        return;
     }
-    std::vector<std::span<const std::byte>> inputs;
-    for (const Input& input : task.inputs) {
-        const auto* const other = std::get_if<FuturePtr>(&input);
-        inputs.emplace_back(other != nullptr ? *(*other)->result
-                                             : *std::get<std::shared_ptr<const Bytes>>(input));
+    Task& task = tasks_.at(start.task);
+    if (task.gang) {
+        start_together(*task.gang, start);
+    } else {
+        start_on(task, start.ranks);
+    }
+}
+
+void Server::start_on(Task& task, const std::vector<int>& workers) {
+    const TaskId id = task.future->task;
+    TeamNumber team = 0;
+    if (workers.size() > 1) {
+        prepare_team(workers, team);
     }
     task.in_scheduler = false;
     task.team.clear();
-    for (const int worker : start.ranks) {
-        const int rank = rank_of(worker);
-        task.team.push_back(rank);
-        ByteWriter& orders = orders_for(rank);
-        if (orders.size() == 0) {
-            to_flush_.push_back(rank);
-        }
-        Order::write_run(orders, start.task, task.function, team, inputs);
+    std::ranges::transform(workers, std::back_inserter(task.team),
+                           [this](int worker) { return rank_of(worker); });
+    const std::vector<Order::View> inputs = inputs_for(task, task.team);
+    for (const int rank : task.team) {
+        ByteWriter& orders = orders_to(rank);
+        Order::write_run(orders, id, task.function, team, task.options->keep, inputs);
         if (orders.size() > orders_bytes_max) {
             flush();
         }
     }
     task.began_ns = now_ns();
-    if (!std::isinf(task.options.timeout_s)) {
-        limited_.insert(start.task);
+    if (!std::isinf(task.options->timeout_s)) {
+        limited_.insert(id);
     }
+    task.future->place = task.team.front();
     task.future->phase.store(Phase::Running, std::memory_order_release);
 }
 
 /// Its ranks have its communicator by the time they come to what is sent next.
 void Server::prepare_team(const std::vector<int>& workers, TeamNumber& team) {
-    const auto tell = [&](int worker) -> ByteWriter& {
-        const int rank = rank_of(worker);
-        ByteWriter& orders = orders_for(rank);
-        if (orders.size() == 0) {
-            to_flush_.push_back(rank);
-        }
-        return orders;
-    };
+    const auto tell = [&](int worker) -> ByteWriter& { return orders_to(rank_of(worker)); };
     const TeamCache::Use use = teams_.use(workers);
     team = use.team;
     for (const TeamCache::Gone& gone : use.gone) {
@@ -202,12 +133,12 @@ void Server::flush() {
                 own_orders_.push_back(Order::read(in));
             }
         } else if (!lost_.contains(rank)) {
-            mailbox_.post(rank, tag_orders, orders.take());
+            messages_.post(rank, tag_orders, orders.take());
         }
         orders.clear();
     }
     to_flush_.clear();
-    mailbox_.sent();
+    messages_.sent();
 }
 
 std::optional<Order> Server::own_order() {
@@ -222,7 +153,7 @@ std::optional<Order> Server::own_order() {
 bool Server::take_reports() {
     bool taken = false;
     for (int count = 0; count < messages_per_turn; ++count) {
-        auto message = mailbox_.poll(tag_reports);
+        auto message = messages_.poll(tag_reports);
         if (!message) {
             break;
         }
@@ -258,19 +189,25 @@ void Server::finish(Tasks::iterator task, int from, Report report) {
     }
     if (report.failure) {
         fail(task->second, *report.failure);
+    } else if (report.kept) {
+        keep(task->second, from);
     } else if (!task->second.over && report.continues) {
         go_on(task->second, std::move(report.result));
     } else if (!task->second.over) {
-        settle(task->second, std::make_shared<const Bytes>(std::move(report.result)), {});
+        settle(task->second, shared_bytes(std::move(report.result)));
     }
     release(task, report.failure ? unknown_s : report.took_s);
 }
 
 /// The ranks have come back.
 void Server::release(Tasks::iterator task, double took_s) {
-    scheduler_.finish(task->first, took_s);
     limited_.erase(task->first);
     changed_ = true;
+    if (!task->second.gang) {
+        scheduler_.finish(task->first, took_s);
+    } else if (all_are_back(task->second, took_s)) {
+        scheduler_.finish(task->second.gang->scheduled, took_s);
+    }
     if (task->second.continues && !task->second.over) {
         task->second.team.clear();
         return;
@@ -295,7 +232,7 @@ void Server::fail(Task& task, const TaskFailure& failure) {
         task.over_ns = now_ns();
         limited_.insert(task.future->task);
     }
-    if (task.tries < task.options.retries && !task.team.empty()) {
+    if (task.tries < task.options->retries && !task.team.empty()) {
         ++task.tries;
         task.over = true;
         task.again = true;
@@ -304,19 +241,23 @@ void Server::fail(Task& task, const TaskFailure& failure) {
         task.future->phase.store(Phase::Waiting, std::memory_order_release);
         return;
     }
-    settle(task, nullptr, failure);
+    settle(task, failure);
 }
 
 void Server::settle(Task& task, std::shared_ptr<const Bytes> result,
-                    const std::optional<TaskFailure>& failure, bool cancelled) {
+                    std::shared_ptr<const TaskFailure> failure, bool cancelled) {
     task.over = true;
     task.again = false;
     const FuturePtr future = task.future;
+    const bool breaks_up = failure && task.gang && task.team.empty();
     future->result = std::move(result);
-    future->failure = failure;
+    future->failure = std::move(failure);
     future->cancelled = cancelled;
     future->phase.store(Phase::Done, std::memory_order_release);
     told_(future);
+    if (breaks_up) {
+        break_up(task);
+    }
     settled_.push_back(future);
     if (settled_.size() == 1) {  // or else an outer call goes on with it
         for (; !settled_.empty(); settled_.pop_front()) {
@@ -327,12 +268,21 @@ void Server::settle(Task& task, std::shared_ptr<const Bytes> result,
 
 /// Of what is settled.
 void Server::tell_dependents(FutureState& future) {
-    for (const TaskId id : std::exchange(future.dependents, {})) {
+    if (!future.ties) {
+        return;
+    }
+    for (const TaskId id : std::exchange(future.ties->dependents, {})) {
         const auto found = tasks_.find(id);
         if (found == tasks_.end() || found->second.over) {
             continue;
         }
-        if (future.failure || found->second.continues) {
+        const auto is_future = [&](const Input& input) {
+            const auto* const other = std::get_if<FuturePtr>(&input);
+            return other != nullptr && other->get() == &future;
+        };
+        const bool input_failed =
+            future.failure && std::ranges::any_of(found->second.inputs, is_future);
+        if (input_failed || found->second.continues) {
             settle_like(found->second, future);
             tasks_.erase(id);
         } else if (--found->second.inputs_missing == 0) {
@@ -350,9 +300,10 @@ bool Server::cancel(const FuturePtr& future) {
     }
     if (found->second.in_scheduler) {
         scheduler_.remove(future->task);
+        found->second.in_scheduler = false;
     }
-    settle(found->second, nullptr,
-           TaskFailure{"Error", "the task was cancelled before it began", -1, {}}, true);
+    settle(found->second, TaskFailure{"Error", "the task was cancelled before it began", -1, {}},
+           true);
     tasks_.erase(future->task);
     return true;
 }
@@ -384,16 +335,17 @@ void Server::stop() {
         const int rank = rank_of(worker);
         ByteWriter order;
         Order::write_stop(order, !lost_.empty());
-        mailbox_.post(rank, tag_orders, order.take());  // to those that are lost, too
+        messages_.post(rank, tag_orders, order.take());  // to those that are lost, too
     }
 }
 
 void Server::give_up(const TaskFailure& why) {
     take_submissions();
+    fail_fetches(why);
     while (!tasks_.empty()) {
         const auto first = tasks_.begin();
         if (!first->second.over || first->second.again) {
-            settle(first->second, nullptr, why);
+            settle(first->second, why);
         }
         tasks_.erase(first->first);
     }

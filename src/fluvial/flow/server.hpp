@@ -7,6 +7,8 @@
 /// | a task is submitted                | waits for its inputs, then in the scheduler          |
 /// | an input has failed                | the task fails by the same                           |
 /// | Done                               | the future has its result; the ranks are idle        |
+/// | Done, and the rank keeps the       | the future refers to it (kept.hpp)                   |
+/// | result                             |                                                      |
 /// | Done, and it continues             | the ranks are idle; its result is that of the task   |
 /// |                                    | that follow() names                                  |
 /// | Failed from one rank of a team     | the future fails at once, or the task is tried again |
@@ -17,6 +19,9 @@
 /// | not come back for stuck_after_s    | rest                                                 |
 /// | no rank is left that could run a   | it fails                                             |
 /// | task                               |                                                      |
+/// | all of a gang have their inputs    | they start together, and their ranks are idle again  |
+/// |                                    | when all have come back                              |
+/// | one of a gang fails before that    | all fail by the same                                 |
 #pragma once
 
 #include <deque>
@@ -29,11 +34,11 @@
 #include <vector>
 
 #include "fluvial/base/clock.hpp"
-#include "fluvial/flow/mailbox.hpp"
 #include "fluvial/flow/members.hpp"
 #include "fluvial/flow/messages.hpp"
 #include "fluvial/flow/scheduler.hpp"
 #include "fluvial/flow/task.hpp"
+#include "fluvial/flow/task_messages.hpp"
 #include "fluvial/flow/team_cache.hpp"
 #include "fluvial/flow/timeline.hpp"
 
@@ -41,6 +46,16 @@ namespace fluvial::flow {
 
 class Server {
   public:
+    struct Gang;
+    /// A task as it was submitted.
+    struct Submission {
+        FuturePtr future;
+        std::uint32_t function = 0;
+        std::vector<Input> inputs;
+        TaskOptions options;
+        std::shared_ptr<Gang> gang = nullptr;
+    };
+
     /// `told` is called with each future that is done or continues, within turn(), and returns
     /// whether anybody will know. Everything given outlives it.
     /// The ranks that run tasks are the last `workers`, all or all but the server's own. The
@@ -52,17 +67,22 @@ class Server {
 
     /// Ranks that run tasks.
     int workers() const { return workers_; }
+    int widest_host() const { return widest_host_; }
     /// From any thread; does not wait for a turn.
-    void submit(FuturePtr future, std::uint32_t function, std::vector<Input> inputs,
-                const TaskOptions& options);
+    void submit(Submission submission);
+    /// The same of tasks that start together, or not at all; each has its own team. They want one
+    /// width each, no place and no retries.
+    void submit_together(std::vector<Submission> submissions);
     /// From any thread; does not wait for a turn. The result of a task that continues is `other`'s.
     void follow(FuturePtr future, FuturePtr other);
+    /// The same. `kept` has been fetched some turns later, or why not.
+    void fetch(std::shared_ptr<Kept> kept);
 
     // One thread at a time, which the caller sees to:
 
     /// Does what there is to do now. Local, does not block; true when something moved.
     bool turn();
-    /// In a pool of one rank, what this one is to run next, by whoever calls turn().
+    /// In a pool of one rank, what this one is to run next, for the thread that calls turn().
     std::optional<Order> own_order();
     void take_own(Report report) { handle(0, std::move(report)); }
     /// A task that has not begun will not. False when it has.
@@ -84,15 +104,9 @@ class Server {
     }
     /// Of what has come back until now; null without keep_timeline().
     const Timeline* timeline() const { return timeline_ ? &*timeline_ : nullptr; }
-    void abandon() { mailbox_.abandon(); }
+    void abandon() { messages_.abandon(); }
 
   private:
-    struct Submission {
-        FuturePtr future;
-        std::uint32_t function;
-        std::vector<Input> inputs;
-        TaskOptions options;
-    };
     struct Following {
         FuturePtr future;
         FuturePtr other;
@@ -102,7 +116,7 @@ class Server {
         std::uint32_t function = 0;
         std::uint32_t kind = 0;
         std::vector<Input> inputs;
-        TaskOptions options;
+        std::shared_ptr<const TaskOptions> options;  ///< shared by tasks that have the same
         int inputs_missing = 0;
         int tries = 0;
         int avoid = -1;
@@ -113,6 +127,7 @@ class Server {
         std::vector<int> team;  ///< ranks of the pool, while it runs
         std::int64_t began_ns = 0;
         std::int64_t over_ns = 0;
+        std::shared_ptr<Gang> gang = nullptr;  ///< starts with this task, or it with them
     };
     using Tasks = std::unordered_map<TaskId, Task>;
 
@@ -123,41 +138,74 @@ class Server {
     bool take_submissions();
     void accept(Submission submission);
     void accept(const Following& following);
+    std::shared_ptr<const TaskOptions> shared_options(TaskOptions options);
     const std::string& kind_of(const Task& task) const;
+    std::uint32_t number_of(const std::string& kind);
+    Needs needs_of(const TaskOptions& options) const;
     void schedule(Task& task);
     bool take_reports();
     void handle(int from, Report report);
     void finish(Tasks::iterator task, int from, Report report);
     void go_on(Task& task, Bytes message);
     void start(const Start& start);
+    void start_on(Task& task, const std::vector<int>& workers);
+    void wait_for(Task& task, const FuturePtr& other);
+    void schedule_together(Task& task);
+    void start_together(Gang& gang, const Start& start);
+    void break_up(const Task& task);
+    bool all_are_back(const Task& task, double& took_s);
     void prepare_team(const std::vector<int>& workers, TeamNumber& team);
     void fail(Task& task, const TaskFailure& failure);
+    void settle(Task& task, const TaskFailure& failure, bool cancelled = false) {
+        settle(task, nullptr, std::make_shared<const TaskFailure>(failure), cancelled);
+    }
     void settle(Task& task, std::shared_ptr<const Bytes> result,
-                const std::optional<TaskFailure>& failure, bool cancelled = false);
+                std::shared_ptr<const TaskFailure> failure = nullptr, bool cancelled = false);
     void tell_dependents(FutureState& future);
     void settle_like(Task& task, const FutureState& other);
     void release(Tasks::iterator task, double took_s);
     bool look_at_limits();
     void lose(const TaskFailure& lost);
+    void keep(Task& task, int rank);
+    void have_given(const std::shared_ptr<Kept>& kept);
+    bool take_fetched();
+    void fail_fetches(const TaskFailure& lost);
+    bool fail_without_inputs(const Start& start);
+    std::shared_ptr<const TaskFailure> input_lost(const Task& task) const;
+    std::vector<Order::View> inputs_for(const Task& task, const std::vector<int>& ranks);
+    int keeper_of_input(const Task& task) const;
     void fail_too_wide(const std::vector<TaskId>& tasks);
     ByteWriter& orders_for(int rank) { return orders_[static_cast<std::size_t>(rank)]; }
+    /// The same, and they will leave.
+    ByteWriter& orders_to(int rank) {
+        if (orders_for(rank).size() == 0) {
+            to_flush_.push_back(rank);
+        }
+        return orders_for(rank);
+    }
     void flush();
 
     const Functions& functions_;
     Members& members_;
     int workers_;
-    int first_;   ///< rank that runs tasks
-    bool alone_;  ///< there is no other rank
+    int widest_host_ = 0;  ///< ranks that run tasks, when the pool was made
+    int first_;            ///< rank that runs tasks
+    bool alone_;           ///< there is no other rank
     double stuck_after_s_;
     std::function<bool(const FuturePtr&)> told_;
-    Mailbox mailbox_;
+    TaskMessages messages_;
+    std::map<std::string, double> resources_;  ///< of each host
     Scheduler scheduler_;
     TeamCache teams_;
     std::mutex mutex_;  ///< of what comes from other threads
     std::vector<Submission> submitted_;
     std::vector<Following> following_;
+    std::vector<std::shared_ptr<Kept>> asked_;  ///< to be fetched
+    std::vector<std::shared_ptr<Kept>> fetching_;
+    std::shared_ptr<Droppings> droppings_ = std::make_shared<Droppings>();
     Tasks tasks_;
-    std::deque<FuturePtr> settled_;  ///< whose dependents have not been told
+    std::shared_ptr<const TaskOptions> last_options_;  ///< of what was submitted last
+    std::deque<FuturePtr> settled_;                    ///< whose dependents have not been told
     std::unordered_map<std::string, std::uint32_t> kinds_;
     std::vector<ByteWriter> orders_;  ///< that have not left, by rank
     std::vector<int> to_flush_;

@@ -8,11 +8,11 @@ namespace fluvial::flow {
 
 /// Its result will be that of another task, which the program names by follow().
 void Server::go_on(Task& task, Bytes message) {
-    task.future->continuation = std::make_shared<const Bytes>(std::move(message));
+    task.future->make_ties().continuation = shared_bytes(std::move(message));
     task.continues = told_(task.future);
     if (!task.continues) {
         settle(
-            task, nullptr,
+            task,
             TaskFailure{
                 "Error", "a task continues, in a pool that does not collect what is done", -1, {}});
     }
@@ -32,11 +32,14 @@ void Server::accept(const Following& following) {
         settle_like(found->second, *following.other);
         tasks_.erase(following.future->task);
     } else {
-        following.other->dependents.push_back(following.future->task);
+        following.other->make_ties().dependents.push_back(following.future->task);
     }
 }
 
 void Server::settle_like(Task& task, const FutureState& other) {
+    if (other.ties && other.ties->kept) {
+        task.future->make_ties().kept = other.ties->kept;
+    }
     settle(task, other.result, other.failure, other.cancelled);
 }
 

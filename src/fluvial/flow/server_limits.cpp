@@ -46,8 +46,8 @@ bool Server::look_at_limits() {
         }
         Task& task = found->second;
         limited_.insert(id);
-        if (!task.over && seconds_since(task.began_ns) > task.options.timeout_s) {
-            fail(task, outlived(task.options.timeout_s));
+        if (!task.over && seconds_since(task.began_ns) > task.options->timeout_s) {
+            fail(task, outlived(task.options->timeout_s));
             moved = true;
         } else if (task.over && seconds_since(task.over_ns) > stuck_after_s_) {
             for (const int rank : task.team) {
@@ -90,16 +90,16 @@ void Server::lose(const TaskFailure& lost) {
             std::ranges::all_of(team, [this](int rank) { return lost_.contains(rank); });
         if (all_lost) {
             release(found, unknown_s);
-            continue;
-        }
-        for (const int rank : team) {
-            if (!lost_.contains(rank)) {
-                ByteWriter order;
-                Order::write_lost(order, lost.rank);
-                mailbox_.post(rank, tag_orders, order.take());
-            }
         }
     }
+    for (int rank = first_; rank < first_ + workers_; ++rank) {
+        if (!lost_.contains(rank) && !alone_) {
+            ByteWriter order;
+            Order::write_lost(order, lost.rank);
+            messages_.post(rank, tag_orders, order.take());
+        }
+    }
+    fail_fetches(lost);
     fail_too_wide(too_wide);
     changed_ = true;
 }
@@ -107,8 +107,9 @@ void Server::lose(const TaskFailure& lost) {
 void Server::fail_too_wide(const std::vector<TaskId>& tasks) {
     for (const TaskId id : tasks) {
         const auto found = tasks_.find(id);
-        const int wanted = found->second.options.ranks.least;
-        settle(found->second, nullptr,
+        const int wanted = found->second.options->ranks.least;
+        found->second.in_scheduler = false;
+        settle(found->second,
                TaskFailure{lost_.begin()->second.kind,
                            describe_problem(
                                {text("a task wants ", wanted, " ranks, and the pool has lost some"),

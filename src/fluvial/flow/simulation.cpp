@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "fluvial/flow/plan.hpp"
+
 namespace fluvial::flow {
 
 namespace {
@@ -99,6 +101,16 @@ class Load {
 Simulated simulate(const std::vector<SimulatedTask>& tasks, const std::vector<int>& hosts,
                    const SchedulerOptions& options) {
     return Clockwork(tasks, hosts, options).run();
+}
+
+double earliest_end_s(const std::vector<SimulatedTask>& tasks, int ranks) {
+    std::vector<Planned> planned;
+    double last_s = 0;
+    for (const SimulatedTask& task : tasks) {
+        planned.push_back({task.request.widths.least, task.takes_s});
+        last_s = std::max(last_s, task.arrives_s + task.takes_s);
+    }
+    return std::max(last_s, bound_s(planned, ranks, {}));
 }
 
 std::vector<SimulatedTask> varying_widths(int ranks, int rounds, double error, unsigned seed) {

@@ -36,6 +36,9 @@ struct Simulated {
 Simulated simulate(const std::vector<SimulatedTask>& tasks, const std::vector<int>& hosts,
                    const SchedulerOptions& options = {});
 
+/// No scheduler can have the tasks end before this (see bound_s()).
+double earliest_end_s(const std::vector<SimulatedTask>& tasks, int ranks);
+
 /// A load as in the paper's Figure 6: a round has one task of each width 1, 2, 4 … `ranks`, which
 /// takes 0.5 to 1.5 s; all arrive at once, in random order. The scheduler's estimates are off by up
 /// to `error` of the duration (0.3: 30 %), or there are none (unknown).

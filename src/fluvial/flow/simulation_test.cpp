@@ -19,11 +19,19 @@ std::vector<int> one_host(int ranks) {
     return std::vector<int>(static_cast<std::size_t>(ranks), 0);
 }
 
+/// A plan costs less than a millisecond, and so a test some seconds.
+SchedulerOptions small_plans() {
+    SchedulerOptions options;
+    options.planning_effort = 200'000;
+    return options;
+}
+
 double mean_utilisation(int rounds, double error) {
     constexpr int loads = 10;
     double sum = 0;
     for (unsigned seed = 0; seed < loads; ++seed) {
-        sum += simulate(varying_widths(64, rounds, error, test_seed(1) + seed), one_host(64))
+        sum += simulate(varying_widths(64, rounds, error, test_seed(1) + seed), one_host(64),
+                        small_plans())
                    .utilisation();
     }
     return 100 * sum / loads;
@@ -71,13 +79,21 @@ TEST_CASE("a wide task among others that keep arriving is not overtaken for ever
 }
 
 TEST_CASE("the sweep of Figure 9 on 512 workers") {
-    CHECK(100 * simulate(parameter_sweep(0, test_seed(4)), one_host(512)).utilisation() >= 95.0);
-    CHECK(100 * simulate(parameter_sweep(0.3, test_seed(4)), one_host(512)).utilisation() >= 93.0);
+    constexpr int loads = 5;
+    double used = 0;
+    for (unsigned seed = 0; seed < loads; ++seed) {
+        const auto tasks = parameter_sweep(0.3, test_seed(4) + seed);
+        used += simulate(tasks, one_host(512), small_plans()).utilisation() / loads;
+    }
+    CHECK(100 * used >= 93.0);
+    const auto known = parameter_sweep(0, test_seed(4));
+    CHECK(100 * simulate(known, one_host(512), small_plans()).utilisation() >= 95.0);
 }
 
 TEST_CASE("a hundred thousand ranks") {
-    const Simulated simulated =
-        simulate(varying_widths(100'000, 20, 0, test_seed(5)), one_host(100'000));
+    const auto tasks = varying_widths(100'000, 20, 0, test_seed(5));
+    const Simulated simulated = simulate(tasks, one_host(100'000), small_plans());
+    CHECK(simulated.end_s >= earliest_end_s(tasks, 100'000));
     CHECK(simulated.tasks.size() == 20 * 17);
     CHECK(100 * simulated.utilisation() >= 85.0);  // one of 65,536 ranks runs at a time
 }

@@ -24,6 +24,7 @@ struct Likeness {
     int cost_step = 0;  ///< of the caller's estimate: durations within a twentieth are alike
     std::optional<Near> near = {};
     int avoid = -1;
+    Needs needs = {};
     auto operator<=>(const Likeness&) const = default;
 };
 

@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "fluvial/base/clock.hpp"
-#include "fluvial/base/waiting.hpp"
-#include "fluvial/progress/engine.hpp"
 
 namespace fluvial::flow {
 
@@ -17,28 +15,28 @@ constexpr std::int64_t report_within_ns = 100'000;
 /// They wait for the next task of the same function alone, when the last one was as brief as this.
 constexpr double brief_s = 20e-6;
 constexpr std::size_t reports_bytes_max = 16 * 1024;
+/// So that the server has something to do while the rank runs the rest of what it was sent.
+constexpr int reports_max = 32;
 
 }  // namespace
 
-class Worker::Waits final : public progress::Waiting {
+void Worker::LooksForLead::look_around(double waited_s) {
+    progress::look_out(waited_s);
+    if (worker_.members_.is_dead(worker_.lead_)) {
+        TaskFailure{"PeerLost", "the process died", worker_.lead_, {}}.raise();
+    }
+}
+
+class Worker::Waits final : public LooksForLead {
   public:
-    explicit Waits(Worker& worker) : worker_(worker) {}
+    explicit Waits(Worker& worker) : LooksForLead(worker) {}
     Seen look() override {
         const bool moved = worker_.work();
-        if (worker_.stopped_ && worker_.mailbox_.sent()) {
+        if (worker_.stopped_ && worker_.messages_.sent()) {
             return Seen::End;
         }
         return moved ? Seen::Movement : Seen::Nothing;
     }
-    void look_around(double waited_s) override {
-        progress::look_out(waited_s);
-        if (worker_.members_.is_dead(worker_.lead_)) {
-            TaskFailure{"PeerLost", "the process died", worker_.lead_, {}}.raise();
-        }
-    }
-
-  private:
-    Worker& worker_;
 };
 
 void Worker::serve() {
@@ -50,6 +48,7 @@ void Worker::serve() {
 /// One turn; true when there was something to do.
 bool Worker::work() {
     bool moved = take_orders();
+    moved = (!gathering_.empty() && take_notes()) || moved;
     if (orders_.empty()) {
         flush();
         return moved;
@@ -62,13 +61,14 @@ bool Worker::work() {
 
 bool Worker::take_orders() {
     bool taken = false;
-    while (auto message = mailbox_.poll(tag_orders)) {
+    while (auto message = messages_.poll(tag_orders)) {
         ByteReader in(message->bytes);
         while (!in.done()) {
             Order order = Order::read(in);
-            stopping_ = stopping_ || order.word == Word::Stop;
             if (order.word == Word::Lost) {
                 lost_.insert(order.ranks.front());
+                messages_.give_up_on(order.ranks.front());
+                end_what_is_whole();
             } else {
                 orders_.push_back(std::move(order));
             }
@@ -80,10 +80,10 @@ bool Worker::take_orders() {
 
 bool Worker::take_notes() {
     bool taken = false;
-    while (auto message = mailbox_.poll(tag_notes)) {
-        ByteReader in(message->bytes);
-        Report note = Report::read(in);
-        notes_[note.task].push_back({message->from, std::move(note)});
+    while (auto message = messages_.poll(tag_notes)) {
+        for (ByteReader in(message->bytes); !in.done();) {
+            note(Report::read(in), message->from);
+        }
         taken = true;
     }
     return taken;
@@ -102,87 +102,125 @@ void Worker::carry_out(Order order) {
         case Word::Run:
             run(order);
             break;
+        case Word::Give:
+            give(order);
+            break;
+        case Word::Drop:
+            kept_.erase(order.task);
+            break;
         default:
             any_lost_ = order.any_lost;
-            report({});
+            put(lead_, tag_reports, {});
             flush();
             stopped_ = true;
     }
 }
 
-void Worker::run(const Order& order) {
+void Worker::run(Order& order) {
     if (order.function != last_function_ || last_took_s_ > brief_s) {
         flush();
     }
-    Report done = crew_.run(order);
+    auto failure = bring_inputs(order);
+    Report done;
+    if (failure) {
+        done = {.word = Word::Done, .task = order.task, .result = {}, .failure = failure};
+        done.began_ns = now_ns();
+    } else {
+        done = crew_.run(order);
+    }
     last_function_ = order.function;
     last_took_s_ = done.took_s;
-    const std::vector<int> alone{comm_.rank()};
-    const std::vector<int>& team = order.team == 0 ? alone : crew_.ranks_of(order.team);
-    if (team.size() == 1) {
-        report(std::move(done));
+    if (order.team == 0) {
+        if (order.keep) {
+            keep(done);
+        }
+        put(lead_, tag_reports, done);
         return;
     }
+    const std::vector<int>& team = crew_.ranks_of(order.team);
     if (done.failure) {  // at once: the others may wait for this rank in the task's communicator
-        report({.word = Word::Failed, .task = order.task, .result = {}, .failure = done.failure});
+        put(lead_, tag_reports,
+            {.word = Word::Failed, .task = order.task, .result = {}, .failure = done.failure});
         flush();
     }
     if (comm_.rank() != team.front()) {
         done.result.clear();
-        ByteWriter note;
-        done.write(note);
-        mailbox_.post(team.front(), tag_notes, note.take());
+        put(team.front(), tag_notes, done);
         return;
     }
-    gather_notes(done, team);
-    report(std::move(done));
-    flush();
+    Gathering& gathering = gathering_[order.task];
+    gathering.team = team;
+    gathering.keep = order.keep;
+    note(std::move(done), comm_.rank());
+}
+
+/// A rank of a task's team has come back. It may be faster than this rank, which is the first.
+void Worker::note(Report note, int from) {
+    const auto task = gathering_.try_emplace(note.task).first;
+    Gathering& gathering = task->second;
+    gathering.came.push_back(from);
+    if (!gathering.done) {
+        gathering.done = std::move(note);
+    } else {
+        Report& done = *gathering.done;
+        done.took_s = std::max(done.took_s, note.took_s);
+        if (from == comm_.rank()) {
+            done.began_ns = note.began_ns;
+            done.result = std::move(note.result);
+            done.continues = note.continues;
+        }
+        if (note.failure && !done.failure) {
+            done.failure = std::move(note.failure);
+        }
+    }
+    end_if_whole(task);
 }
 
 /// All ranks of the task's team have come back, apart from those that are lost.
-void Worker::gather_notes(Report& done, const std::vector<int>& team) {
-    const auto all_here = [&] {
-        take_notes();
-        take_orders();
-        mailbox_.sent();
-        std::set<int> missing(team.begin() + 1, team.end());
-        std::erase_if(missing, [this](int rank) { return lost_.contains(rank); });
-        for (const Note& note : notes_[done.task]) {
-            missing.erase(note.from);
-        }
-        return missing.empty() || stopping_;
-    };
-    if (!all_here()) {
-        flush();
-        wait_until(all_here, "the ranks of a task's team did not come back");
+void Worker::end_if_whole(std::map<TaskId, Gathering>::iterator task) {
+    Gathering& gathering = task->second;
+    const bool whole =
+        !gathering.team.empty() && std::ranges::all_of(gathering.team, [&](int rank) {
+            return lost_.contains(rank) ||
+                   std::ranges::find(gathering.came, rank) != gathering.came.end();
+        });
+    if (!whole) {
+        return;
     }
-    const auto node = notes_.extract(done.task);
-    for (const Note& note : node.mapped()) {
-        done.took_s = std::max(done.took_s, note.report.took_s);
-        if (note.report.failure && !done.failure) {
-            done.failure = note.report.failure;
-        }
+    if (gathering.done->failure) {
+        gathering.done->result.clear();
+    } else if (gathering.keep) {
+        keep(*gathering.done);
     }
-    if (done.failure) {
-        done.result.clear();
+    put(lead_, tag_reports, *gathering.done);
+    gathering_.erase(task);
+}
+
+void Worker::end_what_is_whole() {
+    for (auto task = gathering_.begin(); task != gathering_.end();) {
+        end_if_whole(task++);
     }
 }
 
-void Worker::report(Report report) {
-    if (reports_.size() == 0) {
-        first_report_ns_ = now_ns();
+void Worker::put(int to, int tag, const Report& report) {
+    Outbox& box = outboxes_[{to, tag}];
+    if (box.count++ == 0) {
+        box.first_ns = now_ns();
     }
-    report.write(reports_);
-    if (reports_.size() > reports_bytes_max || now_ns() - first_report_ns_ > report_within_ns) {
+    report.write(box.bytes);
+    if (box.count >= reports_max || box.bytes.size() > reports_bytes_max ||
+        now_ns() - box.first_ns > report_within_ns) {
         flush();
     }
 }
 
 void Worker::flush() {
-    mailbox_.sent();
-    if (reports_.size() > 0) {
-        mailbox_.post(lead_, tag_reports, reports_.take());
-        reports_.clear();
+    messages_.sent();
+    for (auto& [address, box] : outboxes_) {
+        if (box.count > 0) {
+            messages_.post(address.first, address.second, box.bytes.take());
+            box = {};
+        }
     }
 }
 

@@ -3,14 +3,19 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "fluvial/flow/crew.hpp"
-#include "fluvial/flow/mailbox.hpp"
 #include "fluvial/flow/members.hpp"
 #include "fluvial/flow/messages.hpp"
+#include "fluvial/flow/task_messages.hpp"
+#include "fluvial/progress/engine.hpp"
 
 namespace fluvial::flow {
 
@@ -18,28 +23,54 @@ class Worker {
   public:
     /// All outlive it. `lead` is the server's rank.
     Worker(const mpi::Comm& comm, Crew& crew, Members& members, int lead)
-        : comm_(comm), crew_(crew), members_(members), lead_(lead), mailbox_(comm) {}
+        : comm_(comm), crew_(crew), members_(members), lead_(lead), messages_(comm) {}
 
     /// Blocking until the server says stop; then everything has been sent. Throws PeerLost when the
     /// server's process dies, and what check_interrupt throws.
     void serve();
-    void abandon() { mailbox_.abandon(); }
+    void abandon() { messages_.abandon(); }
     /// Some rank of the pool was lost, as the server said when it stopped.
     bool any_lost() const { return any_lost_; }
 
   private:
+    /// What a worker waits for ends by an error when the lead is dead.
+    class LooksForLead : public progress::Waiting {
+      public:
+        explicit LooksForLead(Worker& worker) : worker_(worker) {}
+        void look_around(double waited_s) override;
+
+      protected:
+        Worker& worker_;
+    };
     class Waits;
-    struct Note {
-        int from = 0;
-        Report report;
+    class WaitsFor;
+    /// Reports of brief tasks leave together.
+    struct Outbox {
+        ByteWriter bytes;
+        int count = 0;
+        std::int64_t first_ns = 0;
+    };
+    /// A task of which this is the first rank: what is known, and which ranks have not come back.
+    struct Gathering {
+        std::optional<Report> done;
+        bool keep = false;
+        std::vector<int> came, team;
     };
 
     bool take_orders();
     bool take_notes();
     void carry_out(Order order);
-    void run(const Order& order);
-    void gather_notes(Report& done, const std::vector<int>& team);
-    void report(Report report);
+    void run(Order& order);
+    void give(const Order& order);
+    void keep(Report& done);
+    std::optional<TaskFailure> bring_inputs(Order& order);
+    std::shared_ptr<const Bytes> brought(const Order::Input& input);
+    bool take_inputs();
+    void wait_until(const std::function<bool()>& done);
+    void note(Report note, int from);
+    void end_if_whole(std::map<TaskId, Gathering>::iterator task);
+    void end_what_is_whole();
+    void put(int to, int tag, const Report& report);
     void flush();
     bool work();
 
@@ -47,15 +78,16 @@ class Worker {
     Crew& crew_;
     Members& members_;
     int lead_;
-    Mailbox mailbox_;
+    TaskMessages messages_;
     std::deque<Order> orders_;
-    ByteWriter reports_;  ///< that have not left yet
-    std::int64_t first_report_ns_ = 0;
+    std::map<std::pair<int, int>, Outbox> outboxes_;  ///< by rank and tag
     std::uint32_t last_function_ = 0;
     double last_took_s_ = 0;
-    std::map<TaskId, std::vector<Note>> notes_;
-    std::set<int> lost_;     ///< ranks
-    bool stopping_ = false;  ///< the order to stop has come
+    std::map<TaskId, Gathering> gathering_;
+    std::set<int> lost_;                                   ///< ranks
+    std::map<TaskId, std::shared_ptr<const Bytes>> kept_;  ///< messages of results, by their tasks
+    /// From other ranks, one for each task here that has it as input and has not begun.
+    std::multimap<TaskId, std::shared_ptr<const Bytes>> brought_;
     bool stopped_ = false;
     bool any_lost_ = false;
 };

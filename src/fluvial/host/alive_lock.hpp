@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Who is alive, as the kernel knows it: each participant locks one byte of a shared memory file;
-/// the kernel drops the lock with its process, whatever killed that. Children by fork do not keep
-/// it. Unlike process ids this is exact across pid namespaces and cannot be confused by a recycled
-/// pid.
+/// Which participants are alive, as the kernel knows it: each participant locks one byte of a
+/// shared memory file; the kernel drops the lock with its process, whatever killed that. Children
+/// by fork do not keep it. Unlike process ids this is exact across pid namespaces and cannot be
+/// confused by a recycled pid.
 #pragma once
 
 #include <cstdint>

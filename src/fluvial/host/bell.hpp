@@ -14,7 +14,7 @@ namespace fluvial::host {
 /// One rank's. Kept apart from others' by two cache lines.
 class alignas(128) Bell {
   public:
-    /// Whoever looks around after this is woken by what comes after that look.
+    /// A thread that looks around after this is woken by what comes after that look.
     void arm() {
         asleep_.store(1, std::memory_order_relaxed);
         std::atomic_thread_fence(std::memory_order_seq_cst);  // before that look, as in ring()

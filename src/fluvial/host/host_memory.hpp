@@ -2,8 +2,9 @@
 /// Memory that all ranks of a host address: of rings and bells, and of what they deal out.
 ///
 /// It is a file without a name (memfd), which the other ranks open through /proc. So neither the
-/// size of /dev/shm limits it (64 MiB in many containers, where whoever touches more than that is
-/// killed by a SIGBUS) nor does anything of it outlive the job. Pages are taken when touched.
+/// size of /dev/shm limits it (64 MiB in many containers, where a process that touches more than
+/// that is killed by a SIGBUS) nor does anything of it outlive the job. Pages are taken when
+/// touched.
 #pragma once
 
 #include <cstddef>

@@ -33,7 +33,7 @@ std::size_t mappings() {
 
 }  // namespace
 
-TEST_CASE("what a rank stores the others load, whoever keeps the memory") {
+TEST_CASE("what a rank stores the others load, whichever of them keeps the memory") {
     mpi::Comm host = world().split_by_host();
     const std::size_t before = descriptors();
     for (const bool by_mpi : {false, true}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Who is alive on this host. Ranks of one job do not watch each other by locks: the kernel's
-/// process table suffices, since they share it or else are not watched.
+/// Which processes are alive on this host. Ranks of one job do not watch each other by locks: the
+/// kernel's process table suffices, since they share it or else are not watched.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,6 @@
 #include <ctime>
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +15,11 @@
 
 namespace fluvial::host {
 namespace {
+
+// A critical section takes less than a microsecond, to fall asleep and to be woken ten. Between two
+// tries the owner has the line of the mutex to itself.
+constexpr int lock_tries = 32;
+constexpr int spins_between_tries = 8;
 
 timespec to_timespec(std::int64_t ns) {
     return {ns / 1'000'000'000, ns % 1'000'000'000};
@@ -49,6 +53,12 @@ void SharedMutex::initialise() {
 
 void SharedMutex::lock(double timeout_s) {
     int error = pthread_mutex_trylock(&mutex_);
+    for (int tries = 1; error == EBUSY && tries < lock_tries; ++tries) {
+        for (int i = 0; i < spins_between_tries; ++i) {
+            spin();
+        }
+        error = pthread_mutex_trylock(&mutex_);
+    }
     if (error == EBUSY) {
         error = wait_for(mutex_, static_cast<std::int64_t>(timeout_s * 1e9));
     }
@@ -79,14 +89,21 @@ void Doorbell::ring() {
 void Doorbell::wait(std::uint32_t ticket, std::int64_t timeout_ns, std::int64_t spin_ns) {
     const std::int64_t begin = now_ns();
     const std::int64_t spin_until = begin + std::min(spin_ns, timeout_ns);
-    while (now_ns() < spin_until) {
+    // To yield takes as long as to be heard late, so not at every look at the clock; but what else
+    // is to run on this core does, soon.
+    constexpr std::int64_t yield_ns = 10'000;
+    std::int64_t yielded = begin;
+    for (std::int64_t now = begin; now < spin_until; now = now_ns()) {
         for (int i = 0; i < 64; ++i) {
             if (rings_.load(std::memory_order_acquire) != ticket) {
                 return;
             }
             spin();
         }
-        ::sched_yield();
+        if (now - yielded > yield_ns) {
+            yield();
+            yielded = now;
+        }
     }
     const std::int64_t left = timeout_ns - (now_ns() - begin);
     if (left <= 0) {

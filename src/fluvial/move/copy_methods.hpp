@@ -11,7 +11,7 @@ namespace fluvial::move {
 
 struct CopyMethod {
     const char* name;
-    /// What is copied is visible to whoever sees a later release store.
+    /// What is copied is visible to every thread that sees a later release store.
     void (*copy)(std::byte* to, const std::byte* from, std::size_t bytes);
 };
 

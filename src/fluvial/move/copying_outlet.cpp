@@ -5,8 +5,9 @@
 
 namespace fluvial::move {
 
-CopyingOutlet::CopyingOutlet(LastChoice& last, std::uint64_t window_bytes)
-    : policy_({copy_methods().front(), copy_methods().back()}, last, window_bytes, now_ns) {}
+CopyingOutlet::CopyingOutlet(LastChoice& last, std::uint64_t window_bytes, std::size_t unit_bytes)
+    : unit_bytes_(std::max<std::size_t>(1, unit_bytes)),
+      policy_({copy_methods().front(), copy_methods().back()}, last, window_bytes, now_ns) {}
 
 void CopyingOutlet::fill(std::byte* room, const void* from, std::size_t bytes) {
     const bool large = bytes >= large_element_bytes;

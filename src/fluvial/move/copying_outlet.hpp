@@ -4,6 +4,7 @@
 /// finds out how large elements get there.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,7 +28,7 @@ class CopyingOutlet : public Outlet {
 
   protected:
     /// New links begin with the `last` choice of their kind; `window_bytes` are written in turn.
-    CopyingOutlet(LastChoice& last, std::uint64_t window_bytes);
+    CopyingOutlet(LastChoice& last, std::uint64_t window_bytes, std::size_t unit_bytes);
 
     /// Elements are written where the consumer's core reads them.
     virtual bool writes_in_place() const = 0;
@@ -36,11 +37,18 @@ class CopyingOutlet : public Outlet {
         piece_start_ = committed_;
         large_ = 0;
     }
-    /// Most of what came into the last piece were large elements.
-    bool fills_are_large() const {
-        return committed_ > piece_start_ && 2 * large_ > committed_ - piece_start_;
+    /// What comes next goes to its place without a stop in a staging buffer: it is large, or most
+    /// of what came into the last piece was.
+    bool passes_staging(std::size_t bytes) const {
+        return std::max(bytes, unit_bytes_) >= large_element_bytes ||
+               (committed_ > piece_start_ && 2 * large_ > committed_ - piece_start_);
+    }
+    /// The whole units of `free` bytes, but `bytes` at least.
+    std::size_t whole_units(std::size_t bytes, std::size_t free) const {
+        return std::max(bytes, free / unit_bytes_ * unit_bytes_);
     }
 
+    const std::size_t unit_bytes_;
     CopyPolicy policy_;
 
   private:

@@ -32,7 +32,9 @@ struct LinkPlan {
 /// To a consumer: the link of messages from this producer has ended, with its number of bytes.
 inline constexpr progress::Topic topic_link_closed("link: closed");
 
-/// Aggregated messages with credits (between hosts). `peer` is the consumer's rank in `comm`. The
+/// Aggregated messages with credits (between hosts). `peer` is the consumer's rank in `comm`, which
+/// outlives both ends. An end that is destroyed while messages of its link may be on their way says
+/// so to `comm` (Comm::leave_messages), so that no later communicator receives them. The
 /// latency bound holds while the producer does something else if MPI was initialised with
 /// MPI_THREAD_MULTIPLE (a thread of the process then sends what lies too long). Otherwise it holds
 /// from the producer's next call on, of progress(), of ServiceThread::serve(), or of try_reserve()

@@ -66,6 +66,9 @@ RingOfMessages::~RingOfMessages() {
     for (mpi::Request& request : credits_sent_) {
         request.abandon();
     }
+    if (open_ > 0) {  // a producer may have sent what was not received
+        comm_.leave_messages();
+    }
 }
 
 bool RingOfMessages::advance() {

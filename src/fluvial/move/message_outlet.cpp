@@ -25,14 +25,15 @@ LastChoice& last_batch_choice() {
 
 MessageOutlet::MessageOutlet(const LinkPlan& plan, const mpi::Comm& comm,
                              progress::ControlMessages& control, int peer)
-    : CopyingOutlet(last_batch_choice(), static_cast<std::uint64_t>(MessageFlow(plan).batches) *
-                                             MessageFlow(plan).batch_stride()),
+    : CopyingOutlet(
+          last_batch_choice(),
+          static_cast<std::uint64_t>(MessageFlow(plan).batches) * MessageFlow(plan).batch_stride(),
+          plan.unit_bytes),
       flow_(plan),
       comm_(comm),
       control_(control),
       peer_(peer),
       stream_(plan.stream),
-      unit_bytes_(std::max<std::size_t>(1, plan.unit_bytes)),
       buffer_bytes_(plan.buffer_bytes),
       tick_ns_(std::max<std::int64_t>(20'000, static_cast<std::int64_t>(plan.latency_s * 5e8))),
       flusher_(mpi::running()),
@@ -53,6 +54,9 @@ MessageOutlet::~MessageOutlet() {
     abandon();
     if (credits_coming_) {
         credits_coming_->message.abandon();
+    }
+    if (credits_ < flow_.credits) {  // the consumer has not taken all, or its credits are to come
+        comm_.leave_messages();
     }
 }
 
@@ -130,14 +134,13 @@ bool MessageOutlet::find_room(std::size_t bytes) {
 
 /// What there is at cursor_, in the batch or in the staging buffer.
 void MessageOutlet::hand_out(std::size_t bytes) {
-    const bool direct = !flow_.fetched || std::max(bytes, unit_bytes_) >= large_element_bytes ||
-                        fills_are_large() || policy_.stores_are_best();
+    const bool direct = !flow_.fetched || passes_staging(bytes) || policy_.stores_are_best();
     begin_piece();
     auto most = static_cast<std::size_t>(batch_end() - cursor_);
     if (flow_.fetched) {
         most = std::min(most, direct ? piece_bytes : staging_buffer_bytes);
     }
-    const std::size_t room = std::max(bytes, most / unit_bytes_ * unit_bytes_);
+    const std::size_t room = whole_units(bytes, most);
     if (!direct) {
         cursor_ = staging_.open(committed_, cursor_, room);
     }

@@ -18,13 +18,14 @@
 
 namespace fluvial::move {
 
-/// The appender (who calls try_reserve and commit) needs no lock for an element. It takes the lock
-/// when its segment, a message's worth of a batch, is used up, and hands the segment over then. The
-/// flusher sends what is visible of a segment that is not full; the appender goes on behind it.
+/// The appender (the thread that calls try_reserve and commit) needs no lock for an element. It
+/// takes the lock when its segment, a message's worth of a batch, is used up, and hands the segment
+/// over then. The flusher sends what is visible of a segment that is not full; the appender goes on
+/// behind it.
 ///
-/// Where MPI allows no second thread, the flusher is whoever waits in a channel of this process.
-/// While nobody does, another one, which calls no MPI, ends segments after the latency bound: the
-/// next element then leaves at once, and takes those with it that were left lying.
+/// Where MPI allows no second thread, the flusher is any thread that waits in a channel of this
+/// process. While nobody does, another one, which calls no MPI, ends segments after the latency
+/// bound: the next element then leaves at once, and takes those with it that were left lying.
 ///
 /// Where the consumer's core reads the batches, stores into them may be slow, as they are into
 /// rings: then the appender writes into the staging buffer, or lent memory, and a CopyPolicy
@@ -81,11 +82,10 @@ class MessageOutlet final : public CopyingOutlet, private progress::ServiceThrea
     progress::ControlMessages& control_;
     const int peer_;
     const int stream_;
-    const std::size_t unit_bytes_;
     const std::size_t buffer_bytes_;
     const std::int64_t tick_ns_;  ///< the flusher's; half the latency bound
     bool flusher_;                ///< it may come
-    bool background_;             ///< and needs nobody who waits
+    bool background_;             ///< and needs no thread that waits
     std::atomic<std::uint64_t> visible_{0};
     mutable std::mutex
         mutex_;  ///< for all below, and for cursor_ and end_ of an appender that waits

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How what was written leaves: by whoever calls, and by the flusher.
+/// How what was written leaves: by the thread that calls, and by the flusher.
 #include <algorithm>
 #include <utility>
 
@@ -14,7 +14,7 @@ namespace fluvial::move {
 namespace {
 
 /// How long a link without new elements is still looked at, for what was reserved before the
-/// flusher saw it empty and committed after that. Who reserves for longer calls progress() then.
+/// flusher saw it empty and committed after that. After longer ones the appender calls progress().
 constexpr int slow_visits_max = 64;
 constexpr std::int64_t slower = 16;
 

@@ -113,6 +113,23 @@ class Exchange {
                        : progress::Waiting::Seen::Nothing;
     }
     double seconds() const { return clock_.seconds(); }
+    /// False where the options leave it to the back-off.
+    bool rest() {
+        if (!options_.rest) {
+            return false;
+        }
+        pending_.clear();
+        for (const auto& role : roles_) {
+            if (!role->done()) {
+                role->add_pending(pending_);
+            }
+        }
+        if (controls_) {
+            controls_->add_pending(pending_);
+        }
+        options_.rest(pending_);
+        return true;
+    }
 
   private:
     void add(std::size_t number, Tags& tags) {
@@ -172,6 +189,7 @@ class Exchange {
     std::optional<FlowSums> sums_;
     Moved moved_;
     std::vector<std::unique_ptr<Role>> roles_;
+    std::vector<mpi::Pending> pending_;
 };
 
 /// Until all roles are done.
@@ -186,6 +204,11 @@ class Moving final : public progress::Waiting {
             moved_s_ = exchange_.seconds();
         }
         return seen;
+    }
+    void rest(progress::BackOff& back_off, bool serving) override {
+        if (!exchange_.rest()) {
+            back_off.rest(serving);
+        }
     }
     void look_around(double waited_s) override {
         Waiting::look_around(waited_s);
@@ -280,17 +303,36 @@ std::string words_of(std::span<const RankFlow> flows) {
 
 }  // namespace
 
-Moved exchange(const mpi::Comm& comm, std::span<const RankFlow> flows,
-               std::span<const Outgoing> outgoing, const ExchangeOptions& options) {
+/// The exchange refers to the other two.
+struct PreparedExchange::State {
+    std::vector<Outgoing> outgoing;
+    ExchangeOptions options;
+    std::optional<Exchange> exchange;
+};
+
+PreparedExchange::PreparedExchange(const mpi::Comm& comm, std::span<const RankFlow> flows,
+                                   std::vector<Outgoing> outgoing, ExchangeOptions options)
+    : state_(new State{std::move(outgoing), std::move(options), std::nullopt}) {
     // All ranks are here before anything is sent, so what an exchange before this one has left in
     // its slots is gone on all of them.
     mpi::agree_on(
-        comm, [&] { check(comm, flows, outgoing); },
+        comm, [&] { check(comm, flows, state_->outgoing); },
         [&](Terms& terms) {
             terms.add("the flows of an exchange", words_of(flows));
-            terms.add("the checksum", options.checksum ? "yes" : "no");
+            terms.add("the checksum", state_->options.checksum ? "yes" : "no");
         });
-    return Exchange(comm, flows, outgoing, options).run();
+    state_->exchange.emplace(comm, flows, state_->outgoing, state_->options);
+}
+
+PreparedExchange::~PreparedExchange() = default;
+
+Moved PreparedExchange::run() {
+    return state_->exchange->run();
+}
+
+Moved exchange(const mpi::Comm& comm, std::span<const RankFlow> flows,
+               std::span<const Outgoing> outgoing, const ExchangeOptions& options) {
+    return PreparedExchange(comm, flows, {outgoing.begin(), outgoing.end()}, options).run();
 }
 
 }  // namespace fluvial::move

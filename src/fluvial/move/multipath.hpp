@@ -39,6 +39,7 @@
 #include <vector>
 
 #include "fluvial/mpi/comm.hpp"
+#include "fluvial/mpi/pending.hpp"
 #include "fluvial/route/rank_flow.hpp"
 
 namespace fluvial::move {
@@ -84,6 +85,28 @@ struct ExchangeOptions {
     bool checksum = false;
     /// For tests: is called with the data of each window that this rank is to pass on.
     std::function<void(std::span<std::byte>)> at_proxy = {};
+    /// For simulated machines, whose time does not go on while a rank looks: is called instead of a
+    /// rest, and returns when one of these is complete.
+    std::function<void(std::span<const mpi::Pending>)> rest = {};
+};
+
+/// An exchange on which the ranks have agreed, and for which receives stand ready; what remains is
+/// to move the data.
+class PreparedExchange {
+  public:
+    /// Collective, blocking; as exchange(). `flows`, `comm` and what `outgoing` has are used until
+    /// run() has returned.
+    PreparedExchange(const mpi::Comm& comm, std::span<const route::RankFlow> flows,
+                     std::vector<Outgoing> outgoing, ExchangeOptions options = {});
+    ~PreparedExchange();
+    PreparedExchange(const PreparedExchange&) = delete;
+    PreparedExchange& operator=(const PreparedExchange&) = delete;
+    /// Once, on all ranks. Blocking.
+    Moved run();
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
 };
 
 /// Moves all flows, which are the same on all ranks. `outgoing` of each flow: counts where this

@@ -16,10 +16,13 @@
 
 namespace fluvial::move {
 
-/// One thread at a time, but for progress in the background. Nothing here blocks: who finds no room
-/// makes progress (Channel) and tries again.
+/// One thread at a time, but for progress in the background. Nothing here blocks: a producer that
+/// finds no room makes progress (Channel) and tries again.
 class Outlet {
   public:
+    /// At any time. What flush() has sent off stays as it was until the consumer has it: memory
+    /// that MPI still reads then lives until the process ends. The rest is not sent, and the
+    /// consumer sees no end.
     virtual ~Outlet() = default;
     Outlet(const Outlet&) = delete;
     Outlet& operator=(const Outlet&) = delete;
@@ -110,7 +113,8 @@ class Outlet {
     /// make_room().
     std::atomic<std::byte*> end_ = nullptr;
     std::uint64_t committed_ = 0;
-    std::atomic<std::uint64_t>* published_ = &unread_;  ///< whoever looks for new bytes reads it
+    std::atomic<std::uint64_t>* published_ =
+        &unread_;  ///< the side that looks for new bytes reads it
     std::size_t direct_from_ = std::numeric_limits<std::size_t>::max();
     bool hurries_ = false;  ///< what is committed next
 

@@ -50,4 +50,11 @@ bool Controls::told() {
     });
 }
 
+void Controls::add_pending(std::vector<mpi::Pending>& pending) {
+    append(pending, ring_.pending());
+    for (const auto& entry : waited_for_) {
+        append(pending, entry.second->pending());
+    }
+}
+
 }  // namespace fluvial::move

@@ -3,8 +3,8 @@
 ///
 /// | message  | from, to             | says |
 /// |----------|----------------------|----------------------------------------------------------|
-/// | Question | source, destination  | a path has stood still: how many windows have come by it? |
-/// | Answer   | destination, source  | so many, and no more are taken from it; or it has ended |
+/// | Request  | source, destination  | a path has stood still: how many windows have come by it? |
+/// | Result   | destination, source  | so many, and no more are taken from it; or it has ended |
 /// | Stop     | source, proxy        | its path is given up, and what it holds is not wanted |
 /// | Whole    | destination, source  | every byte of the flow has come |
 /// | Sum      | source, destination  | the checksum of the flow |
@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/mpi/receive_ring.hpp"
@@ -22,14 +23,21 @@
 namespace fluvial::move {
 
 struct Control {
-    enum Kind : std::uint32_t { Question, Answer, Stop, Whole, Sum };
+    enum Kind : std::uint32_t { Request, Result, Stop, Whole, Sum };
 
     std::uint64_t exchange = 0;  ///< what is left over from another one is not heard
-    Kind kind = Question;
+    Kind kind = Request;
     std::uint32_t ended = 0;
     std::uint64_t flow = 0, path = 0;
     std::uint64_t value = 0;  ///< windows, or the checksum
 };
+
+/// Appends it where there is one.
+inline void append(std::vector<mpi::Pending>& pending, const std::optional<mpi::Pending>& one) {
+    if (one) {
+        pending.push_back(*one);
+    }
+}
 
 /// What one rank says and hears in one exchange. Local.
 class Controls {
@@ -42,6 +50,8 @@ class Controls {
     std::optional<Control> hear();
     /// All that was told to others has left, apart from Stop, which a stopped rank never takes.
     bool told();
+    /// Appends what hear() and told() look at.
+    void add_pending(std::vector<mpi::Pending>& pending);
 
   private:
     mpi::SendQueue& queue_to(int rank, bool waited_for);

@@ -53,13 +53,19 @@ class Destination final : public Role {
     bool done() const override { return done_; }
 
     void hear(const Control& control) override {
-        if (control.kind == Control::Question && control.flow == part_.number &&
+        if (control.kind == Control::Request && control.flow == part_.number &&
             control.path < paths_.size() && !done_) {
             heard_ = true;
             answer(control.path);
         }
     }
     bool leaves_messages() const override { return gave_up_; }
+    void add_pending(std::vector<mpi::Pending>& pending) override {
+        for (const Path& path : paths_) {
+            append(pending, path.ring ? path.ring->pending() : std::nullopt);
+        }
+        append(pending, detour_ ? detour_->pending() : std::nullopt);
+    }
 
   private:
     struct Path {
@@ -98,7 +104,7 @@ class Destination final : public Role {
                 part_.used->push_back({.stops = {part_.flow.from, part_.flow.to}, .instead = true});
             }
         }
-        part_.controls->tell(part_.flow.from, {.kind = Control::Answer,
+        part_.controls->tell(part_.flow.from, {.kind = Control::Result,
                                                .ended = path.given_up ? 0U : 1U,
                                                .flow = part_.number,
                                                .path = number,

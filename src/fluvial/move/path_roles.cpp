@@ -30,17 +30,22 @@ std::shared_ptr<mpi::ReceiveRing> make_ring(const mpi::Comm& comm, const route::
 
 namespace {
 
-/// One message from rank to rank, without windows.
+/// One message from rank to rank, without windows; sent by the first step.
 class WholeMessage final : public Role {
   public:
-    WholeMessage(const FlowPart& part, mpi::Request request)
-        : request_(std::move(request)), use_(part.used->front()), bytes_(part.flow.bytes) {}
+    WholeMessage(const FlowPart& part, std::function<mpi::Request()> send)
+        : begin_(std::move(send)), use_(part.used->front()), bytes_(part.flow.bytes) {}
+    WholeMessage(const FlowPart& part, mpi::Request receive)
+        : request_(std::move(receive)), use_(part.used->front()), bytes_(part.flow.bytes) {}
     ~WholeMessage() override {
         if (request_.in_flight()) {
             request_.abandon();
         }
     }
     bool step() override {
+        if (begin_) {
+            request_ = std::exchange(begin_, nullptr)();
+        }
         done_ = request_.test();
         if (done_) {
             use_.windows = 1;
@@ -49,8 +54,12 @@ class WholeMessage final : public Role {
         return done_;
     }
     bool done() const override { return done_; }
+    void add_pending(std::vector<mpi::Pending>& pending) override {
+        append(pending, request_.pending());
+    }
 
   private:
+    std::function<mpi::Request()> begin_;
     mpi::Request request_;
     PathUse& use_;
     std::size_t bytes_;
@@ -99,6 +108,12 @@ class Proxy final : public Role {
         }
     }
     bool leaves_messages() const override { return stopped_; }
+    void add_pending(std::vector<mpi::Pending>& pending) override {
+        append(pending, queue_.pending());
+        if (!ended_ && queue_.posted() - completed_ < sends_in_flight) {
+            append(pending, ring_->pending());
+        }
+    }
 
   private:
     std::size_t number_, path_;
@@ -115,7 +130,10 @@ std::unique_ptr<Role> source_of(const FlowPart& part, const std::vector<int>& ta
                                 const Outgoing& outgoing) {
     if (part.flow.direct()) {
         return std::make_unique<WholeMessage>(
-            part, part.comm.isend(outgoing.bytes, outgoing.owner, part.flow.to, tags[0]));
+            part, std::function<mpi::Request()>(
+                      [&comm = part.comm, outgoing, to = part.flow.to, tag = tags[0]] {
+                          return comm.isend(outgoing.bytes, outgoing.owner, to, tag);
+                      }));
     }
     return window_source_of(part, tags, detour, outgoing.bytes);
 }

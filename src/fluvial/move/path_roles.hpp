@@ -26,6 +26,8 @@ class Role {
     virtual void hear(const Control&) {}
     /// A path was given up: messages of it may be left on their way.
     virtual bool leaves_messages() const { return false; }
+    /// Appends what has to complete before step() can move anything.
+    virtual void add_pending(std::vector<mpi::Pending>& pending) = 0;
 };
 
 /// What the roles of one flow share.

@@ -41,7 +41,7 @@ class Source final : public Role {
                 part_.clock->seconds() - lane.moved_s > part_.reroute_after_s) {
                 lane.asked = true;
                 part_.controls->tell(part_.flow.to,
-                                     {.kind = Control::Question, .flow = part_.number, .path = i});
+                                     {.kind = Control::Request, .flow = part_.number, .path = i});
             }
         }
         return moved;
@@ -59,7 +59,7 @@ class Source final : public Role {
         }
         if (control.kind == Control::Whole) {
             whole_ = heard_ = true;
-        } else if (control.kind == Control::Answer && control.path < lanes_.size()) {
+        } else if (control.kind == Control::Result && control.path < lanes_.size()) {
             heard_ = true;
             if (control.ended == 0) {
                 give_up(control.path, control.value);
@@ -67,6 +67,11 @@ class Source final : public Role {
         }
     }
     bool leaves_messages() const override { return gave_up_; }
+    void add_pending(std::vector<mpi::Pending>& pending) override {
+        for (const auto& lane : lanes_) {
+            append(pending, lane->queue.pending());
+        }
+    }
 
   private:
     struct Lane {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Reading what lies in the memory of another host: the seam behind which a transport stands. The
-/// owner of the memory exposes regions by number; a reader asks for boxes of arrays in them, many
-/// at a time, and gets their elements without gaps.
+/// owner of the memory exposes it in regions, whose numbers are the keys of places; a reader asks
+/// for boxes of arrays in them, many at a time, and gets their elements without gaps.
 ///
 /// To add a transport: a RemoteReader and a RemoteServer, which pass remote_read_conformance.hpp.
 #pragma once
@@ -13,21 +13,13 @@
 #include <span>
 #include <string>
 
-#include "fluvial/describe/region.hpp"
+#include "fluvial/describe/chunk.hpp"
 
 namespace fluvial::move {
 
-/// So many bytes of a region.
-struct RemotePlace {
-    std::uint32_t region = 0;
-    std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t checksum = 0;  ///< of what lies on a disk there
-};
-
 /// A box of the row-major array of `extent` elements that fills a place.
 struct RemoteBox {
-    RemotePlace place;
+    MemoryOnHost place;
     std::uint32_t item_bytes = 1;
     Coordinates extent;
     Region box;
@@ -56,7 +48,7 @@ class Exposed {
     };
     virtual ~Exposed() = default;
     /// Throws Error for a place that is not there, DamagedFile.
-    virtual Memory memory_of(const RemotePlace& place) = 0;
+    virtual Memory memory_of(const MemoryOnHost& place) = 0;
 };
 
 /// The other end of one RemoteReader. No call waits.

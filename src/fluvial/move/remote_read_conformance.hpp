@@ -32,13 +32,13 @@ class KnownMemory final : public Exposed {
     static std::byte byte_at(std::uint32_t region, std::uint64_t offset) {
         return static_cast<std::byte>((offset * 2654435761u + region * 40503u) >> 7);
     }
-    Memory memory_of(const RemotePlace& place) override {
-        if (place.region >= memory_.size() || place.offset > memory_[place.region].size() ||
-            place.bytes > memory_[place.region].size() - place.offset) {
-            throw OutOfMemory(Problem{"there is no such memory", text("region ", place.region),
+    Memory memory_of(const MemoryOnHost& place) override {
+        if (place.key >= memory_.size() || place.offset > memory_[place.key].size() ||
+            place.bytes > memory_[place.key].size() - place.offset) {
+            throw OutOfMemory(Problem{"there is no such memory", text("region ", place.key),
                                       text(memory_.size(), " regions"), ""});
         }
-        return {memory_[place.region].data() + place.offset, nullptr};
+        return {memory_[place.key].data() + place.offset, nullptr};
     }
     using OutOfMemory = InvalidArgument;
 
@@ -83,7 +83,7 @@ struct WantedBox {
                 box.place.offset +
                 static_cast<std::uint64_t>(linear_index(where, box.extent)) * box.item_bytes;
             for (std::uint32_t b = 0; b < box.item_bytes; ++b, ++at) {
-                REQUIRE(got[at] == KnownMemory::byte_at(box.place.region, first + b));
+                REQUIRE(got[at] == KnownMemory::byte_at(box.place.key, first + b));
             }
         }
         CHECK(got[at] == std::byte{0x5a});  // nothing behind it was touched
@@ -133,7 +133,7 @@ inline void check_refusals(RemoteReader& reader) {
     };
     const RemoteBox good{{0, 0, 1, 0}, 1, {1}, {{0}, {1}}, &one};
     RemoteBox nowhere = good;
-    nowhere.place.region = 1000;
+    nowhere.place.key = 1000;
     CHECK_THROWS_WITH_AS(read(nowhere), doctest::Contains("no such memory"), InvalidArgument);
     RemoteBox larger = good;
     larger.extent[0] = 2;

@@ -19,11 +19,10 @@ constexpr std::int64_t oversubscribed_patience_ns = 20'000'000;
 class RingOutlet final : public CopyingOutlet {
   public:
     RingOutlet(const LinkPlan& plan, RingControl& ring, host::Bell* other)
-        : CopyingOutlet(last_choice(), ring_window(plan, ring.capacity)),
+        : CopyingOutlet(last_choice(), ring_window(plan, ring.capacity), plan.unit_bytes),
           ring_(ring),
           other_(other),
           capacity_(ring.capacity),
-          unit_bytes_(plan.unit_bytes),
           window_least_(ring_window(plan, capacity_)),
           patience_ns_(plan.oversubscribed ? oversubscribed_patience_ns : patience_ns),
           window_(window_least_) {
@@ -57,7 +56,6 @@ class RingOutlet final : public CopyingOutlet {
     RingControl& ring_;
     host::Bell* const other_;
     const std::size_t capacity_;
-    const std::size_t unit_bytes_;
     const std::size_t window_least_;
     const std::int64_t patience_ns_;
     std::uint64_t lap_start_ = 0;     ///< committed when this lap began
@@ -75,7 +73,7 @@ class RingOutlet final : public CopyingOutlet {
 
 std::byte* RingOutlet::make_room(std::size_t bytes) {
     FLUVIAL_ASSERT(bytes <= capacity_, bytes, capacity_);
-    const bool direct = std::max(bytes, unit_bytes_) >= large_element_bytes || fills_are_large();
+    const bool direct = passes_staging(bytes);
     clear_staging();
     announce(window_ / 2);
     if (!find_room(bytes)) {
@@ -89,7 +87,7 @@ std::byte* RingOutlet::make_room(std::size_t bytes) {
     const std::size_t most =
         direct ? piece_bytes : std::min(ring_staging_bytes, std::max(unit_bytes_, capacity_ / 4));
     const std::size_t free = std::min(usable_end() - position(), std::max(bytes, most));
-    const std::size_t room = std::max(bytes, free / unit_bytes_ * unit_bytes_);
+    const std::size_t room = whole_units(bytes, free);
     if (direct) {
         staged_from_ = RingControl::none;
         published_ = &ring_.placed;
@@ -156,8 +154,8 @@ void RingOutlet::look(std::size_t bytes) {
             window_ = std::max(window_ / 2, window_least_);
             window_ = std::max(window_, std::min(2 * bytes, capacity_));
         }
-        // Who reads the staging buffer must not take the new lap for that of what is in the staging
-        // buffer still.
+        // The rank that reads the staging buffer must not take the new lap for that of what is in
+        // the staging buffer still.
         ring_.staging_start.store(RingControl::none, std::memory_order_relaxed);
         std::atomic_thread_fence(std::memory_order_release);
         before_start_ = lap_start_;

@@ -12,7 +12,8 @@ namespace fluvial::move {
 namespace {
 
 /// With the byte order of the host: messages are in it.
-constexpr std::uint64_t protocol = 0x464c55'4e455431;  // "FLUNET1"
+/// Its last byte is the number of the version.
+constexpr std::uint64_t protocol = 0x464c55'4e455433;  // "FLUNET3"
 constexpr std::size_t nonce_bytes = 32;
 constexpr std::size_t public_bytes = crypto_scalarmult_BYTES;
 constexpr std::size_t head_bytes = crypto_secretstream_xchacha20poly1305_HEADERBYTES;
@@ -94,6 +95,12 @@ namespace {
 /// keys.
 constexpr std::size_t keys_said_bytes = hello_bytes + nonce_bytes + public_bytes;
 
+[[noreturn]] void throw_other_version() {
+    throw Error(
+        "the two jobs use different versions of Fluvial, or hosts of different byte order; "
+        "install the same version for both");
+}
+
 void check_proof(const unsigned char* got, const Block& expected) {
     if (sodium_memcmp(got, expected.data(), expected.size()) != 0) {
         throw Refused(
@@ -156,14 +163,24 @@ void SecureConnection::send_hello() {
     messages_to_send() = ciphers_->said;
 }
 
-void SecureConnection::answer_hello() {
+/// Throws as soon as the first bytes are those of another version, whose hand-shake may be shorter.
+void SecureConnection::check_version() {
+    if (state_ == State::AwaitsProof || !fill(sizeof protocol)) {
+        return;
+    }
     std::uint64_t theirs = 0;
     std::memcpy(&theirs, incoming_.data() + used_, sizeof theirs);
-    if (theirs != protocol) {
-        throw Error(
-            "the two jobs use different versions of Fluvial, or hosts of different byte order; "
-            "install the same version for both");
+    if (state_ == State::AwaitsHello && theirs != protocol) {
+        socket_.write_some(std::as_bytes(std::span(&protocol, 1)));  // by which the client knows
+        throw_other_version();
     }
+    // A server of this version begins with its nonce, which is that once in 2^56 times.
+    if (state_ == State::AwaitsServer && theirs >> 8 == protocol >> 8) {
+        throw_other_version();
+    }
+}
+
+void SecureConnection::answer_hello() {
     Ciphers& c = *ciphers_;
     append(c.said, incoming_.data() + used_, hello_bytes);
     c.say_key();
@@ -218,6 +235,7 @@ bool SecureConnection::step() {
     const std::size_t bytes = state_ == State::AwaitsHello    ? hello_bytes
                               : state_ == State::AwaitsServer ? server_bytes
                                                               : client_bytes;
+    check_version();
     if (!fill(bytes)) {
         return false;
     }

@@ -74,6 +74,7 @@ class SecureConnection {
     bool fill(std::size_t bytes);
     bool step();
     void send_hello();
+    void check_version();
     void answer_hello();
     void answer_server();
     void check_client();

@@ -6,69 +6,13 @@
 #include <poll.h>
 
 #include "fluvial/base/error.hpp"
-#include "fluvial/base/finer_errors.hpp"
-#include "fluvial/describe/array_view.hpp"
+#include "fluvial/move/remote_request.hpp"
 #include "fluvial/progress/engine.hpp"
 
 namespace fluvial::move {
 namespace {
 
-enum class Verdict : std::uint8_t { Error, Good };
-
 constexpr std::size_t encrypted_part_bytes = 256 * 1024;
-constexpr std::uint32_t boxes_max = 1u << 24;
-
-void encode(ByteWriter& out, const RemoteBox& box) {
-    out.put(box.place);
-    out.put(box.item_bytes);
-    out.put<std::uint8_t>(static_cast<std::uint8_t>(box.extent.size()));
-    for (int axis = 0; axis < box.extent.size(); ++axis) {
-        out.put(box.extent[axis]);
-        out.put(box.box.offset[axis]);
-        out.put(box.box.extent[axis]);
-    }
-}
-
-RemoteBox decode_box(ByteReader& in) {
-    RemoteBox box;
-    box.place = in.get<RemotePlace>();
-    box.item_bytes = in.get<std::uint32_t>();
-    const int ndim = in.get<std::uint8_t>();
-    if (ndim > ndim_max || box.item_bytes == 0) {
-        throw Error("a request for data of another host makes no sense");
-    }
-    box.extent = Coordinates(ndim, 0);
-    box.box = {Coordinates(ndim, 0), Coordinates(ndim, 0)};
-    for (int axis = 0; axis < ndim; ++axis) {
-        box.extent[axis] = in.get<Index>();
-        box.box.offset[axis] = in.get<Index>();
-        box.box.extent[axis] = in.get<Index>();
-    }
-    check_inside(box.box, box.extent, {"a box that is asked for of", "another host"});
-    std::uint64_t bytes = box.item_bytes;
-    for (const Index extent : box.extent) {
-        if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(extent), &bytes)) {
-            bytes = box.place.bytes + 1;
-            break;
-        }
-    }
-    if (bytes != box.place.bytes) {
-        throw Error("a request for data of another host does not fit the memory that it names");
-    }
-    return box;
-}
-
-/// Elements of that size, whatever they are.
-DType element_of(std::uint32_t item_bytes) {
-    for (const DType dtype :
-         {DType::UInt8, DType::UInt16, DType::UInt32, DType::UInt64, DType::Complex128}) {
-        if (size_of(dtype) == item_bytes) {
-            return dtype;
-        }
-    }
-    throw Error(Problem{"elements of another host have a size that none has",
-                        text(item_bytes, " bytes"), "1, 2, 4, 8, 16", ""});
-}
 
 }  // namespace
 
@@ -87,10 +31,7 @@ class TcpRemoteReader::Answer final : public progress::Waiting {
                 return moved ? Seen::Movement : Seen::Nothing;
             }
             ByteReader in(*message);
-            if (in.get<Verdict>() == Verdict::Error) {
-                const std::string kind = in.get_string();
-                throw_error(kind, in.get_string());
-            }
+            check_granted(in);
             announced_ = true;
             moved = true;
         }
@@ -167,12 +108,7 @@ void TcpRemoteReader::read(std::span<const RemoteBox> boxes,
     if (broken_) {
         throw PeerLost("an earlier read of the same connection ended in the middle");
     }
-    ByteWriter request;
-    request.put<std::uint32_t>(static_cast<std::uint32_t>(boxes.size()));
-    for (const RemoteBox& box : boxes) {
-        encode(request, box);
-    }
-    connection_.post(request.view());
+    connection_.post(encode_request(boxes));
     Answer answer(*this, boxes, look);
     progress::BackOff back_off;
     broken_ = true;
@@ -188,32 +124,15 @@ void TcpRemoteReader::read(std::span<const RemoteBox> boxes,
 }
 
 void TcpRemoteServer::answer(const Bytes& request, Exposed& exposed) {
-    ByteWriter out;
-    std::deque<PackedBytes> parts;
     try {
-        ByteReader in(request);
-        const auto count = in.get<std::uint32_t>();
-        if (count > boxes_max) {
-            throw Error("a request for data of another host names too many boxes");
-        }
-        for (std::uint32_t i = 0; i < count; ++i) {
-            const RemoteBox box = decode_box(in);
-            if (box.bytes() == 0) {
-                continue;
-            }
-            Exposed::Memory memory = exposed.memory_of(box.place);
-            const ArrayView all(memory.data, element_of(box.item_bytes), box.extent);
-            parts.push_back(packed(subview(all, box.box), std::move(memory.owner)));
-        }
-        out.put(Verdict::Good);
+        const std::deque<PackedBytes> parts = requested_parts(request, exposed);
+        ByteWriter out;
+        put_granted(out);
+        connection_.post(out.view());
         parts_.insert(parts_.end(), parts.begin(), parts.end());
     } catch (const Error& error) {
-        out.clear();
-        out.put(Verdict::Error);
-        out.put_string(error.kind());
-        out.put_string(error.what());
+        connection_.post(encode_refusal(error));
     }
-    connection_.post(out.view());
 }
 
 bool TcpRemoteServer::send_parts() {

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/move/tcp_read.hpp"
 
-#include <atomic>
+#include <optional>
 
 #include <doctest/doctest.h>
-#include <poll.h>
-#include <sodium.h>
-#include <sys/socket.h>
 
 #include "fluvial/base/seed_fixture.hpp"
-#include "fluvial/base/waiting.hpp"
-#include "fluvial/move/remote_read_conformance.hpp"
+#include "fluvial/move/connection_fixture.hpp"
 
 using namespace fluvial;
 using namespace fluvial::move;
@@ -20,102 +16,19 @@ namespace {
 
 const std::uint32_t seed = test_seed(4242);
 
-SharedKey a_key(unsigned char first = 1) {
-    SharedKey key{};
-    key[0] = first;
-    return key;
-}
-
-/// Two ends of a connection over the loopback device.
-struct Sockets {
-    Sockets() : listener({"127.0.0.1"}, 0, 0) {
-        std::string why;
-        auto connected = TcpSocket::connect({"127.0.0.1", listener.port()}, Deadline(10), why);
-        REQUIRE_MESSAGE(connected, why);
-        client = std::move(*connected);
-        wait_until(
-            [&] {
-                auto accepted = listener.accept();
-                if (accepted) {
-                    server = std::move(*accepted);
-                }
-                return accepted.has_value();
-            },
-            Deadline(10), "nobody connected");
-    }
-    TcpListener listener;
-    TcpSocket client;
-    TcpSocket server;
-};
-
-/// Both prove the key to each other.
-void shake_hands(SecureConnection& a, SecureConnection& b) {
-    wait_until(
-        [&] {
-            for (SecureConnection* one : {&a, &b}) {
-                one->flush();
-                if (!one->proven()) {
-                    one->take();
-                }
-            }
-            return a.proven() && b.proven();
-        },
-        Deadline(10), "no hand-shake");
-}
-
-struct Pair {
-    explicit Pair(const SharedKey& client_key = a_key(), const SharedKey& server_key = a_key())
-        : client(std::move(sockets.client), client_key, Side::Client),
-          server(std::move(sockets.server), server_key, Side::Server) {}
-    Sockets sockets;
-    SecureConnection client;
-    SecureConnection server;
-};
-
-Bytes next_message(SecureConnection& from, SecureConnection& to) {
-    std::optional<Bytes> message;
-    wait_until(
-        [&] {
-            from.flush();
-            message = to.take();
-            return message.has_value();
-        },
-        Deadline(10), "no message");
-    return *message;
-}
-
 /// A reader, and a thread that serves it.
 struct Served {
     explicit Served(bool encrypt) : memory(3, region_bytes) {
         Pair pair;
         shake_hands(pair.client, pair.server);
-        server = std::make_unique<TcpRemoteServer>(std::move(pair.server), encrypt);
         reader = std::make_unique<TcpRemoteReader>(std::move(pair.client), encrypt);
-        thread = std::thread([this] {
-            try {
-                while (!stop) {
-                    pollfd one{server->descriptor(),
-                               static_cast<short>(POLLIN | (server->sending() ? POLLOUT : 0)), 0};
-                    ::poll(&one, 1, 10);
-                    server->advance(memory);
-                }
-            } catch (const PeerLost&) {
-            }
-        });
+        serving.emplace(std::make_unique<TcpRemoteServer>(std::move(pair.server), encrypt), memory);
     }
-    ~Served() {
-        stop = true;
-        thread.join();
-    }
-    Served(const Served&) = delete;
-    Served& operator=(const Served&) = delete;
 
     static constexpr std::size_t region_bytes = 20'000'000;
     KnownMemory memory;
-    std::unique_ptr<TcpRemoteServer> server;
     std::unique_ptr<TcpRemoteReader> reader;
-    std::atomic<bool> stop = false;
-    std::thread thread;
+    std::optional<ServingThread> serving;
 };
 
 }  // namespace
@@ -132,10 +45,7 @@ TEST_CASE("TCP reads what is exposed, as every transport") {
 
 TEST_CASE("a reader whose peer has gone is told so, then and later") {
     Served served(false);
-    served.stop = true;
-    served.thread.join();
-    served.server.reset();
-    served.thread = std::thread([] {});
+    served.serving->end();
     std::byte one{};
     const RemoteBox box{{0, 0, 1, 0}, 1, {1}, {{0}, {1}}, &one};
     CHECK_THROWS_AS(served.reader->read(std::span(&box, 1), ignore_silence), PeerLost);
@@ -228,6 +138,32 @@ TEST_CASE("what was said on one connection cannot be played to another server") 
                     Refused);
 }
 
+TEST_CASE("another version is named on both sides") {
+    Sockets sockets;
+    SecureConnection server(std::move(sockets.server), a_key(), SecureConnection::Side::Server);
+    Bytes hello(56);
+    hello[0] = std::byte{'0'};
+    sockets.client.write_some(hello);
+    const auto refused = [](SecureConnection& side) {
+        CHECK_THROWS_WITH_AS(wait_until(
+                                 [&] {
+                                     side.take();
+                                     return false;
+                                 },
+                                 Deadline(10), "not refused"),
+                             doctest::Contains("different versions of Fluvial"), Error);
+    };
+    refused(server);
+    Bytes answer(8);
+    wait_until([&] { return sockets.client.read_some(answer) == answer.size(); }, Deadline(10),
+               "no answer");
+    Sockets again;
+    SecureConnection client(std::move(again.client), a_key(), SecureConnection::Side::Client);
+    client.flush();
+    again.server.write_some(answer);
+    refused(client);
+}
+
 TEST_CASE("random bytes to either side of a hand-shake are an error, and nothing else") {
     std::mt19937 random(seed);
     for (int round = 0; round < 200; ++round) {
@@ -251,7 +187,8 @@ TEST_CASE("random bytes to either side of a hand-shake are an error, and nothing
     }
 }
 
-TEST_CASE("raw bytes lie between the messages before and behind, whoever reads ahead") {
+TEST_CASE(
+    "raw bytes lie between the messages before and behind, however far a reader reads ahead") {
     for (const bool ahead : {false, true}) {
         CAPTURE(ahead);
         Pair pair;

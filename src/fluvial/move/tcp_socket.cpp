@@ -214,6 +214,15 @@ std::string TcpSocket::peer() const {
     return text_of(endpoint_of(address));
 }
 
+std::string TcpSocket::own_address() const {
+    Address address;
+    address.bytes = sizeof address.storage;
+    if (::getsockname(descriptor(), address.get(), &address.bytes) != 0) {
+        throw_errno("cannot tell the address of a connection", errno);
+    }
+    return endpoint_of(address).address;
+}
+
 bool TcpListener::listen_on(const std::vector<std::string>& addresses, std::uint16_t port) {
     listening_.clear();
     port_ = port;

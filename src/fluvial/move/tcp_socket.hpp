@@ -49,6 +49,8 @@ class TcpSocket {
     int descriptor() const { return descriptor_.get(); }
     /// Of the other end.
     std::string peer() const;
+    /// Of this end, without the port: that of the interface by which the other is reached.
+    std::string own_address() const;
 
   private:
     host::Descriptor descriptor_;

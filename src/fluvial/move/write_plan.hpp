@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Who writes which part of a shared file: each writer gets as much of the data as the others,
-/// wherever it lies, because what keeps all waiting is the one that writes most (Bui et al. 2016,
-/// section 6). Local, and the same on all ranks that are given the same.
+/// Which rank writes which part of a shared file: each writer gets as much of the data as the
+/// others, wherever it lies, because what keeps all waiting is the one that writes most (Bui et al.
+/// 2016, section 6). Local, and the same on all ranks that are given the same.
 #pragma once
 
 #include <cstdint>

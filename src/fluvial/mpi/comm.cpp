@@ -69,6 +69,7 @@ struct Comm::State {
     int size = 1;
     Request pending_barrier;  // timed out, but still to be met by the others
     bool broken_off = false;  // a collective operation, which the others may still be in
+    bool leaves_messages = false;
     MadeHere made;
 };
 
@@ -310,7 +311,7 @@ void Comm::close() {
         state_->pending_barrier.abandon();
         state_->broken_off = true;
     }
-    if (state_->broken_off) {
+    if (state_->broken_off || state_->leaves_messages) {
         state_->handle = MPI_COMM_NULL;
         return;
     }
@@ -326,6 +327,12 @@ void Comm::abandon() noexcept {
     }
     state_->pending_barrier.abandon();
     state_->handle = MPI_COMM_NULL;
+}
+
+void Comm::leave_messages() const noexcept {
+    if (!serial()) {
+        state_->leaves_messages = true;
+    }
 }
 
 }  // namespace fluvial::mpi

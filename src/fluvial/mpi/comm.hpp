@@ -144,12 +144,16 @@ class Comm {
     /// Frees the communicator. Collective; local and free of messages when serial, closed or after
     /// MPI_Finalize. After a barrier that timed out and never completed, or another collective
     /// operation that was broken off, the communicator is left to MPI_Finalize, because freeing it
-    /// could wait for the lost peer. The destructor frees nothing and warns on stderr when this was
-    /// forgotten.
+    /// could wait for the lost peer; so it is after leave_messages(). The destructor frees nothing
+    /// and warns on stderr when this was forgotten.
     void close();
     /// Leaves the communicator to MPI_Finalize without a word: a rank died, and freeing might wait
     /// for it. Local.
     void abandon() noexcept;
+    /// A message may be on its way to this rank or from it that no rank will receive. close() then
+    /// frees nothing: MPI would give the number of this communicator to a later one, whose receives
+    /// would take the message. Local; without effect when serial or closed.
+    void leave_messages() const noexcept;
 
   private:
     friend class Teams;  // makes communicators of MPI's

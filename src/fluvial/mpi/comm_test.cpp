@@ -112,6 +112,36 @@ TEST_CASE("three thousand communicators come and go") {
     comm.close();
 }
 
+TEST_CASE("a later communicator does not receive what an earlier one has left on its way") {
+    for (const bool all_know : {true, false}) {
+        CAPTURE(all_know);
+        Comm world = Comm::duplicate(MPI_COMM_WORLD);
+        Comm before = Comm::duplicate(MPI_COMM_WORLD);
+        const int last = world.size() - 1;
+        const bool sends = world.rank() == last;
+        const bool receives = world.rank() == 0 && last > 0;
+        if (sends && last > 0) {
+            before.isend({std::byte{1}}, 0, 5).wait();
+        }
+        if (all_know || receives || sends) {
+            before.leave_messages();
+        }
+        before.barrier();
+        CHECK(stderr_of([&] { before.close(); }) == "");
+        CHECK_THROWS_AS(before.barrier(), InvalidArgument);
+
+        Comm after = Comm::duplicate(MPI_COMM_WORLD);
+        if (sends && last > 0) {
+            after.isend({std::byte{2}}, 0, 5).wait();
+        }
+        if (receives) {
+            CHECK(after.recv(last, 5) == std::vector{std::byte{2}});
+        }
+        after.close();
+        world.close();
+    }
+}
+
 TEST_CASE("a communicator that nobody closed is told on stderr") {
     const std::string said = stderr_of([] { Comm::duplicate(MPI_COMM_WORLD); });
     CHECK(said.find("was destroyed without close()") != std::string::npos);

@@ -44,7 +44,8 @@ ReceiveRing::ReceiveRing(const Comm& comm, int tag, std::size_t slots, std::size
       tag_(tag),
       slot_(static_cast<Index>(slot_bytes)),
       stride_((slot_bytes + 63) / 64 * 64),
-      slots_(slots, MPI_REQUEST_NULL) {
+      slots_(slots, MPI_REQUEST_NULL),
+      statuses_(slots) {
     comm.check_message(comm.rank(), tag);
     memory_.reset(static_cast<std::byte*>(
         ::operator new(std::max<std::size_t>(1, slots * stride_), cache_line)));
@@ -76,11 +77,14 @@ std::optional<ReceiveRing::Received> ReceiveRing::try_next() {
         return std::nullopt;
     }
     const auto slot = static_cast<std::size_t>(received_ % slots_.size());
-    int done = 0;
-    MPI_Status status;
-    const int error = MPI_Test(&slots_[slot], &done, &status);
-    if (error == MPI_SUCCESS && done == 0) {
-        return std::nullopt;
+    MPI_Status& status = statuses_[slot];
+    int error = MPI_SUCCESS;
+    if (slots_[slot] != MPI_REQUEST_NULL) {  // it is where pending() was waited for
+        int done = 0;
+        error = MPI_Test(&slots_[slot], &done, &status);
+        if (error == MPI_SUCCESS && done == 0) {
+            return std::nullopt;
+        }
     }
     ++received_;
     check(error, "receive a message");
@@ -88,6 +92,14 @@ std::optional<ReceiveRing::Received> ReceiveRing::try_next() {
     check(MPI_Get_elements_x(&status, MPI_BYTE, &bytes), "count the bytes received");
     return Received{status.MPI_SOURCE,
                     {memory_.get() + slot * stride_, static_cast<std::size_t>(bytes)}};
+}
+
+std::optional<Pending> ReceiveRing::pending() {
+    if (received_ == given_back_ + slots_.size()) {
+        return std::nullopt;
+    }
+    const auto slot = static_cast<std::size_t>(received_ % slots_.size());
+    return Pending{&slots_[slot], &statuses_[slot]};
 }
 
 void ReceiveRing::give_back() {

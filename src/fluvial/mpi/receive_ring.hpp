@@ -13,6 +13,7 @@
 
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/mpi/datatype.hpp"
+#include "fluvial/mpi/pending.hpp"
 
 namespace fluvial::mpi {
 
@@ -44,6 +45,8 @@ class ReceiveRing {
     /// The slot of the oldest message that try_next gave is ready for a new one.
     void give_back();
     std::uint64_t received() const { return received_; }
+    /// The receive that try_next() looks at; none when all slots are taken. Until the next call.
+    std::optional<Pending> pending();
     /// Of all slots.
     std::size_t memory() const { return slots_.size() * stride_; }
 
@@ -60,6 +63,7 @@ class ReceiveRing {
     std::size_t stride_;
     std::unique_ptr<std::byte, Release> memory_;
     std::vector<MPI_Request> slots_;  ///< message number n is in slot n modulo their number
+    std::vector<MPI_Status> statuses_;
     std::uint64_t received_ = 0;
     std::uint64_t given_back_ = 0;
 };

@@ -140,4 +140,11 @@ void Request::abandon() {
     abandoned->push_back(state_.release());
 }
 
+std::optional<Pending> Request::pending() {
+    if (!in_flight() || state_->role == Role::Receive) {
+        return std::nullopt;
+    }
+    return Pending{&state_->request, nullptr};
+}
+
 }  // namespace fluvial::mpi

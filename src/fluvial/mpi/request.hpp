@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/describe/coordinates.hpp"
+#include "fluvial/mpi/pending.hpp"
 
 namespace fluvial::mpi {
 
@@ -67,6 +69,8 @@ class Request {
     /// Gives up on an operation that nobody will complete: its memory is kept until the process
     /// ends. Local, silent.
     void abandon();
+    /// None when complete. Not for Role::Receive, whose length would be lost. Until the next call.
+    std::optional<Pending> pending();
 
   private:
     struct State;

@@ -39,15 +39,25 @@ void SendQueue::post(std::span<const std::byte> bytes, std::shared_ptr<const voi
 
 std::uint64_t SendQueue::completed() {
     while (!under_way_.empty()) {
-        int done = 0;
-        const int error = MPI_Test(&under_way_.front().request, &done, MPI_STATUS_IGNORE);
-        if (error == MPI_SUCCESS && done == 0) {
-            break;
+        MPI_Request& oldest = under_way_.front().request;
+        int done = 0, error = MPI_SUCCESS;
+        if (oldest != MPI_REQUEST_NULL) {  // it is where pending() was waited for
+            error = MPI_Test(&oldest, &done, MPI_STATUS_IGNORE);
+            if (error == MPI_SUCCESS && done == 0) {
+                break;
+            }
         }
         under_way_.pop_front();
         check(error, "send a message");
     }
     return posted_ - under_way_.size();
+}
+
+std::optional<Pending> SendQueue::pending() {
+    if (under_way_.empty()) {
+        return std::nullopt;
+    }
+    return Pending{&under_way_.front().request, nullptr};
 }
 
 }  // namespace fluvial::mpi

@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include <mpi.h>
 
 #include "fluvial/mpi/comm.hpp"
+#include "fluvial/mpi/pending.hpp"
 
 namespace fluvial::mpi {
 
@@ -37,6 +39,8 @@ class SendQueue {
     std::uint64_t posted() const { return posted_; }
     /// How many messages, from the first on, are complete by now.
     std::uint64_t completed();
+    /// The oldest one that is under way; none where none is. Until the next call.
+    std::optional<Pending> pending();
 
   private:
     struct Posted {

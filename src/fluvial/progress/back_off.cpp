@@ -2,9 +2,6 @@
 #include "fluvial/progress/back_off.hpp"
 
 #include <algorithm>
-#include <ctime>
-
-#include <sched.h>
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/spin.hpp"
@@ -47,7 +44,7 @@ void BackOff::rest(bool briefly) {
     if (looks_ < spins_) {
         spin();
     } else if (looks_ < yields_) {
-        sched_yield();
+        yield();
     } else {
         nap(briefly);
     }
@@ -57,8 +54,7 @@ void BackOff::rest(bool briefly) {
 /// be slept over.
 void BackOff::nap(bool briefly) {
     if (bell_ == nullptr || briefly) {
-        const timespec nap{0, bell_ == nullptr ? nap_ns_ : nap_ns};
-        nanosleep(&nap, nullptr);
+        sleep_ns(bell_ == nullptr ? nap_ns_ : nap_ns);
     } else if (!armed_) {
         bell_->arm();
         armed_ = true;

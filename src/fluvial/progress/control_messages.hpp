@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Small messages between the ranks of a channel: ends, queries, verdicts, failures. They are
-/// polled, before elements, by whoever waits or works in the channel.
+/// polled, before elements, by the rank that waits or works in the channel.
 #pragma once
 
 #include <cstddef>
@@ -38,9 +38,9 @@ class ControlMessages {
     /// The next message that has arrived. Local, does not block. One probe. A long message that is
     /// still on its way holds up only what its sender posted after it.
     std::optional<ControlMessage> poll();
-    /// Who takes the messages of `topic`: `handler` returns whether something has moved by it. To
-    /// be said once a topic, by all ranks alike, before any message is handled. Throws Error for a
-    /// topic that has a handler.
+    /// Says what takes the messages of `topic`: `handler` returns whether something has moved by
+    /// it. To be said once a topic, by all ranks alike, before any message is handled. Throws Error
+    /// for a topic that has a handler.
     void on(Topic topic, std::function<bool(const ControlMessage&)> handler);
     /// Gives a message to the handler of its topic; true when something has moved by it. Throws
     /// what the handler throws, and Error where there is none.
@@ -51,7 +51,7 @@ class ControlMessages {
     /// Everything that was posted has been given to MPI for good. Local.
     bool sent();
     /// Takes, without a look at it, everything that was posted anywhere, so that no message is left
-    /// for whoever gets this communicator's number next. Collective, blocking; nobody posts any
+    /// for the communicator that gets this number next. Collective, blocking; nobody posts any
     /// more.
     void drain();
     /// Gives up on what was not sent and on what is half received: somebody died. Local.

@@ -6,22 +6,24 @@
 /// processes the elements of its streams and answers their queries. So a verb may be used inside
 /// another's operation.
 ///
-/// | event                       | finds                    | what happens |
-/// |-----------------------------|--------------------------|--------------------------------------|
-/// | a call of a verb begins     | another thread serves it | waits until that has returned | | |
-/// any                      | this thread serves it from now on    | | a wait finds nothing | what
-/// this thread serves  | is served once; the wait looks again | |                             |
-/// what others serve        | is left to them                      | | what is served throws | | is
-/// kept by its verb for its own next | |                             |                          |
-/// call; the wait goes on               | | Ctrl-C                      | a wait inside of what is
-/// | ends that wait and all around it     | |                             | served | | | a wait
-/// during Setup         | any                      | nothing is served: a rank that was   | | | |
-/// still serving would keep others from | |                             | | what MPI can only do
-/// blocking (a     | |                             |                          | split), while they
-/// keep it from      | |                             |                          | coming | |
-/// Setup::look throws          | a wait of the set-up     | ends the wait                        |
-/// | a verb ends                 | another thread serves it | waits until that has returned | |
-/// fork()                      |                          | the child serves nothing             |
+// clang-format off
+/// | event                           | finds                    | what happens                                    |
+/// |---------------------------------|--------------------------|-------------------------------------------------|
+/// | a call of a verb begins         | another thread serves it | waits until that has returned                   |
+/// |                                 | any                      | this thread serves it from now on               |
+/// | a wait finds nothing            | what this thread serves  | is served once; the wait looks again            |
+/// |                                 | what others serve        | is left to them                                 |
+/// | what is served throws           |                          | its verb keeps it for its own next call         |
+/// | Ctrl-C in a wait inside of what | any                      | ends that wait and all around it                |
+/// | is served                       |                          |                                                 |
+/// | a wait during Setup             | any                      | nothing is served: a rank that was still        |
+/// |                                 |                          | serving would keep others from what MPI can     |
+/// |                                 |                          | only do blocking (a split), while they keep it  |
+/// |                                 |                          | from coming                                     |
+/// | Setup::look throws              | a wait of the set-up     | ends the wait                                   |
+/// | a verb ends                     | another thread serves it | waits until that has returned                   |
+/// | fork()                          | any                      | the child serves nothing                        |
+// clang-format on
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ class Quiescence {
     Quiescence(const Quiescence&) = delete;
     Quiescence& operator=(const Quiescence&) = delete;
 
-    /// This rank does nothing but wait, with `mine`: answers whoever has asked.
+    /// This rank does nothing but wait, with `mine`: answers the ranks that have asked.
     void answer(const Movement& mine);
     /// Asks all others, unless they have not all answered yet. True when it is certain that nothing
     /// moves any more. This rank does nothing but wait, with `mine`.

@@ -41,14 +41,14 @@ class ServiceThread {
     void remove(Customer& customer);
     /// Come in `ns` nanoseconds, or earlier if that was agreed. Not from visit().
     void call(Customer& customer, std::int64_t ns);
-    /// By threads that wait or poll, at any time: visits whoever is due where there is no thread to
-    /// do that. Local, does not block. `now` is now_ns().
+    /// By threads that wait or poll, at any time: visits the customers that are due where there is
+    /// no thread to do that. Local, does not block. `now` is now_ns().
     void serve(std::int64_t now) {
         if (now >= due_ns_.load(std::memory_order_relaxed)) {
             serve_due();
         }
     }
-    /// Nobody is visited any more, whoever is on the list: MPI is about to end.
+    /// No customer is visited any more, also of those on the list: MPI is about to end.
     void retire();
 
   private:

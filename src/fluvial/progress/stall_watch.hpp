@@ -27,8 +27,8 @@ class StallWatch {
         : beats_max_(beats_max), seen_(others) {}
 
     /// `own` and `others`: how often each has beaten. The first one that has stalled. What nobody
-    /// looked at for long is judged by the difference to the last look alone: whoever has beaten
-    /// since then is well.
+    /// looked at for long is judged by the difference to the last look alone: a peer that has
+    /// beaten since then is well.
     std::optional<Silent> look(std::uint64_t own, std::span<const std::uint64_t> others) {
         std::optional<Silent> found;
         for (std::size_t i = 0; i < seen_.size(); ++i) {

@@ -7,7 +7,7 @@
 
 namespace fluvial::progress {
 
-/// Declared once by whoever sends and takes such messages, as `inline constexpr Topic
+/// Declared once by the code that sends and takes such messages, as `inline constexpr Topic
 /// topic_query("query");`. On the way it is a hash of its name; ControlMessages refuses to handle
 /// two topics with the same.
 class Topic {

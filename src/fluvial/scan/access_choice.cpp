@@ -4,16 +4,24 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "fluvial/base/error.hpp"
+#include "fluvial/store/mapped_window.hpp"
+
 namespace fluvial::scan {
 
 Options::Access permitted(Options::Access wanted) {
     const char* const given = std::getenv("FLUVIAL_FILE_ACCESS");
     if (given == nullptr || *given == '\0') {
-        return wanted;
+        const bool may_choose =
+            wanted != Options::Access::Chosen || store::MappedWindow::disturbs_no_handler();
+        return may_choose ? wanted : Options::Access::Copy;
+    }
+    if (std::string_view(given) == "in-place") {
+        return Options::Access::InPlace;
     }
     if (std::string_view(given) != "copy") {
         throw InvalidArgument(Problem{"the environment variable FLUVIAL_FILE_ACCESS makes no sense",
-                                      text("'", given, "'"), "'copy', or unset",
+                                      text("'", given, "'"), "'copy', 'in-place', or unset",
                                       "Unset it: whichever way is faster is taken"});
     }
     return Options::Access::Copy;

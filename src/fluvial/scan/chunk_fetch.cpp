@@ -12,7 +12,7 @@ const store::Chunked& ChunkFetch::layout(int part) const {
     return std::get<store::Chunked>(input_.parts[static_cast<std::size_t>(part)]->layout());
 }
 
-const store::ChunkPlace& ChunkFetch::locate(int part, const Coordinates& cell) {
+const store::StoredChunk& ChunkFetch::locate(int part, const Coordinates& cell) {
     if (located_.part == part && located_.cell == cell) {
         return located_.place;
     }
@@ -25,7 +25,7 @@ const store::ChunkPlace& ChunkFetch::locate(int part, const Coordinates& cell) {
     return located_.place;
 }
 
-void ChunkFetch::check_inside_file(int part, const store::ChunkPlace& place) const {
+void ChunkFetch::check_inside_file(int part, const store::StoredChunk& place) const {
     const store::Dataset& dataset = *input_.parts[static_cast<std::size_t>(part)];
     const std::uint64_t size = dataset.bytes().size();
     if (place.bytes > size || place.offset > size - place.bytes) {
@@ -58,7 +58,7 @@ void ChunkFetch::expect(std::vector<Unit>& units) {
     }
 }
 
-std::span<const std::byte> ChunkFetch::stored_bytes(int part, const store::ChunkPlace& place) {
+std::span<const std::byte> ChunkFetch::stored_bytes(int part, const store::StoredChunk& place) {
     const std::uint64_t end = place.offset + place.bytes;
     if (raw_part_ != part || place.offset < raw_begin_ || end > raw_end_) {
         check_inside_file(part, place);
@@ -73,7 +73,7 @@ std::span<const std::byte> ChunkFetch::stored_bytes(int part, const store::Chunk
         }
         std::uint64_t until = end;
         for (std::size_t i = next_; i < expected_.size(); ++i) {
-            const store::ChunkPlace& next = expected_[i].place;
+            const store::StoredChunk& next = expected_[i].place;
             const std::uint64_t next_end = next.offset + next.bytes;
             const auto limit = place.offset + static_cast<std::uint64_t>(buffer_bytes_);
             if (expected_[i].part != part || !next.stored || next.offset < until ||
@@ -111,7 +111,7 @@ ArrayView ChunkFetch::chunk(int part, const Coordinates& cell, const Region& ins
     const store::Dataset& dataset = *input_.parts[static_cast<std::size_t>(part)];
     const store::Chunked& layout = this->layout(part);
     if (part != cached_part_ || !(cell == cached_cell_)) {
-        const store::ChunkPlace place = locate(part, cell);
+        const store::StoredChunk place = locate(part, cell);
         if (!place.stored) {
             return fill_view(part, inside.extent);
         }
@@ -157,7 +157,7 @@ std::optional<ChunkFetch::Direct> ChunkFetch::direct(int part, const Region& ins
         }
     }
     const bool again = located_.part == part && located_.cell == cell;
-    const store::ChunkPlace& place = locate(part, cell);
+    const store::StoredChunk& place = locate(part, cell);
     if (!place.stored) {
         return std::nullopt;
     }

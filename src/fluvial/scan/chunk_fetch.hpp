@@ -42,15 +42,15 @@ class ChunkFetch {
     struct Expected {
         int part = 0;
         Coordinates cell;
-        store::ChunkPlace place;
+        store::StoredChunk place;
     };
 
     const store::Chunked& layout(int part) const;
-    const store::ChunkPlace& locate(int part, const Coordinates& cell);
-    void check_inside_file(int part, const store::ChunkPlace& place) const;
+    const store::StoredChunk& locate(int part, const Coordinates& cell);
+    void check_inside_file(int part, const store::StoredChunk& place) const;
     /// The elements of `inside` of a chunk, as stored; valid until the next call.
     ArrayView chunk(int part, const Coordinates& cell, const Region& inside);
-    std::span<const std::byte> stored_bytes(int part, const store::ChunkPlace& place);
+    std::span<const std::byte> stored_bytes(int part, const store::StoredChunk& place);
     ArrayView fill_view(int part, const Coordinates& extent) const;
     ArrayView gather(int part, const Region& inside, const Coordinates& first,
                      const Coordinates& last);

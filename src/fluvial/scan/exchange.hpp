@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The second phase: partial results go to whoever asked.
+/// The second phase: partial results go to the ranks that asked.
 #pragma once
 
 #include "fluvial/mpi/comm.hpp"

@@ -48,9 +48,7 @@ class Repeated final : public store::Dataset {
         sum_ *= chunks;
     }
     const store::InputFile& bytes() const override { return file_; }
-    store::ChunkPlace locate(const Coordinates&) const override {
-        return {true, 0, file_.size(), 0};
-    }
+    store::StoredChunk locate(const Coordinates&) const override { return {{0, file_.size()}}; }
     Index sum() const { return sum_; }
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Who reads and computes what: validated, agreed between the ranks, before the first byte is read.
+/// Which rank reads and computes what: validated and agreed on, before the first byte is read.
 #pragma once
 
 #include "fluvial/mpi/comm.hpp"

@@ -74,10 +74,7 @@ std::string words_of(const Grouping& groups, bool with_members) {
 void add_rank_request(const RankRequest& rank_request, Options::Shuffle shuffle, Terms& terms) {
     const bool common = shuffle == Options::Shuffle::Common;
     if (common) {
-        terms.add("the selection",
-                  text("start ", rank_request.selection.start, " count ",
-                       rank_request.selection.count, " stride ", rank_request.selection.stride),
-                  own_selections);
+        terms.add("the selection", compute::words_of(rank_request.selection), own_selections);
     }
     std::string weights;
     for (const AxisWeights& along : rank_request.weights) {

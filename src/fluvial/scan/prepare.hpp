@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// From stored elements to what operators see: missing values masked, packed ones unpacked,
 /// predicates asked. Data that needs none of it passes through untouched, unless it lies in
-/// stretches so short that whoever walks along them would spend most of the time between them.
+/// stretches so short that a walk along them would spend most of the time between them.
 #pragma once
 
 #include <optional>

@@ -14,8 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "fluvial/compute/reduction.hpp"
-#include "fluvial/describe/selection.hpp"
+#include "fluvial/compute/request.hpp"
 #include "fluvial/scan/decoding.hpp"
 #include "fluvial/store/file.hpp"
 
@@ -67,16 +66,24 @@ struct Grouping {
     int count = 0;
 };
 
-struct Request {
-    std::vector<Input> inputs;           ///< of equal shapes; Entry::inputs counts in this list
-    std::optional<Selection> selection;  ///< none: everything
-    std::vector<compute::Reduction::Entry> entries;
-    std::vector<int> over;  ///< axes to reduce; empty: all. Negative ones count from the end
+struct Request : compute::Request {
+    std::vector<Input> inputs;  ///< of equal shapes; Entry::inputs counts in this list
     std::vector<AxisWeights> weights;
     std::vector<Predicate> where;  ///< an element counts when all agree
     std::optional<Grouping> groups;
     /// Axes along which the caller counts from the end, where one of equal elements is chosen.
-    std::vector<int> backwards = {};
+    std::vector<int> backwards;
+
+    Request() = default;
+    Request(std::vector<Input> of, std::optional<Selection> selected,
+            std::vector<compute::Reduction::Entry> operators, std::vector<int> axes,
+            std::vector<AxisWeights> factors = {}, std::vector<Predicate> conditions = {},
+            std::optional<Grouping> grouping = {})
+        : compute::Request{std::move(operators), std::move(selected), std::move(axes)},
+          inputs(std::move(of)),
+          weights(std::move(factors)),
+          where(std::move(conditions)),
+          groups(std::move(grouping)) {}
 };
 
 }  // namespace fluvial::scan

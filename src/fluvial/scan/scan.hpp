@@ -38,8 +38,9 @@ struct Options {
 
     /// How bytes come from the page cache. Copy: by reads alone. InPlace: where they are, if the
     /// system maps them; the process has a handler of bus errors then (store/mapped_window.hpp).
-    /// Chosen: whichever turns out to be faster while the scan runs; Copy where the environment
-    /// variable FLUVIAL_FILE_ACCESS says "copy".
+    /// Chosen: whichever turns out to be faster while the scan runs, but Copy in a process that has
+    /// another handler of bus errors, such as Python's faulthandler. The environment variable
+    /// FLUVIAL_FILE_ACCESS, "copy" or "in-place", says it for all scans.
     enum class Access : std::uint8_t { Chosen, Copy, InPlace };
 
     Mode mode = Mode::Collective;

@@ -9,6 +9,7 @@
 #include "fluvial/scan/plan.hpp"
 #include "fluvial/scan/scan.hpp"
 #include "fluvial/scan/scan_reference.hpp"
+#include "fluvial/store/mapped_window.hpp"
 
 using namespace fluvial;
 using namespace fluvial::scan;
@@ -95,7 +96,7 @@ TEST_CASE("an environment that makes no sense on one rank is refused on all") {
             CHECK_THROWS_WITH_AS(
                 run(request, options, world.comm),
                 doctest::Contains("FLUVIAL_FILE_ACCESS makes no sense: got 'inplace'; allowed: "
-                                  "'copy', or unset. Unset it"),
+                                  "'copy', 'in-place', or unset. Unset it"),
                 InvalidArgument);
         }
         check_equal(run(request, options, world.comm).groups[0],
@@ -115,7 +116,11 @@ TEST_CASE("each rank reads as its own environment permits") {
             Options options;
             options.access = wanted;
             const Plan plan = make_plan(request, options, world.comm);
-            CHECK(plan.access == (copies ? Options::Access::Copy : wanted));
+            // Open MPI has a handler of bus errors, which is left alone unless windows are asked
+            // for.
+            const bool chooses = wanted == Options::Access::Chosen;
+            const bool may = !chooses || store::MappedWindow::disturbs_no_handler();
+            CHECK(plan.access == (copies || !may ? Options::Access::Copy : wanted));
             check_equal(run(request, options, world.comm).groups[0],
                         in_memory(elements, select(whole(elements.shape)), {}));
         }

@@ -71,7 +71,7 @@ class ScratchFile {
 class MadeDataset final : public store::Dataset {
   public:
     MadeDataset(const Elements& elements, store::Layout layout, std::vector<std::byte> bytes,
-                std::map<std::vector<Index>, store::ChunkPlace> places = {})
+                std::map<std::vector<Index>, store::StoredChunk> places = {})
         : Dataset({"made", DType::Float64, elements.shape, {}, {}}, std::move(layout)),
           elements_(elements),
           places_(std::move(places)),
@@ -79,9 +79,9 @@ class MadeDataset final : public store::Dataset {
           file_(scratch_.path()) {}
 
     const store::InputFile& bytes() const override { return file_; }
-    store::ChunkPlace locate(const Coordinates& chunk) const override {
+    store::StoredChunk locate(const Coordinates& chunk) const override {
         const auto found = places_.find({chunk.begin(), chunk.end()});
-        return found == places_.end() ? store::ChunkPlace{} : found->second;
+        return found == places_.end() ? store::StoredChunk{} : found->second;
     }
     void read(const Region& region, const MutableArrayView& to) const override {
         copy(subview(ArrayView(elements_.values.data(), DType::Float64, elements_.shape), region),
@@ -90,7 +90,7 @@ class MadeDataset final : public store::Dataset {
 
   private:
     Elements elements_;
-    std::map<std::vector<Index>, store::ChunkPlace> places_;
+    std::map<std::vector<Index>, store::StoredChunk> places_;
     ScratchFile scratch_;
     store::InputFile file_;
 };
@@ -132,7 +132,7 @@ inline DatasetPtr chunked_dataset(const Elements& elements, const Coordinates& c
     }
     std::shuffle(order.begin(), order.end(), random);
     std::vector<std::byte> file(7);
-    std::map<std::vector<Index>, store::ChunkPlace> places;
+    std::map<std::vector<Index>, store::StoredChunk> places;
     for (const Index number : order) {
         const Coordinates cell = coordinates_of(number, cells);
         std::vector<double> values(static_cast<std::size_t>(volume_of(chunk)), -77);
@@ -154,7 +154,7 @@ inline DatasetPtr chunked_dataset(const Elements& elements, const Coordinates& c
         }
         file.resize(file.size() + random() % 3 * 3000);
         const std::size_t bytes = values.size() * sizeof(double);
-        places[{cell.begin(), cell.end()}] = {true, file.size(), bytes, 0};
+        places[{cell.begin(), cell.end()}] = {{file.size(), bytes}};
         const auto* const from = reinterpret_cast<const std::byte*>(values.data());
         file.insert(file.end(), from, from + bytes);
     }

@@ -7,14 +7,15 @@
 namespace fluvial::scan {
 namespace {
 
-store::Description described(const stage::StagedDataset& staged) {
+DatasetDescription described(const stage::StagedDataset& staged) {
     const auto axes = static_cast<std::size_t>(staged.shape().size());
     std::vector<std::string> dimensions(axes);
     if (axes == 1 && !staged.attributes().contains("axisLabels")) {
         dimensions[0] = staged.name().substr(staged.name().rfind('/') + 1);
     }
-    return {staged.name(), staged.dtype(), staged.shape(), std::move(dimensions),
-            staged.attributes()};
+    DatasetDescription described = staged.description();
+    described.dimensions = std::move(dimensions);
+    return described;
 }
 
 class StagedInput final : public store::Dataset {

@@ -96,16 +96,13 @@ TEST_CASE("a live step is scanned like a file, with conditions and missing value
 TEST_CASE("a reduction of a step passes over NaN unless told otherwise") {
     Staged staged;
     const mpi::Comm alone;
-    stage::ReduceRequest request{{"t"},
-                                 {{"mean", make_operator("mean"), {}},
-                                  {"kept", make_operator("mean", {{"skipna", false}}), {}}},
-                                 {},
-                                 {},
-                                 {},
-                                 {}};
+    stage::ReduceRequest request;
+    request.datasets = {"t"};
+    request.entries = {{"mean", make_operator("mean"), {}},
+                       {"kept", make_operator("mean", {{"skipna", false}}), {}}};
     const auto found = stage::reduce(*staged.step, request, alone);
     CHECK(*found.at("mean").at("value").as<double>() == doctest::Approx(57.0 / 11));
     CHECK(std::isnan(*found.at("kept").at("value").as<double>()));
-    request.elsewhere = true;
+    request.by = stage::ReduceRequest::By::Scan;
     CHECK(stage::reduce(*staged.step, request, alone).empty());
 }

@@ -51,27 +51,36 @@ std::vector<double> read_decoded(const store::Dataset& dataset) {
 }  // namespace
 
 Variable Variable::open(const std::vector<std::string>& paths, const std::string& name) {
-    Variable variable;
+    Files files;
     for (const std::string& path : paths) {
-        variable.files_.push_back(store::open_file(path));
-        variable.parts_.push_back(variable.files_.back()->dataset(name));
+        files.push_back(store::open_file(path));
     }
-    if (paths.empty()) {
+    return {std::move(files), name};
+}
+
+Variable Variable::of(std::shared_ptr<const store::File> file, const std::string& name) {
+    return {Files{std::move(file)}, name};
+}
+
+Variable::Variable(Files files, const std::string& name) : files_(std::move(files)) {
+    if (files_.empty()) {
         throw InvalidArgument(Problem{"no file to open", "an empty list", "one path or more", ""});
     }
-    const store::Dataset& first = *variable.parts_.front();
+    for (const auto& file : files_) {
+        parts_.push_back(file->dataset(name));
+    }
+    const store::Dataset& first = *parts_.front();
     Coordinates shape = first.shape();
     if (!shape.empty()) {
-        shape[0] = part_begins({variable.parts_, {}}).back();
+        shape[0] = part_begins({parts_, {}}).back();
     }
-    variable.selection_ = select(whole(shape));
+    selection_ = select(whole(shape));
     for (int axis = 0; axis < shape.size(); ++axis) {
         const auto& names = first.dimensions();
         const auto i = static_cast<std::size_t>(axis);
         const bool named = i < names.size() && !names[i].empty();
-        variable.dimensions_.push_back(named ? names[i] : text(axis));
+        dimensions_.push_back(named ? names[i] : text(axis));
     }
-    return variable;
 }
 
 int Variable::axis_of(const std::string& dimension) const {
@@ -130,6 +139,13 @@ Variable Variable::selecting(int axis, Index begin, Index count, Index stride) c
             weights.factor = std::move(kept);
         }
     }
+    if (other.groups_ && other.groups_->axis == axis) {
+        std::vector<int> kept;
+        for (Index i = 0; i < count; ++i) {
+            kept.push_back(other.groups_->group[static_cast<std::size_t>(begin + i * stride)]);
+        }
+        other.groups_->group = std::move(kept);
+    }
     return other;
 }
 
@@ -176,6 +192,66 @@ Variable Variable::where(Comparison comparison, double bound) const {
     return other;
 }
 
+void Variable::check_fits(const Variable& other, const char* what) const {
+    const Selection &mine = selection_, &its = other.selection_;
+    if (!(mine.start == its.start && mine.count == its.count && mine.stride == its.stride)) {
+        throw InvalidArgument(Problem{text("'", other.parts_.front()->name(), "' cannot be ", what,
+                                           " '", parts_.front()->name(), "'"),
+                                      text(its.count, " from ", its.start),
+                                      text(mine.count, " from ", mine.start),
+                                      "Select the same of both"});
+    }
+    if (!other.where_.empty() || !other.weights_.empty() || !other.others_.empty() ||
+        other.groups_) {
+        throw InvalidArgument(Problem{text("'", other.parts_.front()->name(), "' cannot be ", what,
+                                           " '", parts_.front()->name(), "'"),
+                                      "conditions, weights, groups or inputs of its own",
+                                      "a variable that is selected, or raw()",
+                                      "Give them to the first variable"});
+    }
+}
+
+Variable Variable::with(const Variable& other) const {
+    check_fits(other, "an input beside");
+    Variable both = *this;
+    both.others_.push_back({other.parts_, other.raw_});
+    return both;
+}
+
+Variable Variable::where(const Variable& other, Comparison comparison, double bound) const {
+    check_fits(other, "a condition on");
+    Variable both = with(other);
+    both.where_.push_back(compare(static_cast<int>(both.others_.size()), comparison, bound));
+    return both;
+}
+
+Variable Variable::groupby(const std::string& dimension, std::vector<int> group) const {
+    const int axis = axis_of(dimension);
+    if (static_cast<Index>(group.size()) != selection_.count[axis]) {
+        throw InvalidArgument(Problem{text("groups along '", dimension, "' do not fit"),
+                                      text(group.size()), text(selection_.count[axis]),
+                                      "Give a number for each selected index"});
+    }
+    const int count = group.empty() ? 0 : *std::max_element(group.begin(), group.end()) + 1;
+    Variable other = *this;
+    other.groups_ = Grouping{axis, std::move(group), count};
+    return other;
+}
+
+Variable Variable::groupby(const std::string& coordinate) const {
+    const std::vector<double> values = this->coordinate(coordinate);
+    std::vector<double> known = values;
+    std::erase_if(known, [](double value) { return std::isnan(value); });
+    std::sort(known.begin(), known.end());
+    known.erase(std::unique(known.begin(), known.end()), known.end());
+    std::vector<int> group;
+    for (const double value : values) {
+        const auto found = std::lower_bound(known.begin(), known.end(), value);
+        group.push_back(std::isnan(value) ? -1 : static_cast<int>(found - known.begin()));
+    }
+    return groupby(coordinate, std::move(group));
+}
+
 Variable Variable::weighted(const std::string& dimension, std::vector<double> factor) const {
     const int axis = axis_of(dimension);
     if (static_cast<Index>(factor.size()) != selection_.count[axis]) {
@@ -202,29 +278,43 @@ Variable Variable::raw() const {
     return other;
 }
 
-Request Variable::request(const std::vector<std::string>& operators,
-                          const std::vector<std::string>& over, bool skipna,
-                          std::vector<std::string>& warnings) const {
-    Request request;
-    Input input{parts_, {}};
-    for (std::size_t i = 0; i < parts_.size() && !raw_; ++i) {
-        const store::Dataset& part = *parts_[i];
+Input Variable::input_of(const std::vector<DatasetPtr>& parts, bool raw,
+                         std::vector<std::string>& warnings) {
+    Input input{parts, {}};
+    for (std::size_t i = 0; i < parts.size() && !raw; ++i) {
+        const store::Dataset& part = *parts[i];
         const Decoding decoding =
             cf_decoding(part.attributes(), part.dtype(), part.name(), warnings);
         if (i > 0 && !(decoding == input.decoding)) {
             throw InvalidArgument(
                 Problem{text("'", part.name(), "' is packed or filled differently in two files"),
-                        part.bytes().path(), "what " + parts_.front()->bytes().path() + " has",
+                        part.bytes().path(), "what " + parts.front()->bytes().path() + " has",
                         "Reduce the files one by one, or raw()"});
         }
         input.decoding = decoding;
     }
-    request.inputs.push_back(std::move(input));
+    return input;
+}
+
+Request Variable::request(const std::vector<Operation>& operations,
+                          const std::vector<std::string>& over, bool skipna,
+                          std::vector<std::string>& warnings) const {
+    Request request;
+    request.inputs.push_back(input_of(parts_, raw_, warnings));
+    for (const Other& other : others_) {
+        request.inputs.push_back(input_of(other.parts, other.raw, warnings));
+    }
     request.selection = selection_;
     request.weights = weights_;
     request.where = where_;
-    for (const std::string& name : operators) {
-        request.entries.push_back({name, compute::make_operator(name, {{"skipna", skipna}}), {}});
+    request.groups = groups_;
+    for (const Operation& operation : operations) {
+        compute::Options options = operation.options;
+        options.try_emplace("skipna", skipna);
+        request.entries.push_back(
+            {operation.name,
+             operation.made ? operation.made : compute::make_operator(operation.name, options),
+             {}});
     }
     for (const std::string& dimension : over) {
         request.over.push_back(axis_of(dimension));
@@ -247,13 +337,13 @@ void Variable::keep_coordinates(const std::vector<std::string>& over, Reduced& r
     }
 }
 
-Reduced Variable::reduce(const std::vector<std::string>& operators,
-                         const std::vector<std::string>& over, const mpi::Comm& comm,
-                         const Options& options, bool skipna) const {
+PendingReduction Variable::start(const std::vector<Operation>& operations,
+                                 const std::vector<std::string>& over, const mpi::Comm& comm,
+                                 const Options& options, bool skipna) const {
     Reduced reduced;
     Request wanted;
     const auto prepare = [&] {
-        wanted = request(operators, over, skipna, reduced.warnings);
+        wanted = request(operations, over, skipna, reduced.warnings);
         keep_coordinates(over, reduced);
     };
     if (options.mode == Options::Mode::Collective) {
@@ -261,10 +351,25 @@ Reduced Variable::reduce(const std::vector<std::string>& operators,
     } else {
         prepare();
     }
-    Outcome outcome = run(std::move(wanted), options, comm);
-    reduced.results = std::move(outcome.groups.front());
-    reduced.stats = outcome.stats;
-    return reduced;
+    Scan scan(std::move(wanted), options, comm);
+    scan.start();
+    return {std::move(scan), std::move(reduced)};
+}
+
+Reduced PendingReduction::wait() {
+    Outcome outcome = scan_.wait();
+    reduced_.groups = std::move(outcome.groups);
+    if (!reduced_.groups.empty()) {
+        reduced_.results = reduced_.groups.front();
+    }
+    reduced_.stats = outcome.stats;
+    return std::move(reduced_);
+}
+
+Reduced Variable::reduce(const std::vector<Operation>& operations,
+                         const std::vector<std::string>& over, const mpi::Comm& comm,
+                         const Options& options, bool skipna) const {
+    return start(operations, over, comm, options, skipna).wait();
 }
 
 }  // namespace fluvial::scan

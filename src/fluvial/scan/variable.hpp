@@ -9,20 +9,58 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "fluvial/compute/registry.hpp"
 #include "fluvial/scan/scan.hpp"
 
 namespace fluvial::scan {
 
+/// What a reduction is to do: an operator by its name, with its options, or one that was made
+/// before, such as a compute::Apply of a function of several variables.
+struct Operation {
+    Operation(const char* name) : Operation(std::string(name)) {}
+    Operation(std::string name_, compute::Options options_ = {})
+        : name(std::move(name_)), options(std::move(options_)) {}
+    /// `name` is that of the result.
+    Operation(std::string name_, compute::OperatorPtr made_)
+        : name(std::move(name_)), made(std::move(made_)) {}
+
+    std::string name;
+    compute::Options options{};  ///< {"edges", std::vector{0.0, 1.0}}
+    compute::OperatorPtr made{};
+};
+
 /// What a reduction left over. Results have the kept dimensions first.
 struct Reduced {
-    std::map<std::string, compute::Result> results;          ///< by operator
+    std::map<std::string, compute::Result> results;  ///< by operation; of the first group
+    /// The same of each group, after Variable::groupby.
+    std::vector<std::map<std::string, compute::Result>> groups;
     std::vector<std::string> dimensions;                     ///< that were kept, in order
     std::map<std::string, std::vector<double>> coordinates;  ///< of kept dimensions that have them
     std::vector<std::string> warnings;                       ///< attributes that could not be used
     Stats stats;
+};
+
+/// A reduction under way, while the program does something else. Move-only.
+class PendingReduction {
+  public:
+    /// As Scan::test, progress and wait.
+    bool test() { return scan_.test(); }
+    double progress() const { return scan_.progress(); }
+    /// Once. Collective, blocking.
+    Reduced wait();
+
+  private:
+    friend class Variable;
+    PendingReduction(Scan scan, Reduced reduced)
+        : scan_(std::move(scan)), reduced_(std::move(reduced)) {}
+    Scan scan_;
+    Reduced reduced_;
 };
 
 /// A value: selecting returns another one and reads no data. Dimensions go by name, or by "0", "1"
@@ -32,6 +70,8 @@ class Variable {
     /// Several files are joined along the first dimension, in the order given. Local. Throws what
     /// store::open_file and File::dataset throw, and InvalidArgument when the files do not fit.
     static Variable open(const std::vector<std::string>& paths, const std::string& name);
+    /// Of a file that is open, or of a step of a series (series.hpp), also a live one.
+    static Variable of(std::shared_ptr<const store::File> file, const std::string& name);
 
     const std::vector<std::string>& dimensions() const { return dimensions_; }
     /// What is selected.
@@ -49,6 +89,17 @@ class Variable {
     Variable sel(const std::string& dimension, double from, double to) const;
     /// Only elements for which this holds count.
     Variable where(Comparison comparison, double bound) const;
+    /// Only where this holds of another variable of the same shape and selection.
+    Variable where(const Variable& other, Comparison comparison, double bound) const;
+    /// Another variable of the same shape and selection as a further input: of operators that take
+    /// several, such as compute::Apply, which get this one first and then those in order. Throws
+    /// InvalidArgument when it has conditions, weights or groups of its own.
+    Variable with(const Variable& other) const;
+    /// Results of their own for each group of selected indices of a dimension, which is to be
+    /// reduced: `group` has a number from 0 for each index, or -1 for none.
+    Variable groupby(const std::string& dimension, std::vector<int> group) const;
+    /// The same with a group for each value of a coordinate, in ascending order.
+    Variable groupby(const std::string& coordinate) const;
     /// One factor for each selected index.
     Variable weighted(const std::string& dimension, std::vector<double> factor) const;
     /// Area weights of a regular grid: the cosine of a coordinate in degrees.
@@ -59,23 +110,38 @@ class Variable {
     /// Operators by name over these dimensions (none: all of them). NaN is passed over unless
     /// `skipna` is false. Collective over `comm` unless it is serial or options say otherwise;
     /// blocking.
-    Reduced reduce(const std::vector<std::string>& operators,
+    Reduced reduce(const std::vector<Operation>& operations,
                    const std::vector<std::string>& over = {}, const mpi::Comm& comm = {},
                    const Options& options = {}, bool skipna = true) const;
+    /// The same, read and computed by threads of its own until its wait().
+    PendingReduction start(const std::vector<Operation>& operations,
+                           const std::vector<std::string>& over = {}, const mpi::Comm& comm = {},
+                           const Options& options = {}, bool skipna = true) const;
 
   private:
-    Request request(const std::vector<std::string>& operators, const std::vector<std::string>& over,
+    using Files = std::vector<std::shared_ptr<const store::File>>;
+    Variable(Files files, const std::string& name);
+    Request request(const std::vector<Operation>& operations, const std::vector<std::string>& over,
                     bool skipna, std::vector<std::string>& warnings) const;
+    static Input input_of(const std::vector<DatasetPtr>& parts, bool raw,
+                          std::vector<std::string>& warnings);
+    void check_fits(const Variable& other, const char* what) const;
     void keep_coordinates(const std::vector<std::string>& over, Reduced& reduced) const;
     int axis_of(const std::string& dimension) const;
     Variable selecting(int axis, Index begin, Index count, Index stride) const;
 
-    std::vector<std::shared_ptr<const store::File>> files_;
+    Files files_;
     std::vector<DatasetPtr> parts_;
     std::vector<std::string> dimensions_;
     Selection selection_;
     std::vector<AxisWeights> weights_;
     std::vector<Predicate> where_;
+    struct Other {
+        std::vector<DatasetPtr> parts;
+        bool raw;
+    };
+    std::vector<Other> others_;  ///< further inputs
+    std::optional<Grouping> groups_;
     bool raw_ = false;
 };
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/scan/variable.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include <doctest/doctest.h>
 
+#include "fluvial/compute/apply.hpp"
 #include "fluvial/scan/scan_fixture.hpp"
 #include "fluvial/store/netcdf_classic_fixture.hpp"
 
@@ -38,6 +40,28 @@ ClassicFixture climate(std::uint64_t records) {
 /// Stored element of t in one file, in which its elements count by record.
 double stored(Index time, Index lat, Index lon) {
     return ClassicFixture::value(3, static_cast<std::uint64_t>((time * 4 + lat) * 5 + lon));
+}
+
+constexpr Index rows = 3, columns = 4;
+
+/// x(x), y(y), u(y, x) and v(y, x).
+ClassicFixture plane() {
+    ClassicFixture file;
+    file.version = 5;
+    file.dimensions = {{"y", rows}, {"x", columns}};
+    file.variables = {{"x", {1}, ClassicType::Double},
+                      {"y", {0}, ClassicType::Double},
+                      {"u", {0, 1}, ClassicType::Double},
+                      {"v", {0, 1}, ClassicType::Double}};
+    return file;
+}
+
+double of_u(Index y, Index x) {
+    return ClassicFixture::value(2, static_cast<std::uint64_t>(y * columns + x));
+}
+
+double of_v(Index y, Index x) {
+    return ClassicFixture::value(3, static_cast<std::uint64_t>(y * columns + x));
 }
 
 double number(const Reduced& reduced, const std::string& name, std::size_t i = 0) {
@@ -132,4 +156,65 @@ TEST_CASE("what is not there is named") {
                          InvalidArgument);
     CHECK_THROWS_AS(t.reduce({"average"}), InvalidArgument);
     CHECK_THROWS_AS(Variable::open({"/nowhere.nc"}, "t"), SystemError);
+}
+
+TEST_CASE("groups of a coordinate, each with its own result") {
+    const ScratchFile file(plane().build());
+    const Variable u = Variable::open({file.path()}, "u");
+    const Reduced by_x = u.groupby("x").reduce({"sum"});
+    REQUIRE(by_x.groups.size() == static_cast<std::size_t>(columns));
+    for (Index x = 0; x < columns; ++x) {
+        const auto& sum = by_x.groups[static_cast<std::size_t>(x)].at("sum").at("value");
+        CHECK(sum.as<double>()[0] == of_u(0, x) + of_u(1, x) + of_u(2, x));
+    }
+    CHECK(number(by_x, "sum") == by_x.groups[0].at("sum").at("value").as<double>()[0]);
+    // Only the last row has a group: what is selected later takes its groups along.
+    const Reduced last = u.groupby("y", {1, -1, 0}).isel("y", 1, 3).reduce({"sum"}, {"y"});
+    CHECK(last.groups.size() == 2);
+    CHECK(number(last, "sum", 1) == of_u(2, 1));
+    CHECK_THROWS_WITH_AS(u.groupby("y", {0}), doctest::Contains("do not fit"), InvalidArgument);
+    CHECK_THROWS_AS(u.groupby("y").reduce({"sum"}, {"x"}), InvalidArgument);
+}
+
+TEST_CASE("conditions on another variable, and functions of several") {
+    const ScratchFile file(plane().build());
+    const Variable u = Variable::open({file.path()}, "u").isel("x", 1, 4);
+    const Variable v = Variable::open({file.path()}, "v").isel("x", 1, 4);
+    const double bound = of_v(1, 1);
+    double sum = 0, largest = 0;
+    for (Index y = 0; y < rows; ++y) {
+        for (Index x = 1; x < columns; ++x) {
+            sum += of_v(y, x) > bound ? of_u(y, x) : 0;
+            largest = std::max(largest, of_u(y, x) * of_v(y, x));
+        }
+    }
+    CHECK(number(u.where(v, Comparison::Greater, bound).reduce({"sum"}), "sum") == sum);
+    const auto product = compute::make_apply<double, 2>([](double a, double b) { return a * b; },
+                                                        compute::make_operator("max"));
+    CHECK(number(u.with(v).reduce({{"product", product}}), "product") == largest);
+    CHECK_THROWS_WITH_AS(u.with(v.isel("y", 1)), doctest::Contains("Select the same of both"),
+                         InvalidArgument);
+    CHECK_THROWS_WITH_AS(u.with(v.where(Comparison::Less, 1)),
+                         doctest::Contains("Give them to the first variable"), InvalidArgument);
+}
+
+TEST_CASE("options of operators, and reductions that are waited for later") {
+    const ScratchFile file(plane().build());
+    const Variable u = Variable::open({file.path()}, "u");
+    const double bound = of_u(1, 2);
+    PendingReduction pending =
+        u.start({{"histogram", {{"edges", std::vector{-1e9, bound, 1e9}}}}, "count"});
+    while (!pending.test()) {
+    }
+    CHECK(pending.progress() == 1);
+    const Reduced reduced = pending.wait();
+    std::vector<std::int64_t> expected(2);
+    for (Index y = 0; y < rows; ++y) {
+        for (Index x = 0; x < columns; ++x) {
+            ++expected[of_u(y, x) < bound ? 0 : 1];
+        }
+    }
+    const auto* const counts = reduced.results.at("histogram").at("value").as<std::int64_t>();
+    CHECK(std::vector<std::int64_t>(counts, counts + 2) == expected);
+    CHECK_THROWS_AS(u.start({"no such operator"}), InvalidArgument);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Who does which units of a scan. Each lane has a share that lies together in the file and takes
-/// from its front. Where the result does not depend on it, a lane that has no more takes from the
-/// end of the fullest share of its host: cores are not equally fast, nor are the parts of a file.
+/// Which lane does which units of a scan. Each lane has a share that lies together in the file and
+/// takes from its front. Where the result does not depend on it, a lane that has no more takes from
+/// the end of its host's fullest share: cores are not equally fast, nor are the parts of a file.
 #pragma once
 
 #include <atomic>

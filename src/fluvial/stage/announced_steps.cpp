@@ -18,8 +18,7 @@ void RemoteSeat::announce(Bytes message) {
     }
     std::memcpy(&behind, message.data() + message.size() - sizeof behind, sizeof behind);
     if (behind == 0) {
-        --asked_;
-        steps_.push_back({std::move(message), nullptr, 0});
+        take_in({std::move(message), nullptr, 0});
         return;
     }
     if (behind > 2 * parts_bytes_max) {
@@ -27,6 +26,16 @@ void RemoteSeat::announce(Bytes message) {
     }
     arriving_ = {std::move(message), buffers_->take(behind), behind};
     arrived_ = 0;
+}
+
+void RemoteSeat::take_in(Announced announced) {
+    ByteReader in(announced.message);
+    in.get<FromWriter>();
+    const auto step = in.get<std::uint64_t>();
+    holds_.insert(step);
+    next_to_come_ = step + 1;
+    --asked_;
+    steps_.push_back(std::move(announced));
 }
 
 /// True once all is there.
@@ -40,8 +49,7 @@ bool RemoteSeat::receive_behind() {
         arrived_ += got;
         heard_ns_ = now_ns();
     }
-    --asked_;
-    steps_.push_back(*std::exchange(arriving_, std::nullopt));
+    take_in(*std::exchange(arriving_, std::nullopt));
     return true;
 }
 
@@ -60,13 +68,13 @@ OpenedStep RemoteSeat::open_step(Announced announced) {
         ++steps_taken_;
     }
     read_records(in, step, step.from_disk);
-    take_parts(in, std::move(announced), step.record, *access);
+    take_parts(in, std::move(announced), step.description, *access);
     step.access = std::move(access);
     return step;
 }
 
 /// The chunks of the step, and the parts of them that came with it.
-void RemoteSeat::take_parts(ByteReader& in, Announced announced, const StepRecord& record,
+void RemoteSeat::take_parts(ByteReader& in, Announced announced, const StepDescription& record,
                             RemoteStep& step) const {
     std::vector<std::pair<const Chunk*, DType>> chunks;
     std::uint64_t bytes_of_all = 0;
@@ -124,9 +132,10 @@ void RemoteSeat::read_records(ByteReader& in, OpenedStep& step, bool from_disk) 
         const auto record = in.get_block();
         if (from_disk) {
             const auto number = static_cast<std::size_t>(&records - records_.data());
-            read_logged_record(stream_.ranks.at(number), record, step.record, logged_attributes_);
+            read_logged_record(stream_.ranks.at(number), record, step.description,
+                               logged_attributes_);
         } else {
-            records.read(record, step.record);
+            records.read(record, step.description);
         }
     }
 }

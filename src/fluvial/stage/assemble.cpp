@@ -41,7 +41,7 @@ ArrayView view_of(const Part& part, DType dtype) {
     for (int axis = 0; axis < inside.ndim(); ++axis) {
         inside.offset[axis] -= part.chunk->region.offset[axis];
     }
-    return subview(ArrayView(part.chunk->data, dtype, part.chunk->region.extent), inside);
+    return subview(ArrayView(part.chunk->here(), dtype, part.chunk->region.extent), inside);
 }
 
 }  // namespace fluvial::stage

@@ -11,7 +11,6 @@
 
 using namespace fluvial;
 using stage::assemble;
-using stage::Chunk;
 using stage::Part;
 
 namespace {
@@ -26,7 +25,8 @@ struct Board {
     void add(const Region& region) {
         memory.emplace_back(static_cast<std::size_t>(region.volume()),
                             static_cast<std::int32_t>(chunks.size()));
-        chunks.push_back({region, 0, reinterpret_cast<const std::byte*>(memory.back().data())});
+        chunks.push_back(
+            {region, 0, MemoryHere{reinterpret_cast<const std::byte*>(memory.back().data())}});
     }
 };
 

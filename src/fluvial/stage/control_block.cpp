@@ -15,7 +15,7 @@ namespace fluvial::stage {
 namespace {
 
 constexpr char magic[8] = {'F', 'L', 'U', 'S', 'T', 'A', 'G', 'E'};
-constexpr std::uint32_t version = 3;
+constexpr std::uint32_t version = 4;
 
 std::size_t aligned(std::size_t bytes) {
     return (bytes + 63) / 64 * 64;
@@ -64,6 +64,7 @@ ControlBlock ControlBlock::create(const std::string& name, const std::string& ho
     header.writer_ranks = static_cast<std::uint32_t>(writer_ranks);
     header.slots = static_cast<std::uint32_t>(slots);
     header.queue_steps = static_cast<std::uint32_t>(options.queue_steps);
+    header.reserve = static_cast<std::uint32_t>(options.reserve);
     header.queue_bytes = static_cast<std::uint64_t>(effective_queue_bytes(options));
     header.full = options.full;
     header.on_full_disk = options.on_full_disk;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The shared state of one stream on one host: who takes part, which steps are queued, who still
-/// needs them. Every process of the stream maps it; the mutex guards all of it except the fields
-/// marked atomic.
+/// The shared state of one stream on one host: which ranks take part, which steps are queued, who
+/// still needs them. Every process of the stream maps it; the mutex guards all of it except the
+/// fields marked atomic.
 ///
 /// A process may be killed between any two stores. The rules that make this harmless: a lease bit
 /// is set before a reader touches a step's memory and cleared after; memory of a step is reused
 /// only when no lease bit is set and no group needs the step; bits and needs of dead processes are
-/// dropped by whoever notices the death (membership.hpp).
+/// dropped by the process that notices the death (membership.hpp).
 #pragma once
 
 #include <algorithm>
@@ -104,7 +104,7 @@ struct alignas(64) Slot {
 struct RecordPlace {
     std::uint64_t offset;
     std::uint64_t bytes;
-    LoggedBlock logged;
+    BytesOfFile logged;
 };
 
 struct Counters {
@@ -143,6 +143,7 @@ struct ControlHeader {
     std::uint32_t job_ranks;     ///< on all of them
     std::uint32_t slots;
     std::uint32_t queue_steps;
+    std::uint32_t reserve;  ///< of the newest complete steps stay, for readers that come late
     std::uint64_t queue_bytes;
     FullPolicy full;
     FullPolicy on_full_disk;

@@ -9,11 +9,11 @@ namespace fluvial::stage {
 namespace {
 
 /// Adds what one host says of a step to what others said.
-void merge(StepRecord& all, StepRecord& more, std::uint64_t index) {
+void merge(StepDescription& all, StepDescription& more, std::uint64_t index) {
     all.attributes.merge(more.attributes);
     for (auto& [name, dataset] : more.datasets) {
         const auto [place, fresh] = all.datasets.try_emplace(name);
-        DatasetRecord& known = place->second;
+        DatasetDescription& known = place->second;
         if (fresh) {
             known = std::move(dataset);
             continue;
@@ -50,7 +50,7 @@ class JoinedSeat::JoinedStep final : public StepAccess {
         std::vector<std::vector<ChunkBox>> by_part(accesses_.size());
         for (const ChunkBox& box : boxes) {
             const std::size_t part = part_of(*box.chunk);
-            if (box.chunk->data != nullptr || !accesses_[part]->reads_parts()) {
+            if (box.chunk->here() != nullptr || !accesses_[part]->reads_parts()) {
                 copy_box(box, dtype, what);
             } else {
                 by_part[part].push_back(box);
@@ -83,8 +83,8 @@ class JoinedSeat::JoinedStep final : public StepAccess {
     void copy_box(const ChunkBox& box, DType dtype, const std::string& what) {
         const Chunk& chunk = *box.chunk;
         const auto loaded =
-            chunk.data == nullptr ? accesses_[part_of(chunk)]->load(chunk, dtype, what) : nullptr;
-        const std::byte* data = loaded ? loaded.get() : chunk.data;
+            chunk.here() == nullptr ? accesses_[part_of(chunk)]->load(chunk, dtype, what) : nullptr;
+        const std::byte* data = loaded ? loaded.get() : chunk.here();
         copy(subview(ArrayView(data, dtype, chunk.region.extent), box.box),
              MutableArrayView{box.to, dtype, box.box.extent,
                               contiguous_strides(box.box.extent, size_of(dtype))});
@@ -141,24 +141,24 @@ OpenedStep JoinedSeat::join() {
     auto access = std::make_shared<JoinedStep>(parts_);
     OpenedStep all;
     all.index = waiting_.front()->index;
-    std::vector<StepRecord> records;
+    std::vector<StepDescription> records;
     for (auto& step : waiting_) {
         all.from_disk = all.from_disk || step->from_disk;
         access->add(std::move(step->access));
-        records.push_back(std::move(step->record));
+        records.push_back(std::move(step->description));
         step.reset();
     }
     ++steps_taken_;
     try {
-        for (StepRecord& record : records) {
-            merge(all.record, record, all.index);
+        for (StepDescription& record : records) {
+            merge(all.description, record, all.index);
         }
     } catch (...) {
         access->finish();
         throw;
     }
     // Of overlapping chunks the highest rank's is the last.
-    for (auto& [name, dataset] : all.record.datasets) {
+    for (auto& [name, dataset] : all.description.datasets) {
         std::stable_sort(dataset.chunks.begin(), dataset.chunks.end(),
                          [](const Chunk& a, const Chunk& b) { return a.rank < b.rank; });
     }

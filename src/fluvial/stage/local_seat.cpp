@@ -17,8 +17,8 @@ class LocalSeat::Lease final : public StepAccess {
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
     ~Lease() override {
-        if (inherited()) {
-            return;  // it is the parent's
+        if (released_ || inherited()) {
+            return;  // or it is the parent's
         }
         try {
             const ControlLock lock(seat_->control_);
@@ -35,11 +35,17 @@ class LocalSeat::Lease final : public StepAccess {
         const ControlLock lock(seat_->control_);
         finish_reading(seat_->control_, seat_->cell_, slot_);
     }
+    void finish_and_release() override {
+        const ControlLock lock(seat_->control_);
+        finish_reading(seat_->control_, seat_->cell_, slot_, true);
+        released_ = true;
+    }
     bool inherited() const override { return seat_->made_.inherited(); }
 
   private:
     std::shared_ptr<LocalSeat> seat_;
     int slot_;
+    bool released_ = false;
 };
 
 class LocalSeat::StepOnDisk final : public StepAccess {
@@ -138,8 +144,8 @@ std::optional<OpenedStep> LocalSeat::next(HandleLock::Call& call) {
         step.index = control_.slots()[taken->slot].step.load(std::memory_order_acquire);
     }
     try {
-        taken->logged ? read_records(*taken->logged, step.record)
-                      : read_records(taken->slot, step.record);
+        taken->logged ? read_records(*taken->logged, step.description)
+                      : read_records(taken->slot, step);
     } catch (...) {
         step.access->finish();
         throw;
@@ -147,18 +153,22 @@ std::optional<OpenedStep> LocalSeat::next(HandleLock::Call& call) {
     return step;
 }
 
-void LocalSeat::read_records(int slot, StepRecord& step) {
+void LocalSeat::read_records(int slot, OpenedStep& step) {
+    std::vector<std::span<const std::byte>> found;
     for (int rank = 0; rank < control_.writer_ranks(); ++rank) {
-        records_[static_cast<std::size_t>(rank)].read(
-            control_.record(slot, rank),
-            control_.writer(rank).definitions.load(std::memory_order_acquire), step);
+        RecordReader& record = records_[static_cast<std::size_t>(rank)];
+        record.follow_definitions(
+            control_.writer(rank).definitions.load(std::memory_order_acquire));
+        found.push_back(record.record(control_.record(slot, rank)));
     }
+    step.form = decoder_.decode(records_, found);
+    step.description = std::move(step.form->description);
 }
 
-void LocalSeat::read_records(const LogEntry& entry, StepRecord& step) {
+void LocalSeat::read_records(const LogEntry& entry, StepDescription& step) {
     logged_attributes_.clear();
     int rank = 0;
-    for (const LoggedBlock& block : log_->records(entry)) {
+    for (const BytesOfFile& block : log_->records(entry)) {
         const auto bytes =
             log_->read(block, text("the record of rank ", rank, " of step ", entry.step));
         read_logged_record(control_.job_rank(rank), {bytes.get(), block.bytes}, step,
@@ -169,11 +179,12 @@ void LocalSeat::read_records(const LogEntry& entry, StepRecord& step) {
 
 std::shared_ptr<const std::byte> LocalSeat::load(const Chunk& chunk,
                                                  const std::string& what) const {
-    if (!log_) {
+    const BytesOfFile* const place = chunk.in_file();
+    if (!log_ || place == nullptr) {
         throw Error("a chunk is said to be on a disk, but the stream has no steps there");
     }
     try {
-        return log_->read(chunk.logged, what);
+        return log_->read(*place, what);
     } catch (const DamagedFile&) {
         check_not_evicted(what);
         throw;

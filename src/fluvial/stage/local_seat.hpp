@@ -20,7 +20,8 @@ namespace fluvial::stage {
 /// reader: the cell is given up with the last of them.
 class LocalSeat final : public Seat, public std::enable_shared_from_this<LocalSeat> {
   public:
-    /// Takes the cell that the writer, or whoever made the control block, has given to this rank.
+    /// Takes the cell that the writer, or the process that made the control block, has given to
+    /// this rank.
     LocalSeat(ControlBlock block, std::vector<host::MemoryFile> arena_files,
               std::optional<StepLog> steps, int cell_index, const ReaderOptions& options);
     ~LocalSeat() override;
@@ -44,8 +45,8 @@ class LocalSeat final : public Seat, public std::enable_shared_from_this<LocalSe
     class StepOnDisk;
 
     ControlHeader& header() const { return control_.header(); }
-    void read_records(int slot, StepRecord& step);
-    void read_records(const LogEntry& entry, StepRecord& step);
+    void read_records(int slot, OpenedStep& step);
+    void read_records(const LogEntry& entry, StepDescription& step);
     std::shared_ptr<const std::byte> load(const Chunk& chunk, const std::string& what) const;
     void check_not_evicted(const std::string& what) const;
 
@@ -57,7 +58,8 @@ class LocalSeat final : public Seat, public std::enable_shared_from_this<LocalSe
     host::AliveLock alive_;
     std::unique_ptr<Heartbeat> heartbeat_;
     std::vector<RecordReader> records_;  ///< by writer rank
-    Attributes logged_attributes_;       ///< of the series, as steps on the disk say
+    StepDecoder decoder_;
+    Attributes logged_attributes_;  ///< of the series, as steps on the disk say
     MadeHere made_;
 };
 

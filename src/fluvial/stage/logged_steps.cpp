@@ -88,11 +88,11 @@ std::optional<std::uint64_t> reserve(const ControlBlock& control, int slot, std:
 }
 
 std::uint64_t list_bytes(const ControlBlock& control) {
-    return aligned(sizeof(LoggedBlock) * static_cast<std::uint64_t>(control.writer_ranks()));
+    return aligned(sizeof(BytesOfFile) * static_cast<std::uint64_t>(control.writer_ranks()));
 }
 
-bool commit(const ControlBlock& control, const StepLog& log, int slot, const LoggedBlock& mine) {
-    std::vector<LoggedBlock> records;
+bool commit(const ControlBlock& control, const StepLog& log, int slot, const BytesOfFile& mine) {
+    std::vector<BytesOfFile> records;
     for (int rank = 0; rank < control.writer_ranks(); ++rank) {
         records.push_back(control.record(slot, rank).logged);
     }

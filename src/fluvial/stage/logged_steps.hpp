@@ -25,7 +25,7 @@ std::uint64_t list_bytes(const ControlBlock& control);
 
 /// The last rank, whose record lies at `mine`, gives the step in `slot` its entry. False: the disk
 /// is full.
-bool commit(const ControlBlock& control, const StepLog& log, int slot, const LoggedBlock& mine);
+bool commit(const ControlBlock& control, const StepLog& log, int slot, const BytesOfFile& mine);
 
 /// The entry of the next step that a group wants, if it is on the disk.
 std::optional<LogEntry> next_logged(const ControlBlock& control, const StepLog& log, int group);

@@ -59,6 +59,26 @@ TEST_CASE("a reader that leaves gives its steps up; the others keep theirs") {
     CHECK(s.counters().groups_lost == 0);
 }
 
+TEST_CASE("a reader that comes where another has left gets the steps that the other has had") {
+    Stream s({.queue_steps = 2});
+    const int slow = s.join()[0];
+    const int gone = s.join()[0];
+    s.write(0);
+    s.write(1);
+    CHECK(s.read(gone) == 0u);
+    const int open = take(s.control, gone);
+    CHECK(s.step_in(open) == 1u);
+    leave(s.control, gone);
+    vacate(s.control, gone);
+    const int next = s.join()[0];
+    CHECK(s.read(next) == 0u);
+    CHECK(s.read(next) == 1u);
+    CHECK(s.read(slow) == 0u);
+    CHECK(s.read(slow) == 1u);
+    CHECK(s.write(2));
+    CHECK(s.read(next) == 2u);
+}
+
 TEST_CASE(
     "ranks of one reader leave one after the other: what the first has begun, the second may "
     "finish") {

@@ -3,9 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include <time.h>
 #include <unistd.h>
 
+#include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/progress/engine.hpp"
@@ -73,8 +73,7 @@ class ContactWait final : public progress::Waiting {
         return found_.any() || deadline_.passed() ? Seen::End : Seen::Nothing;
     }
     void rest(progress::BackOff& back_off, bool serving) override {
-        const timespec pause{0, serving ? brief_ns : every_ns};
-        ::nanosleep(&pause, nullptr);
+        sleep_ns(serving ? brief_ns : every_ns);
         back_off.slept();
     }
 
@@ -175,7 +174,7 @@ std::shared_ptr<Seat> take_seat_on(const std::string& name, const Contact& conta
                                    int& group) {
     check_reachable(contact);
     const Deadline deadline(std::clamp(options.rendezvous_timeout_s, 2.5, attach_timeout_s));
-    if (is_on_this_host(contact) && !wants_network(options)) {
+    if (is_on_this_host(contact) && !transport_of(options).network) {
         Attachment attached = attach(contact, request, std::nullopt, deadline);
         group = attached.reply.group;
         return take_seat(name, std::move(attached), options);
@@ -334,8 +333,15 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
             state->seat = take_seat_in_replay(name, options, begin);
         }
     };
+    const auto say = [&](Terms& terms) {
+        const char* remedy = "Give every rank the same name and options";
+        terms.add("the name of the stream", exact(name), remedy);
+        terms.add("the option 'start'", name_of(options.start), remedy);
+        terms.add("the option 'resume'", exact(options.resume), remedy);
+        terms.add("the option 'retained'", exact(options.retained), remedy);
+    };
+    mpi::agree_on(comm, [&] { validate(name, options); }, say);
     mpi::agree(comm, [&] {
-        validate(name, options);
         if (options.start == Start::Observe && comm.size() > 1) {
             throw InvalidArgument(
                 Problem{"a job of several ranks cannot look on", text(comm.size(), " ranks"),

@@ -19,12 +19,30 @@ constexpr double attach_timeout_s = 30;
 constexpr std::uint64_t arena_queues = 4;
 constexpr std::uint64_t arena_extra_bytes = std::uint64_t{64} << 20;
 
-std::string fingerprint(const std::string& name, const WriterOptions& o) {
-    return text(name, "|", o.queue_steps, "|", o.queue_bytes, "|", static_cast<int>(o.full), "|",
-                static_cast<int>(o.on_full_disk), "|", static_cast<int>(o.steps_to), "|", o.spill,
-                "|", o.spill_bytes, "|", o.retain, "|", static_cast<int>(o.on_stalled_reader), "|",
-                o.readers, "|", o.step_timeout_s, "|", o.stall_timeout_s, "|", effective_network(o),
-                "|", effective_ports(o), "|", o.encrypt);
+/// What all ranks must say alike; where the contact file lies and how long to wait for readers is
+/// the lowest rank's alone to say.
+void add_terms(const std::string& name, const WriterOptions& o, Terms& terms) {
+    const char* remedy = "Give every rank the same name and options";
+    const auto add = [&](const char* option, const std::string& value) {
+        terms.add(text("the option '", option, "' of the stream '", name, "'"), value, remedy);
+    };
+    terms.add("the name of the stream", exact(name), remedy);
+    add("queue_steps", exact(o.queue_steps));
+    add("reserve", exact(o.reserve));
+    add("queue_bytes", exact(o.queue_bytes));
+    add("full", name_of(o.full));
+    add("full, on a full disk,", name_of(o.on_full_disk));
+    add("steps_to", name_of(o.steps_to));
+    add("spill", exact(o.spill));
+    add("spill_bytes", exact(o.spill_bytes));
+    add("retain", exact(o.retain));
+    add("on_stalled_reader", name_of(o.on_stalled_reader));
+    add("readers", exact(o.readers));
+    add("step_timeout", exact(o.step_timeout_s));
+    add("stall_timeout", exact(o.stall_timeout_s));
+    add("network", exact(effective_network(o)));
+    add("ports", exact(effective_ports(o)));
+    add("encrypt", exact(o.encrypt));
 }
 
 /// What ranks that share no memory cannot do together, yet.
@@ -46,21 +64,14 @@ void check_several_hosts(const WriterOptions& options, int here, int ranks) {
 /// Options are valid and the same everywhere. True when all ranks share memory.
 bool check_together(const std::string& name, const mpi::Comm& comm, const WriterOptions& options) {
     const progress::Setup setup;
-    const std::string mine = fingerprint(name, options);
-    const Bytes first = comm.bcast(std::as_bytes(std::span(mine)), 0);
-    const std::string expected(reinterpret_cast<const char*>(first.data()), first.size());
     const int here = comm.ranks_on_this_host();
-    mpi::agree(comm, [&] {
+    const auto check = [&] {
         validate(name, options);
-        if (mine != expected) {
-            throw InvalidArgument(Problem{"the ranks opened the stream with different options",
-                                          mine, expected + ", as on rank 0",
-                                          "Give every rank the same name and options"});
-        }
         if (here != comm.size()) {
             check_several_hosts(options, here, comm.size());
         }
-    });
+    };
+    mpi::agree_on(comm, check, [&](Terms& terms) { add_terms(name, options, terms); });
     return here == comm.size();
 }
 

@@ -2,10 +2,12 @@
 #include "fluvial/stage/options.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
-#include <initializer_list>
+#include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -52,8 +54,37 @@ void check_seconds(const char* option, double value, double least) {
 }
 
 template <class Choice>
-Choice choose(const char* option, const std::string& name,
-              std::initializer_list<std::pair<const char*, Choice>> choices) {
+using Named = std::pair<const char*, Choice>;
+
+constexpr std::array<Named<FullPolicy>, 4> full_policies = {
+    {{"block", FullPolicy::Block},
+     {"discard-newest", FullPolicy::DiscardNewest},
+     {"discard-oldest", FullPolicy::DiscardOldest},
+     {"spill", FullPolicy::Spill}}};
+constexpr std::array<Named<StepsTo>, 3> steps_to_names = {{{"all", StepsTo::All},
+                                                           {"round-robin", StepsTo::RoundRobin},
+                                                           {"on-demand", StepsTo::OnDemand}}};
+constexpr std::array<Named<StalledPolicy>, 2> stalled_policies = {
+    {{"evict", StalledPolicy::Evict}, {"wait", StalledPolicy::Wait}}};
+constexpr std::array<Named<Start>, 4> starts = {{{"oldest", Start::Oldest},
+                                                 {"next", Start::Next},
+                                                 {"first", Start::First},
+                                                 {"observe", Start::Observe}}};
+
+const std::array<Named<TransportChoice>, 4> transports = {
+    {{"auto", {}},
+     {"tcp", {.network = true}},
+     {"libfabric", {.network = true, .libfabric = true}},
+     {"libfabric:PROVIDER", {.network = true, .libfabric = true}}}};
+
+template <class Choice>
+std::string name_in(std::span<const Named<Choice>> choices, Choice value) {
+    const auto found = std::ranges::find(choices, value, &Named<Choice>::second);
+    return found == choices.end() ? "unknown" : found->first;
+}
+
+template <class Choice>
+Choice choose(const char* option, const std::string& name, std::span<const Named<Choice>> choices) {
     std::string allowed;
     std::vector<std::string> known;
     for (const auto& [text, value] : choices) {
@@ -89,6 +120,17 @@ void validate(const std::string& name, const WriterOptions& options) {
         throw InvalidArgument(Problem{
             "queue_bytes is out of range", text(options.queue_bytes),
             text("1 to ", queue_bytes_max, ", or 0 for a quarter of this host's memory"), ""});
+    }
+    if (options.reserve < 0 || options.reserve >= options.queue_steps) {
+        throw InvalidArgument(Problem{
+            "reserve is out of range", text(options.reserve),
+            text("0 to ", options.queue_steps - 1, ", less than queue_steps=", options.queue_steps),
+            "Raise queue_steps: one place is for the step that is being written"});
+    }
+    if (options.reserve != 0 && options.steps_to != StepsTo::All) {
+        throw InvalidArgument(Problem{"steps that are shared out are not given twice",
+                                      "reserve with steps_to='round-robin' or 'on-demand'",
+                                      "steps_to='all', or no reserve", ""});
     }
     if (options.steps_to != StepsTo::All &&
         (options.full == FullPolicy::Spill || !options.retain.empty())) {
@@ -146,24 +188,23 @@ void validate(const std::string& name, const ReaderOptions& options) {
     check_seconds("rendezvous_timeout", options.rendezvous_timeout_s, 0);
     check_seconds("step_timeout", options.step_timeout_s, 0);
     check_seconds("stall_timeout", options.stall_timeout_s, 0.2);
-    wants_network(options);
+    transport_of(options);
 }
 
 FullPolicies full_policies_from_name(const std::string& name) {
     const auto comma = name.find(',');
     FullPolicies policies;
-    policies.queue = choose<FullPolicy>("full", name.substr(0, comma),
-                                        {{"block", FullPolicy::Block},
-                                         {"discard-newest", FullPolicy::DiscardNewest},
-                                         {"discard-oldest", FullPolicy::DiscardOldest},
-                                         {"spill", FullPolicy::Spill}});
+    policies.queue = choose<FullPolicy>("full", name.substr(0, comma), full_policies);
     if (comma != std::string::npos) {
-        policies.disk = choose<FullPolicy>("full, on a full disk,", name.substr(comma + 1),
-                                           {{"block", FullPolicy::Block},
-                                            {"discard-newest", FullPolicy::DiscardNewest},
-                                            {"discard-oldest", FullPolicy::DiscardOldest}});
+        const std::span on_disk = std::span(full_policies).first<3>();  // all but Spill
+        policies.disk =
+            choose<FullPolicy>("full, on a full disk,", name.substr(comma + 1), on_disk);
     }
     return policies;
+}
+
+std::string name_of(FullPolicy policy) {
+    return name_in<FullPolicy>(full_policies, policy);
 }
 
 std::string retained_path(const std::string& folder, const std::string& name) {
@@ -183,23 +224,27 @@ std::string effective_spill(const WriterOptions& options) {
 }
 
 StepsTo steps_to_from_name(const std::string& name) {
-    return choose<StepsTo>("steps_to", name,
-                           {{"all", StepsTo::All},
-                            {"round-robin", StepsTo::RoundRobin},
-                            {"on-demand", StepsTo::OnDemand}});
+    return choose<StepsTo>("steps_to", name, steps_to_names);
+}
+
+std::string name_of(StepsTo to) {
+    return name_in<StepsTo>(steps_to_names, to);
 }
 
 StalledPolicy stalled_policy_from_name(const std::string& name) {
-    return choose<StalledPolicy>("on_stalled_reader", name,
-                                 {{"evict", StalledPolicy::Evict}, {"wait", StalledPolicy::Wait}});
+    return choose<StalledPolicy>("on_stalled_reader", name, stalled_policies);
+}
+
+std::string name_of(StalledPolicy policy) {
+    return name_in<StalledPolicy>(stalled_policies, policy);
 }
 
 Start start_from_name(const std::string& name) {
-    return choose<Start>("start", name,
-                         {{"oldest", Start::Oldest},
-                          {"next", Start::Next},
-                          {"first", Start::First},
-                          {"observe", Start::Observe}});
+    return choose<Start>("start", name, starts);
+}
+
+std::string name_of(Start start) {
+    return name_in<Start>(starts, start);
 }
 
 std::string effective_network(const WriterOptions& options) {
@@ -210,9 +255,13 @@ std::string effective_ports(const WriterOptions& options) {
     return chosen(options.ports, "FLUVIAL_PORTS", "");
 }
 
-bool wants_network(const ReaderOptions& options) {
-    return choose<bool>("transport", chosen(options.transport, "FLUVIAL_TRANSPORT", "auto"),
-                        {{"auto", false}, {"tcp", true}});
+TransportChoice transport_of(const ReaderOptions& options) {
+    const std::string name = chosen(options.transport, "FLUVIAL_TRANSPORT", "auto");
+    const std::string with_provider = "libfabric:";
+    if (name.starts_with(with_provider) && name.size() > with_provider.size()) {
+        return {true, true, name.substr(with_provider.size())};
+    }
+    return choose<TransportChoice>("transport", name, transports);
 }
 
 std::int64_t effective_queue_bytes(const WriterOptions& options) {

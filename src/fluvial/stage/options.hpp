@@ -43,6 +43,9 @@ enum class Start : std::uint32_t {
 
 struct WriterOptions {
     std::int64_t queue_steps = 4;
+    /// Of these, as many of the newest complete ones stay for readers that come late, also when
+    /// others have read them; but give way when there is no room.
+    std::int64_t reserve = 0;
     /// Bytes of all queued steps together, over all ranks; 0 means a quarter of the host's memory.
     std::int64_t queue_bytes = 0;
     FullPolicy full = FullPolicy::Block;
@@ -84,7 +87,8 @@ struct ReaderOptions {
     double step_timeout_s = 300;
     double stall_timeout_s = 10;
     /// "auto": shared memory where the writer is on this host, and TCP where it is not; "tcp": in
-    /// any case; empty: FLUVIAL_TRANSPORT or "auto".
+    /// any case; "libfabric", "libfabric:PROVIDER": that reads what does not come by itself;
+    /// empty: FLUVIAL_TRANSPORT or "auto".
     std::string transport{};
     /// What Writer::contact() said, in the place of a contact file.
     std::string contact{};
@@ -100,9 +104,13 @@ struct FullPolicies {
     FullPolicy disk = FullPolicy::Block;
 };
 FullPolicies full_policies_from_name(const std::string& name);
+std::string name_of(FullPolicy policy);
 StepsTo steps_to_from_name(const std::string& name);
+std::string name_of(StepsTo to);
 StalledPolicy stalled_policy_from_name(const std::string& name);
+std::string name_of(StalledPolicy policy);
 Start start_from_name(const std::string& name);
+std::string name_of(Start start);
 
 /// "FOLDER/NAME.steps".
 std::string retained_path(const std::string& folder, const std::string& name);
@@ -113,7 +121,12 @@ std::string effective_spill(const WriterOptions& options);
 /// The same of network, ports and transport.
 std::string effective_network(const WriterOptions& options);
 std::string effective_ports(const WriterOptions& options);
-bool wants_network(const ReaderOptions& options);
+struct TransportChoice {
+    bool network = false;  ///< also where memory could be shared
+    bool libfabric = false;
+    std::string provider{};  ///< of libfabric; empty: the best there is
+};
+TransportChoice transport_of(const ReaderOptions& options);
 
 /// `options.queue_bytes`, or the default in its place.
 std::int64_t effective_queue_bytes(const WriterOptions& options);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fluvial/base/clock.hpp"
@@ -169,8 +168,7 @@ bool lock_stale(const ContactFolder& folder, const host::Descriptor& file) {
         if (!folder.names(file)) {
             return false;
         }
-        const timespec pause{0, 4'000'000};
-        ::nanosleep(&pause, nullptr);
+        sleep_ns(4'000'000);
     }
     return folder.names(file);
 }

@@ -15,7 +15,7 @@ std::uint64_t ReadStep::index() const {
 }
 
 const Attributes& ReadStep::attributes() const {
-    return source_->record.attributes;
+    return source_->description.attributes;
 }
 
 std::uint64_t ReadStep::skipped() const {
@@ -24,19 +24,19 @@ std::uint64_t ReadStep::skipped() const {
 
 std::vector<std::string> ReadStep::names() const {
     std::vector<std::string> names;
-    for (const auto& [name, dataset] : source_->record.datasets) {
+    for (const auto& [name, dataset] : source_->description.datasets) {
         names.push_back(name);
     }
     return names;
 }
 
 bool ReadStep::has(const std::string& name) const {
-    return source_->record.datasets.count(name) != 0;
+    return source_->description.datasets.count(name) != 0;
 }
 
 StagedDataset ReadStep::dataset(const std::string& name) const {
-    const auto found = source_->record.datasets.find(name);
-    if (found == source_->record.datasets.end()) {
+    const auto found = source_->description.datasets.find(name);
+    if (found == source_->description.datasets.end()) {
         std::string allowed;
         for (const auto& other : names()) {
             allowed += (allowed.empty() ? "" : ", ") + other;
@@ -44,7 +44,7 @@ StagedDataset ReadStep::dataset(const std::string& name) const {
         throw UnknownName(Problem{text("step ", index(), " has no such dataset"), "'" + name + "'",
                                   allowed, did_you_mean(name, names())});
     }
-    return {name, found->second, source_};
+    return {found->second, source_};
 }
 
 std::shared_ptr<StepAccess> StagedDataset::Source::hold(const std::string& name) const {
@@ -59,16 +59,17 @@ std::shared_ptr<StepAccess> StagedDataset::Source::hold(const std::string& name)
 }
 
 StagedDataset::Source::Memory StagedDataset::Source::memory_of(
-    const std::string& name, const DatasetRecord& dataset, const Chunk& chunk,
+    const DatasetDescription& dataset, const Chunk& chunk,
     const std::shared_ptr<StepAccess>& held) const {
-    if (chunk.data != nullptr || chunk.region.empty()) {
-        return {chunk.data, held};
+    if (chunk.here() != nullptr || chunk.region.empty()) {
+        return {chunk.here(), held};
     }
     const std::lock_guard lock(mutex_);
     auto& loaded = loaded_[&chunk];
     if (!loaded) {
-        loaded = held->load(chunk, dataset.dtype, text("a chunk of '", name, "' in step ", index));
-        counters->bytes_from_disk += chunk.logged.bytes;
+        loaded = held->load(chunk, dataset.dtype,
+                            text("a chunk of '", dataset.name, "' in step ", index));
+        counters->bytes_from_disk += chunk.in_file() != nullptr ? chunk.in_file()->bytes : 0;
         counters->bytes_received += held->reads_parts() ? bytes_of(chunk, dataset.dtype) : 0;
     }
     return {loaded.get(), loaded};
@@ -82,9 +83,13 @@ void StagedDataset::Source::finish(bool read) {
     if (!access_) {
         return;
     }
-    access_->finish();
-    access_.reset();
     loaded_.clear();
+    if (access_.use_count() == 1) {
+        access_->finish_and_release();
+    } else {
+        access_->finish();
+    }
+    access_.reset();
     if (position && read) {
         position->advance(index + 1);
     }
@@ -142,7 +147,8 @@ std::shared_ptr<StagedDataset::Source> Reader::State::next(HandleLock::Call& cal
     source->counters = counters;
     source->position = position;
     source->open(std::move(step->access));
-    source->record = std::move(step->record);
+    source->description = std::move(step->description);
+    source->form = std::move(step->form);
     source->index = step->index;
     counters->steps_from_disk += step->from_disk ? 1 : 0;
     // Where steps are shared out, one of another job that died may come late.

@@ -48,6 +48,7 @@ struct ReaderStatus {
     std::uint64_t steps_taken;
     std::uint64_t steps_discarded;  ///< by the writer's policy, while it was attached
     std::uint64_t lag_steps;        ///< complete steps that it has not begun
+    std::uint64_t lag_on_disk;      ///< those of them that were spilled, or are kept there alone
     int steps_held;                 ///< that its ranks have begun, or have views of
 };
 
@@ -76,12 +77,13 @@ class ReadStep;
 /// A dataset of a step. Usable until the step ends.
 class StagedDataset {
   public:
-    const std::string& name() const { return name_; }
-    DType dtype() const { return record_->dtype; }
-    const Coordinates& shape() const { return record_->shape; }
-    const Attributes& attributes() const { return record_->attributes; }
+    const DatasetDescription& description() const { return *description_; }
+    const std::string& name() const { return description_->name; }
+    DType dtype() const { return description_->dtype; }
+    const Coordinates& shape() const { return description_->shape; }
+    const Attributes& attributes() const { return description_->attributes; }
     /// Where the data lies: one entry a put, of all writer ranks.
-    const std::vector<Chunk>& chunks() const { return record_->chunks; }
+    const std::vector<Chunk>& chunks() const { return description_->chunks; }
 
     /// The selected elements: a view into the writer's memory when one chunk holds them all,
     /// otherwise gathered by one copy. Local. Throws InvalidArgument (outside the shape; the step
@@ -93,9 +95,8 @@ class StagedDataset {
 
   private:
     friend class ReadStep;
-    StagedDataset(std::string name, const DatasetRecord& record, std::shared_ptr<Source> source);
-    std::string name_;
-    const DatasetRecord* record_;
+    StagedDataset(const DatasetDescription& description, std::shared_ptr<Source> source);
+    const DatasetDescription* description_;
     std::shared_ptr<Source> source_;
 };
 

@@ -27,7 +27,17 @@ struct ReadCounters {
 /// An open step, shared by the ReadStep and its datasets. What several threads read of it does not
 /// change once next() has returned it, but for the access.
 struct StagedDataset::Source {
-    StepRecord record;
+    Source() = default;
+    Source(const Source&) = delete;
+    Source& operator=(const Source&) = delete;
+    ~Source() {
+        if (form) {
+            StepForm::give_back(std::move(form), std::move(description));
+        }
+    }
+
+    StepDescription description;
+    std::shared_ptr<StepForm> form;      ///< to which the description is given back; may be none
     std::shared_ptr<Position> position;  ///< of a reading job that can resume; may be none
     std::uint64_t index = 0;
     std::uint64_t skipped = 0;
@@ -43,7 +53,7 @@ struct StagedDataset::Source {
         const std::byte* data;
         std::shared_ptr<const void> owner;
     };
-    Memory memory_of(const std::string& name, const DatasetRecord& dataset, const Chunk& chunk,
+    Memory memory_of(const DatasetDescription& dataset, const Chunk& chunk,
                      const std::shared_ptr<StepAccess>& held) const;
     /// `read`: the reading job has got what it wanted of the step.
     void finish(bool read);

@@ -2,6 +2,7 @@
 #include "fluvial/stage/reduce.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/hash.hpp"
@@ -85,8 +86,13 @@ class Run {
 
     /// What all ranks must say alike.
     void add_terms(Terms& terms) const {
-        terms.add("whether there are conditions, groups or weights of axes, or values to decode",
-                  request_.elsewhere ? "yes" : "no");
+        constexpr std::array words = {
+            "it alone", "a scan, as conditions, groups, weights of axes and values to decode take",
+            "an independent scan"};
+        terms.add("what the reduction is made by", words.at(static_cast<std::size_t>(request_.by)));
+        if (request_.by == ReduceRequest::By::IndependentScan) {
+            return;
+        }
         terms.add("the step that they reduce", exact(static_cast<std::int64_t>(step_)),
                   "Reduce the same step on every rank");
         std::string inputs;
@@ -95,8 +101,7 @@ class Run {
                            name_of(dataset.dtype()), ' ', dataset.shape());
         }
         terms.add("the datasets", inputs);
-        terms.add("the selection", text("start ", selection_.start, " count ", selection_.count,
-                                        " stride ", selection_.stride));
+        terms.add("the selection", compute::words_of(selection_));
         const auto& domain = reduction_.domain();
         terms.add("the axes to reduce over", exact(std::span<const int>(domain.over)));
         compute::add_terms(request_.entries, terms);
@@ -104,7 +109,7 @@ class Run {
         terms.add("the mask", words_of(request_.mask));
     }
 
-    bool elsewhere() const { return request_.elsewhere; }
+    bool only_agrees() const { return request_.by != ReduceRequest::By::Itself; }
 
     void absorb_part(const mpi::Comm& comm) {
         const Region mine = part_of(selection_.bounds(), comm);
@@ -201,12 +206,12 @@ std::map<std::string, compute::Result> reduce(const ReadStep& step,
     std::optional<Run> run;
     const auto absorb = [&] {
         run.emplace(step, prepare());
-        if (!run->elsewhere()) {
+        if (!run->only_agrees()) {
             run->absorb_part(comm);
         }
     };
     mpi::agree_on(comm, absorb, [&](Terms& terms) { run->add_terms(terms); });
-    if (run->elsewhere()) {
+    if (run->only_agrees()) {
         return {};
     }
     run->merge_over(comm);

@@ -3,28 +3,27 @@
 /// writer's memory.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "fluvial/compute/reduction.hpp"
+#include "fluvial/compute/request.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/stage/reader.hpp"
 
 namespace fluvial::stage {
 
-struct ReduceRequest {
+struct ReduceRequest : compute::Request {
     std::vector<std::string> datasets;  ///< of equal shapes; Entry::inputs counts in this list
-    std::vector<compute::Reduction::Entry> entries;
-    std::optional<Selection> selection;  ///< none: everything
-    std::vector<int> over;               ///< axes to reduce; empty: all
-    std::optional<ArrayView> weights;    ///< float64, with the extent of the selection
-    std::optional<ArrayView> mask;       ///< uint8, likewise
-    /// Only agree on all this: the caller then reduces by other means, such as a scan. Results are
-    /// empty.
-    bool elsewhere = false;
+    std::optional<ArrayView> weights;   ///< float64, with the extent of the selection
+    std::optional<ArrayView> mask;      ///< uint8, likewise
+    /// By a scan: ranks only agree on all this, or that each scans for itself, and the caller then
+    /// makes it. Results are empty.
+    enum class By : std::uint8_t { Itself, Scan, IndependentScan };
+    By by = By::Itself;
 };
 
 /// Reduces in one pass: each rank of `comm` absorbs its equal part (cut along the longest axis of

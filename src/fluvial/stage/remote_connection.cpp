@@ -16,6 +16,12 @@ constexpr double endpoint_timeout_s = 3;
 
 constexpr const char* no_answer = "the writer's host did not answer";
 
+/// No connection came about, as opposed to one that has ended.
+class Unreachable : public PeerLost {
+  public:
+    using PeerLost::PeerLost;
+};
+
 }  // namespace
 
 double patience_s(double stall_timeout_s) {
@@ -39,7 +45,7 @@ move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s
     std::string why;
     auto socket = move::TcpSocket::connect(endpoint, deadline, why);
     if (!socket) {
-        throw PeerLost(why);
+        throw Unreachable(why);
     }
     socket->give_up_after(patience_s(stall_timeout_s));
     move::SecureConnection connection(std::move(*socket), contact.key,
@@ -59,13 +65,17 @@ move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s
                                   move::Endpoint& found) {
     std::string tried;
     bool refused = !contact.endpoints.empty();  // by each: nobody listens any more
+    bool ended = false;                         // a connection that the writer had taken
     for (const move::Endpoint& endpoint : move::nearest_first(contact.endpoints)) {
         std::string why;
         try {
             found = endpoint;
             return connect_to(contact, stall_timeout_s, endpoint, Deadline(endpoint_timeout_s));
+        } catch (const Unreachable& error) {
+            why = error.what();
         } catch (const PeerLost& error) {
             why = error.what();
+            ended = true;
         } catch (const TimedOut&) {
             why = "no answer";
         }
@@ -76,6 +86,11 @@ move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s
     if (refused) {
         throw StaleContact(Problem{"nobody answers at the addresses of the contact file", tried,
                                    who, "The writer has ended; start it again"});
+    }
+    if (ended) {
+        throw PeerLost(Problem{"the writer ended a connection before this reader was let in", tried,
+                               text("that ", who, " lives on"),
+                               "It has ended, or is ending: look at its job"});
     }
     throw Error(
         Problem{"the writer cannot be reached", tried, text("one of the addresses of ", who),

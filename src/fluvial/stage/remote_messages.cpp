@@ -22,6 +22,7 @@ void put(ByteWriter& out, const ReaderStatus& reader) {
     out.put(reader.steps_taken);
     out.put(reader.steps_discarded);
     out.put(reader.lag_steps);
+    out.put(reader.lag_on_disk);
     out.put(reader.steps_held);
 }
 
@@ -35,6 +36,7 @@ ReaderStatus get_reader(ByteReader& in) {
     reader.steps_taken = in.get<std::uint64_t>();
     reader.steps_discarded = in.get<std::uint64_t>();
     reader.lag_steps = in.get<std::uint64_t>();
+    reader.lag_on_disk = in.get<std::uint64_t>();
     reader.steps_held = in.get<int>();
     return reader;
 }
@@ -84,6 +86,27 @@ AttachedMessage decode_attached(ByteReader& in) {
     message.ranks = in.get_vector<int>();
     message.arena_bytes = in.get_vector<std::uint64_t>();
     message.may_run_ahead = in.get<bool>();
+    return message;
+}
+
+Bytes encode(const GoesOnMessage& message) {
+    ByteWriter out;
+    out.put(FromReader::GoesOn);
+    out.put(message.token);
+    out.put(message.asked);
+    out.put(message.next);
+    out.put_vector(message.holds);
+    put(out, message.wanted);
+    return out.take();
+}
+
+GoesOnMessage decode_goes_on(ByteReader& in) {
+    GoesOnMessage message;
+    message.token = in.get<Token>();
+    message.asked = in.get<int>();
+    message.next = in.get<std::uint64_t>();
+    message.holds = in.get_vector<std::uint64_t>();
+    message.wanted = get_parts(in);
     return message;
 }
 

@@ -17,9 +17,14 @@
 /// | Status                 |                             | Status                                |
 /// | Beat, once in a while  | a sign of life              | Beat: statistics                      |
 /// | Leave, or hangs up     |                             | nothing; the place is given back      |
-/// | Data: token            | the token of an attached    | Good; the connection carries data     |
-/// |                        | reader                      | from then on (move/tcp_read.hpp)      |
+/// | Data: token, provider  | the token of an attached    | Good; the connection carries data     |
+/// |                        | reader, no provider         | from then on (move/tcp_read.hpp)      |
+/// |                        | likewise, a provider of     | what move/fabric_read.hpp has         |
+/// |                        | libfabric                   |                                       |
 ///
+/// | GoesOn: token, where   | the token of an attached    | the messages of steps that the reader |
+/// | it is, over another    | reader                      | has not got, and what follows         |
+/// | connection             | none: it was given up       | Failed                                |
 /// | Peer: its host         | another host of the writer  | Good; writer_peer.hpp has what follows
 /// |
 ///
@@ -35,11 +40,23 @@
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/move/secure_connection.hpp"
 #include "fluvial/stage/handshake.hpp"
+#include "fluvial/stage/parts_along.hpp"
 #include "fluvial/stage/seat.hpp"
 
 namespace fluvial::stage {
 
-enum class FromReader : std::uint8_t { Attach, Data, Next, Done, Status, Beat, Leave, Peer, Wants };
+enum class FromReader : std::uint8_t {
+    Attach,
+    Data,
+    Next,
+    Done,
+    Status,
+    Beat,
+    Leave,
+    Peer,
+    Wants,
+    GoesOn
+};
 enum class FromWriter : std::uint8_t { Attached, Joined, Step, End, Failed, Status, Beat, Good };
 
 /// Which data connection belongs to which reader.
@@ -69,6 +86,15 @@ struct AttachMessage {
     std::string host;  ///< of the reader
 };
 
+/// Where a reader is that goes on over another connection, the one before having fallen silent.
+struct GoesOnMessage {
+    Token token{};
+    int asked = 0;                     ///< steps that it has asked for and not got
+    std::uint64_t next = 0;            ///< it has got all before, as far as there were any
+    std::vector<std::uint64_t> holds;  ///< of these, what it has not given back
+    std::vector<PartAlong> wanted;
+};
+
 struct AttachedMessage {
     AttachReply reply;
     Token token{};
@@ -90,6 +116,8 @@ Bytes encode(const AttachMessage& message);
 AttachMessage decode_attach(ByteReader& in);
 Bytes encode(const AttachedMessage& message);
 AttachedMessage decode_attached(ByteReader& in);
+Bytes encode(const GoesOnMessage& message);
+GoesOnMessage decode_goes_on(ByteReader& in);
 Bytes encode_failed(const std::string& kind, const std::string& message);
 Bytes encode(const StreamStatus& status);
 StreamStatus decode_status(ByteReader& in);

@@ -16,7 +16,7 @@ namespace {
 
 /// Steps that are asked for at a time.
 constexpr int steps_ahead = 4;
-/// To say good-bye; whoever does not listen notices by the connection's end.
+/// To say good-bye; a peer that does not listen notices by the connection's end.
 constexpr double leave_timeout_s = 1;
 
 /// What can be sent at once or shortly.
@@ -94,7 +94,23 @@ RemoteSeat::RemoteSeat(const std::string& name, const Contact& contact,
                        const Deadline& deadline)
     : name_(name), contact_(contact), options_(options) {
     connection_ = connect_to(contact, options.stall_timeout_s, endpoint_);
+    // What does not work is told here, and as far as can be before the writer counts this reader.
+    std::unique_ptr<move::FabricHalf> half;
+    if (transport_of(options_).libfabric) {
+        half = open_half();
+    }
     attach(request, deadline);
+    transport_ = stream_.encrypt ? "tcp, encrypted" : "tcp";
+    if (half) {
+        try {
+            data_ = connect_half(std::move(half), deadline);
+        } catch (...) {
+            leave();
+            throw;
+        }
+        transport_ = data_->transport();
+        pushes_ = false;
+    }
 }
 
 void RemoteSeat::attach(const AttachRequest& request, const Deadline& deadline) {
@@ -204,7 +220,7 @@ void RemoteSeat::hear(Bytes message) {
 void RemoteSeat::throw_failure() {
     const auto failure = *failure_;
     if (lost_.empty()) {
-        failure_.reset();  // who asks again may get another answer
+        failure_.reset();  // the next attempt may get another answer
     }
     throw_error(failure.first, failure.second);
 }
@@ -360,11 +376,12 @@ StreamStatus RemoteSeat::status() {
 
 void RemoteSeat::give_back(std::uint64_t step, const std::optional<std::vector<PartAlong>>& read) {
     const std::lock_guard lock(mutex_);
+    holds_.erase(step);
     if (!connection_ || !lost_.empty()) {
         return;
     }
     ByteWriter out;
-    if (read && *read != wanted_) {
+    if (read && pushes_ && *read != wanted_) {
         wanted_ = *read;
         out.put(FromReader::Wants);
         put(out, wanted_);
@@ -377,20 +394,6 @@ void RemoteSeat::give_back(std::uint64_t step, const std::optional<std::vector<P
     if (!next_follows_) {
         hear_all();
     }
-}
-
-/// Once in a while, by a thread of its own. Also hears what has come, so that it does not pile up.
-void RemoteSeat::beat() {
-    const std::lock_guard lock(mutex_);
-    if (!connection_ || !lost_.empty()) {
-        return;
-    }
-    if (!connection_->sending()) {
-        ByteWriter out;
-        out.put(FromReader::Beat);
-        connection_->post(out.view());
-    }
-    hear_all();
 }
 
 }  // namespace fluvial::stage

@@ -8,10 +8,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "fluvial/host/event.hpp"
+#include "fluvial/move/fabric_read.hpp"
 #include "fluvial/move/remote_read.hpp"
 #include "fluvial/move/secure_connection.hpp"
 #include "fluvial/stage/contact.hpp"
@@ -46,7 +48,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     StreamStatus status() override;
     bool disk_was_full() const override;
     std::string host() const override { return stream_.host; }
-    std::string transport() const override { return stream_.encrypt ? "tcp, encrypted" : "tcp"; }
+    std::string transport() const override { return transport_; }
     bool retains_in(const std::string&) const override { return false; }
     void wake() override { woken_.ring(); }
     void leave() override;
@@ -66,7 +68,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
         std::size_t bytes_behind = 0;
     };
     OpenedStep open_step(Announced announced);
-    void take_parts(ByteReader& in, Announced announced, const StepRecord& record,
+    void take_parts(ByteReader& in, Announced announced, const StepDescription& record,
                     RemoteStep& step) const;
     void read_records(ByteReader& in, OpenedStep& step, bool from_disk);
     /// What follows is called with `mutex_`.
@@ -74,6 +76,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     void hear(Bytes message);
     void announce(Bytes message);
     bool receive_behind();
+    void take_in(Announced announced);
     void check_alive() const;
     void throw_failure();
     void ask();
@@ -81,16 +84,25 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     /// What was read of it; nothing known when it was small.
     void give_back(std::uint64_t step, const std::optional<std::vector<PartAlong>>& read);
     void beat();
-    move::RemoteReader& data();
-    move::RemotePlace place_of(const Chunk& chunk, DType dtype) const;
+    std::optional<move::Endpoint> other_way();
+    void go_on(move::SecureConnection connection, const move::Endpoint& endpoint);
+    struct WentOn {};  ///< a read ends by it when its connection is not the last one any more
+    std::shared_ptr<move::RemoteReader> data(unsigned& way);
+    std::shared_ptr<move::RemoteReader> connect_to_data();
+    move::SecureConnection connect_data(const std::string& provider, const Deadline& deadline);
+    std::unique_ptr<move::FabricHalf> open_half();
+    std::shared_ptr<move::RemoteReader> connect_half(std::unique_ptr<move::FabricHalf> half,
+                                                     const Deadline& deadline);
+    MemoryOnHost place_of(const Chunk& chunk, DType dtype) const;
     void read(const std::vector<move::RemoteBox>& boxes);
     void explain_loss(const PeerLost& lost);
 
     std::string name_;
     Contact contact_;
     ReaderOptions options_;
-    move::Endpoint endpoint_;  ///< the one that answered
     AttachedMessage stream_;
+    std::string transport_;
+    bool pushes_ = true;                 ///< parts of large steps come along, too
     std::vector<RecordReader> records_;  ///< by writer rank
     Attributes logged_attributes_;       ///< of the series, as steps on the disk say
     std::shared_ptr<ReadBuffers> buffers_ = std::make_shared<ReadBuffers>();
@@ -98,10 +110,17 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     bool next_follows_ = false;
 
     std::mutex data_mutex_;
-    std::unique_ptr<move::RemoteReader> data_;  ///< once something is read
+    std::shared_ptr<move::RemoteReader> data_;  ///< once something is read
+    unsigned data_way_ = 0;
 
     mutable std::mutex mutex_;  ///< of the connection, and of what came by it
     std::optional<move::SecureConnection> connection_;
+    move::Endpoint endpoint_;              ///< that it goes to
+    unsigned way_ = 0;                     ///< how many connections there have been before
+    std::int64_t looked_ns_ = 0;           ///< for another way ...
+    std::optional<move::Endpoint> tried_;  ///< ... which was this
+    std::set<std::uint64_t> holds_;        ///< steps that came and were not given back
+    std::uint64_t next_to_come_ = 0;       ///< behind the last that came
     bool joined_ = false;
     int asked_ = 0;  ///< steps that were asked for and have not come
     std::deque<Announced> steps_;

@@ -7,6 +7,7 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/move/fabric_read.hpp"
 #include "fluvial/move/tcp_read.hpp"
 #include "fluvial/stage/admission.hpp"
 #include "fluvial/stage/membership.hpp"
@@ -193,6 +194,10 @@ bool RemoteService::admit(Visitor& visitor) {
         peers_.emplace_back(std::move(visitor.connection), in.get_string(), *memory_.control);
         return true;
     }
+    if (purpose == FromReader::GoesOn) {
+        go_on(visitor, decode_goes_on(in));
+        return true;
+    }
     if (purpose != FromReader::Attach) {
         return true;
     }
@@ -217,18 +222,39 @@ void RemoteService::attach(Visitor& visitor, const AttachMessage& wanted) {
     }
 }
 
-void RemoteService::carry_data(Visitor& visitor, ByteReader& in) {
-    const auto token = in.get<Token>();
-    const auto session = std::find_if(sessions_.begin(), sessions_.end(), [&](const Reader& one) {
+RemoteSession* RemoteService::session_of(const Token& token) {
+    const auto reader = std::find_if(sessions_.begin(), sessions_.end(), [&](const Reader& one) {
         return one.session.token() == token;
     });
-    if (session == sessions_.end()) {
+    return reader != sessions_.end() ? &reader->session : nullptr;
+}
+
+/// A reader whose connection has fallen silent comes by another way.
+void RemoteService::go_on(Visitor& visitor, const GoesOnMessage& message) {
+    if (RemoteSession* session = session_of(message.token)) {
+        visitor.connection.socket().give_up_after(
+            patience_s(memory_.control->header().stall_timeout_s));
+        session->go_on(std::move(visitor.connection), message);
+        return;
+    }
+    visitor.connection.post(encode_failed(
+        "PeerLost", "the writer has given this reader's place up while it could not be reached"));
+    visitor.connection.flush();
+}
+
+void RemoteService::carry_data(Visitor& visitor, ByteReader& in) {
+    RemoteSession* session = session_of(in.get<Token>());
+    if (session == nullptr) {
+        return;
+    }
+    if (const std::string provider = in.get_string(); !provider.empty()) {
+        session->carry_data(move::serve_fabric(std::move(visitor.connection), provider));
         return;
     }
     ByteWriter out;
     out.put(FromWriter::Good);
     visitor.connection.post(out.view());
-    session->session.carry_data(
+    session->carry_data(
         std::make_unique<move::TcpRemoteServer>(std::move(visitor.connection), memory_.encrypt));
 }
 

@@ -41,7 +41,7 @@ class RemoteService {
     void follow(const Contact& first);
     /// Where readers find it.
     const std::vector<move::Endpoint>& endpoints() const { return endpoints_; }
-    /// Who has not got everything yet, the first of them; empty: there is none.
+    /// The first reader that has not got everything yet; empty: there is none.
     std::string waits_for();
 
   private:
@@ -50,6 +50,16 @@ class RemoteService {
         std::int64_t came_ns;
     };
 
+    struct Reader {
+        Reader(move::SecureConnection connection, const AttachMessage& message,
+               const AttachReply& place, host::AliveLock alive, const StreamMemory& memory)
+            : session(std::move(connection), message, place, std::move(alive), memory) {}
+        RemoteSession session;
+        bool heard = true;           ///< there may be something to take ...
+        bool asked_for_data = true;  ///< ... of the connection for data, too
+    };
+    RemoteSession* session_of(const Token& token);
+
     void run();
     bool wait();
     void let_in();
@@ -57,6 +67,7 @@ class RemoteService {
     bool admit(Visitor& visitor);
     void attach(Visitor& visitor, const AttachMessage& wanted);
     void carry_data(Visitor& visitor, ByteReader& in);
+    void go_on(Visitor& visitor, const GoesOnMessage& message);
     void serve_sessions();
     void serve_peers();
     void note_who_waits();
@@ -67,14 +78,6 @@ class RemoteService {
     move::TcpListener listener_;
     std::vector<move::Endpoint> endpoints_;
     std::list<Visitor> visitors_;  ///< in the order in which they came
-    struct Reader {
-        Reader(move::SecureConnection connection, const AttachMessage& message,
-               const AttachReply& place, host::AliveLock alive, const StreamMemory& memory)
-            : session(std::move(connection), message, place, std::move(alive), memory) {}
-        RemoteSession session;
-        bool heard = true;           ///< there may be something to take ...
-        bool asked_for_data = true;  ///< ... of the connection for data, too
-    };
     std::list<Reader> sessions_;
     bool asleep_ = false;               ///< the next wait is one, and writers know
     std::int64_t accept_again_ns_ = 0;  ///< after a lack of descriptors

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/remote_session.hpp"
 
+#include <algorithm>
+
 #include <sodium.h>
 
 #include "fluvial/base/clock.hpp"
@@ -195,21 +197,50 @@ void RemoteSession::send_step(const Taken& taken) {
     const std::uint64_t step =
         taken.logged ? taken.logged->step
                      : control().slots()[taken.slot].step.load(std::memory_order_acquire);
-    handed_out_.emplace(step, taken);
+    HandedOut& handed_out = handed_out_[step];
+    handed_out.taken = taken;
     next_index_ = step + 1;
-    StepMessages::Message message;
     try {
-        message = messages_.message_of(taken, step, bearings());
+        handed_out.message = messages_.message_of(taken, step, bearings());
     } catch (const Error& error) {  // the steps on the disk are damaged
         connection_.post(encode_failed(error.kind(), error.what()));
         asked_ = 0;
         done_.push_back(step);
         return;
     }
+    post(handed_out.message);
+}
+
+void RemoteSession::post(const StepMessages::Message& message) {
     connection_.post(message.bytes);
-    for (move::PackedBytes& part : message.behind) {
-        connection_.post_raw(part.bytes, std::move(part.owner));
+    for (const move::PackedBytes& part : message.behind) {
+        connection_.post_raw(part.bytes, part.owner);
     }
+}
+
+void RemoteSession::go_on(move::SecureConnection connection, const GoesOnMessage& message) {
+    connection_ = std::move(connection);
+    connection_.read_ahead();
+    data_.reset();
+    messages_.want(message.wanted);
+    asked_ = message.asked;
+    if (joined_) {
+        joined_ = false;
+        tell_when_joined();
+    }
+    for (auto& [step, handed_out] : handed_out_) {
+        if (handed_out.message.bytes.empty()) {  // it could not be described, and is given back
+            continue;
+        }
+        if (step >= message.next) {
+            post(handed_out.message);
+            --asked_;
+        } else if (std::find(message.holds.begin(), message.holds.end(), step) ==
+                   message.holds.end()) {
+            done_.push_back(step);
+        }
+    }
+    control().reader(place_.cell).beat_ns.store(now_ns(), std::memory_order_relaxed);
 }
 
 /// What the reader has finished with, and looks at no more.
@@ -219,7 +250,7 @@ void RemoteSession::take_back() {
         if (found == handed_out_.end()) {
             throw Error(text("it gives back step ", done_.back(), ", which it does not have"));
         }
-        let_go(found->second);
+        let_go(found->second.taken);
         handed_out_.erase(found);
         done_.pop_back();
     }
@@ -254,13 +285,13 @@ void RemoteSession::hang_up(const std::string& why) {
     }
 }
 
-RemoteSession::Memory RemoteSession::memory_of(const move::RemotePlace& place) {
-    if (place.region == region_on_disk && memory_.log != nullptr) {
+RemoteSession::Memory RemoteSession::memory_of(const MemoryOnHost& place) {
+    if (place.key == region_on_disk && memory_.log != nullptr) {
         auto bytes = memory_.log->read({place.offset, place.bytes, place.checksum},
                                        "a chunk that a reader on another host asked for");
         return {bytes.get(), bytes};
     }
-    const auto block = messages_.block(place.region, place.offset, place.bytes);
+    const auto block = messages_.block(place.key, place.offset, place.bytes);
     return {block.data(), nullptr};
 }
 

@@ -34,6 +34,9 @@ class RemoteSession final : public move::Exposed {
     /// The connection that data goes by.
     void carry_data(std::unique_ptr<move::RemoteServer> server) { data_ = std::move(server); }
 
+    /// The reader goes on over another connection: it gets again what it has not got.
+    void go_on(move::SecureConnection connection, const GoesOnMessage& message);
+
     /// Takes what has come, hands out what there is, and sends what can be sent. `heard`, and
     /// `asked_for_data`: there may be something to take from the one connection, and the other.
     void advance(bool heard, bool asked_for_data);
@@ -52,7 +55,7 @@ class RemoteSession final : public move::Exposed {
     bool sending_data() const { return data_ && data_->sending(); }
     std::string who() const;
 
-    Memory memory_of(const move::RemotePlace& place) override;
+    Memory memory_of(const MemoryOnHost& place) override;
 
   private:
     void take_messages();
@@ -61,6 +64,7 @@ class RemoteSession final : public move::Exposed {
     void offer();
     bool offer_one();
     void send_step(const Taken& taken);
+    void post(const StepMessages::Message& message);
     void take_back();
     void let_go(const Taken& taken);
     Bearings bearings() const;
@@ -75,8 +79,12 @@ class RemoteSession final : public move::Exposed {
     AttachReply place_;
     host::AliveLock alive_;
     StepMessages messages_;
-    std::map<std::uint64_t, Taken> handed_out_;  ///< by step
-    std::vector<std::uint64_t> done_;            ///< of these, the reader has finished with them
+    struct HandedOut {
+        Taken taken;
+        StepMessages::Message message;  ///< should it be lost on its way
+    };
+    std::map<std::uint64_t, HandedOut> handed_out_;  ///< by step
+    std::vector<std::uint64_t> done_;  ///< of these, the reader has finished with them
     std::uint64_t next_index_ = 0;
     bool joined_ = false;  ///< and the reader was told
     int asked_ = 0;        ///< steps that the reader asks for

@@ -14,7 +14,7 @@ const RemoteStep::Part* RemoteStep::find(const Chunk& chunk, const Region& box) 
 
 /// The reader will want the same of the next step.
 void RemoteStep::note(const Chunk& chunk, const Region& box) {
-    if (small_ || chunk.logged.bytes > 0) {
+    if (small_ || chunk.in_file() != nullptr) {
         return;
     }
     const std::lock_guard lock(mutex_);

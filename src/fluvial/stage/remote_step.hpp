@@ -93,7 +93,9 @@ class RemoteStep final : public StepAccess {
 
     /// Of a chunk: the rank of the writer, and where in its memory.
     using Place = std::pair<int, std::uint64_t>;
-    static Place place_of(const Chunk& chunk) { return {chunk.rank, chunk.offset}; }
+    static Place place_of(const Chunk& chunk) {
+        return {chunk.rank, chunk.in_rank() != nullptr ? chunk.in_rank()->offset : 0};
+    }
     struct Part {
         Region box;
         std::shared_ptr<const std::byte> bytes;

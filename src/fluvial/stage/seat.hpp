@@ -13,6 +13,7 @@
 #include "fluvial/describe/attribute.hpp"
 #include "fluvial/stage/handle_lock.hpp"
 #include "fluvial/stage/reader.hpp"
+#include "fluvial/stage/step_decoder.hpp"
 #include "fluvial/stage/step_record.hpp"
 
 namespace fluvial::stage {
@@ -37,8 +38,10 @@ class StepAccess {
     virtual bool reads_parts() const { return false; }
     /// Reads all `boxes` at once, where reads_parts(). Throws as load().
     virtual void read(const std::vector<ChunkBox>& boxes, DType dtype, const std::string& what);
-    /// The reader has finished with the step. Once, by whoever opened it.
+    /// The reader has finished with the step. Once, by the object that opened it.
     virtual void finish() = 0;
+    /// The same, and its memory is not looked at any more: this object goes next.
+    virtual void finish_and_release() { finish(); }
     /// In a child process: nothing may be done with it.
     virtual bool inherited() const = 0;
 };
@@ -46,7 +49,8 @@ class StepAccess {
 struct OpenedStep {
     std::uint64_t index = 0;
     bool from_disk = false;
-    StepRecord record;
+    StepDescription description;
+    std::shared_ptr<StepForm> form;  ///< to which the description is given back; may be none
     std::shared_ptr<StepAccess> access;
 };
 
@@ -81,7 +85,7 @@ class Seat {
     virtual std::string transport() const = 0;
     /// The steps that the stream retains are those in the folder `path`.
     virtual bool retains_in(const std::string& path) const = 0;
-    /// Whoever waits in next() looks around.
+    /// A thread that waits in next() looks around.
     virtual void wake() = 0;
     /// No further steps; the step that is open was finished before.
     virtual void leave() = 0;

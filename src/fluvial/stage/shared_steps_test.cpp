@@ -42,7 +42,7 @@ TEST_CASE("in turn, each job gets its part, at its own pace") {
     CHECK(queue_depth(s.control) == 0);
 }
 
-TEST_CASE("on demand, whoever asks gets the next step, and all ranks of a job the same") {
+TEST_CASE("on demand, the job that asks gets the next step, and all its ranks the same") {
     Stream s(shared(StepsTo::OnDemand));
     const auto a = s.join(2);
     const int b = s.join()[0];
@@ -74,7 +74,7 @@ TEST_CASE("what a job that dies had got goes to the others, even what it had beg
         Steps got;
         got.push_back(*s.read(other));
         reap(s.control);  // no process holds the alive lock of either
-        // Both are gone now: what they left waits for whoever comes.
+        // Both are gone now: what they left waits for the next job that comes.
         const int late = s.join()[0];
         for (const std::uint64_t step : read_all(s, late)) {
             got.push_back(step);

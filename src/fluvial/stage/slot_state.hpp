@@ -28,6 +28,12 @@ inline bool has_begun(const Slot& slot, int group) {
     return ((slot.begun >> group) & 1u) != 0;
 }
 
+/// All ranks of the group are to take the step, whoever had the group's place before it.
+inline void is_needed_by(Slot& slot, int group, std::uint32_t ranks) {
+    slot.need[group] = ranks;
+    slot.begun &= ~(1u << group);
+}
+
 inline bool leased(const ControlBlock& control, int slot) {
     for (std::uint32_t cell = 0; cell < control.header().readers_high; ++cell) {
         if (has_lease(control.reader(static_cast<int>(cell)), slot)) {
@@ -37,11 +43,19 @@ inline bool leased(const ControlBlock& control, int slot) {
     return false;
 }
 
+/// One of the newest complete steps, which stay for readers that come late.
+inline bool reserved(const ControlBlock& control, const Slot& slot) {
+    return state_of(slot) == SlotState::Complete &&
+           slot.step.load(relaxed) + control.header().reserve >=
+               control.header().counters.complete_end;
+}
+
 /// Occupies a place of the queue. A complete step that nobody has wanted yet waits for a late
 /// reader.
-inline bool queued(const Slot& slot) {
+inline bool queued(const ControlBlock& control, const Slot& slot) {
     return (state_of(slot) == SlotState::Filling && slot.spilled == 0) ||
-           (state_of(slot) == SlotState::Complete && (needed(slot) || slot.viewed_once == 0));
+           (state_of(slot) == SlotState::Complete &&
+            (needed(slot) || slot.viewed_once == 0 || reserved(control, slot)));
 }
 
 inline void left_the_queue(const ControlBlock& control, const Slot& slot) {

@@ -81,43 +81,42 @@ std::uint64_t bytes_elsewhere(const std::vector<Part>& parts, DType dtype) {
     std::uint64_t bytes = 0;
     for (const Part& part : parts) {
         const auto elements = static_cast<std::uint64_t>(part.region.volume());
-        bytes += part.chunk->data == nullptr ? elements * size_of(dtype) : 0;
+        bytes += part.chunk->here() == nullptr ? elements * size_of(dtype) : 0;
     }
     return bytes;
 }
 
 }  // namespace
 
-StagedDataset::StagedDataset(std::string name, const DatasetRecord& record,
-                             std::shared_ptr<Source> source)
-    : name_(std::move(name)), record_(&record), source_(std::move(source)) {}
+StagedDataset::StagedDataset(const DatasetDescription& description, std::shared_ptr<Source> source)
+    : description_(&description), source_(std::move(source)) {}
 
 Data StagedDataset::read(const Selection& selection) const {
-    const std::shared_ptr<StepAccess> held = source_->hold(name_);
-    check_inside(selection, shape(), {"selection of", name_});
+    const std::shared_ptr<StepAccess> held = source_->hold(name());
+    check_inside(selection, shape(), {"selection of", name()});
     const Region bounds = selection.bounds();
     const auto bytes = static_cast<std::uint64_t>(volume_of(selection.count)) * size_of(dtype());
     const Chunk* only = bounds.empty() ? nullptr : only_source(chunks(), bounds);
     if (only != nullptr &&
-        (only->data != nullptr || !held->reads_parts() || only->region == bounds)) {
-        auto [data, owner] = source_->memory_of(name_, *record_, *only, held);
+        (only->here() != nullptr || !held->reads_parts() || only->region == bounds)) {
+        auto [data, owner] = source_->memory_of(*description_, *only, held);
         const ArrayView all(data, dtype(), only->region.extent);
         source_->counters->bytes_viewed +=
-            only->data != nullptr || !held->reads_parts() ? bytes : 0;
+            only->here() != nullptr || !held->reads_parts() ? bytes : 0;
         return {every(subview(all, within(bounds, only->region)), selection.stride),
                 std::move(owner), false};
     }
-    const auto parts = assemble(name_, chunks(), bounds);
+    const auto parts = assemble(name(), chunks(), bounds);
     const std::int64_t begin_ns = now_ns();
     auto memory = allocate(bytes);
     const MutableArrayView to{memory.get(), dtype(), selection.count,
                               contiguous_strides(selection.count, size_of(dtype()))};
     if (held->reads_parts()) {
         source_->counters->bytes_received += bytes_elsewhere(parts, dtype());
-        fetch(parts, *held, selection, to, text("'", name_, "' in step ", source_->index));
+        fetch(parts, *held, selection, to, text("'", name(), "' in step ", source_->index));
     } else {
         for (const Part& part : parts) {
-            const auto memory_of_part = source_->memory_of(name_, *record_, *part.chunk, held);
+            const auto memory_of_part = source_->memory_of(*description_, *part.chunk, held);
             gather(part, {memory_of_part.data, dtype(), part.chunk->region.extent},
                    part.chunk->region, selection, to);
         }

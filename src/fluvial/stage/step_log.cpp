@@ -93,7 +93,7 @@ std::size_t read_all(int fd, std::uint64_t offset, std::span<std::byte> to) {
 }
 
 /// False: the bytes are not there, or not those that were written.
-bool read_checked(int fd, const LoggedBlock& block, std::span<std::byte> to) {
+bool read_checked(int fd, const BytesOfFile& block, std::span<std::byte> to) {
     Checksum sum;
     for (std::uint64_t at = 0; at < to.size(); at += cached_bytes) {
         const auto piece = to.subspan(at, std::min<std::size_t>(cached_bytes, to.size() - at));
@@ -133,7 +133,7 @@ host::Descriptor open_without_name(const std::string& folder) {
     return named;
 }
 
-/// Who can write to a folder can put steps of his own there.
+/// A user who can write to a folder can put steps of his own there.
 void check_owner(int fd, const std::string& path) {
     struct stat status{};
     if (::fstat(fd, &status) != 0) {
@@ -259,7 +259,7 @@ bool StepLog::write(std::uint64_t offset, std::span<const std::byte> bytes) cons
     return write_all(data_.get(), offset, bytes);
 }
 
-std::optional<LoggedBlock> StepLog::write_block(std::uint64_t offset,
+std::optional<BytesOfFile> StepLog::write_block(std::uint64_t offset,
                                                 std::span<const std::byte> bytes) const {
     Checksum sum;
     for (std::uint64_t at = 0; at < bytes.size(); at += cached_bytes) {
@@ -270,7 +270,7 @@ std::optional<LoggedBlock> StepLog::write_block(std::uint64_t offset,
             return std::nullopt;
         }
     }
-    return LoggedBlock{offset, bytes.size(), sum.value()};
+    return BytesOfFile{offset, bytes.size(), sum.value()};
 }
 
 bool StepLog::write_entry(std::uint64_t number, const LogEntry& entry) const {
@@ -311,7 +311,7 @@ StepLog::Extent StepLog::extent() const {
     const auto bytes = static_cast<std::uint64_t>(status.st_size);
     const std::uint64_t count =
         bytes < sizeof(StoredHead) ? 0 : (bytes - sizeof(StoredHead)) / sizeof(StoredEntry);
-    // A damaged entry is an error for whoever comes to it, not for those who want others.
+    // A damaged entry is an error for readers that come to it, not for those that want others.
     const auto last = count > 0 ? stored_entry(entries_.get(), count - 1) : std::nullopt;
     const bool ended =
         last && last->entry.step == end_mark && last->checksum == checksum_of_entry(last->entry);
@@ -328,7 +328,7 @@ std::uint64_t StepLog::find(std::uint64_t step, std::uint64_t entries) const {
     return first;
 }
 
-std::shared_ptr<const std::byte> StepLog::read(const LoggedBlock& block,
+std::shared_ptr<const std::byte> StepLog::read(const BytesOfFile& block,
                                                const std::string& what) const {
     struct stat status{};
     if (::fstat(data_.get(), &status) != 0) {
@@ -351,13 +351,13 @@ std::shared_ptr<const std::byte> StepLog::read(const LoggedBlock& block,
     return memory;
 }
 
-std::vector<LoggedBlock> StepLog::records(const LogEntry& entry) const {
+std::vector<BytesOfFile> StepLog::records(const LogEntry& entry) const {
     const auto bytes = read(entry.ranks, text("the list of records of step ", entry.step));
-    std::vector<LoggedBlock> blocks(static_cast<std::size_t>(head_.writer_ranks));
-    if (entry.ranks.bytes != blocks.size() * sizeof(LoggedBlock)) {
+    std::vector<BytesOfFile> blocks(static_cast<std::size_t>(head_.writer_ranks));
+    if (entry.ranks.bytes != blocks.size() * sizeof(BytesOfFile)) {
         throw DamagedFile(Problem{text("the list of records of step ", entry.step, " is damaged"),
                                   text(entry.ranks.bytes, " bytes"),
-                                  text(blocks.size() * sizeof(LoggedBlock), " bytes"), ""});
+                                  text(blocks.size() * sizeof(BytesOfFile), " bytes"), ""});
     }
     std::memcpy(blocks.data(), bytes.get(), entry.ranks.bytes);
     return blocks;

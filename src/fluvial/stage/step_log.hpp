@@ -15,23 +15,17 @@
 #include <string>
 #include <vector>
 
+#include "fluvial/describe/chunk.hpp"
 #include "fluvial/host/memory_file.hpp"
 #include "fluvial/stage/read_buffers.hpp"
 
 namespace fluvial::stage {
 
-/// Bytes in the file of data.
-struct LoggedBlock {
-    std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t checksum = 0;
-};
-
 struct LogEntry {
     std::uint64_t step = 0;
     std::uint64_t begin = 0;        ///< before it lies nothing of this step or of later ones
     std::int64_t completed_ns = 0;  ///< since 1970
-    LoggedBlock ranks;              ///< holds a LoggedBlock for each writer rank: its record
+    BytesOfFile ranks;              ///< holds a BytesOfFile for each writer rank: its record
 };
 
 struct LogHead {
@@ -62,7 +56,7 @@ class StepLog {
     /// Writes at `offset` of the data. False: the disk is full. Throws SystemError.
     bool write(std::uint64_t offset, std::span<const std::byte> bytes) const;
     /// The same, with the checksum of the bytes, which are looked at once. None: the disk is full.
-    std::optional<LoggedBlock> write_block(std::uint64_t offset,
+    std::optional<BytesOfFile> write_block(std::uint64_t offset,
                                            std::span<const std::byte> bytes) const;
     /// The entry that has the number `number`, in the same manner.
     bool write_entry(std::uint64_t number, const LogEntry& entry) const;
@@ -82,9 +76,9 @@ class StepLog {
     /// The number of the first of `entries` entries whose step is `step` or a later one.
     std::uint64_t find(std::uint64_t step, std::uint64_t entries) const;
     /// The bytes of a block; `what` names it in the error. Throws DamagedFile.
-    std::shared_ptr<const std::byte> read(const LoggedBlock& block, const std::string& what) const;
+    std::shared_ptr<const std::byte> read(const BytesOfFile& block, const std::string& what) const;
     /// By writer rank, where its record of the step lies.
-    std::vector<LoggedBlock> records(const LogEntry& entry) const;
+    std::vector<BytesOfFile> records(const LogEntry& entry) const;
 
   private:
     StepLog(host::Descriptor entries, host::Descriptor data, LogHead head);

@@ -51,7 +51,7 @@ StepLog three_steps(const Folder& folder) {
         const std::vector<double> numbers(8, static_cast<double>(i));
         const std::uint64_t at = i * 256;
         REQUIRE(log.write(at, bytes_of(numbers)));
-        const LoggedBlock record{at, 64, checksum_of(bytes_of(numbers))};
+        const BytesOfFile record{at, 64, checksum_of(bytes_of(numbers))};
         const auto list = std::as_bytes(std::span(&record, 1));
         REQUIRE(log.write(at + 128, list));
         REQUIRE(log.write_entry(i, {2 * i, at, 1, {at + 128, list.size(), checksum_of(list)}}));
@@ -181,7 +181,7 @@ TEST_CASE("files without names leave nothing behind") {
         const std::vector<double> numbers(4096, 1.5);
         REQUIRE(log.write(0, bytes_of(numbers)));
         log.release(0, 8192);
-        const LoggedBlock freed{0, 64, checksum_of(bytes_of(numbers).first(64))};
+        const BytesOfFile freed{0, 64, checksum_of(bytes_of(numbers).first(64))};
         CHECK_THROWS_AS(log.read(freed, "what was given back"), DamagedFile);
     }
     CHECK_THROWS_WITH_AS(StepLog::unnamed(folder.path.string() + "/none", {"run", 1}),

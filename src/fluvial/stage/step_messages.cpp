@@ -40,7 +40,7 @@ void StepMessages::put_records(ByteWriter& out, const Taken& taken) {
     const int ranks = control().writer_ranks();
     out.put<std::uint32_t>(static_cast<std::uint32_t>(ranks));
     const auto logged =
-        taken.logged ? memory_.log->records(*taken.logged) : std::vector<LoggedBlock>();
+        taken.logged ? memory_.log->records(*taken.logged) : std::vector<BytesOfFile>();
     for (int rank = 0; rank < ranks; ++rank) {
         RecordMemory& memory = records_[static_cast<std::size_t>(rank)];
         const auto definitions = memory.new_definitions(
@@ -51,7 +51,7 @@ void StepMessages::put_records(ByteWriter& out, const Taken& taken) {
             out.put_block(definition.data(), definition.size());
         }
         if (taken.logged) {
-            const LoggedBlock& block = logged.at(static_cast<std::size_t>(rank));
+            const BytesOfFile& block = logged.at(static_cast<std::size_t>(rank));
             const auto bytes = memory_.log->read(
                 block, text("the record of rank ", rank, " of step ", taken.logged->step));
             out.put_block(bytes.get(), block.bytes);
@@ -71,7 +71,7 @@ std::vector<StepMessages::ChosenPart> StepMessages::choose_parts(const Taken& ta
     if (!small && wanted_.empty()) {
         return {};
     }
-    StepRecord step;
+    StepDescription step;
     for (int rank = 0; rank < control().writer_ranks(); ++rank) {
         const auto number = static_cast<std::size_t>(rank);
         readers_[number].read(records_[number].record(control().record(taken.slot, rank)), step);
@@ -88,7 +88,7 @@ std::vector<StepMessages::ChosenPart> StepMessages::choose_parts(const Taken& ta
             }
             const bool same = wanted != wanted_.end() && wanted->chunk == chunk_number &&
                               wanted->region == chunk.region;
-            if (chunk.data == nullptr || chunk.region.empty() || (!small && !same)) {
+            if (chunk.here() == nullptr || chunk.region.empty() || (!small && !same)) {
                 continue;
             }
             const Region box = small ? whole(chunk.region.extent) : wanted->box;
@@ -96,7 +96,7 @@ std::vector<StepMessages::ChosenPart> StepMessages::choose_parts(const Taken& ta
             if (bytes > parts_bytes_max) {
                 return chosen;
             }
-            const ArrayView all(chunk.data, dataset.dtype, chunk.region.extent);
+            const ArrayView all(chunk.here(), dataset.dtype, chunk.region.extent);
             chosen.push_back({chunk_number, box, move::packed(subview(all, box), nullptr)});
         }
     }

@@ -32,13 +32,13 @@ bool held(const ControlBlock& control, int slot) {
 
 /// Out of the queue, and leased only by readers that are not waited for: their memory is set aside.
 bool set_aside(const ControlBlock& control, int slot) {
-    return !queued(control.slots()[slot]) && !held(control, slot) && leased(control, slot);
+    return !queued(control, control.slots()[slot]) && !held(control, slot) && leased(control, slot);
 }
 
 /// No group has begun this complete step, so it may be dropped.
 bool untouched(const ControlBlock& control, int index) {
     const Slot& slot = control.slots()[index];
-    if (state_of(slot) != SlotState::Complete || !queued(slot) || held(control, index)) {
+    if (state_of(slot) != SlotState::Complete || !queued(control, slot) || held(control, index)) {
         return false;
     }
     for (int g = 0; g < groups_max; ++g) {
@@ -74,7 +74,11 @@ void drop(const ControlBlock& control, int index) {
             slot.need[g] = 0;
         }
     }
-    ++(wanted ? counters.steps_discarded : counters.steps_unread);
+    if (wanted) {
+        ++counters.steps_discarded;
+    } else if (slot.viewed_once == 0) {
+        ++counters.steps_unread;
+    }
     if (leased(control, index)) {  // by readers that look on: freed when they let go
         slot.viewed_once = 1;
         left_the_queue(control, slot);
@@ -148,7 +152,8 @@ void count_discard_for_groups(const ControlBlock& control, std::uint64_t step) {
 
 int queue_depth(const ControlBlock& control) {
     const auto slots = control.slots();
-    return static_cast<int>(std::count_if(slots.begin(), slots.end(), queued));
+    return static_cast<int>(std::count_if(slots.begin(), slots.end(),
+                                          [&](const Slot& slot) { return queued(control, slot); }));
 }
 
 std::uint64_t bytes_in_use(const ControlBlock& control) {
@@ -307,7 +312,6 @@ bool finish_writing(const ControlBlock& control, int slot, int rank, const Recor
     if (mine.spilled != 0) {
         ++counters.steps_spilled;
         make_free(control, mine);
-        control.header().step_bell.ring();
         return true;
     }
     for (int g = 0; g < groups_max; ++g) {
@@ -318,7 +322,11 @@ bool finish_writing(const ControlBlock& control, int slot, int rank, const Recor
         give_to_one(control, mine);
     }
     mine.state.store(SlotState::Complete, std::memory_order_release);
-    control.header().step_bell.ring();
+    if (control.header().reserve != 0) {
+        for (int i = 0; i < slot_count(control); ++i) {  // the oldest one is reserved no longer
+            free_if_done(control, i);
+        }
+    }
     return true;
 }
 

@@ -41,7 +41,8 @@ void check_signature(const ControlBlock& control, int slot, int rank, const std:
                      DType dtype, const Coordinates& shape);
 
 /// One writer rank has finished the step; the last one publishes it, or frees it when it was given
-/// up. Returns true when the step became available to readers. `log`: of a stream that has steps on
+/// up. Returns true when the step became available to readers: whoever calls this rings their bell
+/// once it has let go of the lock, which they ask for at once. `log`: of a stream that has steps on
 /// a disk.
 bool finish_writing(const ControlBlock& control, int slot, int rank, const RecordPlace& record,
                     bool spoiled, const StepLog* log = nullptr);
@@ -63,8 +64,8 @@ inline int take(const ControlBlock& control, int cell) {
     return take(control, cell, nullptr).slot;
 }
 
-/// This reader rank has finished with the step (it may keep views).
-void finish_reading(const ControlBlock& control, int cell, int slot);
+/// This reader rank has finished with the step (it may keep views, unless it `releases` its lease).
+void finish_reading(const ControlBlock& control, int cell, int slot, bool releases = false);
 /// The same of a step that it has read from the disk.
 void finish_logged(const ControlBlock& control, int cell);
 
@@ -81,7 +82,7 @@ int queue_depth(const ControlBlock& control);
 /// Bytes that count towards the limit: all but those of steps that only evicted readers still view.
 std::uint64_t bytes_in_use(const ControlBlock& control);
 
-/// Who holds the queue up, for the message of a time-out.
+/// The reader that holds the queue up, for the message of a time-out.
 std::string describe_holders(const ControlBlock& control);
 
 /// Where a joining group begins.
@@ -97,7 +98,7 @@ void subscribe(const ControlBlock& control, int group, const Begin& begin,
                const StepLog* log = nullptr);
 
 /// Where steps are shared out: the one in a slot that the group `gone` was to get, or had begun,
-/// goes to the others; where there are none, it waits for whoever comes.
+/// goes to the others; where there are none, it waits for the next job that comes.
 void hand_on(const ControlBlock& control, int slot, int gone);
 
 /// The group wants no further steps.

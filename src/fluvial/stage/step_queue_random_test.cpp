@@ -22,10 +22,7 @@ class Game {
   public:
     Game(unsigned seed, FullPolicy full)
         : random_(seed),
-          stream_({.queue_steps = 1 + static_cast<std::int64_t>(random_() % 4),
-                   .queue_bytes = 1000,
-                   .full = full},
-                  1 + static_cast<int>(random_() % 3)),
+          stream_(options(random_, full), 1 + static_cast<int>(random_() % 3)),
           writers_(static_cast<std::size_t>(stream_.control.writer_ranks())) {}
 
     void play(int moves) {
@@ -35,6 +32,8 @@ class Game {
                 write(random_() % writers_.size());
             } else if (dice < 45 && jobs_.size() < 4) {
                 join();
+            } else if (dice < 47 && !jobs_.empty()) {
+                leave(random_() % jobs_.size());
             } else if (!jobs_.empty()) {
                 read(jobs_[random_() % jobs_.size()]);
             }
@@ -43,9 +42,18 @@ class Game {
         for (Job& job : jobs_) {
             check_books(job);
         }
+        read_all();
     }
 
   private:
+    static WriterOptions options(std::mt19937& random, FullPolicy full) {
+        const auto steps = 1 + static_cast<std::int64_t>(random() % 4);
+        return {.queue_steps = steps,
+                .reserve = static_cast<std::int64_t>(random() % 4) % steps,
+                .queue_bytes = 1000,
+                .full = full};
+    }
+
     struct Writer {
         std::uint64_t step = 0;
         int slot = -1;  ///< of the open step
@@ -119,6 +127,38 @@ class Game {
         }
         for (const int slot : rank.views) {
             REQUIRE(stream_.control.slots()[slot].state.load() == SlotState::Complete);
+        }
+    }
+
+    /// All ranks of a job close the stream, with what they have open and look at.
+    void leave(std::size_t index) {
+        for (Rank& rank : jobs_[index].ranks) {
+            if (rank.open >= 0) {
+                finish_reading(stream_.control, rank.cell, rank.open);
+            }
+            stage::leave(stream_.control, rank.cell);
+            vacate(stream_.control, rank.cell);
+        }
+        jobs_.erase(jobs_.begin() + static_cast<long>(index));
+    }
+
+    /// Those that are still there take what there is for them; then nothing is kept for any of
+    /// them.
+    void read_all() {
+        for (Job& job : jobs_) {
+            for (Rank& rank : job.ranks) {
+                if (rank.open >= 0) {
+                    finish_reading(stream_.control, rank.cell, rank.open);
+                }
+                while ((rank.open = take(stream_.control, rank.cell)) >= 0) {
+                    finish_reading(stream_.control, rank.cell, rank.open);
+                }
+            }
+        }
+        for (const Slot& slot : stream_.control.slots()) {
+            REQUIRE((slot.state.load() != SlotState::Complete ||
+                     std::all_of(std::begin(slot.need), std::end(slot.need),
+                                 [](std::uint32_t ranks) { return ranks == 0; })));
         }
     }
 

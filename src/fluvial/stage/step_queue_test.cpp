@@ -306,6 +306,47 @@ TEST_CASE(
     CHECK(grant_bytes(s.control, second, 20) == Grant::Given);
 }
 
+TEST_CASE(
+    "reserved: the newest steps stay for readers that come late, though others have had them") {
+    Stream s({.queue_steps = 4, .reserve = 2});
+    const int early = s.join()[0];
+    for (std::uint64_t step = 0; step < 10; ++step) {
+        CHECK(s.write(step));
+        CHECK(s.read(early) == step);
+        CHECK(queue_depth(s.control) == static_cast<int>(std::min<std::uint64_t>(step + 1, 2)));
+    }
+    const int late = s.join()[0];
+    CHECK(s.read(late) == 8u);
+    CHECK(s.read(late) == 9u);
+    CHECK(s.read(late) == std::nullopt);
+    CHECK(s.read(early) == std::nullopt);
+    CHECK(s.write(10));
+    CHECK(s.read(early) == 10u);
+    CHECK(s.read(late) == 10u);
+    CHECK(s.counters().steps_unread == 0);
+    CHECK(s.counters().steps_discarded == 0);
+}
+
+TEST_CASE("reserved: steps give way when there is no room otherwise, so nobody waits for them") {
+    Stream s({.queue_steps = 3, .reserve = 2, .queue_bytes = 100});
+    const int reader = s.join()[0];
+    CHECK(s.write(0, 50));
+    CHECK(s.write(1, 50));
+    CHECK(s.read(reader) == 0u);
+    CHECK(s.read(reader) == 1u);
+    CHECK(bytes_in_use(s.control) == 100);
+    CHECK(s.write(2, 90));
+    CHECK(s.write(3));
+    CHECK(s.write(4));  // three that the reader has not had
+    CHECK(admit(s.control, 5) == std::nullopt);
+    CHECK(s.read(reader) == 2u);
+    CHECK(s.read(reader) == 3u);
+    CHECK(s.read(reader) == 4u);
+    CHECK(s.counters().steps_unread == 0);
+    const int late = s.join()[0];
+    CHECK(s.read(late) == 3u);
+}
+
 TEST_CASE("ranks that disagree about a dataset are told who said what") {
     Stream s({.queue_steps = 2}, 2);
     const int slot = admit(s.control, 0)->slot;

@@ -30,11 +30,12 @@ Coordinates decode_coordinates(ByteReader& in, int ndim) {
 }
 
 /// The dataset `name` of the step, to which ranks add their chunks.
-DatasetRecord& dataset_of(StepRecord& step, const std::string& name, DType dtype,
-                          const Coordinates& shape, int rank) {
+DatasetDescription& dataset_of(StepDescription& step, const std::string& name, DType dtype,
+                               const Coordinates& shape, int rank) {
     const auto [place, fresh] = step.datasets.try_emplace(name);
-    DatasetRecord& dataset = place->second;
+    DatasetDescription& dataset = place->second;
     if (fresh) {
+        dataset.name = name;
         dataset.dtype = dtype;
         dataset.shape = shape;
     } else if (dataset.dtype != dtype || !(dataset.shape == shape)) {
@@ -56,14 +57,18 @@ Chunk decode_chunk(ByteReader& in, const std::string& name, const Coordinates& s
     return chunk;
 }
 
-void check_logged(const Chunk& chunk, const std::string& name, DType dtype) {
+/// The place of a chunk on the disk.
+BytesOfFile decode_logged(ByteReader& in, const Chunk& chunk, const std::string& name,
+                          DType dtype) {
+    const auto logged = in.get<BytesOfFile>();
     const std::uint64_t item = size_of(dtype);
-    if (chunk.logged.bytes % item != 0 ||
-        chunk.logged.bytes / item != static_cast<std::uint64_t>(chunk.region.volume())) {
+    if (logged.bytes % item != 0 ||
+        logged.bytes / item != static_cast<std::uint64_t>(chunk.region.volume())) {
         throw Error(Problem{text("a chunk of '", name, "' has another size on the disk"),
-                            text(chunk.logged.bytes, " bytes"),
+                            text(logged.bytes, " bytes"),
                             text(chunk.region.volume(), " elements of ", item), ""});
     }
+    return logged;
 }
 
 }  // namespace
@@ -147,8 +152,8 @@ std::vector<RecordWriter::Unlogged> RecordWriter::unlogged() const {
 }
 
 RecordPlace RecordWriter::finish() {
-    ByteWriter out;
-    fluvial::encode(out, step_attributes_);
+    // What is often the same as in the step before comes first, so that readers know it again.
+    ByteWriter out, places;
     out.put<std::uint32_t>(static_cast<std::uint32_t>(entries_.size()));
     for (const Entry& entry : entries_) {
         out.put(entry.definition->number);
@@ -163,15 +168,21 @@ RecordPlace RecordWriter::finish() {
         for_each_chunk(entry, [&](const PutChunk& chunk) {
             encode(out, chunk.region.offset);
             encode(out, chunk.region.extent);
-            out.put(chunk.arena_offset);
+            places.put(chunk.arena_offset);
             if (chunk.arena_offset == 0) {
-                out.put(chunk.logged);
+                places.put(chunk.logged);
             }
         });
     }
-    const std::uint64_t offset = arena_.allocate(out.size());
-    std::memcpy(arena_.at(offset), out.view().data(), out.size());
-    return {offset, out.size(), {}};
+    const std::uint64_t layout_bytes = out.size();
+    fluvial::encode(places, step_attributes_);
+    const std::uint64_t bytes = sizeof layout_bytes + layout_bytes + places.size();
+    const std::uint64_t offset = arena_.allocate(bytes);
+    std::byte* to = arena_.at(offset);
+    std::memcpy(to, &layout_bytes, sizeof layout_bytes);
+    std::memcpy(to + sizeof layout_bytes, out.view().data(), layout_bytes);
+    std::memcpy(to + sizeof layout_bytes + layout_bytes, places.view().data(), places.size());
+    return {offset, bytes, {}};
 }
 
 Bytes RecordWriter::logged_record() const {
@@ -255,14 +266,25 @@ void RecordReader::place(Chunk& chunk, std::uint64_t offset, DType dtype) const 
     // One more than fits is enough to be refused, and cannot wrap round.
     const std::uint64_t bytes = std::min(elements, elements_max + 1) * size_of(dtype);
     if (in_memory_) {
-        chunk.data = memory_.block(offset, bytes).data();
+        chunk.place = MemoryHere{memory_.block(offset, bytes).data()};
     } else {
         memory_.check(offset, bytes);
-        chunk.offset = offset;
+        chunk.place = MemoryOfRank{offset};
     }
 }
 
-void RecordReader::read_dataset(ByteReader& in, StepRecord& step) {
+/// The next chunk's place, as the record says it.
+void RecordReader::read_place(ByteReader& places, Chunk& chunk, const std::string& name,
+                              DType dtype) const {
+    if (const auto offset = places.get<std::uint64_t>(); offset == 0) {
+        chunk.place = decode_logged(places, chunk, name, dtype);
+    } else {
+        place(chunk, offset, dtype);
+    }
+}
+
+void RecordReader::read_dataset(ByteReader& in, ByteReader& places, StepDescription& step,
+                                Trail* trail) {
     const auto number = in.get<std::uint32_t>();
     if (number >= definitions_.size()) {
         throw Error(
@@ -271,38 +293,55 @@ void RecordReader::read_dataset(ByteReader& in, StepRecord& step) {
     const Definition& definition = definitions_[number];
     const int ndim = in.get<std::uint8_t>();
     const Coordinates shape = decode_coordinates(in, ndim);
-    DatasetRecord& dataset = dataset_of(step, definition.name, definition.dtype, shape, rank_);
+    DatasetDescription& dataset = dataset_of(step, definition.name, definition.dtype, shape, rank_);
     const Attributes attributes =
         in.get<std::uint8_t>() != 0 ? decode_attributes(in) : definition.attributes;
     dataset.attributes.insert(attributes.begin(), attributes.end());
     for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
         Chunk chunk = decode_chunk(in, definition.name, shape, rank_);
-        if (const auto offset = in.get<std::uint64_t>(); offset == 0) {
-            chunk.logged = in.get<LoggedBlock>();
-            check_logged(chunk, definition.name, dataset.dtype);
-        } else {
-            place(chunk, offset, dataset.dtype);
+        read_place(places, chunk, definition.name, dataset.dtype);
+        if (trail != nullptr) {
+            trail->push_back({&definition.name, &dataset, dataset.chunks.size()});
         }
         dataset.chunks.push_back(chunk);
     }
 }
 
 void RecordReader::read(const RecordPlace& place, std::uint64_t first_definition,
-                        StepRecord& step) {
+                        StepDescription& step) {
     follow_definitions(first_definition);
     read(memory_.record(place), step);
 }
 
-void RecordReader::read(std::span<const std::byte> record, StepRecord& step) {
+RecordReader::Parts RecordReader::parts_of(std::span<const std::byte> record) {
     ByteReader in(record);
-    Attributes attributes = decode_attributes(in);
-    step.attributes.merge(attributes);
-    for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
-        read_dataset(in, step);
-    }
+    const auto layout = in.get_block();
+    return {layout, record.subspan(static_cast<std::size_t>(layout.data() - record.data()) +
+                                   layout.size())};
 }
 
-void read_logged_record(int rank, std::span<const std::byte> record, StepRecord& step,
+void RecordReader::read(std::span<const std::byte> record, StepDescription& step, Trail* trail) {
+    const Parts parts = parts_of(record);
+    ByteReader in(parts.layout), places(parts.places);
+    for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
+        read_dataset(in, places, step, trail);
+    }
+    Attributes attributes = decode_attributes(places);
+    step.attributes.merge(attributes);
+}
+
+void RecordReader::read_places(std::span<const std::byte> record, StepDescription& step,
+                               std::span<const Placed> trail) const {
+    ByteReader places(parts_of(record).places);
+    for (const Placed& placed : trail) {
+        read_place(places, placed.dataset->chunks[placed.chunk], *placed.name,
+                   placed.dataset->dtype);
+    }
+    Attributes attributes = decode_attributes(places);
+    step.attributes.merge(attributes);
+}
+
+void read_logged_record(int rank, std::span<const std::byte> record, StepDescription& step,
                         Attributes& series) {
     ByteReader in(record);
     Attributes of_series = decode_attributes(in);
@@ -313,13 +352,12 @@ void read_logged_record(int rank, std::span<const std::byte> record, StepRecord&
         const std::string name = in.get_string();
         const DType dtype = dtype_from_number(in.get<std::uint8_t>());
         const Coordinates shape = decode_coordinates(in, in.get<std::uint8_t>());
-        DatasetRecord& dataset = dataset_of(step, name, dtype, shape, rank);
+        DatasetDescription& dataset = dataset_of(step, name, dtype, shape, rank);
         const Attributes attributes = decode_attributes(in);
         dataset.attributes.insert(attributes.begin(), attributes.end());
         for (auto chunks = in.get<std::uint32_t>(); chunks > 0; --chunks) {
             Chunk chunk = decode_chunk(in, name, shape, rank);
-            chunk.logged = in.get<LoggedBlock>();
-            check_logged(chunk, name, dtype);
+            chunk.place = decode_logged(in, chunk, name, dtype);
             dataset.chunks.push_back(chunk);
         }
     }

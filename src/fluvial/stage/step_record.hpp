@@ -11,6 +11,7 @@
 /// datasets with all of their attributes, and those of the series.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <set>
@@ -20,38 +21,12 @@
 #include <vector>
 
 #include "fluvial/describe/array_view.hpp"
-#include "fluvial/describe/attribute.hpp"
+#include "fluvial/describe/step.hpp"
 #include "fluvial/stage/arena.hpp"
 #include "fluvial/stage/control_block.hpp"
 #include "fluvial/stage/step_log.hpp"
 
 namespace fluvial::stage {
-
-/// A hyperslab of a dataset and whose memory holds it.
-struct Chunk {
-    Region region;
-    int rank = 0;                     ///< of the writer
-    const std::byte* data = nullptr;  ///< row-major, contiguous; none where it is elsewhere
-    LoggedBlock logged{};             ///< on the disk: where there
-    std::uint64_t offset = 0;         ///< on another host: where in the memory of that rank
-};
-
-inline std::uint64_t bytes_of(const Chunk& chunk, DType dtype) {
-    return static_cast<std::uint64_t>(chunk.region.volume()) * size_of(dtype);
-}
-
-/// A dataset of one step as the reader sees it: the chunks of all writer ranks.
-struct DatasetRecord {
-    DType dtype = DType::UInt8;
-    Coordinates shape;
-    Attributes attributes;
-    std::vector<Chunk> chunks;
-};
-
-struct StepRecord {
-    Attributes attributes;
-    std::map<std::string, DatasetRecord> datasets;
-};
 
 /// The writing side: collects a rank's chunks of a step and encodes them.
 class RecordWriter {
@@ -66,7 +41,7 @@ class RecordWriter {
     std::size_t add(const std::string& name, DType dtype, const Coordinates& shape,
                     const Attributes& attributes, const Region& region, std::uint64_t arena_offset);
     /// Where the chunk that has this number is on the disk.
-    void set_logged(std::size_t chunk, const LoggedBlock& block) { chunks_[chunk].logged = block; }
+    void set_logged(std::size_t chunk, const BytesOfFile& block) { chunks_[chunk].logged = block; }
     /// Nothing came of the chunk.
     void forget(std::size_t chunk) {
         chunks_[chunk].forgotten = true;
@@ -96,7 +71,7 @@ class RecordWriter {
     struct PutChunk {
         Region region;
         std::uint64_t arena_offset = 0;
-        LoggedBlock logged{};
+        BytesOfFile logged{};
         std::size_t entry = 0;
         std::size_t next = 0;  ///< of the same entry
         bool forgotten = false;
@@ -172,11 +147,32 @@ class RecordReader {
     RecordReader(int rank, std::size_t bytes, const std::byte* arena = nullptr)
         : rank_(rank), memory_(rank, arena, bytes), in_memory_(arena != nullptr) {}
 
-    /// Adds what this rank says of the step to `step`. Throws Error for a corrupt record and for a
-    /// dataset that ranks describe differently.
-    void read(std::span<const std::byte> record, StepRecord& step);
+    /// A chunk of a step that was read, in the order of the record.
+    struct Placed {
+        const std::string* name;
+        DatasetDescription* dataset;
+        std::size_t chunk;
+    };
+    using Trail = std::vector<Placed>;
+    /// A record: which datasets and chunks there are, and where the chunks lie.
+    struct Parts {
+        std::span<const std::byte> layout;
+        std::span<const std::byte> places;
+    };
+    static Parts parts_of(std::span<const std::byte> record);
+
+    /// Adds what this rank says of the step to `step`, and its chunks to `trail`. Throws Error for
+    /// a corrupt record and for a dataset that ranks describe differently.
+    void read(std::span<const std::byte> record, StepDescription& step, Trail* trail = nullptr);
+    /// The same of a record that has the layout of the one by which `step` and `trail` were made.
+    void read_places(std::span<const std::byte> record, StepDescription& step,
+                     std::span<const Placed> trail) const;
     /// The same of a place in the memory, and of the definitions that have appeared since.
-    void read(const RecordPlace& place, std::uint64_t first_definition, StepRecord& step);
+    void read(const RecordPlace& place, std::uint64_t first_definition, StepDescription& step);
+    /// The bytes of a record in the memory.
+    std::span<const std::byte> record(const RecordPlace& place) const {
+        return memory_.record(place);
+    }
     const Attributes& series_attributes() const { return series_attributes_; }
     /// Takes in definitions that have appeared since.
     void follow_definitions(std::uint64_t first_definition);
@@ -189,19 +185,20 @@ class RecordReader {
         DType dtype;
         Attributes attributes;
     };
-    void read_dataset(ByteReader& in, StepRecord& step);
+    void read_dataset(ByteReader& in, ByteReader& places, StepDescription& step, Trail* trail);
+    void read_place(ByteReader& places, Chunk& chunk, const std::string& name, DType dtype) const;
     void place(Chunk& chunk, std::uint64_t offset, DType dtype) const;
 
     int rank_;
     RecordMemory memory_;
     bool in_memory_;
-    std::vector<Definition> definitions_;
+    std::deque<Definition> definitions_;  ///< their names stay where they are
     Attributes series_attributes_;
 };
 
 /// Adds what `record`, which stands by itself, says of a step to `step`, and the attributes of the
 /// series to `series`. Throws Error as RecordReader::read.
-void read_logged_record(int rank, std::span<const std::byte> record, StepRecord& step,
+void read_logged_record(int rank, std::span<const std::byte> record, StepDescription& step,
                         Attributes& series);
 
 }  // namespace fluvial::stage

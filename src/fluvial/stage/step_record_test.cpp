@@ -4,12 +4,14 @@
 #include <cstring>
 #include <new>
 #include <random>
+#include <set>
 #include <vector>
 
 #include <doctest/doctest.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/seed_fixture.hpp"
+#include "fluvial/stage/step_decoder.hpp"
 
 using namespace fluvial;
 using namespace fluvial::stage;
@@ -32,8 +34,8 @@ struct Rank {
         writer.add(name, dtype, shape, attributes, region, offset);
         return offset;
     }
-    StepRecord read_back(RecordReader& reader) {
-        StepRecord step;
+    StepDescription read_back(RecordReader& reader) {
+        StepDescription step;
         reader.read(writer.finish(), cell.definitions.load(), step);
         return step;
     }
@@ -51,18 +53,18 @@ TEST_CASE("what was put is read back: names, dtypes, shapes, chunks, attributes"
         rank.put("x", DType::Float64, {10, 3}, {{6, 0}, {4, 3}}, {{"axis", std::string("i")}});
     rank.put("scalar", DType::Int8, {}, {});
     rank.put("nothing", DType::Complex64, {0, 5}, {{0, 0}, {0, 5}});
-    const StepRecord step = rank.read_back(reader);
+    const StepDescription step = rank.read_back(reader);
     CHECK(step.attributes == Attributes{{"time", 0.5}});
     CHECK(reader.series_attributes() == Attributes{{"openPMD", std::string("1.1.0")}});
     REQUIRE(step.datasets.size() == 3);
-    const DatasetRecord& x = step.datasets.at("x");
+    const DatasetDescription& x = step.datasets.at("x");
     CHECK(x.dtype == DType::Float64);
     CHECK(x.shape == Coordinates{10, 3});
     CHECK(x.attributes == Attributes{{"axis", std::string("i")}, {"unitSI", 2.0}});
     REQUIRE(x.chunks.size() == 2);
     CHECK(x.chunks[0].region == Region{{0, 0}, {4, 3}});
-    CHECK(x.chunks[0].data == rank.arena.at(first));
-    CHECK(x.chunks[1].data == rank.arena.at(second));
+    CHECK(x.chunks[0].here() == rank.arena.at(first));
+    CHECK(x.chunks[1].here() == rank.arena.at(second));
     CHECK(step.datasets.at("scalar").chunks[0].region.volume() == 1);
     CHECK(step.datasets.at("nothing").shape == Coordinates{0, 5});
 }
@@ -102,6 +104,58 @@ TEST_CASE("a step costs the same whatever its number") {
     }
 }
 
+TEST_CASE("steps of one layout share their form, and those of others do not") {
+    Rank one, two;
+    std::vector<RecordReader> readers = {one.reader(0), two.reader(1)};
+    StepDecoder decoder;
+    const auto write = [&](int step, bool more) {
+        std::vector<std::span<const std::byte>> records;
+        for (Rank* rank : {&one, &two}) {
+            const Index first = rank == &one ? 0 : 2;
+            rank->writer.begin({{"time", 0.5 * step}});
+            rank->put("x", DType::Int32, {4}, {{first}, {2}}, {{"unitSI", 2.0}});
+            rank->put("y", DType::Int32, {8}, {{2 * first}, {4}});
+            if (more && rank == &two) {
+                rank->put("z", DType::Int8, {1}, {{0}, {1}});
+            }
+            auto& reader = readers[rank == &one ? 0 : 1];
+            const RecordPlace place = rank->writer.finish();
+            reader.follow_definitions(rank->cell.definitions.load());
+            records.push_back(reader.record(place));
+        }
+        return decoder.decode(readers, records);
+    };
+    const auto check = [&](const StepDescription& record, int step, bool more) {
+        CHECK(record.attributes == Attributes{{"time", 0.5 * step}});
+        CHECK(record.datasets.size() == (more ? 3u : 2u));
+        const DatasetDescription& x = record.datasets.at("x");
+        CHECK(x.attributes == Attributes{{"unitSI", 2.0}});
+        REQUIRE(x.chunks.size() == 2);
+        CHECK(x.chunks[1].region == Region{{2}, {2}});
+        CHECK(x.chunks[1].rank == 1);
+    };
+    std::set<const StepForm*> seen;
+    const std::byte* last = nullptr;
+    for (int step = 0; step < 12; ++step) {
+        const bool more = step >= 4 && step < 8;
+        auto form = write(step, more);
+        seen.insert(form.get());
+        StepDescription record = std::move(form->description);
+        check(record, step, more);
+        const std::byte* data = record.datasets.at("y").chunks[0].here();
+        CHECK(data != last);  // nothing was freed
+        CHECK(data > one.arena.at(0));
+        last = data;
+        StepForm::give_back(std::move(form), std::move(record));
+    }
+    CHECK(seen.size() <= 3);
+    // Two of one layout that are open at a time are two.
+    const auto first = write(12, false), second = write(13, false);
+    CHECK(first != second);
+    check(first->description, 12, false);
+    check(second->description, 13, false);
+}
+
 TEST_CASE("a reader that comes late finds every definition") {
     Rank rank;
     for (int i = 0; i < 20; ++i) {
@@ -113,7 +167,7 @@ TEST_CASE("a reader that comes late finds every definition") {
     RecordReader late = rank.reader();
     rank.writer.begin({});
     rank.put("dataset 3", DType::Int16, {9}, {{0}, {9}});
-    const StepRecord step = rank.read_back(late);
+    const StepDescription step = rank.read_back(late);
     CHECK(step.datasets.size() == 1);
     CHECK(step.datasets.at("dataset 3").shape == Coordinates{9});
     CHECK(step.datasets.at("dataset 3").attributes == Attributes{{"number", std::int64_t{3}}});
@@ -131,7 +185,7 @@ TEST_CASE("a dataset may change its dtype from step to step") {
 
 TEST_CASE("the chunks of several ranks make one dataset; ranks that disagree are an error") {
     Rank ranks[2];
-    StepRecord step;
+    StepDescription step;
     for (int r = 0; r < 2; ++r) {
         ranks[r].writer.begin({{"time", 1.0}});
         ranks[r].put("x", DType::Float32, {8}, {{4 * r}, {4}});
@@ -162,7 +216,7 @@ TEST_CASE("definitions that form a circle are an error, not an endless walk") {
     std::memcpy(&second, rank.arena.at(first), sizeof second);
     std::memcpy(rank.arena.at(second), &first, sizeof first);
     RecordReader reader = rank.reader();
-    StepRecord step;
+    StepDescription step;
     CHECK_THROWS_WITH_AS(reader.read(place, first, step), doctest::Contains("circle"), Error);
 }
 
@@ -203,16 +257,16 @@ TEST_CASE("corrupt memory gives an error or a record inside the memory, never a 
             start = random() % believed / 8 * 8;
         }
         RecordReader reader(0, believed, memory);
-        StepRecord step;
+        StepDescription step;
         try {
             reader.read(where, start, step);
             for (const auto& [name, dataset] : step.datasets) {
                 for (const Chunk& chunk : dataset.chunks) {
                     const auto bytes =
                         static_cast<std::size_t>(chunk.region.volume()) * size_of(dataset.dtype);
-                    REQUIRE(chunk.data >= memory);
+                    REQUIRE(chunk.here() >= memory);
                     REQUIRE(bytes <= believed);
-                    REQUIRE(chunk.data + bytes <= memory + believed);
+                    REQUIRE(chunk.here() + bytes <= memory + believed);
                 }
             }
         } catch (const Error&) {
@@ -232,7 +286,7 @@ TEST_CASE("a chunk whose size wraps round 64 bits is refused") {
     const Coordinates huge{Index{1} << 60};
     rank.writer.add("x", DType::Complex128, huge, {}, {{0}, huge}, offset);
     RecordReader reader = rank.reader();
-    StepRecord step;
+    StepDescription step;
     CHECK_THROWS_WITH_AS(reader.read(rank.writer.finish(), rank.cell.definitions.load(), step),
                          doctest::Contains("outside its memory"), Error);
 }

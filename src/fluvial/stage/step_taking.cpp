@@ -124,10 +124,11 @@ Taken take(const ControlBlock& control, int cell, const StepLog* log) {
 void free_if_done(const ControlBlock& control, int index) {
     Slot& slot = control.slots()[index];
     if (state_of(slot) == SlotState::Complete && !needed(slot)) {
-        if (slot.viewed_once != 0 && !leased(control, index)) {
+        const bool stays = slot.viewed_once == 0 || reserved(control, slot);
+        if (!stays && !leased(control, index)) {
             make_free(control, slot);
         } else {
-            if (!queued(slot)) {
+            if (!stays) {
                 left_the_queue(control, slot);  // though not the memory
             }
             control.header().space_bell.ring();
@@ -135,8 +136,11 @@ void free_if_done(const ControlBlock& control, int index) {
     }
 }
 
-void finish_reading(const ControlBlock& control, int cell, int slot) {
+void finish_reading(const ControlBlock& control, int cell, int slot, bool releases) {
     ReaderCell& reader = control.reader(cell);
+    if (releases) {
+        clear_lease(reader, slot);
+    }
     std::uint32_t& need = control.slots()[slot].need[reader.group];
     need -= need > 0 ? 1 : 0;
     ++reader.steps_finished;
@@ -165,14 +169,14 @@ void hand_on(const ControlBlock& control, int index, int gone) {
     for (int g = 0; g < groups_max; ++g) {
         const GroupCell& group = control.group(g);
         if (g != gone && subscribed(group)) {
-            slot.need[g] = group.size;
+            is_needed_by(slot, g, group.size);
         }
     }
     if (mode == StepsTo::RoundRobin) {
         give_to_one(control, slot);
     }
     if (!needed(slot)) {
-        slot.viewed_once = 0;  // it waits for whoever comes
+        slot.viewed_once = 0;  // it waits for the next job that comes
     }
     control.header().step_bell.ring();
 }
@@ -186,12 +190,12 @@ void subscribe(const ControlBlock& control, int index, const Begin& begin, const
     const Counters& counters = control.header().counters;
     std::uint64_t first = counters.complete_end;
     if (begin.start == Start::Oldest) {
-        // A slower group may keep a step that is older than one which has left the queue: whoever
-        // began there would miss that one.
+        // A slower group may keep a step that is older than one which has left the queue: a reader
+        // that began there would miss that one.
         for (const Slot& slot : control.slots()) {
             const bool none_missing = control.header().steps_to != StepsTo::All ||
                                       slot.step.load(relaxed) >= counters.gone_end;
-            if (queued(slot) && state_of(slot) == SlotState::Complete && none_missing) {
+            if (queued(control, slot) && state_of(slot) == SlotState::Complete && none_missing) {
                 first = std::min(first, slot.step.load(relaxed));
             }
         }
@@ -215,7 +219,7 @@ void subscribe(const ControlBlock& control, int index, const Begin& begin, const
                                                             : !needed(slot) && slot.begun == 0);
         if (state_of(slot) == SlotState::Complete && slot.step.load(relaxed) >= first &&
             free_to_take) {
-            slot.need[index] = group.size;
+            is_needed_by(slot, index, group.size);
         }
     }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <array>
 
 #include "fluvial/stage/local_seat.hpp"
@@ -7,20 +8,6 @@
 
 namespace fluvial::stage {
 namespace {
-
-std::string name_of(FullPolicy policy) {
-    switch (policy) {
-        case FullPolicy::Block:
-            return "block";
-        case FullPolicy::DiscardNewest:
-            return "discard-newest";
-        case FullPolicy::DiscardOldest:
-            return "discard-oldest";
-        case FullPolicy::Spill:
-            return "spill";
-    }
-    return "";
-}
 
 std::string name_of(GroupState state) {
     constexpr std::array names = {"free", "joining", "active", "leaving", "broken", "evicted"};
@@ -35,6 +22,20 @@ int leases_of(const ReaderCell& cell) {
     return leases;
 }
 
+/// Complete steps from `next` on that lie on the disk alone, beside those in memory. Which of them
+/// other groups get of a shared stream is not known before they are taken.
+std::uint64_t lag_on_disk(const ControlBlock& control, const GroupCell& group, std::uint64_t next,
+                          std::uint64_t in_memory) {
+    const Counters& counters = control.header().counters;
+    if (group.observes != 0 || control.header().steps_to != StepsTo::All ||
+        counters.complete_end <= next + in_memory) {
+        return 0;
+    }
+    const std::uint64_t first = std::max(group.next_entry, counters.entries_freed);
+    const std::uint64_t entries = counters.entries_end - std::min(first, counters.entries_end);
+    return std::min(entries, counters.complete_end - next - in_memory);
+}
+
 ReaderStatus status_of(const ControlBlock& control, int number) {
     const GroupCell& group = control.group(number);
     ReaderStatus status{
@@ -46,6 +47,7 @@ ReaderStatus status_of(const ControlBlock& control, int number) {
         .steps_taken = group.steps_taken,
         .steps_discarded = group.steps_discarded,
         .lag_steps = 0,
+        .lag_on_disk = 0,
         .steps_held = 0,
     };
     for (const Slot& slot : control.slots()) {
@@ -55,6 +57,8 @@ ReaderStatus status_of(const ControlBlock& control, int number) {
                                 ? 1
                                 : 0;
     }
+    status.lag_on_disk = lag_on_disk(control, group, group.next_step, status.lag_steps);
+    status.lag_steps += status.lag_on_disk;
     for (std::uint32_t i = 0; i < control.header().readers_high; ++i) {
         const ReaderCell& cell = control.reader(static_cast<int>(i));
         if (cell.state != MemberState::Free && static_cast<int>(cell.group) == number) {
@@ -76,6 +80,8 @@ SeatStats stats_of(const ControlBlock& control, int cell, std::uint64_t next_ind
         const bool begun = slot.step.load() < next_index;
         stats.lag_steps += slot.state.load() == SlotState::Complete && !begun ? 1 : 0;
     }
+    const GroupCell& group = control.group(static_cast<int>(reader.group));
+    stats.lag_steps += lag_on_disk(control, group, next_index, stats.lag_steps);
     return stats;
 }
 

@@ -137,8 +137,9 @@ TEST_CASE("threads read and reduce one step side by side, also past its end") {
         }
         pair.writer->close();
     });
-    const stage::ReduceRequest maximum{
-        {"x"}, {{"max", compute::make_operator("max"), {0}}}, {}, {}, {}, {}};
+    stage::ReduceRequest maximum;
+    maximum.datasets = {"x"};
+    maximum.entries = {{"max", compute::make_operator("max"), {0}}};
     for (int round = 0; round < rounds; ++round) {
         auto step = pair.reader->next();
         REQUIRE(step);
@@ -272,7 +273,7 @@ TEST_CASE("closing a writer waits for copies that are under way") {
     }
 }
 
-TEST_CASE("whoever closes second waits for the first, and all that is left is an error") {
+TEST_CASE("the thread that closes second waits for the first, and all that is left is an error") {
     Pair pair;
     pair.writer->begin_step().end();
     run_all(threads, [&](int i) { i % 2 == 0 ? pair.writer->close() : pair.reader->close(); });

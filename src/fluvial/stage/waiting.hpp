@@ -92,4 +92,21 @@ auto await(const ControlBlock& control, host::Doorbell& bell, const Deadline& de
     return std::move(waiting.result);
 }
 
+/// The same with `timeout_s` from now, and the seconds that it took added to `waited_s`; without a
+/// look at the clock where `attempt` succeeds at once, as most do.
+template <class Attempt, class Call>
+auto await(const ControlBlock& control, host::Doorbell& bell, double timeout_s, double& waited_s,
+           Attempt attempt, Call&& call) -> decltype(attempt()) {
+    {
+        const ControlLock lock(control);
+        if (auto result = attempt()) {
+            return result;
+        }
+    }
+    const std::int64_t begin_ns = now_ns();
+    auto result = await(control, bell, Deadline(timeout_s), std::move(attempt), call);
+    waited_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
+    return result;
+}
+
 }  // namespace fluvial::stage

@@ -40,7 +40,7 @@ void Writer::State::free_disk(bool also_unread) {
     log->release(freed.begin, freed.end);
 }
 
-std::optional<LoggedBlock> WriteStep::State::append(HandleLock::Call& call,
+std::optional<BytesOfFile> WriteStep::State::append(HandleLock::Call& call,
                                                     std::span<const std::byte> bytes,
                                                     std::uint64_t spare) {
     Writer::State& w = *writer;
@@ -48,7 +48,7 @@ std::optional<LoggedBlock> WriteStep::State::append(HandleLock::Call& call,
     const Deadline deadline(w.options.step_timeout_s);
     const std::uint64_t wanted = (bytes.size() + 63) / 64 * 64 + spare;
     std::optional<std::uint64_t> offset;
-    std::optional<LoggedBlock> written;
+    std::optional<BytesOfFile> written;
     bool reported = false;
     while (true) {
         if (!offset) {
@@ -105,7 +105,7 @@ std::optional<LoggedBlock> WriteStep::State::append(HandleLock::Call& call,
     }
 }
 
-std::optional<LoggedBlock> WriteStep::State::append(HandleLock::Call& call, const ArrayView& data) {
+std::optional<BytesOfFile> WriteStep::State::append(HandleLock::Call& call, const ArrayView& data) {
     const std::size_t bytes = static_cast<std::size_t>(data.size()) * size_of(data.dtype);
     if (data.is_contiguous()) {
         return append(call, std::span(data.data, bytes));
@@ -139,7 +139,7 @@ void WriteStep::State::log_rest(HandleLock::Call& call) {
         }
     }
     const Bytes record = w.records->logged_record();
-    logged_record = append(call, record, list_bytes(*w.control)).value_or(LoggedBlock{});
+    logged_record = append(call, record, list_bytes(*w.control)).value_or(BytesOfFile{});
 }
 
 }  // namespace fluvial::stage

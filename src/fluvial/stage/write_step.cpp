@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <exception>
 #include <iostream>
 
@@ -64,6 +65,28 @@ void WriteStep::State::check_open() const {
     }
 }
 
+/// Small chunks share blocks, each larger than the one before: a step of thousands of them would
+/// spend most of its time in the arena otherwise.
+std::uint64_t WriteStep::State::allocate(std::uint64_t bytes) {
+    constexpr std::uint64_t small_max = 4096, first_block = 4096, block_max = 256 << 10;
+    const std::uint64_t needed = (std::max<std::uint64_t>(bytes, 1) + Arena::alignment - 1) /
+                                 Arena::alignment * Arena::alignment;
+    if (needed > small_max || (needed > shared_left && blocks.empty())) {
+        blocks.push_back(arena->allocate(bytes));  // alone so far
+        return blocks.back();
+    }
+    if (needed > shared_left) {
+        shared_bytes = std::clamp(2 * shared_bytes, first_block, block_max);
+        shared_at = arena->allocate(shared_bytes);
+        shared_left = shared_bytes;
+        blocks.push_back(shared_at);
+    }
+    const std::uint64_t at = shared_at;
+    shared_at += needed;
+    shared_left -= needed;
+    return at;
+}
+
 std::optional<WriteStep::State::Place> WriteStep::State::place_chunk(
     HandleLock::Call& call, const std::string& name, DType dtype, const Region& region,
     const Coordinates& shape, const Attributes& attributes) {
@@ -76,10 +99,9 @@ std::optional<WriteStep::State::Place> WriteStep::State::place_chunk(
     const auto bytes = static_cast<std::uint64_t>(region.volume()) * size_of(dtype);
     Writer::State& w = *writer;
     const ControlBlock& control = *w.control;
-    const std::int64_t begin_ns = now_ns();
     bool described = false;
     const auto grant = await(
-        control, control.header().space_bell, Deadline(w.options.step_timeout_s),
+        control, control.header().space_bell, w.options.step_timeout_s, w.wait_s,
         [&]() -> std::optional<Grant> {
             w.check_failure();
             if (!described) {
@@ -93,7 +115,6 @@ std::optional<WriteStep::State::Place> WriteStep::State::place_chunk(
             return answer == Grant::Wait ? std::nullopt : std::optional(answer);
         },
         call);
-    w.wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
     if (!grant) {
         const ControlLock lock(control);
         throw TimedOut(Problem{text("no room for ", bytes, " bytes of '", name,
@@ -112,8 +133,7 @@ std::optional<WriteStep::State::Place> WriteStep::State::place_chunk(
     w.collect();
     std::uint64_t offset = 0;
     if (*grant == Grant::Given) {
-        offset = w.arena->allocate(bytes);
-        blocks.push_back(offset);
+        offset = allocate(bytes);
     }
     return Place{w.records->add(name, dtype, shape, attributes, region, offset), offset};
 }
@@ -128,7 +148,9 @@ void WriteStep::put(const std::string& name, const ArrayView& data, const Coordi
     if (!place) {
         return;
     }
-    const std::int64_t begin_ns = now_ns();
+    const auto bytes = static_cast<std::uint64_t>(data.size()) * size_of(data.dtype);
+    constexpr std::uint64_t timed_from = 4096;  // less is copied sooner than the clock is read
+    const std::int64_t begin_ns = bytes < timed_from ? 0 : now_ns();
     if (place->arena_offset == 0) {
         try {
             if (const auto block = state_->append(call, data)) {
@@ -142,9 +164,9 @@ void WriteStep::put(const std::string& name, const ArrayView& data, const Coordi
         const MutableArrayView to{w.arena->at(place->arena_offset), data.dtype, data.extent,
                                   contiguous_strides(data.extent, size_of(data.dtype))};
         call.outside([&] { w.copy(data, to); });
-        w.bytes_copied += static_cast<std::uint64_t>(data.size()) * size_of(data.dtype);
+        w.bytes_copied += bytes;
     }
-    w.copy_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
+    w.copy_s += bytes < timed_from ? 0.0 : static_cast<double>(now_ns() - begin_ns) * 1e-9;
 }
 
 MutableArrayView WriteStep::span(const std::string& name, DType dtype, const Region& region,
@@ -197,6 +219,9 @@ void WriteStep::State::finish(bool spoiled) {
             finish_writing(*w.control, slot, w.rank, record, spoiled, w.log ? &*w.log : nullptr);
     }
     ControlHeader& header = w.control->header();
+    if (complete) {
+        header.step_bell.ring();
+    }
     if (complete && header.remote_readers != 0 && header.service_sleeps.exchange(0) != 0) {
         w.step_event->ring();
     }

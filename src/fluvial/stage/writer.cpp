@@ -106,16 +106,14 @@ std::shared_ptr<WriteStep::State> Writer::State::begin_step(HandleLock::Call& ca
         w.free_disk(false);
     }
     const ControlBlock& control = *w.control;
-    const std::int64_t begin_ns = now_ns();
     const auto admission = await(
-        control, control.header().space_bell, Deadline(w.options.step_timeout_s),
+        control, control.header().space_bell, w.options.step_timeout_s, w.wait_s,
         [&]() -> std::optional<Admission> {
             expect_all_writers(control, w.next_step);
             w.check_failure();
             return admit(control, w.next_step);
         },
         call);
-    w.wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
     if (!admission) {
         const ControlLock lock(control);
         const std::string stalled = stalled_writer(control, w.options.stall_timeout_s);
@@ -147,8 +145,8 @@ void Writer::State::check_step_over() const {
 }
 
 void Writer::State::give_up_step() {
-    // Its thread may be through with it: what it could not give up itself is left to whoever
-    // closes.
+    // Its thread may be through with it: what it could not give up itself is left to the
+    // thread that closes.
     if (const auto step = opened) {
         step->finish(true);
     }

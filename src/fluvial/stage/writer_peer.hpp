@@ -2,14 +2,16 @@
 /// Another host of the same writer: each tells the other when its ranks have failed or closed. The
 /// first host of the writer has one for each of the others, which have one for it.
 ///
-/// | event                          | finds                     | what happens |
+// clang-format off
+/// | event                          | finds                     | what happens                      |
 /// |--------------------------------|---------------------------|-----------------------------------|
-/// | the stream has failed here     | not told yet              | Failed is sent | | all ranks here
-/// have closed     | not told yet              | Closed is sent, with their steps  | | Failed comes
-/// |                           | the stream fails here             | | Closed comes | more steps
-/// begun here     | the stream fails here             | | the connection ends            | Closed
-/// or Failed has come | nothing                           | |                                |
-/// neither                   | the stream fails here             |
+/// | the stream has failed here     | not told yet              | Failed is sent                    |
+/// | all ranks here have closed     | not told yet              | Closed is sent, with their steps  |
+/// | Failed comes                   | any                       | the stream fails here             |
+/// | Closed comes                   | more steps begun here     | the stream fails here             |
+/// | the connection ends            | Closed or Failed has come | nothing                           |
+/// |                                | neither                   | the stream fails here             |
+// clang-format on
 #pragma once
 
 #include <cstdint>

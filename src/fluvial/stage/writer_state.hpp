@@ -104,6 +104,10 @@ struct WriteStep::State {
     std::atomic<bool> ended = false;
     int puts = 0;  ///< under way
     std::vector<std::uint64_t> blocks;
+    /// The rest of the last of the blocks that small chunks share.
+    std::uint64_t shared_at = 0;
+    std::uint64_t shared_left = 0;
+    std::uint64_t shared_bytes = 0;  ///< of that block
     /// Where spans of a discarded step go.
     std::vector<std::unique_ptr<std::byte[]>> scratch;
     /// Spans of the step that go to the disk when it ends: their chunks.
@@ -114,6 +118,8 @@ struct WriteStep::State {
     std::vector<DiskSpan> disk_spans;
 
     void check_open() const;
+    /// A place in the arena, which goes with the step.
+    std::uint64_t allocate(std::uint64_t bytes);
     /// A new chunk: its number in the step, and its place in the arena; 0: on the disk.
     struct Place {
         std::size_t chunk;
@@ -126,16 +132,16 @@ struct WriteStep::State {
     /// Puts bytes on the disk, and behind them `spare` that others may use; waits while it is full,
     /// or gives the step up and returns none, as the policy says. Others have their turns
     /// meanwhile.
-    std::optional<LoggedBlock> append(HandleLock::Call& call, std::span<const std::byte> bytes,
+    std::optional<BytesOfFile> append(HandleLock::Call& call, std::span<const std::byte> bytes,
                                       std::uint64_t spare = 0);
     /// The same of a whole array, from wherever its elements lie.
-    std::optional<LoggedBlock> append(HandleLock::Call& call, const ArrayView& data);
+    std::optional<BytesOfFile> append(HandleLock::Call& call, const ArrayView& data);
     /// What of the step belongs on the disk and is not there yet, and its record.
     void log_rest(HandleLock::Call& call);
     /// Takes note of the step's end; with the turn, like all of these.
     void finish(bool spoiled);
 
-    LoggedBlock logged_record{};  ///< of this rank, once it is on the disk
+    BytesOfFile logged_record{};  ///< of this rank, once it is on the disk
 };
 
 /// Opens the stream on all ranks (open_writer.cpp).

@@ -13,7 +13,8 @@ namespace fluvial::store {
 
 class AffineDataset final : public Dataset {
   public:
-    AffineDataset(Description description, Affine layout, std::shared_ptr<const InputFile> bytes)
+    AffineDataset(DatasetDescription description, Affine layout,
+                  std::shared_ptr<const InputFile> bytes)
         : Dataset(std::move(description), std::move(layout)), bytes_(std::move(bytes)) {}
     const InputFile& bytes() const override { return *bytes_; }
 

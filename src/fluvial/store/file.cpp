@@ -80,7 +80,7 @@ void read_affine(const InputFile& file, const Affine& layout, const Region& regi
 }
 
 /// The bytes of a chunk as they are stored, in `to`.
-void read_stored(const InputFile& file, const ChunkPlace& place, const std::string& what,
+void read_stored(const InputFile& file, const StoredChunk& place, const std::string& what,
                  std::vector<std::byte>& to) {
     if (place.offset > file.size() || place.bytes > file.size() - place.offset) {
         throw DamagedFile(Problem{what + " lies outside the file",
@@ -119,7 +119,7 @@ void read_chunked(const Dataset& dataset, const Chunked& layout, const Region& r
             target.offset[axis] -= region.offset[axis];
         }
         const MutableArrayView part = subview(to, target);
-        const ChunkPlace place = dataset.locate(chunk);
+        const StoredChunk place = dataset.locate(chunk);
         if (!place.stored) {
             copy(ArrayView(layout.fill.data(), to.dtype, part.extent, Coordinates(ndim, 0)), part);
             return;
@@ -157,7 +157,7 @@ Attributes File::group_attributes(const std::string& group) const {
     return attributes();
 }
 
-ChunkPlace Dataset::locate(const Coordinates& chunk) const {
+StoredChunk Dataset::locate(const Coordinates& chunk) const {
     throw InvalidArgument(Problem{"'" + name() + "' is not stored in chunks", text("chunk ", chunk),
                                   "datasets with a chunked layout", ""});
 }

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "fluvial/describe/array_view.hpp"
-#include "fluvial/describe/attribute.hpp"
+#include "fluvial/describe/dataset.hpp"
 #include "fluvial/store/layout.hpp"
 
 namespace fluvial::store {
@@ -30,28 +30,15 @@ struct Dimension {
     friend bool operator==(const Dimension&, const Dimension&) = default;
 };
 
-/// What a file says of a dataset.
-struct Description {
-    std::string name;  ///< path in the file, without a leading slash: "data/0/meshes/E/x"
-    DType dtype = DType::Float64;
-    Coordinates shape;                    ///< empty for a scalar
-    std::vector<std::string> dimensions;  ///< a name an axis; empty strings where there is none
-    /// Numbers of one element are scalars, others vectors. Unsigned 64-bit numbers above
-    /// int64's range keep their bits.
-    Attributes attributes;
-    /// What all elements are, and the file has instead of them: openPMD's constant record
-    /// component.
-    std::optional<Attribute> constant{};
-};
-
 class Dataset {
   public:
-    Dataset(Description description, Layout layout)
+    Dataset(DatasetDescription description, Layout layout)
         : description_(std::move(description)), layout_(std::move(layout)) {}
     Dataset(const Dataset&) = delete;
     Dataset& operator=(const Dataset&) = delete;
     virtual ~Dataset() = default;
 
+    const DatasetDescription& description() const { return description_; }
     const std::string& name() const { return description_.name; }
     DType dtype() const { return description_.dtype; }
     const Coordinates& shape() const { return description_.shape; }
@@ -64,7 +51,7 @@ class Dataset {
     virtual const InputFile& bytes() const = 0;
     /// Of a Chunked layout: where a chunk lies, by its index in the grid of chunks along each axis.
     /// Local. Throws DamagedFile when the file's index makes no sense.
-    virtual ChunkPlace locate(const Coordinates& chunk) const;
+    virtual StoredChunk locate(const Coordinates& chunk) const;
     /// The elements of `region` in native byte order; `to` has its extent and this dtype. Works for
     /// every layout, one element or chunk after the other: scans read by layout instead, and come
     /// here for ByLibrary alone. Throws InvalidArgument for a region outside the shape,
@@ -76,7 +63,7 @@ class Dataset {
     void check_read(const Region& region, const MutableArrayView& to) const;
 
   private:
-    Description description_;
+    DatasetDescription description_;
     Layout layout_;
 };
 

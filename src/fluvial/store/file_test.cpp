@@ -34,7 +34,7 @@ Numbers read_all(const Dataset& dataset) {
     return numbers;
 }
 
-Description described(const Coordinates& shape) {
+DatasetDescription described(const Coordinates& shape) {
     return {"t",
             DType::UInt16,
             shape,
@@ -55,8 +55,8 @@ class Mosaic final : public Dataset {
                     unwritten.end()) {
                     continue;
                 }
-                places_[{y, x}] = {true, stored.size() * 2,
-                                   static_cast<std::uint64_t>(volume_of(chunk)) * 2, 0};
+                places_[{y, x}] = {
+                    {stored.size() * 2, static_cast<std::uint64_t>(volume_of(chunk)) * 2}};
                 for (Index i = 0; i < volume_of(chunk); ++i) {
                     const Index row = y * chunk[0] + i / chunk[1];
                     const Index column = x * chunk[1] + i % chunk[1];
@@ -74,14 +74,14 @@ class Mosaic final : public Dataset {
         bytes_ = std::make_unique<InputFile>(file.path());
     }
     const InputFile& bytes() const override { return *bytes_; }
-    ChunkPlace locate(const Coordinates& chunk) const override {
+    StoredChunk locate(const Coordinates& chunk) const override {
         const auto found = places_.find({chunk[0], chunk[1]});
-        return found == places_.end() ? ChunkPlace{} : found->second;
+        return found == places_.end() ? StoredChunk{} : found->second;
     }
-    void displace(Index y, Index x, const ChunkPlace& place) { places_[{y, x}] = place; }
+    void displace(Index y, Index x, const StoredChunk& place) { places_[{y, x}] = place; }
 
   private:
-    std::map<std::pair<Index, Index>, ChunkPlace> places_;
+    std::map<std::pair<Index, Index>, StoredChunk> places_;
     std::unique_ptr<InputFile> bytes_;
 };
 
@@ -149,9 +149,9 @@ TEST_CASE("chunked: cut at the upper edges, never written, in both byte orders")
 
 TEST_CASE("chunked: places outside the file are damage, before memory is taken for them") {
     Mosaic dataset(counted(16), {4, 4}, {2, 2}, false);
-    for (const ChunkPlace& place :
-         {ChunkPlace{true, 33, 8, 0}, ChunkPlace{true, 28, 8, 0}, ChunkPlace{true, 0, ~0ULL, 0},
-          ChunkPlace{true, ~0ULL, 8, 0}, ChunkPlace{true, 0, 6, 0}}) {
+    for (const StoredChunk& place :
+         {StoredChunk({33, 8}), StoredChunk({28, 8}), StoredChunk({0, ~0ULL}),
+          StoredChunk({~0ULL, 8}), StoredChunk({0, 6})}) {
         dataset.displace(1, 1, place);
         CHECK_THROWS_WITH_AS(read_all(dataset), doctest::Contains("chunk (1, 1) of 't'"),
                              DamagedFile);

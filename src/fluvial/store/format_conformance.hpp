@@ -212,7 +212,7 @@ class FormatConformance {
             chunk[axis] = at[axis] / layout.chunk[axis];
             inside[axis] = at[axis] % layout.chunk[axis];
         }
-        const ChunkPlace place = dataset_.locate(chunk);
+        const StoredChunk place = dataset_.locate(chunk);
         if (!place.stored) {
             stored = layout.fill;
             return true;

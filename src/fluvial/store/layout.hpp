@@ -7,8 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "fluvial/describe/dtype.hpp"
-#include "fluvial/describe/region.hpp"
+#include "fluvial/describe/chunk.hpp"
 #include "fluvial/store/input_file.hpp"
 
 namespace fluvial::store {
@@ -45,11 +44,14 @@ struct ByLibrary {
 
 using Layout = std::variant<Affine, Chunked, ByLibrary>;
 
-struct ChunkPlace {
-    bool stored = false;  ///< false: never written
-    std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;             ///< as stored
+/// The bytes of a chunk in its file, as they are stored.
+struct StoredChunk : BytesOfFile {
+    bool stored = false;                 ///< false: never written
     std::uint32_t filters_left_out = 0;  ///< bit i: filter i was not applied to this chunk
+
+    StoredChunk() = default;
+    StoredChunk(const BytesOfFile& where, std::uint32_t without = 0)
+        : BytesOfFile(where), stored(true), filters_left_out(without) {}
 };
 
 }  // namespace fluvial::store

@@ -51,6 +51,18 @@ class BusErrors {
                now.sa_sigaction == handle;
     }
 
+    /// None is installed, or ours is.
+    static bool has_no_other_handler() {
+        struct sigaction now{};
+        if (::sigaction(SIGBUS, nullptr, &now) != 0) {
+            return false;
+        }
+        if ((now.sa_flags & SA_SIGINFO) != 0) {
+            return now.sa_sigaction == handle;
+        }
+        return now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN;
+    }
+
     static std::uintptr_t page() { return page_; }
 
   private:
@@ -141,6 +153,10 @@ const std::byte* MappedWindow::map(const InputFile& file, std::uint64_t offset,
     slot_->begin = reinterpret_cast<std::uintptr_t>(memory_);
     slot_->end = reinterpret_cast<std::uintptr_t>(memory_) + (end - begin);
     return memory_ + (offset - begin);
+}
+
+bool MappedWindow::disturbs_no_handler() {
+    return BusErrors::has_no_other_handler();
 }
 
 bool MappedWindow::broken() const {

@@ -87,6 +87,30 @@ TEST_CASE("a bus error elsewhere goes to the handler that was there before") {
     }
 }
 
+TEST_CASE("a window disturbs no handler where there is none, or ours") {
+    if (!shows()) {
+        return;
+    }
+    const Scratch scratch;
+    const pid_t child = ::fork();
+    if (child == 0) {
+        std::signal(SIGBUS, SIG_DFL);  // sanitizers have one
+        const bool none = MappedWindow::disturbs_no_handler();
+        std::signal(SIGBUS, [](int) { ::_exit(handled); });
+        const bool other = MappedWindow::disturbs_no_handler();
+        std::signal(SIGBUS, SIG_DFL);
+        const InputFile file(scratch.path());
+        MappedWindow looking(length);
+        const bool shown = looking.map(file, 0, length) != nullptr;
+        const bool ours = MappedWindow::disturbs_no_handler();
+        ::_exit(none && !other && shown && ours ? 0 : not_shown);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 0);
+}
+
 TEST_CASE("a handler that is put over ours stays, and nothing is shown in place any more") {
     if (!shows()) {
         return;

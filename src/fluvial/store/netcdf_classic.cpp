@@ -218,7 +218,8 @@ class ClassicFile final : public File {
                                                   " dimensions, more than ", ndim_max));
             return;
         }
-        Description description{variable.name, *dtype, {}, {}, std::move(variable.attributes)};
+        DatasetDescription description{
+            variable.name, *dtype, {}, {}, std::move(variable.attributes)};
         for (const std::size_t dimension : variable.dimensions) {
             description.shape.push_back(header.dimensions[dimension].length);
             description.dimensions.push_back(header.dimensions[dimension].name);

@@ -44,8 +44,8 @@ class RawFile final : public File {
         }
         Affine affine{layout.offset, contiguous_strides(layout.shape, size_of(layout.dtype)),
                       layout.swapped};
-        Description description{layout.name, layout.dtype, layout.shape, std::move(dimensions),
-                                layout.attributes};
+        DatasetDescription description{layout.name, layout.dtype, layout.shape,
+                                       std::move(dimensions), layout.attributes};
         names_.push_back(layout.name);
         datasets_.emplace(layout.name, std::make_shared<const AffineDataset>(
                                            std::move(description), std::move(affine), bytes_));

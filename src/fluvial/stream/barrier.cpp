@@ -40,13 +40,13 @@ const char* name_of(Collective purpose) {
     return names[static_cast<int>(purpose)];
 }
 
-/// Until all are here anybody may leave: an operation throws, the user breaks off. But then some
+/// Until all are here any rank may leave: an operation throws, the user breaks off. But then some
 /// may have seen that all were here, and would wait for ever in what is collective. So there is a
-/// second step. Who has begun it knows that all have come, and stays to the end whatever happens;
-/// who leaves in the first one says so, and nobody gets to the end of the second. In both,
-/// operations are served by those who wait.
+/// second step. A rank that has begun it knows that all have come, and stays to the end; a rank
+/// that leaves in the first one says so, and no rank gets to the end of the second. In both,
+/// operations are served by the ranks that wait.
 ///
-/// Then no operation may begin any more, for it could wait for somebody who is through. But one
+/// Then no operation may begin any more, for it could wait for a rank that is through. But one
 /// that had begun before may still be under way elsewhere, and wait for what others' operations do.
 /// So all vote on the end, and begin none while votes are counted, unless an operation that waits
 /// asks for it; its rank votes against the end later on, and then all vote once more.

@@ -2,19 +2,11 @@
 #include "fluvial/stream/channel.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <optional>
 #include <utility>
 
-#include "fluvial/base/bytes.hpp"
-#include "fluvial/base/clock.hpp"
-#include "fluvial/host/oversubscription.hpp"
-#include "fluvial/host/process_watch.hpp"
-#include "fluvial/mpi/agree.hpp"
-#include "fluvial/mpi/clock_offset.hpp"
 #include "fluvial/mpi/environment.hpp"
-#include "fluvial/progress/engine.hpp"
 #include "fluvial/stream/stream_state.hpp"
 #include "fluvial/stream/threshold.hpp"
 #include "fluvial/stream/trace_file.hpp"
@@ -22,149 +14,6 @@
 namespace fluvial::stream {
 
 namespace {
-
-void check_more_than_nothing(double seconds, const char* name) {
-    if (seconds > 0) {
-        return;
-    }
-    throw InvalidArgument(
-        Problem{text(name, " is out of range"), text(seconds), "more than 0 seconds", ""});
-}
-
-void check_stall_timeout(double seconds) {
-    if (seconds >= progress::stall_timeout_min_s) {
-        return;
-    }
-    throw InvalidArgument(Problem{"stall_timeout_s is out of range", text(seconds),
-                                  text(progress::stall_timeout_min_s, " seconds or more"),
-                                  "Infinity lets stopped ranks be"});
-}
-
-/// Throws on all ranks alike.
-void check_roles(const mpi::Comm& everybody, Role role) {
-    const bool produced = everybody.any(produces(role));
-    if (everybody.any(consumes(role)) && produced) {
-        return;
-    }
-    throw InvalidArgument(
-        Problem{text("the channel has no ", produced ? "consumer" : "producer"),
-                text("none of ", everybody.size(), " ranks"), "one or more of each",
-                "Give ranks the roles by their number, e.g. the last two as consumers"});
-}
-
-/// Throws on all ranks alike.
-void check_agreed(const mpi::Comm& everybody, Role role, const ChannelOptions& options) {
-    ByteWriter out;
-    out.put_string(text("shared_memory ", options.shared_memory, ", timeout_s ", options.timeout_s,
-                        ", dead_after_s ", options.dead_after_s, ", stall_timeout_s ",
-                        options.stall_timeout_s));
-    if (mpi::all_equal(everybody, out.view())) {
-        check_more_than_nothing(options.timeout_s, "timeout_s");
-        check_more_than_nothing(options.dead_after_s, "dead_after_s");
-        check_stall_timeout(options.stall_timeout_s);
-        return check_roles(everybody, role);
-    }
-    std::string first;
-    int rank = 0;
-    for (const auto& bytes : everybody.allgather(out.view())) {
-        const std::string seen = ByteReader(bytes).get_string();
-        if (rank == 0) {
-            first = seen;
-        }
-        if (seen != first) {
-            throw InvalidArgument(
-                Problem{"the ranks open different channels", text(seen, " on rank ", rank),
-                        text(first, " as on rank 0"), "Give all ranks the same options"});
-        }
-        ++rank;
-    }
-}
-
-/// Which of the numbers of the host's ranks is whose.
-std::vector<int> ranks_on_host(const ChannelState& state) {
-    std::vector<int> host_ranks(state.members.size(), -1);
-    const auto members = state.host.allgather_values(state.rank);
-    for (std::size_t i = 0; i < members.size(); ++i) {
-        host_ranks[static_cast<std::size_t>(members[i])] = static_cast<int>(i);
-    }
-    return host_ranks;
-}
-
-std::vector<progress::Heartbeats::Neighbour> neighbours_of(const ChannelState& state) {
-    std::vector<progress::Heartbeats::Neighbour> found;
-    for (int other = 0; other < static_cast<int>(state.members.size()); ++other) {
-        if (other == state.rank || state.host_ranks[static_cast<std::size_t>(other)] < 0) {
-            continue;
-        }
-        found.push_back({other, state.members[static_cast<std::size_t>(other)].beats});
-    }
-    return found;
-}
-
-void introduce(ChannelState& state, Role role) {
-    state.rank = state.comm.rank();
-    state.host = state.comm.split_by_host(mpi::Comm::Split::OnThread);
-    const int host = static_cast<int>(state.host.min(state.rank));
-    const bool traces = !state.options.trace_file.empty();
-    Member mine{role, host, host::own_process(), traces};
-    if (!std::isinf(state.options.stall_timeout_s)) {
-        mine.beats = progress::own_beats_place();
-    }
-    state.members = state.comm.allgather_values(mine);
-    for (int rank = 0; rank < static_cast<int>(state.members.size()); ++rank) {
-        const Member& member = state.members[static_cast<std::size_t>(rank)];
-        if (produces(member.role)) {
-            state.producers.push_back(rank);
-        }
-        if (consumes(member.role)) {
-            state.consumers.push_back(rank);
-        }
-        if (rank != state.rank && member.host == host && is_alive(member.process)) {
-            state.watched.push_back(rank);
-        }
-    }
-    state.consumer_of = nearest_consumers(state.members);
-    state.host_ranks = ranks_on_host(state);
-    state.ranks_per_core_of = host::ranks_per_core(state.host);
-    const bool sleeps = state.options.shared_memory && state.host_is_oversubscribed();
-    try {
-        mpi::agree(state.comm, [&] {
-            if (sleeps) {
-                state.bells = host::Bells(state.host);
-            }
-            state.heartbeats =
-                progress::Heartbeats::begin(neighbours_of(state), state.options.stall_timeout_s);
-        });
-    } catch (...) {
-        state.heartbeats.reset();
-        state.bells.close();
-        state.host.close();
-        state.comm.close();
-        throw;
-    }
-    state.control = std::make_unique<progress::ControlMessages>(
-        state.comm, [&state](int member) { ring(state.bell_of(member)); });
-    state.handle_topics();
-}
-
-void begin_trace(ChannelState& state, std::int64_t begin_ns) {
-    if (!state.members.front().traces) {
-        return;
-    }
-    state.trace = std::make_unique<Trace>();
-    state.trace->add(Activity::SetUp, -1, begin_ns, now_ns());
-    const bool one_host =
-        std::all_of(state.members.begin(), state.members.end(),
-                    [&](const Member& member) { return member.host == state.members[0].host; });
-    if (!one_host) {
-        state.clock_offset_ns = mpi::clock_offset(state.comm, now_ns);
-    }
-    state.trace_start_ns = state.comm.min(begin_ns + state.clock_offset_ns) - state.clock_offset_ns;
-    ByteWriter first;
-    first.put_string(state.options.trace_file);
-    const Bytes bytes = state.comm.bcast(first.view(), 0);
-    state.trace_file = ByteReader(bytes).get_string();
-}
 
 void write_trace(const ChannelState& state) {
     std::vector<Role> roles;
@@ -246,57 +95,6 @@ std::exception_ptr free_together(ChannelState& state) {
 
 }  // namespace
 
-Channel::Channel(mpi::Comm comm, Role role, const ChannelOptions& options)
-    : state_(std::make_shared<ChannelState>()) {
-    state_->options = options;
-    if (comm.serial()) {
-        state_->options.shared_memory = true;  // there are no messages
-    }
-    const int ranks = comm.size();
-    std::optional<host::ProcessWatch> watch;
-    const progress::Setup setup([&](double waited_s) {
-        if (const auto dead = watch ? watch->dead_rank() : std::nullopt) {
-            mpi::Failure{"PeerLost", "the process died", *dead}.raise(ranks);
-        }
-        if (options.timeout_s > 0) {
-            progress::time_limit(options.timeout_s, "Fluvial could not open a channel")(waited_s);
-        }
-    });
-    try {
-        watch.emplace(comm, std::max(options.dead_after_s, 0.0) / 2);
-        open(comm, role);
-    } catch (...) {
-        // Where all throw the same, everything is closed by now; otherwise nobody waits.
-        comm.abandon();
-        state_->abandon();
-        throw;
-    }
-}
-
-void Channel::open(mpi::Comm& comm, Role role) {
-    const std::int64_t begin_ns = now_ns();
-    try {
-        check_agreed(comm, role, state_->options);
-    } catch (...) {
-        comm.close();
-        throw;
-    }
-    if (comm.all(role != Role::None)) {
-        state_->comm = std::move(comm);
-    } else {
-        mpi::Comm part =
-            comm.split(role == Role::None ? 0 : 1, comm.rank(), mpi::Comm::Split::OnThread);
-        comm.close();
-        if (role == Role::None) {
-            part.close();
-            return;
-        }
-        state_->comm = std::move(part);
-    }
-    introduce(*state_, role);
-    begin_trace(*state_, begin_ns);
-}
-
 Channel::Channel(Channel&&) noexcept = default;
 Channel& Channel::operator=(Channel&& other) noexcept {
     const Channel old = std::move(*this);  // warns when it was not closed
@@ -374,7 +172,7 @@ void Channel::close() {
         std::optional<Trace::Span> span(std::in_place, state.trace.get(), Activity::Terminating,
                                         -1);
         end_streams(state);
-        // Whoever comes first still answers those that are not through yet.
+        // The rank that comes first still answers those that are not through yet.
         const ChannelState::Together together = state.begin_together(Collective::Close);
         state.control->drain();
         span.reset();

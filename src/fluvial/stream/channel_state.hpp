@@ -105,7 +105,7 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     /// collective work: it returns on all ranks, or throws on all (unless one dies). What ends the
     /// wait early ends the channel; so does another purpose on another rank.
     [[nodiscard]] Together begin_together(Collective purpose);
-    /// Once, when the channel is opened: who takes which control messages.
+    /// Once, when the channel is opened: what takes which control messages.
     void handle_topics();
     /// Throws when the channel is closed or has failed, or belongs to a parent of this process.
     void check_usable() const;

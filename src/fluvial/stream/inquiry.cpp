@@ -26,13 +26,13 @@ void Inquiry::forget() {
 }
 
 bool Inquiry::test() {
-    if (!stream_ || stream_->query->answer(number_) != nullptr) {
+    if (!stream_ || stream_->query->result(number_) != nullptr) {
         return true;
     }
     const progress::Served::Inside inside(stream_->channel->served);
     stream_->channel->check_usable();
     stream_->channel->progress();
-    return stream_->query->answer(number_) != nullptr;
+    return stream_->query->result(number_) != nullptr;
 }
 
 const Outcome& Inquiry::wait() {
@@ -41,9 +41,9 @@ const Outcome& Inquiry::wait() {
     }
     if (!test()) {
         stream_->channel->wait(text("answer a query of ", stream_->name()),
-                               [this] { return stream_->query->answer(number_) != nullptr; });
+                               [this] { return stream_->query->result(number_) != nullptr; });
     }
-    return *stream_->query->answer(number_);
+    return *stream_->query->result(number_);
 }
 
 Inquiry Stream::iquery() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A question under way.
+/// A query under way.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ class Inquiry {
     Inquiry& operator=(Inquiry&& other) noexcept;
     ~Inquiry();
 
-    /// True once the answer is here. Does not block.
+    /// True once the result is here. Does not block.
     bool test();
-    /// The answer. Blocking. Throws InvalidArgument when nothing was asked.
+    /// The result. Blocking. Throws InvalidArgument when nothing was asked.
     const Outcome& wait();
 
     /// Null when nothing was asked.

@@ -84,7 +84,7 @@ TEST_CASE("a rank that sends to itself and takes in between goes on for ever") {
     }
 }
 
-TEST_CASE("who takes elements by next() answers questions before it takes more") {
+TEST_CASE("a rank that takes elements by next() serves queries before it takes more") {
     if (world_size() < 2) {
         return;
     }
@@ -100,8 +100,8 @@ TEST_CASE("who takes elements by next() answers questions before it takes more")
         for (std::size_t i = 0; i < elements; ++i) {
             stream.send(element.data());
         }
-        const Outcome answer = stream.query();
-        CHECK(answer.elements < elements);
+        const Outcome found = stream.query();
+        CHECK(found.elements < elements);
         stream.terminate();
     } else {
         while (stream.next()) {

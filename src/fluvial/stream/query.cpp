@@ -10,17 +10,17 @@ namespace fluvial::stream {
 
 namespace {
 
-/// Questions of one producer under way.
+/// Requests of one producer under way.
 constexpr std::size_t under_way_max = 16;
 
-/// Of a question, or of a round between consumers.
+/// Of a request, or of a round between consumers.
 std::vector<std::byte> numbered(std::uint64_t number) {
     ByteWriter out;
     out.put(number);
     return out.take();
 }
 
-std::vector<std::byte> encode_answer(bool partial, std::uint64_t number, const Outcome& outcome) {
+std::vector<std::byte> encode_result(bool partial, std::uint64_t number, const Outcome& outcome) {
     ByteWriter out;
     out.put(number);
     out.put(partial);
@@ -55,22 +55,22 @@ void Query::send(std::vector<std::uint64_t> together) {
     together_[number] = std::move(together);
 }
 
-const Outcome* Query::answer(std::uint64_t number) const {
-    const auto& answer = asked_.at(number).answer;
-    return answer ? &*answer : nullptr;
+const Outcome* Query::result(std::uint64_t number) const {
+    const auto& result = asked_.at(number).result;
+    return result ? &*result : nullptr;
 }
 
 void Query::forget(std::uint64_t number) {
     Asked& asked = asked_.at(number);
     asked.forgotten = true;
-    if (asked.answer || std::erase(held_, number) > 0) {
+    if (asked.result || std::erase(held_, number) > 0) {
         asked_.erase(number);
     }
 }
 
 bool Query::quiet() const {
     return std::all_of(asked_.begin(), asked_.end(),
-                       [](const auto& asked) { return asked.second.answer.has_value(); });
+                       [](const auto& asked) { return asked.second.result.has_value(); });
 }
 
 void Query::take(const progress::ControlMessage& message) {
@@ -93,7 +93,7 @@ void Query::take(const progress::ControlMessage& message) {
     const auto together = together_.extract(number);
     for (const std::uint64_t each : together.mapped()) {
         Asked& asked = asked_.at(each);
-        asked.answer = outcome;
+        asked.result = outcome;
         if (asked.forgotten) {
             asked_.erase(each);
         }
@@ -107,7 +107,7 @@ bool Query::advance(const State& state) {
     bool moved = !partials_wanted_.empty();
     for (const std::uint64_t round : std::exchange(partials_wanted_, {})) {
         control_.post(consumers_.front(), topic_query_result, stream_,
-                      encode_answer(true, round, so_far(state)));
+                      encode_result(true, round, so_far(state)));
         ++answered_;
     }
     if (!is_first()) {
@@ -117,7 +117,7 @@ bool Query::advance(const State& state) {
         moved = true;
         serving_ = std::exchange(waiting_, {});
         if (state.outcome != nullptr) {
-            answer_all(*state.outcome);
+            return_to_all(*state.outcome);
             return moved;
         }
         partials_ = {{rank_, so_far(state)}};
@@ -152,13 +152,13 @@ void Query::collect(const State& state) {
     if (state.operation != nullptr) {
         all.result = state.operation->finish(std::move(all.result));
     }
-    answer_all(all);
+    return_to_all(all);
 }
 
-void Query::answer_all(const Outcome& outcome) {
-    for (const Question& question : std::exchange(serving_, {})) {
-        control_.post(question.from, topic_query_result, stream_,
-                      encode_answer(false, question.number, outcome));
+void Query::return_to_all(const Outcome& outcome) {
+    for (const Request& request : std::exchange(serving_, {})) {
+        control_.post(request.from, topic_query_result, stream_,
+                      encode_result(false, request.number, outcome));
         ++answered_;
     }
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What is the result so far? Asked by producers while the stream runs.
 ///
-/// The first consumer takes the questions one after the other (those that wait when it begins are
-/// answered together), asks all consumers for their partial results, merges them in the order of
-/// ranks and answers. So concurrent questions cannot meet each other halfway, and nobody blocks but
-/// who asked. A consumer answers before it processes further elements.
+/// The first consumer takes the requests one after the other (those that wait when it begins are
+/// served together), asks all consumers for their partial results, merges them in the order of
+/// ranks and returns the result. So concurrent requests cannot meet each other halfway, and no rank
+/// blocks but the one that asked. A consumer returns its partial before it processes further
+/// elements.
 #pragma once
 
 #include <cstdint>
@@ -31,15 +32,15 @@ class Query {
     /// `consumers` are ranks of the channel; `rank` is this one.
     Query(progress::ControlMessages& control, int stream, std::vector<int> consumers, int rank);
 
-    /// Returns the question's number.
+    /// Returns the number of the request.
     std::uint64_t ask();
-    /// Null until the answer is here.
-    const Outcome* answer(std::uint64_t number) const;
-    /// Nobody waits for this answer (any more).
+    /// Null until the result is here.
+    const Outcome* result(std::uint64_t number) const;
+    /// This result is not waited for (any more).
     void forget(std::uint64_t number);
-    /// Questions that this consumer has answered, or had its part in answering.
+    /// Requests that this consumer has served, or had its part in serving.
     std::uint64_t answered() const { return answered_; }
-    /// Everything that was asked here is answered.
+    /// Every request of this rank has its result.
     bool quiet() const;
 
     static bool knows(progress::Topic topic) {
@@ -53,24 +54,24 @@ class Query {
         std::uint64_t elements = 0;
         const Outcome* outcome = nullptr;  ///< once the stream has ended
     };
-    /// Answers and merges what there is; true when something moved. On consumers, while the
+    /// Serves and merges what there is; true when something moved. On consumers, while the
     /// operation is not under way.
     bool advance(const State& state);
 
   private:
-    struct Question {
+    struct Request {
         int from;
         std::uint64_t number;
     };
     struct Asked {
-        std::optional<Outcome> answer = {};
+        std::optional<Outcome> result = {};
         bool forgotten = false;
     };
 
     void send(std::vector<std::uint64_t> together);
     bool is_first() const { return rank_ == consumers_.front(); }
     void collect(const State& state);
-    void answer_all(const Outcome& outcome);
+    void return_to_all(const Outcome& outcome);
 
     progress::ControlMessages& control_;
     int stream_;
@@ -79,14 +80,14 @@ class Query {
     std::uint64_t asked_count_ = 0;
     std::uint64_t answered_ = 0;
     std::map<std::uint64_t, Asked> asked_;
-    /// Under way, by the number that they go under; a bounded number, so that nobody who asks and
+    /// Under way, by the number that they go under; a bounded number, so that no rank that asks and
     /// asks fills the first consumer's memory.
     std::map<std::uint64_t, std::vector<std::uint64_t>> together_;
-    std::vector<std::uint64_t> held_;  ///< will go together when an answer has come
+    std::vector<std::uint64_t> held_;  ///< will go together when a result has come
 
     std::vector<std::uint64_t> partials_wanted_;  ///< rounds of the first consumer
-    std::vector<Question> waiting_;
-    std::vector<Question> serving_;  ///< not empty: a round is under way
+    std::vector<Request> waiting_;
+    std::vector<Request> serving_;  ///< not empty: a round is under way
     std::uint64_t round_ = 0;
     std::map<int, Outcome> partials_;  ///< of this round, by rank
 };

@@ -52,7 +52,7 @@ const StreamOptions numbers{.element = Element::of(DType::Int64), .buffer_bytes 
 
 }  // namespace
 
-TEST_CASE("answers cover what was processed, and never go back") {
+TEST_CASE("results cover what was processed, and never go back") {
     for (const bool shared : {true, false}) {
         Channel channel = world_channel(halves(), {.shared_memory = shared});
         Stream stream(channel, numbers, std::make_unique<Sum>());
@@ -64,13 +64,13 @@ TEST_CASE("answers cover what was processed, and never go back") {
                 if (i % 1000 != 999) {
                     continue;
                 }
-                const Outcome answer = stream.query();
+                const Outcome found = stream.query();
                 // Every element is a 3: the sum tells how many there are in it.
-                CHECK(Sum::value(answer.result.data()) ==
-                      3 * static_cast<std::int64_t>(answer.elements));
-                CHECK(answer.elements >= covered);
-                CHECK(answer.elements <= all);
-                covered = answer.elements;
+                CHECK(Sum::value(found.result.data()) ==
+                      3 * static_cast<std::int64_t>(found.elements));
+                CHECK(found.elements >= covered);
+                CHECK(found.elements <= all);
+                covered = found.elements;
             }
             stream.terminate();
         }
@@ -86,7 +86,7 @@ TEST_CASE("answers cover what was processed, and never go back") {
     }
 }
 
-TEST_CASE("questions under way at the same time are answered, each by its own rank") {
+TEST_CASE("queries under way at the same time have results, each by its own rank") {
     Channel channel = world_channel(halves());
     Stream stream(channel, numbers, std::make_unique<Sum>());
     if (produces(channel.role())) {
@@ -99,13 +99,12 @@ TEST_CASE("questions under way at the same time are answered, each by its own ra
             }
         }
         for (Inquiry& inquiry : inquiries) {
-            const Outcome& answer = inquiry.wait();
+            const Outcome& found = inquiry.wait();
             CHECK(inquiry.test());
-            CHECK(Sum::value(answer.result.data()) ==
-                  3 * static_cast<std::int64_t>(answer.elements));
+            CHECK(Sum::value(found.result.data()) == 3 * static_cast<std::int64_t>(found.elements));
         }
         stream.terminate();
-        // The stream has ended or is about to: the consumers still answer.
+        // The stream has ended or is about to: the consumers still found.
         CHECK(stream.query().elements <= 50 * channel.producers().size());
         stream.iquery();  // nobody waits for this one, and close() does
     }
@@ -115,7 +114,7 @@ TEST_CASE("questions under way at the same time are answered, each by its own ra
     channel.close();
 }
 
-TEST_CASE("after the end the answer is the result") {
+TEST_CASE("after the end a query has the final result") {
     Channel channel = world_channel(halves());
     StreamOptions options = numbers;
     options.result_on_producers = true;
@@ -126,14 +125,14 @@ TEST_CASE("after the end the answer is the result") {
         }
         stream.terminate();
         const auto result = stream.result();
-        const Outcome answer = stream.query();
-        CHECK(answer.result == result);
-        CHECK(answer.elements == 100 * channel.producers().size());
+        const Outcome found = stream.query();
+        CHECK(found.result == result);
+        CHECK(found.elements == 100 * channel.producers().size());
     }
     channel.close();
 }
 
-TEST_CASE("a question goes before the elements that wait") {
+TEST_CASE("a query goes before the elements that wait") {
     if (world_size() == 1) {
         return;
     }
@@ -151,11 +150,10 @@ TEST_CASE("a question goes before the elements that wait") {
         for (std::size_t i = 0; i < elements; ++i) {
             stream.send(element.data());
         }
-        const Outcome answer = stream.query();
-        MESSAGE("answered after ", answer.elements, " of ", elements);
-        CHECK(answer.elements < elements);
-        CHECK(Sum::value(answer.result.data()) ==
-              8192 * static_cast<std::int64_t>(answer.elements));
+        const Outcome found = stream.query();
+        MESSAGE("answered after ", found.elements, " of ", elements);
+        CHECK(found.elements < elements);
+        CHECK(Sum::value(found.result.data()) == 8192 * static_cast<std::int64_t>(found.elements));
         stream.terminate();
     }
     if (consumes(channel.role())) {
@@ -164,7 +162,7 @@ TEST_CASE("a question goes before the elements that wait") {
     channel.close();
 }
 
-TEST_CASE("who asks and asks fills nobody's control, and all questions are answered") {
+TEST_CASE("a rank that asks and asks fills no memory of others, and has all its results") {
     const mpi::Comm alone;
     progress::ControlMessages control(alone);
     Query query(control, 0, {0}, 0);
@@ -194,9 +192,9 @@ TEST_CASE("who asks and asks fills nobody's control, and all questions are answe
         if (i % 3 == 0) {
             continue;
         }
-        const Outcome* const answer = query.answer(numbers[static_cast<std::size_t>(i)]);
-        REQUIRE(answer != nullptr);
-        CHECK(answer->elements == 7);
+        const Outcome* const found = query.result(numbers[static_cast<std::size_t>(i)]);
+        REQUIRE(found != nullptr);
+        CHECK(found->elements == 7);
     }
 }
 

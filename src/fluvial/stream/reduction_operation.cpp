@@ -38,7 +38,7 @@ void check_element(const Element& element) {
     }
 }
 
-/// Whoever wants the results gets the failure, and the stream goes on.
+/// The caller that wants the results gets the failure, and the stream goes on.
 std::vector<std::byte> encode_failure(const Error& error) {
     ByteWriter out;
     out.put(no_results);

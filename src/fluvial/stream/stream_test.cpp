@@ -17,7 +17,7 @@ using namespace fluvial::stream;
 
 namespace {
 
-/// Who sent it, and the how-manieth it was.
+/// The rank that sent it, and its number among those of this rank.
 struct Numbered {
     std::int64_t producer;
     std::int64_t number;

@@ -24,8 +24,8 @@ struct RankTrace {
     std::vector<TraceEvent> events;
 };
 
-/// In the order of time, who encloses first. Where two cross (a batch of one stream was lent while
-/// that of another was given back) the later ends with the one that it began in.
+/// In the order of time, the enclosing event first. Where two cross (a batch of one stream was lent
+/// while that of another was given back) the later ends with the one that it began in.
 std::vector<TraceEvent> nested(std::vector<TraceEvent> events) {
     std::stable_sort(events.begin(), events.end(), [](const TraceEvent& a, const TraceEvent& b) {
         return std::tuple(a.begin_ns, -a.end_ns) < std::tuple(b.begin_ns, -b.end_ns);

@@ -23,7 +23,7 @@ using MPIUserFunction = void (*)(void* in, void* inout, int* length, void* datat
 OperatorPtr make_mpi_operator(MPIUserFunction function, DType dtype, std::uintptr_t datatype = 0,
                               std::string declared = "a function");
 
-/// inout[i] = in[i] ∘ inout[i] for i < length, for whoever calls the function itself, as
+/// inout[i] = in[i] ∘ inout[i] for i < length, for code that calls the function itself, as
 /// MPI_Reduce_local does.
 using Fold = std::function<void(const void* in, void* inout, int length)>;
 

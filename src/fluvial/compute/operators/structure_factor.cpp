@@ -72,8 +72,10 @@ StructureFactorKernel find_kernel(const std::string& name) {
 }
 
 std::shared_ptr<Setup> make_setup(const StructureFactorOptions& options) {
+    check_form_factors(options.form_factors);
     auto setup = std::make_shared<Setup>();
     setup->kernel = find_kernel(options.kernel);
+    setup->form_factors = options.form_factors;
     setup->precision = options.precision;
     setup->lanes =
         options.precision == Precision::Float32 ? setup->kernel.lanes32 : setup->kernel.lanes64;
@@ -85,7 +87,12 @@ void describe_q(Setup& setup) {
     const auto numbers = std::span<const double>(setup.q.data()->data(), 3 * setup.q.size());
     setup.description = text(
         "structure_factor(q=", exact(numbers), ", on a lattice=", exact(setup.lattice.has_value()),
-        ", precision=", setup.precision == Precision::Float32 ? "float32" : "float64", ")");
+        ", precision=", setup.precision == Precision::Float32 ? "float32" : "float64");
+    for (const auto& [species, factor] : setup.form_factors) {
+        setup.description += text(", f", species, "=", exact(std::span<const double>(factor.a)),
+                                  exact(std::span<const double>(factor.b)), exact(factor.c));
+    }
+    setup.description += ")";
 }
 
 /// `units` are the basis of the indices that `hkl` shows; `scale` turns lattice indices into those.
@@ -209,9 +216,20 @@ StructureFactor StructureFactor::at(std::vector<Vector3> q, const StructureFacto
     return StructureFactor(std::move(setup));
 }
 
+StructureFactor StructureFactor::camera(const Camera& camera,
+                                        const StructureFactorOptions& options) {
+    check_memory(static_cast<double>(camera.pixels[0]) * camera.pixels[1], options.bytes_max);
+    return at(q_of_pixels(camera), options);
+}
+
 std::unique_ptr<Partial> StructureFactor::identity(const Domain& domain) const {
     check_inputs(*this, domain);
-    for (const DType dtype : domain.dtypes) {
+    if (inputs() == 4 && !is_integer(domain.dtypes[3])) {
+        throw InvalidArgument(Problem{"structure factor: species have an unsupported dtype",
+                                      std::string(name_of(domain.dtypes[3])), "integers",
+                                      "Pass x, y, z and the number of each atom's species"});
+    }
+    for (const DType dtype : std::span(domain.dtypes).first(3)) {
         if (dtype != DType::Float32 && dtype != DType::Float64) {
             throw InvalidArgument(Problem{"structure factor: positions have an unsupported dtype",
                                           std::string(name_of(dtype)), "float32, float64",
@@ -222,7 +240,7 @@ std::unique_ptr<Partial> StructureFactor::identity(const Domain& domain) const {
         throw InvalidArgument(Problem{
             "structure factor: it works on lists of particles, all reduced",
             text(domain.selection.ndim(), " axes, ", domain.over.size(), " of them reduced"),
-            "1-D inputs and over=(0,)", "Pass x, y and z as three arrays of shape (N,)"});
+            "1-D inputs and over=(0,)", "Pass x, y and z (and species) as arrays of shape (N,)"});
     }
     return std::make_unique<StructureFactorPartial>(setup_, domain);
 }

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "fluvial/compute/operator.hpp"
+#include "fluvial/compute/operators/camera.hpp"
+#include "fluvial/compute/operators/form_factor.hpp"
 #include "fluvial/compute/operators/structure_factor_lattice.hpp"
 
 namespace fluvial::compute {
@@ -25,11 +27,19 @@ struct StructureFactorOptions {
     double bytes_max =
         4.0 * 1024 * 1024 * 1024;  ///< refuse sets of q vectors that need more memory
     std::string kernel;  ///< "avx512", "avx2", "portable"; empty: as all operators (kernels())
+    /// Of each species; empty: all atoms are points that scatter alike.
+    std::vector<SpeciesFormFactor> form_factors;
 };
 
 /// Three inputs: the position components x, y, z as 1-D arrays of float32 or float64, in any unit
 /// of length; q is in its inverse. Reduces over all axes. Optional Piece::weights are the form
 /// factors w_j (real; 1 without).
+///
+/// With `form_factors` a fourth input says the species of each atom, integers that all have one,
+/// and the amplitude of an atom is w_j f(|q|). S is then the scattered intensity an atom, in the
+/// square of f's unit. Amplitudes of each species are summed apart, so the cost is the same, and
+/// results have "species" (K,) int64, "counts" (K,) int64 and "species_amplitude" (K, Q)
+/// complex128, which is without f. A partial has 16 K Q + 8 K bytes then.
 ///
 /// Result: "value" S (Q,) float64; "amplitude" (Q,) complex128; "q" (Q, 3) float64; "hkl" (Q, 3)
 /// int32, unless the q vectors were listed; "n_atoms" () int64; "sum_w", "sum_w2" () float64 (Σw,
@@ -60,9 +70,11 @@ class StructureFactor final : public Operator {
                                  const StructureFactorOptions& options = {});
     /// The listed vectors, evaluated one by one (always in float64).
     static StructureFactor at(std::vector<Vector3> q, const StructureFactorOptions& options = {});
+    /// The pixels of a flat detector in real space, row by row, evaluated one by one.
+    static StructureFactor camera(const Camera& camera, const StructureFactorOptions& options = {});
 
     std::string name() const override { return "structure_factor"; }
-    int inputs() const override { return 3; }
+    int inputs() const override { return setup_->form_factors.empty() ? 3 : 4; }
     std::string describe() const override { return setup_->description; }
     std::unique_ptr<Partial> identity(const Domain& domain) const override;
 
@@ -80,7 +92,11 @@ class StructureFactor final : public Operator {
         int lanes;
         std::vector<Vector3> q;
         std::vector<std::array<std::int32_t, 3>> hkl;
-        std::string description;  ///< of the set of q vectors and of the precision
+        std::vector<SpeciesFormFactor> form_factors;
+        std::string description;  ///< of q vectors, precision and form factors
+
+        /// Amplitudes that are summed apart.
+        std::size_t kinds() const { return form_factors.empty() ? 1 : form_factors.size(); }
     };
 
   private:

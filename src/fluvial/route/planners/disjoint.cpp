@@ -44,7 +44,7 @@ class DisjointPlanner {
             }
         }
         while (!open.empty()) {
-            // Who has least comes first, since rounds end when links do.
+            // The flow with the fewest comes first, since rounds end when links do.
             std::stable_sort(open.begin(), open.end(), [&](std::size_t a, std::size_t b) {
                 return of_flow_[a].size() < of_flow_[b].size();
             });

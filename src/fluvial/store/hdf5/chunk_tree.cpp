@@ -236,7 +236,7 @@ Hdf5Chunks::Hdf5Chunks(const InputFile& file, const Hdf5Sizes& sizes, const Hdf5
     }
 }
 
-ChunkPlace Hdf5Chunks::find(const Coordinates& chunk) const {
+StoredChunk Hdf5Chunks::find(const Coordinates& chunk) const {
     const auto number = static_cast<std::uint64_t>(linear_index(chunk, grid_));
     // Where all were written, a chunk's number is its place.
     auto found = chunks_.begin() +
@@ -247,7 +247,7 @@ ChunkPlace Hdf5Chunks::find(const Coordinates& chunk) const {
     if (found == chunks_.end() || found->number != number) {
         return {};
     }
-    return {true, found->offset, found->bytes, found->filters_left_out};
+    return {{found->offset, found->bytes}, found->filters_left_out};
 }
 
 }  // namespace fluvial::store

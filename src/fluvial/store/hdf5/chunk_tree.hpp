@@ -44,7 +44,7 @@ class Hdf5Chunks {
                const std::string& what);
 
     /// By its index in the grid of chunks along each axis.
-    ChunkPlace find(const Coordinates& chunk) const;
+    StoredChunk find(const Coordinates& chunk) const;
 
     std::size_t size() const { return chunks_.size(); }
 

@@ -22,7 +22,7 @@ void set_all(const MutableArrayView& to, const std::vector<std::byte>& fill) {
 class Hdf5Dataset final : public Dataset {
   public:
     Hdf5Dataset(std::shared_ptr<const OpenHdf5> file, Hdf5Id dataset, Coordinates stored,
-                Description description, Hdf5Storage storage)
+                DatasetDescription description, Hdf5Storage storage)
         : Dataset(std::move(description), std::move(storage.layout)),
           file_(std::move(file)),
           dataset_(std::move(dataset)),
@@ -30,13 +30,13 @@ class Hdf5Dataset final : public Dataset {
           storage_(std::move(storage)) {}
 
     const InputFile& bytes() const override { return file_->bytes; }
-    ChunkPlace locate(const Coordinates& chunk) const override;
+    StoredChunk locate(const Coordinates& chunk) const override;
     void read(const Region& region, const MutableArrayView& to) const override;
 
   private:
     const Hdf5Chunks* chunks() const;
     std::string what() const { return "'" + name() + "' of '" + file_->bytes.path() + "'"; }
-    ChunkPlace find(const hsize_t* first, const std::string& which) const;
+    StoredChunk find(const hsize_t* first, const std::string& which) const;
     void read_by_library(const Region& region, const MutableArrayView& to) const;
     void read_contiguous(const Region& region, std::byte* to) const;
 
@@ -50,7 +50,7 @@ class Hdf5Dataset final : public Dataset {
     mutable std::unique_ptr<const Hdf5Chunks> chunks_;  ///< none: not of a tree of version 1
 };
 
-/// Read when the first chunk is asked for: who only looks at headers need not wait for it.
+/// Read when the first chunk is asked for: looking at headers alone need not wait for it.
 const Hdf5Chunks* Hdf5Dataset::chunks() const {
     if (!storage_.tree) {
         return nullptr;
@@ -62,7 +62,7 @@ const Hdf5Chunks* Hdf5Dataset::chunks() const {
     return chunks_.get();
 }
 
-ChunkPlace Hdf5Dataset::locate(const Coordinates& chunk) const {
+StoredChunk Hdf5Dataset::locate(const Coordinates& chunk) const {
     const auto* layout = std::get_if<Chunked>(&this->layout());
     if (layout == nullptr) {
         return Dataset::locate(chunk);
@@ -85,16 +85,16 @@ ChunkPlace Hdf5Dataset::locate(const Coordinates& chunk) const {
     if (const Hdf5Chunks* const known = chunks()) {
         return known->find(chunk);
     }
-    ChunkPlace place = find(first, text("chunk ", chunk, " of ", what()));
+    StoredChunk place = find(first, text("chunk ", chunk, " of ", what()));
     if (partial && storage_.edges_unfiltered) {
         place.filters_left_out = ~std::uint32_t{0};
     }
     return place;
 }
 
-ChunkPlace Hdf5Dataset::find(const hsize_t* first, const std::string& which) const {
+StoredChunk Hdf5Dataset::find(const hsize_t* first, const std::string& which) const {
     const Hdf5Session session;
-    ChunkPlace place;
+    StoredChunk place;
     char untouched = 0;
     Hdf5Probe probe;
     if (H5Dread_chunk(dataset_, H5P_DEFAULT, first, &place.filters_left_out, &untouched) < 0) {
@@ -207,7 +207,8 @@ std::vector<std::byte> constant_value(hid_t group, DType dtype, const std::strin
 }  // namespace
 
 std::shared_ptr<const Dataset> open_hdf5_dataset(std::shared_ptr<const OpenHdf5> file,
-                                                 const Hdf5Entry& entry, Description description) {
+                                                 const Hdf5Entry& entry,
+                                                 DatasetDescription description) {
     const Hdf5Session session;
     const std::string what = "'" + entry.name + "' of '" + file->bytes.path() + "'";
     Hdf5Id object(hdf5_checked(open_inside(file->file, entry.path), what + " cannot be opened"));

@@ -20,6 +20,7 @@ struct OpenHdf5 {
 /// `description.shape` may exceed the stored extents (a variable that lags behind its unlimited
 /// dimension): what lies beyond them is fill value. Throws DamagedFile, InvalidArgument.
 std::shared_ptr<const Dataset> open_hdf5_dataset(std::shared_ptr<const OpenHdf5> file,
-                                                 const Hdf5Entry& entry, Description description);
+                                                 const Hdf5Entry& entry,
+                                                 DatasetDescription description);
 
 }  // namespace fluvial::store

@@ -111,7 +111,7 @@ class Hdf5File final : public File {
         const std::string what = "'" + entry.name + "' of '" + path() + "'";
         const Hdf5Id object(
             hdf5_checked(open_inside(opened_->file, entry.path), what + " cannot be opened"));
-        Description description;
+        DatasetDescription description;
         description.name = entry.name;
         description.dtype = *entry.element.dtype;
         description.attributes = read_attributes(object, what);

@@ -18,7 +18,7 @@
 namespace fluvial::store {
 
 /// While one exists, this thread alone is inside libhdf5 (as far as Fluvial goes), and errors are
-/// not printed. May nest. Whoever calls HDF5 holds one.
+/// not printed. May nest. Code that calls HDF5 holds one.
 class Hdf5Session {
   public:
     Hdf5Session();

@@ -1,19 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fluvial/flow/mailbox.hpp"
+#include "fluvial/flow/task_messages.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace fluvial::flow {
 
-void Mailbox::post(int to, int tag, Bytes bytes) {
-    mpi::Request request = comm_->isend(std::move(bytes), to, tag);
+void TaskMessages::post(int to, int tag, Bytes bytes) {
+    keep(to, comm_->isend(std::move(bytes), to, tag));
+}
+
+void TaskMessages::post(int to, int tag, const std::shared_ptr<const Bytes>& bytes) {
+    keep(to, comm_->isend(std::span(*bytes), bytes, to, tag));
+}
+
+void TaskMessages::keep(int to, mpi::Request request) {
     if (!request.test()) {
-        posted_.push_back(std::move(request));
+        posted_.push_back({to, std::move(request)});
     }
 }
 
-std::optional<Mailbox::Message> Mailbox::poll(int tag) {
+void TaskMessages::give_up_on(int rank) {
+    std::erase_if(posted_, [rank](Posted& posted) {
+        if (posted.to == rank) {
+            posted.request.abandon();
+        }
+        return posted.to == rank;
+    });
+}
+
+std::optional<TaskMessages::Message> TaskMessages::poll(int tag) {
     if (comm_->size() == 1) {
         return std::nullopt;
     }
@@ -38,14 +54,14 @@ std::optional<Mailbox::Message> Mailbox::poll(int tag) {
     return std::nullopt;
 }
 
-bool Mailbox::sent() {
-    std::erase_if(posted_, [](mpi::Request& request) { return request.test(); });
+bool TaskMessages::sent() {
+    std::erase_if(posted_, [](Posted& posted) { return posted.request.test(); });
     return posted_.empty();
 }
 
-void Mailbox::abandon() {
-    for (mpi::Request& request : posted_) {
-        request.abandon();
+void TaskMessages::abandon() {
+    for (Posted& posted : posted_) {
+        posted.request.abandon();
     }
     for (Arriving& arriving : arriving_) {
         arriving.incoming.message.abandon();

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <list>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -13,10 +14,10 @@
 namespace fluvial::flow {
 
 /// Order is kept between each two ranks and tag. Everything is local. One thread at a time.
-class Mailbox {
+class TaskMessages {
   public:
     /// `comm` outlives it.
-    explicit Mailbox(const mpi::Comm& comm) : comm_(&comm) {}
+    explicit TaskMessages(const mpi::Comm& comm) : comm_(&comm) {}
 
     struct Message {
         int from = 0;
@@ -25,11 +26,15 @@ class Mailbox {
 
     /// Leaves at once.
     void post(int to, int tag, Bytes bytes);
+    /// The same, without a copy.
+    void post(int to, int tag, const std::shared_ptr<const Bytes>& bytes);
     /// The next message with the tag that is complete.
     std::optional<Message> poll(int tag);
+    /// The rank takes nothing more: what was posted to it is forgotten.
+    void give_up_on(int rank);
     /// MPI has everything that was posted.
     bool sent();
-    /// Gives up on everything: somebody is lost.
+    /// Gives up on everything: a rank is lost.
     void abandon();
 
   private:
@@ -39,7 +44,14 @@ class Mailbox {
     };
 
     const mpi::Comm* comm_;
-    std::list<mpi::Request> posted_;
+    struct Posted {
+        int to = 0;
+        mpi::Request request;
+    };
+
+    void keep(int to, mpi::Request request);
+
+    std::list<Posted> posted_;
     std::list<Arriving> arriving_;  ///< in the order in which they were matched
 };
 

@@ -13,10 +13,11 @@
 #include <mpi.h>
 #include <simgrid/barrier.h>
 
-/// Of the ranks of a communicator and its duplicates, which never meet at the same time.
-class Meeting {
+/// Of the ranks of a communicator and its duplicates, which never call collectives at the same
+/// time.
+class SharedBarrier {
   public:
-    static Meeting& of(MPI_Comm comm) {
+    static SharedBarrier& of(MPI_Comm comm) {
         int size = 0;
         MPI_Comm_size(comm, &size);
         MPI_Group group, world;
@@ -27,16 +28,16 @@ class Meeting {
         MPI_Group_translate_ranks(group, 1, &first, world, &name);
         MPI_Group_free(&group);
         MPI_Group_free(&world);
-        static std::map<std::pair<int, int>, Meeting> all;
+        static std::map<std::pair<int, int>, SharedBarrier> all;
         return all.try_emplace({name, size}, size).first->second;
     }
 
-    explicit Meeting(int size)
+    explicit SharedBarrier(int size)
         : barrier_(sg_barrier_init(static_cast<unsigned>(size))),
           given_(static_cast<std::size_t>(size)) {}
 
     void wait() { sg_barrier_wait(barrier_); }
-    /// Leaves `mine`, and calls `use` with what everybody has left.
+    /// Leaves `mine`, and calls `use` with what all ranks have left.
     template <class Use>
     void share(MPI_Comm comm, const void* mine, const Use& use) {
         int rank = 0;
@@ -61,13 +62,13 @@ inline std::size_t simulated_bytes(int count, MPI_Datatype type) {
 }
 
 inline int simulated_barrier(MPI_Comm comm) {
-    Meeting::of(comm).wait();
+    SharedBarrier::of(comm).wait();
     return MPI_SUCCESS;
 }
 
 inline int simulated_allgatherv(const void* mine, void* all, const int* counts, const int* places,
                                 MPI_Datatype type, MPI_Comm comm) {
-    Meeting::of(comm).share(comm, mine, [&](const auto& given, int) {
+    SharedBarrier::of(comm).share(comm, mine, [&](const auto& given, int) {
         for (std::size_t r = 0; r < given.size(); ++r) {
             std::memcpy(static_cast<std::byte*>(all) + simulated_bytes(places[r], type), given[r],
                         simulated_bytes(counts[r], type));
@@ -79,7 +80,7 @@ inline int simulated_allgatherv(const void* mine, void* all, const int* counts, 
 inline int simulated_allgather(const void* mine, int count, MPI_Datatype type, void* all,
                                MPI_Comm comm) {
     const std::size_t bytes = simulated_bytes(count, type);
-    Meeting::of(comm).share(comm, mine, [&](const auto& given, int) {
+    SharedBarrier::of(comm).share(comm, mine, [&](const auto& given, int) {
         for (std::size_t r = 0; r < given.size(); ++r) {
             std::memcpy(static_cast<std::byte*>(all) + r * bytes, given[r], bytes);
         }
@@ -90,21 +91,21 @@ inline int simulated_allgather(const void* mine, int count, MPI_Datatype type, v
 /// The first rank reduces for all.
 inline int simulated_allreduce(const void* mine, void* all, int count, MPI_Datatype type, MPI_Op op,
                                MPI_Comm comm) {
-    Meeting& meeting = Meeting::of(comm);
+    SharedBarrier& barrier = SharedBarrier::of(comm);
     if (mine == MPI_IN_PLACE) {
         mine = all;
     }
-    meeting.share(comm, mine, [&](const auto& given, int rank) {
+    barrier.share(comm, mine, [&](const auto& given, int rank) {
         if (rank != 0) {
             return;
         }
         const auto* first = static_cast<const std::byte*>(given[0]);
-        meeting.result().assign(first, first + simulated_bytes(count, type));
+        barrier.result().assign(first, first + simulated_bytes(count, type));
         for (std::size_t r = 1; r < given.size(); ++r) {
-            MPI_Reduce_local(given[r], meeting.result().data(), count, type, op);
+            MPI_Reduce_local(given[r], barrier.result().data(), count, type, op);
         }
     });
-    std::memcpy(all, meeting.result().data(), meeting.result().size());
+    std::memcpy(all, barrier.result().data(), barrier.result().size());
     return MPI_SUCCESS;
 }
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Sparse data into a file, by windows that few ranks write.
+#include <optional>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "arguments.hpp"
+#include "communicator.hpp"
+#include "compute.hpp"
+#include "fluvial/move/sparse_write.hpp"
+#include "fluvial/mpi/agree.hpp"
+#include "preparation.hpp"
+#include "route.hpp"
+
+using namespace nanobind::literals;
+
+namespace fluvial::python {
+namespace {
+
+/// `prepare` returns a path, {offset: contiguous uint8}, writers, alignment, window, time-out; what
+/// it raises on one rank is raised on all. Returns (bytes, here, at most on a rank, writers).
+nb::tuple sparse_write(std::optional<long> handle, const nb::callable& prepare) {
+    move::SparseWritten written;
+    {
+        const nb::gil_scoped_release release;
+        mpi::Comm comm = to_comm(handle);
+        try {
+            std::string path;
+            std::shared_ptr<nb::object> keep;
+            std::vector<move::FilePart> parts;
+            move::SparseWriteOptions options;
+            mpi::agree(comm, [&] {
+                with_python([&] {
+                    const nb::tuple said = nb::cast<nb::tuple>(prepare());
+                    keep = share(nb::object(said));
+                    path = nb::cast<std::string>(said[0]);
+                    for (const auto& [offset, bytes] : nb::cast<nb::dict>(said[1])) {
+                        const auto array = nb::cast<Bytes>(bytes);
+                        const auto* const begin = reinterpret_cast<const std::byte*>(array.data());
+                        parts.push_back({nb::cast<std::uint64_t>(offset), {begin, array.size()}});
+                    }
+                    options = {nb::cast<std::size_t>(said[2]), nb::cast<std::uint64_t>(said[3]),
+                               nb::cast<std::uint64_t>(said[4]), nb::cast<double>(said[5])};
+                });
+            });
+            written = move::sparse_write(comm, path, parts, options);
+        } catch (const InvalidArgument&) {
+            comm.close();  // the same on all ranks, and before anything moved
+            throw;
+        } catch (...) {
+            comm.abandon();
+            throw;
+        }
+        comm.close();
+    }
+    return nb::make_tuple(written.bytes, written.here, written.at_most, written.writers);
+}
+
+}  // namespace
+
+void bind_sparse_write(nb::module_& m) {
+    m.def("sparse_write", sparse_write, "comm"_a.none(), "prepare"_a,
+          "(bytes, here, at most on a rank, writers). Collective.");
+}
+
+}  // namespace fluvial::python

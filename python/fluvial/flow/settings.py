@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the ranks of a pool say when they make it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _core
+from ..base.arguments import to_bool, to_float, to_int, to_path, wrong_type
+from ..mpi.communicator import Communicator, check_communicator
+from ..mpi.together import Together
+from .options import amounts
+from .timeline import checked_name
+
+_RANKS_MAX = 2**31 - 1  # of an MPI job
+
+
+@dataclass(frozen=True)
+class Settings:
+    """As `Pool` takes them, checked."""
+
+    max_workers: int | None
+    initializer: Callable[..., object] | None
+    initargs: tuple[Any, ...]
+    stall_timeout: float
+    stuck_after: float
+    journal: str | None
+    lead_works: bool
+    traces: bool
+    trace_file: str | None
+    progress: bool
+    resources: dict[str, float]
+
+    @property
+    def of_core(self) -> tuple[float, float, dict[str, float], bool, bool]:
+        """What the core's pool takes."""
+        return (
+            self.stall_timeout,
+            self.stuck_after,
+            self.resources,
+            self.lead_works,
+            self.traces,
+        )
+
+    def told(self) -> str:
+        """Return in words what must be the same on all ranks."""
+        initializer = "none" if self.initializer is None else "one"
+        return (
+            f"initializer: {initializer}, stall_timeout={self.stall_timeout:g}, stuck_after="
+            f"{self.stuck_after:g}, lead_works={self.lead_works}, trace={self.traces}"
+        )
+
+
+def agreed(comm: Communicator | None, given: dict[str, Any]) -> Settings:
+    """Return what the caller gave to `Pool`; what is wrong on one rank is an error on all.
+
+    Collective over `comm`, and waits for its ranks however long they take to come.
+    """
+    if comm is not None:
+        check_communicator(comm)
+    ranks = Together(comm, math.inf, "make a pool")
+    return ranks.alike("the options of a pool", lambda: checked(**given), Settings.told)
+
+
+def checked(
+    *,
+    max_workers: object,
+    initializer: Callable[..., object] | None,
+    initargs: object,
+    stall_timeout: object,
+    stuck_after: object,
+    journal: str | os.PathLike[str] | None,
+    lead_works: object,
+    trace: bool | str | os.PathLike[str],
+    progress: object,
+    resources: Mapping[str, float] | None,
+) -> Settings:
+    """Return the settings; WrongType or InvalidArgument names the one that cannot be used."""
+    if not _core.threads_may_call_mpi():
+        raise _core.InvalidArgument(
+            "a pool needs several threads that call MPI: got a lower thread level; allowed: "
+            "MPI_THREAD_MULTIPLE. Let mpi4py initialise MPI, as it does by default"
+        )
+    if initializer is not None and not callable(initializer):
+        raise wrong_type("initializer", initializer, "a callable, or None")
+    if not isinstance(initargs, Sequence) or isinstance(initargs, str | bytes):
+        raise wrong_type("initargs", initargs, "a tuple of the initializer's arguments")
+    if max_workers is not None:
+        max_workers = to_int(max_workers, "max_workers", 1, _RANKS_MAX)
+    return Settings(
+        max_workers,
+        initializer,
+        tuple(initargs),
+        to_float(stall_timeout, "stall_timeout"),
+        to_float(stuck_after, "stuck_after"),
+        None if journal is None else to_path(journal, "journal"),
+        to_bool(lead_works, "lead_works"),
+        trace is not False,
+        None if isinstance(trace, bool) else checked_name(to_path(trace, "trace")),
+        to_bool(progress, "progress"),
+        amounts({} if resources is None else resources),
+    )

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many paths and which windows are fastest here: found while data is moved, and kept."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core import InvalidArgument
+from ..base.arguments import wrong_type
+from ..mpi.communicator import Communicator, check_communicator
+from .exchanging import Exchanged, exchange, to_bytes
+from .planning import Plan
+
+_DIRECT_BYTES = 8192
+_WINDOW_MIN, _WINDOW_MAX = 2**10, 2**20
+_BETTER = 0.98
+"""A choice replaces another one if it takes so much of its time, or less: noise does not."""
+
+
+class Choice(NamedTuple):
+    """How a message is moved."""
+
+    paths: int
+    """1: direct, where the plan has the network's own route."""
+    window: int
+    """Bytes."""
+
+
+class Search:
+    """The search for the fastest choice for messages of one size. Local.
+
+    First a coarse grid is tried: the guess, direct, and all, half and two of the paths with four
+    sizes of windows. Then the neighbours of the best choice so far: windows of half and of twice
+    the size, and up to three paths more or less. When none of them is faster, the best stays.
+    """
+
+    def __init__(self, paths_max: int, guess: Choice, size: int) -> None:
+        self._paths_max = paths_max
+        self._size = size
+        self.times: dict[Choice, float] = {}
+        """The least seconds that each choice has taken."""
+        self.best = guess
+        self._wanted = [guess, Choice(1, guess.window)]
+        for paths in sorted({2, (paths_max + 1) // 2, paths_max} - {1}, reverse=True):
+            for window in (2**12, 2**14, 2**16, 2**18):
+                if paths <= paths_max and window < size:
+                    self._wanted.append(Choice(paths, window))
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing is left to try."""
+        return self._next() is None
+
+    def choose(self) -> Choice:
+        """Return what to use for the next message."""
+        return self._next() or self.best
+
+    def learn(self, choice: Choice, seconds: float) -> None:
+        """Take in how long a message has taken."""
+        known = self.times.get(choice, math.inf)
+        self.times[choice] = min(known, seconds)
+        best = self.times.get(self.best, math.inf)
+        if choice == self.best or self.times[choice] < _BETTER * best:
+            self.best = choice
+
+    def _next(self) -> Choice | None:
+        for choice in (*self._wanted, *self._neighbours()):
+            if choice not in self.times:
+                return choice
+        return None
+
+    def _neighbours(self) -> list[Choice]:
+        """Return those of the best choice; a direct message has no windows."""
+        paths, window = self.best
+        if paths == 1:
+            return []
+        near = [
+            Choice(paths + more, int(window * times))
+            for times in (2, 0.5, 1)
+            for more in (0, 1, -1, 2, -2, 3, -3)
+        ]
+        return [
+            choice
+            for choice in near
+            if 2 <= choice.paths <= self._paths_max
+            and _WINDOW_MIN <= choice.window <= min(_WINDOW_MAX, self._size)
+        ]
+
+
+class Tuner:
+    """Exchanges of one plan that become faster: it tries numbers of paths and sizes of windows.
+
+    It begins with the choice of the model. Each exchange is timed, and one with another choice is
+    tried until none near the best is faster; what was found is kept for messages of the same size,
+    up to a factor of two. Messages of 8 KiB or less go direct.
+
+    Parameters
+    ----------
+    plan
+        The same on all ranks.
+    costs
+        Of the software, as in `exchange`: where the search begins.
+    known
+        What `known` of an earlier one was: the search for these sizes is over. The same on all
+        ranks.
+
+    Examples
+    --------
+    >>> import fluvial as fl
+    >>> tuner = fl.route.Tuner(fl.route.plan("bgq:4x4x4x4x2", [(0, 426)]))
+    >>> tuner.choice(2**24)
+    Choice(paths=9, window=65536)
+    """
+
+    def __init__(
+        self, plan: Plan, *, costs: str = "mpi", known: Mapping[int, tuple[int, int]] | None = None
+    ) -> None:
+        if not isinstance(plan, Plan):
+            raise wrong_type("plan", plan, "what fluvial.route.plan returns")
+        self._plan = plan
+        self._costs = costs
+        self._searches: dict[int, Search] = {}
+        self._known = {size: Choice(*found) for size, found in (known or {}).items()}
+
+    @property
+    def known(self) -> dict[int, Choice]:
+        """The fastest choice by size of message, a power of two, of those that are settled."""
+        settled = {size: search.best for size, search in self._searches.items() if search.settled}
+        return {**self._known, **settled}
+
+    def choice(self, size: int) -> Choice:
+        """Return how the next message of so many bytes would be moved. Local."""
+        bucket = _bucket(size)
+        return self._known.get(bucket) or self._search(bucket).choose()
+
+    def exchange(
+        self,
+        comm: Communicator | None,
+        data: Mapping[int, npt.ArrayLike] | None = None,
+        **options: Any,
+    ) -> Exchanged:
+        """Move the flows of the plan as `fl.route.exchange`, and learn from it. Collective.
+
+        Beside what that does, two allreduces: of the bytes of the largest flow, and of the seconds
+        that it took the slowest rank. `paths` and `window` are not options of it.
+        """
+        if options.keys() & {"paths", "window"}:
+            raise InvalidArgument(
+                "paths and window are what a tuner chooses: got them as options. Call "
+                "fl.route.exchange to choose them yourself"
+            )
+        given = {flow: to_bytes(array) for flow, array in (data or {}).items()}
+        size = _most(comm, max((array.size for array in given.values()), default=0))
+        if size <= _DIRECT_BYTES or not self._paths_max():
+            return exchange(comm, self._plan, given, costs=self._costs, **options)
+        choice = self.choice(int(size))
+        begin = time.perf_counter()
+        moved = exchange(
+            comm, self._plan, given, paths=choice.paths, window=choice.window, **options
+        )
+        seconds = _most(comm, time.perf_counter() - begin)
+        if _bucket(int(size)) not in self._known:
+            self._search(_bucket(int(size))).learn(choice, seconds)
+        return moved
+
+    def _paths_max(self) -> int:
+        return max(map(len, self._plan.paths), default=0)
+
+    def _search(self, bucket: int) -> Search:
+        if bucket not in self._searches:
+            flow = max(range(len(self._plan.paths)), key=lambda i: len(self._plan.paths[i]))
+            found = self._plan.predict(bucket, flow, costs=self._costs)
+            window = 16384 if found.direct else int(found.window)
+            self._searches[bucket] = Search(self._paths_max(), Choice(found.paths, window), bucket)
+        return self._searches[bucket]
+
+
+def _bucket(size: int) -> int:
+    """Return the power of two that is nearest by ratio."""
+    return 1 << round(math.log2(max(1, size)))
+
+
+def _most(comm: Communicator | None, value: float) -> float:
+    if comm is None:
+        return value
+    check_communicator(comm)
+    from mpi4py import MPI
+
+    most = np.zeros(1)
+    comm.Allreduce(np.array([value], "f8"), most, MPI.MAX)
+    return float(most[0])

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a dataset of a live step needs of its step, and a step of what opens the series."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from .._core import InvalidArgument
+from ..compute.specs import Inputs, Specs
+from ..describe.selection import Over, Selection
+
+
+class Views(Protocol):
+    """Datasets of a step by name and coordinate; what opens a series gives them."""
+
+    def dataset(self, name: str) -> Any:
+        """Return the `StepDataset` of this name."""
+
+    def reduce(
+        self, op: Specs, inputs: Inputs, over: Over | None, selection: Selection, **options: Any
+    ) -> Any:
+        """Reduce several datasets, as `ReadStep.reduce`."""
+
+
+class Step(Protocol):
+    """What a dataset needs of its step."""
+
+    @property
+    def said(self) -> Mapping[str, Any]:
+        """Attributes of the step."""
+
+    @property
+    def views(self) -> Views | None:
+        """Its datasets by name and coordinate; None without xarray."""
+
+    def host_of(self, rank: int) -> str:
+        """Of that rank of the writer."""
+
+    @property
+    def reduce(self) -> Callable[..., Any]:
+        """As of `ReadStep`."""
+
+    @property
+    def mine(self) -> Callable[..., Any]:
+        """As of `ReadStep`."""
+
+
+def to_views(step: Step) -> Views:
+    """Return what knows the datasets of a step by name and coordinate; it needs xarray."""
+    if (views := step.views) is not None:
+        return views
+    raise InvalidArgument(
+        "to select, mask, weight and group by name needs a Python package that is not installed: "
+        "got no xarray; allowed: xarray, cftime. Run: pip install 'fluvial[files]'"
+    )

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pools of tasks on the ranks of a job, or on ranks that a program starts."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pytest
+from harness import scenario
+
+import fluvial as fl
+
+_memory = []
+
+
+def _fail(message):
+    raise LookupError(message)
+
+
+@fl.parallel
+def _gather_ranks(comm, offset=0):
+    return comm.gather(comm.rank + offset)
+
+
+def _remember(value):
+    _memory.append(value)
+
+
+def _remembered():
+    return _memory[0]
+
+
+def _die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _world_rank():
+    from mpi4py import MPI
+
+    return MPI.COMM_WORLD.rank
+
+
+def _fail_on(rank):
+    if _world_rank() == rank:
+        raise OSError("this rank is of no use")
+    return _world_rank()
+
+
+def _refuse():
+    if _world_rank() == 1:
+        raise LookupError("no initialisation")
+
+
+@pytest.mark.any_mpi
+def test_a_serial_program_starts_its_ranks():
+    with fl.Pool(2, initializer=_remember, initargs=(7,)) as pool:
+        assert (pool.leads, pool.workers) == (True, 2)
+        squares = [pool.submit(pow, i, 2) for i in range(50)]
+        assert pool.submit(sum, squares).result(timeout=60) == sum(i * i for i in range(50))
+        assert pool.submit(_remembered).result() == 7
+        ranks = pool.with_options(ranks=2).submit(_gather_ranks)
+        assert ranks.result(timeout=60) == [0, 1]
+        with pytest.raises(LookupError, match="nothing there"):
+            pool.submit(_fail, "nothing there").result(timeout=60)
+        array = pool.submit(np.arange, 1e5).result(timeout=60)
+        assert np.array_equal(pool.submit(np.negative, array).result(timeout=60), -array)
+        begun = [pool.submit(time.sleep, 0.5) for _ in range(2)]
+        waiting = pool.submit(abs, 1)
+        while not all(future.running() for future in begun):
+            time.sleep(0.01)
+        assert waiting.cancel()
+        assert not begun[0].cancel()
+    assert all(future.done() for future in begun)
+    with pytest.raises(fl.InvalidArgument, match="max_workers is out of range: got 0"):
+        fl.Pool(0)
+
+
+@pytest.mark.any_mpi
+def test_the_ranks_that_a_program_started_die():
+    pool = fl.Pool(2)
+    assert pool.submit(abs, -1).result(timeout=60) == 1
+    died = pool.submit(_die)
+    assert isinstance(died.exception(timeout=60), fl.PeerLost)
+    with pytest.raises(fl.PeerLost):
+        pool.shutdown()
+
+
+@pytest.mark.any_mpi
+def test_an_initializer_that_fails_in_a_job_that_was_started():
+    pool = fl.Pool(2, initializer=_refuse)
+    with pytest.raises(fl.PeerLost):
+        pool.submit(abs, 1).result(timeout=60)
+    with pytest.raises(fl.PeerLost):
+        pool.shutdown()
+
+
+@scenario("job on 3 ranks", timeout=60)
+class test_an_initializer_that_fails:
+    def job(comm, fl, where):
+        try:
+            fl.Pool(comm=comm, initializer=_refuse)
+        except (LookupError, fl.Error) as error:
+            return type(error).__name__, str(error)
+
+    def check(jobs):
+        told = jobs.finish()["job"]
+        assert told[1] == ("LookupError", "no initialisation")
+        assert told[0] == told[2] == ("Error", "rank 1: the initializer of a pool raised an error")
+
+
+@pytest.mark.any_mpi
+@scenario("job on 3 ranks", timeout=60)
+class test_ranks_that_make_different_pools:
+    """Each had left the others waiting, or was a pool of different minds."""
+
+    def job(comm, fl, where):
+        def said(wrong):
+            try:
+                with fl.Pool(comm=comm, **wrong if comm.rank == 1 else {}):
+                    return "a pool"
+            except (fl.InvalidArgument, fl.WrongType) as error:
+                return str(error)
+
+        return [
+            said(wrong)
+            for wrong in (
+                {"max_workers": 0},
+                {"initializer": 3},
+                {"initializer": print},
+                {"stuck_after": 7},
+                {"trace": "timeline.txt"},
+                {"stall_timeout": "soon"},
+                {"lead_works": 1},
+            )
+        ]
+
+    def check(jobs):
+        found = jobs.finish()["job"]
+        parts = ("got 0", "got 3", "initializer: one", "stuck_after=7", "got 'timeline.txt'")
+        for rank, said in enumerate(found):
+            for one, part in zip(said, (*parts, "got 'soon'", "got 1"), strict=True):
+                assert part in one, (rank, one)
+
+
+@scenario("job on 4 ranks", timeout=60)
+class test_ranks_of_a_job:
+    def job(comm, fl, where):
+        with fl.Pool(comm=comm) as pool:
+            if not pool.leads:
+                return "served"
+            assert (pool.size, pool.workers) == (4, 3)
+            processes = set(pool.map(lambda _: (os.getpid(), time.sleep(0.02)), range(30)))
+            assert len(processes) == 3
+            assert os.getpid() not in {process for process, _ in processes}
+            for width in (1, 2, 3):
+                wide = pool.with_options(ranks=width)
+                assert wide.submit(_gather_ranks, 5).result() == [5 + i for i in range(width)]
+            chosen = pool.with_options(ranks=range(1, 3)).submit(_gather_ranks).result()
+            assert chosen in ([0], [0, 1])
+            placed = pool.with_options(near=2, strict=True)
+            assert placed.submit(_world_rank).result() == 2
+            futures = [pool.submit(pow, i, 2) for i in range(300)]
+            total = pool.submit(sum, futures)
+            assert total.result() == sum(i * i for i in range(300))
+            array = np.random.default_rng(0).normal(size=(3, 100_000))
+            parts = [pool.submit(np.sort, row) for row in array]
+            stacked = pool.submit(np.stack, parts).result()
+            assert np.array_equal(stacked, np.sort(array, axis=1))
+            return "led"
+
+    def check(jobs):
+        assert jobs.finish()["job"] == ["led", "served", "served", "served"]
+
+
+@scenario("job on 3 ranks", timeout=60)
+class test_failures_inside_a_job:
+    def job(comm, fl, where):
+        @fl.parallel
+        def one_fails(team, wrong):
+            if team.rank == wrong:
+                raise ArithmeticError(f"rank {wrong} of the team")
+            return team.rank
+
+        with fl.Pool(comm=comm) as pool:
+            if not pool.leads:
+                return None
+            for wrong in (0, 1):
+                future = pool.with_options(ranks=2).submit(one_fails, wrong)
+                error = future.exception(timeout=30)
+                assert isinstance(error, ArithmeticError)
+                assert "one_fails" in str(error.__cause__)
+            late = pool.with_options(timeout=0.1).submit(time.sleep, 0.7)
+            assert isinstance(late.exception(timeout=30), fl.TimedOut)
+            assert pool.with_options(ranks=2).submit(_gather_ranks).result() == [0, 1]
+            elsewhere = pool.with_options(retries=1).submit(_fail_on, 1)
+            assert elsewhere.result() in (1, 2)
+
+    def check(jobs):
+        jobs.finish()
+
+
+@scenario("job on 3 ranks", timeout=60)
+class test_a_lead_that_works:
+    def job(comm, fl, where):
+        initialized = []
+        with fl.Pool(
+            comm=comm, lead_works=True, initializer=initialized.append, initargs=(1,)
+        ) as pool:
+            assert pool.workers == 3
+            if not pool.leads:
+                return initialized
+            assert pool.with_options(ranks=3).submit(_gather_ranks, 5).result() == [5, 6, 7]
+            placed = pool.with_options(near=0, strict=True)
+            assert placed.submit(_world_rank).result() == 0
+            arrays = [placed.submit(np.full, 300_000, i) for i in range(5)]
+            assert float(pool.submit(np.sum, arrays).result()) == 300_000 * 10
+            ranks = set(pool.map(lambda _: (time.sleep(0.02), _world_rank())[1], range(30)))
+            assert ranks == {0, 1, 2}
+            failed = pool.with_options(ranks=3).submit(fl.parallel(lambda team: 1 / team.rank))
+            assert isinstance(failed.exception(timeout=30), ZeroDivisionError)
+        return initialized
+
+    def check(jobs):
+        assert jobs.finish()["job"] == [[1], [1], [1]]
+
+
+@pytest.mark.any_mpi
+def test_a_lead_that_works_in_a_job_that_was_started():
+    with fl.Pool(2, lead_works=True, initializer=_remember, initargs=(7,)) as pool:
+        assert (pool.workers, pool.size) == (2, 2)
+        assert pool.with_options(ranks=2).submit(_gather_ranks).result(timeout=60) == [0, 1]
+        placed = pool.with_options(near=0, strict=True)
+        assert placed.submit(_remembered).result(timeout=60) == 7
+        futures = [pool.submit(pow, i, 2) for i in range(200)]
+        assert pool.submit(sum, futures).result(timeout=60) == sum(i * i for i in range(200))
+
+
+@scenario("job on 3 ranks", timeout=60)
+class test_exceptions_of_the_program_let_the_other_ranks_go:
+    def job(comm, fl, where):
+        try:
+            with fl.Pool(comm=comm) as pool:
+                if pool.leads:
+                    pool.submit(time.sleep, 0.1)
+                    raise KeyError("of the program")
+        except KeyError:
+            pass
+        return comm.allreduce(1)
+
+    def check(jobs):
+        assert jobs.finish()["job"] == [3, 3, 3]

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a dataset is, wherever it is kept: in a live step, a file, or a library in another
+/// language.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fluvial/describe/attribute.hpp"
+#include "fluvial/describe/chunk.hpp"
+
+namespace fluvial {
+
+struct DatasetDescription {
+    std::string name;  ///< a path without a leading slash: "data/0/meshes/E/x"
+    DType dtype = DType::UInt8;
+    Coordinates shape;  ///< empty for a scalar
+    std::vector<std::string>
+        dimensions;  ///< a name an axis, empty where there is none; or none at all
+    /// Numbers of one element are scalars, others vectors. Unsigned 64-bit numbers above
+    /// int64's range keep their bits.
+    Attributes attributes;
+    /// What all elements are, and the file has instead of them: openPMD's constant record
+    /// component.
+    std::optional<Attribute> constant{};
+    /// Of a step in memory: one a put, of all writer ranks, in their order. In a file chunk i is
+    /// found when it is needed, by the dataset's layout (store/layout.hpp).
+    std::vector<Chunk> chunks{};
+};
+
+}  // namespace fluvial

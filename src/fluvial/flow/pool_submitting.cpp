@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program may ask of a pool, checked before anything runs.
+#include <utility>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/base/finer_errors.hpp"
+#include "fluvial/base/nearest_name.hpp"
+#include "fluvial/flow/pool.hpp"
+#include "fluvial/flow/pool_state.hpp"
+
+namespace fluvial::flow {
+
+namespace {
+
+void check_width(const Widths& widths, Runs runs, const std::string& name, int workers) {
+    if (widths.least < 1 || widths.least > workers || widths.most < widths.least) {
+        throw InvalidArgument(
+            Problem{text("no team can be as wide as a task of '", name, "' wants"),
+                    widths.moldable() ? text(widths.least, " to ", widths.most, " ranks")
+                                      : text(widths.least, " ranks"),
+                    text("1 to ", workers, " ranks of this pool that serve"),
+                    "Ask for fewer ranks, or start a larger pool"});
+    }
+    if (runs == Runs::Serial && widths.most > 1) {
+        throw InvalidArgument(Problem{text("'", name, "' is a serial function"),
+                                      text(widths.most, " ranks"), "1 rank",
+                                      "Declare it as parallel: then it gets the communicator of "
+                                      "its team"});
+    }
+}
+
+void check_place(const std::optional<Near>& near, int first, int size) {
+    if (near && (near->rank < first || near->rank >= size)) {
+        throw InvalidArgument(Problem{"no task can run near this rank", text(near->rank),
+                                      text("ranks ", first, " to ", size - 1), ""});
+    }
+}
+
+void check_needs(const TaskOptions& options, const PoolState& pool) {
+    const auto& have = pool.options.scheduler.resources;
+    for (const auto& [name, amount] : options.resources) {
+        const auto found = have.find(name);
+        if (found == have.end()) {
+            std::vector<std::string> known;
+            for (const auto& entry : have) {
+                known.push_back(entry.first);
+            }
+            throw UnknownName(Problem{"the pool's hosts have no such resource", name,
+                                      known.empty() ? "none: the pool names no resources" : "",
+                                      did_you_mean(name, known)});
+        }
+        if (!(amount >= 0) || amount > found->second) {
+            throw InvalidArgument(Problem{text("a task's amount of '", name, "' is out of range"),
+                                          text(amount), text("0 to ", found->second), ""});
+        }
+    }
+    const int widest = pool.server->widest_host();
+    if ((options.exclusive || !options.resources.empty()) && options.ranks.least > widest) {
+        throw InvalidArgument(Problem{"no host has as many ranks as a task wants",
+                                      text(options.ranks.least, " ranks"),
+                                      text("up to ", widest, " with resources or exclusive"), ""});
+    }
+}
+
+void check_leads(const PoolState& pool, bool leads) {
+    if (!leads || pool.closed) {
+        throw InvalidArgument(
+            Problem{"a task cannot be submitted",
+                    leads ? "the pool is closed" : text("rank ", pool.members.own_rank()),
+                    "rank 0 of a pool that is open",
+                    "Submit tasks where pool.leads() is true, before close()"});
+    }
+}
+
+Server::Submission submission(PoolState& pool, const std::string& function,
+                              std::vector<Argument> arguments, const TaskOptions& options) {
+    const std::uint32_t number = pool.functions.number_of(function);
+    check_width(options.ranks, pool.functions.at(number).runs, function, pool.workers());
+    const int size = pool.members.size();
+    check_place(options.near_task ? std::nullopt : options.near, size - pool.workers(), size);
+    check_needs(options, pool);
+    auto future = std::make_shared<FutureState>();
+    future->task = ++pool.last_task;
+    std::vector<Input> inputs;
+    inputs.reserve(arguments.size());
+    for (Argument& argument : arguments) {
+        inputs.push_back(std::move(argument.input));
+    }
+    return {std::move(future), number, std::move(inputs), options, nullptr};
+}
+
+}  // namespace
+
+Future Pool::submit(const std::string& function, std::vector<Argument> arguments,
+                    const TaskOptions& options) {
+    check_leads(*state_, leads());
+    Server::Submission one = submission(*state_, function, std::move(arguments), options);
+    FuturePtr future = one.future;
+    state_->server->submit(std::move(one));
+    return {std::move(future), state_};
+}
+
+std::vector<Future> Pool::submit_together(std::vector<Wanted> tasks) {
+    check_leads(*state_, leads());
+    int ranks = 0;
+    for (const Wanted& task : tasks) {
+        const TaskOptions& options = task.options;
+        if (options.ranks.moldable() || options.near || options.near_task || options.retries > 0 ||
+            options.exclusive || !options.resources.empty()) {
+            throw InvalidArgument(
+                Problem{"tasks that start together have options that they cannot have",
+                        task.function, "one width, no place, no resources and no retries", ""});
+        }
+        ranks += options.ranks.least;
+    }
+    if (tasks.empty() || ranks > workers()) {
+        throw InvalidArgument(Problem{
+            "these tasks cannot start together", text(tasks.size(), " tasks on ", ranks, " ranks"),
+            text("1 task or more, on up to ", workers(), " ranks of this pool that serve"),
+            "Ask for fewer ranks, or start a larger pool"});
+    }
+    std::vector<Server::Submission> submissions;
+    std::vector<Future> futures;
+    for (Wanted& task : tasks) {
+        submissions.push_back(
+            submission(*state_, task.function, std::move(task.arguments), task.options));
+        futures.push_back({submissions.back().future, state_});
+    }
+    state_->server->submit_together(std::move(submissions));
+    return futures;
+}
+
+}  // namespace fluvial::flow

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Those of openPMD are in series_iterations_test.cpp.
+#include "fluvial/scan/series.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/compute/apply.hpp"
+#include "fluvial/scan/scan_fixture.hpp"
+#include "fluvial/stage/writer.hpp"
+#include "fluvial/store/netcdf_classic_fixture.hpp"
+
+using namespace fluvial;
+using namespace fluvial::scan;
+using store::ClassicFixture;
+using store::ClassicType;
+
+namespace {
+
+constexpr Index rows = 3, columns = 4;
+
+/// time(time), x(x), u(time, y, x) and v, by record.
+ClassicFixture records(std::uint64_t count) {
+    ClassicFixture file;
+    file.version = 5;
+    file.records = count;
+    file.dimensions = {{"time", 0}, {"y", rows}, {"x", columns}};
+    file.variables = {{"time", {0}, ClassicType::Double},
+                      {"x", {2}, ClassicType::Double},
+                      {"u", {0, 1, 2}, ClassicType::Double},
+                      {"v", {0, 1, 2}, ClassicType::Double}};
+    return file;
+}
+
+double element(int variable, std::uint64_t step, Index at) {
+    return ClassicFixture::value(variable, step * rows * columns + static_cast<std::uint64_t>(at));
+}
+
+struct Folder {
+    Folder() : path(std::filesystem::temp_directory_path() / text("fluvial_series_", ::getpid())) {
+        std::filesystem::create_directory(path);
+    }
+    ~Folder() { std::filesystem::remove_all(path); }
+    std::filesystem::path path;
+};
+
+/// A stream of one process with the same steps as records().
+struct Stream {
+    explicit Stream(int steps) {
+        stage::WriterOptions options;
+        options.readers = 0;
+        options.directory = folder.path;
+        options.queue_steps = steps;
+        stage::Writer writer("series", mpi::Comm(), options);
+        SeriesOptions reading;
+        reading.stream.directory = folder.path;
+        for (int i = 0; i < steps; ++i) {
+            auto step = writer.begin_step({{"time", 0.5 * i}});
+            for (const int variable : {2, 3}) {
+                std::vector<double> values;
+                for (Index at = 0; at < rows * columns; ++at) {
+                    values.push_back(element(variable, static_cast<std::uint64_t>(i), at));
+                }
+                const char* name = variable == 2 ? "u" : "v";
+                step.put(name, ArrayView(values.data(), DType::Float64, {rows, columns}), {0, 0},
+                         {rows, columns}, {{"axisLabels", std::vector<std::string>{"y", "x"}}});
+            }
+            step.end();
+        }
+        series.emplace("series", mpi::Comm(), reading);
+        writer.close();
+    }
+
+    Folder folder;
+    std::optional<Series> series;
+};
+
+double value(const Reduced& reduced, const std::string& name) {
+    return reduced.results.at(name).at("value").as<double>()[0];
+}
+
+/// What one analysis finds in each step, wherever it comes from.
+std::vector<double> analysed(Series& series) {
+    std::vector<double> found;
+    while (const auto step = series.next()) {
+        CHECK(step->index() == found.size() / 3);
+        CHECK(step->has("u"));
+        CHECK_FALSE(step->has("w"));
+        const Variable u = step->variable("u"), v = step->variable("v");
+        found.push_back(value(u.where(v, Comparison::Greater, 120).reduce({"sum"}), "sum"));
+        const auto product = compute::make_apply<double, 2>(
+            [](double a, double b) { return a * b; }, compute::make_operator("max"));
+        found.push_back(value(u.with(v).reduce({{"product", product}}), "product"));
+        PendingReduction pending =
+            u.start({{"histogram", {{"edges", std::vector{0.0, 60.0, 1e9}}}}});
+        const Reduced histogram = pending.wait();
+        found.push_back(static_cast<double>(
+            histogram.results.at("histogram").at("value").as<std::int64_t>()[1]));
+        const compute::Array all = step->read("u");
+        CHECK(all.shape == Coordinates{rows, columns});
+        CHECK(all.as<double>()[0] == element(2, step->index(), 0));
+    }
+    return found;
+}
+
+}  // namespace
+
+TEST_CASE("one analysis finds the same in the steps of a stream and in the records of a file") {
+    Stream stream(4);
+    const ScratchFile file(records(4).build());
+    Series stored(file.path(), mpi::Comm());
+    CHECK(stream.series->live());
+    CHECK_FALSE(stored.live());
+    const std::vector<double> found = analysed(stored);
+    CHECK(found.size() == 12);
+    CHECK(found == analysed(*stream.series));
+}
+
+TEST_CASE("steps of files by position, and streams that have none") {
+    const ScratchFile file(records(3).build());
+    const Series stored(file.path(), mpi::Comm());
+    CHECK(stored.size() == 3);
+    CHECK(stored.at(2).index() == 2);
+    CHECK(stored.at(1).read("v").as<double>()[1] == element(3, 1, 1));
+    CHECK(stored.at(1).read("x").shape == Coordinates{columns});
+    CHECK(stored.at(0).attributes().empty());
+    CHECK_THROWS_WITH_AS(stored.at(3), doctest::Contains("0 to 2"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(stored.at(0).variable("w"), doctest::Contains("u"), InvalidArgument);
+    Stream stream(1);
+    CHECK_THROWS_AS(stream.series->size(), InvalidArgument);
+}
+
+TEST_CASE("a file for each step by its number") {
+    const Folder folder;
+    for (const int number : {7, 12}) {
+        const ScratchFile file(records(1).build());
+        std::filesystem::copy(file.path(), folder.path / text("t", number, ".nc"));
+    }
+    Series stored((folder.path / "t%T.nc").string(), mpi::Comm());
+    CHECK(stored.size() == 2);
+    CHECK(stored.next()->index() == 7);
+    const auto last = stored.next();
+    CHECK(last->variable("u").shape() == Coordinates{1, rows, columns});
+    CHECK(last->read("u").shape == Coordinates{rows, columns});
+    CHECK_FALSE(stored.next());
+    CHECK_THROWS_WITH_AS(Series((folder.path / "s%T.nc").string(), mpi::Comm()),
+                         doctest::Contains("no such files"), SystemError);
+}
+
+TEST_CASE("engines that there are not, or that read something else") {
+    const ScratchFile file(records(1).build());
+    SeriesOptions options;
+    options.engine = "hdf5";
+    CHECK_THROWS_WITH_AS(Series(file.path(), mpi::Comm(), options),
+                         doctest::Contains("another format than engine 'hdf5'"), InvalidArgument);
+    options.engine = "zarr";
+    CHECK_THROWS_WITH_AS(Series(file.path(), mpi::Comm(), options),
+                         doctest::Contains("stage, hdf5, netcdf, raw"), InvalidArgument);
+    options.engine = "netcdf";
+    CHECK(Series(file.path(), mpi::Comm(), options).size() == 1);
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How a seat elsewhere shows that it lives, and finds another way to the writer's host when the
+/// one that it has falls silent: by another interface of that host.
+///
+/// Nothing is lost on the change. The reader says what it has; the writer's host, which has kept
+/// the messages of all steps that are out, sends again what did not arrive. A read that was under
+/// way begins again (remote_data.cpp).
+#include <algorithm>
+
+#include "fluvial/base/clock.hpp"
+#include "fluvial/base/error.hpp"
+#include "fluvial/base/interrupt.hpp"
+#include "fluvial/stage/remote_seat.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+/// After so long without an answer another way is tried, and then another: some time before the
+/// keep-alive of TCP ends the connection, and before the reader gives the writer up.
+double silence_s(double stall_timeout_s) {
+    constexpr double most = 2;
+    return std::min(most, stall_timeout_s / 4);
+}
+
+/// A peer that was heard within this time is no longer silent.
+constexpr std::int64_t looked_every_ns = 100'000'000;
+
+}  // namespace
+
+/// Once in a while, by a thread of its own. Also hears what has come, so that it does not pile up.
+void RemoteSeat::beat() {
+    if (const auto endpoint = other_way()) {
+        const WithoutInterrupts quietly;
+        try {
+            const Deadline deadline(silence_s(options_.stall_timeout_s));
+            go_on(connect_to(contact_, options_.stall_timeout_s, *endpoint, deadline), *endpoint);
+        } catch (const Error&) {  // no way either
+        }
+    }
+    const std::lock_guard lock(mutex_);
+    if (!connection_ || !lost_.empty()) {
+        return;
+    }
+    if (!connection_->sending()) {
+        ByteWriter out;
+        out.put(FromReader::Beat);
+        connection_->post(out.view());
+    }
+    hear_all();
+}
+
+/// The next endpoint of the writer's host, when the present one has been silent for long.
+std::optional<move::Endpoint> RemoteSeat::other_way() {
+    const std::lock_guard lock(mutex_);
+    const auto& all = contact_.endpoints;
+    if (all.size() < 2 || !connection_ || !lost_.empty()) {
+        return std::nullopt;
+    }
+    const auto patience_ns = static_cast<std::int64_t>(silence_s(options_.stall_timeout_s) * 1e9);
+    const std::int64_t now = now_ns();
+    if (now - std::max(heard_ns_, looked_ns_) < patience_ns) {
+        return std::nullopt;
+    }
+    looked_ns_ = now;
+    const auto present = std::find(all.begin(), all.end(), tried_.value_or(endpoint_));
+    tried_ = present == all.end() || present + 1 == all.end() ? all.front() : *(present + 1);
+    return tried_ == endpoint_ ? std::nullopt : tried_;
+}
+
+void RemoteSeat::go_on(move::SecureConnection connection, const move::Endpoint& endpoint) {
+    const std::lock_guard lock(mutex_);
+    hear_all();
+    if (!connection_ || !lost_.empty() || now_ns() - heard_ns_ < looked_every_ns) {
+        return;  // it has left, or is heard again
+    }
+    connection.read_ahead();
+    connection.post(
+        encode(GoesOnMessage{.token = stream_.token,
+                             .asked = asked_,
+                             .next = next_to_come_,
+                             .holds = std::vector<std::uint64_t>(holds_.begin(), holds_.end()),
+                             .wanted = wanted_}));
+    connection_ = std::move(connection);
+    endpoint_ = endpoint;
+    tried_.reset();
+    arriving_.reset();
+    heard_ns_ = now_ns();
+    ++way_;
+    hear_all();
+    woken_.ring();
+}
+
+}  // namespace fluvial::stage

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Files with the number of an iteration in their names: "data%T.h5", "data_%06T.h5".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace fluvial::store {
+
+/// Whether a name stands for a file of each iteration.
+bool has_number(const std::string& name);
+
+/// Paths of the files of a pattern by their numbers. "%T" stands for any number of digits, "%06T"
+/// for six, with zeros in front, or more where the number has more. Local. Throws InvalidArgument
+/// when "%T" is not in the file's own name, or comes twice, or two files have one number;
+/// SystemError when no file fits.
+std::map<std::uint64_t, std::string> numbered_files(const std::string& pattern);
+
+}  // namespace fluvial::store
