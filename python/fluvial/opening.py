@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .scan.step_dataset import StepViews
     from .stage.file_writer import FileWriteSeries
 
-Engine = Literal["stage", "hdf5", "netcdf", "zarr", "bp", "raw"]
+Engine = Literal["stage", "hdf5", "netcdf", "netcdf4", "zarr", "bp", "raw"]
 Full = Literal[
     "block",
     "discard-newest",
@@ -147,7 +147,7 @@ def open(
     comm
         An mpi4py communicator, which is duplicated; None for a serial program.
     engine
-        "stage" for streams; "hdf5", "netcdf", "zarr", "bp" or "raw" for files of it. None: as
+        "stage" for streams; "hdf5", "netcdf", "netcdf4", "zarr", "bp" or "raw" for files. None: as
         `options` or FLUVIAL_ENGINE say, or else the name.
     options
         A file of TOML or JSON, text of either, or a dict, with `engine` and any of the options

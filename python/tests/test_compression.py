@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import h5py
+import netCDF4
 import numpy as np
 import pytest
 
@@ -59,6 +60,34 @@ def test_hdf5_is_smaller_and_the_same(tmp_path, name, compression):
         np.testing.assert_array_equal(found[...], field(0))
         np.testing.assert_array_equal(file["data/0/meshes/E/y"][...], field(0, "c16"))
         assert file["data/0/few"].compression is None
+
+
+def test_netcdf4_is_smaller_and_the_same(tmp_path):
+    path, plain = tmp_path / "run.nc4", tmp_path / "plain.nc4"
+    for name, options in ((path, {"compression": "gzip:9"}), (plain, {})):
+        with fl.open(str(name), "w", **options) as series:
+            for index in range(3):
+                with series.step(time=float(index)) as step:
+                    for row in range(0, SHAPE[0], 100):  # whole chunks
+                        part = field(index)[row : row + 100]
+                        step.put("x", part, offset=(row, 0), shape=SHAPE)
+                    for first, last in ((0, 130), (130, 300)):  # which no regular grid fits
+                        part = field(index, "i4")[first:last]
+                        step.put("y", part, offset=(first, 0), shape=SHAPE)
+                    step.put("energy", np.float64(index))
+                    step.put("few", np.arange(4))
+    assert path.stat().st_size < plain.stat().st_size / 5
+    with fl.open(str(path)) as series, netCDF4.Dataset(path) as theirs:
+        assert [float(step.time) for step in series] == [0, 1, 2]
+        for index, step in enumerate(series):
+            np.testing.assert_array_equal(step["x"].read(), field(index))
+            np.testing.assert_array_equal(theirs["x"][index], field(index))
+            np.testing.assert_array_equal(theirs["y"][index], field(index, "i4"))
+            assert theirs["energy"][index] == index
+        assert theirs["x"].chunking() == [1, 100, 70]
+        filters = theirs["x"].filters()
+        assert (filters["zlib"], filters["shuffle"], filters["complevel"]) == (True, True, 9)
+        assert not theirs["few"].filters()["zlib"]
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

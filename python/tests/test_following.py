@@ -17,7 +17,7 @@ from fluvial.store.progress_mark import Writer, path_of_mark, progress_of, write
 
 import fluvial as fl
 
-NAMES = ["run.h5", "data%T.h5", "run.nc", "data%T.nc", "run.zarr", "run.bp"]
+NAMES = ["run.h5", "data%T.h5", "run.nc", "data%T.nc", "run.nc4", "data%T.nc4", "run.zarr", "run.bp"]
 LIMITS = {"rendezvous_timeout": 60, "step_timeout": 60}
 
 WRITER = """
@@ -98,7 +98,7 @@ def test_all_finished_steps_of_a_killed_writer_come_and_then_an_error(name):
             next(steps)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(5))
 def test_a_writer_that_is_killed_at_any_moment_leaves_whole_steps(tmp_path, seed):
     name = str(tmp_path / NAMES[seed])
     pause_s = np.random.default_rng(seed).uniform(0, 0.3)

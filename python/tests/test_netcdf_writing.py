@@ -18,6 +18,12 @@ DTYPES = [*(f"{s}{n}" for s in "iu" for n in (1, 2, 4, 8)), "f4", "f8"]
 LAT, LON = np.linspace(60, -60, 4), np.arange(6) * 60.0
 
 
+@pytest.fixture(params=["nc", "nc4"])
+def suffix(request):
+    """The suffix of CDF-5, and of netCDF-4."""
+    return request.param
+
+
 def field(index=0):
     array = xr.DataArray(
         np.arange(24.0).reshape(4, 6) + 100 * index, {"lat": LAT, "lon": LON}, ("lat", "lon")
@@ -37,11 +43,11 @@ def write(name, steps=3):
                 step.put("flux", np.full((6, 2), index, "f4"), attrs={"axisLabels": ["lon", "k"]})
 
 
-@pytest.mark.parametrize("name", ["run.nc", "data%T.nc", "data_%06T.nc"])
-def test_what_was_written_is_read_again(tmp_path, name):
-    write(tmp_path / name)
-    with fl.open(str(tmp_path / name)) as series:
-        assert series.format == "netCDF classic (CDF-5)"
+@pytest.mark.parametrize("name", ["run", "data%T", "data_%06T"])
+def test_what_was_written_is_read_again(tmp_path, name, suffix):
+    write(tmp_path / f"{name}.{suffix}")
+    with fl.open(str(tmp_path / f"{name}.{suffix}")) as series:
+        assert series.format == {"nc": "netCDF classic (CDF-5)", "nc4": "netCDF-4"}[suffix]
         assert series.attrs == {"software": "Fluvial", "title": "waves", "version": 3, "on": 1}
         assert len(series) == 3
         for index, step in enumerate(series):
@@ -55,30 +61,62 @@ def test_what_was_written_is_read_again(tmp_path, name):
             assert step["flux"].sum() == 12 * index
 
 
-def test_its_own_library_and_xarray_read_it(tmp_path):
-    write(tmp_path / "run.nc")
-    with netCDF4.Dataset(tmp_path / "run.nc") as file:
-        assert file.data_model == "NETCDF3_64BIT_DATA"
+def test_its_own_library_and_xarray_read_it(tmp_path, suffix):
+    path = tmp_path / f"run.{suffix}"
+    write(path)
+    with netCDF4.Dataset(path) as file:
+        assert file.data_model == {"nc": "NETCDF3_64BIT_DATA", "nc4": "NETCDF4"}[suffix]
         assert file.dimensions["time"].isunlimited()
         assert file["lat"].units == "degrees_north" and file["lat"].dimensions == ("lat",)
         assert list(file["t"].levels) == [1, 2]
         np.testing.assert_array_equal(file["count"][:], [0, 1, 2])
         np.testing.assert_array_equal(file["cycle"][:], [7, 8, 9])
-    with xr.open_dataset(tmp_path / "run.nc", engine="netcdf4") as found:
+    with xr.open_dataset(path, engine="netcdf4") as found:
         expected = xr.concat([field(i) for i in range(3)], "time")
         expected = expected.assign_coords(time=[0, 0.25, 0.5])
         xr.testing.assert_equal(found["t"].load(), expected)
 
 
+def test_the_library_of_netcdf4_adds_records_and_variables(tmp_path):
+    path = tmp_path / "run.nc4"
+    write(path)
+    with netCDF4.Dataset(path, "a") as file:
+        assert list(file.variables)[:5] == ["lat", "lon", "t", "count", "flux"]
+        file["t"][3] = field(3).values
+        file["time"][3] = 0.75
+        new = file.createVariable("new", "f4", ("time", "lat"))
+        new[3] = 1.0
+        assert file["count"][:].mask.tolist() == [False, False, False, True]
+    with xr.open_dataset(path, engine="h5netcdf") as found:
+        assert found.sizes == {"time": 4, "lat": 4, "lon": 6, "k": 2}
+        np.testing.assert_array_equal(found["t"][3], field(3))
+        np.testing.assert_array_equal(found["t"][1], field(1))
+
+
+def test_netcdf4_without_a_time_and_with_a_fill_value(tmp_path):
+    path = tmp_path / "run.nc4"
+    with fl.open(str(path), "w") as series:
+        for index in range(3000):  # more than a chunk of numbers
+            with series.step() as step:
+                step.put("n", np.int32(index), attrs={"_FillValue": 7, "note": ""})
+    with netCDF4.Dataset(path) as file:
+        assert file.dimensions["time"].size == 3000 and "time" not in file.variables
+        assert file["n"]._FillValue.dtype == np.int32
+        assert file["n"].note == ""
+        expected = np.ma.masked_equal(np.arange(3000), 7)
+        np.testing.assert_array_equal(file["n"][:].mask, expected.mask)
+        np.testing.assert_array_equal(file["n"][:].compressed(), expected.compressed())
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_any_dtype_and_shape(tmp_path, dtype):
+def test_any_dtype_and_shape(tmp_path, dtype, suffix):
     shapes = [(), (1,), (5,), (7, 1), (3, 2, 2), (2, 3, 4, 5)]
     values = [
         [(np.arange(np.prod(s)).reshape(s) + 3 * index).astype(dtype) for s in shapes]
         for index in range(3)
     ]
     for alone in (False, True):  # a lone variable of records is stored without padding
-        path = tmp_path / f"{alone}.nc"
+        path = tmp_path / f"{alone}.{suffix}"
         with fl.open(str(path), "w") as series:
             for index in range(3):
                 with series.step() as step:
@@ -96,8 +134,8 @@ def test_any_dtype_and_shape(tmp_path, dtype):
                         np.testing.assert_array_equal(found[index], expected)
 
 
-def test_times_of_records(tmp_path):
-    path = tmp_path / "run.nc"
+def test_times_of_records(tmp_path, suffix):
+    path = tmp_path / f"run.{suffix}"
     times = np.array(["2000-01-01T00:00", "2000-01-01T06:30:00.25"], "datetime64[ns]")
     whole = xr.concat([field(0), field(1)], "time").assign_coords(time=times)
     with fl.open(str(path), "w") as series:
@@ -110,16 +148,16 @@ def test_times_of_records(tmp_path):
     with fl.open(str(path)) as series:
         assert [step.time for step in series] == list(times)
         assert series["t"].sel(time="2000-01-01").mean() == whole.mean()
-        with fl.open(str(tmp_path / "copy.nc"), "w") as copy:  # from a file's own datasets
+        with fl.open(str(tmp_path / f"copy.{suffix}"), "w") as copy:  # from a file's own datasets
             for step in series:
                 with copy.step() as to:
                     to.put("t", step["t"])
-    with xr.open_dataset(tmp_path / "copy.nc", engine="netcdf4") as found:
+    with xr.open_dataset(tmp_path / f"copy.{suffix}", engine="netcdf4") as found:
         xr.testing.assert_equal(found["t"].load(), whole)
 
 
-def test_coordinates_of_grids_and_as_datasets(tmp_path):
-    path = tmp_path / "run.nc"
+def test_coordinates_of_grids_and_as_datasets(tmp_path, suffix):
+    path = tmp_path / f"run.{suffix}"
     grid = {"axisLabels": ["y", "x"], "gridSpacing": [0.5, 2.0], "gridGlobalOffset": [1.0, 0.0]}
     with fl.open(str(path), "w") as series:
         for index in range(3):
@@ -170,8 +208,8 @@ AT_FIRST = {
 
 
 @pytest.mark.parametrize("message", LATER)
-def test_later_steps_must_be_as_the_first(tmp_path, message):
-    path = tmp_path / "a.nc"
+def test_later_steps_must_be_as_the_first(tmp_path, message, suffix):
+    path = tmp_path / f"a.{suffix}"
     with fl.open(str(path), "w") as series:
         for index, puts in enumerate([FIRST, LATER[message], FIRST]):
             refused = pytest.raises(fl.InvalidArgument, match=message)
@@ -184,8 +222,8 @@ def test_later_steps_must_be_as_the_first(tmp_path, message):
 
 
 @pytest.mark.parametrize("message", AT_FIRST)
-def test_what_cannot_be_written_leaves_no_file(tmp_path, message):
-    path = tmp_path / "a.nc"
+def test_what_cannot_be_written_leaves_no_file(tmp_path, message, suffix):
+    path = tmp_path / f"a.{suffix}"
     with fl.open(str(path), "w") as series:
         with pytest.raises(fl.InvalidArgument, match=message), series.step() as step:
             for name, array in AT_FIRST[message].items():
@@ -204,17 +242,18 @@ def test_what_cannot_be_written_leaves_no_file(tmp_path, message):
         np.testing.assert_array_equal(file["t"][0], field(5))
 
 
-def test_a_full_disk_is_an_error_and_leaves_whole_records(tmp_path):
+def test_a_full_disk_is_an_error_and_leaves_whole_records(tmp_path, suffix):
+    path = tmp_path / f"a.{suffix}"
     program = f"""
 import resource, signal
 import numpy as np, fluvial as fl
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, 1 << 16))  # as a disk of 64 KiB
-with fl.open({str(tmp_path / "a.nc")!r}, "w") as series:
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 18, 1 << 18))  # as a disk of 256 KiB
+with fl.open({str(path)!r}, "w") as series:
     for index in range(5):
         try:
             with series.step() as step:
-                step.put("x", np.full(3000, float(index)))
+                step.put("x", np.full(12000, float(index)))
         except OSError as error:
             print("refused:", error)
 """
@@ -223,15 +262,16 @@ with fl.open({str(tmp_path / "a.nc")!r}, "w") as series:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("refused: ") == 3 and "File too large" in done.stdout
-    with fl.open(str(tmp_path / "a.nc")) as file:
+    with fl.open(str(path)) as file:
         assert [float(step["x"].mean()) for step in file] == [0, 1]
 
 
 @pytest.mark.parametrize("where", ["_finish", "_write_parts"])
-def test_a_killed_writer_leaves_whole_records(tmp_path, where):
+def test_a_killed_writer_leaves_whole_records(tmp_path, where, suffix):
+    path = tmp_path / f"a.{suffix}"
     program = f"""
 import os, signal, numpy as np, fluvial as fl
-series = fl.open({str(tmp_path / "a.nc")!r}, "w")
+series = fl.open({str(path)!r}, "w")
 for index in range(3):
     with series.step() as step:
         step.put("x", np.full(10, index))
@@ -240,13 +280,13 @@ for index in range(3):
 """
     done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL
-    with fl.open(str(tmp_path / "a.nc")) as file, netCDF4.Dataset(tmp_path / "a.nc") as theirs:
+    with fl.open(str(path)) as file, netCDF4.Dataset(path) as theirs:
         assert [int(step["x"].max()) for step in file] == [0, 1]
         assert theirs["x"].shape == (2, 10)
 
 
-def test_descriptors_are_given_back(tmp_path):
+def test_descriptors_are_given_back(tmp_path, suffix):
     before = len(os.listdir("/proc/self/fd"))
-    for name in ("a.nc", "b%T.nc"):
+    for name in (f"a.{suffix}", f"b%T.{suffix}"):
         write(tmp_path / name, steps=5)
     assert len(os.listdir("/proc/self/fd")) == before

@@ -14,6 +14,8 @@ ENGINES = {
     "hdf5, compressed": "packed.h5",
     "netcdf": "run.nc",
     "netcdf, a file a step": "data%T.nc",
+    "netcdf4": "run.nc4",
+    "netcdf4, compressed": "packed.nc4",
     "zarr": "run.zarr",
     "bp": "run.bp",
 }

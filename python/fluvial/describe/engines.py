@@ -12,10 +12,11 @@ from .._core import InvalidArgument
 from ..base.arguments import to_choice
 from ..base.messages import shown
 
-ENGINES = ("stage", "hdf5", "netcdf", "zarr", "bp", "raw")
+ENGINES = ("stage", "hdf5", "netcdf", "netcdf4", "zarr", "bp", "raw")
 WRITERS = {
     "hdf5": ("h5", "hdf5", "he5"),
     "netcdf": ("nc", "nc5"),
+    "netcdf4": ("nc4",),
     "zarr": ("zarr",),
     "bp": ("bp", "bp5"),
 }
@@ -71,8 +72,8 @@ def writing_engine(path: str, engine: str | None, said_by: str) -> str:
     said = "" if engine is None else f" with engine {engine!r}{said_by}"
     raise InvalidArgument(
         f"files of this kind cannot be written: got {shown(path)}{said}; "
-        "allowed: HDF5 (.h5, engine='hdf5'), netCDF (.nc, 'netcdf'), Zarr (.zarr, 'zarr'), "
-        "BP (.bp, 'bp'), and streams, whose names have no suffix of a file format. Give "
+        "allowed: HDF5 (.h5, engine='hdf5'), netCDF (.nc, 'netcdf', or .nc4, 'netcdf4'), Zarr "
+        "(.zarr, 'zarr'), BP (.bp, 'bp'), and streams, whose names have no suffix of a file format. Give "
         "engine='stage' for a stream"
     )
 

@@ -72,6 +72,7 @@ def _check_engine(engine: str, files: File | FileSeries) -> None:
     formats = {
         "hdf5": ("HDF5", "netCDF-4"),
         "netcdf": ("netCDF",),
+        "netcdf4": ("netCDF-4",),
         "raw": ("raw",),
         "zarr": ("Zarr",),
         "bp": (FORMAT,),

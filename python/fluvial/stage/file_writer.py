@@ -21,6 +21,7 @@ from ..mpi.together import Together
 from ..store.bp_output import BpOutput
 from ..store.compression import PackedChunk, packed, to_compression
 from ..store.hdf5_output import Hdf5Output
+from ..store.netcdf4_output import Netcdf4Output
 from ..store.netcdf_output import NetcdfOutput
 from ..store.numbered_files import file_of_number, has_number, numbered_files
 from ..store.output_file import check_free, check_part, remove, write_part
@@ -31,7 +32,7 @@ from .file_write_step import FileWriteStep, Part, Put, varying
 from .merged_puts import joined_attributes, merged
 from .put_coordinates import PutCoordinates, joined
 
-_OF_LABELLED_ARRAYS = {"netcdf", "zarr"}
+_OF_LABELLED_ARRAYS = {"netcdf", "netcdf4", "zarr"}
 
 
 class FileWriteSeries:
@@ -230,7 +231,7 @@ class FileWriteSeries:
         self._bytes += sum(array.nbytes for _, array in mine)
 
     def _write_chunks(self, name: str, of_all: Sequence[Sequence[PackedChunk]]) -> None:
-        assert isinstance(self._output, Hdf5Output) and self._mark is not None
+        assert isinstance(self._output, Hdf5Output | Netcdf4Output) and self._mark is not None
         with self._mark.changing():
             self._output.write_chunks(name, [chunk for of_one in of_all for chunk in of_one])
 
@@ -309,6 +310,8 @@ class FileWriteSeries:
     def _new_output(self, path: str) -> Output:
         if self._engine == "netcdf":
             return NetcdfOutput(path)
+        if self._engine == "netcdf4":
+            return Netcdf4Output(path, self._compression)
         if self._engine == "zarr":
             return ZarrOutput(path, self._zarr_format, self._compression)
         pattern = os.path.basename(self.name) if self._numbered else None

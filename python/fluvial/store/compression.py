@@ -20,6 +20,7 @@ PackedChunk = tuple[tuple[int, ...], bytes]
 
 _LEVELS = {
     "hdf5": {"gzip": (4, 1, 9)},
+    "netcdf4": {"gzip": (4, 1, 9)},
     "zarr": {"gzip": (5, 0, 9), "zstd": (3, 1, 22), "blosc": (5, 0, 9)},
 }
 """The codecs of an engine with their usual, least and greatest level."""
@@ -51,8 +52,8 @@ def to_compression(said: object, engine: str) -> Compression | None:
     match = re.fullmatch(r"([a-z]+)(?::(\d{1,2}))?", said)
     if not codecs:
         raise InvalidArgument(
-            f"engine '{engine}' cannot compress: got {shown(said)}; allowed: 'none'. Write HDF5 or "
-            "Zarr"
+            f"engine '{engine}' cannot compress: got {shown(said)}; allowed: 'none'. Write HDF5, "
+            "netCDF-4 or Zarr"
         )
     if match is None or match[1] not in codecs:
         raise InvalidArgument(

@@ -8,7 +8,6 @@ libhdf5.
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 from .. import _core
 from .chunk_grid import chunk_of, fits
 from .compression import Compression, PackedChunk, packed, whole
+from .hdf5_objects import make_dataset, set_attributes, space_of
 from .openpmd_layout import StepLayout, series_attributes, step_layout
 from .output_file import cannot_write, take_room
 from .step_contents import Extent, Packing, Parts, Places, Region, StepContents
@@ -58,7 +58,7 @@ class Hdf5Output:
         )
         if self._file is None:
             self._file = self._new_file()
-            _set_attributes(self._file, of_series)
+            set_attributes(self._file.id, of_series)
         self._number = step.number
         self._packings = self._packings_of(layout, step.regions)
         begins = self._make_objects(step.number, layout)
@@ -108,17 +108,24 @@ class Hdf5Output:
         try:
             step = self._file.create_group(f"data/{index}")
             for path, attrs in layout.groups.items():
-                _set_attributes(step.require_group(path) if path else step, attrs)
+                set_attributes((step.require_group(path) if path else step).id, attrs)
             for path, extent in layout.constants.items():
                 _make_constant(step.create_group(path), extent)
             begins = {
-                path: _make(step, path, extent, self._packings.get(path))
-                for path, extent in layout.datasets.items()
+                path: self._make(step, path, extent) for path, extent in layout.datasets.items()
             }
             self._file.flush()
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from None
         return begins
+
+    def _make(self, step: Any, path: str, extent: Extent) -> int | None:
+        """Make a dataset; return where its elements begin, unless they are compressed."""
+        packing = self._packings.get(path)
+        kind, space = np.dtype(extent.dtype), space_of(extent.shape)
+        made = make_dataset(step.id, path, kind, space, packing)
+        set_attributes(made, extent.attrs)
+        return made.get_offset() if packing is None else None
 
     def _take_room(self, layout: StepLayout) -> None:
         """Have the file system set blocks aside, so that no write finds the disk full.
@@ -194,72 +201,12 @@ class Hdf5Output:
             raise cannot_write(self.path, error) from None
 
 
-def _make(group: Any, path: str, extent: Extent, packing: Packing | None) -> int | None:
-    """Make a dataset with nothing written into it; return where its elements begin.
-
-    It has all its room then, unless it has no elements or they are compressed: None.
-    """
-    from h5py import h5d, h5p
-
-    properties = h5p.create(h5p.DATASET_CREATE)
-    properties.set_fill_time(h5d.FILL_TIME_NEVER)
-    if packing is None:
-        properties.set_layout(h5d.CONTIGUOUS)
-        properties.set_alloc_time(h5d.ALLOC_TIME_EARLY)
-    else:
-        properties.set_chunk(packing.chunk)
-        properties.set_shuffle()
-        properties.set_deflate(packing.level)
-    with_groups = h5p.create(h5p.LINK_CREATE)
-    with_groups.set_create_intermediate_group(True)
-    kind, space = _type_of(np.dtype(extent.dtype)), _space_of(extent.shape)
-    made = h5d.create(group.id, path.encode(), kind, space, properties, with_groups)
-    _set_attributes_of(made, extent.attrs)
-    return made.get_offset() if packing is None else None
-
-
 def _make_constant(group: Any, extent: Extent) -> None:
     group.attrs["value"] = np.array(extent.attrs.get("value", 0), extent.dtype)
     group.attrs["shape"] = np.array(extent.shape, np.uint64)
     own = {name: said for name, said in extent.attrs.items() if name not in ("value", "shape")}
-    _set_attributes(group, own)
+    set_attributes(group.id, own)
 
 
 def _bytes_of(extent: Extent) -> int:
     return int(np.prod(extent.shape, dtype=np.int64)) * np.dtype(extent.dtype).itemsize
-
-
-def _set_attributes(target: Any, attrs: Mapping[str, Any]) -> None:
-    _set_attributes_of(target.id, attrs)
-
-
-def _set_attributes_of(target: Any, attrs: Mapping[str, Any]) -> None:
-    """Give attributes to an object that has none of these, without h5py's look for them."""
-    from h5py import h5a
-
-    for name, value in attrs.items():
-        data = np.asarray(_stored(value))
-        made = h5a.create(target, name.encode(), _type_of(data.dtype), _space_of(data.shape))
-        made.write(data)
-
-
-@functools.lru_cache(maxsize=256)
-def _type_of(dtype: np.dtype) -> Any:
-    from h5py import h5t
-
-    return h5t.py_create(dtype, logical=True)
-
-
-def _space_of(shape: tuple[int, ...]) -> Any:
-    from h5py import h5s
-
-    return h5s.create_simple(shape) if shape else h5s.create(h5s.SCALAR)
-
-
-def _stored(value: Any) -> Any:
-    """Return a value in the form that openPMD's programs read: text of fixed length."""
-    if isinstance(value, str):
-        return np.bytes_(value.encode())
-    if isinstance(value, list | tuple) and value and all(isinstance(v, str) for v in value):
-        return np.array([v.encode() for v in value], "S")
-    return value

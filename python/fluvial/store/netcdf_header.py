@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._core import InvalidArgument
-from ..base.messages import listed, shown
+from .netcdf_variables import attribute_numbers, check_name
 
-TYPES = {
+_TYPES = {
     **{"int8": 1, "int16": 3, "int32": 4, "float32": 5, "float64": 6},
     **{"uint8": 7, "uint16": 8, "uint32": 9, "int64": 10, "uint64": 11},
 }
@@ -61,7 +60,7 @@ def netcdf_header(
         out += [_name(name, "a dataset"), struct.pack(">Q", len(variable.dims))]
         out += [struct.pack(">Q", number) for number in variable.dims]
         out += _attributes(variable.attrs, f"'{name}'")
-        kind = TYPES[variable.dtype]
+        kind = _TYPES[variable.dtype]
         out.append(struct.pack(">IQQ", kind, variable.record_bytes, variable.begin))
     return b"".join(out)
 
@@ -75,35 +74,13 @@ def padded(size: int) -> int:
     return -(-size // 4) * 4
 
 
-def check_type(name: str, dtype: str) -> None:
-    """Refuse a dtype that the format does not have.
-
-    Raises
-    ------
-    InvalidArgument
-        It is none of `TYPES`.
-    """
-    if dtype not in TYPES:
-        remedy = ". Put real and imaginary part" if "complex" in dtype else ""
-        raise InvalidArgument(
-            f"'{name}' has a dtype that files of netCDF do not have: got {dtype}; allowed: "
-            f"{', '.join(TYPES)}{remedy or '. Convert it'}, or give engine='hdf5'"
-        )
-
-
 def _list_of(tag: int, count: int) -> list[bytes]:
     return [struct.pack(">IQ", tag if count else 0, count)]
 
 
 def _name(name: str, what: str) -> bytes:
     """Return a name as the format stores it."""
-    wrong = not name or "/" in name or name != name.strip() or not name.isprintable()
-    if wrong or not (name[0].isalnum() or name[0] == "_" or ord(name[0]) > 127):
-        raise InvalidArgument(
-            f"{what} of a netCDF file cannot be called that: got {shown(name)}; allowed: letters, "
-            "digits and signs without '/', the first a letter, a digit or '_'. Call it something "
-            "else, or give engine='hdf5', which has paths"
-        )
+    check_name(name, what)
     return _bytes(name.encode())
 
 
@@ -118,18 +95,8 @@ def _attributes(attrs: Mapping[str, Any], what: str) -> list[bytes]:
         if isinstance(value, str):
             out += [struct.pack(">I", _CHAR), _bytes(value.encode())]
             continue
-        numbers = np.atleast_1d(np.asarray(value))
-        if numbers.dtype.kind == "b":
-            numbers = numbers.astype("int8")
-        if numbers.size == 0:
-            numbers = numbers.astype("float64")
-        if numbers.dtype.name not in TYPES or numbers.ndim != 1:
-            raise InvalidArgument(
-                f"attribute '{name}' of {what} cannot be one of a netCDF file: got "
-                f"{shown(value)}; allowed: text, a number, or numbers of {listed(TYPES)}. Join "
-                "texts to one"
-            )
+        numbers = attribute_numbers(name, value, what)
         raw = numbers.astype(numbers.dtype.newbyteorder(">")).tobytes()
-        out.append(struct.pack(">IQ", TYPES[numbers.dtype.name], numbers.size))
+        out.append(struct.pack(">IQ", _TYPES[numbers.dtype.name], numbers.size))
         out.append(raw.ljust(padded(len(raw)), b"\0"))
     return out

@@ -8,7 +8,6 @@ gets a new number when a record is complete: whatever ends the writer leaves who
 
 from __future__ import annotations
 
-import math
 import os
 import struct
 from collections.abc import Mapping
@@ -16,18 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from .._core import InvalidArgument
-from ..base.messages import listed, shown
-from .netcdf_header import RECORDS_AT, NetcdfVariable, check_type, netcdf_header, padded
+from .netcdf_header import RECORDS_AT, NetcdfVariable, netcdf_header, padded
+from .netcdf_variables import once_and_records
 from .output_file import cannot_write, take_room, write_at
-from .record_layout import (
-    TIME,
-    RecordLayout,
-    RecordVariable,
-    check_same,
-    record_layout,
-    series_attributes,
-)
+from .record_layout import TIME, RecordLayout, check_same, record_layout, series_attributes
 from .step_contents import Parts, Places, StepContents
 
 
@@ -122,22 +113,8 @@ class NetcdfOutput:
 
     def _write_header(self, layout: RecordLayout, attrs: Mapping[str, Any]) -> None:
         """Write the header, after all room for what is there once was taken."""
-        for name, variable in layout.variables.items():
-            check_type(name, variable.dtype)
-            if 0 in variable.shape:
-                raise InvalidArgument(
-                    f"'{name}' has no elements: got shape {shown(variable.shape)}; allowed: axes "
-                    "of at least one element, as netCDF has them. Leave it out, or give "
-                    "engine='hdf5'"
-                )
-        once = {name: v for name, v in layout.variables.items() if not v.by_record}
-        records = {name: v for name, v in layout.variables.items() if v.by_record}
-        if not records:
-            raise InvalidArgument(
-                f"the first step has nothing that changes with time: got {listed(once)}; allowed: "
-                "a dataset that is no coordinate, or a time"
-            )
-        sizes = {name: _bytes_of(v) for name, v in (once | records).items()}
+        once, records = once_and_records(layout)
+        sizes = {name: v.bytes for name, v in (once | records).items()}
         dims = {TIME: 0, **layout.dims}
 
         def header() -> bytes:
@@ -172,7 +149,3 @@ class NetcdfOutput:
             write_at(self._file, data, at)
         except OSError as error:
             raise cannot_write(self.path, error) from None
-
-
-def _bytes_of(variable: RecordVariable) -> int:
-    return math.prod(variable.shape) * np.dtype(variable.dtype).itemsize

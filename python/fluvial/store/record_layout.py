@@ -7,6 +7,7 @@ the coordinates of its other axes are variables of their own, which do not chang
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -56,6 +57,11 @@ class RecordVariable(NamedTuple):
     """Whether it has the axis of time; else it is there once."""
     values: np.ndarray | None
     """Of what the first rank writes: coordinates, and numbers of a step. None: datasets."""
+
+    @property
+    def bytes(self) -> int:
+        """All of its bytes, or those of one record."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
     @property
     def said(self) -> tuple[object, ...]:
