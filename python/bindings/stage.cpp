@@ -96,7 +96,7 @@ class CommReader {
         if (closed_) {
             throw InvalidArgument("the stream is closed; share while a step is open");
         }
-        // A serial reader's threads take no turns, and ask nobody.
+        // A serial reader's threads take no turns, and ask no other rank.
         if (places_.empty() && !comm_.serial()) {
             places_ = stage::places_of(comm_);
         }

@@ -54,7 +54,7 @@ constexpr double ns = 1e-9;
 std::int64_t simulated_ns() {
     return static_cast<std::int64_t>(MPI_Wtime() / ns);
 }
-/// Time stands still unless somebody sleeps.
+/// Time stands still unless a rank sleeps.
 void sleep_simulated(std::int64_t length_ns) {
     smpi_usleep(static_cast<unsigned>(std::max<std::int64_t>(1, length_ns / 1000)));
 }
@@ -158,7 +158,7 @@ double by_windows(const mpi::Comm& comm, const Run& run, std::vector<Bytes>& com
             outgoing[i] = {{bytes.get(), flow.bytes}, bytes};
         }
     }
-    // Nobody is lost on this machine.
+    // No rank is lost on this machine.
     move::PreparedExchange exchange(comm, run.flows, outgoing,
                                     {.stall_timeout_s = 1e6, .rest = wait_for_one});
     const double begin = begin_together();

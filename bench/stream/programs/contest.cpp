@@ -99,7 +99,7 @@ class Contest {
         return std::max(static_cast<std::int64_t>(wanted), least_elements);
     }
 
-    /// Between the cores of the sides, while everybody else sleeps.
+    /// Between the cores of the sides, while all other processes sleep.
     double one_way_ns() {
         const double found = probe_ == nullptr ? 0 : probe_->one_way_ns();
         wait_asleep();

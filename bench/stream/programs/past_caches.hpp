@@ -12,7 +12,7 @@
 
 /// The producer copies elements by non-temporal stores, where the processor has them, into memory
 /// far larger than caches, round and round; the consumer works on as much that is not in its caches
-/// either. Each has memory of its own and nobody waits for anybody, so nothing is streamed. One
+/// either. Each side has memory of its own and waits for no other, so nothing is streamed. One
 /// producer and one consumer.
 class PastCaches final : public Contestant {
   public:

@@ -123,8 +123,8 @@ class PingPong final : public Messages {
 };
 
 /// The work of both sides and nothing else, each in memory of its own, as large as the ring of one
-/// producer is at most while the consumer keeps up. Nothing goes from core to core, and nobody
-/// waits for anybody: what the cores can do at most.
+/// producer is at most while the consumer keeps up. Nothing goes from core to core, and neither
+/// side waits: this is the most that the cores can do.
 class Limit final : public Contestant {
   public:
     using Contestant::Contestant;

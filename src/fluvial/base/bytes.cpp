@@ -3,7 +3,7 @@
 
 namespace fluvial {
 
-// Where GCC 12 inlines this, it warns of copies beyond the end that nobody makes.
+// Where GCC 12 inlines this, it warns of copies beyond the end that never happen.
 void ByteWriter::append(const void* data, std::size_t bytes) {
     const auto* first = static_cast<const std::byte*>(data);
     bytes_.insert(bytes_.end(), first, first + bytes);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
 
-/// Stands still until somebody waits.
+/// The clock stands still until a thread waits.
 std::int64_t simulated_ns = 5 * second_ns;
 
 constexpr Clock simulated{[] { return simulated_ns; }, [] { simulated_ns += 1'000; },

@@ -99,7 +99,7 @@ TEST_CASE("hooks are called in children alone, while they exist") {
     CHECK(in_child([&] { return calls; }) == 0);
 }
 
-TEST_CASE("nobody forks during a pause") {
+TEST_CASE("no thread forks during a pause") {
     std::atomic<bool> paused = false;
     std::atomic<bool> over = false;
     std::thread other([&] {

@@ -9,7 +9,7 @@
 namespace fluvial {
 namespace {
 
-constexpr std::size_t length_max = 256;  // longer names are compared by nobody's eye
+constexpr std::size_t length_max = 256;  // longer names were not mistyped by hand: none is near
 
 std::string lower(std::string_view name) {
     std::string out(name);

@@ -89,7 +89,7 @@ TEST_CASE("long values are cut to where they differ") {
     CHECK(excerpt(std::string(80, 'z')) == std::string(80, 'z'));
 }
 
-TEST_CASE("ranks that say nothing of a kind differ from nobody") {
+TEST_CASE("a rank that names no term of a kind differs from no other rank") {
     Terms silent, sum, product;
     sum.add_where_known("the operation", "sum");
     product.add_where_known("the operation", "product", "Give consumers one operation");

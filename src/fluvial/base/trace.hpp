@@ -14,7 +14,7 @@ enum class Activity : std::uint8_t {
     SetUp,        ///< of a channel or a stream
     Stalled,      ///< a producer waits for room
     Idle,         ///< there was nothing to do in a blocking call
-    Processing,   ///< the operation of a stream, or who took a batch, is at work
+    Processing,   ///< a stream's operation, or the program with its batch, is at work
     Terminating,  ///< a blocking call waits for the end of a stream or of the channel
     Threshold,    ///< a threshold collective
 };

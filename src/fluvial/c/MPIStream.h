@@ -204,15 +204,15 @@ typedef unsigned long long (*MPIStream_Choose_function)(const void* element, voi
 typedef int (*MPIStream_Batch_function)(const void* elements, long long count, void* inout,
                                         void* context);
 
-/// Equal on all ranks, but for functions and contexts: of functions nobody can tell whether they
+/// Equal on all ranks, but for functions and contexts: the library cannot tell whether functions
 /// are the same. `functions` says it for them.
 typedef struct MPIStream_Options {
     const char* name;     ///< in messages and reports; null: "stream 0" and so on
     size_t buffer_bytes;  ///< memory for elements at each consumer; 0: the library's choice
     /// An idle producer's elements are under way after this time: at once in shared memory; by
     /// messages (between hosts) if MPI was initialised with MPI_THREAD_MULTIPLE. After plain
-    /// MPI_Init() nobody may send for it: an element that comes after a pause leaves at once, but
-    /// what follows it within this time lies until the rank calls MPIStream again. Call
+    /// MPI_Init() no other thread may send for it: an element that comes after a pause leaves at
+    /// once, but what follows it within this time lies until the rank calls MPIStream again. Call
     /// MPIStream_Flush() before a long computation.
     double latency_s;
     int result_on_producers;  ///< 1: MPIStream_Result() works there, too

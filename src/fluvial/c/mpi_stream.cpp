@@ -89,7 +89,7 @@ void agree(const MPIStream_ChannelState& channel, Validate&& validate) {
     }
 }
 
-/// Consumers judge, so it is they who say whether they can.
+/// Consumers judge, so the consumers say whether they can.
 bool judges(const MPIStream_Options& options, const MPIStream_Operation& operation,
             const stream::Channel& channel) {
     const bool here = !consumes(channel.role()) ||

@@ -351,7 +351,7 @@ TEST_CASE("channels have options") {
     MPIStream stream;
     REQUIRE(MPIStream_Attach(MPI_LONG, MPI_LONG, MPI_LONG, &operation, &stream, &channel) ==
             MPI_SUCCESS);
-    if (consumer) {  // nobody has sent anything
+    if (consumer) {  // no producer has sent anything
         CHECK(MPIStream_Operate(&stream) == MPI_ERR_OTHER);
         CHECK(error_says("in time"));
     }

@@ -57,7 +57,7 @@ TEST_CASE("elements of all producers are summed on the consumers") {
     }
 }
 
-TEST_CASE("nobody blocks: isend, iterminate, ioperate, test, wait") {
+TEST_CASE("no call blocks: isend, iterminate, ioperate, test, wait") {
     World world;
     MPIStream_Operation operation = sum_of_longs();
     MPIStream_Options options;
@@ -303,7 +303,7 @@ TEST_CASE("without a terminal function each consumer keeps its own result") {
     CHECK(all == world.producers);
 }
 
-TEST_CASE("channels without a stream's end, and some that nobody sends to") {
+TEST_CASE("channels without a stream's end, and channels to which no rank sends") {
     for (int round = 0; round < 20; ++round) {
         World world(2);
         MPIStream_Operation operation = {MPIStream_Elementwise(MPI_MAX), MPI_MAX};

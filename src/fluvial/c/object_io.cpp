@@ -125,7 +125,7 @@ scan::Options options_of(const fluvial_object_io& io, bool calls_mpi) {
     options.threads = file.threads;
     options.memory_bytes = file.memory_bytes;
     options.reproducible = file.reproducible;
-    if (alone && options.threads == 0) {  // no rank may be asked who else is there
+    if (alone && options.threads == 0) {  // no rank may be asked how many others there are
         const auto cores = static_cast<int>(std::thread::hardware_concurrency());
         options.threads = std::max(1, cores / file.ranks_here);
     }

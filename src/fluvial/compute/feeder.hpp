@@ -33,7 +33,8 @@ class Feeder {
 
   private:
     static constexpr Index rows_max = 256;
-    /// Elements of one summary whose values nobody else reads; sums of more would lose digits.
+    /// Elements of one summary whose values no partial reads itself; sums of more would lose
+    /// digits.
     static constexpr Index summary_count_max = 2 * run_count_max;
     static constexpr Index gathered_max = 2048;            ///< in one go: 32 KiB of complex128
     static constexpr Index joined_max = gathered_max / 4;  ///< longer lines are runs themselves

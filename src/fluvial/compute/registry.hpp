@@ -27,7 +27,7 @@ class OptionReader {
     double number(const std::string& key, double fallback);
     /// One number is a list, too. Throws InvalidArgument when missing.
     std::vector<double> numbers(const std::string& key);
-    /// Throws InvalidArgument that names options which nobody took.
+    /// Throws InvalidArgument that names the options that were not read.
     void done() const;
 
   private:

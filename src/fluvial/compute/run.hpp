@@ -4,7 +4,7 @@
 ///
 /// walk() turns a piece into runs for all partials that need the same preparation: it fuses axes,
 /// gathers strided values, swaps bytes, widens float16 to float32, applies mask and skipna, and
-/// lets one summary serve all who asked for it.
+/// lets one summary serve all partials that asked for it.
 #pragma once
 
 #include <span>

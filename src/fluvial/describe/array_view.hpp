@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Typed n-d memory that somebody else owns, and the strided copy between two such views.
+/// Typed n-d memory that the view does not own, and the strided copy between two such views.
 #pragma once
 
 #include <cstddef>

@@ -40,7 +40,7 @@ class Arguments {
     StrategyPtr strategy(const std::string& key, const std::string& example);
     /// None where it is missing.
     StrategyPtr strategy_if_given(const std::string& key);
-    /// Throws UnknownName for arguments that nobody took.
+    /// Throws UnknownName for arguments that were not read.
     void done() const;
 
   private:

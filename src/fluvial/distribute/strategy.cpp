@@ -124,7 +124,7 @@ Bounds Strategy::bounds(const Request&) const {
 Distribution assign(const Request& request, const Strategy& strategy) {
     if (request.readers.empty()) {
         throw InvalidArgument(
-            Problem{"there is nobody to distribute to", "no reader", "1 or more", ""});
+            Problem{"there is no reader to distribute to", "no reader", "1 or more", ""});
     }
     check_chunks(request);
     const Prepared prepared = prepare(request);

@@ -20,7 +20,7 @@ Distribution made(const std::vector<Region>& regions, std::size_t readers, const
 
 }  // namespace
 
-TEST_CASE("empty chunks are nobody's, and the numbers of the others stay") {
+TEST_CASE("empty chunks go to no reader, and the numbers of the others stay") {
     const auto d = made({{{0}, {0}}, {{0}, {3}}, {{5}, {0}}, {{3}, {2}}}, 2, "round-robin");
     REQUIRE(d.assigned.size() == 2);
     CHECK((d.assigned[0] == Assignment{0, {{{0}, {3}}, 1}}));

@@ -27,7 +27,7 @@ class Crew {
 
     /// Collective over the pool: all have freed the same teams.
     void close();
-    /// Somebody is lost: everything is left to MPI_Finalize.
+    /// A rank is lost: everything is left to MPI_Finalize.
     void abandon() noexcept;
 
   private:

@@ -46,7 +46,7 @@ class KeptMessage {
     }
 };
 
-/// Kept results that nobody can ask for any more. From any thread.
+/// Kept results that no future can ask for any more. From any thread.
 class Droppings {
   public:
     struct One {

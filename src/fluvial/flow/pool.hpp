@@ -123,11 +123,11 @@ class Pool {
     /// The future of a task that continues gets the result of the other. From any thread; local.
     void follow(const FuturePtr& future, const FuturePtr& other);
 
-    /// What other threads do for the lead's: turns of the server until a task is done, somebody
+    /// What other threads do for the lead's: turns of the server until a task is done, a thread
     /// calls wake(), or `timeout_s` is over. Returns the futures that are done since the last call,
     /// of a pool with collects_done, and those of tasks that continue: these are not done, have a
-    /// continuation, and wait for follow().
-    /// Needs MPI_THREAD_MULTIPLE unless it is the only thread that calls MPI.
+    /// continuation, and wait for follow(). Needs MPI_THREAD_MULTIPLE unless it is the only thread
+    /// that calls MPI.
     std::vector<FuturePtr> wait_for_some(double timeout_s);
     void wake();
     bool cancel(const FuturePtr& future);

@@ -111,7 +111,7 @@ int ran_on(const Future& future, std::vector<Seen>& seen) {
 
 }  // namespace
 
-TEST_CASE("a kept result is not here until somebody asks, and then it is what was made") {
+TEST_CASE("a kept result is not here until it is asked for, and then it is what was made") {
     Pool pool = open();
     if (pool.leads() && pool.size() > 1) {
         const Future made = pool.submit("make", {bytes_of<std::uint64_t>(large)}, kept_on(1));
@@ -263,7 +263,7 @@ TEST_CASE("a pool that an exception ends, while a result is on its way, lets the
     CHECK(world().sum(1) == world_size());
 }
 
-TEST_CASE("a result that nobody has fetched is gone with the pool") {
+TEST_CASE("a result that was not fetched is gone with the pool") {
     Pool pool = open();
     Future made;
     if (pool.leads() && pool.size() > 1) {

@@ -279,7 +279,7 @@ TEST_CASE("the result of a task that continues is another's") {
     pool.close();
 }
 
-TEST_CASE("no task can continue where nobody would know") {
+TEST_CASE("no task can continue in a pool that collects no futures") {
     Pool pool = open();
     if (pool.leads()) {
         CHECK_THROWS_AS(pool.submit("delegate", {bytes_of<std::int64_t>(7)}).get(), Error);

@@ -14,7 +14,7 @@ namespace fluvial::flow {
 /// Number of a task in its pool, in the order of submission; never used twice.
 using TaskId = std::uint64_t;
 
-/// Seconds that nobody knows.
+/// A time that is not known.
 inline constexpr double unknown_s = std::numeric_limits<double>::quiet_NaN();
 
 /// How many ranks a task can run on: one number, a range, or one of several numbers. A task with

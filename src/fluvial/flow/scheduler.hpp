@@ -81,7 +81,7 @@ class Scheduler {
 
   private:
     struct Running {
-        std::vector<int> ranks;  ///< that nobody else gets
+        std::vector<int> ranks;  ///< no other task gets them
         int width = 0;           ///< of the team
         std::uint32_t kind = 0;
         bool brief = false;  ///< one of several that the team may have

@@ -126,7 +126,7 @@ TEST_CASE("a rank gets several tasks at once when their kind is known to be brie
     }
     CHECK(ids(scheduler.next(0)) == Ids{0, 1});
     scheduler.finish(0, 1e-6);
-    CHECK(ids(scheduler.next(0)) == Ids{2, 3, 4, 5});  // rank 1 is busy with what nobody knew yet
+    CHECK(ids(scheduler.next(0)) == Ids{2, 3, 4, 5});  // rank 1 runs a task of unknown length
     scheduler.finish(1, 1e-6);
     CHECK(ids(scheduler.next(0)) == Ids{6, 7, 8, 9});
     scheduler.finish(2, 1);  // not brief after all

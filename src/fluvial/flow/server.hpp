@@ -57,10 +57,9 @@ class Server {
     };
 
     /// `told` is called with each future that is done or continues, within turn(), and returns
-    /// whether anybody will know. Everything given outlives it.
-    /// The ranks that run tasks are the last `workers`, all or all but the server's own. The
-    /// server's own has a Worker in another thread, unless it is the only one: then see
-    /// own_order().
+    /// whether the program will learn of it. Everything given outlives it. The ranks that run tasks
+    /// are the last `workers`, all or all but the server's own. The server's own has a Worker in
+    /// another thread, unless it is the only one: then see own_order().
     Server(const mpi::Comm& comm, const Functions& functions, Members& members, int workers,
            const SchedulerOptions& options, double stuck_after_s,
            std::function<bool(const FuturePtr&)> told);

@@ -46,8 +46,8 @@ struct TaskOptions {
 
 enum class Phase : std::uint8_t { Waiting, Running, Done };
 
-/// Shared by who waits for the task, by the server, and by tasks whose input it is. Programs keep
-/// millions of them.
+/// Shared by the thread that waits for the task, by the server, and by tasks whose input it is.
+/// Programs keep millions of them.
 struct FutureState {
     TaskId task = 0;
     std::atomic<Phase> phase{Phase::Waiting};

@@ -37,8 +37,9 @@ void Worker::keep(Report& done) {
     done.kept = true;
 }
 
-/// Goes on when it has left: the rank that waits for it has nothing else to do. Takes what others
-/// give meanwhile, who may wait for that. A lead that has said stop takes nothing more.
+/// Returns when the result has left: the rank that waits for it has nothing else to do. Takes what
+/// other ranks give meanwhile, because these may wait for that. A lead that has said stop takes
+/// nothing more.
 void Worker::give(const Order& order) {
     flush();
     const int to = order.ranks.front();

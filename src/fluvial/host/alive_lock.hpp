@@ -15,7 +15,7 @@ class AliveLock {
   public:
     AliveLock() = default;
     /// Locks `byte` of the file (an open-file-description lock on a description of our own). Throws
-    /// SystemError when somebody else holds it.
+    /// SystemError when another participant holds it.
     AliveLock(const MemoryFile& file, std::int64_t byte);
     /// True while the participant that owns `byte` lives. Asked through a description that holds no
     /// lock on it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where ranks that share cores sleep until somebody has something for them: in shared memory, by
-/// the kernel's futex. A ring may be missed, so nobody sleeps for long.
+/// Where ranks that share cores sleep until another rank has something for them: in shared memory,
+/// by the kernel's futex. A ring may be missed, so no rank sleeps for long.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ class alignas(128) Bell {
     void disarm() { asleep_.store(0, std::memory_order_relaxed); }
     /// Blocking until rung since arm(), `ns` at most.
     void sleep(std::int64_t ns);
-    /// Wakes its owner when he sleeps.
+    /// Wakes the owner when it sleeps.
     void ring() {
         std::atomic_thread_fence(std::memory_order_seq_cst);  // after what it is rung for
         if (asleep_.load(std::memory_order_relaxed) != 0) {
@@ -39,7 +39,7 @@ class alignas(128) Bell {
 /// Those of the ranks of one host.
 class Bells {
   public:
-    /// Nobody has one.
+    /// No rank has a bell.
     Bells() = default;
     /// Collective over `host`, blocking.
     explicit Bells(const mpi::Comm& host);

@@ -15,7 +15,7 @@ constexpr std::int64_t second_ns = 1'000'000'000;
 
 }  // namespace
 
-TEST_CASE("nobody sleeps longer than he wants to") {
+TEST_CASE("a sleep ends after the time that was asked for") {
     Bell bell;
     bell.arm();
     const std::int64_t begin = now_ns();
@@ -59,7 +59,7 @@ TEST_CASE("ranks of a host wake each other in turn") {
     comm.close();
 }
 
-TEST_CASE("where there are no bells nobody is rung") {
+TEST_CASE("where there are no bells a ring does nothing") {
     const Bells none;
     CHECK(none.of(0) == nullptr);
     ring(none.of(0));

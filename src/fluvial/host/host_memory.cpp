@@ -51,7 +51,7 @@ Mapping map_together(const mpi::Comm& host, std::size_t bytes) {
     if (!host.all(mapping.size() > 0)) {
         return {};
     }
-    return mapping;  // which keeps the memory; nobody needs the first rank's descriptor any more
+    return mapping;  // it keeps the memory: the first rank's descriptor is not needed any more
 }
 
 std::size_t room() {
@@ -77,7 +77,8 @@ HostMemory HostMemory::allocate(const mpi::Comm& host, std::size_t bytes) {
     if (host.size() == 1) {
         return by_mpi(host, bytes);  // plain memory
     }
-    // Everybody's, each on pages of its own: they come to lie near who touches them first.
+    // The memory of all, each rank's on pages of its own: a page lies near the rank that touches it
+    // first.
     const std::vector<std::size_t> all = host.allgather_values(bytes);
     std::size_t sum = 0;
     for (const std::size_t one : all) {

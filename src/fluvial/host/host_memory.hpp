@@ -32,7 +32,7 @@ class HostMemory {
     /// That of a rank of the host.
     std::span<std::byte> memory(int rank) const { return parts_[static_cast<std::size_t>(rank)]; }
     bool is_mpis() const { return by_mpi_; }
-    /// Nobody touches it any more. Collective, blocking.
+    /// No rank touches the memory any more. Collective, blocking.
     void close();
     /// Others may still touch it: what this rank has of it goes with this object. Local.
     void abandon() noexcept;

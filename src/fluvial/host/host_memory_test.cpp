@@ -62,7 +62,7 @@ TEST_CASE("what a rank stores the others load, whichever of them keeps the memor
     host.close();
 }
 
-// ThreadSanitizer leaves too few addresses for as much memory as nobody has.
+// ThreadSanitizer leaves too few addresses for more memory than any machine has.
 #ifdef __SANITIZE_THREAD__
 constexpr bool addresses_are_few = true;
 #else

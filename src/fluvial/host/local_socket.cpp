@@ -156,7 +156,7 @@ std::optional<Bytes> receive_packet(int fd, std::vector<Descriptor>* descriptors
                             text(message_bytes_max, " bytes"), ""});
     }
     if ((header.msg_flags & MSG_CTRUNC) != 0 && descriptors == nullptr) {
-        throw Error("the peer sent descriptors that nobody asked for");
+        throw Error("the peer sent descriptors that were not asked for");
     }
     if ((header.msg_flags & MSG_CTRUNC) != 0) {
         throw SystemError(Problem{"descriptors of the peer did not arrive", "too many open files",
@@ -239,8 +239,8 @@ std::optional<Message> LocalSocket::take(std::size_t descriptors_max) {
         ByteReader in(*first);
         expected_ = in.get<std::uint32_t>();
         if (expected_ > descriptors_max) {
-            throw Error(Problem{"the peer sends descriptors that nobody asked for", text(expected_),
-                                text(descriptors_max, " at most"), ""});
+            throw Error(Problem{"the peer sends descriptors that were not asked for",
+                                text(expected_), text(descriptors_max, " at most"), ""});
         }
         incoming_.emplace();
         incoming_->bytes.assign(first->begin() + sizeof(std::uint32_t), first->end());

@@ -2,8 +2,8 @@
 /// Messages with descriptors between processes of one host: a sequenced-packet socket in the
 /// abstract namespace, which leaves no file behind.
 ///
-/// Anybody on the host may connect and send anything, so descriptors come in only where they were
-/// asked for: the kernel refuses all others (SO_PASSRIGHTS, Linux 6.16) or throws them away,
+/// Any process on the host may connect and send anything, so descriptors come in only where they
+/// were asked for: the kernel refuses all others (SO_PASSRIGHTS, Linux 6.16) or throws them away,
 /// because they find no room (before).
 #pragma once
 
@@ -31,8 +31,8 @@ struct Message {
 class LocalSocket {
   public:
     explicit LocalSocket(Descriptor descriptor);
-    /// None when nobody listens on `address` (any more). Throws TimedOut when the listener's queue
-    /// stays full.
+    /// None when no process listens on `address` (any more). Throws TimedOut when the listener's
+    /// queue stays full.
     static std::optional<LocalSocket> connect(const std::string& address, const Deadline& deadline);
 
     /// Sends one message of at most 64 KiB with any number of descriptors (over 200 go in several
@@ -52,7 +52,7 @@ class LocalSocket {
 
     /// From now on the peer may send descriptors.
     void allow_descriptors();
-    /// As whom the process at the other end connected, or listened.
+    /// The user as which the process at the other end connected, or listened.
     uid_t peer_user() const;
     int descriptor() const { return descriptor_.get(); }
 
@@ -78,7 +78,7 @@ class LocalListener {
     /// served. Call `restock` when it is closed.
     std::optional<LocalSocket> accept_in_need();
     void restock();
-    /// Wakes who polls the listener in another thread; nobody can connect any more.
+    /// Wakes the thread that polls the listener; no process can connect any more.
     void stop();
     int descriptor() const { return descriptor_.get(); }
 

@@ -47,7 +47,7 @@ std::size_t open_descriptors() {
         std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
 
-/// Sends `bytes` and `count` descriptors in one packet, as anybody can.
+/// Sends `bytes` and `count` descriptors in one packet, as any process can.
 ssize_t send_raw(int fd, std::size_t bytes, std::size_t count) {
     std::vector<char> payload(bytes);
     std::vector<int> numbers(count, STDERR_FILENO);
@@ -125,7 +125,7 @@ TEST_CASE("more descriptors than a packet holds arrive in order") {
     }
 }
 
-TEST_CASE("descriptors that nobody takes off the message are closed with it") {
+TEST_CASE("descriptors that are not taken off the message are closed with it") {
     Pair pair;
     int ends[2];
     REQUIRE(::pipe(ends) == 0);
@@ -140,7 +140,7 @@ TEST_CASE("descriptors that nobody takes off the message are closed with it") {
     ::close(ends[0]);
 }
 
-TEST_CASE("nobody at the address") {
+TEST_CASE("an address where no process listens") {
     CHECK_FALSE(LocalSocket::connect(fresh_address(), Deadline(5)).has_value());
     const std::string address = fresh_address();
     {
@@ -186,7 +186,7 @@ TEST_CASE("a listener without a client has nothing to accept") {
     CHECK_FALSE(listener.accept().has_value());
 }
 
-TEST_CASE("who polls a listener is woken at once when it is stopped from another thread") {
+TEST_CASE("a thread that polls a listener is woken at once when another thread stops it") {
     LocalListener listener(fresh_address());
     std::thread other([&] {
         ::usleep(20'000);
@@ -247,7 +247,7 @@ TEST_CASE("a packet too short for its head is an error") {
     ::close(ends[1]);
 }
 
-TEST_CASE("descriptors that nobody asked for do not come in, in packets of any length") {
+TEST_CASE("descriptors that were not asked for do not come in, in packets of any length") {
     const std::size_t before = open_descriptors();
     for (const std::size_t bytes : {0, 1, 4, 40, 200}) {
         for (const bool old_kernel : {false, true}) {
@@ -295,7 +295,7 @@ TEST_CASE("a peer that promises more than is allowed is refused before it sends 
     RawPair pair;
     const std::uint32_t promised = 2;
     REQUIRE(::send(pair.sender.get(), &promised, sizeof promised, 0) == sizeof promised);
-    CHECK_THROWS_WITH_AS(pair.receiver->receive(Deadline(5), 1), doctest::Contains("nobody asked"),
+    CHECK_THROWS_WITH_AS(pair.receiver->receive(Deadline(5), 1), doctest::Contains("not asked for"),
                          Error);
 }
 
@@ -316,7 +316,7 @@ TEST_CASE("what a peer said before it hung up arrives, though it did not read al
     CHECK_THROWS_AS(pair.client.receive(Deadline(5)), PeerLost);
 }
 
-TEST_CASE("a peer that never reads does not block who sends to it") {
+TEST_CASE("a peer that never reads does not block the process that sends to it") {
     Pair pair;
     for (int i = 0; i < 100; ++i) {
         pair.server.post(bytes_of(std::string(60'000, 'x')));
@@ -330,7 +330,7 @@ TEST_CASE("a peer that never reads does not block who sends to it") {
     CHECK(pair.server.flush());
 }
 
-TEST_CASE("a listener that takes nobody is a time-out, once its queue is full") {
+TEST_CASE("a listener that accepts no connection is a time-out, once its queue is full") {
     const std::string address = fresh_address();
     const LocalListener listener(address);
     std::vector<LocalSocket> clients;

@@ -15,7 +15,7 @@ namespace fluvial::host {
 namespace {
 
 struct Seat {
-    std::uint64_t place = 0;  ///< the same where processes see each other; 0 where nobody knows
+    std::uint64_t place = 0;  ///< the same where processes see each other; 0: not known
     Process process;
 };
 

@@ -31,7 +31,7 @@ class SharedMutex {
 class Doorbell {
   public:
     std::uint32_t ticket() const { return rings_.load(std::memory_order_acquire); }
-    /// Wakes all that wait. Costs a system call only when somebody sleeps.
+    /// Wakes all that wait. Costs a system call only when a process sleeps.
     void ring();
     /// Returns when the bell has rung since `ticket` or the time is up; first spins `spin_ns`,
     /// yielding the core, then sleeps. May return early.

@@ -40,7 +40,7 @@ uid_t overflow_uid() {
     return uid;
 }
 
-/// True when `uid` is somebody's in this user namespace. Where the map cannot be read, nobody's.
+/// True when a user has `uid` in this user namespace. False where the map cannot be read.
 bool has_id_here(uid_t uid) {
     std::ifstream map("/proc/self/uid_map");
     std::int64_t first = 0;

@@ -9,7 +9,7 @@
 namespace fluvial::host {
 
 /// True for the user as which this process runs, and for root. False for the number that stands for
-/// all users without an id in this user namespace (the overflow uid): it identifies nobody.
+/// all users without an id in this user namespace (the overflow uid): it identifies no user.
 bool is_trusted_user(uid_t uid);
 
 /// "alice (uid 1000)"; "uid 1000" where the user has no name.

@@ -26,7 +26,7 @@ int in_child(const std::function<int()>& work) {
 
 }  // namespace
 
-TEST_CASE("this process's own user is trusted, and root, and nobody else") {
+TEST_CASE("this process's own user is trusted, and root, and no other user") {
     const uid_t self = ::geteuid();
     CHECK(host::is_trusted_user(self));
     CHECK(host::is_trusted_user(0));
@@ -53,7 +53,7 @@ TEST_CASE("root trusts root alone; others trust themselves and root") {
     CHECK(as(65'534) == 0);  // a user like others, where it is one
 }
 
-TEST_CASE("the number of all who have none in a user namespace is nobody's") {
+TEST_CASE("the number that stands for all users without one in a user namespace is not trusted") {
     const int status = in_child([] {
         if (::unshare(CLONE_NEWUSER) != 0) {
             return 77;

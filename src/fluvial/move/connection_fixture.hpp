@@ -39,7 +39,7 @@ struct Sockets {
                 }
                 return accepted.has_value();
             },
-            Deadline(10), "nobody connected");
+            Deadline(10), "no peer connected");
     }
     TcpListener listener;
     TcpSocket client;

@@ -21,8 +21,8 @@ using LastChoice = std::atomic<std::size_t>;
 LastChoice& last_choice();
 
 /// Copies, and tries the other method now and then, each for some bytes. What counts is the time
-/// from copy to copy: it has in it what the method does to the caches and to the consumer, who then
-/// makes room sooner or later. Gaps that nobody's copying explains are cut off. A trial that goes
+/// from copy to copy: it has in it what the method does to the caches and to the consumer, which
+/// then makes room sooner or later. Gaps that no copying explains are cut off. A trial that goes
 /// badly is broken off; trials take less than 2 % of the time, so the cheaper they are the more
 /// often they come.
 class CopyPolicy {

@@ -21,7 +21,7 @@
 
 namespace fluvial::move {
 
-/// Where registered memory lies, as whoever reads it has to say it.
+/// Where registered memory lies, in the words of the request that reads it.
 struct FabricPlace {
     std::uint64_t address = 0;
     std::uint64_t key = 0;

@@ -173,7 +173,7 @@ void FabricRemoteReader::read(std::span<const RemoteBox> boxes,
     message.append(request.data(), request.size());
     connection_.post(message.view());
     Answer answer(*this, boxes, look);
-    // Before memory that is read into is registered no more, or is somebody else's again.
+    // Before the memory that is read into is unregistered, or is used for something else.
     const auto end_reads = [&](FabricEndpoint* endpoint) {
         if (broken_) {
             endpoint->end();

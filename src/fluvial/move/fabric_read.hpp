@@ -24,7 +24,7 @@ namespace fluvial::move {
 /// This was built with libfabric's headers; else what follows throws InvalidArgument.
 bool knows_libfabric();
 
-/// The reader's half, which is opened before anybody is asked: the owner has to use the same
+/// The reader's half, which is opened before the owner is asked: the owner has to use the same
 /// provider.
 class FabricHalf {
   public:

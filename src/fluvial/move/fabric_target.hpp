@@ -15,8 +15,8 @@ namespace fluvial::move {
 
 class FabricTarget {
   public:
-    /// That of this process with `provider` and the interface of `address`, for as long as somebody
-    /// keeps it. Throws SystemError.
+    /// That of this process with `provider` and the interface of `address`, for as long as a
+    /// pointer to it is kept. Throws SystemError.
     static std::shared_ptr<FabricTarget> of(const std::string& provider,
                                             const std::string& address);
     FabricTarget(const std::string& provider, const std::string& address);
@@ -25,7 +25,7 @@ class FabricTarget {
     FabricTarget& operator=(const FabricTarget&) = delete;
 
     FabricEndpoint& endpoint() { return endpoint_; }
-    /// Somebody may read from now on, until as many have called the other. Any thread.
+    /// A reader may read from now on, until each call is undone by one of the other. Any thread.
     void expect_reads();
     void expect_reads_no_more() { --readers_; }
 

@@ -108,7 +108,7 @@ inline std::size_t consume(Inlet& inlet, std::size_t unit, std::uint64_t taken,
     return bytes;
 }
 
-/// Commits what there is room for while nobody takes anything.
+/// Commits what there is room for while the inlet takes nothing.
 inline void fill_up(LinkUnderTest& link, std::size_t unit, std::uint64_t limit) {
     const std::int64_t calm_ns = 50'000'000;  // so long without room, it is full
     std::int64_t since = now_ns();

@@ -107,7 +107,7 @@ std::byte* MessageOutlet::make_room(std::size_t bytes) {
     return cursor_;
 }
 
-/// After a pause the next element is to leave at once, which takes somebody who sends it.
+/// After a pause the next element is to leave at once, which takes a thread that sends it.
 std::byte* MessageOutlet::make_room_at_once(std::size_t bytes) {
     if (!background_) {
         const std::lock_guard lock(mutex_);

@@ -24,7 +24,7 @@ namespace fluvial::move {
 /// behind it.
 ///
 /// Where MPI allows no second thread, the flusher is any thread that waits in a channel of this
-/// process. While nobody does, another one, which calls no MPI, ends segments after the latency
+/// process. While no thread waits, another one, which calls no MPI, ends segments after the latency
 /// bound: the next element then leaves at once, and takes those with it that were left lying.
 ///
 /// Where the consumer's core reads the batches, stores into them may be slow, as they are into

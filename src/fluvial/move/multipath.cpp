@@ -260,7 +260,7 @@ void check(const mpi::Comm& comm, std::span<const RankFlow> flows,
                                           text(outgoing[i].bytes.size()), text(flow.bytes), ""});
         }
         if (flow.from == comm.rank() && flow.bytes > 0 && !outgoing[i].owner) {
-            throw InvalidArgument(Problem{text("nobody keeps the bytes of flow ", i), "no owner",
+            throw InvalidArgument(Problem{text("no owner keeps the bytes of flow ", i), "no owner",
                                           "a shared_ptr that keeps them until the call returns",
                                           ""});
         }

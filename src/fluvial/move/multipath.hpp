@@ -3,8 +3,7 @@
 /// them on (Bui et al. 2016, sections 4.2 and 4.5).
 ///
 /// A window travels as one message, behind a header that says where it belongs:
-///
-/// | who         | finds                          | what it does |
+/// | rank        | finds                          | what it does |
 /// |-------------|--------------------------------|---------------------------------------------|
 /// | source      | a path with fewer than 2       | sends the next window along it, so a path |
 /// |             | windows on their way           | that is twice as fast carries twice as much |

@@ -150,7 +150,7 @@ TEST_CASE("any flows by any paths") {
     }
 }
 
-TEST_CASE("a byte that a proxy changes is found by the checksum, and without one by nobody") {
+TEST_CASE("a byte that a proxy changes is found by the checksum, and without one it is not found") {
     const int last = world_size() - 1;
     if (world_size() < 3) {
         return;
@@ -298,7 +298,7 @@ TEST_CASE("what cannot be moved is the same error on all ranks") {
     const std::vector<RankFlow> kept_by_nobody{{0, last, 5, 0, {{0, last}}}};
     const std::vector<Outgoing> ownerless{{bytes, nullptr}};
     CHECK_THROWS_WITH_AS(exchange(world(), kept_by_nobody, ownerless),
-                         doctest::Contains("nobody keeps the bytes of flow 0"), InvalidArgument);
+                         doctest::Contains("no owner keeps the bytes of flow 0"), InvalidArgument);
     check_exchange({{0, last, 10, 0, {{0, last}}}});
 }
 

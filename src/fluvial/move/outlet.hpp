@@ -64,7 +64,7 @@ class Outlet {
         std::memcpy(room, from, bytes);
     }
 
-    /// As try_reserve, for a user who writes there himself, until give_back(): where that is slow
+    /// As try_reserve, for a user that writes there itself, until give_back(): where that is slow
     /// in the link's own memory, it is memory of this process.
     virtual std::byte* try_lend(std::size_t bytes) { return try_reserve(bytes); }
     /// commit() of what was written into try_lend()'s memory; 0: nothing was.

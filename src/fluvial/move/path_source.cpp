@@ -108,7 +108,7 @@ class Source final : public Role {
             offset = next_;
             next_ += length_at(next_);
         } else if (lane.detour) {
-            return false;  // nobody waits for its end
+            return false;  // no rank waits for the end of a detour
         }
         const std::size_t length = length_at(offset);
         auto& buffer = lane.buffers[lane.queue.posted() % sends_in_flight];

@@ -92,7 +92,7 @@ struct WantedBox {
     std::vector<std::byte> got;
 };
 
-/// `reader` reads what `memory` exposes, which somebody serves meanwhile.
+/// `reader` reads what `memory` exposes, which another thread serves meanwhile.
 inline void check_remote_reads(RemoteReader& reader, std::uint32_t seed, std::uint32_t regions,
                                std::size_t region_bytes) {
     std::mt19937 random(seed);

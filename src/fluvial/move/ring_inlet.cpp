@@ -23,7 +23,7 @@ constexpr std::int64_t pause_max_ns = 4000;
 
 /// When the ring is empty the staging buffer is looked at this often, and what lies there is taken
 /// when it is little, or the producer has paused, or it waited for long. A producer without a pause
-/// clears the staging buffer soon, and is only kept from it by somebody who reads it.
+/// clears the staging buffer soon, and a consumer that reads it only keeps the producer from that.
 constexpr std::int64_t staging_every_ns = 4000;
 constexpr std::uint64_t staging_little_bytes = 256;
 constexpr std::int64_t staging_longest_ns = 50'000;

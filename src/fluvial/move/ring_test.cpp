@@ -148,7 +148,8 @@ std::uint64_t total_of(const LinkPlan& plan) {
 
 }  // namespace
 
-TEST_CASE("who has looked in vain for long sees what comes, by either way, and the end") {
+TEST_CASE(
+    "a consumer that has looked in vain for long sees what comes, by either way, and the end") {
     LinkPlan plan;
     plan.unit_bytes = 8;
     plan.buffer_bytes = 1 << 20;

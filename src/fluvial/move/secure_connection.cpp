@@ -282,7 +282,7 @@ std::optional<Bytes> SecureConnection::take_message() {
                                                    reinterpret_cast<unsigned char*>(message.data()),
                                                    nullptr, &tag, from, sealed, nullptr, 0) != 0) {
         throw Error(
-            "a message of another host was changed on its way; look at who else is in the "
+            "a message of another host was changed on its way; find out which hosts are in the "
             "network");
     }
     used_ += sizeof sealed + sealed;

@@ -9,12 +9,12 @@
 ///     proof, head of its cipher                →
 ///     messages                                 ↔    messages
 ///
-/// The proofs are HMAC-SHA-512-256 under the key over all that was said so far, so that neither can
-/// be played back, reflected or moved to another connection; there is nothing to negotiate down to.
+/// The proofs are HMAC-SHA-512-256 under the key over all messages so far, so that neither can be
+/// played back, reflected or moved to another connection; there is nothing to negotiate down to.
 /// Messages go by libsodium's secretstream (XChaCha20-Poly1305) under keys that are made, for each
-/// connection and direction, of the key and of an exchange of new keys (X25519): who learns the key
-/// later cannot read what was said. A message that is changed, left out, repeated or moved ends the
-/// connection.
+/// connection and direction, of the key and of an exchange of new keys (X25519): an attacker that
+/// learns the key later cannot read earlier messages. A message that is changed, left out, repeated
+/// or moved ends the connection.
 #pragma once
 
 #include <array>

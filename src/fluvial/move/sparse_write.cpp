@@ -119,7 +119,7 @@ void each_inside(std::span<const Extent> extents, const WriteWindow& window, Vis
     }
 }
 
-/// One window of each writer: everybody's bytes for it go there in one message.
+/// One window of each writer: each rank's bytes for it go there in one message.
 class Round {
   public:
     Round(const mpi::Comm& comm, std::span<const Extent> extents, std::span<const FilePart> parts)

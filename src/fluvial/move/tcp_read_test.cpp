@@ -54,7 +54,7 @@ TEST_CASE("a reader whose peer has gone is told so, then and later") {
 
 TEST_CASE("a look that throws ends the read, and the reader with it") {
     Pair pair;
-    shake_hands(pair.client, pair.server);  // and nobody serves
+    shake_hands(pair.client, pair.server);  // no thread serves
     TcpRemoteReader reader(std::move(pair.client), false);
     std::byte one{};
     const RemoteBox box{{0, 0, 1, 0}, 1, {1}, {{0}, {1}}, &one};

@@ -271,7 +271,7 @@ TcpListener::TcpListener(const std::vector<std::string>& addresses, std::uint16_
 
 std::optional<TcpSocket> TcpListener::accept() const {
     for (const host::Descriptor& listening : listening_) {
-        // Without a free descriptor, accept(2) fails even when nobody is there.
+        // Without a free descriptor, accept(2) fails even when no peer is there.
         pollfd one{listening.get(), POLLIN, 0};
         if (::poll(&one, 1, 0) <= 0) {
             continue;

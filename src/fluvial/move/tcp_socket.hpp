@@ -34,8 +34,8 @@ class TcpSocket {
   public:
     TcpSocket() = default;
     explicit TcpSocket(host::Descriptor descriptor);
-    /// None when nobody can be reached there until `deadline`: then `why` says so. Waits; a signal
-    /// or Ctrl-C ends that.
+    /// None when no listener can be reached there until `deadline`: then `why` tells the reason.
+    /// Waits; a signal or Ctrl-C ends that.
     static std::optional<TcpSocket> connect(const Endpoint& to, const Deadline& deadline,
                                             std::string& why);
 

@@ -30,7 +30,7 @@ std::vector<int> choose_writers(std::span<const std::string> host_of_rank,
 
 /// Of each of `writers` the windows that it writes one after the other. They begin and end at
 /// multiples of `align`, hold `window_bytes` of the file at most (a multiple of `align`), and skip
-/// what nobody has. `extents` are sorted by offset and do not overlap.
+/// what no rank has. `extents` are sorted by offset and do not overlap.
 std::vector<std::vector<WriteWindow>> plan_windows(std::span<const Extent> extents,
                                                    std::size_t writers, std::uint64_t align,
                                                    std::uint64_t window_bytes);

@@ -27,14 +27,14 @@ void agree(const Comm& comm, const std::function<void()>& validate, const Deadli
 /// agree(), and then the same InvalidArgument on every rank unless all have said the same terms: it
 /// names what differs, and the values of the first two ranks that differ. Collective, blocking. One
 /// allreduce of 40 bytes when all is well; an allgather of the terms where they differ. `say` runs
-/// after `validate`, like it, and not on a single rank, where nobody can differ.
+/// after `validate`, like it, and not on a single rank, where no other can differ.
 ///
 ///     agree_on(comm, [&] { check(request); }, [&](Terms& terms) { terms.add("the name", name); });
 void agree_on(const Comm& comm, const std::function<void()>& validate,
               const std::function<void(Terms&)>& say);
 
-/// True on all ranks when everybody's bytes are the same. Collective, blocking. Two allreduces of 8
-/// bytes, whatever the length and the number of ranks: compares hashes of 64 bits.
+/// True on all ranks when the bytes of all ranks are the same. Collective, blocking. Two allreduces
+/// of 8 bytes, whatever the length and the number of ranks: compares hashes of 64 bits.
 bool all_equal(const Comm& comm, std::span<const std::byte> bytes);
 
 }  // namespace fluvial::mpi

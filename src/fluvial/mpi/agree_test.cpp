@@ -36,7 +36,7 @@ TEST_CASE("an error on any one rank is the same error on all") {
         CHECK_THROWS_WITH_AS(agree(comm, validate), message.c_str(), PeerStalled);
         CHECK_THROWS_WITH_AS(agree(comm, validate, Deadline(30)), message.c_str(), PeerStalled);
     }
-    CHECK(comm.sum(1) == size);  // and nobody is left behind
+    CHECK(comm.sum(1) == size);  // and no rank is left behind
     comm.close();
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("a rank that does not come to agree is a time-out for the others") {
     comm.close();
 }
 
-TEST_CASE("everybody sees whether all bytes are the same") {
+TEST_CASE("every rank sees whether all bytes are the same") {
     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
     const auto equal = [&](const std::string& mine) {
         return all_equal(comm, std::as_bytes(std::span(mine)));
@@ -116,7 +116,7 @@ TEST_CASE("everybody sees whether all bytes are the same") {
     comm.close();
 }
 
-TEST_CASE("ranks that say different things are all told which, and by whom") {
+TEST_CASE("ranks that say different things are all told the values, and the ranks that gave them") {
     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
     const int size = comm.size();
     const auto nothing = [] {};

@@ -20,7 +20,7 @@ namespace fluvial::mpi {
 
 namespace {
 
-/// While alive, errors on somebody else's communicator come back as codes instead of ending the
+/// While alive, errors on a communicator that is not ours come back as codes instead of ending the
 /// job.
 class ReturnErrors {
   public:

@@ -24,7 +24,7 @@ namespace fluvial::mpi {
 inline constexpr int tag_max = 16383;
 inline constexpr int tag_tree_merge = tag_max + 1;
 
-/// A message that has been matched: nobody else gets it. Its bytes are there when `message` is
+/// A message that has been matched: no other receive gets it. Its bytes are there when `message` is
 /// complete, and then come from take().
 struct Incoming {
     int source = 0;
@@ -76,10 +76,10 @@ class Comm {
     /// ignored. Collective, blocking. Two broadcasts: 8 bytes, then the payload. A rank without
     /// memory for it is a SystemError on all.
     std::vector<std::byte> bcast(std::span<const std::byte> bytes, int root) const;
-    /// Everybody's `bytes`, of any lengths, by rank. Collective, blocking. An allgather of 8 bytes,
-    /// then one allgatherv; P broadcasts instead when they sum to more than 2 GiB.
+    /// The `bytes` of all ranks, of any lengths, by rank. Collective, blocking. An allgather of 8
+    /// bytes, then one allgatherv; P broadcasts instead when they sum to more than 2 GiB.
     std::vector<std::vector<std::byte>> allgather(std::span<const std::byte> bytes) const;
-    /// Everybody's `mine`, by rank. Collective, blocking; as above.
+    /// The `mine` of all ranks, by rank. Collective, blocking; as above.
     template <class T>
     std::vector<T> allgather_values(const T& mine) const {
         static_assert(std::is_trivially_copyable_v<T>);
@@ -124,7 +124,7 @@ class Comm {
     void check_message(int other, int tag) const;
     /// One message of any length, of which it makes a copy. Blocking until MPI has it. Throws
     /// InvalidArgument, before anything is sent, for a rank or tag out of range, and always when
-    /// serial: nobody is there to receive.
+    /// serial: there is no rank to receive.
     void send(std::span<const std::byte> bytes, int destination, int tag) const;
     /// The next message from `source` with `tag`, whatever its length. Blocking.
     std::vector<std::byte> recv(int source, int tag) const;

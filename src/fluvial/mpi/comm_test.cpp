@@ -142,7 +142,7 @@ TEST_CASE("a later communicator does not receive what an earlier one has left on
     }
 }
 
-TEST_CASE("a communicator that nobody closed is told on stderr") {
+TEST_CASE("a communicator that was not closed is reported on stderr") {
     const std::string said = stderr_of([] { Comm::duplicate(MPI_COMM_WORLD); });
     CHECK(said.find("was destroyed without close()") != std::string::npos);
     const std::string silence = stderr_of([] { Comm::duplicate(MPI_COMM_WORLD).close(); });
@@ -175,7 +175,7 @@ TEST_CASE("a barrier gives up at its deadline, and the late rank still meets it"
     comm.close();
 }
 
-TEST_CASE("after a barrier that nobody completes, close() comes back") {
+TEST_CASE("after a barrier that never completes, close() comes back") {
     Comm outer = Comm::duplicate(MPI_COMM_WORLD);
     {
         Comm comm = Comm::duplicate(MPI_COMM_WORLD);

@@ -12,7 +12,7 @@ namespace fluvial::mpi {
 /// MPI's thread levels, in ascending order.
 enum class ThreadLevel { Single, Funneled, Serialized, Multiple };
 
-/// Initialises MPI unless somebody did, and finalises it if it was this object that initialised it.
+/// Initialises MPI unless it is initialised, and finalises it if this object initialised it.
 ///
 ///     int main(int argc, char** argv) {
 ///         fluvial::mpi::Environment environment(&argc, &argv);

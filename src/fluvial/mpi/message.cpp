@@ -17,7 +17,7 @@ namespace {
 MPI_Comm checked(const Comm& comm, int other, int tag, const char* what) {
     const MPI_Comm handle = comm.handle();
     if (comm.serial()) {
-        throw InvalidArgument(Problem{"a serial communicator has nobody to exchange messages with",
+        throw InvalidArgument(Problem{"a serial communicator has no rank to exchange messages with",
                                       "", "",
                                       "Pass an MPI communicator, or treat size() == 1 apart"});
     }
@@ -105,8 +105,7 @@ std::vector<std::byte> Comm::recv(int source, int tag, const Deadline& deadline)
     try {
         request.wait(deadline);
     } catch (...) {
-        request.abandon();  // broken off in the middle of a message: nobody is left to wait for the
-                            // rest
+        request.abandon();  // broken off within a message: no call will wait for the rest
         throw;
     }
     return request.take();

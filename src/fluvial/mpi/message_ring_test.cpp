@@ -125,7 +125,7 @@ TEST_CASE("what was not given back is not overwritten, and nothing more is taken
     wait_until([&] { return queue.completed() == 3; }, Deadline(30), "send");
 }
 
-TEST_CASE("receives that nobody needed leave nothing behind") {
+TEST_CASE("receives that were not needed leave nothing behind") {
     World world;
     const auto cycle = [&] { const ReceiveRing ring(world.comm, 4, 16, 65536); };
     for (int i = 0; i < 200; ++i) {
@@ -136,7 +136,7 @@ TEST_CASE("receives that nobody needed leave nothing behind") {
         cycle();
     }
     CHECK(resident_kib() < before + 4096);
-    world.comm.barrier();  // whose receives are still there takes what comes
+    world.comm.barrier();  // a receive that was left would take the message
     // A message after them meets none of them.
     const int next = (world.comm.rank() + 1) % world.comm.size();
     const int previous = (world.comm.rank() + world.comm.size() - 1) % world.comm.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a rank waits for, shown to whoever waits by other means than looking again and again.
+/// What a rank waits for, shown to code that waits by other means than looking again and again.
 #pragma once
 
 #include <mpi.h>

@@ -66,7 +66,7 @@ class Request {
     /// The buffer: what arrived (cut to the length received), or what was sent. Local. Throws
     /// InvalidArgument while in flight.
     std::vector<std::byte> take();
-    /// Gives up on an operation that nobody will complete: its memory is kept until the process
+    /// Gives up on an operation that will not be completed: its memory is kept until the process
     /// ends. Local, silent.
     void abandon();
     /// None when complete. Not for Role::Receive, whose length would be lost. Until the next call.

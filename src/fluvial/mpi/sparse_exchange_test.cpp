@@ -24,7 +24,7 @@ std::optional<std::vector<std::byte>> message(int round, int source, int target)
 
 }  // namespace
 
-TEST_CASE("everybody gets what was sent to them, and nothing else") {
+TEST_CASE("every rank gets what was sent to it, and nothing else") {
     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
     for (int round = 0; round < 50; ++round) {
         CAPTURE(round);

@@ -65,7 +65,7 @@ std::vector<std::byte> tree_merge(const Comm& comm, std::vector<std::byte> mine,
                 combined(rank, std::move(mine), comm.recv(rank + distance, tag_tree_merge), merge);
         }
     }
-    // Without the result on all, the mark alone goes down: a failure must reach everybody either
+    // Without the result on all, the mark alone goes down: a failure must reach all ranks either
     // way.
     const bool whole = result_on_all || (rank == 0 && failed(mine));
     std::span<const std::byte> down = mine;

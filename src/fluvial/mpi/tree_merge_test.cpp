@@ -72,7 +72,7 @@ TEST_CASE("partials may be empty and may change their length") {
     comm.close();
 }
 
-TEST_CASE("rounding does not depend on who comes first") {
+TEST_CASE("rounding does not depend on which rank comes first") {
     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
     const unsigned seed = 20240607;
     CAPTURE(seed);

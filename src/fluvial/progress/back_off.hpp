@@ -9,8 +9,8 @@
 namespace fluvial::progress {
 
 /// First spins, then yields the core, then naps, so that more ranks than cores do not crawl: then
-/// it naps soon and for long, because those who look for work keep those who have it from working
-/// (25 producers and a consumer on two cores, 8 B a message: 0.12 GB/s without, 0.55 GB/s with
+/// it naps soon and for long, because ranks that look for work keep ranks that have work from doing
+/// it (25 producers and a consumer on two cores, 8 B a message: 0.12 GB/s without, 0.55 GB/s with
 /// that; rings and bells, 4 KiB: 4 to 7 GB/s).
 class BackOff {
   public:

@@ -51,10 +51,10 @@ class ControlMessages {
     /// Everything that was posted has been given to MPI for good. Local.
     bool sent();
     /// Takes, without a look at it, everything that was posted anywhere, so that no message is left
-    /// for the communicator that gets this number next. Collective, blocking; nobody posts any
+    /// for the communicator that gets this number next. Collective, blocking; no rank posts any
     /// more.
     void drain();
-    /// Gives up on what was not sent and on what is half received: somebody died. Local.
+    /// Gives up on what was not sent and on what is half received: a rank died. Local.
     void abandon();
 
   private:

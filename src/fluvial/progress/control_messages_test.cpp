@@ -134,13 +134,13 @@ TEST_CASE("abandoned messages are given up in silence") {
     if (post.comm.size() == 1) {
         return;
     }
-    // Too long to leave before somebody takes it.
+    // Too long to leave before the receiver takes it.
     const int to = (post.comm.rank() + 1) % post.comm.size();
     post.control.post(to, topic_a, 0, content(7, std::size_t{8} << 20));
     CHECK_FALSE(post.control.sent());
     post.control.abandon();
     CHECK(post.control.sent());
-    post.comm.barrier();                                // nobody takes it before all have looked
-    const ControlMessage message = next(post.control);  // nobody died: it arrives all the same
+    post.comm.barrier();                                // it is not taken before all have looked
+    const ControlMessage message = next(post.control);  // no rank died: it arrives all the same
     CHECK(message.bytes == content(7, std::size_t{8} << 20));
 }

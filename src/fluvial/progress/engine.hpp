@@ -50,7 +50,7 @@ class Served {
     Served(const Served&) = delete;
     Served& operator=(const Served&) = delete;
 
-    /// It is served by nobody from now on. Waits for a thread that is serving it.
+    /// No thread serves it from now on. Waits for a thread that is serving it.
     void end();
     /// From its construction to its destruction no other thread serves it, and afterwards this
     /// thread does. May nest.

@@ -79,8 +79,8 @@ TEST_CASE("a wait of which nothing comes ends in time") {
     CHECK_THROWS_WITH_AS(
         wait_until([] { return false; }, Deadline(0.05), "the clock did not strike thirteen"),
         doctest::Contains("the clock did not strike thirteen in time"), TimedOut);
-    const Setup setup(time_limit(0.05, "nobody came"));
-    CHECK_THROWS_WITH_AS(wait_for([] { return false; }), doctest::Contains("nobody came in time"),
+    const Setup setup(time_limit(0.05, "no rank came"));
+    CHECK_THROWS_WITH_AS(wait_for([] { return false; }), doctest::Contains("no rank came in time"),
                          TimedOut);
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("a thread serves what it was inside of last, alone") {
     CHECK_FALSE(serves_others(&served));
 }
 
-TEST_CASE("what has ended is not served, and its end waits for who serves it") {
+TEST_CASE("what has ended is not served, and its end waits for the thread that serves it") {
     std::atomic<bool> inside = false;
     std::atomic<bool> leave = false;
     std::atomic<bool> ended = false;

@@ -53,8 +53,8 @@ OwnBeats* own_beats() {
     return own;
 }
 
-/// Kept for the life of the process: to open a channel costs nothing for those who were in an
-/// earlier one. The mapping holds the file, whose number therefore is nobody else's.
+/// Kept for the life of the process: to open a channel costs nothing for ranks that were in an
+/// earlier one. The mapping holds the file, so no other file gets its number.
 std::shared_ptr<const host::Mapping> beats_at(const host::FilePlace& place) {
     static std::mutex mutex;
     static auto* const known =

@@ -20,7 +20,7 @@ namespace fluvial::progress {
 inline constexpr double stall_timeout_min_s = 0.2;
 
 /// Where the others find the beats of this process; made at the first call. No place where that
-/// does not work, and nobody sees them.
+/// does not work: then no rank sees them.
 host::FilePlace own_beats_place();
 
 /// A thread of the process beats, one for all channels, which calls no MPI: a rank that computes
@@ -39,7 +39,7 @@ class Heartbeats final : private ServiceThread::Customer {
         host::FilePlace beats;
     };
 
-    /// Null without neighbours, and where nobody is to be missed. Local.
+    /// Null without neighbours, and without a time limit. Local.
     static std::unique_ptr<Heartbeats> begin(std::span<const Neighbour> neighbours,
                                              double stall_timeout_s);
     /// Ends this rank's own beats.

@@ -23,10 +23,10 @@ inline constexpr Topic topic_moved_asked("quiescence: does anything move there?"
                                          Topic::Of::Observation);
 inline constexpr Topic topic_moved_told("quiescence: what has moved here", Topic::Of::Observation);
 
-/// One rank's part. Nobody is asked unless somebody has reason to. A rank answers while it does
-/// nothing but wait, and not before; so when all have answered twice, nothing has moved on any of
-/// them in between, and nothing was under way, then nothing will. Source: F. Mattern, "Algorithms
-/// for distributed termination detection" (doi:10.1007/BF01782776), section 6.
+/// One rank's part. No rank is asked unless another has a reason to ask. A rank answers while it
+/// does nothing but wait, and not before; so when all have answered twice, nothing has moved on any
+/// of them in between, and nothing was under way, then nothing will. Source: F. Mattern,
+/// "Algorithms for distributed termination detection" (doi:10.1007/BF01782776), section 6.
 class Quiescence {
   public:
     /// Takes the messages of its topics.
@@ -48,7 +48,7 @@ class Quiescence {
     int rank_;
     int ranks_;
     std::vector<ControlMessage> asked_;  ///< and not answered yet
-    std::uint64_t round_ = 0;            ///< 0: nobody was asked yet
+    std::uint64_t round_ = 0;            ///< 0: no rank was asked yet
     int missing_ = 0;                    ///< answers
     std::vector<Movement> told_;
     std::optional<std::vector<Movement>> before_;  ///< in the round before

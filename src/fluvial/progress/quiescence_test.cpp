@@ -43,18 +43,18 @@ bool found_with(const std::function<Movement(int round)>& last) {
 
 }  // namespace
 
-TEST_CASE("nothing moves any more when nobody has moved and nothing is under way") {
+TEST_CASE("nothing moves any more when no rank has moved and nothing is under way") {
     CHECK(found_with([](int) { return Movement{5, 0, 0}; }));
 }
 
-TEST_CASE("who moves, or has something under way, is waited for") {
+TEST_CASE("a rank that moves, or has something under way, is waited for") {
     CHECK_FALSE(
         found_with([](int round) { return Movement{static_cast<std::uint64_t>(round), 0, 0}; }));
     CHECK_FALSE(found_with([](int) { return Movement{5, 8, 0}; }));
     CHECK_FALSE(found_with([](int) { return Movement{5, 0, 1}; }));
 }
 
-TEST_CASE("who does not answer is waited for") {
+TEST_CASE("a rank that does not answer is waited for") {
     if (world_size() < 2) {
         return;
     }

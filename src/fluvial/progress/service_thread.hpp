@@ -15,23 +15,24 @@
 
 namespace fluvial::progress {
 
-/// Asleep while nobody has called it. The thread begins with the first on its list and takes no
-/// signals. One that calls MPI ends with the last on the list; one that does not stays, asleep:
-/// channels that come and go need not wait for it. Both end before MPI does.
+/// The thread sleeps while it is not called. It begins with the first customer on its list and
+/// takes no signals. A thread that calls MPI ends with the last customer; one that does not stays,
+/// asleep: channels that come and go need not wait for it. Both end before MPI does.
 class ServiceThread {
   public:
     class Customer {
       public:
         virtual ~Customer() = default;
-        /// In the flusher's thread, or by who serves. Does not block (a lock that is held: next
-        /// time). Returns after how many nanoseconds to come again; nothing: when called.
+        /// In the flusher's thread, or in the thread that calls serve(). Does not block (a lock
+        /// that is held: next time). Returns after how many nanoseconds to come again; nothing:
+        /// when called.
         virtual std::optional<std::int64_t> visit(const ServiceThread& by) = 0;
     };
 
-    /// The one of the process that sends. It has a thread where MPI allows a second one; otherwise
-    /// serve() does its work.
+    /// The one of the process that sends messages. It has a thread where MPI allows a second one;
+    /// otherwise serve() does its work.
     static ServiceThread& of_process();
-    /// The one whose visits call no MPI, which nothing holds up.
+    /// The one whose visits call no MPI, so that nothing holds it up.
     static ServiceThread& without_mpi();
 
     bool calls_mpi() const { return calls_mpi_; }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Whose heartbeats have stopped, as seen by one rank: pure, without a clock.
+/// Which ranks' heartbeats have stopped, as seen by one rank: pure, without a clock.
 ///
 /// Silence is counted in the observer's own heartbeats. While the observer itself is stopped (the
 /// whole job by Ctrl-Z, a laptop that sleeps, a virtual machine that is saved) its beats stop too,
-/// and nobody's silence grows; on a host that is too busy to run anybody's thread in time, all are
-/// late alike.
+/// and no rank's silence grows; on a host that is too busy to run any thread in time, all are late
+/// alike.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +26,9 @@ class StallWatch {
     StallWatch(std::size_t others, std::uint64_t beats_max)
         : beats_max_(beats_max), seen_(others) {}
 
-    /// `own` and `others`: how often each has beaten. The first one that has stalled. What nobody
-    /// looked at for long is judged by the difference to the last look alone: a peer that has
-    /// beaten since then is well.
+    /// `own` and `others`: how often each has beaten. The first one that has stalled. A peer that
+    /// was not looked at for long is judged by the difference to the last look alone: when it has
+    /// beaten since then it is well.
     std::optional<Silent> look(std::uint64_t own, std::span<const std::uint64_t> others) {
         std::optional<Silent> found;
         for (std::size_t i = 0; i < seen_.size(); ++i) {

@@ -37,7 +37,7 @@ TEST_CASE("one that goes on in time is well again") {
     CHECK_FALSE(watch.look(19, Beats{19, 2}));
 }
 
-TEST_CASE("while the observer is stopped nobody's silence grows") {
+TEST_CASE("while the observer is stopped no rank's silence grows") {
     StallWatch watch(2, 8);
     CHECK_FALSE(watch.look(100, Beats{100, 100}));
     // Hours pass, in which all are stopped. The observer is the first to go on.

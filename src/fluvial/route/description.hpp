@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Topologies that somebody has written down node by node: hosts, switches and links by name, from
+/// Topologies that are written down node by node: hosts, switches and links by name, from
 /// JSON or from Slurm's topology.conf. The texts are given; nothing here opens a file.
 #pragma once
 

@@ -31,7 +31,7 @@ class TopologyText {
     std::string word(const std::string& key, std::span<const std::string_view> allowed);
     /// "2x1x4"; none where the option is missing.
     std::vector<Node> numbers(const std::string& key);
-    /// Throws UnknownName for options that nobody took. Returns the text with the options in the
+    /// Throws UnknownName for options that were not read. Returns the text with the options in the
     /// order in which they were asked for: equal for equal topologies.
     std::string done() const;
 

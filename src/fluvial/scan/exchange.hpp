@@ -12,8 +12,8 @@ namespace fluvial::scan {
 PartialResult merge_to_one(const Work& work, std::optional<PartialResult> mine,
                            const mpi::Comm& comm, Stats& stats);
 
-/// Between whom partial results go: the ranks that asked this one, in the order of Work::ranks'
-/// requests, and those that read for this one; both ascending.
+/// The ranks between which partial results go: those that asked this one, in the order of
+/// Work::ranks' requests, and those that read for this one; both ascending.
 struct Routes {
     const std::vector<int>& askers;
     const std::vector<int>& readers;

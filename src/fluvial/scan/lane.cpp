@@ -91,7 +91,7 @@ std::optional<Region> Lane::inside(const RankRequest& rank_request, const Region
     return selected_within(rank_request.selection, dataset_region(work_.selection, box));
 }
 
-/// Cuts off what nobody asks for; false when nothing is left.
+/// Cuts off what no rank asks for; false when nothing is left.
 bool Lane::trim(Unit& unit) const {
     std::optional<Region> wanted;
     for (const RankRequest& rank_request : work_.rank_requests) {

@@ -207,7 +207,7 @@ Overview look_at_all(const mpi::Comm& comm, Plan& plan) {
     return overview;
 }
 
-/// Tells those who read for this rank what it asks, and learns whom it reads for.
+/// Tells the ranks that read for this one what it asks, and learns for which ranks this one reads.
 void exchange_rank_requests(const Request& request, const mpi::Comm& comm, Plan& plan) {
     const Overview overview = look_at_all(comm, plan);
     const Coordinates none(plan.own.selection.ndim(), 0);

@@ -18,7 +18,7 @@ struct Plan {
     std::vector<RankRequest>
         rank_requests;           ///< that this rank reads something for; `own` when common
     std::vector<int> askers;     ///< their ranks, ascending; unless common
-    std::vector<int> readers;    ///< who reads something for `own`, ascending; unless common
+    std::vector<int> readers;    ///< ranks that read for `own`, ascending; unless common
     Selection selection;         ///< that the units are made of
     Selection covered;           ///< domain of the one partial result (not ToAll)
     std::size_t grid_input = 0;  ///< the input whose layout the units follow

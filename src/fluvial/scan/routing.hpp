@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which ranks read a part of a selection: they are told of the request, and nobody else.
+/// Which ranks read a part of a selection: these are told of the request, and no others.
 #pragma once
 
 #include <vector>

@@ -26,7 +26,7 @@ namespace fluvial::scan {
 
 struct Options {
     /// Collective: all ranks together read the union of their selections once, and aggregators
-    /// compute for everybody. Independent: each rank reads and computes its own, without messages;
+    /// compute for all ranks. Independent: each rank reads and computes its own, without messages;
     /// its results are its own.
     enum class Mode : std::uint8_t { Collective, Independent };
     /// Of a collective scan. Common: all ranks make the same request and have its one result.

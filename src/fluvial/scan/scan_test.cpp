@@ -114,7 +114,7 @@ TEST_CASE("ranks with selections of their own: to all, and to one") {
         run({{{{data}, {}}}, select(part), some_operators(), over, {}, {}, {}}, options, world.comm)
             .groups[0],
         in_memory(elements, select(whole(elements.shape)), over));
-    // Everybody asks for everything: each element counts once a rank.
+    // Every rank asks for everything: each element counts once a rank.
     const Outcome times =
         run({{{{data}, {}}}, {}, some_operators(), {}, {}, {}, {}}, options, world.comm);
     CHECK(*times.groups[0].at("count").at("value").as<Index>() == 600 * world.comm.size());

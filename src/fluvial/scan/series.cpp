@@ -30,7 +30,7 @@ const std::vector<Engine>& engines() {
     return all;
 }
 
-/// The engine that was asked for; none: nobody said.
+/// The engine that was asked for; null when none was.
 const Engine* engine_of(const SeriesOptions& options) {
     std::string said = options.engine;
     std::string where = "engine";
@@ -57,7 +57,7 @@ bool exists(const std::string& path) {
 }
 
 bool means_files(const std::string& name) {
-    // Those that C++ cannot read are files as well: nobody waits for a stream of such a name.
+    // Formats that C++ cannot read are files as well: a reader waits for no stream of such a name.
     constexpr std::array<std::string_view, 12> suffixes = {".nc",   ".nc3", ".nc4",  ".nc5",
                                                            ".cdf",  ".h5",  ".hdf5", ".he5",
                                                            ".zarr", ".bp",  ".bp4",  ".bp5"};
@@ -257,7 +257,7 @@ std::optional<SeriesStep> Series::next() {
 
 std::size_t Series::size() const {
     if (reader_) {
-        throw InvalidArgument(Problem{"nobody knows how many steps a stream will have", name_,
+        throw InvalidArgument(Problem{"it is not known how many steps a stream will have", name_,
                                       "a series in files",
                                       "Ask for one after the other by next()"});
     }

@@ -39,7 +39,7 @@ TEST_CASE("a rank hears only of selections that it reads for, however many ranks
                 options.shuffle = shuffle;
                 options.buffer_bytes = 4096;
                 options.threads = alike ? 1 : 1 + comm.rank() % 2;
-                // Those who read a selection are not those who ask for it.
+                // The ranks that read a selection are not the ranks that ask for it.
                 const Selection mine = overlapping((comm.rank() + 1) % ranks);
                 const Outcome outcome =
                     run({{{{data}, {}}}, mine, some_operators(), {}, {{1, ones}}, {}, {}}, options,
@@ -67,7 +67,7 @@ TEST_CASE("a rank hears only of selections that it reads for, however many ranks
     }
 }
 
-TEST_CASE("ranks that ask for nothing, and files that nobody asks for anything of") {
+TEST_CASE("ranks that ask for nothing, and files of which no rank asks for anything") {
     World world;
     const Elements elements = random_elements({20, 30}, world.random);
     const DatasetPtr data = affine_dataset(elements, false, 0, 0);

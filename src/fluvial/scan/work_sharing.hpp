@@ -45,7 +45,7 @@ class WorkSharing {
 
     /// The next units of lane `lane` of this rank, at most `most`.
     std::optional<UnitRange> take(std::size_t lane, Index most = batch_max);
-    /// Nobody does what is left of this rank's shares.
+    /// No rank does what is left of this rank's shares.
     void give_up();
     /// No lane of any rank takes any more. Collective where ranks help each other.
     void close();

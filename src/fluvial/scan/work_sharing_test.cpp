@@ -85,7 +85,7 @@ TEST_CASE("ranks of a host do each unit once, also those of a rank that never co
     }
 }
 
-TEST_CASE("what a rank gives up nobody does") {
+TEST_CASE("what a rank gives up is not done by others") {
     World world;
     const int rank = world.comm.rank(), size = world.comm.size();
     WorkSharing work_sharing({{100 * rank, 100 * (rank + 1)}});

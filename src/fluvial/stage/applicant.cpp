@@ -69,7 +69,7 @@ std::optional<TrustedRequest> Applicant::advance(const Key& key) {
         } else if (state_ == State::Proven && message->descriptors.size() == 1) {
             return TrustedRequest{request_, std::move(message->descriptors.front())};
         } else {
-            throw Error("a client says what nobody asked for");
+            throw Error("a client says what it was not asked for");
         }
     }
     return std::nullopt;

@@ -16,7 +16,7 @@ struct Part {
 
 /// Disjoint parts that together are `region`; where chunks overlap, the one that was put later (by
 /// the higher rank) supplies the elements. Throws Error that names an uncovered region: data that
-/// nobody wrote is never made up.
+/// no rank wrote is never made up.
 std::vector<Part> assemble(const std::string& name, const std::vector<Chunk>& chunks,
                            const Region& region);
 

@@ -110,7 +110,7 @@ TEST_CASE("the hole is told by its place") {
     CHECK_THROWS_AS(assemble("x", {}, {{0}, {1}}), Error);
 }
 
-TEST_CASE("nothing is asked of nobody") {
+TEST_CASE("an empty region asks for nothing") {
     CHECK(assemble("x", {}, {{3}, {0}}).empty());
 }
 

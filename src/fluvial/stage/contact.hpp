@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The contact file: how a reader finds a stream by its name, and the key without which nobody can
-/// attach. Mode 0600.
+/// The contact file: how a reader finds a stream by its name, and the key without which no process
+/// can attach. Mode 0600.
 ///
 /// The writer holds a lock on the file as long as it lives, so a file that is not locked is stale,
 /// whatever killed its writer: no time-out is needed to know it.

@@ -33,7 +33,7 @@ std::string proc_path(int fd) {
     return text("/proc/self/fd/", fd);
 }
 
-/// The group's bits then stand for everybody whom the list names.
+/// The group's bits then stand for all users and groups that the list names.
 bool has_access_list(int fd) {
     return ::getxattr(proc_path(fd).c_str(), "system.posix_acl_access", nullptr, 0) > 0;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The folder in which a contact file lies, opened once, so that nobody can put another in its
+/// The folder in which a contact file lies, opened once, so that no user can put another in its
 /// place between a check and a use.
 ///
-/// A user who can write to the folder can remove the file, or put one of his own there. So the
-/// folder must be one that only this user (or root) can write to, or a sticky one like /tmp; and
-/// the file must be a regular one of this user (or of root) that nobody else can write to. Links
-/// are not followed, nothing but regular files is ever opened.
+/// A user that can write to the folder can remove the file, or put another there. So the folder
+/// must be one that only this user (or root) can write to, or a sticky one like /tmp; and the file
+/// must be a regular one of this user (or of root) that no other user can write to. Links are not
+/// followed, nothing but regular files is ever opened.
 #pragma once
 
 #include <optional>

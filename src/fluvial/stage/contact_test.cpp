@@ -179,7 +179,7 @@ TEST_CASE("garbage and files of other versions are named") {
     overwrite(folder.file(), std::string(200000, 'x'));
     CHECK_THROWS_AS(read_contact(folder.file()), Error);
     CHECK_NOTHROW(PublishedContact(folder.file(),
-                                   new_contact()));  // nobody holds it: the writer takes it over
+                                   new_contact()));  // its lock is free: the writer takes it over
 }
 
 TEST_CASE("a key that is none is refused") {
@@ -284,7 +284,7 @@ TEST_CASE("a living writer in another network namespace is not one that has ende
     CHECK(status == 0);
 }
 
-TEST_CASE("a file from before the reboot is stale, although nobody can be asked") {
+TEST_CASE("a file from before the reboot is stale, although no process can be asked") {
     const Folder folder;
     Contact contact = new_contact();
     contact.boot_id = "0000";

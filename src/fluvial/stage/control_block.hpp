@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The shared state of one stream on one host: which ranks take part, which steps are queued, who
-/// still needs them. Every process of the stream maps it; the mutex guards all of it except the
-/// fields marked atomic.
+/// The shared state of one stream on one host: which ranks take part, which steps are queued, and
+/// which ranks still need them. Every process of the stream maps it; the mutex guards all of it
+/// except the fields marked atomic.
 ///
 /// A process may be killed between any two stores. The rules that make this harmless: a lease bit
 /// is set before a reader touches a step's memory and cleared after; memory of a step is reused
@@ -123,7 +123,7 @@ struct Counters {
     std::uint64_t log_end;                  ///< of the data on the disk
     std::uint64_t log_freed;                ///< the data before it has been given back
     std::uint64_t entries_end;              ///< complete steps that were put on the disk ...
-    std::uint64_t entries_freed;            ///< ... and that nobody will want any more
+    std::uint64_t entries_freed;            ///< ... and that no reader will want any more
     std::uint64_t taken_end;                ///< one past the highest step that any group has begun
     std::uint64_t groups_joined;
     std::uint64_t groups_lost;
@@ -161,7 +161,7 @@ struct ControlHeader {
     std::uint64_t closed_elsewhere;  ///< steps that ranks on other hosts have written, all closed
     std::uint32_t readers_high;      ///< cells from here on were never used
     std::atomic<std::uint32_t> remote_readers;  ///< ranks that are served over a network
-    std::atomic<std::uint32_t> service_sleeps;  ///< who serves them is to be woken
+    std::atomic<std::uint32_t> service_sleeps;  ///< their service is to be woken
     Failure failure;
     char name[132];
     char host[256];
@@ -193,7 +193,7 @@ class ControlBlock {
     }
     int writer_ranks() const { return static_cast<int>(header().writer_ranks); }
 
-    /// The bytes of the file whose locks say who is alive.
+    /// The bytes of the file whose locks say which ranks are alive.
     std::int64_t writer_lock(int rank) const { return rank; }
     std::int64_t reader_lock(int cell) const {
         return static_cast<std::int64_t>(writer_ranks()) + cell;

@@ -104,12 +104,12 @@ class HandleLock::Call {
     std::unique_lock<std::mutex> lock_;
 };
 
-/// The call that closes. It has the turn, and nobody else is under way, from construction to
+/// The call that closes. It has the turn, and no other call is under way, from construction to
 /// destruction; afterwards the handle is closed if done() was called, and open otherwise.
 class HandleLock::Closing {
   public:
     /// `allow`, called first and with the turn, throws when the handle cannot be closed; `wake`
-    /// makes those that wait look.
+    /// makes the calls that wait look.
     Closing(HandleLock& handle, const std::function<void()>& allow,
             const std::function<void()>& wake);
     ~Closing();

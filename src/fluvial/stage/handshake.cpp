@@ -45,7 +45,7 @@ void tell(host::LocalSocket& socket, std::span<const std::byte> bytes,
 host::LocalSocket connect(const Contact& contact, const Deadline& deadline) {
     auto socket = host::LocalSocket::connect(contact.socket, deadline);
     if (!socket) {
-        throw StaleContact(Problem{"nobody answers at the address of the contact file",
+        throw StaleContact(Problem{"no process answers at the address of the contact file",
                                    text("process ", contact.pid, " on ", contact.host), "",
                                    "The writer has ended; start it again"});
     }

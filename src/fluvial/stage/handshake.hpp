@@ -55,8 +55,8 @@ struct Attachment {
 };
 
 /// Connects, proves, asks. A writer rank brings the descriptor of its `arena`. Blocking, until
-/// `deadline`. Throws StaleContact when nobody listens, Refused when either side fails the proof,
-/// TimedOut, or what the writer answers.
+/// `deadline`. Throws StaleContact when no process listens, Refused when either side fails the
+/// proof, TimedOut, or what the writer answers.
 Attachment attach(const Contact& contact, const AttachRequest& request, std::optional<int> arena,
                   const Deadline& deadline);
 

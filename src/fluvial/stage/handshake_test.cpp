@@ -33,7 +33,7 @@ std::optional<TrustedRequest> receive_request(Applicant& applicant, const Key& k
     }
 }
 
-/// Somebody who listens at the address of a contact, and is not the writer.
+/// A process that listens at the address of a contact, and is not the writer.
 class Impostor {
   public:
     explicit Impostor(std::function<void(LocalSocket&)> behave)
@@ -110,7 +110,7 @@ TEST_CASE("a server that hangs up, answers nonsense or nothing is an error in ti
     }
 }
 
-TEST_CASE("nobody at the address") {
+TEST_CASE("an address where no process listens") {
     CHECK_THROWS_WITH_AS(attach_to(new_contact()),
                          doctest::Contains(text("process ", ::getpid()).c_str()), StaleContact);
 }

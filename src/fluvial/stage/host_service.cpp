@@ -131,7 +131,7 @@ void HostService::let_in() {
     }
 }
 
-/// False when nobody waits.
+/// False when no client waits.
 bool HostService::let_one_in() {
     auto socket = listener_.accept();
     if (!socket) {

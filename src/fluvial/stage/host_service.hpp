@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The thread of the writer's rank 0 that lets processes attach and looks after those that have.
+/// The thread of the writer's rank 0 that lets processes attach and looks after attached ones.
 ///
-/// Anybody on the host may connect, so it waits for nobody in particular: all clients are served
+/// Any process on the host may connect, so it waits for no single client: all clients are served
 /// side by side, each as far as it has come. A client of another user is refused at once; one that
 /// has not proven to know the key has a deadline, and makes room for others when there are many.
 #pragma once
@@ -22,7 +22,7 @@ class HostService {
   public:
     /// Listens at the contact's address. `control` must outlive this object, and so must `log`, of
     /// a stream that has steps on a disk, and `bell`, which writer ranks ring when a step is
-    /// complete, for those who serve other hosts; `own_arena` is rank 0's.
+    /// complete, for the threads that serve other hosts; `own_arena` is rank 0's.
     HostService(const Contact& contact, const ControlBlock& control,
                 const host::MemoryFile& own_arena, const StepLog* log = nullptr,
                 const host::Event* bell = nullptr);

@@ -77,7 +77,7 @@ std::ptrdiff_t open_descriptors() {
 
 }  // namespace
 
-TEST_CASE("who holds the contact attaches and is sent the control block and the arenas") {
+TEST_CASE("a process with the contact attaches and is sent the control block and the arenas") {
     const Host host;
     Attachment got = host.attach_reader(host.contact);
     CHECK(got.reply.cell == 0);
@@ -154,7 +154,7 @@ TEST_CASE(
     CHECK_NOTHROW(host.attach_reader(host.contact));
 }
 
-TEST_CASE("clients that connect and say nothing keep nobody waiting") {
+TEST_CASE("clients that connect and say nothing keep no other client waiting") {
     const Host host;
     std::vector<LocalSocket> silent;
     for (int i = 0; i < 20; ++i) {
@@ -267,7 +267,7 @@ TEST_CASE("what one connection proved, played back on another, proves nothing") 
     }
 }
 
-TEST_CASE("a writer without a free descriptor says so to those who wait, and serves them later") {
+TEST_CASE("a writer without a free descriptor says so to waiting clients, and serves them later") {
     const Host host;
     const auto before = open_descriptors();
     host.attach_reader(host.contact);
@@ -344,14 +344,14 @@ TEST_CASE("a client of another user is refused before it may say anything") {
     CHECK(host.nobody_attached());
 }
 
-TEST_CASE("requests that make no sense are refused by those who could prove themselves") {
+TEST_CASE("requests that make no sense are refused, though their client knows the key") {
     const Host host;
     CHECK_THROWS_AS(host.attach_reader(host.contact, 2, 2), InvalidArgument);
     CHECK_THROWS_AS(host.attach_reader(host.contact, -1, 2), InvalidArgument);
     CHECK_THROWS_AS(host.attach_reader(host.contact, 0, 0), InvalidArgument);
     CHECK_THROWS_AS(host.attach_reader(host.contact, 0, 1, groups_max), InvalidArgument);
     CHECK_THROWS_AS(host.attach_reader(host.contact, 1, 2, 3),
-                    PeerLost);  // nobody opened that group
+                    PeerLost);  // no reader opened that group
     CHECK(host.nobody_attached());
 }
 

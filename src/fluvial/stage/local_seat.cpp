@@ -226,7 +226,7 @@ SeatStats LocalSeat::stats(std::uint64_t next_index) const {
 
 StreamStatus LocalSeat::status() {
     const ControlLock lock(control_);
-    reap(control_);  // nobody else may have noticed who died
+    reap(control_);  // no other process may have noticed a death
     return status_of(control_);
 }
 

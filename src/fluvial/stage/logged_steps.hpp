@@ -37,7 +37,7 @@ LogEntry logged(const ControlBlock& control, const StepLog& log, std::uint64_t s
 std::optional<std::uint64_t> first_logged(const ControlBlock& control, const StepLog& log,
                                           std::uint64_t least);
 
-/// Data of the log that nobody will want any more, and that the caller gives back to the disk.
+/// Data of the log that no reader will want any more, and that the caller gives back to the disk.
 struct FreedBytes {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;

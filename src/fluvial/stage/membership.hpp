@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Who takes part in a stream, and what is done about those who die, stop or leave. Each function
-/// is one transition under the control lock, which the caller holds.
+/// Which ranks take part in a stream, and what is done about ranks that die, stop or leave. Each
+/// function is one transition under the control lock, which the caller holds.
 #pragma once
 
 #include <string>
@@ -54,8 +54,8 @@ void fail(const ControlBlock& control, const std::string& kind, const std::strin
 /// finish.
 void close_writer(const ControlBlock& control, int rank);
 
-/// Before a rank begins `step`: fails the stream when another has closed without it, since nobody
-/// would ever get it.
+/// Before a rank begins `step`: fails the stream when another has closed without it, since no
+/// reader would ever get it.
 void expect_all_writers(const ControlBlock& control, std::uint64_t step);
 
 /// All ranks of the writer on another host have closed after `steps`: fails the stream when ranks

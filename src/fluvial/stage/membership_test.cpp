@@ -54,7 +54,7 @@ TEST_CASE("a reader that leaves gives its steps up; the others keep theirs") {
     CHECK(s.read(b) == 1u);
     leave(s.control, b);
     vacate(s.control, b);
-    CHECK(queue_depth(s.control) == 2);  // 2 and 3, which nobody has begun, wait for a late reader
+    CHECK(queue_depth(s.control) == 2);  // 2 and 3, which no reader has begun, wait for a late one
     CHECK(active_groups(s.control) == 0);
     CHECK(s.counters().groups_lost == 0);
 }

@@ -29,7 +29,7 @@ TEST_CASE("it is no reader that a writer waits for, counts, or has lost") {
     const int onlooker = s.join(1, Start::Observe)[0];
     CHECK(active_groups(s.control) == 0);
     CHECK(s.counters().groups_joined == 0);
-    for (std::uint64_t step = 0; step < 5; ++step) {  // nobody wants them: each makes room
+    for (std::uint64_t step = 0; step < 5; ++step) {  // no reader wants them: each makes room
         CHECK(s.write(step));
     }
     leave(s.control, onlooker);
@@ -38,7 +38,7 @@ TEST_CASE("it is no reader that a writer waits for, counts, or has lost") {
     CHECK(s.counters().groups_evicted == 0);
 }
 
-TEST_CASE("a step that nobody has wanted yet still waits for a late reader after a look") {
+TEST_CASE("a step that no reader has wanted yet still waits for a late reader after a look") {
     Stream s({.queue_steps = 2});
     const int onlooker = s.join(1, Start::Observe)[0];
     s.write(0);
@@ -84,7 +84,7 @@ TEST_CASE("discard-oldest drops what is only looked at, once, and leaves it its 
     CHECK(s.control.slots()[slot].state.load() == SlotState::Free);
 }
 
-TEST_CASE("what nobody reads is dropped under its eyes, too") {
+TEST_CASE("a step that no reader wants is dropped while it is looked at, too") {
     Stream s({.queue_steps = 1, .full = FullPolicy::DiscardNewest});
     const int onlooker = s.join(1, Start::Observe)[0];
     s.write(0);

@@ -78,7 +78,7 @@ struct WriterOptions {
 struct ReaderOptions {
     Start start = Start::Oldest;
     /// The name under which a retained stream remembers how far this reading job has come; it goes
-    /// on there. Empty: nobody remembers.
+    /// on there. Empty: nothing is remembered.
     std::string resume{};
     /// The folder in which the writer retains its steps; empty: `directory`.
     std::string retained{};

@@ -29,7 +29,8 @@ ContactFolder folder_of(const std::string& path) {
     return std::move(*folder);
 }
 
-/// A file of our own under a name that nobody else has, locked; removed unless it is published.
+/// A file of our own under a name that no other process has, locked; removed unless it is
+/// published.
 class Draft {
   public:
     Draft(const ContactFolder& folder, const std::string& content) : folder_(folder) {

@@ -181,7 +181,7 @@ TEST_CASE("a reader takes root's file, another's not, and none that others may w
             try {
                 read_contact(folder.file());
             } catch (const StaleContact&) {
-                return 1;  // it was read: nobody holds it
+                return 1;  // it was read, and its lock is free
             } catch (const Refused&) {
                 return 2;
             }

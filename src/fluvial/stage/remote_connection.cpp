@@ -64,7 +64,7 @@ move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s
 move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,
                                   move::Endpoint& found) {
     std::string tried;
-    bool refused = !contact.endpoints.empty();  // by each: nobody listens any more
+    bool refused = !contact.endpoints.empty();  // by each: no process listens any more
     bool ended = false;                         // a connection that the writer had taken
     for (const move::Endpoint& endpoint : move::nearest_first(contact.endpoints)) {
         std::string why;
@@ -84,7 +84,7 @@ move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s
     }
     const std::string who = text("process ", contact.pid, " on ", contact.host);
     if (refused) {
-        throw StaleContact(Problem{"nobody answers at the addresses of the contact file", tried,
+        throw StaleContact(Problem{"no process answers at the addresses of the contact file", tried,
                                    who, "The writer has ended; start it again"});
     }
     if (ended) {

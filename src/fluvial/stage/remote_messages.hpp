@@ -69,7 +69,7 @@ inline constexpr std::uint32_t region_on_disk = 0xffffffff;
 /// heartbeat for `stall_timeout_s` is noticed before.
 double patience_s(double stall_timeout_s);
 /// Connects to one of the contact's endpoints, which it stores in `found`, and proves the key.
-/// Waits. Throws StaleContact when nobody listens at any of them, Error when they cannot be
+/// Waits. Throws StaleContact when no process listens at any of them, Error when they cannot be
 /// reached, Refused.
 move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,
                                   move::Endpoint& found);

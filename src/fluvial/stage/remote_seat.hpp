@@ -30,8 +30,8 @@ class RemoteStep;
 class RemoteSeat final : public Seat, public std::enable_shared_from_this<RemoteSeat> {
   public:
     /// Connects to one of the contact's endpoints, proves that it knows the key, and attaches.
-    /// Waits. Throws StaleContact when nobody answers at any of them, Refused, PeerLost, TimedOut,
-    /// or what the writer's host answers.
+    /// Waits. Throws StaleContact when no process answers at any of them, Refused, PeerLost,
+    /// TimedOut, or what the writer's host answers.
     RemoteSeat(const std::string& name, const Contact& contact, const AttachRequest& request,
                const ReaderOptions& options, const Deadline& deadline);
     ~RemoteSeat() override;

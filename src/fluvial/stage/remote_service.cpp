@@ -101,7 +101,7 @@ void RemoteService::run() {
     }
 }
 
-/// True when somebody wants to be let in.
+/// True when a client wants to be let in.
 bool RemoteService::wait() {
     std::vector<pollfd> all = {{bell_.descriptor(), POLLIN, 0}};
     for (const Reader& reader : sessions_) {

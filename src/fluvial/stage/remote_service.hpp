@@ -3,8 +3,8 @@
 /// key, hands out steps as they come, sends the data that is asked for, also while the program
 /// computes, and takes places back when readers go.
 ///
-/// Anybody in the network may connect, so it waits for nobody: of clients that have proven nothing
-/// few stay, none for long, and the oldest makes room.
+/// Any process in the network may connect, so the thread waits for no client: few clients that have
+/// not proven to know the key stay, none for long, and the oldest makes room.
 #pragma once
 
 #include <atomic>
@@ -85,7 +85,7 @@ class RemoteService {
     mutable std::mutex mutex_;  ///< of what follows
     std::optional<WriterPeer> new_peer_;
     std::string waits_for_ = "readers that have not been looked at";
-    std::atomic<bool> draining_{false};  ///< somebody wants to know
+    std::atomic<bool> draining_{false};  ///< waits_for() was called
     std::atomic<bool> stop_{false};
     std::thread thread_;
 };

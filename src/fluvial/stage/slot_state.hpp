@@ -28,7 +28,7 @@ inline bool has_begun(const Slot& slot, int group) {
     return ((slot.begun >> group) & 1u) != 0;
 }
 
-/// All ranks of the group are to take the step, whoever had the group's place before it.
+/// All ranks of the group are to take the step, whichever group had its place before.
 inline void is_needed_by(Slot& slot, int group, std::uint32_t ranks) {
     slot.need[group] = ranks;
     slot.begun &= ~(1u << group);
@@ -50,7 +50,7 @@ inline bool reserved(const ControlBlock& control, const Slot& slot) {
                control.header().counters.complete_end;
 }
 
-/// Occupies a place of the queue. A complete step that nobody has wanted yet waits for a late
+/// Occupies a place of the queue. A complete step that no reader has wanted yet waits for a late
 /// reader.
 inline bool queued(const ControlBlock& control, const Slot& slot) {
     return (state_of(slot) == SlotState::Filling && slot.spilled == 0) ||

@@ -13,8 +13,8 @@
 
 namespace fluvial::stage {
 
-/// A step's record, and where in it each rank's chunks are. It waits for another step of the same
-/// layout when nobody looks at the record any more.
+/// A step's record, and where in it each rank's chunks are. When the record is not used any more,
+/// it waits for another step of the same layout.
 struct StepForm {
     /// Outlives the decoder while records are in use.
     struct Pool {

@@ -133,7 +133,7 @@ host::Descriptor open_without_name(const std::string& folder) {
     return named;
 }
 
-/// A user who can write to a folder can put steps of his own there.
+/// A user that can write to a folder can put other steps there.
 void check_owner(int fd, const std::string& path) {
     struct stat status{};
     if (::fstat(fd, &status) != 0) {
@@ -148,7 +148,7 @@ void check_owner(int fd, const std::string& path) {
     if ((status.st_mode & S_IWOTH) != 0) {
         throw Refused(Problem{"others may write to retained steps", path,
                               "a folder and files that only this user writes to",
-                              "Run: chmod -R go-w on the folder, if nobody has"});
+                              "Run: chmod -R go-w on the folder, if none has"});
     }
 }
 
@@ -207,7 +207,7 @@ StepLog StepLog::create(const std::string& path, const LogHead& head) {
                     "Read or remove them first, or give another folder by the option retain"});
     }
     constexpr int fresh = O_RDWR | O_CREAT | O_EXCL;
-    // The entries last: without them nobody takes the folder for a log.
+    // The entries last: without them no process takes the folder for a log.
     host::Descriptor data = open_in(path, "data", O_RDWR | O_CREAT | O_TRUNC);
     StepLog log(open_in(path, "steps", fresh), std::move(data), head);
     log.path_ = path;

@@ -88,7 +88,7 @@ class StepLog {
     host::Descriptor data_;
     LogHead head_;
     std::shared_ptr<ReadBuffers> buffers_ = std::make_shared<ReadBuffers>();
-    std::string path_;  ///< of the folder, for messages; empty where nobody knows it
+    std::string path_;  ///< of the folder, for messages; empty where it is not known
 };
 
 /// Makes the folder `path` and says that a writer retains steps in it, for as long as the result

@@ -41,9 +41,8 @@ void check_signature(const ControlBlock& control, int slot, int rank, const std:
                      DType dtype, const Coordinates& shape);
 
 /// One writer rank has finished the step; the last one publishes it, or frees it when it was given
-/// up. Returns true when the step became available to readers: whoever calls this rings their bell
-/// once it has let go of the lock, which they ask for at once. `log`: of a stream that has steps on
-/// a disk.
+/// up. Returns true when the step became available to readers: the caller rings their bell after it
+/// has released the lock, for which they ask at once. `log`: of a stream that has steps on a disk.
 bool finish_writing(const ControlBlock& control, int slot, int rank, const RecordPlace& record,
                     bool spoiled, const StepLog* log = nullptr);
 
@@ -72,7 +71,7 @@ void finish_logged(const ControlBlock& control, int cell);
 /// This reader rank has dropped its last view of the step.
 void release_lease(const ControlBlock& control, int cell, int slot);
 
-/// Frees the slot if nobody needs or views it.
+/// Frees the slot if no reader needs or views it.
 void free_if_done(const ControlBlock& control, int slot);
 
 /// Steps that occupy the queue: being written, or complete and not yet finished by all that want

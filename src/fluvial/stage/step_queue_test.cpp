@@ -48,14 +48,14 @@ TEST_CASE("a late reader begins where nothing is missing from there on") {
     s.write(0);
     const int from_next = s.join(1, Start::Next)[0];
     s.write(1);
-    CHECK(s.read(from_next) == 1u);  // and nobody else wanted it: it has left the queue
+    CHECK(s.read(from_next) == 1u);  // and no other reader wanted it: it has left the queue
     const int late = s.join(1, Start::Oldest)[0];
     s.write(2);
     CHECK(s.read(late) == 2u);  // not 0, and then 2 without a word of 1
     CHECK(s.group_of(late).steps_discarded == 0);
 }
 
-TEST_CASE("a step that any rank gives up is seen by nobody") {
+TEST_CASE("no reader sees a step that any rank gives up") {
     Stream s({.queue_steps = 2}, 2);
     const int reader = s.join()[0];
     const int slot = admit(s.control, 0)->slot;
@@ -327,7 +327,7 @@ TEST_CASE(
     CHECK(s.counters().steps_discarded == 0);
 }
 
-TEST_CASE("reserved: steps give way when there is no room otherwise, so nobody waits for them") {
+TEST_CASE("reserved: steps give way when there is no room otherwise, so no writer waits for them") {
     Stream s({.queue_steps = 3, .reserve = 2, .queue_bytes = 100});
     const int reader = s.join()[0];
     CHECK(s.write(0, 50));
@@ -347,7 +347,7 @@ TEST_CASE("reserved: steps give way when there is no room otherwise, so nobody w
     CHECK(s.read(late) == 3u);
 }
 
-TEST_CASE("ranks that disagree about a dataset are told who said what") {
+TEST_CASE("ranks that disagree about a dataset are told what each rank said") {
     Stream s({.queue_steps = 2}, 2);
     const int slot = admit(s.control, 0)->slot;
     check_signature(s.control, slot, 0, "x", DType::Float64, {10, 3});

@@ -111,7 +111,7 @@ class RecordWriter {
     std::vector<PutChunk> chunks_;
 };
 
-/// What one writer rank has written, as those see it who map its memory.
+/// What one writer rank has written, as processes that map its memory see it.
 class RecordMemory {
   public:
     /// `arena` is that rank's memory, `bytes` long.

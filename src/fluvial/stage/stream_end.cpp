@@ -27,7 +27,7 @@ bool at_end(const ControlBlock& control, int cell, double stall_timeout_s) {
     const std::string stalled =
         header.failure.set != 0 ? "" : stalled_writer(control, stall_timeout_s);
     if (!stalled.empty()) {
-        reap(control);  // what looks stopped may be dead, and nobody may have noticed yet
+        reap(control);  // a rank that looks stopped may be dead, and no process may have noticed
     }
     if (header.failure.set != 0) {
         throw_error(header.failure.kind,

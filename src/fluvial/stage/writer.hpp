@@ -74,8 +74,8 @@ class WriteStep {
     /// Writing to one then is a mistake, but not a crash.
     std::shared_ptr<const void> keep_spans() const;
 
-    /// Offers the step to readers once all ranks have ended it. Local; waits for nobody but puts of
-    /// other threads. Throws InvalidArgument when another thread has closed the stream.
+    /// Offers the step to readers once all ranks have ended it. Local; waits for nothing but puts
+    /// of other threads. Throws InvalidArgument when another thread has closed the stream.
     void end();
     /// Gives the step up: no reader will see it, on whichever rank this is called.
     void abandon();
@@ -107,8 +107,8 @@ class Writer {
 
     /// Begins the next step on this rank. Local, but waits as the queue's policy says. The first
     /// rank to come decides for all whether the step is accepted. Throws TimedOut after
-    /// step_timeout (naming who holds the queue), PeerLost when another rank died or failed,
-    /// InvalidArgument while another step is open.
+    /// step_timeout (naming the readers that hold the queue), PeerLost when another rank died or
+    /// failed, InvalidArgument while another step is open.
     WriteStep begin_step(const Attributes& attributes = {});
 
     /// Ends the stream on this rank; readers get what is queued. Local; waits for calls of other

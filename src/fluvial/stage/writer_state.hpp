@@ -82,15 +82,15 @@ struct Writer::State {
                                                  const Attributes& attributes);
     /// Throws what the stream failed with. Under the control lock.
     void check_failure() const;
-    /// Waits until readers on other hosts have all that they are to get, `timeout_s` at most; who
-    /// has not then, or nobody. Their steps lie in this process.
+    /// Waits until readers on other hosts have all that they are to get, `timeout_s` at most.
+    /// Returns a reader that does not, or nothing. Their steps lie in this process.
     std::string drain(double timeout_s);
     /// Stops taking part; what readers still need lives on in their mappings.
     void depart();
     /// Returns the blocks of steps that have left the queue.
     void collect();
-    /// Returns the room on the disk of steps that all have read; `also_unread`: and of those that
-    /// nobody waits for.
+    /// Returns the room on the disk of steps that all have read; `also_unread`: and of steps that
+    /// no reader waits for.
     void free_disk(bool also_unread);
 };
 

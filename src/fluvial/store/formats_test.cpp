@@ -54,7 +54,7 @@ TEST_CASE("what is none of the formats is refused, listing them") {
     CHECK_THROWS_AS(open_file("/nowhere/t.nc"), SystemError);
 }
 
-TEST_CASE("a pipe is refused at once, though nobody writes into it") {
+TEST_CASE("a pipe is refused at once, though no process writes into it") {
     const std::string path = text("/tmp/fluvial-formats-test-", ::getpid());
     REQUIRE(::mkfifo(path.c_str(), 0600) == 0);
     CHECK_THROWS_WITH_AS(open_file(path), doctest::Contains("no regular file"), InvalidArgument);

@@ -35,7 +35,7 @@ class BusErrors {
         return nullptr;
     }
 
-    /// Whether bus errors come to us. Someone who has put a handler over ours later keeps it.
+    /// Whether bus errors come to us. A handler that was put over ours later stays.
     static bool are_handled() {
         static std::once_flag once;
         std::call_once(once, [] {
@@ -115,7 +115,7 @@ void MappedWindow::unmap() {
     if (memory_ == nullptr) {
         return;
     }
-    slot_->end = 0;  // first: nobody must see a range that never was
+    slot_->end = 0;  // first: no thread must see a range that never was
     slot_->begin = 0;
     ::munmap(memory_, end_ - begin_);
     memory_ = nullptr;
@@ -137,8 +137,8 @@ const std::byte* MappedWindow::map(const InputFile& file, std::uint64_t offset,
     }
     const std::uint64_t begin = offset - offset % BusErrors::page();
     const std::uint64_t end = std::min(file.size(), std::max(begin + bytes_, offset + bytes));
-    // Private and writable, though nobody should: a user's function that writes into what it is
-    // given does so to a copy.
+    // Private and writable: a user's function should not write into what it is given, and if it
+    // does, it writes into a copy.
     void* const memory =
         ::mmap(nullptr, end - begin, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE,
                file.descriptor(), static_cast<off_t>(begin));

@@ -26,7 +26,7 @@ class MappedWindow {
     /// does not come into the file. Local.
     const std::byte* map(const InputFile& file, std::uint64_t offset, std::uint64_t bytes);
     /// Whether windows get in no other code's way: there is no handler of bus errors but ours.
-    /// Where there is one, a window is for those alone who ask for it. Local.
+    /// Where there is one, a window is for callers alone that ask for it. Local.
     static bool disturbs_no_handler();
     /// Whether any memory that was given out has become zeros. Local.
     bool broken() const;

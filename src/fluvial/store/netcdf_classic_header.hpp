@@ -56,7 +56,7 @@ bool is_netcdf_classic(const InputFile& file);
 
 /// Memory stays within a small multiple of the file's size, whatever the header promises. Throws
 /// DamagedFile for anything that the format does not allow. Lengths of variables (vsize) are left
-/// out: 32 bits cannot hold those of large ones, so that nobody may trust them.
+/// out: 32 bits cannot hold those of large ones, so a reader may not trust them.
 ClassicHeader parse_classic_header(const InputFile& file);
 
 }  // namespace fluvial::store

@@ -24,7 +24,7 @@ inline bool consumes(Role role) {
     return (static_cast<int>(role) & 2) != 0;
 }
 
-/// What everybody knows of a rank of a channel.
+/// What all ranks know of a rank of a channel.
 struct Member {
     Role role = Role::None;
     int host = 0;                ///< ranks of one host share memory

@@ -106,7 +106,7 @@ double writers_max(const StreamState& stream) {
     return most;
 }
 
-/// Parts end between items. Of opaque bytes nobody knows the items: their alignment is kept.
+/// Parts end between items. The items of opaque bytes are not known: their alignment is kept.
 std::size_t part_unit(const Element& element) {
     return element.item_bytes() > 1 ? element.item_bytes() : std::gcd(element.bytes, line);
 }

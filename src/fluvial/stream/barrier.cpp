@@ -92,7 +92,7 @@ class ChannelState::Stays final : public progress::Waiting {
           votes_(votes),
           deadline_(channel.options.timeout_s) {}
 
-    /// Throws when somebody does not come.
+    /// Throws when a rank does not come.
     Seen look() override {
         if (step_.test()) {
             return Seen::End;
@@ -159,7 +159,7 @@ class ChannelState::Stays final : public progress::Waiting {
 /// Goes on to process what others may still send from inside their operations; in a vote only where
 /// it is asked to.
 void ChannelState::stay(mpi::Request& step, std::exception_ptr& thrown, bool votes) {
-    // All are here, so it mostly takes some microseconds. On a busy machine who yields waits long.
+    // All are here, so it mostly takes some microseconds. On a busy machine a yield takes long.
     for (int looks = ranks_per_core() <= 1 ? quick_looks : 0; looks > 0 && !step.test(); --looks) {
         spin();
     }
@@ -185,7 +185,7 @@ bool ChannelState::attend() {
     return moved;
 }
 
-/// The last word on whether all go on, and to the same end. Everybody is here.
+/// The last vote on whether all go on, and to the same end. All ranks are here.
 void ChannelState::conclude(Collective purpose, std::exception_ptr& thrown) {
     const auto code = static_cast<Index>(purpose);
     for (bool over = false; !over;) {
@@ -213,7 +213,7 @@ void ChannelState::conclude(Collective purpose, std::exception_ptr& thrown) {
     }
 }
 
-/// All know that somebody has failed, and not all know how.
+/// All ranks know that one has failed, and not all know how.
 void ChannelState::throw_together(std::exception_ptr thrown) {
     if (thrown) {
         std::rethrow_exception(thrown);
@@ -255,8 +255,8 @@ progress::Movement ChannelState::movement() const {
     return mine;
 }
 
-/// Where all come together, nobody's program goes on but operations. When these all wait, they wait
-/// in vain.
+/// Where all ranks come together, no program goes on, only operations do. When these all wait, they
+/// wait in vain.
 void ChannelState::check_quiescence(std::string_view what) {
     if (!collective_ || !working() || !(staying_ || coming_.test())) {
         return;

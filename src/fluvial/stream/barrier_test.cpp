@@ -58,7 +58,7 @@ bool same_everywhere(bool here) {
 
 }  // namespace
 
-TEST_CASE("who is interrupted while others are through already leaves nobody behind") {
+TEST_CASE("a rank that is interrupted while others are through already leaves no rank behind") {
     if (world_size() < 2) {
         return;
     }

@@ -27,7 +27,7 @@ void write_trace(const ChannelState& state) {
     write_trace(state.trace_file, state.comm, *state.trace, state.clock_offset_ns, roles, names);
 }
 
-/// Throws InvalidArgument when nobody takes the elements that are left.
+/// Throws InvalidArgument when elements are left that no call takes.
 bool is_over(const std::shared_ptr<StreamState>& stream) {
     if (stream->consumer && stream->consumer->operation() == nullptr &&
         stream->consumer->lend().bytes > 0) {

@@ -20,8 +20,8 @@ struct ChannelOptions {
     double dead_after_s = 1;    ///< a rank of this host that is dead is noticed by those that wait
     /// A rank of this host that is stopped (SIGSTOP, a debugger) for longer is PeerStalled on all
     /// ranks; 0.2 s at least, infinity for never. It is no limit on what a rank computes: a thread
-    /// shows that the process runs. Ranks on other hosts are seen by their neighbours alone, who
-    /// tell the others.
+    /// shows that the process runs. Ranks on other hosts are seen by their neighbours alone, and
+    /// these tell the others.
     double stall_timeout_s = 10;
     /// What each rank did when, as a Chrome/Perfetto trace: written by the first rank at close(),
     /// which throws SystemError on all ranks when that fails. The first rank's word counts. Of a
@@ -38,10 +38,10 @@ struct ChannelOptions {
 ///
 ///     channel.close();
 ///
-/// When a rank fails (its operation throws, or it dies or is stopped on a host that somebody who
-/// calls the channel is on), every call on every rank throws that failure from then on: the class
-/// of the exception with "rank 2 of 4: …", PeerLost or PeerStalled. close() then waits for nobody,
-/// and throws only what is news.
+/// When a rank fails (its operation throws, or it dies or is stopped on the host of a rank that
+/// calls the channel), every call on every rank throws that failure from then on: the class of the
+/// exception with "rank 2 of 4: …", PeerLost or PeerStalled. close() then waits for no rank, and
+/// throws only what is news.
 class Channel {
   public:
     /// Collective over `comm`, which the channel takes over and closes. Throws InvalidArgument on
@@ -74,7 +74,7 @@ class Channel {
     /// frees what is here, and throws the failure if no call has: an operation may have thrown
     /// while this rank waited for something else.
     void close();
-    /// Leaves without the others, who get a failure with this message, if there still is a way to
+    /// Leaves without the others: these get a failure with this message, if there still is a way to
     /// tell them. Local, does not block or throw.
     void abandon(const std::string& message) noexcept;
 

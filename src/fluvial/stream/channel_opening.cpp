@@ -76,7 +76,7 @@ void check_agreed(const mpi::Comm& everybody, Role role, const ChannelOptions& o
     }
 }
 
-/// Which of the numbers of the host's ranks is whose.
+/// The number of each of the host's ranks.
 std::vector<int> ranks_on_host(const ChannelState& state) {
     std::vector<int> host_ranks(state.members.size(), -1);
     const auto members = state.host.allgather_values(state.rank);
@@ -184,7 +184,7 @@ Channel::Channel(mpi::Comm comm, Role role, const ChannelOptions& options)
         watch.emplace(comm, std::max(options.dead_after_s, 0.0) / 2);
         open(comm, role);
     } catch (...) {
-        // Where all throw the same, everything is closed by now; otherwise nobody waits.
+        // Where all throw the same, everything is closed by now; otherwise no rank waits.
         comm.abandon();
         state_->abandon();
         throw;

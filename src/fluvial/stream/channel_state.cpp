@@ -94,7 +94,7 @@ bool ChannelState::take_control_messages() {
     }
     control_polled_ns_ = now;
     progress::ServiceThread::of_process().serve(
-        now);  // also of other channels: those who answer may wait for it
+        now);  // also of other channels: the ranks that answer may wait for it
     bool any = false;
     while (const auto message = control->poll()) {
         any = control->handle(*message) || any;
@@ -300,7 +300,8 @@ void ChannelState::announce(bool is_leaving) noexcept {
     }
 }
 
-/// Nobody collects the events of all any more: each rank writes its own, beside where all would be.
+/// The events of all ranks are not collected any more: each rank writes its own, beside where all
+/// would be.
 void ChannelState::leave_trace() const noexcept {
     if (!trace) {
         return;

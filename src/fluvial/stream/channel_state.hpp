@@ -30,9 +30,9 @@ namespace fluvial::stream {
 struct StreamState;
 class Threshold;
 
-/// To everybody: what an operation threw, or who is lost.
+/// To all ranks: what an operation threw, or which rank is lost.
 inline constexpr progress::Topic topic_failed("channel: failed");
-/// To everybody at the end of a barrier: an operation is still under way.
+/// To all ranks at the end of a barrier: an operation is still under way.
 inline constexpr progress::Topic topic_work_on("barrier: work on",
                                                progress::Topic::Of::Observation);
 
@@ -156,15 +156,15 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     std::int64_t watched_ns_ = now_ns();    ///< whether others live
     std::uint64_t moves_ = 0;               ///< calls of progress() that moved something
     bool moved_ = false;                    ///< the last one did
-    bool waits_ = false;                    ///< progress() is called by who does nothing but wait
+    bool waits_ = false;                    ///< the caller of progress() only waits
     std::optional<Collective> collective_;  ///< under way
     mpi::Request coming_;                   ///< its first step
     bool staying_ = false;                  ///< whatever happens, this rank comes to its end
     Index votes_ = 0;                       ///< that this rank has given in all barriers so far
     Index asked_vote_ = -1;   ///< before this vote this rank asked the others to work on
-    Index wanted_vote_ = -1;  ///< before this vote somebody else did
+    Index wanted_vote_ = -1;  ///< before this vote another rank did
     mutable bool unheard_ = false;
-    bool left_ = false;  ///< after a failure: somebody does not come to any barrier
+    bool left_ = false;  ///< after a failure: a rank comes to no barrier any more
     bool advancing_thresholds_ = false;
 
   public:

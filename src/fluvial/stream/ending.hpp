@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The end of a stream on the consumers: partial results go up a binomial tree by control messages,
-/// in the order of ranks, and the global result comes down. Nobody blocks, so consumers may reach
+/// in the order of ranks, and the global result comes down. No rank blocks, so consumers may reach
 /// their end while they do something else.
 #pragma once
 
@@ -17,7 +17,7 @@
 namespace fluvial::stream {
 /// Up the tree of consumers: the sender and all below have ended, with what they have merged.
 inline constexpr progress::Topic topic_done("ending: done");
-/// Down the tree of consumers: everybody has ended, with the result.
+/// Down the tree of consumers: all have ended, with the result.
 inline constexpr progress::Topic topic_finish("ending: finish");
 
 /// The tree depends on the number of consumers alone, so results are reproducible to the bit for

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What goes wrong in a channel, and that everybody learns of it.
+/// What goes wrong in a channel, and that all ranks learn of it.
 #include <array>
 #include <chrono>
 #include <stdexcept>
@@ -49,7 +49,7 @@ TEST_CASE("what an operation throws while its rank waits for something else is t
     channel.close();  // says it once
 }
 
-TEST_CASE("an operation that throws is an error on every rank, and nobody hangs") {
+TEST_CASE("an operation that throws is an error on every rank, and no rank hangs") {
     for (const bool shared : {true}) {
         Channel channel = world_channel(halves(), {.shared_memory = shared});
         const int thrower = channel.consumers().back();
@@ -103,7 +103,7 @@ TEST_CASE("merging and ending that throw are errors on every rank too") {
     world().barrier();
 }
 
-TEST_CASE("who abandons a channel is heard") {
+TEST_CASE("the others hear of a rank that abandons a channel") {
     if (world_size() < 2) {
         return;
     }
@@ -238,7 +238,7 @@ TEST_CASE("consumers with and without an operation are refused on every rank") {
     channel.close();
 }
 
-TEST_CASE("elements that nobody takes are an error and not lost in silence") {
+TEST_CASE("elements that are never taken are an error and not lost in silence") {
     Channel channel = world_channel(halves());
     Stream stream(channel, whole_numbers(16'384));
     if (produces(channel.role())) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that ends MPI while a stream is open. The flusher must be gone by then: nobody may call
-// MPI afterwards. A program of its own, because MPI ends once.
+// A program that ends MPI while a stream is open. The flusher must be gone by then: no thread may
+// call MPI afterwards. A program of its own, because MPI ends once.
 #include <cstdio>
 #include <cstdlib>
 

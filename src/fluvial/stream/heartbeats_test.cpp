@@ -25,7 +25,7 @@ TEST_CASE("a limit that makes no sense is refused") {
     }
 }
 
-TEST_CASE("nobody beats for a channel without a limit, or for a single rank") {
+TEST_CASE("no thread beats for a channel without a limit, or for a single rank") {
     world_channel(Role::Both, {.stall_timeout_s = never_s}).close();
     CHECK(threads_named("fluvial beats") == 0);
     if (world_size() == 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Arguments at the edge, and waits that nobody could end.
+/// Arguments at the edge, and waits that nothing could end.
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -111,7 +111,7 @@ TEST_CASE("a rank that takes elements by next() serves queries before it takes m
     channel.close();
 }
 
-TEST_CASE("who takes elements by next() hears of a failure while there are more") {
+TEST_CASE("a rank that takes elements by next() hears of a failure while there are more") {
     if (world_size() < 2) {
         return;
     }
@@ -244,7 +244,7 @@ TEST_CASE("more streams than there are tags are refused, and none before") {
     world().barrier();
 }
 
-TEST_CASE("rounds without a limit on who is ahead") {
+TEST_CASE("rounds without a limit on how far a rank is ahead") {
     Channel channel = world_channel(Role::Both);
     auto over =
         ThresholdCollective::sum_over(channel, 0.5, std::numeric_limits<std::uint64_t>::max());

@@ -10,8 +10,8 @@ namespace fluvial::stream {
 
 struct StreamState;
 
-/// For one wait of a producer: whether nobody else can end it, because it is this rank that would
-/// have to take elements, and does not while it waits.
+/// For one wait of a producer: whether no other rank can end it, because this rank would have to
+/// take elements, and does not while it waits.
 class OwnBuffer {
   public:
     /// `flushes`: the wait is for everything to leave, not only for what was sent before.

@@ -38,7 +38,7 @@ struct Sending {
 
     bool begun() const { return written > 0; }
     bool done() const { return !record && written == bytes.size() && direct_done == direct.size(); }
-    /// Nobody reads the user's memory any more.
+    /// The user's memory is not read any more.
     bool reusable() const { return done() || (kept && direct_done == direct.size()); }
 };
 

@@ -118,7 +118,7 @@ void send_in_order(StreamState& stream, ProducerEnd& producer, Sending& sending)
     }
 }
 
-/// A link with room for `bytes`; null when nobody may wait for one now.
+/// A link with room for `bytes`; null when no call may wait for one now.
 move::Outlet* link_with_room(StreamState& stream, ProducerEnd& producer, std::size_t bytes) {
     if (producer.only() == nullptr &&
         stream.options.association.kind == Association::Kind::Choice) {
@@ -292,7 +292,7 @@ void Stream::commit(Index count) {
     if (done.outlet != nullptr) {
         done.outlet->give_back(bytes);
         done.outlet->hurry();
-        // The link may have been found empty meanwhile: nobody would look at it any more.
+        // The link may have been found empty meanwhile: no thread would look at it any more.
         if (done.outlet->room() == 0) {
             done.outlet->progress();
         }
@@ -312,7 +312,7 @@ void Stream::flush() {
     const progress::Served::Inside inside(state_->channel->served);
     ProducerEnd& producer = producer_of(*state_);
     OwnBuffer own(*state_, true);
-    // Where nobody may wait, what is left here leaves by itself, as late as that is.
+    // Where no call may wait, what is left here leaves by itself, as late as that is.
     if (!producer.advance_flush() && state_->channel->may_wait()) {
         state_->channel->wait(text("flush ", state_->name()),
                               [&] { return producer.advance_flush() || (own.check(), false); });

@@ -106,7 +106,7 @@ TEST_CASE("queries under way at the same time have results, each by its own rank
         stream.terminate();
         // The stream has ended or is about to: the consumers still found.
         CHECK(stream.query().elements <= 50 * channel.producers().size());
-        stream.iquery();  // nobody waits for this one, and close() does
+        stream.iquery();  // no call waits for this one but close()
     }
     if (consumes(channel.role())) {
         stream.operate();
@@ -198,7 +198,7 @@ TEST_CASE("a rank that asks and asks fills no memory of others, and has all its 
     }
 }
 
-TEST_CASE("who may ask") {
+TEST_CASE("which ranks may ask") {
     Channel channel = world_channel(halves());
     Stream* inside = nullptr;
     int refused = 0;

@@ -21,7 +21,7 @@ struct Statistics {
     std::uint64_t elements = 0;  ///< processed
     std::uint64_t bytes = 0;
     std::uint64_t batches = 0;
-    std::int64_t processing_ns = 0;     ///< by the operation, or by who took batches
+    std::int64_t processing_ns = 0;     ///< by the operation, or by the program with a batch
     std::int64_t idle_ns = 0;           ///< in blocking calls, with nothing to process
     std::uint64_t depth_bytes = 0;      ///< waiting in the links now
     std::uint64_t depth_bytes_max = 0;  ///< the most that was seen, about every 0.1 ms

@@ -105,7 +105,7 @@ TEST_CASE("a consumer without anything to do is idle") {
     channel.close();
 }
 
-TEST_CASE("the trace of a channel shows who processed and who waited") {
+TEST_CASE("the trace of a channel shows which ranks processed and which waited") {
     const std::string path = text("statistics_test_", world_size(), ".json");
     run(path, 50'000);
     if (world_rank() == 0) {

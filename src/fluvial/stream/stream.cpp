@@ -81,7 +81,7 @@ Stream::Stream(Channel& channel, const StreamOptions& options, std::unique_ptr<O
     const Trace::Span span(state_->channel->trace.get(), Activity::SetUp, state_->number);
     attach(*state_, std::move(operation));
     state_->channel->streams.push_back(state_);
-    state_->channel->comm.barrier();  // nobody writes to a rank that does not know the stream yet
+    state_->channel->comm.barrier();  // no rank writes to one that does not know the stream yet
     state_->choose_fast();
 }
 

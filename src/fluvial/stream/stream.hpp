@@ -52,9 +52,9 @@ struct StreamOptions {
     bool result_on_producers = false;  ///< result() is there too; terminate() does not wait for it
     /// Elements of a producer that then does something else are under way after this time: at once
     /// in shared memory; by messages if MPI was initialised with MPI_THREAD_MULTIPLE. Below that
-    /// nobody may send for it: an element that comes after a pause leaves at once, but what follows
-    /// it within this time lies until this rank calls again, in this channel or another one. There
-    /// flush() is for what must not wait.
+    /// no other thread may send for it: an element that comes after a pause leaves at once, but
+    /// what follows it within this time lies until this rank calls again, in this channel or
+    /// another one. There flush() is for what must not wait.
     double latency_s = 1e-3;
 };
 

@@ -20,10 +20,10 @@ namespace fluvial::stream {
 /// An operation takes elements of more bytes than this in parts, if it does.
 inline constexpr std::size_t part_bytes_max = 256 * 1024;
 
-/// Room that a user writes into himself.
+/// Room that the user writes into directly.
 struct Reservation {
     move::Outlet* outlet =
-        nullptr;  ///< null: nobody may wait for room in a link, and `kept` leaves later
+        nullptr;  ///< null: no call may wait for room in a link, and `kept` leaves later
     std::size_t units = 0;
     std::size_t unit_bytes = 0;
     std::shared_ptr<std::vector<std::byte>> kept = nullptr;
@@ -52,10 +52,9 @@ struct StreamState {
     FastPath fast;                   ///< while nothing must be done before an element is written
     std::int64_t ended_ns = std::numeric_limits<std::int64_t>::max();  ///< as a consumer
     std::optional<Reservation> reserved;                               ///< and not committed yet
-    std::int64_t looked_ns =
-        0;                   ///< for control messages and the like, by who takes elements by next()
-    bool answering = false;  ///< queries, further up the stack
-    Statistics counted;      ///< what the ends do not count themselves
+    std::int64_t looked_ns = 0;  ///< for control messages and the like, in next()
+    bool answering = false;      ///< queries, further up the stack
+    Statistics counted;          ///< what the ends do not count themselves
 
     const std::string& name() const { return options.name; }
     bool in_parts() const { return plan.unit_bytes < options.element.bytes && !plan.varies; }
@@ -80,7 +79,7 @@ struct StreamState {
     /// At most `bytes_max`; an exception becomes the channel's failure.
     std::size_t work(std::size_t bytes_max);
     bool advance_termination();
-    /// After their memory can be touched by nobody any more.
+    /// To be called when no rank can touch their memory any more.
     void release_links();
     void abandon() noexcept;
 };

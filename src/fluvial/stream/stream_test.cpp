@@ -350,7 +350,7 @@ TEST_CASE("a consumer works on in between, and a slow one holds its producers ba
     channel.close();
 }
 
-TEST_CASE("everybody sends to everybody through buffers of a few elements") {
+TEST_CASE("every rank sends to every rank through buffers of a few elements") {
     Channel channel = world_channel(Role::Both);
     std::map<std::int64_t, std::vector<std::int64_t>> seen;
     Stream stream(channel,

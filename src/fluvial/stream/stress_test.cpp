@@ -224,7 +224,7 @@ std::vector<Role> random_roles(Random& random) {
                               : one_of(random, {Role::Both, Role::Both, Role::Producer,
                                                 Role::Consumer, Role::None}));
     }
-    // Somebody has to.
+    // There has to be a producer and a consumer.
     const auto any = [&](auto&& has) { return std::any_of(roles.begin(), roles.end(), has); };
     if (!any(produces) || !any(consumes)) {
         roles.assign(roles.size(), Role::Both);

@@ -3,9 +3,9 @@
 /// it is certain. Source: "A Data Streaming Model in MPI" (doi:10.1145/2831129.2831131), section 5.
 ///
 /// Contributions of a round go to the producer's consumer, which merges what comes together and
-/// forwards it to the first consumer; that one judges. Its verdict goes back the same way, to those
-/// who wait for it and at once to those who come later: the round's number is in every message, so
-/// a late contribution never counts for another round.
+/// forwards it to the first consumer; that one judges. Its verdict goes back the same way, to
+/// producers that wait for it and at once to producers that come later: the round's number is in
+/// every message, so a late contribution never counts for another round.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,7 @@ class Threshold {
 
     /// This producer's value of its next round; returns that round's number.
     std::uint64_t contribute(std::span<const std::byte> value);
-    /// Nobody waits for the verdict of this round any more: the next contribute() means it again,
+    /// No call waits for the verdict of this round any more: the next contribute() means it again,
     /// and its value does not count.
     void break_off(std::uint64_t round) { broken_off_ = round; }
     /// This producer contributes to no further round. Where others need it for a verdict, the first

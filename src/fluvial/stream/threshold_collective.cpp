@@ -86,7 +86,7 @@ ThresholdCollective::ThresholdCollective(Channel& channel, ThresholdRule rule,
         .producers = static_cast<int>(state.producers.size())};
     const int number = static_cast<int>(state.thresholds.size());
     protocol_ = std::make_shared<Threshold>(*state.control, number, parties, std::move(rule));
-    state.thresholds.push_back(protocol_);  // before anybody has agreed, and so may contribute
+    state.thresholds.push_back(protocol_);  // before any rank has agreed, and so may contribute
     try {
         mpi::agree_on(state.comm, check_all, say);
     } catch (...) {

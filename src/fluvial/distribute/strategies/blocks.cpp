@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// blocks: consecutive source ranks to each reader, whole chunks. Of w source ranks and n readers
-/// nobody meets more than w / n, rounded up; where there are fewer source ranks than readers they
-/// go to readers evenly spread. Balance is that of the writers.
+/// blocks: consecutive source ranks to each reader, whole chunks. Of w source ranks and n readers,
+/// no reader meets more than w / n, rounded up; where there are fewer source ranks than readers
+/// they go to readers evenly spread. Balance is that of the writers.
 #include <algorithm>
 
 #include "fluvial/distribute/registry.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// by-host, by-socket, by-numa, by-layer(NAME): chunks stay with the readers of their host (socket,
-/// NUMA node, or whatever layer), among whom another strategy distributes them; what lies where no
-/// reader is goes to all readers by the fallback, or, without one, stays unassigned. Locality, as
+/// NUMA node, or whatever layer), and another strategy distributes them among these; chunks where
+/// no reader is go to all readers by the fallback, or, without one, stay unassigned. Locality, as
 /// far as the job's placement has it (Poeschel et al. 2021, section 3.2, figure 4).
 #include <map>
 

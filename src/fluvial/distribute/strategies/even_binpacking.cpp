@@ -2,10 +2,10 @@
 /// even-binpacking(tolerance): next-fit that cuts again. The chunks, in the order of their source
 /// ranks, are one row of elements, which is divided into equal shares; where the border of a chunk
 /// is near enough to that of a share it is taken instead, otherwise the chunk is cut there, and the
-/// plane in which the border lies once more, along each axis if need be. So nobody gets more than
-/// (1 + tolerance) fair shares, at most one chunk is cut a reader, and a reader meets consecutive
-/// source ranks alone. (McNaughton's wrap-around rule, "Scheduling with deadlines and loss
-/// functions", 1959, for boxes.)
+/// plane in which the border lies once more, along each axis if need be. So no reader gets more
+/// than (1 + tolerance) fair shares, at most one chunk is cut a reader, and a reader meets
+/// consecutive source ranks alone. (McNaughton's wrap-around rule, "Scheduling with deadlines and
+/// loss functions", 1959, for boxes.)
 #include <algorithm>
 #include <deque>
 #include <numeric>

@@ -14,7 +14,7 @@
 ///
 /// The keys of parents are not needed for that, and are not looked at. What cannot be noticed: a
 /// leaf that claims fewer entries (chunks that were never written are not in the tree, either), and
-/// a chunk's address that leads to bytes of nobody.
+/// a chunk's address that leads to bytes that belong to nothing.
 #pragma once
 
 #include <cstdint>
