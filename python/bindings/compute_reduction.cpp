@@ -23,7 +23,7 @@ std::vector<Reduction::Entry> to_entries(nb::handle entries) {
     return list;
 }
 
-/// What ranks compare, for those that exchange it themselves.
+/// What ranks compare, for callers that exchange it themselves.
 void bind_terms(nb::module_& m) {
     nb::class_<Terms>(m, "Terms", "What ranks that work together must say alike, in words.")
         .def(nb::init<>())

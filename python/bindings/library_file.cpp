@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Files that a Python library reads, as files of the core: scans, selections and conventions are
-/// then those of any other.
+/// Files that a Python library reads, as files of the core: scans, selections and conventions then
+/// work as for any other.
 #include <memory>
 
 #include <nanobind/nanobind.h>

@@ -176,7 +176,7 @@ nb::dict to_dict(const std::vector<std::vector<move::PathUse>>& used) {
     return out;
 }
 
-/// {flow: uint8} of those that end on this rank, what paths carried, and a warning for rank 0, or
+/// {flow: uint8} of flows that end on this rank, what paths carried, and a warning for rank 0, or
 /// nothing.
 nb::tuple exchange_routes(std::optional<long> handle, const nb::callable& prepare) {
     move::Exchanged exchanged;

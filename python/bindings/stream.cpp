@@ -55,7 +55,7 @@ class Alone {
         }
         release_.emplace();
         if (channel != nullptr) {
-            inside_.emplace(channel->served);  // whose operations another thread may be running
+            inside_.emplace(channel->served);  // another thread may run its operations
         }
     }
 

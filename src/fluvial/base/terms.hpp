@@ -74,7 +74,7 @@ inline std::string exact(const char* value) {
     return exact(std::string_view(value));
 }
 
-/// A function of the user's by what he says of it: two functions cannot be compared.
+/// A user's function by the name and version that it was given: functions cannot be compared.
 std::string declared(std::string_view name, std::string_view version);
 
 }  // namespace fluvial

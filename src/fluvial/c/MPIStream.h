@@ -115,7 +115,7 @@ int MPIStream_Iquery(void* resultbuf, int* flag, MPIStream* stream);
 /// with *len == 0 when the round begins, then once for each contribution, in the order in which
 /// they come. When it can tell the verdict it calls this function with a null pointer as
 /// `local_result` and the verdict, an int, in `global_result`; it sees no further contributions of
-/// that round, but for those that came together with the last. Where it does not, with all
+/// that round, but for contributions that came together with the last. Where it does not, with all
 /// contributions before it, the verdict is 0. Producers: blocking, while consumers process
 /// (MPIStream_Operate() and the like). An error on all ranks when a producer frees the channel
 /// whose contribution is wanted.
@@ -171,7 +171,7 @@ int MPIStream_Terminal(MPI_User_function* function, MPI_Op* op, MPIStream_Channe
 typedef struct MPIStream_ChannelOptions {
     int shared_memory;    ///< 1: between ranks of one host; 0: messages everywhere
     double timeout_s;     ///< a blocking call in which nothing moves for so long fails
-    double dead_after_s;  ///< a rank of this host that is dead is noticed by those that wait
+    double dead_after_s;  ///< a rank of this host that is dead is noticed by ranks that wait
     /// A rank of this host that is stopped for longer (SIGSTOP, a debugger) makes the calls of all
     /// fail; 10 by default, 0.2 at least, INFINITY for never. It is no limit on what a rank
     /// computes: a thread, which calls no MPI, shows that the process runs.

@@ -83,7 +83,7 @@ void AttachedStream::send(const void* element) {
 }
 
 void AttachedStream::isend(const void* element) {
-    sends_complete();  // forgets those that are
+    sends_complete();  // forgets sends that are complete
     if (types->element.contiguous()) {
         under_way.push_back(stream.isend(element));
         return;

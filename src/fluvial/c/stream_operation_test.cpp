@@ -231,7 +231,7 @@ TEST_CASE("results are combined in the order of ranks, as what the terminal func
     CHECK(std::string(consumers[0]->result<Word>(merged).letters) == "abc");
     mpi::free_operation(join);
 
-    // Nothing is combined: the first one's.
+    // Nothing is combined: the result is the first consumer's.
     Consumer a(MPI_INT, MPI_INT, MPI_INT, MPI_OP_NULL, accumulate, comm);
     Consumer b(MPI_INT, MPI_INT, MPI_INT, MPI_OP_NULL, accumulate, comm);
     a.take<int>({5});

@@ -22,7 +22,7 @@ struct MemoryOfRank {
     std::uint64_t offset = 0;
 };
 
-/// In memory, or on a disk, that another host shows under a key to those that may read it.
+/// In memory, or on a disk, that another host shows under a key to processes that may read it.
 struct MemoryOnHost {
     std::uint32_t key = 0;
     std::uint64_t offset = 0;

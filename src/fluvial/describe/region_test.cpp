@@ -74,7 +74,7 @@ class RandomRegions {
 
 }  // namespace
 
-TEST_CASE("a region within another is counted from that one's first element") {
+TEST_CASE("a region within another is counted from the first element of the other") {
     CHECK(within({{5, 7}, {2, 3}}, {{4, 7}, {9, 9}}) == Region{{1, 0}, {2, 3}});
     CHECK(within({{}, {}}, {{}, {}}) == Region{});
 }

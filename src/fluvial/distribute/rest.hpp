@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a strategy has not assigned, for those that do not keep account of it.
+/// What a strategy has not assigned, for strategies that do not keep account of it.
 #pragma once
 
 #include "fluvial/distribute/strategy.hpp"

@@ -18,8 +18,8 @@ class CostBook {
     /// Of all tasks that have finished; one second before any has.
     double typical_s() const { return finished_ > 0 ? typical_s_ : 1; }
     /// Seconds that tasks of this kind took lately, on average; infinity before one has finished.
-    /// One that took seconds is remembered for some hundreds of brief ones; a task that lost its
-    /// core for a time slice, for dozens.
+    /// A task that took seconds is remembered for some hundreds of brief tasks; a task that lost
+    /// its core for a time slice, for dozens.
     double lately_s(std::uint32_t kind) const;
     /// Changes when some estimate has changed by more than a tenth since it was made.
     std::uint64_t edition() const { return edition_; }

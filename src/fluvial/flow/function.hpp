@@ -72,8 +72,8 @@ class FunctionFailed : public Error {
     Bytes details_;
 };
 
-/// To be thrown by a function whose result others will make: the program that leads is given
-/// `message` and says whose result it is to be (Pool::follow). The ranks are free meanwhile.
+/// To be thrown by a function whose result other tasks will make: the program that leads is given
+/// `message` and says which task makes the result (Pool::follow). The ranks are free meanwhile.
 struct Continuation {
     Bytes message;
 };

@@ -15,11 +15,11 @@ namespace fluvial::flow {
 /// ranks) a rank of the team, and O(hosts) where there are several.
 class IdleRanks {
   public:
-    /// All idle. `hosts` has a number for the host of each rank.
+    /// All ranks are idle at first. `hosts` has a number for the host of each rank.
     explicit IdleRanks(const std::vector<int>& hosts);
 
     int count() const { return count_; }
-    /// On the host of this rank.
+    /// The number of idle ranks on the host of this rank.
     int count_on_host_of(int rank) const { return span_of(rank).idle; }
     bool idle(int rank) const { return tree_[leaf(rank)].largest > 0; }
     /// The ranks of a team of `width`, in ascending order; nothing when there are too few, or when
@@ -28,7 +28,7 @@ class IdleRanks {
                                            int avoid) const;
     void take(const std::vector<int>& ranks);
     void give_back(int rank);
-    /// It is never idle again.
+    /// The rank is never idle again.
     void retire(int rank);
     bool retired(int rank) const { return retired_[static_cast<std::size_t>(rank)]; }
 

@@ -10,7 +10,7 @@
 /// | Give    | server, a rank that keeps | it sends a kept result where the order says |
 /// | Drop    | server, a rank that keeps | the result is gone |
 /// | Stop    | server, each rank         | it ends what is before, and says Bye |
-/// | Note    | rank of a team, its first | that waits for those of all others |
+/// | Note    | rank of a team, its first | that waits for a Note of each other rank |
 /// | Done    | first of a team, server   | the task is over, its ranks are idle |
 /// | Failed  | any of a team, server     | no result; others may wait for this rank |
 /// | Bye     | each rank, server         | it sends nothing more |

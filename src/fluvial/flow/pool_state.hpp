@@ -46,7 +46,7 @@ struct PoolState {
     std::unique_ptr<Worker> worker;       ///< of others, and of a lead that works
     std::thread own_worker;               ///< of a lead that works
     std::exception_ptr own_error;         ///< that ended it
-    std::atomic<bool> own_failed{false};  ///< it is there
+    std::atomic<bool> own_failed{false};  ///< `own_error` is set
     std::atomic<bool> own_ended{false};
     std::recursive_mutex mutex;            ///< of the server
     std::atomic<bool> turning{false};      ///< under it

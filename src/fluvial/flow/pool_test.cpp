@@ -32,7 +32,7 @@ Bytes fail_elsewhere(const Call& call) {
     return bytes_of<std::int64_t>(world_rank());
 }
 
-/// Others are to add up what it was given.
+/// Leaves it to other tasks to add up its input.
 Bytes delegate(const Call& call) {
     throw Continuation{Bytes(call.inputs.front().begin(), call.inputs.front().end())};
 }

@@ -267,7 +267,7 @@ void Scheduler::reserve(const Batch& batch, int wanted, double now_s) {
     if (reservation_) {
         return;
     }
-    int idle = idle_.count() + brief_ranks_;  // those are as good as idle
+    int idle = idle_.count() + brief_ranks_;  // ranks with brief tasks count as idle
     double at = now_s;
     for (auto end = ends_.begin(); end != ends_.end() && (idle < wanted || end->first <= at);
          ++end) {

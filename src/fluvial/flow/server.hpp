@@ -74,7 +74,8 @@ class Server {
     void submit_together(std::vector<Submission> submissions);
     /// From any thread; does not wait for a turn. The result of a task that continues is `other`'s.
     void follow(FuturePtr future, FuturePtr other);
-    /// The same. `kept` has been fetched some turns later, or why not.
+    /// From any thread; does not wait for a turn. Some turns later `kept` has the result, or the
+    /// reason why not.
     void fetch(std::shared_ptr<Kept> kept);
 
     // One thread at a time, which the caller sees to:
@@ -87,7 +88,7 @@ class Server {
     /// A task that has not begun will not. False when it has.
     bool cancel(const FuturePtr& future);
     void cancel_all();
-    /// Everything that was submitted is done, and all ranks have come back but those that are lost.
+    /// Everything that was submitted is done, and all ranks that are not lost have come back.
     bool at_rest();
     /// Tells all ranks to stop; to be followed by turns until all have said goodbye().
     void stop();
@@ -175,7 +176,7 @@ class Server {
     int keeper_of_input(const Task& task) const;
     void fail_too_wide(const std::vector<TaskId>& tasks);
     ByteWriter& orders_for(int rank) { return orders_[static_cast<std::size_t>(rank)]; }
-    /// The same, and they will leave.
+    /// As orders_for(), and marks the orders as to be sent.
     ByteWriter& orders_to(int rank) {
         if (orders_for(rank).size() == 0) {
             to_flush_.push_back(rank);
@@ -204,7 +205,7 @@ class Server {
     std::shared_ptr<Droppings> droppings_ = std::make_shared<Droppings>();
     Tasks tasks_;
     std::shared_ptr<const TaskOptions> last_options_;  ///< of what was submitted last
-    std::deque<FuturePtr> settled_;                    ///< whose dependents have not been told
+    std::deque<FuturePtr> settled_;  ///< futures whose dependents have not been told
     std::unordered_map<std::string, std::uint32_t> kinds_;
     std::vector<ByteWriter> orders_;  ///< that have not left, by rank
     std::vector<int> to_flush_;

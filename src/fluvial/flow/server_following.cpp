@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks whose results others make.
+// Tasks whose results other tasks make.
 #include <utility>
 
 #include "fluvial/flow/server.hpp"

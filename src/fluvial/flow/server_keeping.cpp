@@ -117,8 +117,8 @@ std::shared_ptr<const TaskFailure> Server::input_lost(const Task& task) const {
     return nullptr;
 }
 
-/// The inputs as they go to the ranks of the task's team; their keepers are told to give what they
-/// keep to those that have not got it.
+/// The inputs as they go to the ranks of the task's team; ranks that keep inputs are told to give
+/// them to ranks of the team that lack them.
 std::vector<Order::View> Server::inputs_for(const Task& task, const std::vector<int>& ranks) {
     std::vector<Order::View> inputs;
     std::set<TaskId> given;

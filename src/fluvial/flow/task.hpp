@@ -65,7 +65,7 @@ struct FutureState {
     };
     std::unique_ptr<Ties> ties;
 
-    /// They are made when there are none. By the server alone.
+    /// Makes the ties when there are none. By the server alone.
     Ties& make_ties() {
         if (!ties) {
             ties = std::make_unique<Ties>();

@@ -39,13 +39,13 @@ class TeamCache {
     struct Kept {
         TeamNumber number = 0;
         bool is_block = false;
-        std::list<std::vector<int>>::iterator age;  ///< of those that are none
+        std::list<std::vector<int>>::iterator age;  ///< of teams that are no block
     };
 
     void make_room(int rank, std::vector<Gone>& gone);
 
     int others_max_;
-    std::vector<int> others_;  ///< that each rank keeps
+    std::vector<int> others_;  ///< teams that are no block, kept by each rank
     std::map<std::vector<int>, Kept> teams_;
     std::list<std::vector<int>> ages_;  ///< the last used in front
     TeamNumber last_ = 0;

@@ -32,7 +32,7 @@ void WaitingTasks::add(const Request& request, double now_s, double work) {
         last_->like = like;
     }
     if (last_->queue.empty()) {
-        ordered_ = false;  // those in order are the batches that were not empty then
+        ordered_ = false;  // the ordered batches are those that were not empty then
     }
     last_->queue.push_back(
         {.task = request.task, .since_s = now_s, .cost_s = request.cost_s, .work = work});

@@ -49,7 +49,7 @@ struct Batch {
 class WaitingTasks {
   public:
     void add(const Request& request, double now_s, double work);
-    /// Those that have been added since the last call are overdue `age_limit_s` after that.
+    /// Tasks that have been added since the last call are overdue `age_limit_s` after that.
     void limit_age(double age_limit_s);
     /// A task that waits waits no more. O(1); its place is cleared when its turn comes.
     void remove(TaskId task);
@@ -62,8 +62,8 @@ class WaitingTasks {
     bool any_parallel() const { return parallel_ > 0; }
     /// Estimated seconds times ranks of all that wait.
     double work() const { return work_; }
-    /// Batches by priority, then the longest first, then the widest, then the oldest. Those that
-    /// nothing is known of count as `typical_s` long. Anew when batches have come or `book` has
+    /// Batches by priority, then the longest first, then the widest, then the oldest. A batch of
+    /// unknown length counts as `typical_s` long. Anew when batches have come or `book` has
     /// changed.
     const std::vector<Batch*>& in_order(const CostBook& book);
     /// Changes when batches are forgotten that pointers may point to.

@@ -12,7 +12,7 @@ namespace {
 
 /// Reports of brief tasks leave together, but none waits for longer than this.
 constexpr std::int64_t report_within_ns = 100'000;
-/// They wait for the next task of the same function alone, when the last one was as brief as this.
+/// Reports wait only for a next task of the same function, when the last one was as brief as this.
 constexpr double brief_s = 20e-6;
 constexpr std::size_t reports_bytes_max = 16 * 1024;
 /// So that the server has something to do while the rank runs the rest of what it was sent.
@@ -176,7 +176,7 @@ void Worker::note(Report note, int from) {
     end_if_whole(task);
 }
 
-/// All ranks of the task's team have come back, apart from those that are lost.
+/// All ranks of the task's team have come back, apart from lost ranks.
 void Worker::end_if_whole(std::map<TaskId, Gathering>::iterator task) {
     Gathering& gathering = task->second;
     const bool whole =

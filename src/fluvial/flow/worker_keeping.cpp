@@ -8,7 +8,7 @@
 
 namespace fluvial::flow {
 
-/// In the middle of an order: those that come meanwhile are taken, but not carried out.
+/// In the middle of an order: orders that come meanwhile are taken, but not carried out.
 class Worker::WaitsFor final : public LooksForLead {
   public:
     WaitsFor(Worker& worker, const std::function<bool()>& done)

@@ -36,7 +36,7 @@ class alignas(128) Bell {
     std::atomic<std::uint32_t> asleep_{0};
 };
 
-/// Those of the ranks of one host.
+/// The bells of the ranks of one host.
 class Bells {
   public:
     /// No rank has a bell.

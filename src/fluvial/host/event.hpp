@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Wakes a thread that waits for descriptors (an eventfd): what a Doorbell is for those that wait
+/// Wakes a thread that waits for descriptors (an eventfd): what a Doorbell is for threads that wait
 /// for memory. It can be handed to other processes of the host.
 #pragma once
 

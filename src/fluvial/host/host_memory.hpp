@@ -29,12 +29,12 @@ class HostMemory {
     /// on all ranks of `host` when there is too little room.
     static HostMemory by_mpi(const mpi::Comm& host, std::size_t bytes);
 
-    /// That of a rank of the host.
+    /// The memory of a rank of the host.
     std::span<std::byte> memory(int rank) const { return parts_[static_cast<std::size_t>(rank)]; }
     bool is_mpis() const { return by_mpi_; }
     /// No rank touches the memory any more. Collective, blocking.
     void close();
-    /// Others may still touch it: what this rank has of it goes with this object. Local.
+    /// Other ranks may still touch the memory: this rank's mapping goes with this object. Local.
     void abandon() noexcept;
 
   private:

@@ -181,8 +181,8 @@ std::optional<LocalSocket> LocalSocket::connect(const std::string& address,
                                                 const Deadline& deadline) {
     Descriptor descriptor = new_socket();
     const auto [name, length] = abstract_address(address);
-    // Where the listener's queue is full, the kernel lets those in first that wait longest, and not
-    // those that ask again and again.
+    // Where the listener's queue is full, the kernel lets in first the process that waits longest,
+    // and not one that asks again and again.
     const timeval look{0, 100'000};
     ::setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDTIMEO, &look, sizeof look);
     while (::connect(descriptor.get(), reinterpret_cast<const sockaddr*>(&name), length) != 0) {

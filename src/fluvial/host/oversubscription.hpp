@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How many ranks share a core: those that wait must leave it to those that have work.
+/// How many ranks share a core: ranks that wait must leave it to ranks that have work.
 #pragma once
 
 #include <span>

@@ -15,8 +15,8 @@ struct CopyMethod {
     void (*copy)(std::byte* to, const std::byte* from, std::size_t bytes);
 };
 
-/// Those that this processor has; the first is std::memcpy, the last non-temporal with the widest
-/// stores.
+/// The methods that this processor has; the first is std::memcpy, the last non-temporal with the
+/// widest stores.
 const std::vector<CopyMethod>& copy_methods();
 
 /// The method with the narrowest non-temporal stores, which every processor of its kind has;

@@ -24,7 +24,7 @@ constexpr double streamed_gain = 0.7;
 constexpr double streamed_patience = 1.5;
 constexpr double streamed_patience_ns = 50'000;
 /// For ordinary stores, lines that were written past the caches must first come back into them.
-/// They have several trials, as long as these get faster or are not hopeless.
+/// So this method has several trials, as long as these get faster or are not hopeless.
 constexpr std::uint64_t laps_to_warm_up = 8;
 constexpr double cached_gain = 0.9;
 constexpr double cached_patience = 4;

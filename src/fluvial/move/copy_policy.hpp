@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Which way of copying is fastest into memory that another core reads. It depends on where the
 /// two cores are, which on virtual machines changes while a program runs: ordinary stores between
-/// cores that share a cache, non-temporal ones (up to ten times faster then) between those that do
-/// not. So it is tried out again and again.
+/// cores that share a cache, non-temporal ones (up to ten times faster then) between cores that do
+/// not. So both are tried out again and again.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace fluvial::move {
 /// Which method was best when that was last found out, so that streams that live for milliseconds
 /// need not find out anew.
 using LastChoice = std::atomic<std::size_t>;
-/// That of this process; at first the last method.
+/// The choice of this process; at first the last method.
 LastChoice& last_choice();
 
 /// Copies, and tries the other method now and then, each for some bytes. What counts is the time

@@ -48,7 +48,7 @@ void FabricTarget::run() {
     while (!stop_) {
         try {
             endpoint_.progress();
-        } catch (const PeerLost&) {  // whose read it was learns that at its own end
+        } catch (const PeerLost&) {  // the reader learns of it at its own end
         }
         constexpr int look_ms = 5;
         pollfd called{called_.descriptor(), POLLIN, 0};

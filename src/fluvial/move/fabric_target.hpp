@@ -15,7 +15,7 @@ namespace fluvial::move {
 
 class FabricTarget {
   public:
-    /// That of this process with `provider` and the interface of `address`, for as long as a
+    /// The target of this process with `provider` and the interface of `address`, for as long as a
     /// pointer to it is kept. Throws SystemError.
     static std::shared_ptr<FabricTarget> of(const std::string& provider,
                                             const std::string& address);

@@ -19,7 +19,7 @@ class FlowSums {
     FlowSums(const mpi::Comm& comm, std::span<const route::RankFlow> flows,
              std::span<const Outgoing> outgoing, Controls& controls);
     void hear(const Control& sum) { sums_[sum.flow] = sum.value; }
-    /// Those of all flows that end here are known.
+    /// The sums of all flows that end here are known.
     bool complete() const { return sums_.size() == wanted_; }
 
     /// Throws DamagedMessage on all ranks for the first flow that has come with other bytes. Waits

@@ -12,8 +12,8 @@ namespace fluvial::move {
 
 class Libfabric {
   public:
-    /// That of this process: libfabric.so.1, or what FLUVIAL_LIBFABRIC names. Throws SystemError,
-    /// with the reason for which it cannot be loaded.
+    /// The library of this process: libfabric.so.1, or what FLUVIAL_LIBFABRIC names. Throws
+    /// SystemError, with the reason for which it cannot be loaded.
     static const Libfabric& loaded();
 
     struct FreeInfo {
@@ -22,9 +22,9 @@ class Libfabric {
     using Info = std::unique_ptr<fi_info, FreeInfo>;
 
     /// An endpoint of FI_EP_RDM that reads and is read from, of the `provider` of that name; empty:
-    /// the first there is of those that are made for clusters. `address`: of the interface that it
-    /// uses, where the provider has addresses of IP. Throws SystemError with the names of those
-    /// that there are.
+    /// the first one found that is made for clusters. `address`: of the interface that it
+    /// uses, where the provider has addresses of IP. Throws SystemError with the names of all
+    /// providers found.
     Info find(const std::string& provider, const std::string& address) const;
     int fabric(fi_fabric_attr* attributes, fid_fabric** fabric) const;
     /// What a negative result of a call means.

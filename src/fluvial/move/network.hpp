@@ -27,8 +27,8 @@ struct Interfaces {
 
 /// Of the interfaces that are up. "auto": every one, loopback only where nothing else is; "off":
 /// none; an interface's name ("eth0"), an address of this host, or a network ("10.77.0.0/16"):
-/// those that fit, several separated by commas. Throws InvalidArgument, which lists the interfaces,
-/// when none fits.
+/// the interfaces that fit, several separated by commas. Throws InvalidArgument, which lists the
+/// interfaces, when none fits.
 Interfaces interfaces_of(const std::string& network);
 
 /// `endpoints`, those in a network of this host's first.

@@ -15,8 +15,7 @@ struct PackedBytes {
     std::shared_ptr<const void> owner;
 };
 
-/// Those of the view itself, which `owner` keeps, where they lie together; otherwise a copy of
-/// them.
+/// The bytes of the view itself, which `owner` keeps, where they lie together; otherwise a copy.
 PackedBytes packed(const ArrayView& view, std::shared_ptr<const void> owner);
 
 }  // namespace fluvial::move

@@ -64,7 +64,7 @@ std::byte* reserve(Outlet& outlet, std::size_t bytes) {
 }
 
 /// Sends `total` bytes in reservations of random numbers of units: a third of them through fill(),
-/// a third where a user writes himself.
+/// a third where a user writes directly.
 void produce(Outlet& outlet, const LinkPlan& plan, std::uint64_t total, unsigned seed) {
     std::mt19937 random(seed);
     std::vector<std::byte> scratch;

@@ -159,7 +159,7 @@ TEST_CASE("what fails on a rank is told before what differs") {
     comm.close();
 }
 
-TEST_CASE("only those that say something must say the same") {
+TEST_CASE("only ranks that say something must say the same") {
     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
     const auto say_on = [&](int first, const std::string& value) {
         return [&comm, first, value](Terms& terms) {

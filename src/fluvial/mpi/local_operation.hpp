@@ -18,7 +18,8 @@ DType element_type(MPI_Datatype type);
 /// The C type's name in MPI; nothing for float16.
 std::optional<MPI_Datatype> c_type(DType dtype);
 
-/// What ranks may compare: "MPI_SUM" and so on, "an MPI_Op" for those of programs, "MPI_OP_NULL".
+/// What ranks may compare: "MPI_SUM" and so on, "an MPI_Op" for operations of programs,
+/// "MPI_OP_NULL".
 const char* name_of(MPI_Op op);
 /// "MPI_DOUBLE" and so on; "several types" for MPI_DATATYPE_NULL, as only_item() says it.
 std::string name_of_item(MPI_Datatype item);
@@ -28,7 +29,7 @@ enum class Operation : std::uint8_t { Sum, Product, Min, Max, MinLocation, MaxLo
 Operation operation_of(MPI_Op op);
 
 /// Throws InvalidArgument unless reduce_local() can be called: for MPI_OP_NULL, MPI_REPLACE,
-/// MPI_NO_OP, location operations, those that do not commute, and logical and bitwise ones on
+/// MPI_NO_OP, location operations, operations that do not commute, and logical and bitwise ones on
 /// floating-point types, for which MPI would end the job. Local.
 void check_local_operation(MPI_Op op, MPI_Datatype type);
 

@@ -18,8 +18,8 @@ namespace fluvial::progress {
 class StallWatch {
   public:
     struct Silent {
-        std::size_t number = 0;   ///< of the one that is watched
-        std::uint64_t beats = 0;  ///< of the observer since that one's last
+        std::size_t number = 0;   ///< of the rank that is watched
+        std::uint64_t beats = 0;  ///< of the observer since that rank's last
     };
 
     /// A silence of more than `beats_max` of the observer's own beats is a stall.

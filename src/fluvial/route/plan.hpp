@@ -64,7 +64,7 @@ Plan plan_min_max(const Topology& topology, std::span<const Flow> flows, const L
 Plan make_plan(const Topology& topology, std::span<const Flow> flows, const Limits& limits = {},
                std::string_view planner = "best");
 
-/// The plan for other flows: those that stay keep their paths, where `plan` is a disjoint one, and
+/// The plan for other flows: flows that stay keep their paths, where `plan` is a disjoint one, and
 /// new ones find paths beside them.
 Plan change_plan(const Topology& topology, std::span<const Flow> flows, const Limits& limits,
                  std::span<const Flow> flows_before, const Plan& plan);

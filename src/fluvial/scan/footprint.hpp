@@ -6,8 +6,8 @@
 
 namespace fluvial::scan {
 
-/// Whether units of this part are worked on a slab at a time: those of chunks, where every other
-/// input can be asked for a slab without decoding anything twice.
+/// Whether units of this part are worked on a slab at a time: units of chunks are, where every
+/// other input can be asked for a slab without decoding anything twice.
 bool works_in_slabs(const Request& request, std::size_t grid_input, std::size_t part);
 
 /// Whether the chunks of a layout are read without being decoded, any part of them alone.

@@ -21,9 +21,9 @@ inline constexpr Index slab_bytes = 256 * 1024;
 struct Work {
     const Request& request;
     const UnitGrid& grid;
-    Selection selection;                     ///< that the grid was made of
-    bool common = true;                      ///< it is the one request's own, else without stride
-    RankRequest own;                         ///< of this rank
+    Selection selection;  ///< that the grid was made of
+    bool common = true;   ///< `selection` is the one request's own, else without stride
+    RankRequest own;      ///< of this rank
     std::vector<RankRequest> rank_requests;  ///< that something is read for here
     bool one_result = true;                  ///< to all ranks' requests together; else one each
     Selection covered;                       ///< of one partial result
@@ -34,7 +34,7 @@ struct Work {
     Index read_ahead_bytes = 0;
     Index window_bytes = 0;  ///< of the page cache that a lane looks at in place; 0: none
     Options::Access access = Options::Access::Chosen;
-    std::size_t grid_input = 0;  ///< whose layout the units follow
+    std::size_t grid_input = 0;  ///< the input whose layout the units follow
 
     PartialResult new_partial_result(const RankRequest& asked) const;
 };

@@ -351,7 +351,7 @@ double Scan::progress() const {
     if (state.lanes_finished() || state.units_here == 0) {
         return 1.0;
     }
-    // Others may have done some of them, and these lanes some of others'.
+    // Other ranks may have done some of these units, and these lanes some of theirs.
     const Index done = std::min<Index>(state.done, state.units_here - 1);
     return static_cast<double>(done) / static_cast<double>(state.units_here);
 }
@@ -365,7 +365,7 @@ Outcome Scan::wait() {
     state.collected = true;
     state.wait_for_lanes();
     if (state.collective && !state.all_finished) {
-        state.comm.barrier();  // the one that test() may have begun on any rank
+        state.comm.barrier();  // the barrier that test() may have begun on any rank
         state.all_finished = true;
     }
     try {

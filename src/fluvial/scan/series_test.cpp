@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Those of openPMD are in series_iterations_test.cpp.
+// Series of openPMD are in series_iterations_test.cpp.
 #include "fluvial/scan/series.hpp"
 
 #include <filesystem>

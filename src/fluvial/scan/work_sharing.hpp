@@ -39,8 +39,8 @@ class WorkSharing {
 
     /// Lanes of this process help each other. Before anything was taken.
     void help_here();
-    /// So do those of all ranks of the host. Before anything was taken. Collective over `comm`,
-    /// blocking.
+    /// Lanes of all ranks of the host help each other. Before anything was taken. Collective over
+    /// `comm`, blocking.
     void help_on_host(const mpi::Comm& comm);
 
     /// The next units of lane `lane` of this rank, at most `most`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Several threads on one handle (a Writer, a Reader): they take turns, those that wait for the
-/// stream or copy data let the others go on meanwhile, and the one that closes waits until the
-/// others have left.
+/// Several threads on one handle (a Writer, a Reader): they take turns. A thread that waits for the
+/// stream or copies data lets the others go on meanwhile, and the thread that closes waits until
+/// the others have left.
 ///
 /// | event                | finds                  | leaves                                      |
 /// |----------------------|------------------------|---------------------------------------------|

@@ -148,7 +148,7 @@ TEST_CASE(
         CHECK(answered_error(socket) == "Error");
     }
     for (int i = 0; i < 20; ++i) {
-        connected(host);  // and those that go away at once
+        connected(host);  // and clients that go away at once
     }
     CHECK(host.nobody_attached());
     CHECK_NOTHROW(host.attach_reader(host.contact));
@@ -175,7 +175,7 @@ TEST_CASE("a thousand silent clients do not shut a reader out, nor do half hands
         }
     }
     CHECK_NOTHROW(host.attach_reader(host.contact));
-    // Those that stayed longest made room, and were told to come again.
+    // The clients that stayed longest made room, and were told to come again.
     const Bytes last = silent.front().receive(Deadline(10)).bytes;
     REQUIRE(last.size() == 1);
     CHECK(static_cast<Verdict>(last[0]) == Verdict::ComeAgain);

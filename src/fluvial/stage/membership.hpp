@@ -62,7 +62,7 @@ void expect_all_writers(const ControlBlock& control, std::uint64_t step);
 /// here have begun more.
 void close_elsewhere(const ControlBlock& control, std::uint64_t steps);
 
-/// Reader jobs that have all their ranks and have not left, those that look on not counted.
+/// Reader jobs that have all their ranks and have not left, observers not counted.
 int active_groups(const ControlBlock& control);
 
 }  // namespace fluvial::stage

@@ -88,8 +88,8 @@ PositionClaim::PositionClaim(const std::string& folder, const std::string& name,
             step_ = std::min(step_, other ? other->next : 0);
         }
     }
-    // From here on the positions are those of this job, also where it has another size. Those of
-    // higher ranks first: a job that is killed in between leaves none that is too far.
+    // From here on the positions are those of this job, also where it has another size. Higher
+    // ranks store theirs first: a job that is killed in between leaves none that is too far.
     for (int rank = size - 1; rank >= 0; --rank) {
         store(open_file(path_of(folder, name, rank)), step_, size);
     }

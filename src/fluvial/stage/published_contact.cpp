@@ -67,7 +67,7 @@ class Draft {
         return false;
     }
 
-    /// In the place of a file of ours whose lock we hold.
+    /// Publishes in the place of a file of ours whose lock we hold.
     void publish_over() {
         if (::renameat(folder_.descriptor(), name_.c_str(), folder_.descriptor(),
                        folder_.name().c_str()) != 0) {

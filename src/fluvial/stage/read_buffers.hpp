@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Memory for what is read from a disk. What is let go of serves the next read, whose pages need
-/// not be taken from the system again: that costs as much as to copy them.
+/// Memory for what is read from a disk. Memory that is released serves the next read, and its pages
+/// need not be taken from the system again: that costs as much as to copy them.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class ReadBuffers : public std::enable_shared_from_this<ReadBuffers> {
         std::size_t bytes = 0;
     };
 
-    /// One that is large enough, and not more than twice that.
+    /// A buffer that is large enough, and not more than twice as large.
     Buffer reuse(std::size_t bytes) {
         const std::lock_guard lock(mutex_);
         const auto found = std::find_if(kept_.begin(), kept_.end(), [bytes](const Buffer& buffer) {

@@ -175,7 +175,7 @@ void RemoteService::serve_visitors() {
     }
 }
 
-/// True once the visitor is none any more.
+/// True when the visitor leaves the list of visitors.
 bool RemoteService::admit(Visitor& visitor) {
     const auto message = visitor.connection.take();
     if (!message) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How a seat elsewhere shows that it lives, and finds another way to the writer's host when the
-/// one that it has falls silent: by another interface of that host.
+/// How a seat elsewhere shows that it lives, and finds another way to the writer's host when its
+/// present one falls silent: by another interface of that host.
 ///
 /// Nothing is lost on the change. The reader says what it has; the writer's host, which has kept
 /// the messages of all steps that are out, sends again what did not arrive. A read that was under

@@ -40,7 +40,7 @@ class StepAccess {
     virtual void read(const std::vector<ChunkBox>& boxes, DType dtype, const std::string& what);
     /// The reader has finished with the step. Once, by the object that opened it.
     virtual void finish() = 0;
-    /// The same, and its memory is not looked at any more: this object goes next.
+    /// The same, and the step's memory is not looked at any more: this object goes next.
     virtual void finish_and_release() { finish(); }
     /// In a child process: nothing may be done with it.
     virtual bool inherited() const = 0;

@@ -92,7 +92,7 @@ std::size_t read_all(int fd, std::uint64_t offset, std::span<std::byte> to) {
     return got;
 }
 
-/// False: the bytes are not there, or not those that were written.
+/// False: the bytes are not there, or differ from what was written.
 bool read_checked(int fd, const BytesOfFile& block, std::span<std::byte> to) {
     Checksum sum;
     for (std::uint64_t at = 0; at < to.size(); at += cached_bytes) {
@@ -148,7 +148,7 @@ void check_owner(int fd, const std::string& path) {
     if ((status.st_mode & S_IWOTH) != 0) {
         throw Refused(Problem{"others may write to retained steps", path,
                               "a folder and files that only this user writes to",
-                              "Run: chmod -R go-w on the folder, if none has"});
+                              "Run: chmod -R go-w on the folder, if no other user wrote there"});
     }
 }
 
@@ -311,7 +311,8 @@ StepLog::Extent StepLog::extent() const {
     const auto bytes = static_cast<std::uint64_t>(status.st_size);
     const std::uint64_t count =
         bytes < sizeof(StoredHead) ? 0 : (bytes - sizeof(StoredHead)) / sizeof(StoredEntry);
-    // A damaged entry is an error for readers that come to it, not for those that want others.
+    // A damaged entry is an error for readers that come to it, not for readers that want other
+    // entries.
     const auto last = count > 0 ? stored_entry(entries_.get(), count - 1) : std::nullopt;
     const bool ended =
         last && last->entry.step == end_mark && last->checksum == checksum_of_entry(last->entry);

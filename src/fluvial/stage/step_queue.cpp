@@ -49,7 +49,7 @@ bool untouched(const ControlBlock& control, int index) {
     return true;
 }
 
-/// The oldest complete step that may be dropped; only those that no group needs unless
+/// The oldest complete step that may be dropped; only steps that no group needs unless
 /// `also_needed`.
 int oldest_droppable(const ControlBlock& control, bool also_needed) {
     int oldest = -1;

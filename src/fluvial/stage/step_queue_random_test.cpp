@@ -17,7 +17,7 @@ namespace {
 
 /// Plays random moves of several writer ranks and reader jobs on one control block and keeps its
 /// own books of what each reader must get: all steps that completed since it joined, in order, but
-/// for those that were discarded.
+/// for discarded steps.
 class Game {
   public:
     Game(unsigned seed, FullPolicy full)
@@ -142,8 +142,7 @@ class Game {
         jobs_.erase(jobs_.begin() + static_cast<long>(index));
     }
 
-    /// Those that are still there take what there is for them; then nothing is kept for any of
-    /// them.
+    /// The readers that are still there take all their steps; then nothing is kept for any of them.
     void read_all() {
         for (Job& job : jobs_) {
             for (Rank& rank : job.ranks) {

@@ -149,7 +149,7 @@ void finish_reading(const ControlBlock& control, int cell, int slot, bool releas
 
 void finish_logged(const ControlBlock& control, int cell) {
     ++control.reader(cell).steps_finished;
-    control.header().space_bell.ring();  // for those that wait for room on the disk
+    control.header().space_bell.ring();  // for writers that wait for room on the disk
     control.header().step_bell.ring();   // for ranks that wait for this one
 }
 

@@ -72,7 +72,7 @@ struct Writer::State {
     WriterStats stats() const;
     /// Throws when this thread forgot to end its step, which no other thread is busy with.
     void check_step_over() const;
-    /// Those that wait for room look around.
+    /// Wakes the threads that wait for room.
     void wake() const { control->header().space_bell.ring(); }
     /// A step that another thread still has open is given up.
     void give_up_step();

@@ -33,7 +33,7 @@ struct TrialEnd {
     /// is Thrown: its text.
     std::string where;
 
-    /// Whether the innermost frame is in a library of this name; those of a sanitizer, which
+    /// Whether the innermost frame is in a library of this name; frames of a sanitizer, which
     /// stands in for malloc and free, do not count.
     bool in(std::string_view library) const {
         std::string_view frames = where;
@@ -139,7 +139,7 @@ class ChildTrials {
         ::_exit(0);
     }
 
-    /// Not safe in a handler by the letter; the process is lost anyway.
+    /// Strictly, a handler may not do this; the process is lost anyway.
     static void died(int signal) {
         void* frames[64];
         const int count = ::backtrace(frames, 64);

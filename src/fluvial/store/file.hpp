@@ -87,7 +87,8 @@ class File {
     /// Paths of the groups below the root, each after the one that it is in; none in formats
     /// without groups.
     virtual const std::vector<std::string>& groups() const;
-    /// Those of the file for "". Throws InvalidArgument when there is no such group, DamagedFile.
+    /// The attributes of the file for "". Throws InvalidArgument when there is no such group,
+    /// DamagedFile.
     virtual Attributes group_attributes(const std::string& group) const;
     /// Throws InvalidArgument that lists the names when there is none of this name, or says why the
     /// dataset cannot be used (a compound or string type); DamagedFile for one that is unreadable.

@@ -139,7 +139,8 @@ class Sorting {
     }
 
   private:
-    /// The one that has what lies at `path`; null where none has, and where `path` is its group.
+    /// The iteration that has what lies at `path`; null where none has, and where `path` is its
+    /// group.
     std::shared_ptr<IterationFile> iteration_of(const std::string& path) {
         if (!path.starts_with(base_)) {
             return nullptr;

@@ -26,7 +26,7 @@ struct Unshuffler {
                        std::size_t element_bytes, std::byte* elements);
 };
 
-/// Those that this CPU can run; the best one last.
+/// The ways that this CPU can run; the best one last.
 const std::vector<Unshuffler>& unshufflers();
 /// unshuffle() by one of them.
 void unshuffle(std::span<const std::byte> planes, std::size_t element_bytes,

@@ -26,8 +26,8 @@ const char* name_of(Association::Kind kind) {
     return kinds[static_cast<int>(kind)];
 }
 
-/// What all ranks must say alike of a stream, and of its operation those that have one: consumers,
-/// where none is said, too.
+/// What all ranks must say alike of a stream. Of its operation, ranks that have one and all
+/// consumers must say the same, also that there is none.
 void add_terms(const StreamState& stream, Role role, const Operation* operation, Terms& terms) {
     const StreamOptions& options = stream.options;
     const Element& element = options.element;

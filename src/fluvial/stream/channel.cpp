@@ -172,7 +172,7 @@ void Channel::close() {
         std::optional<Trace::Span> span(std::in_place, state.trace.get(), Activity::Terminating,
                                         -1);
         end_streams(state);
-        // The rank that comes first still answers those that are not through yet.
+        // The rank that comes first still answers ranks that are not through yet.
         const ChannelState::Together together = state.begin_together(Collective::Close);
         state.control->drain();
         span.reset();

@@ -17,7 +17,7 @@ struct ChannelState;
 struct ChannelOptions {
     bool shared_memory = true;  ///< between ranks of one host; otherwise messages everywhere
     double timeout_s = 1e9;     ///< a blocking call without any progress for this long is TimedOut
-    double dead_after_s = 1;    ///< a rank of this host that is dead is noticed by those that wait
+    double dead_after_s = 1;    ///< a rank of this host that is dead is noticed by ranks that wait
     /// A rank of this host that is stopped (SIGSTOP, a debugger) for longer is PeerStalled on all
     /// ranks; 0.2 s at least, infinity for never. It is no limit on what a rank computes: a thread
     /// shows that the process runs. Ranks on other hosts are seen by their neighbours alone, and
@@ -57,16 +57,16 @@ class Channel {
     /// Ranks that are neither producer nor consumer have no part in a channel: their streams do
     /// nothing and end at once.
     Role role() const;
-    /// Among those that are producers or consumers, in the order of `comm`; -1 for others.
+    /// The number among producers and consumers, in the order of `comm`; -1 for other ranks.
     int rank() const;
     int size() const;
     const std::vector<Member>& members() const;
     std::vector<int> producers() const;
     std::vector<int> consumers() const;
 
-    /// Processes what is there for this rank, in all streams: control messages, elements, requests
-    /// under way. Local, does not block. Returns whether anything happened. Throws what operations
-    /// throw.
+    /// Processes what has arrived for this rank, in all streams: control messages, elements,
+    /// requests under way. Local, does not block. Returns whether anything happened. Throws what
+    /// operations throw.
     bool progress();
     /// Ends every stream (producers terminate, consumers process what is left and merge), then
     /// frees everything. Collective over the ranks that take part, blocking. The user's own

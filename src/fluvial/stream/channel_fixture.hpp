@@ -47,7 +47,7 @@ inline int threads_named(const std::string& wanted) {
     return found;
 }
 
-/// Those that send in the background.
+/// The number of threads that send in the background.
 inline int flushers() {
     return threads_named("fluvial flusher");
 }

@@ -43,8 +43,8 @@ const char* name_of(Collective purpose);
 struct ChannelState : std::enable_shared_from_this<ChannelState> {
     OwnProcess process{*this};
     ChannelOptions options;
-    mpi::Comm comm;  ///< those that take part
-    mpi::Comm host;  ///< those of them that share memory with this rank
+    mpi::Comm comm;  ///< the ranks that take part
+    mpi::Comm host;  ///< of these, the ranks that share memory with this one
     int rank = -1;
     std::vector<Member> members;
     std::vector<int> producers;

@@ -24,7 +24,7 @@ class ConsumerEnd {
                 std::vector<std::unique_ptr<move::Inlet>> inlets, move::MessageInlet* messages,
                 std::unique_ptr<Operation> operation, Ending ending, Trace* trace);
 
-    /// Processes at most `bytes_max` of what is there (one unit at least), every link in turn;
+    /// Processes at most `bytes_max` of what has arrived (one unit at least), every link in turn;
     /// returns the number of bytes. 0 while the operation is under way further up the stack.
     /// Throws what the operation throws.
     std::size_t work(std::size_t bytes_max);

@@ -80,7 +80,7 @@ void ChannelState::look_for_the_stalled() {
     if (!silent) {
         return;
     }
-    look_for_the_dead();  // they do not beat either
+    look_for_the_dead();  // dead ranks do not beat either
     const int other = silent->member;
     const host::Process& process = members[static_cast<std::size_t>(other)].process;
     lose({"PeerStalled", stalled_text(process, silent->silent_s, options.stall_timeout_s), other});

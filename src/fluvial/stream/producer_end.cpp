@@ -58,7 +58,7 @@ move::Outlet& ProducerEnd::outlet_for(std::span<const std::byte> element, std::s
     }
     if (association_.kind == Association::Kind::RoundRobin) {
         return *outlets_[turn_++ %
-                         outlets_.size()];  // whose turn it is, whether it has room or not
+                         outlets_.size()];  // the outlet that has the turn, with room or without
     }
     if (move::Outlet* outlet = with_room(bytes)) {
         return *outlet;

@@ -142,8 +142,8 @@ class Stream {
     /// Processes elements until all producers have terminated, then merges with the other consumers
     /// (the terminal function). Blocking.
     void operate();
-    /// Processes what is there, at most `bytes_max` (but one element, if any); returns the number
-    /// of bytes. Goes on to the end of the stream when the time has come. Does not block.
+    /// Processes what has arrived, at most `bytes_max` (but one element, if any); returns the
+    /// number of bytes. Goes on to the end of the stream when the time has come. Does not block.
     std::size_t operate_some(std::size_t bytes_max = std::size_t{1} << 20);
     /// The next elements, as they lie in the buffer, until the next call on this stream; nothing at
     /// its end. Blocking. They count as processed by the next call. For streams without operation.

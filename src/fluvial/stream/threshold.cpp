@@ -155,8 +155,8 @@ void Threshold::check_certain() const {
     }
 }
 
-/// Forgets the rounds that all have contributed to, and lets go those that were too far ahead. Each
-/// producer contributes to one round after the other, so these are complete in their order.
+/// Forgets the rounds to which all have contributed, and answers producers that were too far ahead.
+/// Each producer contributes to one round after the other, so these are complete in their order.
 void Threshold::complete() {
     while (!rounds_.empty() && rounds_.begin()->first == completed_ &&
            rounds_.begin()->second.verdict && is_complete(completed_, rounds_.begin()->second)) {

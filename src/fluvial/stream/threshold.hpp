@@ -133,7 +133,7 @@ class Threshold {
     std::map<std::uint64_t, bool> verdicts_;  ///< that were not asked for yet
 
     std::map<std::uint64_t, Gathered> gathered_;           ///< by round
-    std::map<std::uint64_t, std::vector<int>> forwarded_;  ///< whose, by number
+    std::map<std::uint64_t, std::vector<int>> forwarded_;  ///< the producers, by number
     std::uint64_t forwards_ = 0;
 
     std::map<std::uint64_t, Round> rounds_;

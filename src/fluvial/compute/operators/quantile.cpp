@@ -198,7 +198,7 @@ class QuantilePartial final : public RunPartial {
         sketch.add_above(above);
     }
 
-    /// Elements that are known need no sketch; two in one interval share the lower one's.
+    /// Elements that are known need no sketch; two in one interval share the sketch of the lower.
     bool looks_at(std::size_t at) const {
         return !scopes_[at].exact() && (at % 2 == 0 || !(scopes_[at] == scopes_[at - 1]));
     }

@@ -177,7 +177,7 @@ void QuantileSketch::merge(const QuantileSketch& other, const SketchGrid& grid) 
     inside_ = inside;
 }
 
-/// Of a sketch whose range is in this one's.
+/// Adds the counts of a sketch whose range lies in the range of this one.
 void QuantileSketch::add_counts(const QuantileSketch& other) {
     const int shift = std::min(exponent_ - other.exponent_, 63);
     for (std::size_t i = 0; i < other.counts_.size(); ++i) {

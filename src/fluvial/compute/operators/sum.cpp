@@ -2,7 +2,7 @@
 /// sum: Σx, or Σw·x. Integers give int64 or uint64 that wrap modulo 2^64 as in NumPy (bitwise
 /// reproducible), float64 when weighted; real types give float64 and complex ones complex128. The
 /// sum of nothing is 0. The error is at most 37 · 2^-53 Σ|w·x| (4.2e-15 Σ|w·x|) for any number of
-/// elements: sums of up to 32 of them are rounded, those of sums are compensated.
+/// elements: sums of up to 32 elements are rounded, sums of such sums are compensated.
 #include "fluvial/compute/registry.hpp"
 #include "fluvial/compute/sums.hpp"
 

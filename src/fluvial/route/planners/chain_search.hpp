@@ -30,7 +30,7 @@ class Occupancy {
     std::vector<int> owner_, forwarded_;
 };
 
-/// A path, and whose links it would take.
+/// A path, and the owner of the links that it would take.
 struct Candidate {
     Path path;
     int owner = Occupancy::nobody;
@@ -45,7 +45,7 @@ class ChainSearch {
     /// chain is free. Takes O(n²) routes for n hosts at most, and O(n) as a rule.
     std::optional<Path> shortest(Node from, Node to);
     /// Paths that are free but for links of one owner each, at most `count`, the shortest first.
-    /// `may_take` says whose links they may be.
+    /// `may_take` says which owners' links may be taken.
     std::vector<Candidate> taking_from_one(Node from, Node to, std::size_t count,
                                            const std::function<bool(int)>& may_take);
 

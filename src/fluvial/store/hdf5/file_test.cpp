@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against files that this test makes with libhdf5. Those of h5py, netCDF4 and openPMD-api are
+// Against files that this test makes with libhdf5. Files of h5py, netCDF4 and openPMD-api are
 // compared in Python.
 #include "fluvial/store/hdf5/file.hpp"
 

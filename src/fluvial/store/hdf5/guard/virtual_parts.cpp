@@ -118,7 +118,7 @@ Verdict selection(Front& in, std::uint64_t& rank) {
 }
 
 /// Takes the names of a file and a dataset off the front of an entry: whether they make sense.
-/// From version 1 on they may be those of an entry before.
+/// From version 1 on the names may be those of an entry before.
 bool names(Front& in, std::uint64_t version, std::uint64_t entry, std::size_t length_bytes) {
     constexpr std::uint64_t file_before = 1, dataset_before = 2, same_file = 4;
     const auto flags = version == 0 ? 0 : in.number(1);

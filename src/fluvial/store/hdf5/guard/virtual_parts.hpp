@@ -9,7 +9,7 @@
 namespace fluvial::store {
 
 /// Why the list of parts of a virtual dataset with `rank` dimensions must not be decoded, or null.
-/// It is the object `index` of the global heap at `address` (as the file counts).
+/// The list is the object `index` of the global heap at `address` (as the file counts).
 const char* check_virtual(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
                           std::uint64_t index, std::uint64_t rank);
 
