@@ -2,7 +2,6 @@
 #include "fluvial/stream/stream.hpp"
 
 #include <optional>
-#include <type_traits>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -15,6 +14,7 @@
 #include "fluvial/stream/stream_state.hpp"
 #include "preparation.hpp"
 #include "stream_functions.hpp"
+#include "stream_handles.hpp"
 
 using namespace nanobind::literals;
 
@@ -28,52 +28,6 @@ using stream::Operation;
 using stream::Pending;
 using stream::Stream;
 
-stream::ChannelState* of(const Channel& channel) {
-    return channel.state().get();
-}
-stream::ChannelState* of(const stream::ThresholdCollective& threshold) {
-    return threshold.channel().get();
-}
-/// Of a Stream's channel, or of that of a stream's Pending or Inquiry, which may have none.
-template <class Part>
-stream::ChannelState* of(const Part& part) {
-    if constexpr (std::is_same_v<Part, Stream>) {
-        return part.state()->channel.get();
-    } else {
-        return part.stream() ? part.stream()->channel.get() : nullptr;
-    }
-}
-
-/// While one exists, this thread alone is in the channel, and without the GIL.
-class Alone {
-  public:
-    template <class Handle>
-    explicit Alone(const Handle& handle) {
-        stream::ChannelState* const channel = of(handle);
-        if (channel != nullptr) {
-            call_.emplace(channel->only_thread);
-        }
-        release_.emplace();
-        if (channel != nullptr) {
-            inside_.emplace(channel->served);  // another thread may run its operations
-        }
-    }
-
-  private:
-    std::optional<OnlyThread::Call> call_;
-    std::optional<nb::gil_scoped_release> release_;
-    std::optional<progress::Served::Inside> inside_;
-};
-
-/// The method, called Alone.
-template <class Handle, class Result, class... Arguments>
-auto alone(Result (Handle::*method)(Arguments...)) {
-    return [method](Handle& self, Arguments... arguments) -> Result {
-        const Alone alone(self);
-        return (self.*method)(arguments...);
-    };
-}
-
 Element to_element(const nb::object& wanted) {
     const auto bytes = nb::cast<std::size_t>(wanted["bytes"]);
     if (nb::cast<bool>(wanted["varies"])) {
@@ -83,21 +37,6 @@ Element to_element(const nb::object& wanted) {
     return dtype.is_none() ? Element::opaque(bytes)
                            : Element::of(dtype_from_name(nb::cast<std::string>(dtype)),
                                          to_coordinates(wanted["shape"], "shape"));
-}
-
-/// What fails on one rank fails on all, so that none waits for it.
-void agree(const Channel& channel, stream::Collective purpose,
-           const std::function<void()>& prepare) {
-    stream::ChannelState& state = *channel.state();
-    state.check_usable();
-    const auto with_gil = [&] { with_python(prepare); };
-    const Alone alone(channel);
-    if (state.takes_part()) {
-        const stream::ChannelState::Together together = state.begin_together(purpose);
-        mpi::agree(state.comm, with_gil);
-    } else {
-        with_gil();
-    }
 }
 
 /// `prepare` returns what the stream is to be, by name.
@@ -190,30 +129,6 @@ std::shared_ptr<BorrowedArray> kept(nb::handle array) {
                 const nb::gil_scoped_acquire gil;
                 delete held;
             }};
-}
-
-/// `prepare` returns a limit or (merge, judge), and rounds_ahead.
-void begin_threshold(stream::ThresholdCollective* self, Channel& channel, nb::handle prepare) {
-    double limit = 0;
-    std::uint64_t rounds_ahead = 0;
-    std::optional<stream::ThresholdRule> rule;
-    agree(channel, stream::Collective::BeginThreshold, [&] {
-        const nb::object wanted = prepare();
-        rounds_ahead = nb::cast<std::uint64_t>(wanted["rounds_ahead"]);
-        if (wanted["limit"].is_none()) {
-            rule = to_rule(wanted["merge"], wanted["judge"], rounds_ahead,
-                           nb::cast<std::string>(wanted["declared"]));
-        } else {
-            limit = nb::cast<double>(wanted["limit"]);
-        }
-    });
-    const Alone alone(channel);
-    if (rule) {
-        new (self) stream::ThresholdCollective(channel, std::move(*rule));
-    } else {
-        new (self) stream::ThresholdCollective(
-            stream::ThresholdCollective::sum_over(channel, limit, rounds_ahead));
-    }
 }
 
 void bind_channel(nb::module_& m) {
@@ -354,9 +269,8 @@ void bind_processing(nb::class_<Stream>& stream) {
         .def("result", &result_of);
 }
 
-void bind_threshold(nb::module_& m) {
+void bind_inquiry(nb::module_& m) {
     using stream::Inquiry;
-    using stream::ThresholdCollective;
     nb::class_<Inquiry>(m, "Inquiry")
         .def("test", alone(&Inquiry::test))
         .def("wait", [](Inquiry& self) {
@@ -367,30 +281,31 @@ void bind_threshold(nb::module_& m) {
             }
             return answer_tuple(*answer);
         });
-    nb::class_<ThresholdCollective>(m, "ThresholdCollective")
-        .def("__init__", &begin_threshold, "channel"_a, "prepare"_a, nb::keep_alive<1, 2>())
-        .def("contribute",
-             alone(static_cast<bool (ThresholdCollective::*)(double)>(
-                 &ThresholdCollective::contribute)),
-             "value"_a)
-        .def(
-            "contribute_bytes",
-            [](ThresholdCollective& self, const nb::bytes& value) {
-                const std::vector<std::byte> bytes = to_bytes(value);
-                const Alone alone(self);
-                return self.contribute(bytes);
-            },
-            "value"_a)
-        .def_prop_ro("late", &ThresholdCollective::late);
 }
 
 }  // namespace
+
+void agree(const Channel& channel, stream::Collective purpose,
+           const std::function<void()>& prepare) {
+    stream::ChannelState& state = *channel.state();
+    state.check_usable();
+    const auto with_gil = [&] { with_python(prepare); };
+    const Alone alone(channel);
+    if (state.takes_part()) {
+        const stream::ChannelState::Together together = state.begin_together(purpose);
+        mpi::agree(state.comm, with_gil);
+    } else {
+        with_gil();
+    }
+}
+
 }  // namespace fluvial::python
 
 /// Channels and streams inside a job. The GIL is free while a call blocks, and held by callbacks.
 void bind_stream(nanobind::module_& m) {
     using namespace fluvial::python;
     bind_channel(m);
+    bind_inquiry(m);
     bind_threshold(m);
     nb::class_<Pending>(m, "Pending")
         .def("test", alone(&Pending::test))
