@@ -163,7 +163,7 @@ FuturePtr submit(Pool& self, const nb::list& parts, const nb::list& futures,
     return self.submit(function_name, arguments_of(parts, futures), options_of(wanted)).state();
 }
 
-/// Of each task what submit() takes.
+/// `tasks`: of each task, what submit() takes.
 std::vector<FuturePtr> submit_together(Pool& self, const nb::list& tasks) {
     std::vector<Pool::Wanted> wanted;
     for (const nb::handle one : tasks) {

@@ -15,7 +15,7 @@
 namespace fluvial {
 namespace {
 
-/// Of the process. Never destroyed: objects that end with the process still ask.
+/// The state of the process. Never destroyed: objects that end with the process still ask for it.
 struct Forks {
     std::atomic<std::uint32_t> generation{1};
     std::atomic<std::int64_t> process{::getpid()};  ///< which to ask each time costs a system call

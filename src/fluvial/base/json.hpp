@@ -19,7 +19,7 @@ class Json {
     Json() = default;
     Json(Value value, std::size_t line) : value_(std::move(value)), line_(line) {}
 
-    /// Of the text, from 1, where the value begins.
+    /// The line of the text, from 1, on which the value begins.
     std::size_t line() const { return line_; }
     /// The member of this name; null where there is none, or where this is no object.
     const Json* find(std::string_view name) const;

@@ -5,7 +5,8 @@
 
 namespace fluvial {
 
-/// Of the system's memory: 4 KiB on x86, on aarch64 up to 64 KiB, which is known when it runs.
+/// The bytes of a page of memory: 4 KiB on x86, on aarch64 up to 64 KiB, which is known when it
+/// runs.
 std::size_t page_bytes();
 
 /// `bytes`, up to a whole page.

@@ -57,7 +57,7 @@ class CombinedOperation : public stream::Operation {
     std::string description_;
 };
 
-/// Of what an MPIStream_Operation and options say.
+/// The operation that an MPIStream_Operation and options describe.
 std::unique_ptr<CombinedOperation> make_operation(std::shared_ptr<const StreamTypes> types,
                                                   MPI_User_function* intermediate,
                                                   const MPIStream_Options& options,

@@ -53,8 +53,8 @@ struct StreamTypes {
 
     /// What the stream transports.
     stream::Element transported() const;
-    /// Of elements and results, in words that ranks compare. Types of several items are known by
-    /// their bytes.
+    /// The types of elements and results, in words that ranks compare. Types of several items are
+    /// known by their bytes.
     std::string describe() const;
 };
 

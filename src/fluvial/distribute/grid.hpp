@@ -16,7 +16,7 @@ int axis_of(const Region& box, Index axis, const std::string& name);
 /// one, larger ones first. Box i in row-major order is reader i's. One entry of `cells` an axis.
 Distribution assign_cells(const Request& request, const Coordinates& cells);
 
-/// Of that: no reader has more than its box holds.
+/// The bounds of that cut: no reader has more than its box holds.
 Bounds bounds_of_cells(const Request& request, const Coordinates& cells);
 
 }  // namespace fluvial::distribute

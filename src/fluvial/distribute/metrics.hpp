@@ -24,8 +24,8 @@ struct Metrics {
     Index pieces = 0;  ///< that are loaded, by all readers
 };
 
-/// Of what is assigned; of nothing, the best. `layer` is the one that counts as close. O(pieces ·
-/// log).
+/// The metrics of the assigned pieces; without any, the best values. `layer` is the one that counts
+/// as close. O(pieces · log).
 Metrics metrics_of(const Request& request, const Distribution& made,
                    std::string_view layer = "host");
 

@@ -15,7 +15,7 @@ class CostBook {
     /// caller's own estimate, where there is one, is multiplied by how far off such estimates were.
     double estimate_s(std::uint32_t kind, int width, double cost_s) const;
     void learn(std::uint32_t kind, int width, double cost_s, double took_s);
-    /// Of all tasks that have finished; one second before any has.
+    /// The typical time of all finished tasks; one second before any has finished.
     double typical_s() const { return finished_ > 0 ? typical_s_ : 1; }
     /// Seconds that tasks of this kind took lately, on average; infinity before one has finished.
     /// A task that took seconds is remembered for some hundreds of brief tasks; a task that lost

@@ -84,7 +84,7 @@ class TurnsUntil final : public progress::Waiting {
     const std::function<bool()>& done_;
 };
 
-/// Of a task that is done; null when the time is over.
+/// The result of a task that is done; null when the time is over.
 std::shared_ptr<const Bytes> result_of(PoolState& pool, const FutureState& future,
                                        double timeout_s) {
     if (future.failure) {

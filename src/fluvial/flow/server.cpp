@@ -101,7 +101,7 @@ void Server::start_on(Task& task, const std::vector<int>& workers) {
     task.future->phase.store(Phase::Running, std::memory_order_release);
 }
 
-/// Its ranks have its communicator by the time they come to what is sent next.
+/// The team's ranks have its communicator before they come to the orders that are sent next.
 void Server::prepare_team(const std::vector<int>& workers, TeamNumber& team) {
     const auto tell = [&](int worker) -> ByteWriter& { return orders_to(rank_of(worker)); };
     const TeamCache::Use use = teams_.use(workers);
@@ -223,7 +223,7 @@ void Server::release(Tasks::iterator task, double took_s) {
     schedule(again);
 }
 
-/// It has failed on its ranks, which may not have come back.
+/// The task has failed on its ranks, which may not have come back.
 void Server::fail(Task& task, const TaskFailure& failure) {
     if (task.over) {
         return;
@@ -266,7 +266,7 @@ void Server::settle(Task& task, std::shared_ptr<const Bytes> result,
     }
 }
 
-/// Of what is settled.
+/// `future` is settled.
 void Server::tell_dependents(FutureState& future) {
     if (!future.ties) {
         return;

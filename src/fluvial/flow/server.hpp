@@ -102,7 +102,7 @@ class Server {
     void keep_timeline(std::vector<std::int64_t> clock_offsets_ns) {
         timeline_.emplace(std::move(clock_offsets_ns));
     }
-    /// Of what has come back until now; null without keep_timeline().
+    /// The tasks that have come back until now; null without keep_timeline().
     const Timeline* timeline() const { return timeline_ ? &*timeline_ : nullptr; }
     void abandon() { messages_.abandon(); }
 

@@ -6,7 +6,7 @@
 
 namespace fluvial::flow {
 
-/// Its result will be that of another task, which the program names by follow().
+/// The task's result will be that of another task, which the program names by follow().
 void Server::go_on(Task& task, Bytes message) {
     task.future->make_ties().continuation = shared_bytes(std::move(message));
     task.continues = told_(task.future);

@@ -70,7 +70,7 @@ bool Server::look_at_limits() {
     return moved;
 }
 
-/// It gets no tasks any more, and what it had is lost.
+/// The lost rank gets no tasks any more, and the tasks and results that it had are lost.
 void Server::lose(const TaskFailure& lost) {
     if (!lost_.emplace(lost.rank, lost).second) {
         return;

@@ -25,7 +25,7 @@ class Timeline {
              double took_s);
 
     int size() const { return static_cast<int>(ranks_.size()); }
-    /// Of tasks that are over, in the order in which each kind was first seen.
+    /// The kinds of finished tasks, in the order in which each was first seen.
     const std::vector<std::string>& kinds() const { return kinds_; }
     /// Number of tasks that are over.
     std::uint64_t tasks() const { return tasks_; }

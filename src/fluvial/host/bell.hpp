@@ -11,7 +11,7 @@
 
 namespace fluvial::host {
 
-/// One rank's. Kept apart from others' by two cache lines.
+/// The bell of one rank, two cache lines away from those of other ranks.
 class alignas(128) Bell {
   public:
     /// A thread that looks around after this is woken by what comes after that look.

@@ -23,7 +23,7 @@ TEST_CASE("a sleep ends after the time that was asked for") {
     CHECK(now_ns() - begin >= 19'000'000);
 }
 
-TEST_CASE("a ring between arming and sleeping is heard, one before it is not") {
+TEST_CASE("a ring between arming and sleeping wakes, one before it does not") {
     Bell bell;
     bell.arm();
     bell.ring();

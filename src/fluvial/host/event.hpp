@@ -14,7 +14,7 @@ class Event {
     /// Takes over what came from another process.
     explicit Event(Descriptor descriptor) : descriptor_(std::move(descriptor)) {}
     void ring() const;
-    /// It has been noticed.
+    /// To be called when the ring was noticed.
     void clear() const;
     int descriptor() const { return descriptor_.get(); }
 

@@ -17,7 +17,7 @@ struct FilePlace {
     std::uint64_t inode = 0;
 };
 
-/// Of a file that this process keeps open for as long as others may come.
+/// The place of a file that this process keeps open for as long as others may look for it.
 FilePlace place_of(const MemoryFile& file);
 /// Throws Error where the file may not be opened, or is another one.
 MemoryFile open_at(const FilePlace& place);

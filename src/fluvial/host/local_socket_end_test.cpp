@@ -13,7 +13,7 @@ using namespace fluvial;
 using host::LocalListener;
 using host::LocalSocket;
 
-TEST_CASE("what a peer said before it closed arrives, at whatever moment one looks") {
+TEST_CASE("what a peer sent before it closed arrives, at whatever moment the other looks") {
     constexpr int rounds = 30'000;
     LocalListener listener(text("fluvial-test-end-", ::getpid()));
     std::optional<LocalSocket> server;

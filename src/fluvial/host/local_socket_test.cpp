@@ -180,7 +180,7 @@ TEST_CASE("a signal does not break a receive off") {
     CHECK(got == "late");
 }
 
-TEST_CASE("what a peer said before it hung up arrives, though it did not read all") {
+TEST_CASE("what a peer sent before it closed arrives, though it did not read all") {
     Pair pair;
     pair.client.send(bytes_of("unread"), {}, Deadline(5));
     pair.server.send(bytes_of("no"), {}, Deadline(5));

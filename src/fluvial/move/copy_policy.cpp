@@ -8,7 +8,7 @@ namespace fluvial::move {
 
 namespace {
 
-/// Of a trial, and what is timed at a time.
+/// The bytes of a trial, and of one measurement.
 constexpr std::uint64_t trial_bytes = std::uint64_t{1} << 20;
 /// Rest is so many times longer than what the trial cost.
 constexpr std::int64_t rest_factor = 60;

@@ -29,15 +29,15 @@ struct FabricPlace {
 
 class FabricEndpoint {
   public:
-    /// Of `provider` (empty: the best there is), by the interface that has `address`. Throws
-    /// SystemError that names them.
+    /// An endpoint of `provider` (empty: the best there is), by the interface that has `address`.
+    /// Throws SystemError that names them.
     FabricEndpoint(const std::string& provider, const std::string& address);
     FabricEndpoint(const FabricEndpoint&) = delete;
     FabricEndpoint& operator=(const FabricEndpoint&) = delete;
 
     /// "tcp;ofi_rxm".
     const std::string& provider() const { return provider_; }
-    /// By which another endpoint of the same provider reaches this one.
+    /// The address by which another endpoint of the same provider reaches this one.
     Bytes address() const;
     fi_addr_t insert(std::span<const std::byte> address);
 
@@ -50,11 +50,11 @@ class FabricEndpoint {
     template <class Object>
     using Owned = std::unique_ptr<Object, Close>;
 
-    /// As long as it is kept, `memory` may be read by others (FI_REMOTE_READ), or takes what is
-    /// read (FI_READ). Several threads may call this. Throws SystemError.
+    /// As long as the result is kept, `memory` may be read by others (FI_REMOTE_READ), or takes
+    /// what is read (FI_READ). Several threads may call this. Throws SystemError.
     Owned<fid_mr> register_memory(std::span<const std::byte> memory, std::uint64_t access);
     FabricPlace place_of(std::span<const std::byte> memory, fid_mr& registered) const;
-    /// What takes what is read has to be registered.
+    /// Memory that takes read bytes has to be registered.
     bool registers_local() const { return (mr_mode_ & FI_MR_LOCAL) != 0; }
     std::uint64_t message_bytes_max() const { return message_bytes_max_; }
     std::size_t messages_max() const { return messages_max_; }
@@ -66,7 +66,7 @@ class FabricEndpoint {
     std::size_t progress();
     /// Reads that are under way end, and no others begin.
     void end() { endpoint_.reset(); }
-    /// Until something happens or `timeout_ms` have passed, with `other` looked at as well (its
+    /// Waits until something happens or `timeout_ms` have passed, and looks at `other` as well (its
     /// `revents` is set). Where the provider has nothing to wait on, not as long.
     void wait(pollfd& other, int timeout_ms);
 
@@ -80,7 +80,7 @@ class FabricEndpoint {
     int mr_mode_;
     std::uint64_t message_bytes_max_;
     std::size_t messages_max_;
-    // In the order in which they are opened; closed in the other.
+    // In the order in which they are opened; they are closed in the opposite one.
     Owned<fid_fabric> fabric_;
     Owned<fid_domain> domain_;
     Owned<fid_av> addresses_;

@@ -23,7 +23,7 @@ namespace {
 
 enum class Says : std::uint8_t { Wants, Has };
 
-/// Of a part that is larger several reads are made, so that it is seen how it gets on.
+/// A larger part is read by several reads, so that the progress can be seen.
 constexpr std::uint64_t read_bytes_max = std::uint64_t{4} << 20;
 constexpr std::size_t reads_at_a_time_max = 16;
 

@@ -12,7 +12,7 @@
 
 namespace fluvial::move {
 
-/// Of one exchange, on one rank.
+/// The checksums of one exchange, on one rank.
 class FlowSums {
   public:
     /// Tells the destination of each flow that begins here what its checksum is. Local.

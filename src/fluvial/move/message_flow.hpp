@@ -32,7 +32,7 @@ inline void check_tags(const LinkPlan& plan) {
                                   "Open another channel for the rest"});
 }
 
-/// Of each end of a link, unless users say otherwise.
+/// The memory of each end of a link, unless users say otherwise.
 inline constexpr std::size_t near_link_bytes = std::size_t{2} << 20;
 inline constexpr std::size_t far_link_bytes = std::size_t{512} << 10;
 
@@ -89,13 +89,13 @@ struct MessageFlow {
     static constexpr std::size_t near_fetched_bytes = std::size_t{64} << 10;
     static constexpr std::size_t near_eager_bytes = 4000;
     static constexpr std::size_t near_eager_direct_bytes = 8192;
-    /// Of all links into a consumer: some times its caches, whose lines are slow to write again.
+    /// For all links into a consumer: some times its caches, whose lines are slow to write again.
     static constexpr std::size_t fetched_in_use_bytes = std::size_t{4} << 20;
     static constexpr std::size_t far_message_bytes = std::size_t{64} << 10;
     static constexpr std::size_t slots_wanted = 4;
     static constexpr std::size_t credits_min = 2;
     static constexpr std::size_t credits_max = 64;
-    /// Of all links into a consumer; networks match longer lists of receives in software.
+    /// For all links into a consumer; networks match longer lists of receives in software.
     static constexpr std::size_t posted_max = 512;
     static constexpr std::size_t batches_min = 4;
     static constexpr std::size_t other_batch_bytes = std::size_t{256} << 10;

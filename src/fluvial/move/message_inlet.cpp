@@ -27,7 +27,7 @@ class RingOfMessages final : public MessageInlet {
     std::uint64_t memory() const override { return ring_.memory(); }
 
   private:
-    /// One producer's.
+    /// The link of one producer.
     struct Link {
         std::uint64_t released = 0;
         std::optional<std::uint64_t> committed = {};  ///< when it has closed

@@ -16,7 +16,7 @@ struct PortRange {
     std::uint16_t last = 0;
 };
 
-/// Of "40000-40100" or "40000"; empty: any. Throws InvalidArgument.
+/// The range of "40000-40100" or "40000"; empty: any port. Throws InvalidArgument.
 PortRange ports_of(const std::string& text);
 
 /// What to listen on, and under which addresses others find it.
@@ -25,10 +25,10 @@ struct Interfaces {
     std::vector<std::string> reachable_at;
 };
 
-/// Of the interfaces that are up. "auto": every one, loopback only where nothing else is; "off":
-/// none; an interface's name ("eth0"), an address of this host, or a network ("10.77.0.0/16"):
-/// the interfaces that fit, several separated by commas. Throws InvalidArgument, which lists the
-/// interfaces, when none fits.
+/// Chooses among the interfaces that are up. "auto": every one, loopback only where nothing else
+/// is; "off": none; an interface's name ("eth0"), an address of this host, or a network
+/// ("10.77.0.0/16"): the interfaces that fit, several separated by commas. Throws InvalidArgument,
+/// which lists the interfaces, when none fits.
 Interfaces interfaces_of(const std::string& network);
 
 /// `endpoints`, those in a network of this host's first.

@@ -25,28 +25,28 @@ namespace fluvial::move {
 struct Control {
     enum Kind : std::uint32_t { Request, Result, Stop, Whole, Sum };
 
-    std::uint64_t exchange = 0;  ///< what is left over from another one is not heard
+    std::uint64_t exchange = 0;  ///< messages of another exchange are dropped
     Kind kind = Request;
     std::uint32_t ended = 0;
     std::uint64_t flow = 0, path = 0;
     std::uint64_t value = 0;  ///< windows, or the checksum
 };
 
-/// Appends it where there is one.
+/// Appends `one` where there is one.
 inline void append(std::vector<mpi::Pending>& pending, const std::optional<mpi::Pending>& one) {
     if (one) {
         pending.push_back(*one);
     }
 }
 
-/// What one rank says and hears in one exchange. Local.
+/// The control messages that one rank sends and receives in one exchange. Local.
 class Controls {
   public:
     static constexpr int tag = mpi::tag_max;
 
     Controls(const mpi::Comm& comm, std::uint64_t exchange);
     void tell(int rank, Control control);
-    /// The next one that has come. Throws SystemError.
+    /// The next message that has come. Throws SystemError.
     std::optional<Control> hear();
     /// All that was told to others has left, apart from Stop, which a stopped rank never takes.
     bool told();

@@ -130,7 +130,7 @@ class Source final : public Role {
         return true;
     }
 
-    /// Of the windows that were sent by a path, the first `come` have come.
+    /// Gives a path up: of the windows that were sent by it, the first `come` have come.
     void give_up(std::size_t path, std::uint64_t come) {
         Lane& lane = *lanes_[path];
         if (lane.state == Lane::GivenUp) {

@@ -67,7 +67,7 @@ struct SecureConnection::Ciphers {
             throw Error("the other side's public key is none");
         }
     }
-    /// Of this side's proof, or that of the other.
+    /// The proof of this side or of the other.
     Block proof(const SharedKey& key, Side of) const {
         Bytes all;
         append(all, of == Side::Client ? "C" : "S", 1);
@@ -76,7 +76,8 @@ struct SecureConnection::Ciphers {
         crypto_auth(result.data(), raw(all), all.size(), key.data());
         return result;
     }
-    /// Of the direction in which `from` speaks. Called when both have said their public keys.
+    /// The key of the direction in which `from` sends. Called when both sides have sent public
+    /// keys.
     Block stream_key(const SharedKey& key, Side from, std::size_t said_bytes) const {
         Bytes all;
         append(all, from == Side::Client ? "c" : "s", 1);

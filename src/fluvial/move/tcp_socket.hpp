@@ -47,9 +47,10 @@ class TcpSocket {
     std::size_t write_some(std::span<const std::span<const std::byte>> parts) const;
     void give_up_after(double seconds) const;
     int descriptor() const { return descriptor_.get(); }
-    /// Of the other end.
+    /// The address of the other end.
     std::string peer() const;
-    /// Of this end, without the port: that of the interface by which the other is reached.
+    /// The address of this end, without the port: that of the interface by which the other is
+    /// reached.
     std::string own_address() const;
 
   private:

@@ -36,7 +36,7 @@ std::vector<int> choose_writers(std::span<const std::string> host_of_rank,
     std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) {
         return bytes[static_cast<std::size_t>(a)] > bytes[static_cast<std::size_t>(b)];
     });
-    // Their places on their hosts: the first of each host come before the second of any.
+    // The ranks' places on their hosts: the first of each host come before the second of any.
     std::map<std::string, std::size_t> seen;
     std::vector<std::size_t> place(ranks.size());
     for (const int rank : ranks) {

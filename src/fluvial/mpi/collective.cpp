@@ -45,7 +45,7 @@ Buffer allocate(const Comm& comm, Index bytes) {
     return buffer;
 }
 
-/// Of one collective operation on the `numbers` in place: the first number of the result.
+/// Begins one collective operation on the `numbers` in place; returns MPI's error code.
 using Reduction = std::function<int(void* numbers, MPI_Request*)>;
 
 Request start_reduction(const char* what, std::span<const Index> numbers,

@@ -47,7 +47,7 @@ class ReceiveRing {
     std::uint64_t received() const { return received_; }
     /// The receive that try_next() looks at; none when all slots are taken. Until the next call.
     std::optional<Pending> pending();
-    /// Of all slots.
+    /// The bytes of all slots.
     std::size_t memory() const { return slots_.size() * stride_; }
 
   private:

@@ -28,7 +28,7 @@ std::vector<std::byte> unmarked(std::vector<std::byte> message) {
     return message;
 }
 
-/// Of two messages the merged partial, or the first failure.
+/// The merged partial of two messages, or the first failure.
 std::vector<std::byte> combined(int rank, std::vector<std::byte> a, std::vector<std::byte> b,
                                 const Merge& merge) {
     if (failed(a)) {

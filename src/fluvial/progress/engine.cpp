@@ -110,7 +110,7 @@ bool serve(Served::Entry& entry) {
     try {
         moved = entry.serve();
     } catch (...) {
-        // Its verb keeps the failure for its own next call.
+        // The verb that is served keeps the failure for its own next call.
     }
     --depth;
     return moved;

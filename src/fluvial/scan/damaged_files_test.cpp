@@ -48,7 +48,7 @@ void overwrite(Bytes& bytes, std::size_t at, std::uint64_t number, std::size_t w
     }
 }
 
-/// One thing that disks, networks and villains do.
+/// One kind of damage that disks, networks and attackers do.
 void damage(Bytes& bytes, Random& random) {
     const std::size_t at = random() % bytes.size();
     const std::size_t length = std::min<std::size_t>(1 + random() % 64, bytes.size() - at);

@@ -30,9 +30,9 @@ struct Decoding {
     bool drops_values() const {
         return !missing.empty() || valid_min.has_value() || valid_max.has_value();
     }
-    /// Of the stored elements, with as_unsigned taken into account.
+    /// The dtype of the stored elements, with as_unsigned taken into account.
     DType stored(DType dtype) const;
-    /// That operators see.
+    /// The dtype that operators see.
     DType decoded(DType dtype) const { return packed ? DType::Float64 : stored(dtype); }
 };
 

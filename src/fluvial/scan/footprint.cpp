@@ -14,7 +14,7 @@ Index chunk_bytes(const store::Dataset& dataset) {
     return chunk.empty() ? 0 : volume_of(chunk) * static_cast<Index>(size_of(dataset.dtype()));
 }
 
-/// Of what is read and decoded of one part, for units of `unit_elements` unless a buffer's.
+/// The bytes that are read and decoded of one part, for units of `unit_elements` or of a buffer.
 Index fetch_bytes(const store::Dataset& dataset, Index buffer_bytes, bool same_chunks,
                   Index unit_elements) {
     const Index unit_bytes = unit_elements * static_cast<Index>(size_of(dataset.dtype()));

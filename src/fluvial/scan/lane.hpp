@@ -14,7 +14,7 @@
 
 namespace fluvial::scan {
 
-/// Of the parts in which a chunk is worked on: they stay in the second-level cache meanwhile.
+/// The bytes of the parts in which a chunk is worked on: they stay in the second-level cache.
 inline constexpr Index slab_bytes = 256 * 1024;
 
 /// What all lanes of a rank read and none writes.
@@ -47,7 +47,7 @@ class Lane {
     /// `done`. Throws what reading, operators and predicates throw.
     void run(Index begin, Index end, const std::atomic<bool>& stop, std::atomic<Index>& done);
 
-    /// One, or one a request; none where no element has come.
+    /// One result, or one for each request; none where no element has come.
     std::vector<std::optional<PartialResult>>& partial_results() { return partial_results_; }
     const Stats& stats() const { return stats_; }
 

@@ -45,9 +45,10 @@ struct SeriesOptions {
 /// One step. Of a stream usable until the next one is asked for, of files for as long as it exists.
 class SeriesStep {
   public:
-    /// Of the step, the iteration or record, or in the file's name.
+    /// The number of the step, the iteration or the record, or that in the file's name.
     std::uint64_t index() const { return index_; }
-    /// Of the step or iteration, or of the file where that is the step; none of a record.
+    /// The attributes of the step or iteration, or of the file where that is the step; a record has
+    /// none.
     const Attributes& attributes() const;
     const std::vector<std::string>& names() const { return file_->names(); }
     bool has(const std::string& name) const;
@@ -94,7 +95,7 @@ class Series {
     std::size_t size() const;
     /// Of files: the step at a position. Throws InvalidArgument outside of them, and for a stream.
     SeriesStep at(std::size_t position) const;
-    /// Of the whole series.
+    /// The attributes of the whole series.
     Attributes attributes() const;
     /// Leaves a stream; no further step is given.
     void close();

@@ -22,14 +22,14 @@ Selection overlapping(int n) {
 
 }  // namespace
 
-TEST_CASE("a rank hears only of selections that it reads for, however many ranks there are") {
+TEST_CASE("a rank is told only of selections that it reads for, however many ranks there are") {
     World world;
     REQUIRE(world.comm.size() == 8);
     CAPTURE(world.seed);
     const std::vector<double> ones(columns, 1.0);
     for (const auto shuffle : {Options::Shuffle::ToAll, Options::Shuffle::ToOne}) {
         for (const bool alike : {true, false}) {
-            std::map<int, Index> most, of_all;  // bytes heard, by number of ranks
+            std::map<int, Index> most, of_all;  // bytes received, by number of ranks
             for (const int ranks : {2, 4, 8}) {
                 mpi::Comm comm = world.comm.split(world.comm.rank() / ranks, world.comm.rank());
                 const Elements elements =

@@ -24,7 +24,7 @@ struct alignas(64) Share {
     std::atomic<std::uint64_t> left{0};
 };
 
-/// Of the lanes of a rank. Threads take at the same time, each for a lane of its own.
+/// The lanes of a rank share their work. Threads take at the same time, each for its own lane.
 class WorkSharing {
   public:
     static constexpr Index batch_max = 64;

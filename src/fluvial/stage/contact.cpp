@@ -59,7 +59,7 @@ std::string random_hex(std::size_t bytes) {
     return hex(reinterpret_cast<const unsigned char*>(raw.data()), bytes);
 }
 
-/// Of the fields of a further host.
+/// The prefix of the fields of a further host.
 std::string prefix_of(int other) {
     return text("host", other, '.');
 }

@@ -19,8 +19,8 @@ enum class OwnedBy { ThisUser, ThisUserOrRoot };
 
 class ContactFolder {
   public:
-    /// Of the contact file `path`; none where there is no such folder. Throws Refused when others
-    /// may write to it.
+    /// The folder of the contact file `path`; none where there is no such folder. Throws Refused
+    /// when others may write to it.
     static std::optional<ContactFolder> of(const std::string& path);
 
     /// The contact file; none where there is none. Throws Refused when it is not a regular file of

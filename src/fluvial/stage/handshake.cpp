@@ -33,7 +33,8 @@ ByteReader open_message(const host::Message& message, Verdict expected) {
     return in;
 }
 
-/// A writer that hangs up may have said why before: the next message is that, or PeerLost.
+/// A writer that closes the connection may have sent the reason before: the next message is that,
+/// or PeerLost.
 void tell(host::LocalSocket& socket, std::span<const std::byte> bytes,
           const std::vector<int>& descriptors, const Deadline& deadline) {
     try {

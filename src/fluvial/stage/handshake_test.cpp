@@ -71,7 +71,7 @@ TEST_CASE("a process at the address that does not know the key is refused by the
             challenge.put(Verdict::Good);
             challenge.put(std::array<unsigned char, 64>{});
             socket.send(challenge.view(), {}, Deadline(10));
-            socket.receive(Deadline(10));  // throws: the client hangs up
+            socket.receive(Deadline(10));  // throws: the client closes the connection
             told_more = true;
         });
         CHECK_THROWS_WITH_AS(attach_to(impostor.contact), doctest::Contains("key"), Refused);
@@ -87,7 +87,7 @@ TEST_CASE("a server with another key is refused by the client, whatever it would
     CHECK_THROWS_AS(attach_to(impostor.contact), Refused);
 }
 
-TEST_CASE("a server that hangs up, answers nonsense or nothing is an error in time") {
+TEST_CASE("a server that closes the connection, answers nonsense or nothing is an error in time") {
     {
         const Impostor impostor([](LocalSocket&) {});
         CHECK_THROWS_AS(attach_to(impostor.contact), PeerLost);
@@ -125,7 +125,7 @@ TEST_CASE("an error of the writer arrives as what it was") {
     CHECK_THROWS_WITH_AS(attach_to(impostor.contact), "out for lunch", PeerStalled);
 }
 
-TEST_CASE("a writer that refuses and hangs up before it was told anything is heard all the same") {
+TEST_CASE("the refusal of a writer that closes before it was told anything arrives all the same") {
     for (int i = 0; i < 20; ++i) {
         const Impostor impostor([&](LocalSocket& socket) {
             Applicant applicant(std::move(socket), 10);

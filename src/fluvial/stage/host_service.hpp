@@ -27,7 +27,7 @@ class HostService {
                 const host::MemoryFile& own_arena, const StepLog* log = nullptr,
                 const host::Event* bell = nullptr);
     ~HostService();
-    /// Of all writer ranks, once they have attached.
+    /// Maps the arenas of all writer ranks, once they have attached.
     std::vector<host::Mapping> map_arenas() const;
     HostService(const HostService&) = delete;
     HostService& operator=(const HostService&) = delete;

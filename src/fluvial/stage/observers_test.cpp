@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Readers that look on: whatever they do, the others cannot tell.
+/// Readers that observe: whatever they do, other readers and writers notice nothing.
 #include <doctest/doctest.h>
 
 #include "fluvial/stage/stream_fixture.hpp"
@@ -7,7 +7,7 @@
 using namespace fluvial;
 using namespace fluvial::stage;
 
-TEST_CASE("one that looks on gets the newest complete step, and each once") {
+TEST_CASE("an observer gets the newest complete step, and each once") {
     Stream s({.queue_steps = 4});
     const int reader = s.join()[0];
     const int onlooker = s.join(1, Start::Observe)[0];
@@ -24,7 +24,7 @@ TEST_CASE("one that looks on gets the newest complete step, and each once") {
     CHECK(queue_depth(s.control) == 0);
 }
 
-TEST_CASE("it is no reader that a writer waits for, counts, or has lost") {
+TEST_CASE("a writer does not wait for an observer, count it, or report it as lost") {
     Stream s({.queue_steps = 1, .full = FullPolicy::Block});
     const int onlooker = s.join(1, Start::Observe)[0];
     CHECK(active_groups(s.control) == 0);
@@ -47,7 +47,7 @@ TEST_CASE("a step that no reader has wanted yet still waits for a late reader af
     CHECK(s.read(s.join()[0]) == 0u);
 }
 
-TEST_CASE("memory that it looks at is set aside, and freed when it lets go") {
+TEST_CASE("memory that an observer views is set aside, and freed when the observer releases it") {
     Stream s({.queue_steps = 1, .queue_bytes = 100, .full = FullPolicy::Block});
     const int reader = s.join()[0];
     const int onlooker = s.join(1, Start::Observe)[0];
@@ -67,7 +67,7 @@ TEST_CASE("memory that it looks at is set aside, and freed when it lets go") {
     CHECK(s.control.slots()[slot].state.load() == SlotState::Free);
 }
 
-TEST_CASE("discard-oldest drops what is only looked at, once, and leaves it its memory") {
+TEST_CASE("discard-oldest drops a merely observed step, once, and leaves the observer its memory") {
     Stream s({.queue_steps = 1, .queue_bytes = 100, .full = FullPolicy::DiscardOldest});
     const int reader = s.join()[0];
     const int onlooker = s.join(1, Start::Observe)[0];
@@ -84,7 +84,7 @@ TEST_CASE("discard-oldest drops what is only looked at, once, and leaves it its 
     CHECK(s.control.slots()[slot].state.load() == SlotState::Free);
 }
 
-TEST_CASE("a step that no reader wants is dropped while it is looked at, too") {
+TEST_CASE("a step that no reader wants is dropped while it is observed, too") {
     Stream s({.queue_steps = 1, .full = FullPolicy::DiscardNewest});
     const int onlooker = s.join(1, Start::Observe)[0];
     s.write(0);

@@ -115,7 +115,7 @@ Found wait_for_writer(const std::string& path, const std::string& name,
     return found;
 }
 
-/// By which writer rank 0 was let in, and where to. The other ranks follow it.
+/// Which writer let rank 0 in, and to which places. The other ranks attach to the same.
 struct Lead {
     std::string socket;       ///< empty: this is rank 0
     std::vector<int> groups;  ///< the reading job's number on each of the writer's hosts

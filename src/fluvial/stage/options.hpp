@@ -26,7 +26,7 @@ enum class StepsTo : std::uint32_t {
 /// What happens to a reader that is alive but gives no heartbeat (stopped, swapped out).
 enum class StalledPolicy : std::uint32_t {
     Evict,  ///< it loses its place in the queue; memory that it still views is set aside until it
-            ///< lets go
+            ///< releases it
     Wait,   ///< the queue waits for it, up to the step time-out
 };
 

@@ -14,7 +14,7 @@ namespace fluvial::stage {
 class PositionClaim {
   public:
     PositionClaim() = default;
-    /// Of the position `name` in the folder of the steps, for a job of `size` ranks. Throws
+    /// Claims the position `name` in the folder of the steps, for a job of `size` ranks. Throws
     /// InvalidArgument when another job has it, SystemError.
     PositionClaim(const std::string& folder, const std::string& name, int size);
     /// The first step that is to be read.

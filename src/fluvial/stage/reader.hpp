@@ -153,7 +153,8 @@ class Reader {
     /// The writer's disk of spilled or retained steps has had no room at least once; at no cost.
     /// False once closed.
     bool disk_was_full() const;
-    /// Of the whole stream: its queue and all its readers. Throws InvalidArgument once closed.
+    /// The status of the whole stream: its queue and all its readers. Throws InvalidArgument once
+    /// closed.
     StreamStatus status() const;
     std::string host() const;             ///< of the writer's first rank
     std::string host_of(int rank) const;  ///< of that rank of the writer

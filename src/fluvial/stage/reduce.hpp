@@ -20,8 +20,8 @@ struct ReduceRequest : compute::Request {
     std::vector<std::string> datasets;  ///< of equal shapes; Entry::inputs counts in this list
     std::optional<ArrayView> weights;   ///< float64, with the extent of the selection
     std::optional<ArrayView> mask;      ///< uint8, likewise
-    /// By a scan: ranks only agree on all this, or that each scans for itself, and the caller then
-    /// makes it. Results are empty.
+    /// What computes. Scan and IndependentScan: the ranks only agree on the request, and the caller
+    /// then makes the scan, together or each rank for itself. Results are empty.
     enum class By : std::uint8_t { Itself, Scan, IndependentScan };
     By by = By::Itself;
 };

@@ -11,7 +11,7 @@
 namespace fluvial::stage {
 namespace {
 
-/// Of a connection to one endpoint of several: the next is tried then.
+/// The time for a connection to one endpoint of several: then the next one is tried.
 constexpr double endpoint_timeout_s = 3;
 
 constexpr const char* no_answer = "the writer's host did not answer";

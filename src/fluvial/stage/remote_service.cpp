@@ -129,7 +129,7 @@ bool RemoteService::wait() {
     if (ready(all.front())) {
         bell_.clear();
     }
-    // Then there is one more look before it sleeps.
+    // Once the writers know that the service will sleep, it looks once more before it does.
     auto& sleeps = memory_.control->header().service_sleeps;
     const bool nothing = std::none_of(all.begin(), all.end(), ready);
     asleep_ = nothing && !asleep_;

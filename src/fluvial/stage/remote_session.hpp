@@ -37,14 +37,13 @@ class RemoteSession final : public move::Exposed {
     /// The reader goes on over another connection: it gets again what it has not got.
     void go_on(move::SecureConnection connection, const GoesOnMessage& message);
 
-    /// Takes what has come, hands out what there is, and sends what can be sent. `heard`, and
+    /// Takes messages that have come, hands out new steps, and sends what can be sent. `heard`, and
     /// `asked_for_data`: there may be something to take from the one connection, and the other.
     void advance(bool heard, bool asked_for_data);
     /// The reader has gone, or has left.
     bool over() const { return over_; }
-    /// It waits for nothing more that it could get: it was told the end and has given all steps
-    /// back, or has lost its place.
-    /// Takes the control lock.
+    /// The reader can get nothing more: it was told the end and has given all steps back, or has
+    /// lost its place. Takes the control lock.
     bool has_all() const;
     /// Tells the reader why nothing follows, as far as that can be sent at once.
     void hang_up(const std::string& why);

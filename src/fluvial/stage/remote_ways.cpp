@@ -15,8 +15,8 @@
 namespace fluvial::stage {
 namespace {
 
-/// After so long without an answer another way is tried, and then another: some time before the
-/// keep-alive of TCP ends the connection, and before the reader gives the writer up.
+/// After so long without an answer another interface is tried, and then the next: some time before
+/// the keep-alive of TCP ends the connection, and before the reader gives the writer up.
 double silence_s(double stall_timeout_s) {
     constexpr double most = 2;
     return std::min(most, stall_timeout_s / 4);
@@ -27,7 +27,8 @@ constexpr std::int64_t looked_every_ns = 100'000'000;
 
 }  // namespace
 
-/// Once in a while, by a thread of its own. Also hears what has come, so that it does not pile up.
+/// Called once in a while by a thread of its own. Also takes messages that have come, so that they
+/// do not pile up.
 void RemoteSeat::beat() {
     if (const auto endpoint = other_way()) {
         const WithoutInterrupts quietly;
@@ -71,7 +72,7 @@ void RemoteSeat::go_on(move::SecureConnection connection, const move::Endpoint& 
     const std::lock_guard lock(mutex_);
     hear_all();
     if (!connection_ || !lost_.empty() || now_ns() - heard_ns_ < looked_every_ns) {
-        return;  // it has left, or is heard again
+        return;  // the seat has left, or the connection works again
     }
     connection.read_ahead();
     connection.post(

@@ -67,7 +67,8 @@ TimedOut no_step_in_time(const std::string& name, double step_timeout_s);
 class Seat {
   public:
     virtual ~Seat() = default;
-    /// Until all ranks of the reader have a seat, or the reader is not usable. Throws TimedOut.
+    /// Waits until all ranks of the reader have a seat, or the reader is not usable. Throws
+    /// TimedOut.
     virtual void wait_for_others() = 0;
     /// What a step that ends says is followed by next() at once, and may be sent with it.
     virtual void next_follows() {}

@@ -78,7 +78,7 @@ inline bool subscribed(const GroupCell& group) {
            (group.state == GroupState::Active || group.state == GroupState::Joining);
 }
 
-/// Of the groups that would get the step, the next in turn alone does.
+/// Only one of the groups that would get the step does: the next in turn.
 inline void give_to_one(const ControlBlock& control, Slot& slot) {
     std::uint32_t& turn = control.header().turn;
     for (std::uint32_t after = 1; after <= groups_max; ++after) {

@@ -29,15 +29,15 @@ class StepMessages {
   public:
     explicit StepMessages(const StreamMemory& memory);
 
-    /// Of steps that follow.
+    /// The parts that the reader wants of later steps.
     void want(std::vector<PartAlong> parts) { wanted_ = std::move(parts); }
 
     struct Message {
         Bytes bytes;
         std::vector<move::PackedBytes> behind;
     };
-    /// Of a step that was handed out; what lies behind is in the memory of the stream. Throws
-    /// DamagedFile.
+    /// The message of a step that was handed out; the data behind it is in the memory of the
+    /// stream. Throws DamagedFile.
     Message message_of(const Taken& taken, std::uint64_t step, const Bearings& bearings);
     /// Memory of one rank. Throws Error when it is not within that.
     std::span<const std::byte> block(std::uint32_t rank, std::uint64_t offset,

@@ -13,8 +13,8 @@
 namespace fluvial::stage {
 namespace {
 
-/// The writer waits until its ranks let go of memory: it has its place, and does not merely look
-/// on.
+/// The writer waits until the group's ranks release memory: the group has its place and is no
+/// observer.
 bool waited_for(const GroupCell& group) {
     return group.state != GroupState::Evicted && group.observes == 0;
 }
@@ -79,7 +79,7 @@ void drop(const ControlBlock& control, int index) {
     } else if (slot.viewed_once == 0) {
         ++counters.steps_unread;
     }
-    if (leased(control, index)) {  // by readers that look on: freed when they let go
+    if (leased(control, index)) {  // by observers: freed when they release it
         slot.viewed_once = 1;
         left_the_queue(control, slot);
     } else {

@@ -15,8 +15,8 @@ using namespace fluvial::stage;
 
 namespace {
 
-/// Plays random moves of several writer ranks and reader jobs on one control block and keeps its
-/// own books of what each reader must get: all steps that completed since it joined, in order, but
+/// Makes random calls of several writer ranks and reader jobs on one control block and keeps its
+/// own record of what each reader must get: all steps that completed since it joined, in order, but
 /// for discarded steps.
 class Game {
   public:

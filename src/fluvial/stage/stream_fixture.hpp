@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A control block without any process behind it, and one writer rank's and one reader rank's moves
-/// on it: what the tests of the queue and of the membership play with.
+/// A control block without any process behind it, and the calls of one writer rank and one reader
+/// rank on it: for the tests of the queue and of the membership.
 #pragma once
 
 #include <optional>

@@ -145,8 +145,7 @@ void Writer::State::check_step_over() const {
 }
 
 void Writer::State::give_up_step() {
-    // Its thread may be through with it: what it could not give up itself is left to the
-    // thread that closes.
+    // The step's thread may have ended with it: the thread that closes gives up what is left.
     if (const auto step = opened) {
         step->finish(true);
     }

@@ -37,7 +37,7 @@ class ChunkDecoder {
     /// Elements [first, first + count) of the chunk that decode_apart() was given last; valid until
     /// the next call of anything.
     std::span<const std::byte> elements(std::size_t first, std::size_t count);
-    /// Of a decoded chunk.
+    /// The bytes of a decoded chunk.
     std::size_t chunk_bytes() const { return chunk_bytes_; }
 
   private:

@@ -29,8 +29,8 @@ class Decompressor {
 /// Whether this build can undo the filter.
 bool is_built(Filter::Kind kind);
 
-/// Of Deflate or Zstd. Throws InvalidArgument with the option of CMake when the build leaves it
-/// out.
+/// A decompressor of Deflate or Zstd. Throws InvalidArgument with the option of CMake when the
+/// build leaves it out.
 std::unique_ptr<Decompressor> make_decompressor(Filter::Kind kind);
 
 // deflate.cpp and zstd.cpp, where they are built.

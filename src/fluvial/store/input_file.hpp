@@ -15,7 +15,7 @@ class InputFile {
   public:
     /// Throws SystemError with a remedy when the file cannot be opened.
     explicit InputFile(std::string path);
-    /// Of what is in memory: a name for messages. It must not be read.
+    /// Stands for data in memory: a name for messages. It must not be read.
     static InputFile without_bytes(std::string name) { return {std::move(name), -1}; }
     InputFile(InputFile&& other) noexcept;
     InputFile& operator=(InputFile&&) = delete;

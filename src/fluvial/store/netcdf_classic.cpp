@@ -51,7 +51,7 @@ class ClassicLayout {
 
     std::uint64_t records() const { return records_; }
 
-    /// Of a variable with at most ndim_max dimensions.
+    /// The layout of a variable with at most ndim_max dimensions.
     Affine affine(std::size_t variable, DType dtype, const Coordinates& shape) const {
         Affine layout{header_.variables[variable].begin, Coordinates(shape.size(), 0),
                       big_endian_is_swapped(dtype)};

@@ -68,7 +68,7 @@ std::vector<int> producers_of(const StreamState& stream, int consumer) {
     return found;
 }
 
-/// Of the consumer that has most.
+/// The number of links of the consumer that has most.
 std::size_t links_max(const StreamState& stream) {
     const ChannelState& channel = *stream.channel;
     if (stream.options.association.kind != Association::Kind::Nearest) {
@@ -87,7 +87,7 @@ bool by_ring(const ChannelState& channel, int producer, int consumer) {
                channel.members[static_cast<std::size_t>(consumer)].host;
 }
 
-/// Of the consumer on this host that has most: ranks that share a core take turns.
+/// The writers of the consumer on this host that has most: ranks that share a core take turns.
 double writers_max(const StreamState& stream) {
     const ChannelState& channel = *stream.channel;
     double most = 0;

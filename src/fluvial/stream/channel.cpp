@@ -38,7 +38,7 @@ bool is_over(const std::shared_ptr<StreamState>& stream) {
     return stream->ended();
 }
 
-/// Its room would be gone at the end.
+/// Throws while a reservation is open: its room would be gone at the end.
 void check_committed(const std::shared_ptr<StreamState>& stream) {
     if (!stream->reserved) {
         return;
@@ -52,7 +52,7 @@ bool is_drained(const std::shared_ptr<StreamState>& stream) {
     return !stream->producer || (stream->producer->drained() && stream->query->quiet());
 }
 
-/// Until nothing of this rank's is left, here or on its way.
+/// Ends the streams: returns when nothing of this rank is left, here or on its way.
 void end_streams(ChannelState& state) {
     for (const auto& stream : state.streams) {
         check_committed(stream);

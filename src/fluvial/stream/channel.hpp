@@ -41,7 +41,7 @@ struct ChannelOptions {
 /// When a rank fails (its operation throws, or it dies or is stopped on the host of a rank that
 /// calls the channel), every call on every rank throws that failure from then on: the class of the
 /// exception with "rank 2 of 4: …", PeerLost or PeerStalled. close() then waits for no rank, and
-/// throws only what is news.
+/// throws only a failure that no call has thrown yet.
 class Channel {
   public:
     /// Collective over `comm`, which the channel takes over and closes. Throws InvalidArgument on

@@ -32,7 +32,7 @@ class Ending {
     bool begun() const { return begun_; }
     /// Messages of the topics above.
     void take(const progress::ControlMessage& message);
-    /// Merges and passes on what there is; true when something moved.
+    /// Merges and passes on what has come; true when something moved.
     bool advance(const Operation* operation);
     const std::optional<Outcome>& outcome() const { return outcome_; }
 

@@ -103,7 +103,7 @@ TEST_CASE("merging and ending that throw are errors on every rank too") {
     world().barrier();
 }
 
-TEST_CASE("the others hear of a rank that abandons a channel") {
+TEST_CASE("the others are told of a rank that abandons a channel") {
     if (world_size() < 2) {
         return;
     }

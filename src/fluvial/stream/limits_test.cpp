@@ -111,7 +111,7 @@ TEST_CASE("a rank that takes elements by next() serves queries before it takes m
     channel.close();
 }
 
-TEST_CASE("a rank that takes elements by next() hears of a failure while there are more") {
+TEST_CASE("a rank that takes elements by next() is told of a failure while there are more") {
     if (world_size() < 2) {
         return;
     }

@@ -13,7 +13,7 @@ namespace {
 /// Requests of one producer under way.
 constexpr std::size_t under_way_max = 16;
 
-/// Of a request, or of a round between consumers.
+/// The message of a request, or of a round between consumers.
 std::vector<std::byte> numbered(std::uint64_t number) {
     ByteWriter out;
     out.put(number);

@@ -54,8 +54,8 @@ class Query {
         std::uint64_t elements = 0;
         const Outcome* outcome = nullptr;  ///< once the stream has ended
     };
-    /// Serves and merges what there is; true when something moved. On consumers, while the
-    /// operation is not under way.
+    /// Serves requests and merges answers that have come; true when something moved. On consumers,
+    /// while the operation is not under way.
     bool advance(const State& state);
 
   private:

@@ -33,7 +33,7 @@ struct Reservation {
 inline constexpr progress::Topic topic_result("stream: result");
 
 struct StreamState {
-    /// Of messages whose subject is the number of a stream.
+    /// The topics of messages whose subject is the number of a stream.
     static constexpr progress::Topic topics[] = {
         move::topic_link_closed, topic_done,        topic_finish, topic_result, topic_query,
         topic_partial_wanted,    topic_query_result};

@@ -138,7 +138,7 @@ bool Threshold::is_complete(std::uint64_t number, const Round& round) const {
     return round.count + retired == parties_.producers;
 }
 
-/// A rank that waits for a verdict that cannot come any more must hear of it.
+/// A rank that waits for a verdict that cannot come any more must be told of it.
 void Threshold::check_certain() const {
     if (ends_.empty()) {
         return;

@@ -69,7 +69,7 @@ class Threshold {
     /// This producer contributes to no further round. Where others need it for a verdict, the first
     /// consumer throws InvalidArgument.
     void retire();
-    /// Of a round that this producer contributed to, once.
+    /// The verdict of a round to which this producer contributed, once.
     std::optional<bool> verdict(std::uint64_t round);
 
     /// Messages of the topics above. What the rule throws comes out here and below.
@@ -86,7 +86,7 @@ class Threshold {
     std::size_t open_rounds() const { return rounds_.size(); }
 
   private:
-    /// Of every message.
+    /// The head of every message.
     struct Heading {
         std::uint64_t round;
         std::uint64_t forward;  ///< number of a consumer's message; 0: to or from a producer

@@ -100,7 +100,7 @@ std::int64_t first_event_ns(std::span<const RankTrace> ranks) {
 /// The lines of the file between the brackets, and what they need to know.
 class Lines {
   public:
-    /// Of ranks from number `first_rank` on.
+    /// The lines of ranks from number `first_rank` on.
     Lines(std::span<const RankTrace> ranks, int first_rank, std::int64_t start_ns,
           std::span<const Role> roles, std::span<const std::string> streams)
         : ranks_(ranks),

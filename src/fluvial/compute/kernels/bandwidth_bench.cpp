@@ -52,7 +52,7 @@ struct Case {
     int repeats = 1;  ///< of the same memory, which then comes from a cache
 };
 
-/// Of this thread on a core, so that other programs on the machine disturb less.
+/// The time that this thread had on a core, so that other programs on the machine disturb less.
 double cpu_seconds() {
     timespec t{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

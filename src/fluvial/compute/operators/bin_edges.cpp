@@ -18,7 +18,7 @@ constexpr double slack_max = 0.49;
 constexpr std::int32_t cells_a_bin = 8;
 constexpr std::int32_t cells_min = 64, cells_max = 1 << 20;
 
-/// Of the fullest cell.
+/// The number of edges in the fullest cell.
 std::int32_t most_edges(const std::vector<std::int32_t>& below) {
     std::int32_t most = 0;
     for (std::size_t cell = 0; cell + 1 < below.size(); ++cell) {

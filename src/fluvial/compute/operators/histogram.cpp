@@ -110,7 +110,7 @@ class HistogramPartial final : public StatePartial<HistogramPartial> {
     Index row_width() const { return edges_->bins() + 3; }
     Index tables() const { return 16 * row_width() <= entries_max ? 16 : 8; }
 
-    /// Of elements [begin, end) of the run, to bin_.
+    /// Writes the bins of elements [begin, end) of the run to bin_.
     void find_bins(const Run& run, Index begin, Index end) {
         bin_.resize(at(block_max));
         const BinSearch search = edges_->search();

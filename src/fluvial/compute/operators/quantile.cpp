@@ -135,7 +135,7 @@ class QuantilePartial final : public RunPartial {
         }
     }
 
-    /// Of one cell, with neither weights nor a mask; false: it holds what is not finite.
+    /// Absorbs a run of one cell, with neither weights nor a mask; false: it has non-finite values.
     template <class T>
     bool absorb_whole(const Run& run) {
         const Interval range{static_cast<double>(run.summary->min.as<T>()),

@@ -22,7 +22,7 @@ struct Interval {
     double low = 0, high = 0;
 
     bool contains(double x) const { return low <= x && x <= high; }
-    /// Of NaN, too: nothing, or data with a NaN in it.
+    /// True for NaN, too: there are no data, or one of them is NaN.
     bool exact() const { return !(low < high); }
     friend bool operator==(const Interval&, const Interval&) = default;
 };
@@ -74,7 +74,7 @@ class QuantileSketch {
     void count_all(const T* x, Index n, const SketchGrid& grid);
     void merge(const QuantileSketch& other, const SketchGrid& grid);
 
-    /// Of an element that is too small or too large for the sketch's scope.
+    /// Adds the weight of an element that is too small or too large for the sketch's scope.
     void add_below(double weight) { below_ += weight; }
     void add_above(double weight) { above_ += weight; }
     void note_nan() { nan_ = true; }
@@ -120,7 +120,7 @@ class QuantileSketch {
     std::vector<double> counts_;    ///< of the cells from first_ on; empty while all are kept
     std::int64_t first_ = 0;
     double below_ = 0, inside_ = 0, above_ = 0;
-    /// Of what is counted.
+    /// The range of the counted elements.
     Interval range_{std::numeric_limits<double>::infinity(),
                     -std::numeric_limits<double>::infinity()};
     int exponent_ = 0;

@@ -150,7 +150,7 @@ void Hdf5ChunkWalk::add_chunks(const Node& node) {
     }
 }
 
-/// Its nodes lie all over the file: all at once take no longer than one.
+/// The children lie all over the file: to read all at once takes no longer than to read one.
 void Hdf5ChunkWalk::ask_for_children(const Node& node) const {
     Front in(node.bytes);
     for (std::uint64_t i = 0; i < node.entries; ++i) {

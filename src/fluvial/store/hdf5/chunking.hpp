@@ -20,7 +20,7 @@ struct Hdf5Chunking {
 };
 Hdf5Chunking decode_chunking(std::span<const std::byte> layout, const Hdf5Sizes& sizes);
 
-/// Of the dataset whose header begins at `address` (in the file).
+/// The chunking of the dataset whose header begins at `address` (in the file).
 Hdf5Chunking chunking_at(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address);
 
 /// 0 where there are no chunks, or more bytes than can be.

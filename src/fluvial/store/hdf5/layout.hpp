@@ -24,7 +24,7 @@ struct Hdf5Storage {
     std::optional<Hdf5ChunkTree> tree;
 };
 
-/// Of an open dataset of this file.
+/// The storage of an open dataset of this file.
 Hdf5Storage storage_of(hid_t dataset, const Hdf5Entry& entry, const InputFile& file,
                        const std::string& what);
 
@@ -32,7 +32,7 @@ Hdf5Storage storage_of(hid_t dataset, const Hdf5Entry& entry, const InputFile& f
 /// Throws DamagedFile.
 void check_chunks(hid_t dataset, const std::string& what);
 
-/// Of data that are nowhere in the file: chunks of fill value.
+/// The layout of data that are nowhere in the file: chunks of fill value.
 Chunked nothing_but(std::vector<std::byte> fill, const Coordinates& shape);
 
 }  // namespace fluvial::store

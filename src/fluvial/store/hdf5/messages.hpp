@@ -34,8 +34,8 @@ struct Hdf5Message {
 };
 
 /// Calls `use` with each message of the header at `address` (in the file) until it gives a reason.
-/// That reason, or null. What does not lie in the file ends the walk. The continuations of the
-/// header are noted in `parts`, where there is one: address and bytes. Local; a read a part.
+/// Returns that reason, or null. What does not lie in the file ends the walk. The continuations of
+/// the header are noted in `parts`, where there is one: address and bytes. Local; a read a part.
 const char* for_each_message(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
                              const std::function<const char*(const Hdf5Message&)>& use,
                              std::map<std::uint64_t, std::uint64_t>* parts = nullptr);

@@ -15,7 +15,7 @@ struct Hdf5Sizes {
     std::uint64_t base = 0;
 };
 
-/// Of a file whose superblock makes no sense: 8, 8 and 0.
+/// The sizes that the superblock gives; where it makes no sense, 8, 8 and 0.
 Hdf5Sizes hdf5_sizes(const InputFile& file);
 
 /// The address of what is nowhere.

@@ -14,22 +14,22 @@
 namespace fluvial::store {
 
 /// Calls `use` with each record of the tree at `address` (in the file) until it gives a reason.
-/// That reason, or what is wrong with the tree, or null. A tree that is newer than this guard has
-/// none.
+/// Returns that reason, or what is wrong with the tree, or null. A tree that is newer than this
+/// guard has none.
 const char* for_each_record(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address,
                             const std::function<const char*(std::span<const std::byte>)>& use);
 
 /// One heap. Local; reads what it is asked for and keeps the block that it read last.
 class FractalHeap {
   public:
-    /// Of the heap at `address` (in the file).
+    /// Opens the heap at `address` (in the file).
     FractalHeap(const InputFile& file, const Hdf5Sizes& sizes, std::uint64_t address);
 
-    /// What is wrong with it, or null.
+    /// What is wrong with the heap, or null.
     const char* reason() const { return reason_; }
     /// False: a version that is newer than this guard. Then it has no objects.
     bool known() const { return known_; }
-    /// Its blocks are encoded.
+    /// The blocks of the heap are encoded.
     bool filtered() const { return filtered_; }
     /// The object of this ID; none where the heap has no such object.
     std::optional<std::vector<std::byte>> object(std::span<const std::byte> id);

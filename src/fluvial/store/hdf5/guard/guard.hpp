@@ -16,7 +16,7 @@
 
 namespace fluvial::store {
 
-/// Of one open file. Used by one thread at a time.
+/// The guard of one open file. Used by one thread at a time.
 class Hdf5Guard {
   public:
     /// What libhdf5 says that it reads.
@@ -28,7 +28,7 @@ class Hdf5Guard {
                               std::span<const std::byte> bytes) = 0;
 };
 
-/// Of a file, which lives longer; null where none is needed (needed.hpp). Throws
+/// The guard of a file, which lives longer; null where none is needed (needed.hpp). Throws
 /// InvalidArgument.
 std::unique_ptr<Hdf5Guard> guard_of(const InputFile& file, const Hdf5Sizes& sizes);
 

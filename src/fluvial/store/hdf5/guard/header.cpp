@@ -131,7 +131,7 @@ std::optional<std::uint64_t> shared_address(std::span<const std::byte> message,
     return in.good() && !elsewhere ? std::optional(address) : std::nullopt;
 }
 
-/// Of one header, whose messages are looked at one after the other.
+/// Checks one header: its messages are looked at one after the other.
 class HeaderCheck {
   public:
     HeaderCheck(const InputFile& file, const Hdf5Sizes& sizes, Hdf5Seen& seen)

@@ -16,14 +16,15 @@ struct Hdf5Version {
 /// 2.2.0 ends the process on 5 without it, and none with it.
 inline constexpr Hdf5Version hdf5_guarded_max{2, 2};
 
-/// Of the library that runs, which may be newer than the one that Fluvial was built with.
+/// The version of the library that runs, which may be newer than the one that Fluvial was built
+/// with.
 Hdf5Version hdf5_version();
 
 /// `chosen`: the value of the environment variable FLUVIAL_HDF5_GUARD, null where it is not set.
 /// Throws InvalidArgument where it is neither "on" nor "off", or "on" in a build without a guard.
 bool guard_needed(Hdf5Version version, const char* chosen, bool built);
 
-/// Of this process, this library and this build.
+/// Whether this process, with this library and this build, needs the guard.
 bool guard_needed();
 
 }  // namespace fluvial::store
