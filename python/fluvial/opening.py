@@ -5,24 +5,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 from ._core import InvalidArgument
 from .base.arguments import check_options, to_choice, to_float, to_path
-from .base.job_options import job_options
-from .base.messages import shown, without_addresses
+from .base.messages import shown
 from .describe.engines import (
     FILE_OPTIONS,
     READ_OPTIONS,
     WRITE_OPTIONS,
-    engine_said,
-    means_files,
     refuse_what_is_no_file,
     writing_engine,
 )
 from .mpi.communicator import Communicator, check_communicator
 from .mpi.together import Together
-from .stage.open_series import OPTIONS_OF_READERS, OPTIONS_OF_WRITERS, open_series
+from .opening_choice import OPTIONS_OF, Choice, Said, choose
+from .stage.open_series import open_series
 from .stage.reader import ReadSeries, ReadStep
 from .stage.writer import WriteSeries
 
@@ -44,8 +42,6 @@ Full = Literal[
     "spill,discard-oldest",
     "block,discard-newest",
 ]
-Said = str | os.PathLike[str] | Mapping[str, Any]
-_PATHS = (str, bytes, os.PathLike)
 _AGREEMENT_S = 300.0  # that a rank waits for the others, unless step_timeout says otherwise
 
 
@@ -278,7 +274,7 @@ def open(
     if comm is not None:
         check_communicator(comm)
     chosen = _together(name, comm, given).alike(
-        "what to open", lambda: _choose(name, mode, engine, options, given), _Choice.told
+        "what to open", lambda: choose(name, mode, engine, options, given), Choice.told
     )
     if not chosen.files:
         told = chosen.options
@@ -290,88 +286,14 @@ def open(
     return _open_files(cast(Any, chosen.name), mode, comm, chosen.engine, chosen.options)
 
 
-class _Choice(NamedTuple):
-    """What a call of `open` means, beside its arguments."""
-
-    files: bool
-    engine: str | None
-    """None: the one that fits."""
-    engine_of: str
-    """Who says the engine, for messages, where the call does not: " (of FLUVIAL_ENGINE)"."""
-    name: object
-    said: dict[str, Any]
-    """Options that a file of them says."""
-    options: dict[str, Any]
-    """Those and the call's."""
-
-    def __str__(self) -> str:
-        what = "files" if self.files else "a stream"
-        path = f" at {shown(self.name)}" if "path" in self.said else ""
-        said = ", ".join(f"{key}={value!r}" for key, value in sorted(self.said.items()))
-        return f"{what}, engine {self.engine}{path}" + (f", with {said}" if said else "")
-
-    def told(self) -> str:
-        """Return in words what all ranks must mean; what writes compares its other options itself.
-
-        Without folders: nodes may have a file system in different places.
-        """
-        if not self.files:
-            return str(self)
-        paths = self.name if isinstance(self.name, list | tuple) else [self.name]
-        names = ", ".join(file_name(p) if isinstance(p, _PATHS) else repr(p) for p in paths)
-        read = sorted(FILE_OPTIONS & self.options.keys())
-        given = "".join(f", {key}={self.options[key]!r}" for key in read)
-        return without_addresses(f"{self}{given}: {names}")
-
-
-def file_name(path: Any) -> str:
-    """Return the last part of a path."""
-    return os.path.basename(os.path.normpath(os.fsdecode(path)))
-
-
 def _together(name: object, comm: Communicator | None, given: Mapping[str, Any]) -> Together:
     said = given.get("step_timeout")
     timeout = float(said) if isinstance(said, int | float) and said > 0 else _AGREEMENT_S
     return Together(comm, timeout, f"open {shown(name)}")
 
 
-def _choose(
-    name: object, mode: str, engine: str | None, options: Said | None, given: dict[str, Any]
-) -> _Choice:
-    """Return what a call means, by itself and what is said elsewhere. Local."""
-    said: dict[str, Any] = {}
-    where = "options"
-    if options is None:
-        options, where = os.environ.get("FLUVIAL_OPTIONS") or None, "FLUVIAL_OPTIONS"
-    if options is not None:
-        called = os.fspath(name) if isinstance(name, str | os.PathLike) else None
-        said = job_options(options, where, cast(Any, called), _OPTIONS)
-    engine_of = ""
-    if engine is None and "engine" in said:
-        engine_of = f" (of {where})"
-        chosen = engine_said(said["engine"], f"engine of {where}")
-    else:
-        chosen = engine_said(engine)
-        engine_of = " (of FLUVIAL_ENGINE)" if engine is None else ""
-    name = to_path(said["path"], f"path of {where}") if "path" in said else name
-    files = chosen != "stage" and (chosen is not None or means_files(name, mode, given))
-    theirs = _OPTIONS_OF[mode == "w", files]
-    merged = {key: value for key, value in said.items() if key in theirs} | given
-    return _Choice(files, chosen, engine_of, name, said, merged)
-
-
-_OPTIONS_OF: dict[tuple[bool, bool], set[str]] = {
-    (True, True): OPTIONS_OF_WRITERS | WRITE_OPTIONS,
-    (True, False): OPTIONS_OF_WRITERS,
-    (False, True): FILE_OPTIONS | OPTIONS_OF_READERS | READ_OPTIONS,
-    (False, False): OPTIONS_OF_READERS | READ_OPTIONS,
-}
-"""Options that there are, for writers or readers, of files or streams."""
-_OPTIONS = {"engine", "path"}.union(*_OPTIONS_OF.values())
-
-
-def _write_files(chosen: _Choice, comm: Communicator | None) -> FileWriteSeries:
-    check_options(chosen.options, _OPTIONS_OF[True, True], "for mode 'w'")
+def _write_files(chosen: Choice, comm: Communicator | None) -> FileWriteSeries:
+    check_options(chosen.options, OPTIONS_OF[True, True], "for mode 'w'")
     path = to_path(cast(Any, chosen.name), "the path of a file")
     engine = writing_engine(path, chosen.engine, chosen.engine_of)
     try:
@@ -397,7 +319,7 @@ def _views_of(step: ReadStep) -> StepViews | None:
 
 def names_files(name: str) -> bool:
     """Tell whether `open` takes this name for files to read, and not for a stream."""
-    return _choose(name, "r", None, None, {}).files
+    return choose(name, "r", None, None, {}).files
 
 
 def _open_files(
@@ -408,7 +330,7 @@ def _open_files(
     options: dict[str, Any],
 ) -> File | FileSeries | FollowedSeries:
     to_choice(mode, "mode", ("r",))
-    check_options(options, _OPTIONS_OF[False, True], "for files")
+    check_options(options, OPTIONS_OF[False, True], "for files")
     refuse_what_is_no_file(name)
     if engine == "raw" and "raw" not in options:
         raise InvalidArgument(

@@ -15,8 +15,8 @@ from .distribute.assignment import Strategy, describe
 from .distribute.own_strategy import Own
 from .mpi.communicator import Communicator, check_communicator
 from .mpi.together import Together
-from .opening import file_name
 from .opening import open as open_any
+from .opening_choice import file_name
 from .pipeline.conversion import Conversion, DatasetChoice, DTypes, Names
 from .pipeline.pacing import Pacing
 from .pipeline.run import OnStep, PipeReport, run

@@ -2,7 +2,6 @@
 """`fluvial.pipe`: any series into any other, with nothing lost."""
 
 import pathlib
-import signal
 import subprocess
 import sys
 import threading
@@ -10,12 +9,10 @@ import threading
 import h5py
 import numpy as np
 import pytest
-from fluvial.pipeline.interruption import Interruption
-from fluvial.store.hdf5_output import Hdf5Output
+from harness.written_run import write_run
 
 import fluvial as fl
 
-MESH = {"axisLabels": ["y", "x"], "gridSpacing": [0.5, 2.0], "gridGlobalOffset": [1.0, 0.0]}
 WAIT = {"step_timeout": 20, "rendezvous_timeout": 20}
 
 
@@ -95,17 +92,6 @@ def validate(path, *extensions):
         check=False,
     )
     assert "Result: 0 Errors" in done.stdout, done.stdout + done.stderr
-
-
-def write_run(name, steps=5, first=0, prefix="", **options):
-    with fl.open(str(name), "w", **options) as series:
-        series.attrs["author"] = "somebody"
-        for index in range(first, first + steps):
-            with series.step(time=index / 4, dt=0.25, attrs={"timeUnitSI": 1e-3}) as step:
-                values = np.arange(24.0).reshape(4, 6) + 100 * index
-                step.put(f"meshes/{prefix}E/x", values, attrs={"unitSI": 2.0, **MESH})
-                step.put(f"meshes/{prefix}n", values.astype("i4"))
-                step.put(f"{prefix}energy", np.float64(index))
 
 
 def test_a_file_through_a_stream_and_back_equals_its_source(example, stream, tmp_path):
@@ -282,22 +268,6 @@ def test_netcdf_becomes_openpmd_with_elements_as_they_are_stored(tmp_path):
         assert np.isnan(file.steps[0]["t"].read().values[1])
 
 
-def test_a_destination_that_is_a_source_is_refused_and_untouched(tmp_path):
-    write_run(tmp_path / "a.h5", 1)
-    (tmp_path / "link.h5").symlink_to(tmp_path / "a.h5")
-    for target in ("a.h5", "link.h5"):
-        with pytest.raises(fl.InvalidArgument, match="the destination is a source"):
-            fl.pipe(tmp_path / "a.h5", tmp_path / target)
-    assert len(fl.open(str(tmp_path / "a.h5"))) == 1
-
-
-def test_a_source_that_is_not_there_leaves_the_destination_alone(tmp_path):
-    write_run(tmp_path / "b.h5", 1)
-    with pytest.raises(fl.Error):
-        fl.pipe(tmp_path / "no.h5", tmp_path / "b.h5")
-    assert len(fl.open(str(tmp_path / "b.h5"))) == 1
-
-
 def test_steps_come_as_their_times_say(tmp_path, monkeypatch):
     slept = []
     monkeypatch.setattr("fluvial.pipeline.pacing.time.sleep", slept.append)
@@ -310,27 +280,6 @@ def test_steps_come_as_their_times_say(tmp_path, monkeypatch):
     np.testing.assert_allclose(slept, [0.25, 0.5, 0.75])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"steps": "3:x"}, "got '3:x'"),
-        ({"steps": "1:5:0"}, "got '1:5:0'"),
-        ({"steps": "-1"}, "no last step"),
-        ({"rate": 0}, "rate is out of range: got 0"),
-        ({"rate": 1, "original_timing": True}, "got both"),
-        ({"speed": 2}, "got 2 alone"),
-        ({"dtype": "S4"}, "cannot convert to this dtype"),
-        ({"dtype": "c8"}, "cannot convert to this dtype"),
-        ({"strategy": "roundrobin"}, "'roundrobin'"),
-    ],
-)
-def test_options_that_cannot_be_used(tmp_path, options, message):
-    write_run(tmp_path / "a.h5", 1)
-    with pytest.raises(fl.InvalidArgument, match=message):
-        fl.pipe(tmp_path / "a.h5", tmp_path / "b.h5", **options)
-    assert not (tmp_path / "b.h5").exists()
-
-
 def test_the_report_grows_from_step_to_step(tmp_path):
     write_run(tmp_path / "a.h5", 3)
     seen = []
@@ -340,46 +289,6 @@ def test_the_report_grows_from_step_to_step(tmp_path):
     of_one = 24 * 8 + 24 * 4 + 8
     assert seen == [(1, of_one), (2, 2 * of_one), (3, 3 * of_one)]
     assert report.bytes_per_second > 0
-
-
-def test_an_interruption_waits_for_the_end_of_a_step(tmp_path, monkeypatch):
-    write_run(tmp_path / "a.h5", 5)
-
-    def interrupt(report):
-        if report.steps == 2:
-            signal.raise_signal(signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt):
-        fl.pipe(tmp_path / "a.h5", tmp_path / "b.h5", on_step=interrupt)
-    with fl.open(str(tmp_path / "b.h5")) as file:
-        assert file.steps.indices == [0, 1]
-    finish = Hdf5Output.finish
-
-    def interrupted_finish(output):
-        signal.raise_signal(signal.SIGINT)
-        finish(output)
-
-    monkeypatch.setattr(Hdf5Output, "finish", interrupted_finish)
-    with pytest.raises(KeyboardInterrupt):
-        fl.pipe(tmp_path / "a.h5", tmp_path / "b.h5")
-    assert len(fl.open(str(tmp_path / "b.h5"))) == 1
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    done = []
-    with pytest.raises(KeyboardInterrupt), Interruption() as interruption:
-        with interruption.held_back():
-            signal.raise_signal(signal.SIGINT)
-            done.append("whole")
-        done.append("not here")
-    assert done == ["whole"]
-    with (
-        pytest.raises(KeyboardInterrupt),
-        Interruption() as interruption,
-        interruption.held_back(),
-    ):
-        signal.raise_signal(signal.SIGINT)
-        signal.raise_signal(signal.SIGINT)
-        done.append("nor here")
-    assert done == ["whole"]
 
 
 @pytest.mark.parametrize("name", ["records.zarr", "back.bp", "back.h5"])

@@ -12,16 +12,10 @@ import numpy.typing as npt
 
 from .._core import InvalidArgument
 from .._core import StructureFactor as _Native
-from ..base.arguments import (
-    to_array,
-    to_float,
-    to_int,
-    to_text,
-    wrong_type,
-)
-from ..base.messages import shown
+from ..base.arguments import to_array, to_float, to_text
 from .form_factor import FormFactor, to_factors
 from .scattering_pattern import Pixels, ScatteringPattern, SpeciesAmplitude
+from .vector_arguments import c_int, pair, strides_of, triple
 
 BYTES_MAX = 4 * 1024**3
 FormFactors = Mapping[int, "FormFactor | str | float"] | None
@@ -115,9 +109,9 @@ class StructureFactor(_Native):
         angstrom: float = 1.0,
     ) -> None:
         self._make(
-            box=_triple(box, "box"),
+            box=triple(box, "box"),
             q_max=to_float(q_max, "q_max"),
-            stride=_strides(stride),
+            stride=strides_of(stride),
             precision=to_text(precision, "precision"),
             bytes_max=to_float(bytes_max, "bytes_max"),
             kernel=to_text(kernel, "kernel"),
@@ -157,21 +151,21 @@ class StructureFactor(_Native):
         >>> fl.reduce(detector, list(r)).image().shape
         (11, 7)
         """
-        widest, highest = _pair((q_max, q_max) if np.ndim(q_max) == 0 else q_max, "q_max")
-        u, v = (_int(axis, "an entry of axes") for axis in _pair(axes, "axes"))
+        widest, highest = pair((q_max, q_max) if np.ndim(q_max) == 0 else q_max, "q_max")
+        u, v = (c_int(axis, "an entry of axes") for axis in pair(axes, "axes"))
         self = cls.__new__(cls)
         self._make(
-            box=_triple(box, "box"),
+            box=triple(box, "box"),
             sides=(to_float(widest, "q_max"), to_float(highest, "q_max")),
             axes=(u, v),
-            stride=_strides(stride),
+            stride=strides_of(stride),
             precision=to_text(precision, "precision"),
             bytes_max=to_float(bytes_max, "bytes_max"),
             kernel=to_text(kernel, "kernel"),
             form_factors=to_factors(form_factors, angstrom),
         )
-        strides = _strides(stride)
-        edges = _triple(box, "box")
+        strides = strides_of(stride)
+        edges = triple(box, "box")
         self._plane = _Plane(
             axes=(u, v),
             strides=(strides[u], strides[v]),
@@ -204,10 +198,10 @@ class StructureFactor(_Native):
             As for the class.
         """
         self = cls.__new__(cls)
-        m, n = (_int(c, "an entry of counts") for c in _pair(counts, "counts"))
+        m, n = (c_int(c, "an entry of counts") for c in pair(counts, "counts"))
         self._make(
-            a=_triple(a, "a"),
-            b=_triple(b, "b"),
+            a=triple(a, "a"),
+            b=triple(b, "b"),
             counts=(m, n),
             precision=to_text(precision, "precision"),
             bytes_max=to_float(bytes_max, "bytes_max"),
@@ -304,13 +298,13 @@ class StructureFactor(_Native):
         (9, 7)
         """
         rows, columns = (
-            _int(count, "an entry of pixels")
-            for count in _pair((pixels, pixels) if np.ndim(pixels) == 0 else pixels, "pixels")
+            c_int(count, "an entry of pixels")
+            for count in pair((pixels, pixels) if np.ndim(pixels) == 0 else pixels, "pixels")
         )
-        height, width = _pair((pixel, pixel) if np.ndim(pixel) == 0 else pixel, "pixel")
+        height, width = pair((pixel, pixel) if np.ndim(pixel) == 0 else pixel, "pixel")
         middle = ((rows - 1) / 2, (columns - 1) / 2) if beam_at is None else beam_at
-        row, column = _pair(middle, "beam_at")
-        along_rows, along_columns = _pair(sides, "sides")
+        row, column = pair(middle, "beam_at")
+        along_rows, along_columns = pair(sides, "sides")
         self = cls.__new__(cls)
         self._make(
             wavelength=to_float(wavelength, "wavelength"),
@@ -318,8 +312,8 @@ class StructureFactor(_Native):
             pixels=(rows, columns),
             pixel=(to_float(height, "pixel"), to_float(width, "pixel")),
             beam_at=(to_float(row, "beam_at"), to_float(column, "beam_at")),
-            beam=_triple(beam, "beam"),
-            sides=[_triple(along_rows, "sides"), _triple(along_columns, "sides")],
+            beam=triple(beam, "beam"),
+            sides=[triple(along_rows, "sides"), triple(along_columns, "sides")],
             bytes_max=to_float(bytes_max, "bytes_max"),
             kernel=to_text(kernel, "kernel"),
             form_factors=to_factors(form_factors, angstrom),
@@ -377,44 +371,3 @@ def _made_again(
     operator._make(**options)
     operator._plane, operator._rows = plane, rows
     return operator
-
-
-def _triple(values: object, what: str) -> tuple[float, float, float]:
-    out = _several(values, what)
-    if len(out) != 3:
-        raise InvalidArgument(
-            f"structure factor: {what} has the wrong length: got {shown(values)}; allowed: three "
-            "numbers. Give one an axis."
-        )
-    a, b, c = (to_float(value, f"an entry of {what}") for value in out)
-    return a, b, c
-
-
-def _pair(values: object, what: str) -> tuple[object, object]:
-    out = _several(values, what)
-    if len(out) != 2:
-        raise InvalidArgument(
-            f"structure factor: {what} has the wrong length: got {shown(values)}; allowed: two "
-            "entries. Give one a side of the detector."
-        )
-    return out[0], out[1]
-
-
-def _several(values: Any, what: str) -> list[object]:
-    several = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str)
-    if not several or not np.ndim(values):
-        raise wrong_type(what, values, "a list of numbers")
-    return list(values)
-
-
-def _int(value: object, what: str) -> int:
-    return to_int(value, what, -(2**31), 2**31 - 1)
-
-
-def _strides(stride: object) -> tuple[int, int, int]:
-    if isinstance(stride, Sequence | np.ndarray) and np.ndim(stride):
-        if len(stride) != 3:
-            _triple(stride, "stride")
-        a, b, c = (_int(n, "an entry of stride") for n in stride)
-        return a, b, c
-    return (_int(stride, "stride"),) * 3

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`fluvial.pipe`: what is left when it cannot begin, and when it is interrupted."""
+
+import signal
+
+import pytest
+from fluvial.pipeline.interruption import Interruption
+from fluvial.store.hdf5_output import Hdf5Output
+from harness.written_run import write_run
+
+import fluvial as fl
+
+
+def test_a_destination_that_is_a_source_is_refused_and_untouched(tmp_path):
+    write_run(tmp_path / "a.h5", 1)
+    (tmp_path / "link.h5").symlink_to(tmp_path / "a.h5")
+    for target in ("a.h5", "link.h5"):
+        with pytest.raises(fl.InvalidArgument, match="the destination is a source"):
+            fl.pipe(tmp_path / "a.h5", tmp_path / target)
+    assert len(fl.open(str(tmp_path / "a.h5"))) == 1
+
+
+def test_a_source_that_is_not_there_leaves_the_destination_alone(tmp_path):
+    write_run(tmp_path / "b.h5", 1)
+    with pytest.raises(fl.Error):
+        fl.pipe(tmp_path / "no.h5", tmp_path / "b.h5")
+    assert len(fl.open(str(tmp_path / "b.h5"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"steps": "3:x"}, "got '3:x'"),
+        ({"steps": "1:5:0"}, "got '1:5:0'"),
+        ({"steps": "-1"}, "no last step"),
+        ({"rate": 0}, "rate is out of range: got 0"),
+        ({"rate": 1, "original_timing": True}, "got both"),
+        ({"speed": 2}, "got 2 alone"),
+        ({"dtype": "S4"}, "cannot convert to this dtype"),
+        ({"dtype": "c8"}, "cannot convert to this dtype"),
+        ({"strategy": "roundrobin"}, "'roundrobin'"),
+    ],
+)
+def test_options_that_cannot_be_used(tmp_path, options, message):
+    write_run(tmp_path / "a.h5", 1)
+    with pytest.raises(fl.InvalidArgument, match=message):
+        fl.pipe(tmp_path / "a.h5", tmp_path / "b.h5", **options)
+    assert not (tmp_path / "b.h5").exists()
+
+
+def test_an_interruption_waits_for_the_end_of_a_step(tmp_path, monkeypatch):
+    write_run(tmp_path / "a.h5", 5)
+
+    def interrupt(report):
+        if report.steps == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        fl.pipe(tmp_path / "a.h5", tmp_path / "b.h5", on_step=interrupt)
+    with fl.open(str(tmp_path / "b.h5")) as file:
+        assert file.steps.indices == [0, 1]
+    finish = Hdf5Output.finish
+
+    def interrupted_finish(output):
+        signal.raise_signal(signal.SIGINT)
+        finish(output)
+
+    monkeypatch.setattr(Hdf5Output, "finish", interrupted_finish)
+    with pytest.raises(KeyboardInterrupt):
+        fl.pipe(tmp_path / "a.h5", tmp_path / "b.h5")
+    assert len(fl.open(str(tmp_path / "b.h5"))) == 1
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    done = []
+    with pytest.raises(KeyboardInterrupt), Interruption() as interruption:
+        with interruption.held_back():
+            signal.raise_signal(signal.SIGINT)
+            done.append("whole")
+        done.append("not here")
+    assert done == ["whole"]
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Interruption() as interruption,
+        interruption.held_back(),
+    ):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        done.append("nor here")
+    assert done == ["whole"]
