@@ -3,6 +3,7 @@
 
 import asyncio
 import concurrent.futures
+import dataclasses
 import itertools
 import math
 import threading
@@ -10,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from fluvial.flow.options import OptionChanges, TaskOptions
 
 import fluvial as fl
 
@@ -146,6 +148,12 @@ def test_initializer():
 
 def test_a_parallel_function_gets_a_communicator(pool):
     assert pool.submit(gather_ranks, 3).result() == [3]
+
+
+def test_type_checkers_know_the_options_that_there_are():
+    options = {field.name: field.type for field in dataclasses.fields(TaskOptions)}
+    known = {name: told.__forward_arg__ for name, told in OptionChanges.__annotations__.items()}
+    assert known == options
 
 
 def test_options_are_checked_before_anything_runs(pool):

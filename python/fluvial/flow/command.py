@@ -42,12 +42,17 @@ class CommandFailed(_core.Error, subprocess.CalledProcessError):
     """A program ended with an exit code that is not 0; the message has its last lines."""
 
     def __init__(
-        self, returncode: int, cmd: Any, output: Any = None, stderr: Any = None, last: str = ""
+        self,
+        returncode: int,
+        cmd: list[str],
+        output: str | bytes | None = None,
+        stderr: str | bytes | None = None,
+        last: str = "",
     ) -> None:
         subprocess.CalledProcessError.__init__(self, returncode, cmd, output, stderr)
         self.last = last
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.returncode, self.cmd, self.output, self.stderr, self.last)
 
     def __str__(self) -> str:
@@ -146,7 +151,7 @@ def _words(args: object) -> list[str]:
     return [_word(word) for word in _several(args, "args", allowed)]
 
 
-def _word(word: Any) -> str:
+def _word(word: object) -> str:
     if isinstance(word, str | os.PathLike):
         return to_path(word, "a word of args")
     if isinstance(word, numbers.Real | np.generic):
@@ -154,7 +159,7 @@ def _word(word: Any) -> str:
     raise wrong_type("a word of args", word, "a str, a path or a number")
 
 
-def _several(values: object, what: str, allowed: str) -> list[Any]:
+def _several(values: object, what: str, allowed: str) -> list[object]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise wrong_type(what, values, allowed)
     return list(values)

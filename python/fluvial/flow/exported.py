@@ -8,17 +8,24 @@ import os
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from .. import _core
 from ..base.messages import did_you_mean, shown
 
-_TYPES = {"i": int, "f": float, "b": bool, "s": str, "x": bytes}
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+Value: TypeAlias = int | float | bool | str | bytes
+"""Of an input or an output."""
+_TYPES: dict[str, type[Value]] = {"i": int, "f": float, "b": bool, "s": str, "x": bytes}
 _NUMBERS = {"i": "q", "f": "d", "b": "q"}
 _LENGTH = struct.Struct("=q")
+_Exported: TypeAlias = tuple[str, str, str, bool]
+"""A function: its name, the types of its inputs and outputs, whether it is parallel."""
 
 
-def pack_of(codes: str) -> Callable[[Sequence[Any]], bytes]:
+def pack_of(codes: str) -> Callable[[Sequence[object]], bytes]:
     """Return what makes a message of values of these types (see `exported_task.hpp`)."""
     if all(code in _NUMBERS for code in codes):
         whole = struct.Struct("=" + "".join(_NUMBERS[code] for code in codes))
@@ -27,13 +34,14 @@ def pack_of(codes: str) -> Callable[[Sequence[Any]], bytes]:
     return lambda values: b"".join([p(v) for p, v in zip(packs, values, strict=True)])
 
 
-def unpack_of(codes: str) -> Callable[[Any], tuple[Any, ...]]:
+def unpack_of(codes: str) -> Callable[[bytes | bytearray], tuple[Value, ...]]:
     """Return what reads the values of such a message."""
     if all(code in "if" for code in codes):
         return struct.Struct("=" + "".join(_NUMBERS[code] for code in codes)).unpack
 
-    def unpack(message: Any) -> tuple[Any, ...]:
-        values, begin = [], 0
+    def unpack(message: bytes | bytearray) -> tuple[Value, ...]:
+        values: list[Value] = []
+        begin = 0
         for code in codes:
             end = begin + 8
             if code in _NUMBERS:
@@ -76,7 +84,9 @@ class ExportedTask:
         """Call it on this rank."""
         return self._called(None, values)
 
-    def _called(self, comm: Any, values: Sequence[Any]) -> Any:
+    def _called(
+        self, comm: MPI.Comm | None, values: Sequence[object]
+    ) -> Value | tuple[Value, ...] | None:
         if len(values) != len(self.inputs):
             raise _core.WrongType(
                 f"{self.name}: got {len(values)} inputs; allowed: {len(self.inputs)}"
@@ -88,7 +98,7 @@ class ExportedTask:
         results = unpack_of(self.outputs)(said)
         return results[0] if len(results) == 1 else results or None
 
-    def _checked(self, code: str, value: Any) -> Any:
+    def _checked(self, code: str, value: Any) -> Value:
         wanted = _TYPES[code]
         try:
             if code == "i":
@@ -112,7 +122,7 @@ class ParallelExportedTask(ExportedTask):
 
     _fluvial_parallel = True
 
-    def __call__(self, comm: Any, *values: Any) -> Any:
+    def __call__(self, comm: MPI.Comm | None, *values: Any) -> Any:
         """Call it on each rank of a communicator of mpi4py."""
         return self._called(comm, values)
 
@@ -147,7 +157,7 @@ class TaskLibrary:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.path.abspath(os.fspath(path))
-        found: Any = _core.exported_tasks(self.path)
+        found = cast("list[_Exported] | None", _core.exported_tasks(self.path))
         if found is None:
             raise _core.InvalidArgument(
                 f"a library of tasks: got {shown(self.path)}; allowed: one that exports functions "

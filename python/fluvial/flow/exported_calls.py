@@ -5,24 +5,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 from .exported import ExportedTask
 from .future import error_of
 from .options import TaskOptions
+from .task_core import ExportingCore, Report, TaskCore, TaskState
 
-Told = Callable[[list[tuple[Any, Any, BaseException | None]]], object]
-"""Is given (the caller's token, the message of the result, None), or (token, None, the exception),
-of some tasks that are done; in the thread that serves the pool."""
+Done: TypeAlias = tuple[Any, bytes | bytearray | None, BaseException | None]
+"""The caller's token, the message of the result and None; or the token, None and the exception."""
+Told = Callable[[list[Done]], object]
+"""Is given what came of some tasks that are done; in the thread that serves the pool."""
 
 
 class ExportedCalls:
     """Those of one pool."""
 
-    def __init__(self, core: Any) -> None:
+    def __init__(self, core: TaskCore) -> None:
         self._core = core
         self._lock = threading.Lock()
-        self._waiting: dict[int, tuple[Any, Any, Told]] = {}
+        self._waiting: dict[int, tuple[TaskState, object, Told]] = {}
         self.possible = hasattr(core, "submit_exported")
         """A job that was started for a serial program has none."""
 
@@ -30,24 +32,25 @@ class ExportedCalls:
         self,
         task: ExportedTask,
         calls: list[bytes],
-        tokens: Sequence[Any],
+        tokens: Sequence[object],
         options: TaskOptions,
         told: Told,
     ) -> None:
         """Submit a task for each message of inputs."""
         wanted = options.for_core(task.name)
         with self._lock:  # until all are known: the first may be done already
-            states = self._core.submit_exported(task.path, task.name, calls, wanted)
+            core = cast("ExportingCore", self._core)  # where it is `possible`
+            states = core.submit_exported(task.path, task.name, calls, wanted)
             for state, token in zip(states, tokens, strict=True):
                 self._waiting[state.number] = state, token, told
 
-    def take(self, outcomes: list[Any]) -> list[Any]:
+    def take(self, outcomes: list[Report]) -> list[Report]:
         """Say what came of tasks of this kind; return the outcomes of others."""
         with self._lock:
             if not self._waiting:
                 return outcomes
-            others: list[Any] = []
-            by_receiver: dict[Told, list[tuple[Any, Any, BaseException | None]]] = {}
+            others: list[Report] = []
+            by_receiver: dict[Told, list[Done]] = {}
             for outcome in outcomes:
                 number, result, failure, _ = outcome
                 known = self._waiting.pop(number, None)

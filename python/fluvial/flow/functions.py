@@ -6,13 +6,12 @@ from __future__ import annotations
 import pickle
 import weakref
 from collections.abc import Callable
-from typing import Any
 
 from .. import _core
 from ..base.messages import shown
 
 
-def name_of(function: Callable[..., Any]) -> str:
+def name_of(function: Callable[..., object]) -> str:
     """Return what messages call it, and tasks of the same kind have in common."""
     return str(getattr(function, "__qualname__", type(function).__qualname__))
 
@@ -46,9 +45,10 @@ class ShippedFunctions:
     """Functions as a pool sends them, each written once."""
 
     def __init__(self) -> None:
-        self._bytes: weakref.WeakKeyDictionary[Any, bytes] = weakref.WeakKeyDictionary()
+        self._bytes: weakref.WeakKeyDictionary[Callable[..., object], bytes]
+        self._bytes = weakref.WeakKeyDictionary()
 
-    def bytes_of(self, function: Callable[..., Any]) -> bytes:
+    def bytes_of(self, function: Callable[..., object]) -> bytes:
         """Return the function by name, or by value where it has none that others know."""
         try:
             known = self._bytes.get(function)

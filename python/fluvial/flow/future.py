@@ -7,24 +7,26 @@ import concurrent.futures
 import math
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from .. import _core
 from .payload import unpacked
+from .task_core import Failure, TaskCore, TaskState
 from .tasks import RemoteTraceback
 
+R = TypeVar("R")
 STAYED = object()
 """Instead of a value that has stayed on the rank that made it."""
 
 
-class Future(concurrent.futures.Future[Any]):
+class Future(concurrent.futures.Future[R]):
     """A `concurrent.futures.Future`; given to another task of its pool, it is that task's input."""
 
-    def __init__(self, core: Any) -> None:
+    def __init__(self, core: TaskCore) -> None:
         super().__init__()
         self.core = core
         """The pool that it belongs to."""
-        self.task: Any = None
+        self.task: TaskState | None = None
         """What that knows it by; None for one whose result was in the journal."""
         self._fetched: Any = STAYED
         self.key: str | None = None
@@ -48,7 +50,7 @@ class Future(concurrent.futures.Future[Any]):
         """Tell whether its ranks have it."""
         return not self.done() and self.task is not None and bool(self.task.running)
 
-    def result(self, timeout: float | None = None) -> Any:
+    def result(self, timeout: float | None = None) -> R:
         """Return what the task returned; fetch it, once, where it has stayed on its rank (`keep`).
 
         Raises
@@ -66,6 +68,7 @@ class Future(concurrent.futures.Future[Any]):
             return value
         if self._fetched is STAYED:
             left = math.inf if timeout is None else timeout - (time.monotonic() - begin)
+            assert self.task is not None  # what has stayed on a rank is of a task that ran
             message = self.core.result(self.task, max(0.0, left))
             if message is None:
                 raise TimeoutError
@@ -82,6 +85,10 @@ class Future(concurrent.futures.Future[Any]):
             self.set_exception(outcome.error)
 
 
+AnyFuture: TypeAlias = Future[Any]
+"""One of whatever result."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What came of a task."""
@@ -90,7 +97,7 @@ class Outcome:
     error: BaseException | None = None
 
     @classmethod
-    def of(cls, result: bytearray | None, failure: Any) -> Outcome:
+    def of(cls, result: bytearray | None, failure: Failure | None) -> Outcome:
         """Read what the core says of it."""
         try:
             if failure is None:

@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import functools
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._core import InvalidArgument
-from .future import Future
+from .future import AnyFuture
+
+if TYPE_CHECKING:
+    from joblib.parallel import ParallelBackendBase
 
 
-def joblib_backend(submit: Callable[..., Future], workers: int) -> Any:
+def joblib_backend(submit: Callable[..., AnyFuture], workers: int) -> ParallelBackendBase:
     """Return a backend of joblib that submits its batches of calls.
 
     Raises
@@ -27,7 +31,7 @@ def joblib_backend(submit: Callable[..., Future], workers: int) -> Any:
 
 
 @functools.cache
-def _backend_class() -> Any:
+def _backend_class() -> Callable[..., ParallelBackendBase]:
     """Return its class, which needs joblib's."""
     from joblib import parallel
 
@@ -38,12 +42,12 @@ def _backend_class() -> Any:
         default_n_jobs = -1
 
         def __init__(
-            self, submit: Callable[..., Future], workers: int, nesting_level: int | None = None
+            self, submit: Callable[..., AnyFuture], workers: int, nesting_level: int | None = None
         ) -> None:
             super().__init__(nesting_level=nesting_level)
             self._submit = submit
             self._workers = workers
-            self._futures: weakref.WeakSet[Future] = weakref.WeakSet()
+            self._futures: weakref.WeakSet[AnyFuture] = weakref.WeakSet()
 
         def effective_n_jobs(self, n_jobs: int | None) -> int:
             """Return how many calls can run at once; numbers below 0 count from all ranks."""
@@ -53,7 +57,11 @@ def _backend_class() -> Any:
                 return 1
             return n_jobs if n_jobs > 0 else max(self._workers + 1 + n_jobs, 1)
 
-        def submit(self, func: Callable[[], Any], callback: Callable[[Any], None]) -> Future:
+        def submit(
+            self,
+            func: Callable[[], list[object]],
+            callback: Callable[[concurrent.futures.Future[list[object]]], object],
+        ) -> AnyFuture:
             """Submit a batch."""
             future = self._submit(func)
             self._futures.add(future)
@@ -62,16 +70,16 @@ def _backend_class() -> Any:
 
         apply_async = submit  # its name before joblib 1.5
 
-        def retrieve_result_callback(self, out: Future) -> Any:
+        def retrieve_result_callback(self, out: AnyFuture) -> object:
             """Return the results of a batch that is done, or raise what it has raised."""
             return out.result()
 
         def abort_everything(self, ensure_ready: bool = True) -> None:
-            """Keep from beginning what nobody waits for any more."""
+            """Keep from beginning what is not waited for any more."""
             for future in list(self._futures):
                 future.cancel()
 
-        def get_nested_backend(self) -> tuple[Any, None]:
+        def get_nested_backend(self) -> tuple[ParallelBackendBase, None]:
             """Return that of parallel calls inside of a task."""
             return parallel.SequentialBackend(nesting_level=(self.nesting_level or 0) + 1), None
 

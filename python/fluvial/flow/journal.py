@@ -23,7 +23,6 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .. import _core
 from ..base.messages import shown
@@ -48,7 +47,7 @@ class Finished:
 
     key: str
     function: str
-    result: Any  # bytes
+    result: bytes | bytearray
 
 
 @dataclass(frozen=True)
@@ -247,11 +246,11 @@ def _create(path: pathlib.Path) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _digest(content: Any) -> bytes:
+def _digest(content: bytes | bytearray) -> bytes:
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
-def _pieces(content: Any) -> Iterator[memoryview]:
+def _pieces(content: bytes | bytearray) -> Iterator[memoryview]:
     view = memoryview(content)
     for begin in range(0, len(view), _PIECE_BYTES):
         yield view[begin : begin + _PIECE_BYTES]

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from .. import _core
 from ..base.messages import shown
-from .future import Future, Outcome
+from .future import AnyFuture, Outcome
 from .journal import Finished, Journal
 
 
 class Settled(NamedTuple):
     """What came of a future's task; `result` is as it travels."""
 
-    future: Future
+    future: AnyFuture
     result: bytearray | None
     outcome: Outcome
 
@@ -27,9 +27,9 @@ class KeyedTasks:
     def __init__(self, journal: Journal | None) -> None:
         self._journal = journal
         self._lock = threading.Lock()
-        self._taken: dict[str, Future] = {}
+        self._taken: dict[str, AnyFuture] = {}
 
-    def claim(self, future: Future) -> Outcome | None:
+    def claim(self, future: AnyFuture) -> Outcome | None:
         """Take a future's key for it; return what the journal has of it.
 
         Raises
@@ -62,7 +62,7 @@ class KeyedTasks:
             self._taken[future.key] = future
         return outcome
 
-    def result_of(self, future: Future) -> bytearray:
+    def result_of(self, future: AnyFuture) -> bytearray:
         """Return the packed result of a future that the journal had."""
         assert self._journal is not None and future.key is not None
         return self._journal.result_of(future.key)
@@ -93,7 +93,7 @@ class KeyedTasks:
             self._journal.close()
 
     @staticmethod
-    def _check_function(future: Future, journal: Journal) -> None:
+    def _check_function(future: AnyFuture, journal: Journal) -> None:
         before = journal.function_of(future.key or "")
         if before != future.function:
             raise _core.InvalidArgument(
@@ -103,5 +103,5 @@ class KeyedTasks:
             )
 
 
-def _failed(future: Future) -> bool:
+def _failed(future: AnyFuture) -> bool:
     return future.cancelled() or future.exception() is not None

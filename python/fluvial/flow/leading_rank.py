@@ -14,10 +14,14 @@ import sys
 import threading
 import traceback
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from .. import _core
 from .tasks import packed_error, run_task
+
+if TYPE_CHECKING:
+    from .started_job import SentCall, SentOptions
+    from .task_core import CoreCall, Failure, Report, TaskCore, TaskState
 
 _LOOK_EVERY_S = 0.5
 _END_TIMEOUT_S = 10.0
@@ -27,20 +31,18 @@ class Lead:
     """The first rank: does what the program says, and tells it what came of it."""
 
     def __init__(
-        self, tasks: Connection, questions: Connection, core: _core.TaskPool, trace: bool
+        self, tasks: Connection, questions: Connection, core: TaskCore, trace: bool
     ) -> None:
         self._tasks = tasks
         self._questions = questions
         self._core = core
         self._trace = trace
-        self._states: dict[int, _core.TaskState] = {}
+        self._states: dict[int, TaskState] = {}
         self._numbers: dict[int, int] = {}  # the program's, by the core's
         self._lock = threading.Lock()
         self._arrived = threading.Condition(self._lock)
         self._closing = threading.Event()
-        self._refused: list[
-            Any
-        ] = []  # what the program is to be told of tasks that the core refused
+        self._refused: list[Report] = []  # of tasks that the core refused: the program is told
 
     def run(self) -> None:
         """Serve until the program closes the pool."""
@@ -71,7 +73,13 @@ class Lead:
         for thread in threads:  # the program closes its ends when it knows
             thread.join(_END_TIMEOUT_S)
 
-    def _told(self, number: int, result: Any, failure: Any, further: Any) -> Any:
+    def _told(
+        self,
+        number: int,
+        result: bytearray | None,
+        failure: Failure | None,
+        further: bytearray | None,
+    ) -> Report:
         known = self._numbers[number] if further is not None else self._numbers.pop(number)
         return known, result, failure, further
 
@@ -100,10 +108,10 @@ class Lead:
         except (EOFError, OSError):  # the program is gone
             os._exit(1)
 
-    def _submit(self, number: int, message: bytes, inputs: list[int], options: Any) -> None:
+    def _submit(self, number: int, message: bytes, inputs: list[int], options: SentOptions) -> None:
         self._submit_together([(number, message, inputs, options)], alone=True)
 
-    def _submit_together(self, calls: list[Any], alone: bool = False) -> None:
+    def _submit_together(self, calls: list[SentCall], alone: bool = False) -> None:
         with self._lock:
             try:
                 wanted = [self._wanted(*call[1:]) for call in calls]
@@ -121,23 +129,25 @@ class Lead:
             for call, state in zip(calls, states, strict=True):
                 self._note(call[0], state)
 
-    def _wanted(self, message: bytes, inputs: list[int], options: Any) -> Any:
+    def _wanted(self, message: bytes, inputs: list[int], options: SentOptions) -> CoreCall:
         if (near := options.pop("near_task")) is not None:
             options["near"] = self._states[near]
         return [message], [self._states[other] for other in inputs], options
 
-    def _note(self, number: int, state: _core.TaskState) -> None:
+    def _note(self, number: int, state: TaskState) -> None:
         self._states[number] = state
         self._numbers[state.number] = number
         self._arrived.notify_all()
 
-    def _state_of(self, number: int) -> _core.TaskState | None:
+    def _state_of(self, number: int) -> TaskState | None:
         """Of a task that has been sent; a question may come before it, on the other socket."""
         with self._arrived:
             self._arrived.wait_for(lambda: number in self._states, _END_TIMEOUT_S)
             return self._states.get(number)
 
-    def _result(self, number: int, timeout: float) -> Any:
+    def _result(
+        self, number: int, timeout: float
+    ) -> tuple[bytearray | None, tuple[str, str] | None]:
         """Return (the result, or None; what the core raised)."""
         try:
             return self._core.result(self._states[number], timeout), None
@@ -191,7 +201,7 @@ def main() -> int:
             initializer(*arguments)
     core = _core.TaskPool(comm.py2f(), run_task, *settings)
     if comm.rank == 0:
-        Lead(tasks, questions, core, trace).run()
+        Lead(tasks, questions, cast("TaskCore", core), trace).run()
     else:
         core.close()
     return 0

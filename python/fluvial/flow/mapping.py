@@ -8,11 +8,14 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TypeVar
 
 from .._core import InvalidArgument
 from ..base.arguments import to_int, to_wait
 from .future import Future
+
+Call = TypeVar("Call")
+R = TypeVar("R")
 
 
 def check_sizes(chunksize: int, buffersize: int | None, unordered: bool) -> None:
@@ -28,18 +31,18 @@ def check_sizes(chunksize: int, buffersize: int | None, unordered: bool) -> None
 
 
 def in_order(
-    submit: Callable[[Any], Future],
-    calls: Iterable[Any],
+    submit: Callable[[Call], Future[R]],
+    calls: Iterable[Call],
     timeout: float | None,
     buffersize: int | None,
-) -> Iterator[Any]:
+) -> Iterator[R]:
     """Submit them, at once or `buffersize` ahead of what was taken, and return their results."""
     timeout = to_wait(timeout, "timeout")
     left = iter(calls)
     futures = deque(submit(call) for call in itertools.islice(left, buffersize))
     end = None if timeout is None else time.monotonic() + timeout
 
-    def results() -> Iterator[Any]:
+    def results() -> Iterator[R]:
         try:
             while futures:
                 wait = None if end is None else max(end - time.monotonic(), 0.0)
@@ -55,14 +58,14 @@ def in_order(
 
 
 def as_they_come(
-    submit: Callable[[Any], Future], calls: Iterable[Any], timeout: float | None
-) -> Iterator[Any]:
+    submit: Callable[[Call], Future[R]], calls: Iterable[Call], timeout: float | None
+) -> Iterator[R]:
     """Submit them at once, and return the result that comes first."""
     timeout = to_wait(timeout, "timeout")
     futures = [submit(call) for call in calls]
     done = concurrent.futures.as_completed(futures, timeout)
 
-    def results() -> Iterator[Any]:
+    def results() -> Iterator[R]:
         try:
             for future in done:
                 yield future.result()

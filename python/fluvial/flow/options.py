@@ -9,13 +9,14 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TypedDict
 
 from .. import _core
 from ..base.arguments import to_bool, to_float, to_int, to_seconds, to_text, wrong_type
 from ..base.messages import shown
 from .functions import name_of
 from .parallel import is_parallel
+from .task_core import CoreOptions, TaskPlace
 
 _RANKS_MAX = 2**31 - 1  # of an MPI job
 _WIDTHS_MAX = 10_000
@@ -27,7 +28,7 @@ class TaskOptions:
 
     ranks: int | Iterable[int] = 1
     priority: float = 0
-    near: int | concurrent.futures.Future[Any] | None = None
+    near: TaskPlace = None
     on_host: bool = False
     strict: bool = False
     cost: float | None = None
@@ -39,7 +40,7 @@ class TaskOptions:
     resources: Mapping[str, float] = field(default_factory=dict)
     keep: bool = False
 
-    def for_core(self, kind: str) -> dict[str, Any]:
+    def for_core(self, kind: str) -> CoreOptions:
         """Check them, and return them as the core takes them; `kind` is that of the function.
 
         Raises
@@ -78,7 +79,7 @@ class TaskOptions:
             )
         return self.keep
 
-    def key_of(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> str | None:
+    def key_of(self, arguments: tuple[object, ...], keywords: dict[str, object]) -> str | None:
         """Return the key of a task with these arguments.
 
         Raises
@@ -92,7 +93,25 @@ class TaskOptions:
         return key
 
 
-def changed_options(options: TaskOptions, changes: dict[str, Any]) -> TaskOptions:
+class OptionChanges(TypedDict, total=False):
+    """Some of the fields of `TaskOptions`, as keyword arguments."""
+
+    ranks: int | Iterable[int]
+    priority: float
+    near: TaskPlace
+    on_host: bool
+    strict: bool
+    cost: float | None
+    timeout: float | None
+    retries: int
+    kind: str
+    key: str | Callable[..., str] | None
+    exclusive: bool
+    resources: Mapping[str, float]
+    keep: bool
+
+
+def changed_options(options: TaskOptions, changes: OptionChanges) -> TaskOptions:
     """Return them with `changes`, checked.
 
     Raises
@@ -114,7 +133,7 @@ def changed_options(options: TaskOptions, changes: dict[str, Any]) -> TaskOption
     return changed
 
 
-def checked_options(options: TaskOptions, function: object) -> dict[str, Any]:
+def checked_options(options: TaskOptions, function: object) -> CoreOptions:
     """Return the options of a call of `function` as the core takes them.
 
     Raises
@@ -143,7 +162,7 @@ def checked_options(options: TaskOptions, function: object) -> dict[str, Any]:
 class _Last(threading.local):
     """What was checked last in this thread: programs submit many calls of one function."""
 
-    call: tuple[TaskOptions, object, dict[str, Any]] | None = None
+    call: tuple[TaskOptions, object, CoreOptions] | None = None
 
 
 _last = _Last()
@@ -166,7 +185,7 @@ def amounts(resources: Mapping[str, float]) -> dict[str, float]:
         ) from None
 
 
-def _place(near: Any) -> Any:
+def _place(near: object) -> TaskPlace:
     """Return a rank, or what the core knows a future's task by."""
     if near is None or isinstance(near, concurrent.futures.Future):
         return near

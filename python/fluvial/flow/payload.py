@@ -8,7 +8,7 @@ import io
 import pickle
 import struct
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 from .. import _core
 from ..base.messages import shown
@@ -24,11 +24,15 @@ _IMPORT_MISSING = (
 _PLAIN = frozenset({int, float, str, bytes, bool, type(None), complex})
 """Types that pickle writes by itself, and that no reference stands for."""
 
-Reference = Callable[[object], Any]
+Part: TypeAlias = bytes | bytearray | memoryview
+"""A part of a message."""
+Call: TypeAlias = tuple[bytes, tuple[object, ...], dict[str, object]]
+"""A function as it is shipped, its arguments and its keyword arguments."""
+Reference = Callable[[object], object]
 """Returns what stands for an object in a message, or None for an object that travels itself."""
 
 
-def packed(value: object, reference: Reference = lambda _: None) -> list[Any]:
+def packed(value: object, reference: Reference = lambda _: None) -> list[Part]:
     """Return the parts of a message: pickled with protocol 5, large buffers as they lie.
 
     What only exists in the main program, or has no name, is sent by cloudpickle.
@@ -52,16 +56,14 @@ def is_plain(*values: object) -> bool:
     return all(type(value) in _PLAIN for value in values)
 
 
-def packed_plain(value: object) -> list[Any]:
+def packed_plain(value: object) -> list[Part]:
     """Return what `packed` does, in a tenth of the time."""
     part = pickle.dumps(value, protocol=5)
     length = len(part)
     return [_PLAIN_HEADER.pack(1, length), part, bytes(-length % _ALIGNMENT)]
 
 
-def packed_call(
-    call: tuple[bytes, tuple[Any, ...], dict[str, Any]], reference: Reference
-) -> list[Any]:
+def packed_call(call: Call, reference: Reference) -> list[Part]:
     """Return the message of a function, its arguments and keyword arguments."""
     _, arguments, keywords = call
     if is_plain(*arguments, *keywords.values()):
@@ -69,7 +71,7 @@ def packed_call(
     return packed(call, reference)
 
 
-def unpacked(message: bytearray, referred: Callable[[Any], Any] | None = None) -> Any:
+def unpacked(message: bytearray, referred: Callable[[int], object] | None = None) -> Any:
     """Return the object of a message; its arrays are writable and lie in the message's memory."""
     view = memoryview(message)
     (count,) = struct.unpack_from("<Q", view)
@@ -88,23 +90,29 @@ def unpacked(message: bytearray, referred: Callable[[Any], Any] | None = None) -
 
 
 class _Unpickler(pickle.Unpickler):
-    referred: Callable[[Any], Any] | None = None
+    referred: Callable[[int], object] | None = None
 
-    def persistent_load(self, pid: Any) -> Any:
+    def persistent_load(self, pid: int) -> object:
         if self.referred is None:
             raise pickle.UnpicklingError("a future in the result of a task")
         return self.referred(pid)
 
 
+class _ReferringPickler(Protocol):
+    reference: Reference
+
+    def dump(self, value: object, /) -> None: ...
+
+
 class _Pickler(pickle.Pickler):
     reference: Reference
 
-    def persistent_id(self, thing: object) -> Any:
+    def persistent_id(self, thing: object) -> object:
         return self.reference(thing)
 
 
 @functools.cache
-def _cloud_pickler() -> type[pickle.Pickler] | None:
+def _cloud_pickler() -> Callable[..., _ReferringPickler] | None:
     try:
         import cloudpickle
     except ImportError:
@@ -113,13 +121,15 @@ def _cloud_pickler() -> type[pickle.Pickler] | None:
     class CloudPickler(cloudpickle.Pickler):
         reference: Reference
 
-        def persistent_id(self, thing: object) -> Any:
+        def persistent_id(self, thing: object) -> object:
             return self.reference(thing)
 
     return CloudPickler
 
 
-def _parts(value: object, reference: Reference, pickler: Any) -> list[Any]:
+def _parts(
+    value: object, reference: Reference, pickler: Callable[..., _ReferringPickler] | None
+) -> list[Part]:
     if pickler is None:
         raise _core.InvalidArgument(_IMPORT_MISSING.format(shown(value)))
     buffers: list[pickle.PickleBuffer] = []
@@ -134,10 +144,10 @@ def _padded(length: int) -> int:
     return -(-length // _ALIGNMENT) * _ALIGNMENT
 
 
-def _with_header(parts: Sequence[Any]) -> list[Any]:
+def _with_header(parts: Sequence[Part]) -> list[Part]:
     lengths = [memoryview(part).nbytes for part in parts]
     header = struct.pack(f"<{len(parts) + 1}Q", len(parts), *lengths)
-    message: list[Any] = [header.ljust(_padded(len(header)), b"\0")]
+    message: list[Part] = [header.ljust(_padded(len(header)), b"\0")]
     for part, length in zip(parts, lengths, strict=True):
         message.append(part)
         if padding := _padded(length) - length:

@@ -3,33 +3,34 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import functools
 import math
 import os
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from .. import _core
-from ..base.messages import shown
 from ..mpi.communicator import Communicator, handle_of, world
+from .core_calls import CoreCalls
 from .exported_calls import ExportedCalls
 from .functions import ShippedFunctions, function_bytes, name_of
-from .future import Future, Outcome
+from .future import AnyFuture, Future, Outcome
 from .job_end import abort_at_exit
 from .keyed import KeyedTasks, Settled
 from .options import TaskOptions, checked_options
-from .payload import packed_call, unpacked
+from .payload import Call, unpacked
 from .progress import Progress
-from .settings import agreed
+from .settings import Given, agreed
 from .started_job import StartedJob
 from .starting import initialize, opened_journal
 from .submitting import Submitting
 from .task import Task, as_given
+from .task_core import CoreOptions, Report, TaskCore, TaskState
 from .tasks import packed_error, run_task
 from .timeline import Timeline
 
+R = TypeVar("R")
 _LOOK_EVERY_S = 0.5  # whether the program has ended without shutdown()
 
 
@@ -101,7 +102,7 @@ class Pool(Submitting):
         *,
         comm: Communicator | None = None,
         initializer: Callable[..., object] | None = None,
-        initargs: tuple[Any, ...] = (),
+        initargs: tuple[object, ...] = (),
         stall_timeout: float = 30.0,
         stuck_after: float = 30.0,
         journal: str | os.PathLike[str] | None = None,
@@ -111,21 +112,30 @@ class Pool(Submitting):
         resources: Mapping[str, float] | None = None,
     ) -> None:
         comm = world() if comm is None else comm
-        given: dict[str, Any] = {"max_workers": max_workers, "journal": journal, "trace": trace}
-        given |= {"initializer": initializer, "initargs": initargs, "progress": progress}
-        given |= {"stall_timeout": stall_timeout, "stuck_after": stuck_after}
-        settings = agreed(comm, given | {"lead_works": lead_works, "resources": resources})
+        given: Given = {
+            "max_workers": max_workers,
+            "initializer": initializer,
+            "initargs": initargs,
+            "stall_timeout": stall_timeout,
+            "stuck_after": stuck_after,
+            "journal": journal,
+            "lead_works": lead_works,
+            "trace": trace,
+            "progress": progress,
+            "resources": resources,
+        }
+        settings = agreed(comm, given)
         self._trace_file = settings.trace_file
         self._progress = Progress() if settings.progress else None
         self._pool = self
         self._options = TaskOptions()
         self._lock = threading.Lock()
-        self._futures: dict[int, Future] = {}
+        self._futures: dict[int, AnyFuture] = {}
         self._shipped = ShippedFunctions()
         self._closing = self._cancelling = False
         self._submitted = 0
         self._failure: BaseException | None = None
-        self._core: _core.TaskPool | StartedJob
+        self._core: TaskCore
         self._keyed = KeyedTasks(opened_journal(comm, settings.journal))
         try:
             if comm is None and settings.max_workers is not None:
@@ -135,10 +145,12 @@ class Pool(Submitting):
                 if settings.initializer is not None:
                     call = functools.partial(settings.initializer, *settings.initargs)
                     initialize(comm, call, settings.lead_works)
-                self._core = _core.TaskPool(handle_of(comm), run_task, *settings.of_core)
+                compiled = _core.TaskPool(handle_of(comm), run_task, *settings.of_core)
+                self._core = cast("TaskCore", compiled)
         except BaseException:
             self._keyed.close()
             raise
+        self._calls = CoreCalls(self._core, self._keyed, self._submit_further)
         self.exported_calls = ExportedCalls(self._core)
         """Submits tasks in C++ that have no futures."""
         self._thread: threading.Thread | None = None
@@ -219,14 +231,14 @@ class Pool(Submitting):
     def submit_with(
         self,
         options: TaskOptions,
-        function: Callable[..., Any],
-        arguments: tuple[Any, ...],
-        keywords: dict[str, Any],
+        function: Callable[..., R],
+        arguments: tuple[object, ...],
+        keywords: dict[str, object],
         further: bool = False,
-    ) -> Future:
+    ) -> Future[R]:
         """Submit a task; `further`: another task has asked for it."""
         wanted = checked_options(options, function)
-        future = Future(self._core)
+        future: Future[R] = Future(self._core)
         future.key, future.function = options.key_of(arguments, keywords), name_of(function)
         if (known := self._keyed.claim(future)) is not None:
             future.settle(known)
@@ -241,9 +253,9 @@ class Pool(Submitting):
                 raise
         return future
 
-    def submit_together(self, options: TaskOptions, tasks: tuple[Task, ...]) -> Future:
+    def submit_together(self, options: TaskOptions, tasks: tuple[Task, ...]) -> Future[list[Any]]:
         """Submit tasks that start together; see `together`."""
-        future = Future(self._core)
+        future: Future[list[Any]] = Future(self._core)
         future.function = " + ".join(name_of(task.function) for task in tasks)
         future.key = options.key_of((), {})
         if (known := self._keyed.claim(future)) is not None:
@@ -251,7 +263,7 @@ class Pool(Submitting):
             return future
         try:
             members = self._send_together(tasks)
-            call: Any = (self._shipped.bytes_of(as_given), (members,), {})
+            call: Call = (self._shipped.bytes_of(as_given), (members,), {})
             # Before all others: it is what makes their results known, and takes no time.
             options = TaskOptions(priority=math.inf)
             self._send(future, call, options.for_core("together"), False)
@@ -260,15 +272,15 @@ class Pool(Submitting):
             raise
         return future
 
-    def _send_together(self, tasks: tuple[Task, ...]) -> list[Future]:
+    def _send_together(self, tasks: tuple[Task, ...]) -> list[AnyFuture]:
         calls = [
-            self._message(
+            self._calls.of(
                 (self._shipped.bytes_of(task.function), task.arguments, task.keywords),
                 checked_options(task.options, task.function),
             )
             for task in tasks
         ]
-        members = [Future(self._core) for _ in tasks]
+        members: list[AnyFuture] = [Future(self._core) for _ in tasks]
         with self._lock:
             self._check_open()
             states = self._core.submit_together(calls)
@@ -276,8 +288,8 @@ class Pool(Submitting):
                 self._keep(member, state)
         return members
 
-    def _send(self, future: Future, call: Any, wanted: dict[str, Any], further: bool) -> None:
-        message = self._message(call, wanted)
+    def _send(self, future: AnyFuture, call: Call, wanted: CoreOptions, further: bool) -> None:
+        message = self._calls.of(call, wanted)
         with self._lock:
             if not further:
                 self._check_open()
@@ -290,60 +302,25 @@ class Pool(Submitting):
                 "before shutdown()"
             )
 
-    def _keep(self, future: Future, task: Any) -> None:
+    def _keep(self, future: AnyFuture, task: TaskState) -> None:
         future.task = task
         self._futures[task.number] = future
         self._submitted += 1
 
-    def _message(self, call: Any, wanted: dict[str, Any]) -> tuple[list[Any], list[Any], Any]:
-        """Return what the core takes of a task: parts, inputs, options."""
-        inputs: list[Future] = []
-        parts = packed_call(call, functools.partial(self._reference, inputs, {}))
-        if isinstance(near := wanted["near"], concurrent.futures.Future):
-            wanted = {**wanted, "near": self._task_of(self._own(near, "near"))}
-        return parts, [self._task_of(input) for input in inputs], wanted
-
-    def _task_of(self, future: Future) -> Any:
-        if future.task is None:
-            future.task = self._core.known([self._keyed.result_of(future)])
-        return future.task
-
-    def _reference(
-        self, inputs: list[Future], further: dict[int, Future], thing: object
-    ) -> int | None:
-        if isinstance(thing, Task):
-            if id(thing) not in further:
-                further[id(thing)] = self._submit_further(thing)
-            thing = further[id(thing)]
-        if not isinstance(thing, concurrent.futures.Future):
-            return None
-        thing = self._own(thing, "an input of a task")
-        if thing not in inputs:
-            inputs.append(thing)
-        return inputs.index(thing)
-
-    def _own(self, thing: object, what: str) -> Future:
-        if not isinstance(thing, Future) or thing.core is not self._core:
-            raise _core.InvalidArgument(
-                f"{what}: got {shown(thing)}; allowed: futures of the same pool. "
-                "Pass its result() instead"
-            )
-        return thing
-
-    def _submit_further(self, asked: object) -> Future:
+    def _submit_further(self, asked: object) -> AnyFuture:
         if isinstance(asked, Task):
             return self.submit_with(
                 asked.options, asked.function, asked.arguments, asked.keywords, further=True
             )
         return self.submit_with(TaskOptions(), as_given, (asked,), {}, further=True)
 
-    def _go_on(self, future: Future, message: bytearray) -> None:
+    def _go_on(self, future: AnyFuture, message: bytearray) -> None:
         """Submit what a task has returned."""
         try:
-            other = self._task_of(self._submit_further(unpacked(message)))
+            other = self._calls.state_of(self._submit_further(unpacked(message)))
         except Exception as error:
             other = self._core.failed(packed_error(error))
-        self._core.follow(future.task, other)
+        self._core.follow(self._calls.state_of(future), other)
 
     def _serve(self) -> None:
         """In a thread of its own: turns of the server, and what futures are told."""
@@ -365,7 +342,7 @@ class Pool(Submitting):
         finally:
             self._keyed.close()
 
-    def _take(self, told: list[Any]) -> None:
+    def _take(self, told: list[Report]) -> None:
         """Tell futures what the core says; what has a key is in the journal first."""
         settled = []
         for number, result, failure, message in self.exported_calls.take(told):

@@ -7,13 +7,14 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 from .. import _core
 from ..base.arguments import to_bool, to_float, to_int, to_path, wrong_type
 from ..mpi.communicator import Communicator, check_communicator
 from ..mpi.together import Together
 from .options import amounts
+from .task_core import CoreSettings
 from .timeline import checked_name
 
 _RANKS_MAX = 2**31 - 1  # of an MPI job
@@ -25,7 +26,7 @@ class Settings:
 
     max_workers: int | None
     initializer: Callable[..., object] | None
-    initargs: tuple[Any, ...]
+    initargs: tuple[object, ...]
     stall_timeout: float
     stuck_after: float
     journal: str | None
@@ -36,7 +37,7 @@ class Settings:
     resources: dict[str, float]
 
     @property
-    def of_core(self) -> tuple[float, float, dict[str, float], bool, bool]:
+    def of_core(self) -> CoreSettings:
         """What the core's pool takes."""
         return (
             self.stall_timeout,
@@ -55,7 +56,22 @@ class Settings:
         )
 
 
-def agreed(comm: Communicator | None, given: dict[str, Any]) -> Settings:
+class Given(TypedDict):
+    """The arguments of `Pool` before they are checked: what a check converts may be any object."""
+
+    max_workers: object
+    initializer: Callable[..., object] | None
+    initargs: object
+    stall_timeout: object
+    stuck_after: object
+    journal: str | os.PathLike[str] | None
+    lead_works: object
+    trace: bool | str | os.PathLike[str]
+    progress: object
+    resources: Mapping[str, float] | None
+
+
+def agreed(comm: Communicator | None, given: Given) -> Settings:
     """Return what the caller gave to `Pool`; what is wrong on one rank is an error on all.
 
     Collective over `comm`, and waits for its ranks however long they take to come.

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from .. import _core
 from .timeline import EVENT, Timeline
+
+Token = TypeVar("Token")
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class SimulatedTask:
     strict: bool = False
 
 
-class SimulatedRanks:
+class SimulatedRanks(Generic[Token]):
     """Ranks of a pool: the lead, number 0, runs no tasks unless it is the only one.
 
     Attributes
@@ -56,7 +58,7 @@ class SimulatedRanks:
         self._events: list[list[tuple[float, float, int, int]]] = [[] for _ in range(self.workers)]
         self._ended = 0
 
-    def add(self, task: SimulatedTask, token: Any) -> None:
+    def add(self, task: SimulatedTask, token: Token) -> None:
         """Submit a task now; `next_ends` returns `token` when it has ended."""
         number = len(self._tasks)
         self._tasks.append((task, token))
@@ -71,7 +73,7 @@ class SimulatedRanks:
             number, task.ranks, task.priority, task.cost, kind, near, task.strict, self.now
         )
 
-    def next_ends(self) -> list[Any]:
+    def next_ends(self) -> list[Token]:
         """Let the time go on to the next end of tasks, and return what ended then."""
         self._begin()
         if not self._ends:

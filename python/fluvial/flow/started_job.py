@@ -18,20 +18,36 @@ import tempfile
 import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, TypeAlias
 
 from .. import _core
 from ..launch.job import Job
 from ..launch.launcher import Launcher
+from .payload import Part
+from .task_core import CoreCall, CoreOptions, CoreSettings, Report, TaskState
+from .timeline import Record
 
 START_TIMEOUT_S = 120.0
 _LOOK_EVERY_S = 0.1
 
 
+class SentOptions(CoreOptions, total=False):
+    """Options as they travel."""
+
+    near_task: int | None
+    """The number of the task that is their place."""
+
+
+SentCall: TypeAlias = tuple[int, bytes, list[int], SentOptions]
+"""The number of a task, its message, the numbers of its inputs, its options."""
+
+
 class StartedTask:
     """A task, as the core's `TaskState`."""
 
-    def __init__(self, number: int, ask: Callable[..., Any], forget: Callable[[int], None]) -> None:
+    def __init__(
+        self, number: int, ask: Callable[[str, int], object], forget: Callable[[int], None]
+    ) -> None:
         self.number = number
         self._ask = ask
         self._forget = forget
@@ -61,7 +77,7 @@ class StartedJob:
     leads = True
     rank = 0
 
-    def __init__(self, workers: int, settings: tuple[Any, ...], initializer: bytes) -> None:
+    def __init__(self, workers: int, settings: CoreSettings, initializer: bytes) -> None:
         lead_works, self._traces = settings[-2:]
         self.workers = workers
         self.size = workers if lead_works else workers + 1
@@ -69,7 +85,7 @@ class StartedJob:
         self._sending = threading.Lock()
         self._asking = threading.Lock()
         self._forgotten: list[int] = []
-        self._timeline: Any = None  # the whole, when the job has ended
+        self._timeline: Record | None = None  # the whole, when the job has ended
         self._woken = os.pipe()
         with tempfile.TemporaryDirectory(prefix="fluvial-pool-") as folder:
             path = pathlib.Path(folder) / "lead"
@@ -97,7 +113,9 @@ class StartedJob:
             f"the job of a pool did not begin in time: got no word for {START_TIMEOUT_S:g} s"
         )
 
-    def submit(self, parts: list[Any], futures: list[Any], options: dict[str, Any]) -> StartedTask:
+    def submit(
+        self, parts: list[Part], futures: list[TaskState], options: CoreOptions
+    ) -> StartedTask:
         """Send a task."""
         task = self._new_task()
         inputs = [future.number for future in futures]
@@ -107,7 +125,7 @@ class StartedJob:
     def _new_task(self) -> StartedTask:
         return StartedTask(next(self._numbers), self._ask, self._forgotten.append)
 
-    def submit_together(self, tasks: list[Any]) -> list[StartedTask]:
+    def submit_together(self, tasks: list[CoreCall]) -> list[StartedTask]:
         """Send tasks that start together: of each what `submit` takes."""
         started = [
             StartedTask(next(self._numbers), self._ask, self._forgotten.append) for _ in tasks
@@ -119,25 +137,25 @@ class StartedJob:
         self._send("together", calls)
         return started
 
-    def known(self, parts: list[Any]) -> StartedTask:
+    def known(self, parts: list[Part]) -> StartedTask:
         """Return a task that is done, with this result."""
         return self._send_done("known", parts)
 
-    def failed(self, parts: list[Any]) -> StartedTask:
+    def failed(self, parts: list[Part]) -> StartedTask:
         """Return a task that is done, and has raised this."""
         return self._send_done("failed", parts)
 
-    def _send_done(self, word: str, parts: list[Any]) -> StartedTask:
+    def _send_done(self, word: str, parts: list[Part]) -> StartedTask:
         task = self._new_task()
         self._send(word, task.number, b"".join(parts))
         return task
 
-    def follow(self, task: StartedTask, other: StartedTask) -> None:
+    def follow(self, task: TaskState, other: TaskState) -> None:
         """Give a task that continues the other's result."""
         self._send("follow", task.number, other.number)
 
-    def wait_for_some(self, timeout: float) -> list[Any]:
-        """Return what is done, at the latest after `timeout` seconds, or when somebody wakes it."""
+    def wait_for_some(self, timeout: float) -> list[Report]:
+        """Return what is done, at the latest after `timeout` seconds, or when it is woken."""
         try:
             ready = wait([self._tasks, self._woken[0]], timeout)
             if self._woken[0] in ready:
@@ -148,10 +166,10 @@ class StartedJob:
 
     def wake(self) -> None:
         """End a wait."""
-        with contextlib.suppress(OSError):  # it is closed: nobody waits
+        with contextlib.suppress(OSError):  # it is closed: nothing waits
             os.write(self._woken[1], b"w")
 
-    def result(self, task: StartedTask, timeout: float) -> bytearray | None:
+    def result(self, task: TaskState, timeout: float) -> bytearray | None:
         """Return the result of a task that is done; None when it has not come in that time."""
         answer = self._ask("result", (task.number, timeout))
         if not answer:
@@ -161,11 +179,11 @@ class StartedJob:
             raise getattr(_core, failure[0], _core.Error)(failure[1])
         return None if result is None else bytearray(result)
 
-    def cancel(self, task: StartedTask) -> bool:
+    def cancel(self, task: TaskState) -> bool:
         """Keep a task from beginning."""
         return bool(self._ask("cancel", task.number))
 
-    def timeline(self) -> Any:
+    def timeline(self) -> Record | None:
         """Return what the ranks have done, as the core does; None when the job broke off."""
         if not self._traces:
             raise _core.InvalidArgument(
@@ -189,7 +207,7 @@ class StartedJob:
         if failure is not None:
             raise getattr(_core, failure[0], _core.Error)(failure[1])
 
-    def _send(self, *message: Any) -> None:
+    def _send(self, *message: object) -> None:
         with self._sending:
             forgotten = [self._forgotten.pop() for _ in range(len(self._forgotten))]
             try:
@@ -197,7 +215,7 @@ class StartedJob:
             except OSError:
                 raise self._ended() from None
 
-    def _ask(self, word: str, about: Any) -> Any:
+    def _ask(self, word: str, about: object) -> Any:
         with self._asking:
             try:
                 self._questions.send((word, about))
@@ -213,7 +231,7 @@ class StartedJob:
         )
 
 
-def _sent(options: dict[str, Any]) -> dict[str, Any]:
+def _sent(options: CoreOptions) -> SentOptions:
     """Return them with the number of the task that is their place."""
     near = options["near"]
     if isinstance(near, StartedTask):

@@ -8,16 +8,22 @@ import concurrent.futures
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from .. import _core
 from ..base.messages import shown
 from .future import Future
 from .joblib_backend import joblib_backend
 from .mapping import as_they_come, check_sizes, in_order
-from .options import TaskOptions, changed_options
+from .options import OptionChanges, TaskOptions, changed_options
 from .parallel import is_parallel
 from .task import Task
+
+if TYPE_CHECKING:
+    from joblib.parallel import ParallelBackendBase
+
+Call = TypeVar("Call")
+R = TypeVar("R")
 
 
 class Submitting(concurrent.futures.Executor):
@@ -26,7 +32,7 @@ class Submitting(concurrent.futures.Executor):
     _pool: Submitting
     _options: TaskOptions
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+    def submit(self, fn: Callable[..., R], /, *args: object, **kwargs: object) -> Future[R]:
         """Submit ``fn(*args, **kwargs)`` as a task, and return its future at once.
 
         Futures of the pool among the arguments, also in lists, dicts and other objects, are its
@@ -44,13 +50,13 @@ class Submitting(concurrent.futures.Executor):
 
     def map(
         self,
-        fn: Callable[..., Any],
-        *iterables: Iterable[Any],
+        fn: Callable[..., R],
+        *iterables: Iterable[object],
         timeout: float | None = None,
         chunksize: int = 1,
         buffersize: int | None = None,
         unordered: bool = False,
-    ) -> Iterator[Any]:
+    ) -> Iterator[R]:
         """As `Executor.map` does; `chunksize` calls are one task, unless it has a key.
 
         Parameters
@@ -66,16 +72,16 @@ class Submitting(concurrent.futures.Executor):
 
     def starmap(
         self,
-        fn: Callable[..., Any],
-        iterable: Iterable[Iterable[Any]],
+        fn: Callable[..., R],
+        iterable: Iterable[Iterable[object]],
         timeout: float | None = None,
         chunksize: int = 1,
         buffersize: int | None = None,
         unordered: bool = False,
-    ) -> Iterator[Any]:
+    ) -> Iterator[R]:
         """As `map`, of arguments that are tuples already, as mpi4py's executors have it."""
         check_sizes(chunksize, buffersize, unordered)
-        calls: Iterable[Any] = map(tuple, iterable)
+        calls: Iterator[tuple[object, ...]] = map(tuple, iterable)
         if chunksize == 1 or is_parallel(fn) or self._options.key is not None:
             return _results(
                 lambda call: self.submit(fn, *call), calls, timeout, buffersize, unordered
@@ -87,7 +93,7 @@ class Submitting(concurrent.futures.Executor):
         )
         return itertools.chain.from_iterable(many)
 
-    def joblib_backend(self) -> Any:
+    def joblib_backend(self) -> ParallelBackendBase:
         """Return a backend that runs joblib's (and scikit-learn's) parallel calls as tasks.
 
         Examples
@@ -104,7 +110,7 @@ class Submitting(concurrent.futures.Executor):
         """
         return joblib_backend(self.submit, self._pool.workers)
 
-    def with_options(self, **options: Any) -> Submitting:
+    def with_options(self, **options: Unpack[OptionChanges]) -> Submitting:
         """Return an executor that submits to the same pool with these options.
 
         Parameters
@@ -144,7 +150,7 @@ class Submitting(concurrent.futures.Executor):
         """
         return WithOptions(self._pool, changed_options(self._options, options))
 
-    def together(self, *tasks: Task) -> Future:
+    def together(self, *tasks: Task) -> Future[list[Any]]:
         """Submit tasks (`fl.task`) that start at the same time, each on ranks of its own.
 
         For tasks that wait for each other, as the writer and the reader of a stream do. None starts
@@ -191,14 +197,14 @@ class Submitting(concurrent.futures.Executor):
     def submit_with(
         self,
         options: TaskOptions,
-        function: Callable[..., Any],
-        arguments: tuple[Any, ...],
-        keywords: dict[str, Any],
-    ) -> Future:
+        function: Callable[..., R],
+        arguments: tuple[object, ...],
+        keywords: dict[str, object],
+    ) -> Future[R]:
         """Submit a task with other options."""
 
     @abc.abstractmethod
-    def submit_together(self, options: TaskOptions, tasks: tuple[Task, ...]) -> Future:
+    def submit_together(self, options: TaskOptions, tasks: tuple[Task, ...]) -> Future[list[Any]]:
         """Submit tasks that start together."""
 
 
@@ -214,13 +220,19 @@ class WithOptions(Submitting):
         """Number of ranks of the pool that run tasks."""
         return self._pool.workers
 
-    def submit_with(self, *arguments: Any) -> Future:
+    def submit_with(
+        self,
+        options: TaskOptions,
+        function: Callable[..., R],
+        arguments: tuple[object, ...],
+        keywords: dict[str, object],
+    ) -> Future[R]:
         """Submit a task with other options."""
-        return self._pool.submit_with(*arguments)
+        return self._pool.submit_with(options, function, arguments, keywords)
 
-    def submit_together(self, *arguments: Any) -> Future:
+    def submit_together(self, options: TaskOptions, tasks: tuple[Task, ...]) -> Future[list[Any]]:
         """Submit tasks that start together."""
-        return self._pool.submit_together(*arguments)
+        return self._pool.submit_together(options, tasks)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Shut the pool down."""
@@ -228,20 +240,20 @@ class WithOptions(Submitting):
 
 
 def _results(
-    submit: Callable[[Any], Future],
-    calls: Iterable[Any],
+    submit: Callable[[Call], Future[R]],
+    calls: Iterable[Call],
     timeout: float | None,
     buffersize: int | None,
     unordered: bool,
-) -> Iterator[Any]:
+) -> Iterator[R]:
     if unordered:
         return as_they_come(submit, calls, timeout)
     return in_order(submit, calls, timeout, buffersize)
 
 
-def _chunk(calls: Iterator[Any], size: int) -> list[Any]:
+def _chunk(calls: Iterator[Call], size: int) -> list[Call]:
     return list(itertools.islice(calls, size))
 
 
-def _call_all(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> list[Any]:
+def _call_all(function: Callable[..., R], calls: list[tuple[object, ...]]) -> list[R]:
     return [function(*arguments) for arguments in calls]

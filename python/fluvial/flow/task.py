@@ -6,11 +6,13 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar, Unpack
 
 from ..base.arguments import wrong_type
 from .functions import function_bytes, name_of
-from .options import TaskOptions, changed_options
+from .options import OptionChanges, TaskOptions, changed_options
+
+T = TypeVar("T")
 
 
 class Task:
@@ -18,9 +20,9 @@ class Task:
 
     def __init__(
         self,
-        function: Callable[..., Any],
-        arguments: tuple[Any, ...],
-        keywords: dict[str, Any],
+        function: Callable[..., object],
+        arguments: tuple[object, ...],
+        keywords: dict[str, object],
         options: TaskOptions,
     ) -> None:
         self.function = function
@@ -28,7 +30,7 @@ class Task:
         self.keywords = keywords
         self.options = options
 
-    def with_options(self, **options: Any) -> Task:
+    def with_options(self, **options: Unpack[OptionChanges]) -> Task:
         """Return the same call with these options of `Pool.with_options`."""
         changed = changed_options(self.options, options)
         return Task(self.function, self.arguments, self.keywords, changed)
@@ -36,14 +38,14 @@ class Task:
     def __repr__(self) -> str:
         return f"<fluvial task {name_of(self.function)!r}>"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         shipped = function_bytes(self.function)
         key = self.options.key
         options = replace(self.options, key=key(*self.arguments) if callable(key) else key)
         return _restored, (shipped, self.arguments, self.keywords, options)
 
 
-def task(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Task:
+def task(function: Callable[..., object], /, *args: object, **kwargs: object) -> Task:
     """Describe a call that a pool makes when a task returns it.
 
     A task must not wait for other tasks: it would keep its ranks from running them. It returns them
@@ -67,10 +69,12 @@ def task(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Task:
     return Task(function, args, kwargs, TaskOptions())
 
 
-def as_given(value: Any) -> Any:
+def as_given(value: T) -> T:
     """Return it: the task that puts results into their places."""
     return value
 
 
-def _restored(shipped: bytes, *rest: Any) -> Task:
-    return Task(pickle.loads(shipped), *rest)
+def _restored(
+    shipped: bytes, arguments: tuple[object, ...], keywords: dict[str, object], options: TaskOptions
+) -> Task:
+    return Task(pickle.loads(shipped), arguments, keywords, options)

@@ -8,13 +8,16 @@ import functools
 import pickle
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .. import _core
 from ..base.messages import shown
 from .parallel import is_parallel
-from .payload import is_plain, packed, packed_plain, unpacked
+from .payload import Part, is_plain, packed, packed_plain, unpacked
 from .task import Task
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 _FUNCTIONS_KEPT = 256
 
@@ -30,9 +33,9 @@ class RemoteTraceback(Exception):  # noqa: N818
 
 
 @functools.lru_cache(_FUNCTIONS_KEPT)
-def function_of(shipped: bytes) -> Callable[..., Any]:
+def function_of(shipped: bytes) -> Callable[..., object]:
     """Return a function that was sent as bytes; made once."""
-    function: Callable[..., Any] = pickle.loads(shipped)
+    function: Callable[..., object] = pickle.loads(shipped)
     return function
 
 
@@ -44,7 +47,7 @@ class Said(enum.IntEnum):
     CONTINUES = 2
 
 
-def run_task(comm: int | None, inputs: list[bytearray]) -> tuple[Said, list[Any]]:
+def run_task(comm: int | None, inputs: list[bytearray]) -> tuple[Said, list[Part]]:
     """Run a task on this rank, for the core: returns what came of it, and the message.
 
     The first input is ``(function, arguments, keyword arguments)``, in which numbers stand for the
@@ -61,11 +64,11 @@ def run_task(comm: int | None, inputs: list[bytearray]) -> tuple[Said, list[Any]
         return Said.FAILED, packed_error(error)
 
 
-def _references(inputs: list[bytearray]) -> Callable[[int], Any]:
+def _references(inputs: list[bytearray]) -> Callable[[int], object]:
     return functools.lru_cache(None)(lambda number: unpacked(inputs[1 + number]))
 
 
-def _packed_result(result: object) -> tuple[Said, list[Any]]:
+def _packed_result(result: object) -> tuple[Said, list[Part]]:
     if is_plain(result):
         return Said.FINISHED, packed_plain(result)
     further = []
@@ -84,13 +87,13 @@ def _packed_result(result: object) -> tuple[Said, list[Any]]:
     return Said.CONTINUES if further else Said.FINISHED, message
 
 
-def _communicator(handle: int | None) -> Any:
+def _communicator(handle: int | None) -> MPI.Comm:
     from mpi4py import MPI
 
     return MPI.COMM_SELF if handle is None else MPI.Comm.f2py(handle)
 
 
-def packed_error(error: BaseException) -> list[Any]:
+def packed_error(error: BaseException) -> list[Part]:
     """Return the message of an exception, or of one that stands for it where it cannot be sent."""
     text = "".join(traceback.format_exception(error))
     try:

@@ -7,7 +7,7 @@ import json
 import os
 import pathlib
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,10 @@ from ..base.whole_file import whole_file
 PICTURES = (".png", ".svg", ".pdf")
 EVENT = np.dtype([("begin", "f8"), ("end", "f8"), ("kind", "i4"), ("tasks", "i4")])
 """What a rank did: seconds since the first task began, number of the kind, number of tasks."""
+Events: TypeAlias = npt.NDArray[np.void]
+"""Those of one rank, of the dtype `EVENT`."""
+Record: TypeAlias = tuple[list[str], int, float, dict[int, bytes]]
+"""As the core gives it: names of the kinds, tasks, busy seconds, and the events of each rank."""
 _COLOURS = ("#0b6fb8", "#c8502d", "#4a9b5b", "#e0a93b", "#7d5ba6", "#6f6f6f", "#3aa6a6", "#a65a7a")
 _COUNTS_MAX = 2000
 _FRAMED_MAX = 500  # events of a rank: frames of more would hide them
@@ -48,7 +52,7 @@ class Timeline:
         kinds: Sequence[str],
         tasks: int,
         busy_seconds: float,
-        ranks: dict[int, npt.NDArray[Any]],
+        ranks: dict[int, Events],
     ) -> None:
         self.kinds = list(kinds)
         self.tasks = tasks
@@ -56,7 +60,7 @@ class Timeline:
         self.ranks = ranks
 
     @classmethod
-    def told(cls, found: Any) -> Timeline:
+    def told(cls, found: Record | None) -> Timeline:
         """Return what the core says; None stands for a job that has broken off: PeerLost."""
         if found is None:
             raise PeerLost(
@@ -90,7 +94,7 @@ class Timeline:
             pool = next(line["args"] for line in lines if line["name"] == "process_name")
             kinds, tasks, busy = pool["kinds"], int(pool["tasks"]), float(pool["busy_seconds"])
             numbers = {name: number for number, name in enumerate(kinds)}
-            rows: dict[int, list[Any]] = {
+            rows: dict[int, list[tuple[float, float, int, int]]] = {
                 line["tid"]: [] for line in lines if line["name"] == "thread_name"
             }
             for line in lines:
@@ -191,10 +195,10 @@ class Timeline:
             else:
                 self._draw(partial, name.rpartition(".")[2])
 
-    def _used(self) -> list[npt.NDArray[Any]]:
+    def _used(self) -> list[Events]:
         return [events for events in self.ranks.values() if len(events)]
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
+    def _lines(self) -> Iterator[dict[str, object]]:
         """As Chrome's trace events: a thread for each rank, and a counter of those in a task."""
         totals = {"kinds": self.kinds, "tasks": self.tasks, "busy_seconds": self.busy_seconds}
         yield {"name": "process_name", "ph": "M", "pid": 0, "args": {"name": "pool", **totals}}
@@ -303,7 +307,7 @@ def checked_name(path: str | os.PathLike[str]) -> str:
     return name
 
 
-def _events(raw: npt.NDArray[np.int64], first_ns: int) -> npt.NDArray[Any]:
+def _events(raw: npt.NDArray[np.int64], first_ns: int) -> Events:
     """In the order of time; a rank does one thing at a time."""
     raw = raw[np.argsort(raw[:, 0], kind="stable")]
     events = np.empty(len(raw), EVENT)

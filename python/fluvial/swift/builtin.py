@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from .kinds import BOOLEAN, FLOAT, INT, STRING, Kind
 
@@ -49,7 +49,7 @@ class Builtin:
     optional: int = 0
     """How many of the inputs need not be given."""
     has_effect: bool = False
-    """It is called once, when its inputs are there, even if nobody reads what it returns."""
+    """It is called once, when its inputs are there, even if what it returns is not read."""
     sees_arrays: bool = False
     """It takes closed arrays as they are, whose elements may not be set yet."""
     as_task: bool = False
@@ -73,11 +73,26 @@ class Builtin:
         return f"{self.name}({', '.join([*words, *([f'{self.rest} …'] if self.rest else [])])})"
 
 
+class More(TypedDict, total=False):
+    """The fields of `Builtin` that have defaults."""
+
+    rest: Input
+    optional: int
+    has_effect: bool
+    sees_arrays: bool
+    as_task: bool
+
+
 class Table(dict[str, Builtin]):
     """Functions by their names."""
 
     def add(
-        self, name: str, inputs: Sequence[Input], output: Output, function: Any, **more: Any
+        self,
+        name: str,
+        inputs: Sequence[Input],
+        output: Output,
+        function: Callable[..., object],
+        **more: Unpack[More],
     ) -> None:
         """Add a function."""
         self[name] = Builtin(name, tuple(inputs), output, function, **more)

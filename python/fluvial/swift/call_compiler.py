@@ -7,7 +7,6 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from . import syntax
 from .builtin import Builtin
@@ -19,7 +18,7 @@ from .frames import CallSite, Frame, Get, Locate, Step, StepBlock
 from .kinds import FILE, FLOAT, INT, VOID, Kind
 from .layouts import Layout, Slot
 from .script import Place
-from .task_calls import AppPlan, Output, TaskPlan, app_call, builtin_call, leaf_call
+from .task_calls import AppPlan, Maker, Output, TaskPlan, app_call, builtin_call, leaf_call
 from .variables import Variable
 
 
@@ -87,6 +86,8 @@ class CallCompiler(ExpressionCompiler):
             else:
                 self._effect(node, called, targets)
             return
+        if called is None:
+            raise AssertionError("bug in Fluvial: a call that was not checked")
         outputs = [
             self._typed(node, output.kind, i, targets) for i, output in enumerate(called.outputs)
         ]
@@ -118,6 +119,8 @@ class CallCompiler(ExpressionCompiler):
         self, node: syntax.Call, targets: Sequence[Locate], kinds: Sequence[Kind]
     ) -> list[Locate]:
         """Return targets of the outputs' own types; whole numbers become floats from there."""
+        if not isinstance(node.called, syntax.Definition):
+            raise AssertionError("bug in Fluvial: several outputs of what is no definition")
         found = []
         for output, target, kind in zip(node.called.outputs, targets, kinds, strict=True):
             if kind == output.kind:
@@ -195,7 +198,7 @@ class CallCompiler(ExpressionCompiler):
         self.assign(locate, kind, argument, argument.place)
         return locate
 
-    def _app_maker(self, app: syntax.App) -> Any:
+    def _app_maker(self, app: syntax.App) -> Maker:
         """Compile the words of a command in a frame of their own."""
         outside, self.layout = self.layout, Layout(self.root)
         for parameter in [*app.inputs, *app.outputs]:

@@ -16,7 +16,7 @@ from .kinds import Kind
 from .layouts import Layout
 from .loops import ChainedLoop, ForeachLoop, LoopPlan, NextPlan
 from .script import Place
-from .variables import Variable, deep
+from .variables import Key, Variable, deep
 
 Compile = Callable[[], None]
 
@@ -262,7 +262,7 @@ class Compiler(CallCompiler):
 
     def _switch(self, node: syntax.Switch) -> None:
         value = self.expression(node.value)
-        blocks: dict[Any, StepBlock] = {}
+        blocks: dict[syntax.Scalar, StepBlock] = {}
         default, outer = StepBlock(), set[syntax.Symbol]()
         for case in node.cases:
             block, other = self.statements(case.body)
@@ -288,7 +288,7 @@ class Compiler(CallCompiler):
         engine, keyed = self.engine, node.key_symbol is not None
 
         def action(frame: Frame) -> None:
-            values: Iterator[Any]
+            values: Iterator[tuple[Key, Variable | int]]
             if numbers is not None:
                 values = enumerate(numbers(frame))
             else:

@@ -21,9 +21,11 @@ import os
 import queue
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeAlias, TypedDict, Unpack
 
+from ..flow.exported import ExportedTask
+from ..flow.future import AnyFuture
 from .failures import ScriptFailed, failed_step, never_set
 from .frames import Activity, Frame, Step, StepBlock, array_at
 from .standard_library import flush
@@ -31,6 +33,40 @@ from .variables import UNSET, ArrayValue, Blocked, SetTwice, Variable
 
 _WINDOW_OF_A_WORKER = 64
 _WINDOW_MIN = 1024
+
+
+class CallOptions(TypedDict, total=False):
+    """What a call of a script says of its task, as `Pool.with_options` takes it."""
+
+    ranks: int
+    priority: float
+    near: int | None
+    strict: bool
+    kind: str
+
+
+OptionItems: TypeAlias = tuple[tuple[str, Any], ...]
+"""`CallOptions` as items, which can be the key of a dict."""
+Token: TypeAlias = tuple[Callable[..., None], Frame]
+"""What is told what came of a task, and the frame of the call."""
+ToldCall: TypeAlias = tuple[Token, bytes | bytearray | None, BaseException | None]
+"""Of a call of an exported function: its token, the message of its result, or an error."""
+Receiver: TypeAlias = Callable[[Sequence[ToldCall]], object]
+"""Is given what came of some calls that are done."""
+
+
+class Done(Protocol):
+    """The future of a task that is done."""
+
+    def exception(self) -> BaseException | None:
+        """Return what the task has raised."""
+
+    def result(self) -> object:
+        """Return what it has returned."""
+
+
+Arrival: TypeAlias = tuple[Token, Done] | ToldCall
+"""What came of a task."""
 
 
 class Loop(Protocol):
@@ -46,16 +82,21 @@ _CALLS_TOGETHER = 64
 class Tasks(Protocol):
     """What runs tasks."""
 
-    def submit(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    def submit(
+        self,
+        function: Callable[..., object],
+        *arguments: object,
+        **options: Unpack[CallOptions],
+    ) -> AnyFuture:
         """Submit a task; return its future."""
 
     def submit_exported(
         self,
-        task: Any,
+        task: ExportedTask,
         calls: list[bytes],
-        tokens: list[Any],
-        told: Callable[[list[Any]], object],
-        options: tuple[tuple[str, Any], ...],
+        tokens: list[Token],
+        told: Receiver,
+        options: OptionItems,
     ) -> None:
         """Submit exported C++ functions (`ExportedCalls.submit`)."""
 
@@ -65,11 +106,11 @@ class Calls:
 
     __slots__ = ("messages", "options", "task", "tokens")
 
-    def __init__(self, task: Any, options: tuple[tuple[str, Any], ...]) -> None:
+    def __init__(self, task: ExportedTask, options: OptionItems) -> None:
         self.task = task
         self.options = options
         self.messages: list[bytes] = []
-        self.tokens: list[Any] = []
+        self.tokens: list[Token] = []
 
 
 class Engine:
@@ -88,7 +129,7 @@ class Engine:
     """
 
     def __init__(
-        self, tasks: Any, workers: int, window: int | None = None, narrow: bool = False
+        self, tasks: Tasks | None, workers: int, window: int | None = None, narrow: bool = False
     ) -> None:
         self.workers = workers
         self.narrow = narrow
@@ -97,14 +138,15 @@ class Engine:
         self.live = 0
         """Iterations under way."""
         self.window = window or max(_WINDOW_MIN, _WINDOW_OF_A_WORKER * workers)
-        self._tasks: Tasks = tasks
-        self._ready: collections.deque[tuple[Any, Frame]] = collections.deque()
+        if tasks is not None:
+            self._tasks = tasks
+        self._ready: collections.deque[tuple[Step | StepBlock, Frame]] = collections.deque()
         self._loops: list[Loop] = []
         self._blocked: dict[int, tuple[Step, Frame, Variable]] = {}
-        self._arriving: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
-        self._done: collections.deque[Any] = collections.deque()
+        self._arriving: queue.SimpleQueue[Sequence[Arrival]] = queue.SimpleQueue()
+        self._done: collections.deque[Arrival] = collections.deque()
         self._running = 0
-        self._calls: dict[Any, Calls] = {}
+        self._calls: dict[tuple[ExportedTask, OptionItems], Calls] = {}
         self._together: list[Calls] = []
         """Those that are not empty."""
         self._folder: str | None = None
@@ -151,7 +193,7 @@ class Engine:
         for locate in step.writes:
             self.release(array_at(locate, frame))
 
-    def settle(self, variable: Variable, value: Any) -> None:
+    def settle(self, variable: Variable, value: object) -> None:
         """Set a variable; steps that wait for it are ready."""
         if variable.value is not UNSET:
             raise SetTwice(f"{variable.name or 'a variable'} is set twice")
@@ -159,7 +201,7 @@ class Engine:
         self._wake(variable)
 
     def release(self, array: ArrayValue) -> None:
-        """Note that one of those who may add elements will add no more."""
+        """Note that one of the steps that may add elements will add no more."""
         array.writers -= 1
         if array.writers == 0:
             self._close(array)
@@ -187,10 +229,10 @@ class Engine:
     def submit(
         self,
         frame: Frame,
-        settle: Callable[[Any], None],
-        function: Callable[..., Any],
-        *arguments: Any,
-        **options: Any,
+        settle: Callable[[Done], None],
+        function: Callable[..., object],
+        *arguments: object,
+        **options: Unpack[CallOptions],
     ) -> None:
         """Submit a task; `settle` is told its future when that is done."""
         future = self._tasks.submit(function, *arguments, **options)
@@ -198,7 +240,7 @@ class Engine:
         frame.activity.hold()
         future.add_done_callback(lambda done: self._arriving.put([((settle, frame), done)]))
 
-    def calls_of(self, task: Any, options: tuple[tuple[str, Any], ...]) -> Calls:
+    def calls_of(self, task: ExportedTask, options: OptionItems) -> Calls:
         """Return what puts calls of an exported C++ function with such options together."""
         found = self._calls.get((task, options))
         if found is None:
@@ -206,7 +248,11 @@ class Engine:
         return found
 
     def call_exported(
-        self, frame: Frame, settle: Callable[[Any, Any], None], calls: Calls, message: bytes
+        self,
+        frame: Frame,
+        settle: Callable[[bytes, BaseException | None], None],
+        calls: Calls,
+        message: bytes,
     ) -> None:
         """Call an exported C++ function, soon; `settle` gets its result's message, or an error."""
         self._running += 1
@@ -297,5 +343,5 @@ class Engine:
 
 
 def idle() -> Activity:
-    """Return the activity of a program: nobody waits for its end but the engine."""
+    """Return the activity of a program: nothing waits for its end but the engine."""
     return Activity(lambda: None)

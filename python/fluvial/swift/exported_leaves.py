@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ..flow.exported import ExportedTask, pack_of, unpack_of
-from .engine import Calls, Engine
+from ..flow.exported import ExportedTask, Value, pack_of, unpack_of
+from .engine import Calls, Engine, OptionItems
 from .failures import failed_task
 from .frames import Frame, Get
 from .kinds import VOID
@@ -32,8 +31,8 @@ class ExportedPlan:
     task: ExportedTask
 
     def __post_init__(self) -> None:
-        self._pack: Callable[[Sequence[Any]], bytes] = pack_of(self.task.inputs)
-        self._unpack: Callable[[Any], tuple[Any, ...]] = unpack_of(self.task.outputs)
+        self._pack: Callable[[Sequence[object]], bytes] = pack_of(self.task.inputs)
+        self._unpack: Callable[[bytes], tuple[Value, ...]] = unpack_of(self.task.outputs)
         self._plain = (("kind", self.name),)
         self._calls: Calls | None = None
         self._one = self.outputs[0] if len(self.outputs) == len(self.task.outputs) == 1 else None
@@ -46,7 +45,7 @@ class ExportedPlan:
         else:
             calls = self._calls or self._plain_calls(engine)
 
-        def settle(message: Any, error: BaseException | None) -> None:
+        def settle(message: bytes, error: BaseException | None) -> None:
             if error is not None:
                 ranks = dict(calls.options).get("ranks", 1)
                 raise failed_task(error, self.place, frame, self.name, values, ranks)
@@ -65,7 +64,7 @@ class ExportedPlan:
         self._calls = engine.calls_of(self.task, self._plain)
         return self._calls
 
-    def _options(self, engine: Engine, frame: Frame) -> tuple[tuple[str, Any], ...]:
+    def _options(self, engine: Engine, frame: Frame) -> OptionItems:
         notes = {name: get(frame) for name, get in self.annotations.items()}
         near = notes.get("location", notes.get("soft_location"))
         return (

@@ -222,7 +222,7 @@ class ExpressionChecker:
     def _check_format(
         self, text: syntax.Expression, given: Sequence[Kind | None], place: Place
     ) -> None:
-        if not isinstance(text, syntax.Literal):
+        if not isinstance(text, syntax.Literal) or not isinstance(text.value, str):
             return
         try:
             wanted = conversions(text.value)

@@ -11,7 +11,7 @@ from .builtin import Builtin
 from .frames import Frame, Get, Locate
 from .kinds import FLOAT, INT, Kind
 from .layouts import Layout, Slot
-from .operators import binary, unary
+from .operators import Function, binary, unary
 from .variables import ArrayValue, deep
 
 
@@ -130,16 +130,16 @@ class ExpressionCompiler:
         return get
 
     def _call(self, node: syntax.Call) -> Get:
-        if not is_pure(node):
+        called = node.called
+        if not isinstance(called, Builtin) or not is_pure(node):
             return self.hoist(node).getter(self.layout)
-        called: Builtin = node.called
         gets = self.inputs(node, called)
         function, name = called.function, called.name
         kinds = [_kind(argument) for argument in node.arguments]
         to_array = called.output_of(kinds).is_array
         to_float = called.output_of(kinds) == FLOAT
 
-        def get(frame: Frame) -> Any:
+        def get(frame: Frame) -> object:
             values = [value(frame) for value in gets]
             try:
                 result = function(*values)
@@ -163,7 +163,7 @@ class ExpressionCompiler:
         return gets
 
 
-def _constant(value: Any) -> Get:
+def _constant(value: object) -> Get:
     return lambda frame: value
 
 
@@ -177,14 +177,13 @@ def _kind(node: syntax.Expression) -> Kind:
     return node.kind
 
 
-def _known(found: tuple[Kind, Callable[..., Any]] | None) -> Callable[..., Any]:
+def _known(found: tuple[Kind, Function] | None) -> Function:
     if found is None:
         raise AssertionError("bug in Fluvial: an operator that was not checked")
     return found[1]
 
 
 def _slot_of(symbol: syntax.Symbol | None) -> Slot:
-    if symbol is None or symbol.slot is None:
+    if symbol is None or not isinstance(symbol.slot, Slot):
         raise AssertionError("bug in Fluvial: a variable without a place")
-    slot: Slot = symbol.slot
-    return slot
+    return symbol.slot

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .._core import Error
 from .formats import shown_value
-from .frames import CallSite, Frame
+from .frames import CallSite, Frame, Step
 from .script import Place
+from .variables import Variable
 
 _BLOCKED_SHOWN = 10
 _VALUE_SHOWN = 80
@@ -26,7 +26,12 @@ def failed_step(error: BaseException, place: Place, frame: Frame) -> ScriptFaile
 
 
 def failed_task(
-    error: BaseException, place: Place, frame: Frame, name: str, inputs: Sequence[Any], ranks: int
+    error: BaseException,
+    place: Place,
+    frame: Frame,
+    name: str,
+    inputs: Sequence[object],
+    ranks: int,
 ) -> ScriptFailed:
     """Return the failure of a task, with its inputs, its ranks and its output."""
     values = ", ".join(_shortened(shown_value(value), _VALUE_SHOWN) for value in inputs)
@@ -41,7 +46,7 @@ def failed_task(
     return ScriptFailed("\n".join(lines))
 
 
-def never_set(blocked: Sequence[tuple[Any, Frame, Any]]) -> ScriptFailed:
+def never_set(blocked: Sequence[tuple[Step, Frame, Variable]]) -> ScriptFailed:
     """Return the failure of a script of which steps wait for what nothing will set."""
     lines = [f"the script cannot go on: {len(blocked)} statements wait for what nothing will set"]
     seen: set[tuple[Place, str]] = set()

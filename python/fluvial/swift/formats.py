@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from .kinds import BOOLEAN, FLOAT, INT, STRING, Kind
 
@@ -43,7 +42,7 @@ def conversions(text: str) -> list[tuple[str, tuple[Kind, ...]]]:
     return found
 
 
-def formatted(text: str, values: Sequence[Any]) -> str:
+def formatted(text: str, values: Sequence[object]) -> str:
     """Return the text with the values in the places of its conversions."""
     wanted = conversions(text)
     if len(wanted) != len(values):
@@ -69,7 +68,7 @@ def formatted(text: str, values: Sequence[Any]) -> str:
     return _CONVERSION.sub(put, text)
 
 
-def shown_value(value: Any) -> str:
+def shown_value(value: object) -> str:
     """Return a value as `trace` and `%s` print it.
 
     >>> shown_value(True), shown_value(2.5), shown_value({0: "a", 1: "b"})

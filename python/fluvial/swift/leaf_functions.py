@@ -8,36 +8,39 @@ import importlib
 import re
 import sys
 from collections.abc import Callable
-from types import CodeType
-from typing import Any
+from types import CodeType, ModuleType
+from typing import TYPE_CHECKING, Any
 
 from ..flow.parallel import parallel
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 _Names = tuple[list[str], list[str]]
 
 
-def call_python(*arguments: Any) -> Any:
+def call_python(*arguments: Any) -> object:
     """Call a serial function; see `_call`."""
     return _call(None, *arguments)
 
 
 @parallel
-def call_python_together(comm: Any, *arguments: Any) -> Any:
+def call_python_together(comm: MPI.Comm, *arguments: Any) -> object:
     """Call a parallel function on each rank of a team; see `_call`."""
     return _call(comm, *arguments)
 
 
 def _call(
-    comm: Any,
+    comm: MPI.Comm | None,
     folder: str,
     package: str,
     version: str,
     function: str,
     template: str | None,
     names: _Names,
-    values: list[Any],
+    values: list[object],
     paths: list[str],
-) -> Any:
+) -> object:
     """Call a function of a module, or execute a template in the module's names.
 
     `paths` are those of output files: they stand behind the inputs. A parallel leaf gets its
@@ -45,7 +48,7 @@ def _call(
     """
     module = _module(folder, package, version)
     if template is None:
-        called: Callable[..., Any] = _function(module, function)
+        called = _function(module, function)
         return called(*([] if comm is None else [comm]), *values, *paths)
     inputs, outputs = names
     scope = {**vars(module), **dict(zip(inputs, values, strict=True)), "comm": comm}
@@ -56,7 +59,7 @@ def _call(
 
 
 @functools.cache
-def _module(folder: str, package: str, version: str) -> Any:
+def _module(folder: str, package: str, version: str) -> ModuleType:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     module = importlib.import_module(package)
@@ -70,14 +73,13 @@ def _numbers(version: str) -> list[int]:
     return [int(part) for part in re.findall(r"\d+", version)]
 
 
-def _function(module: Any, name: str) -> Callable[..., Any]:
-    found = module
+def _function(module: ModuleType, name: str) -> Callable[..., object]:
+    found: object = module
     for part in name.split("."):
         found = getattr(found, part, None)
     if not callable(found):
         raise AttributeError(f"module {module.__name__!r} has no function {name!r}")
-    called: Callable[..., Any] = found
-    return called
+    return found
 
 
 @functools.cache

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from .engine import Engine
 from .frames import Activity, Frame, Get, Locate, Step, StepBlock, array_at
 from .script import Place
-from .variables import Variable
+from .variables import Key, Variable
 
 
 @dataclass
@@ -67,7 +66,7 @@ class ForeachLoop(_Iterations):
         engine: Engine,
         plan: LoopPlan,
         frame: Frame,
-        values: Iterator[tuple[Any, Variable | int]],
+        values: Iterator[tuple[Key, Variable | int]],
         keyed: bool,
     ) -> None:
         super().__init__(engine, plan, frame)
@@ -75,10 +74,16 @@ class ForeachLoop(_Iterations):
         self._keyed = keyed
 
     @classmethod
-    def begin(cls, *arguments: Any) -> None:
+    def begin(
+        cls,
+        engine: Engine,
+        plan: LoopPlan,
+        frame: Frame,
+        values: Iterator[tuple[Key, Variable | int]],
+        keyed: bool,
+    ) -> None:
         """Have the engine begin its iterations."""
-        loop = cls(*arguments)
-        loop._engine.add_loop(loop)
+        engine.add_loop(cls(engine, plan, frame, values, keyed))
 
     def advance(self) -> bool:
         """Begin the next iteration."""
@@ -132,9 +137,16 @@ class ChainedLoop(_Iterations):
         self._first = first
 
     @classmethod
-    def begin(cls, *arguments: Any) -> None:
+    def begin(
+        cls,
+        engine: Engine,
+        plan: LoopPlan,
+        following: NextPlan,
+        frame: Frame,
+        first: list[Variable],
+    ) -> None:
         """Have the engine begin its iterations."""
-        loop = cls(*arguments)
+        loop = cls(engine, plan, following, frame, first)
         loop._prepare(loop._first)
 
     def advance(self) -> bool:
@@ -181,5 +193,5 @@ class ChainedLoop(_Iterations):
         self._prepare(values)
 
 
-def _setting(engine: Engine, variable: Variable, get: Get) -> Any:
+def _setting(engine: Engine, variable: Variable, get: Get) -> Callable[[Frame], None]:
     return lambda frame: engine.settle(variable, get(frame))

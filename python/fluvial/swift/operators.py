@@ -48,7 +48,7 @@ def _comparable(left: Kind, right: Kind, allowed: tuple[Kind, ...]) -> bool:
     return same and left in allowed
 
 
-def _in_a_tuple(values: Any) -> tuple[Any, ...]:
+def _in_a_tuple(values: object) -> tuple[object, ...]:
     return values if isinstance(values, tuple) else (values,)
 
 

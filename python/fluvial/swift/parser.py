@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._core import InvalidArgument
 from ..base.messages import shown_text
@@ -15,8 +15,12 @@ from .grammar import GRAMMAR, READABLE
 from .script import Finding, Place, Script, ScriptError
 from .tree_builder import TreeBuilder
 
+if TYPE_CHECKING:
+    from lark import Lark
+    from lark.exceptions import UnexpectedInput
+
 _EXPECTED_SHOWN = 6
-_DEPTH = 20_000  # of Python's stack: expressions nest as deep as somebody writes them
+_DEPTH = 20_000  # of Python's stack: expressions nest as deep as they are written
 
 
 def parse(script: Script) -> syntax.Program:
@@ -52,27 +56,26 @@ def parse(script: Script) -> syntax.Program:
 
 
 @functools.cache
-def _parser() -> Any:
+def _parser() -> Lark:
     import lark
 
     return lark.Lark(GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=False)
 
 
-def _finding(script: Script, error: Any) -> Finding:
+def _finding(script: Script, error: UnexpectedInput) -> Finding:
     if hasattr(error, "char"):
         place = Place(script, error.line, error.column)
         return Finding(
             place, f"no word of a script begins so: got {error.char!r}{_hint(script, place)}"
         )
+    allowed = _readable(getattr(error, "accepts", None) or getattr(error, "expected", None) or ())
     token = getattr(error, "token", None)
     if token is not None and token.type != "$END":
         place = Place(script, token.line, token.column)
         seen = shown_text(token)
-        allowed = _readable(error.accepts or error.expected)
         return Finding(place, f"got {seen!r}; allowed here: {allowed}")
     lines = script.lines or [""]
     place = Place(script, len(lines), len(lines[-1]) + 1)
-    allowed = _readable(getattr(error, "accepts", None) or getattr(error, "expected", None) or ())
     return Finding(place, f"the script ends too early; allowed here: {allowed}")
 
 

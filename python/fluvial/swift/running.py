@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Unpack, cast
 
 from ..flow.exported import ExportedTask, pack_of, unpack_of
-from ..flow.options import TaskOptions, changed_options
+from ..flow.future import AnyFuture
+from ..flow.options import OptionChanges, TaskOptions, changed_options
 from ..flow.pool import Pool
+from ..flow.submitting import Submitting
 from .compiler import run_program
-from .engine import Engine
+from .engine import CallOptions, Done, Engine, OptionItems, Receiver, Token
 from .loading import load
 from .surroundings import Surroundings
 
@@ -42,10 +44,15 @@ class PoolTasks:
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._executors: dict[tuple[Any, ...], Any] = {}
-        self._options: dict[tuple[Any, ...], TaskOptions] = {}
+        self._executors: dict[OptionItems, Submitting] = {}
+        self._options: dict[OptionItems, TaskOptions] = {}
 
-    def submit(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    def submit(
+        self,
+        function: Callable[..., object],
+        *arguments: object,
+        **options: Unpack[CallOptions],
+    ) -> AnyFuture:
         """Submit a task; return its future."""
         key = tuple(options.items())
         executor = self._executors.get(key)
@@ -57,9 +64,9 @@ class PoolTasks:
         self,
         task: ExportedTask,
         calls: list[bytes],
-        tokens: list[Any],
-        told: Callable[[list[Any]], object],
-        options: tuple[tuple[str, Any], ...],
+        tokens: list[Token],
+        told: Receiver,
+        options: OptionItems,
     ) -> None:
         """Submit exported C++ functions (`ExportedCalls.submit`)."""
         if not self._pool.exported_calls.possible:
@@ -69,21 +76,21 @@ class PoolTasks:
             return
         wanted = self._options.get(options)
         if wanted is None:
-            wanted = self._options[options] = changed_options(TaskOptions(), dict(options))
+            changes = cast("OptionChanges", dict(options))
+            wanted = self._options[options] = changed_options(TaskOptions(), changes)
         self._pool.exported_calls.submit(task, calls, tokens, wanted, told)
 
 
-def _told(
-    task: ExportedTask, token: Any, told: Callable[[list[Any]], object]
-) -> Callable[[Any], None]:
+def _told(task: ExportedTask, token: Token, told: Receiver) -> Callable[[Done], None]:
     """Return what tells a future's result as that of a call without one."""
 
-    def call(future: Any) -> None:
+    def call(future: Done) -> None:
         error, message = future.exception(), None
         if error is None:
             result = future.result()
             several = len(task.outputs) > 1
-            message = pack_of(task.outputs)(result if several else [result][: len(task.outputs)])
+            one = [result][: len(task.outputs)]
+            message = pack_of(task.outputs)(cast("Sequence[object]", result) if several else one)
         told([(token, message, error)])
 
     return call

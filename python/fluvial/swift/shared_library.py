@@ -18,39 +18,42 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..flow.parallel import parallel
 
-_PLAIN: dict[str, Any] = {
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+_PLAIN: dict[str, type[ctypes.c_int64] | type[ctypes.c_double] | type[ctypes.c_bool]] = {
     "int": ctypes.c_int64,
     "float": ctypes.c_double,
     "boolean": ctypes.c_bool,
 }
 
 
-def call_library(*arguments: Any) -> Any:
+def call_library(*arguments: Any) -> object:
     """Call a serial function; see `_call`."""
     return _call(None, *arguments)
 
 
 @parallel
-def call_library_together(comm: Any, *arguments: Any) -> Any:
+def call_library_together(comm: MPI.Comm, *arguments: Any) -> object:
     """Call a parallel function on each rank of a team; see `_call`."""
     return _call(comm, *arguments)
 
 
 def _call(
-    comm: Any,
+    comm: MPI.Comm | None,
     path: str,
     function: str,
     inputs: list[str],
     outputs: list[str],
-    values: list[Any],
-) -> Any:
+    values: list[object],
+) -> object:
     """Call a function of a shared library; `inputs` and `outputs` are types."""
     called = _function(path, function)
-    arguments: list[Any] = [] if comm is None else [_handle(comm)]
+    arguments: list[object] = [] if comm is None else [_handle(comm)]
     for kind, value in zip(inputs, values, strict=True):
         arguments += _input(kind, value)
     if len(outputs) == 1 and outputs[0] in _PLAIN:
@@ -75,7 +78,7 @@ def _function(path: str, function: str) -> Any:
         raise AttributeError(f"the library {path} has no function {function!r}") from None
 
 
-def _input(kind: str, value: Any) -> list[Any]:
+def _input(kind: str, value: Any) -> list[object]:
     if kind == "string":
         return [ctypes.c_char_p(value.encode())]
     if kind == "blob":
@@ -91,12 +94,12 @@ class _Output:
         self._place: Any = _PLAIN.get(kind, ctypes.c_void_p)()
         self._length = ctypes.c_int64()
 
-    def references(self) -> list[Any]:
+    def references(self) -> list[object]:
         """Return what is handed to the function."""
         more = [ctypes.byref(self._length)] if self._kind == "blob" else []
         return [ctypes.byref(self._place), *more]
 
-    def value(self) -> Any:
+    def value(self) -> object:
         """Return what it has written, and free it."""
         if self._kind in _PLAIN:
             return self._place.value
@@ -106,7 +109,7 @@ class _Output:
                 f"an output {self._kind} is a null pointer: allowed: memory of malloc()"
             )
         if self._kind == "blob":
-            content: Any = ctypes.string_at(address, self._length.value)
+            content: bytes | str = ctypes.string_at(address, self._length.value)
         else:
             content = ctypes.string_at(address).decode()
         free = ctypes.CDLL(None).free
@@ -116,7 +119,7 @@ class _Output:
         return content
 
 
-def _handle(comm: Any) -> Any:
+def _handle(comm: MPI.Comm) -> ctypes.c_int | ctypes.c_void_p:
     """Return an MPI_Comm, which is a number or a pointer."""
     from mpi4py import MPI
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import runpy
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from .._core import InvalidArgument
 from ..base.messages import did_you_mean, shown
@@ -20,13 +20,13 @@ from ..flow.exported import pack_of, unpack_of
 from ..flow.simulated_ranks import SimulatedRanks, SimulatedTask
 from . import worker_functions
 from .compiler import run_program
-from .engine import Calls, Engine
+from .engine import Arrival, CallOptions, Calls, Engine
 from .frames import Frame
 from .kinds import FILE, FLOAT, VOID
 from .loading import load
 from .surroundings import Surroundings
 
-Model = dict[str, Callable[..., Any]]
+Model = dict[str, Callable[..., object]]
 
 
 def read_model(path: str) -> Model:
@@ -55,7 +55,7 @@ def simulate_script(
     off: float | None = None,
     seed: int = 1,
     window: int | None = None,
-) -> SimulatedRanks:
+) -> SimulatedRanks[Arrival]:
     """Run a script to its end in simulated time.
 
     Parameters
@@ -71,7 +71,7 @@ def simulate_script(
     ScriptFailed
         When it cannot go on; also when the model has no function for a task.
     """
-    simulated = SimulatedRanks(ranks)
+    simulated: SimulatedRanks[Arrival] = SimulatedRanks(ranks)
     program = load(path, Surroundings(path, arguments, simulated.workers))
     run_program(program, _SimulatedEngine(simulated, model, off, random.Random(seed), window))
     return simulated
@@ -80,13 +80,13 @@ def simulate_script(
 class _Done:
     """A future that is done."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self._value = value
 
     def exception(self) -> None:
         """Return none."""
 
-    def result(self) -> Any:
+    def result(self) -> object:
         """Return the value."""
         return self._value
 
@@ -96,7 +96,7 @@ class _SimulatedEngine(Engine):
 
     def __init__(
         self,
-        simulated: SimulatedRanks,
+        simulated: SimulatedRanks[Arrival],
         model: Model,
         off: float | None,
         chance: random.Random,
@@ -112,15 +112,15 @@ class _SimulatedEngine(Engine):
         self,
         frame: Frame,
         settle: Any,
-        function: Callable[..., Any],
-        *arguments: Any,
-        **options: Any,
+        function: Callable[..., object],
+        *arguments: object,
+        **options: Unpack[CallOptions],
     ) -> None:
         """Have the model say what comes of a task, and when."""
         plan = settle.plan
         if function.__module__ == worker_functions.__name__ and plan.name not in self._model:
             seconds = float(settle.values[0]) if plan.name == "sleep" else 0.0
-            result = None if plan.name == "sleep" else function(*arguments)
+            result: object = None if plan.name == "sleep" else function(*arguments)
         else:
             wanted = [output.kind for output in plan.outputs if output.kind not in (FILE, VOID)]
             seconds, result = self._asked(
@@ -140,7 +140,7 @@ class _SimulatedEngine(Engine):
         self._add(((settle, frame), said, None), seconds, frame, **known)
 
     def _asked(
-        self, name: str, ranks: int, values: Sequence[Any], times: bool
+        self, name: str, ranks: int, values: Sequence[object], times: bool
     ) -> tuple[float, Any]:
         asked = self._model.get(name)
         if asked is None:
@@ -152,7 +152,9 @@ class _SimulatedEngine(Engine):
             raise ValueError(f"the model of {name}: got {shown(seconds)}; allowed: 0 s or more")
         return float(seconds), result
 
-    def _add(self, token: Any, seconds: float, frame: Frame, **options: Any) -> None:
+    def _add(
+        self, arrival: Arrival, seconds: float, frame: Frame, **options: Unpack[CallOptions]
+    ) -> None:
         self._running += 1
         frame.activity.hold()
         cost = None
@@ -167,7 +169,7 @@ class _SimulatedEngine(Engine):
             options.get("near"),
             options.get("strict", False),
         )
-        self._simulated.add(task, token)
+        self._simulated.add(task, arrival)
 
     def _wait(self) -> None:
         self._done.extend(self._simulated.next_ends())

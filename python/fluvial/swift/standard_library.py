@@ -9,8 +9,7 @@ import random
 import re
 import statistics
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from . import worker_functions
 from .builtin import ANYTHING, ARRAY, KEY, NUMBER, NUMBERS, PLAIN, Builtin, Table
@@ -18,7 +17,7 @@ from .formats import formatted, shown_value
 from .kinds import BLOB, BOOLEAN, FILE, FLOAT, INT, STRING, VOID, Kind, array_of
 from .operators import float_power
 from .surroundings import Surroundings, add_surroundings
-from .variables import ArrayValue
+from .variables import ArrayValue, Key
 
 MODULES = (
     *("assert", "blob", "builtins", "files", "io", "location", "math", "python", "random"),
@@ -26,7 +25,7 @@ MODULES = (
 )
 """What scripts may import without a file: the functions are there anyway, as in the paper."""
 
-_ASSERTED = {
+_ASSERTED: dict[str, tuple[str, Callable[..., bool]]] = {
     "assertEqual": ("==", lambda a, b: a == b),
     "assertNotEqual": ("!=", lambda a, b: a != b),
     "assertLT": ("<", lambda a, b: a < b),
@@ -61,15 +60,15 @@ def _add_printing(table: Table) -> None:
         table.add(name, [PLAIN, PLAIN, STRING], VOID, function, optional=1, has_effect=True)
 
 
-def _printf(text: str, *values: Any) -> None:
+def _printf(text: str, *values: object) -> None:
     print(formatted(text, values))
 
 
-def _sprintf(text: str, *values: Any) -> str:
+def _sprintf(text: str, *values: object) -> str:
     return formatted(text, values)
 
 
-def _trace(*values: Any) -> None:
+def _trace(*values: object) -> None:
     print("trace: " + ",".join(map(shown_value, values)))
 
 
@@ -78,8 +77,8 @@ def _assert(condition: bool, message: str = "") -> None:
         raise AssertFailed(f"assertion failed: {message}" if message else "assertion failed")
 
 
-def _comparison(sign: str, holds: Any) -> Any:
-    def compare(left: Any, right: Any, message: str = "") -> None:
+def _comparison(sign: str, holds: Callable[..., bool]) -> Callable[..., None]:
+    def compare(left: object, right: object, message: str = "") -> None:
         if not holds(left, right):
             failed = f"got {shown_value(left)} and {shown_value(right)}; allowed: left {sign} right"
             raise AssertFailed(f"assertion failed: {message + ': ' if message else ''}{failed}")
@@ -141,7 +140,9 @@ def _split(text: str, delimiter: str | None = None) -> list[str]:
 
 
 def _add_math(table: Table) -> None:
-    for name, function in {"floor": math.floor, "ceil": math.ceil, "round": _round}.items():
+    whole: dict[str, Callable[[float], int]]
+    whole = {"floor": math.floor, "ceil": math.ceil, "round": _round}
+    for name, function in whole.items():
         table.add(name, [FLOAT], INT, function)
     for name in ("sqrt", "exp", "log10", "sin", "cos", "tan", "asin", "acos", "atan", "fabs"):
         table.add(name, [FLOAT], FLOAT, _as_in_c(getattr(math, name)))
@@ -171,7 +172,7 @@ def _round(value: float) -> int:
     return math.floor(value + 0.5) if value >= 0 else math.ceil(value - 0.5)
 
 
-def _as_in_c(function: Any) -> Any:
+def _as_in_c(function: Callable[[float], float]) -> Callable[[float], float]:
     def computed(value: float) -> float:
         try:
             return float(function(value))
@@ -195,7 +196,7 @@ def _of_elements(given: Sequence[Kind]) -> Kind:
     return given[0].element
 
 
-def _some(array: dict[Any, Any]) -> list[Any]:
+def _some(array: dict[Key, float]) -> list[float]:
     if not array:
         raise ValueError("got an array without elements; allowed: one with at least one")
     return list(array.values())
@@ -206,7 +207,7 @@ def _add_arrays(table: Table) -> None:
     table.add("contains", [ARRAY, KEY], BOOLEAN, _contains, sees_arrays=True)
 
 
-def _contains(array: ArrayValue, key: Any) -> bool:
+def _contains(array: ArrayValue, key: Key) -> bool:
     return key in array.elements
 
 

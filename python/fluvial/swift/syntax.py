@@ -4,10 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
+from .builtin import Builtin
 from .kinds import Kind
 from .script import Place, Script
+
+Scalar: TypeAlias = int | float | str | bool
+"""The value of a literal."""
 
 
 @dataclass
@@ -29,8 +33,8 @@ class Symbol:
     assigned: Place | None = None
     assigned_in_parts: bool = False
     read: Place | None = None
-    slot: Any = None
-    """Where it is at run time."""
+    slot: object = None
+    """Where it is at run time: a `layouts.Slot`."""
 
 
 @dataclass
@@ -44,7 +48,7 @@ class Expression(Node):
 class Literal(Expression):
     """A number, a string, true or false."""
 
-    value: Any
+    value: Scalar
 
 
 @dataclass
@@ -125,7 +129,7 @@ class Call(Expression):
     function: str
     arguments: list[Expression]
     annotations: list[Annotation]
-    called: Any = field(default=None, repr=False, compare=False)
+    called: Definition | Builtin | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass
@@ -178,7 +182,7 @@ class Assignment(Statement):
 
 @dataclass
 class CallStatement(Statement):
-    """A call whose outputs nobody reads."""
+    """A call whose outputs are not read."""
 
     call: Call
 
@@ -254,7 +258,7 @@ class Iterate(Statement):
 class Case(Node):
     """A branch of a switch; without a value the default."""
 
-    value: Any
+    value: Literal | None
     body: Block
 
 

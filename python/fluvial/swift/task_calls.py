@@ -8,13 +8,13 @@ import sys
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 from . import syntax
 from .app_command import run_command
 from .builtin import Builtin
 from .definitions import library_of
-from .engine import Engine, idle
+from .engine import Done, Engine, idle
 from .failures import failed_task
 from .formats import shown_value
 from .frames import Frame, Get, Locate
@@ -24,9 +24,9 @@ from .script import Place
 from .shared_library import call_library, call_library_together
 from .variables import ArrayValue
 
-Prepared = tuple[Callable[..., Any], tuple[Any, ...]]
+Prepared: TypeAlias = tuple[Callable[..., object], tuple[object, ...]]
 """A function that workers import, and its arguments."""
-Maker = Callable[[list[Any], list[str]], Prepared]
+Maker: TypeAlias = Callable[[list[object], list[str]], Prepared]
 """Makes that of the values of the inputs and the paths of output files."""
 
 
@@ -108,7 +108,7 @@ class _Settled:
         plan: TaskPlan,
         engine: Engine,
         frame: Frame,
-        values: list[Any],
+        values: list[object],
         paths: list[str],
         ranks: int,
     ) -> None:
@@ -119,7 +119,7 @@ class _Settled:
         self._paths = paths
         self._ranks = ranks
 
-    def __call__(self, future: Any) -> None:
+    def __call__(self, future: Done) -> None:
         error = future.exception()
         if error is not None:
             raise self._failed(error)
@@ -136,7 +136,7 @@ class _Settled:
         return failed_task(error, plan.place, self._frame, plan.name, self.values, self._ranks)
 
 
-def _results(plan: TaskPlan, result: Any, paths: list[str]) -> list[Any]:
+def _results(plan: TaskPlan, result: object, paths: list[str]) -> list[object]:
     """Return the values of all outputs, by what a task returned for those that are no files."""
     wanted = [output for output in plan.outputs if output.kind not in (FILE, VOID)]
     given = [] if not wanted else [result] if len(wanted) == 1 else result
@@ -154,7 +154,7 @@ def _results(plan: TaskPlan, result: Any, paths: list[str]) -> list[Any]:
     ]
 
 
-_ALLOWED: dict[str, tuple[tuple[type, ...], Any]] = {
+_ALLOWED: dict[str, tuple[tuple[type, ...], type]] = {
     "int": ((int,), int),
     "float": ((int, float), float),
     "string": ((str,), str),
@@ -164,7 +164,7 @@ _ALLOWED: dict[str, tuple[tuple[type, ...], Any]] = {
 }
 
 
-def as_kind(value: Any, kind: Kind, name: str) -> Any:
+def as_kind(value: object, kind: Kind, name: str) -> object:
     """Return what a task returned as a value of the declared type.
 
     Raises
@@ -191,7 +191,7 @@ def as_kind(value: Any, kind: Kind, name: str) -> Any:
     return convert(value)
 
 
-def _wrong(value: Any, kind: Kind, name: str) -> TypeError:
+def _wrong(value: object, kind: Kind, name: str) -> TypeError:
     return TypeError(f"output {name!r} is no {kind}: it returned {value!r:.60}; allowed: {kind}")
 
 
@@ -220,7 +220,7 @@ def leaf_call(leaf: syntax.Definition) -> Maker:
     )
 
 
-def _as_python(value: Any) -> Any:
+def _as_python(value: object) -> object:
     """Return an array as a list, where its keys count from 0."""
     if isinstance(value, dict):
         in_order = list(value) == list(range(len(value)))
@@ -245,7 +245,7 @@ def app_call(plan: AppPlan) -> Maker:
     app = plan.app
     files = [parameter for parameter in app.outputs if parameter.kind == FILE]
 
-    def make(values: list[Any], paths: list[str]) -> Prepared:
+    def make(values: list[object], paths: list[str]) -> Prepared:
         frame = Frame(plan.names, plan.root(), idle(), None)
         for variable, value in zip(frame.values, values, strict=False):
             variable.value = ArrayValue.of(value) if isinstance(value, dict) else value
@@ -271,7 +271,7 @@ def _staged(path: str) -> str:
     return os.path.join(folder, f".staged-{uuid.uuid4().hex[:12]}", name)
 
 
-def _flat(value: Any) -> list[str]:
+def _flat(value: object) -> list[str]:
     if isinstance(value, ArrayValue):
         value = {key: element.get() for key, element in value.in_order()}
     if isinstance(value, dict):

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
 
+Key: TypeAlias = int | str
+"""Of an element of an array."""
 UNSET: Any = type("Unset", (), {"__repr__": lambda self: "unset"})()
 
 
@@ -21,13 +23,13 @@ class SetTwice(Exception):  # noqa: N818
 
 
 class Variable:
-    """A value to come, and who waits for it."""
+    """A value to come, and the steps that wait for it."""
 
     __slots__ = ("name", "path", "value", "waiting")
 
-    def __init__(self, name: str = "", value: Any = UNSET) -> None:
+    def __init__(self, name: str = "", value: object = UNSET) -> None:
         self.name = name
-        self.value = value
+        self.value: Any = value
         self.waiting: list[Any] | None = None
         self.path: Variable | None = None
         """Of a file that a task will write: where."""
@@ -42,16 +44,16 @@ class Variable:
 class ArrayValue:
     """Elements by their keys; closed when no more can come.
 
-    What may add elements holds it open (`writers`); elements that somebody has asked for before
-    they came are in `asked`.
+    What may add elements holds it open (`writers`); elements that were asked for before they
+    came are in `asked`.
     """
 
     __slots__ = ("asked", "closing", "elements", "name", "nested", "writers")
 
     def __init__(self, name: str = "") -> None:
         self.name = name
-        self.elements: dict[Any, Variable] = {}
-        self.asked: dict[Any, Variable] = {}
+        self.elements: dict[Key, Variable] = {}
+        self.asked: dict[Key, Variable] = {}
         self.nested: list[ArrayValue] = []
         self.writers = 0
         self.closing = Variable(name)
@@ -61,7 +63,7 @@ class ArrayValue:
         """Whether all elements are known, though perhaps not their values."""
         return self.closing.value is not UNSET
 
-    def slot(self, key: Any) -> Variable:
+    def slot(self, key: Key) -> Variable:
         """Return the variable of an element that is read, which may come later."""
         found = self.elements.get(key)
         if found is not None:
@@ -76,7 +78,7 @@ class ArrayValue:
             found = self.asked[key] = Variable(f"{self.name}[{key!r}]")
         return found
 
-    def insert(self, key: Any) -> Variable:
+    def insert(self, key: Key) -> Variable:
         """Return the variable of an element that will be set."""
         if key in self.elements:
             raise SetTwice(f"{self.name}[{key!r}] is set twice")
@@ -86,7 +88,7 @@ class ArrayValue:
         self.elements[key] = found
         return found
 
-    def inner(self, key: Any, settle: Callable[[Variable, Any], None]) -> ArrayValue:
+    def inner(self, key: Key, settle: Callable[[Variable, ArrayValue], None]) -> ArrayValue:
         """Return the array that is an element, made when it is first written."""
         found = self.elements.get(key)
         if found is None:
@@ -99,7 +101,7 @@ class ArrayValue:
         return found.value
 
     @classmethod
-    def of(cls, values: Any, name: str = "") -> ArrayValue:
+    def of(cls, values: Iterable[object], name: str = "") -> ArrayValue:
         """Return a closed array of values: those of a list, or of a dict with their keys."""
         made = cls(name)
         pairs = values.items() if isinstance(values, dict) else enumerate(values)
@@ -110,12 +112,12 @@ class ArrayValue:
         made.closing.value = made
         return made
 
-    def in_order(self) -> Iterator[tuple[Any, Variable]]:
+    def in_order(self) -> Iterator[tuple[Key, Variable]]:
         """Yield keys and elements, by their keys."""
         return iter(sorted(self.elements.items()))
 
 
-def deep(value: Any) -> Any:
+def deep(value: object) -> object:
     """Return a value with all elements of arrays, as dicts; raise Blocked while one is missing."""
     if not isinstance(value, ArrayValue):
         return value
@@ -123,7 +125,7 @@ def deep(value: Any) -> Any:
     return {key: deep(element.get()) for key, element in value.in_order()}
 
 
-def _keys(elements: dict[Any, Variable]) -> str:
+def _keys(elements: dict[Key, Variable]) -> str:
     some = sorted(elements)
     if len(some) > 6:
         return f"{some[0]!r}, {some[1]!r} … {some[-1]!r}"

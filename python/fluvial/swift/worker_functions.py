@@ -8,7 +8,6 @@ import functools
 import glob
 import os
 import time
-from typing import Any
 
 from ..base.whole_file import whole_file
 
@@ -73,7 +72,7 @@ def sleep(seconds: float) -> None:
 
 
 @functools.cache
-def _persistent() -> dict[str, Any]:
+def _persistent() -> dict[str, object]:
     return {"__name__": "swift_script"}
 
 
