@@ -17,7 +17,16 @@ from fluvial.store.progress_mark import Writer, path_of_mark, progress_of, write
 
 import fluvial as fl
 
-NAMES = ["run.h5", "data%T.h5", "run.nc", "data%T.nc", "run.nc4", "data%T.nc4", "run.zarr", "run.bp"]
+NAMES = [
+    "run.h5",
+    "data%T.h5",
+    "run.nc",
+    "data%T.nc",
+    "run.nc4",
+    "data%T.nc4",
+    "run.zarr",
+    "run.bp",
+]
 LIMITS = {"rendezvous_timeout": 60, "step_timeout": 60}
 
 WRITER = """

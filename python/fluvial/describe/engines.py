@@ -73,8 +73,8 @@ def writing_engine(path: str, engine: str | None, said_by: str) -> str:
     raise InvalidArgument(
         f"files of this kind cannot be written: got {shown(path)}{said}; "
         "allowed: HDF5 (.h5, engine='hdf5'), netCDF (.nc, 'netcdf', or .nc4, 'netcdf4'), Zarr "
-        "(.zarr, 'zarr'), BP (.bp, 'bp'), and streams, whose names have no suffix of a file format. Give "
-        "engine='stage' for a stream"
+        "(.zarr, 'zarr'), BP (.bp, 'bp'), and streams, whose names have no suffix of a file "
+        "format. Give engine='stage' for a stream"
     )
 
 

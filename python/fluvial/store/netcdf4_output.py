@@ -18,7 +18,6 @@ import numpy as np
 
 from .. import _core
 from .._core import InvalidArgument
-from ..base.messages import shown
 from .chunk_grid import chunk_of, fits
 from .compression import Compression, PackedChunk, packed, whole
 from .hdf5_objects import make_dataset, set_attributes, space_of, type_of

@@ -10,8 +10,6 @@ import struct
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .netcdf_variables import attribute_numbers, check_name
 
 _TYPES = {
