@@ -156,8 +156,8 @@ def to_array(value: object, what: str, of_text: str = "") -> np.ndarray:
 def as_array(array: np.ndarray, dtype: npt.DTypeLike | None, copy: bool | None) -> np.ndarray:
     """Return what `__array__` is to return of an array that was just read.
 
-    `copy` as in NumPy 2: None: where one is needed; True: always, unless the array is nobody
-    else's; False: never, an InvalidArgument (which is a ValueError) where one would be needed.
+    `copy` as in NumPy 2: None: where one is needed; True: always, unless the array is of this
+    call alone; False: never, an InvalidArgument (which is a ValueError) where one would be needed.
     """
     own = array.flags.writeable  # gathered for this call; a view of the writer's memory is not
     converted = array if dtype is None else array.astype(to_dtype(dtype), copy=False)
@@ -193,10 +193,10 @@ def to_numbers(values: object, what: str) -> list[float]:
         raise wrong_type(what, values, "numbers") from None
 
 
-def to_path(value: str | os.PathLike[str], what: str) -> str:
+def to_path(value: object, what: str) -> str:
     """Return a path as a str."""
     try:
-        path = os.fsdecode(value)
+        path = os.fsdecode(cast(str, value))
     except TypeError:
         raise wrong_type(what, value, "a path: a str or an os.PathLike") from None
     if "\0" in path:

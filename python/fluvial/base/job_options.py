@@ -11,7 +11,6 @@ import json
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from .._core import InvalidArgument, NoSuchFile, UnknownName
 from .arguments import said_by, to_path, to_text, wrong_type
@@ -21,7 +20,9 @@ _TABLE = "series"
 _ALLOWED = "a path, text of TOML or JSON, or a dict"
 
 
-def job_options(said: object, what: str, name: str | None, known: Iterable[str]) -> dict[str, Any]:
+def job_options(
+    said: object, what: str, name: str | None, known: Iterable[str]
+) -> dict[str, object]:
     """Return the options that hold for one series: those of all, and over them its own. Local.
 
     Parameters
@@ -60,7 +61,7 @@ def job_options(said: object, what: str, name: str | None, known: Iterable[str])
     return {**of_all, **by_name.get(name, {})}
 
 
-def _table(said: object, what: str) -> tuple[Mapping[str, Any], str]:
+def _table(said: object, what: str) -> tuple[Mapping[str, object], str]:
     """Return what is said, and how messages call the place where it is."""
     if isinstance(said, Mapping):
         return said, what
@@ -89,7 +90,7 @@ def _is_text(said: str) -> bool:
     return said.lstrip().startswith("{") or ("=" in said and not os.path.exists(said))
 
 
-def _parsed(text: str, where: str, is_json: bool) -> Mapping[str, Any]:
+def _parsed(text: str, where: str, is_json: bool) -> Mapping[str, object]:
     try:
         table = json.loads(text) if is_json else tomllib.loads(text)
     except ValueError as error:  # that of either
@@ -106,7 +107,7 @@ def _parsed(text: str, where: str, is_json: bool) -> Mapping[str, Any]:
     return table
 
 
-def _check(table: Mapping[str, Any], where: str, known: list[str]) -> None:
+def _check(table: Mapping[str, object], where: str, known: list[str]) -> None:
     """Refuse the first option that does not exist."""
     for key, value in table.items():
         if key in known:

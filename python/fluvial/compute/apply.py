@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,21 @@ import numpy.typing as npt
 from .._core import Builtin, InvalidArgument, declared_by
 from ..base.arguments import to_dtype, to_int, wrong_type
 from ..base.messages import shown
-from .registry import Spec, resolve, wrap
+from .registry import Reduced, Spec, resolve, wrap
+
+
+class _Options(TypedDict):
+    """What `Apply` was given besides its function and its operator."""
+
+    dtype: npt.DTypeLike | None
+    name: str | None
+    version: str | None
+
+
+class _AllOptions(_Options):
+    """The same, and the number of its inputs."""
+
+    inputs: int
 
 
 class Apply(Builtin):
@@ -68,7 +82,7 @@ class Apply(Builtin):
             raise wrong_type("the function of Apply", function, "a function of NumPy arrays")
         count = parameters_of(function) if inputs is None else to_int(inputs, "inputs", 1, 4)
         self._function = function
-        self._options: dict[str, Any] = {"dtype": dtype, "name": name, "version": version}
+        self._options: _Options = {"dtype": dtype, "name": name, "version": version}
         super().__init__(
             function=function,
             op=self.inner,
@@ -77,8 +91,8 @@ class Apply(Builtin):
             declared=declared_by(function, name, version),
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        options = {**self._options, "inputs": self.inputs}
+    def __reduce__(self) -> tuple[object, ...]:
+        options: _AllOptions = {**self._options, "inputs": self.inputs}
         return functools.partial(Apply, **options), (self._function, self.inner)
 
     def with_skipna(self, skipna: bool) -> Apply:
@@ -93,7 +107,7 @@ class Apply(Builtin):
             return None
         return Apply(self._function, inner, inputs=self.inputs, **self._options)
 
-    def wrap(self, arrays: Mapping[str, np.ndarray]) -> Any:
+    def wrap(self, arrays: Mapping[str, np.ndarray]) -> Reduced:
         """Return what the inner operator makes of the named arrays."""
         return wrap(self.inner, arrays)
 

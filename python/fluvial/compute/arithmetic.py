@@ -7,7 +7,7 @@ import dataclasses
 import numbers
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeAlias, TypeGuard, TypeVar, overload
 
 import numpy as np
 
@@ -35,7 +35,7 @@ _OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
 _ABSOLUTE = "abs"
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[Real]:
     """Tell whether a value is one real number, which arithmetic and comparisons take.
 
     >>> is_number(np.float32(1)), is_number(True), is_number([1.0])
@@ -66,10 +66,10 @@ def refuse_dataset(sign: str, value: object) -> None:
 class Arithmetic:
     """What becomes of each element: operations with numbers, one after another."""
 
-    steps: tuple[tuple[str, Any, bool], ...] = ()
+    steps: tuple[tuple[str, Real | None, bool], ...] = ()
     """Sign, number, and whether the number stands before the sign; or "abs", None and False."""
 
-    def then(self, sign: str, number: Any, before: bool = False) -> Arithmetic:
+    def then(self, sign: str, number: Real, before: bool = False) -> Arithmetic:
         """Return the same and one more operation."""
         return Arithmetic((*self.steps, (sign, number, before)))
 
@@ -130,75 +130,155 @@ class Compared:
         return "1"
 
 
-class LazyOperators:
+Real: TypeAlias = float | np.integer | np.floating
+"""One real number, which arithmetic and comparisons take."""
+Computed = TypeVar("Computed")
+"""A dataset after arithmetic with a number."""
+Comparing = TypeVar("Comparing")
+"""What a comparison of a dataset with a number gives."""
+
+
+class LazyOperators(Generic[Computed, Comparing]):
     """The signs of arithmetic and comparison, of a class that says what they come to."""
 
     _after: Callable[..., Any]
-    _absolute: Callable[[], Any]
+    _absolute: Callable[[], Computed]
     _comparison: Callable[..., Any]
 
     # NumPy's scalars leave arithmetic with a dataset to the dataset.
     __array_priority__ = 60
     __hash__ = object.__hash__
 
-    def __add__(self, number: object) -> Any:
+    @overload
+    def __add__(self, number: Real) -> Computed: ...
+    @overload
+    def __add__(self, number: np.ndarray) -> np.ndarray: ...
+    def __add__(self, number: object) -> Computed | np.ndarray:
         return self._after("+", number)
 
-    def __radd__(self, number: object) -> Any:
+    @overload
+    def __radd__(self, number: Real) -> Computed: ...
+    @overload
+    def __radd__(self, number: np.ndarray) -> np.ndarray: ...
+    def __radd__(self, number: object) -> Computed | np.ndarray:
         return self._after("+", number, before=True)
 
-    def __sub__(self, number: object) -> Any:
+    @overload
+    def __sub__(self, number: Real) -> Computed: ...
+    @overload
+    def __sub__(self, number: np.ndarray) -> np.ndarray: ...
+    def __sub__(self, number: object) -> Computed | np.ndarray:
         return self._after("-", number)
 
-    def __rsub__(self, number: object) -> Any:
+    @overload
+    def __rsub__(self, number: Real) -> Computed: ...
+    @overload
+    def __rsub__(self, number: np.ndarray) -> np.ndarray: ...
+    def __rsub__(self, number: object) -> Computed | np.ndarray:
         return self._after("-", number, before=True)
 
-    def __mul__(self, number: object) -> Any:
+    @overload
+    def __mul__(self, number: Real) -> Computed: ...
+    @overload
+    def __mul__(self, number: np.ndarray) -> np.ndarray: ...
+    def __mul__(self, number: object) -> Computed | np.ndarray:
         return self._after("*", number)
 
-    def __rmul__(self, number: object) -> Any:
+    @overload
+    def __rmul__(self, number: Real) -> Computed: ...
+    @overload
+    def __rmul__(self, number: np.ndarray) -> np.ndarray: ...
+    def __rmul__(self, number: object) -> Computed | np.ndarray:
         return self._after("*", number, before=True)
 
-    def __truediv__(self, number: object) -> Any:
+    @overload
+    def __truediv__(self, number: Real) -> Computed: ...
+    @overload
+    def __truediv__(self, number: np.ndarray) -> np.ndarray: ...
+    def __truediv__(self, number: object) -> Computed | np.ndarray:
         return self._after("/", number)
 
-    def __rtruediv__(self, number: object) -> Any:
+    @overload
+    def __rtruediv__(self, number: Real) -> Computed: ...
+    @overload
+    def __rtruediv__(self, number: np.ndarray) -> np.ndarray: ...
+    def __rtruediv__(self, number: object) -> Computed | np.ndarray:
         return self._after("/", number, before=True)
 
-    def __floordiv__(self, number: object) -> Any:
+    @overload
+    def __floordiv__(self, number: Real) -> Computed: ...
+    @overload
+    def __floordiv__(self, number: np.ndarray) -> np.ndarray: ...
+    def __floordiv__(self, number: object) -> Computed | np.ndarray:
         return self._after("//", number)
 
-    def __rfloordiv__(self, number: object) -> Any:
+    @overload
+    def __rfloordiv__(self, number: Real) -> Computed: ...
+    @overload
+    def __rfloordiv__(self, number: np.ndarray) -> np.ndarray: ...
+    def __rfloordiv__(self, number: object) -> Computed | np.ndarray:
         return self._after("//", number, before=True)
 
-    def __mod__(self, number: object) -> Any:
+    @overload
+    def __mod__(self, number: Real) -> Computed: ...
+    @overload
+    def __mod__(self, number: np.ndarray) -> np.ndarray: ...
+    def __mod__(self, number: object) -> Computed | np.ndarray:
         return self._after("%", number)
 
-    def __rmod__(self, number: object) -> Any:
+    @overload
+    def __rmod__(self, number: Real) -> Computed: ...
+    @overload
+    def __rmod__(self, number: np.ndarray) -> np.ndarray: ...
+    def __rmod__(self, number: object) -> Computed | np.ndarray:
         return self._after("%", number, before=True)
 
-    def __pow__(self, number: object) -> Any:
+    @overload
+    def __pow__(self, number: Real) -> Computed: ...
+    @overload
+    def __pow__(self, number: np.ndarray) -> np.ndarray: ...
+    def __pow__(self, number: object) -> Computed | np.ndarray:
         return self._after("**", number)
 
-    def __rpow__(self, number: object) -> Any:
+    @overload
+    def __rpow__(self, number: Real) -> Computed: ...
+    @overload
+    def __rpow__(self, number: np.ndarray) -> np.ndarray: ...
+    def __rpow__(self, number: object) -> Computed | np.ndarray:
         return self._after("**", number, before=True)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Computed:
         return self._after("*", -1)
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Computed:
         return self._absolute()
 
-    def __lt__(self, bound: object) -> Any:
+    @overload
+    def __lt__(self, bound: Real) -> Comparing: ...
+    @overload
+    def __lt__(self, bound: np.ndarray) -> np.ndarray: ...
+    def __lt__(self, bound: object) -> Comparing | np.ndarray:
         return self._comparison("<", bound)
 
-    def __le__(self, bound: object) -> Any:
+    @overload
+    def __le__(self, bound: Real) -> Comparing: ...
+    @overload
+    def __le__(self, bound: np.ndarray) -> np.ndarray: ...
+    def __le__(self, bound: object) -> Comparing | np.ndarray:
         return self._comparison("<=", bound)
 
-    def __gt__(self, bound: object) -> Any:
+    @overload
+    def __gt__(self, bound: Real) -> Comparing: ...
+    @overload
+    def __gt__(self, bound: np.ndarray) -> np.ndarray: ...
+    def __gt__(self, bound: object) -> Comparing | np.ndarray:
         return self._comparison(">", bound)
 
-    def __ge__(self, bound: object) -> Any:
+    @overload
+    def __ge__(self, bound: Real) -> Comparing: ...
+    @overload
+    def __ge__(self, bound: np.ndarray) -> np.ndarray: ...
+    def __ge__(self, bound: object) -> Comparing | np.ndarray:
         return self._comparison(">=", bound)
 
     def __eq__(self, bound: object) -> Any:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .._core import InvalidArgument
 from ..base.arguments import to_float, to_int, to_numbers
 from ..base.messages import shown
-from .named_operator import NamedOperator
+from .named_operator import NamedOperator, PerPosition
 
 
 class Counts(NamedTuple):
@@ -22,11 +22,11 @@ class Counts(NamedTuple):
     """(kept shape..., bins)."""
     edges: np.ndarray
     """(bins + 1,) float64."""
-    underflow: Any
+    underflow: PerPosition
     """Below the first edge; a scalar, or an array of the kept shape."""
-    overflow: Any
+    overflow: PerPosition
     """Above the last edge."""
-    nan: Any
+    nan: PerPosition
     """NaN elements."""
 
 
@@ -42,7 +42,7 @@ class Histogram(NamedOperator):
         (bins + 1,) ascending numbers. Evenly spaced ones are the fastest.
     bins, range
         Instead, as for `numpy.histogram`: the number of equal bins between two numbers, or `bins`
-        alone as edges. The range must be said, as nobody has seen the data yet.
+        alone as edges. The range must be said, as the data has not been seen yet.
     skipna
         Do not count NaN at all; False: in `nan`, and in no bin.
 
@@ -99,9 +99,9 @@ class Counts2D(NamedTuple):
     """(kept shape..., bins of x, bins of y)."""
     edges_x: np.ndarray
     edges_y: np.ndarray
-    outside: Any
+    outside: PerPosition
     """Pairs with a number below or above the edges."""
-    nan: Any
+    nan: PerPosition
     """Pairs with a NaN."""
 
 
@@ -127,7 +127,7 @@ class Histogram2D(NamedOperator):
     def __init__(
         self, edges_x: npt.ArrayLike, edges_y: npt.ArrayLike, *, skipna: bool = False
     ) -> None:
-        options: dict[str, Any] = {
+        options: dict[str, object] = {
             "edges_x": to_numbers(edges_x, "edges_x"),
             "edges_y": to_numbers(edges_y, "edges_y"),
         }
@@ -142,9 +142,9 @@ class Histogram2D(NamedOperator):
 class Estimate(NamedTuple):
     """A number that is known to an accuracy."""
 
-    value: Any
+    value: PerPosition
     """NumPy scalar, or array."""
-    error: Any
+    error: PerPosition
     """What the exact number differs from `value` by at most, of the same shape; 0: it is exact."""
 
 
@@ -200,7 +200,11 @@ class Quantile(NamedOperator):
         self.one = np.ndim(q) == 0
         self.exact = bool(exact)
         self._accuracy = to_float(accuracy, "accuracy")
-        options: dict[str, Any] = {"q": self.q, "accuracy": self._accuracy, "skipna": bool(skipna)}
+        options: dict[str, object] = {
+            "q": self.q,
+            "accuracy": self._accuracy,
+            "skipna": bool(skipna),
+        }
         if _found is not None:
             options |= {side: _found[side].ravel().tolist() for side in ("low", "high")}
         super().__init__("quantile", options)

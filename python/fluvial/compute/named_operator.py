@@ -4,15 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from .._core import Builtin
+
+PerPosition: TypeAlias = np.ndarray | Any
+"""A NumPy scalar, which has the methods of an array, or an array of the kept axes' shape."""
 
 
 class NamedOperator(Builtin):
     """An operator of the registry; it can be pickled and copied, as it is its name and options."""
 
-    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, options: Mapping[str, object]) -> None:
         super().__init__(name, dict(options))
         self._made_of = name, dict(options)
 
@@ -27,12 +32,14 @@ class NamedOperator(Builtin):
         state = {key: value for key, value in self.__dict__.items() if key != "_made_of"}
         return _made_again(type(self), (name, {**options, "skipna": bool(skipna)}), state)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _made_again, (type(self), self._made_of, self.__dict__)
 
 
 def _made_again(
-    kind: type[NamedOperator], made_of: tuple[str, Mapping[str, Any]], state: Mapping[str, Any]
+    kind: type[NamedOperator],
+    made_of: tuple[str, Mapping[str, object]],
+    state: Mapping[str, object],
 ) -> NamedOperator:
     operator = kind.__new__(kind)
     NamedOperator.__init__(operator, *made_of)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 from .._core import Builtin, InvalidArgument
 from .distribution_operators import Histogram, Median, Quantile, TopK
@@ -20,13 +20,19 @@ WITH_ARGUMENTS = {
 }
 
 
+class _Told(TypedDict, total=False):
+    """What the caller says of every operator."""
+
+    skipna: bool
+
+
 def with_arguments(name: str, argument: str, skipna: bool | None) -> Builtin:
     """Return the operator that ``name(argument)`` stands for.
 
     >>> with_arguments("quantile", "0.9", None).q
     [0.9]
     """
-    told: dict[str, Any] = {} if skipna is None else {"skipna": bool(skipna)}
+    told: _Told = {} if skipna is None else {"skipna": bool(skipna)}
     try:
         if name == "histogram":
             low, high, bins = argument.split(":")

@@ -37,6 +37,11 @@ Spec: TypeAlias = str | NativeOperator | Operator
 Resolved = NativeOperator | Operator
 """What that comes to."""
 
+Reduced: TypeAlias = Any
+"""What a reduction gives: a NumPy scalar, an array, the named tuple of an operator, or with labels
+an xarray.DataArray or a Dataset; for several operators a list or a dict of them. The operator and
+the data say which, so types let every use of it pass."""
+
 _BY_NAME: dict[str, Callable[..., Builtin]] = {
     "sum": Sum,
     "product": Product,
@@ -124,7 +129,7 @@ def resolve(spec: Spec, *, skipna: bool | None = None) -> Resolved:
     return spec
 
 
-def wrap(op: Spec, arrays: Mapping[str, np.ndarray]) -> Any:
+def wrap(op: Spec, arrays: Mapping[str, np.ndarray]) -> Reduced:
     """Turn the named arrays of a finished reduction into what the user gets.
 
     An operator's own `wrap` decides; without one a lone "value" is returned as a NumPy scalar or

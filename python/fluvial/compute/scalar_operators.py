@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..base.arguments import to_float
-from .named_operator import NamedOperator
+from .named_operator import NamedOperator, PerPosition
 
 
 class Sum(NamedOperator):
@@ -149,9 +149,9 @@ class Count(NamedOperator):
 class Located(NamedTuple):
     """An extremum and where it is."""
 
-    value: Any
+    value: PerPosition
     """NumPy scalar, or array of the kept axes' shape."""
-    coordinates: Any
+    coordinates: tuple[int, ...] | np.ndarray
     """Tuple of ints, or int64 array (kept shape..., dimensions of the data); global coordinates."""
 
 

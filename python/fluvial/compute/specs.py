@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from .._core import Builtin
 from .passes import Results
-from .registry import Resolved, Spec, wrap
+from .registry import Reduced, Resolved, Spec, wrap
 
 Specs: TypeAlias = Spec | Sequence[Spec] | Mapping[str, Spec]
 
@@ -30,7 +30,7 @@ def name_specs(specs: Specs) -> dict[str, Spec]:
     return {"0": specs}
 
 
-def wrap_results(specs: Specs, operators: Mapping[str, Resolved], results: Results) -> Any:
+def wrap_results(specs: Specs, operators: Mapping[str, Resolved], results: Results) -> Reduced:
     """Return results in the form in which `specs` was given: one, a list or a dict."""
     if isinstance(specs, _ONE):
         return wrap(operators["0"], results["0"])

@@ -90,10 +90,10 @@ class StructureFactor(_Native):
     _plane: _Plane | None = None
     _rows: tuple[int, int] | None = None
     """Rows and columns of a camera."""
-    _options: Mapping[str, Any]
+    _options: Mapping[str, object]
     """What the core was given."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _made_again, (type(self), self._options, self._plane, self._rows)
 
     def __init__(
@@ -363,7 +363,7 @@ def _by_species(arrays: Mapping[str, np.ndarray]) -> dict[int, SpeciesAmplitude]
 
 def _made_again(
     kind: type[StructureFactor],
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
     plane: _Plane | None,
     rows: tuple[int, int] | None,
 ) -> StructureFactor:

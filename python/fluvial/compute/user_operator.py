@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+State = TypeVar("State")
 
-class Operator(ABC):
+
+class Operator(ABC, Generic[State]):
     """Base of operators written in Python.
 
     A subclass says how a state begins, takes in a chunk, merges and ends. With kept axes there is
@@ -45,11 +47,13 @@ class Operator(ABC):
     version: str = ""
 
     @abstractmethod
-    def identity(self, shape: tuple[int, ...]) -> Any:
+    def identity(self, shape: tuple[int, ...]) -> State:
         """Return the state that has seen nothing; `shape` is the extent of what will be reduced."""
 
     @abstractmethod
-    def absorb(self, partial: Any, arrays: list[np.ndarray], offset: tuple[int, ...]) -> Any:
+    def absorb(
+        self, partial: State, arrays: list[np.ndarray], offset: tuple[int, ...]
+    ) -> State | None:
         """Return the state after one chunk whose first element is at `offset`.
 
         The arrays are read-only and end with the call: keep copies, not views. Where some elements
@@ -58,9 +62,9 @@ class Operator(ABC):
         """
 
     @abstractmethod
-    def merge(self, a: Any, b: Any) -> Any:
+    def merge(self, a: State, b: State) -> State | None:
         """Return the state of both; None means that `a` was changed in place. Leave `b` alone."""
 
     @abstractmethod
-    def finish(self, partial: Any) -> npt.ArrayLike | Mapping[str, npt.ArrayLike]:
+    def finish(self, partial: State) -> npt.ArrayLike | Mapping[str, npt.ArrayLike]:
         """Return the result: a number or an array, or several by name."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class Attributes(dict[str, Any]):
     def _ipython_key_completions_(self) -> list[str]:
         return list(self)
 
-    def __missing__(self, name: object) -> Any:
+    def __missing__(self, name: object) -> NoReturn:
         raise unknown_name("no such attribute", name, self)
 
 

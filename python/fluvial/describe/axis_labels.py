@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 
-def axis_labels(ndim: int, *attributes: Mapping[str, Any]) -> tuple[str, ...] | None:
+def axis_labels(ndim: int, *attributes: Mapping[str, object]) -> tuple[str, ...] | None:
     """Return the names of the axes by the first attributes that have one for each; else None.
 
     >>> axis_labels(2, {}, {"axisLabels": ["y", "x"]})

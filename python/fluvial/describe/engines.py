@@ -7,10 +7,14 @@ import glob
 import importlib.util
 import os
 from collections.abc import Collection
+from typing import Any, TypeAlias
 
 from .._core import InvalidArgument
 from ..base.arguments import to_choice
 from ..base.messages import shown
+
+Options: TypeAlias = dict[str, Any]
+"""Options of a series by name, as a call or a job says them: of any type until they are checked."""
 
 ENGINES = ("stage", "hdf5", "netcdf", "netcdf4", "zarr", "bp", "raw")
 WRITERS = {
@@ -37,7 +41,7 @@ _PACKAGES = {"zarr": "zarr", "bp": "adios2"}
 
 
 def engine_said(engine: object, where: str = "engine") -> str | None:
-    """Return the engine that is asked for, here or by the environment; None: nobody says."""
+    """Return the engine that is asked for, here or by the environment; None: it is not said."""
     if engine is not None:
         return to_choice(engine, where, ENGINES)
     said = os.environ.get("FLUVIAL_ENGINE")

@@ -9,7 +9,6 @@ A stream has no groups. There the attribute `name` of the group `path` is the at
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from .._core import InvalidArgument
 from ..base.arguments import to_int, to_mapping, to_text
@@ -63,12 +62,12 @@ def with_groups(
     return found
 
 
-def own_attributes(attrs: Mapping[str, Any]) -> Attributes:
+def own_attributes(attrs: Mapping[str, object]) -> Attributes:
     """Return what of the attributes of a step in a stream belongs to the step itself."""
     return Attributes((name, value) for name, value in attrs.items() if _MARK not in name)
 
 
-def groups_of(attrs: Mapping[str, Any]) -> dict[str, Attributes]:
+def groups_of(attrs: Mapping[str, object]) -> dict[str, Attributes]:
     """Return what the attributes of a step in a stream say of groups.
 
     >>> groups_of({"dt": 1.0, "meshes/E@smooth": True, "@iteration": 100})
@@ -82,7 +81,7 @@ def groups_of(attrs: Mapping[str, Any]) -> dict[str, Attributes]:
     return found
 
 
-def iteration_of(attrs: Mapping[str, Any], index: int) -> int:
+def iteration_of(attrs: Mapping[str, object], index: int) -> int:
     """Return the number of the iteration that a step of a stream is; its index unless it says so.
 
     >>> iteration_of({"@iteration": 100}, 1), iteration_of({}, 1)

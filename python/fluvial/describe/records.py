@@ -24,7 +24,7 @@ class Record(Mapping[str, Any]):
     >>> step.meshes["E"].x.mean(), step.meshes["E"].attrs["unitDimension"]  # doctest: +SKIP
     """
 
-    def __init__(self, step: Mapping[str, Any], path: str, components: list[str]) -> None:
+    def __init__(self, step: Mapping[str, object], path: str, components: list[str]) -> None:
         self.path = path
         """In its step: "meshes/E"."""
         self._step = step
@@ -77,7 +77,7 @@ class Records(Mapping[str, Any]):
 
     _what = "record"
 
-    def __init__(self, step: Mapping[str, Any], path: str, without: str = "") -> None:
+    def __init__(self, step: Mapping[str, object], path: str, without: str = "") -> None:
         self.path = path
         """In the step, with a slash at its end: "meshes/"; "" for all of it but `without`."""
         self._step = step
@@ -92,7 +92,7 @@ class Records(Mapping[str, Any]):
             raise unknown_name(f"no such {self._what} in '{self.path}'", name, list(self._inside))
         return self._made(f"{self.path}{name}", self._inside[name])
 
-    def _made(self, path: str, names: list[str]) -> Any:
+    def _made(self, path: str, names: list[str]) -> object:
         if names == [""]:
             return self._step[path]
         return Record(self._step, path, [name for name in names if name])
@@ -127,19 +127,19 @@ class Particles(Records):
         return Records(self._step, f"{path}/")
 
 
-def meshes_of(step: Mapping[str, Any], attributes: Mapping[str, Any]) -> Records:
+def meshes_of(step: Mapping[str, object], attributes: Mapping[str, object]) -> Records:
     """Return the meshes of a step; `attributes` are those of its series."""
     path, other = _paths(attributes)
     return Records(step, path, other if not path else "")
 
 
-def particles_of(step: Mapping[str, Any], attributes: Mapping[str, Any]) -> Particles:
+def particles_of(step: Mapping[str, object], attributes: Mapping[str, object]) -> Particles:
     """Return the particle species of a step; `attributes` are those of its series."""
     other, path = _paths(attributes)
     return Particles(step, path, other if not path else "")
 
 
-def _paths(attributes: Mapping[str, Any]) -> tuple[str, str]:
+def _paths(attributes: Mapping[str, object]) -> tuple[str, str]:
     """Return where meshes and particles are; "" where that is the iteration itself."""
     found = []
     for name, otherwise in (("meshesPath", "meshes/"), ("particlesPath", "particles/")):
@@ -149,7 +149,7 @@ def _paths(attributes: Mapping[str, Any]) -> tuple[str, str]:
     return found[0], found[1]
 
 
-def unit_of(attributes: Mapping[str, Any], name: str) -> float:
+def unit_of(attributes: Mapping[str, object], name: str) -> float:
     """Return what turns stored values into SI units: the attribute unitSI; 1 where there is none.
 
     Raises

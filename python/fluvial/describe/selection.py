@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import EllipsisType
-from typing import SupportsIndex
+from typing import Any, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,8 @@ Over = Axis | Sequence[Axis]
 Index = SupportsIndex | slice | EllipsisType | None
 Selection = Index | tuple[Index, ...]
 """What NumPy's basic indexing takes."""
+Indexers: TypeAlias = Mapping[Any, object]
+"""Labels or numbers by dimension, as xarray's `sel` and `isel` take them, with keys of any type."""
 Hyperslab = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TypeVar
+
+Value = TypeVar("Value")
 
 DECODING = (
     *("_FillValue", "missing_value", "valid_min", "valid_max", "valid_range"),
@@ -19,7 +21,7 @@ _OF_FORMAT = (
 _OF_STORAGE = (*DECODING, *_OF_FORMAT, "actual_range", "coordinates")
 
 
-def says_decoding(attrs: Mapping[str, Any]) -> bool:
+def says_decoding(attrs: Mapping[str, object]) -> bool:
     """Tell whether attributes declare missing or packed values.
 
     >>> says_decoding({"_FillValue": -1}), says_decoding({"units": "K"})
@@ -28,11 +30,11 @@ def says_decoding(attrs: Mapping[str, Any]) -> bool:
     return any(name in attrs for name in DECODING)
 
 
-def carried_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
+def carried_attributes(attrs: Mapping[str, Value]) -> dict[str, Value]:
     """Return the attributes that go along with elements as they are stored."""
     return {name: value for name, value in attrs.items() if name not in _OF_FORMAT}
 
 
-def plain_attributes(attrs: Mapping[str, Any]) -> dict[str, Any]:
+def plain_attributes(attrs: Mapping[str, Value]) -> dict[str, Value]:
     """Return the attributes without those that say how elements are stored."""
     return {name: value for name, value in attrs.items() if name not in _OF_STORAGE}

@@ -33,7 +33,7 @@ class Together:
         self._timeout = timeout
         self._what = what
 
-    def gather(self, mine: Any) -> list[Any]:
+    def gather(self, mine: Found) -> list[Found]:
         """Return what each rank has, on the first; nothing on the others."""
         if self._comm is None:
             return [mine]
@@ -55,14 +55,15 @@ class Together:
             time.sleep(nap)
             nap = min(nap + 1e-5, 1e-3)
 
-    def run(self, work: Callable[[], Any], everywhere: bool = False) -> Any:
+    def run(self, work: Callable[[], Found], everywhere: bool = False) -> Found:
         """Work on the first rank, or on all; what one raises is raised on all.
 
         Returns what the first one does; with `everywhere`, each what it does itself.
         """
         if self._comm is not None:
             self._come()
-        result, error = None, None
+        result: Any = None  # of `work`, or None where another rank works
+        error = None
         first = self._comm is None or self._comm.rank == 0
         if first or everywhere:
             try:
