@@ -9,7 +9,7 @@ import os
 import shlex
 import sys
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 import xarray as xr
@@ -18,11 +18,13 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .._core import Error, InvalidArgument, __version__
 from ..base.whole_file import whole_file
+from ..compute.registry import Reduced
 from ..mpi.communicator import Communicator, world
 from ..opening import names_files
 from ..scan.file import File, open_files
 from ..scan.file_dataset import FileDataset
 from ..scan.grouped_dataset import GroupedDataset
+from ..scan.options import ScanOptions
 from ..scan.pending_scan import PendingScan
 from ..store.numbered_files import has_number
 from . import selections, tables
@@ -100,7 +102,7 @@ def _is_series(name: str) -> bool:
     return not os.path.exists(name) and (has_number(name) or not names_files(name))
 
 
-def _in_cells(dataset: dict[str, Any]) -> tables.Row:
+def _in_cells(dataset: tables.Described) -> tables.Row:
     """Return a described dataset as cells of text."""
     attrs = dataset.get("attributes", {})
     row = {key: value for key, value in dataset.items() if key != "attributes"}
@@ -169,19 +171,19 @@ def reduce(
         operators = to_operators(op, None if skipna else False)
         if out is None and groupby is None and resample is None:
             _check_printable(dataset, selections.to_names(over))
-        options: dict[str, Any] = {
+        options: ScanOptions = {
             "threads": threads,
             "aggregators": aggregators,
             "buffer": buffer,
             "memory": memory,
             "reproducible": reproducible,
+            "comm": comm,
         }
         pending = grouped.start(
             operators,
             selections.to_names(over),
             skipna=None if skipna else False,
             min_count=1,
-            comm=comm,
             **options,
         )
         result = _watched(pending, progress)
@@ -189,7 +191,7 @@ def reduce(
             _present(result, dataset.name, file.path, out, format)
 
 
-def _present(result: Any, dataset: str, path: str, out: str | None, format: Format) -> None:
+def _present(result: Reduced, dataset: str, path: str, out: str | None, format: Format) -> None:
     """Write or print a result."""
     result = result if isinstance(result, xr.Dataset) else xr.Dataset(result)
     result.attrs["history"] = _history(result.attrs.get("history"))
@@ -273,7 +275,7 @@ def _group(
     return dataset
 
 
-def _watched(pending: PendingScan, wanted: bool) -> Any:
+def _watched(pending: PendingScan, wanted: bool) -> Reduced:
     """Wait, with a bar on a terminal."""
     if not wanted or not sys.stderr.isatty() or not is_first():
         return pending.wait()

@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 import xarray as xr
 
+from ..scan.file_dataset import FileDataset
 from . import selections
 from .application import is_first, say
 from .looks import Look, looking_at
@@ -136,7 +137,9 @@ def _watch(
         watch(look, interval, count, format)
 
 
-def _selected(look: Look, name: str, number: int | None, isel: list[str], where: list[str]) -> Any:
+def _selected(
+    look: Look, name: str, number: int | None, isel: list[str], where: list[str]
+) -> FileDataset:
     """Return what is selected of a dataset, lazily; StepDataset of a stream, FileDataset else."""
     dataset = look.step(number)[name]
     dataset = dataset.isel(selections.to_positions(isel))

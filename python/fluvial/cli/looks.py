@@ -5,15 +5,23 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .._core import InvalidArgument, TimedOut
 from ..base.messages import shown
+from ..describe.engines import Options
 from ..mpi.communicator import world
 from ..opening import names_files
 from ..opening import open as open_any
 from ..pipeline.step_choice import StepChoice
+from ..stage.reader import ReadStep
+
+if TYPE_CHECKING:
+    from ..scan.file_step import FileStep
+
+Step: TypeAlias = "ReadStep | FileStep"
+"""A step of a stream or of files."""
 
 
 class Look:
@@ -25,7 +33,7 @@ class Look:
         self.live = live
         """Whether it is a stream: then there is the newest step alone."""
 
-    def step(self, number: int | None) -> Any:
+    def step(self, number: int | None) -> Step:
         """Return one step: of files by number, or their first; of a stream the newest.
 
         Raises
@@ -56,7 +64,7 @@ class Look:
             )
         return self.series.steps[indices.index(number)]
 
-    def steps(self, choice: str | None, count: int) -> Iterator[Any]:
+    def steps(self, choice: str | None, count: int) -> Iterator[Step]:
         """Give the chosen steps of files, or so many of a stream as they come."""
         if not self.live:
             wanted = StepChoice(choice)
@@ -74,7 +82,7 @@ class Look:
                 return
             yield step
 
-    def newest(self) -> Any:
+    def newest(self) -> Step | None:
         """Return the step of which something is told: None where a stream has none yet."""
         with contextlib.suppress(TimedOut):
             return self.series.next() if self.live else self.step(None)
@@ -86,7 +94,7 @@ def looking_at(
     name: str, wait: float, directory: str | None = None, isolated: bool = False
 ) -> Iterator[Look]:
     """Open files, or a stream as one that looks on: its writer does not wait for it."""
-    options: dict[str, Any]
+    options: Options
     if names_files(name):
         options = {"isolated": True} if isolated else {}
         with open_any(name, "r", world(), **options) as series:
@@ -104,7 +112,7 @@ def looking_at(
         yield Look(name, series, live=True)
 
 
-def numbers(indices: Any) -> str:
+def numbers(indices: Iterable[int]) -> str:
     """Return numbers of steps in few words.
 
     >>> numbers([0, 10, 20, 30]), numbers([0, 1, 5]), numbers([7])

@@ -3,17 +3,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._core import InvalidArgument
 from ..compute.distribution_operators import Histogram
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from ..scan.file_dataset import FileDataset
+    from ..scan.options import ScanOptions
+
 _ELEMENTS_MAX = 2000  # along an axis: what a picture can show
 
 
-def draw(dataset: Any, path: str, title: str, bins: int | None, live: bool) -> None:
+def draw(dataset: FileDataset, path: str, title: str, bins: int | None, live: bool) -> None:
     """Draw a dataset into a file. Of more than two axes the middle of the leading ones is drawn.
 
     Raises
@@ -39,7 +47,7 @@ def draw(dataset: Any, path: str, title: str, bins: int | None, live: bool) -> N
     save(figure, path)
 
 
-def save(figure: Any, path: str) -> None:
+def save(figure: Figure, path: str) -> None:
     """Write a picture into a file.
 
     Raises
@@ -56,7 +64,7 @@ def save(figure: Any, path: str) -> None:
         ) from None
 
 
-def _draw_slice(figure: Any, axes: Any, dataset: Any, title: str) -> str:
+def _draw_slice(figure: Figure, axes: Axes, dataset: FileDataset, title: str) -> str:
     """Draw one or two axes; return the title, with what was chosen of the others."""
     attrs = dataset.attrs
     for dim in dataset.dims[:-2]:
@@ -83,13 +91,13 @@ def _draw_slice(figure: Any, axes: Any, dataset: Any, title: str) -> str:
     return title
 
 
-def _sizes(dataset: Any) -> list[tuple[str, int]]:
+def _sizes(dataset: FileDataset) -> list[tuple[str, int]]:
     return list(zip(dataset.dims, dataset.shape, strict=True))
 
 
-def _histogram(dataset: Any, bins: int, live: bool) -> tuple[np.ndarray, np.ndarray]:
+def _histogram(dataset: FileDataset, bins: int, live: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return counts and edges between the least and the largest element; reads two times."""
-    local = {"local": True} if live else {}
+    local: ScanOptions = {"local": True} if live else {}
     low, high = (float(np.asarray(dataset.reduce(name, **local))) for name in ("min", "max"))
     if not np.isfinite([low, high]).all():
         raise InvalidArgument(
@@ -102,12 +110,12 @@ def _histogram(dataset: Any, bins: int, live: bool) -> tuple[np.ndarray, np.ndar
     return counts, np.linspace(low, high, bins + 1)
 
 
-def _with_unit(name: str, attrs: Any) -> str:
+def _with_unit(name: str, attrs: Mapping[str, object]) -> str:
     unit = attrs.get("units")
     return f"{name} ({unit})" if isinstance(unit, str) and unit else name
 
 
-def new_figure() -> Any:
+def new_figure() -> Figure:
     """Return an empty picture of Matplotlib's.
 
     Raises

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -114,7 +114,7 @@ def _pipe(
         say(watched.summary(), "green")
 
 
-def _to_dtypes(words: list[str]) -> Any:
+def _to_dtypes(words: list[str]) -> str | dict[str, str] | None:
     """Return one dtype, or dtypes by pattern.
 
     >>> _to_dtypes(["f4"]), _to_dtypes(["*/x=f4", "id=i4"])

@@ -45,7 +45,7 @@ def print_csv(rows: list[tables.Row]) -> None:
 
 
 def check_rows(count: int, what: str, remedy: str, limit: int = ROWS_MAX) -> None:
-    """Raise where so many rows would be printed that nobody wants them."""
+    """Raise where so many rows would be printed that a reader is lost in them."""
     if count > limit:
         raise InvalidArgument(
             f"{what} has too many rows to be printed: got {count:,}; allowed: {limit:,}. {remedy}"

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..route.planning import Path, Plan
 from .pictures import new_figure, save
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _PATHS_MAX = 40  # what can be told apart
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -34,7 +37,7 @@ def draw(made: Plan, sizes: list[int], costs: str, path: str) -> None:
     save(figure, path)
 
 
-def _draw_path(axes: Any, made: Plan, one: Path, height: float, colour: str) -> None:
+def _draw_path(axes: Axes, made: Plan, one: Path, height: float, colour: str) -> None:
     """Nodes at equal distances, so that each line has the same length."""
     steps = len(one.nodes) - 1
     along = [i / steps for i in range(steps + 1)]
@@ -54,7 +57,7 @@ def _draw_path(axes: Any, made: Plan, one: Path, height: float, colour: str) -> 
         )
 
 
-def _draw_gains(axes: Any, made: Plan, sizes: list[int], costs: str) -> None:
+def _draw_gains(axes: Axes, made: Plan, sizes: list[int], costs: str) -> None:
     ordered = sorted(sizes)
     for flow, (source, target, _) in enumerate(made.flows):
         gains = [made.predict(size, flow, costs=costs).speed_up for size in ordered]

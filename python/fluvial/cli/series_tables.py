@@ -12,16 +12,16 @@ import numpy as np
 from .._core import DamagedFile, InvalidArgument
 from ..pipeline.conversion import DatasetChoice
 from .looks import Look, numbers
-from .tables import Row, layout_in_words, plain
+from .tables import Described, Plain, Row, layout_in_words, plain
 
 _STATISTICS = ("min", "max", "mean")
 
 
-def describe_series(look: Look) -> dict[str, Any]:
+def describe_series(look: Look) -> Described:
     """Return what `fluvial info` says of a stream, or of files with a number each."""
     step = look.newest()
     series = look.series
-    described: dict[str, Any] = {"files": [look.name] if look.live else series.paths}
+    described: Described = {"files": [look.name] if look.live else series.paths}
     if look.live:
         described |= {"format": "stream", "bytes": None, "status": series.status}
     else:
@@ -57,7 +57,7 @@ def dataset_rows(look: Look, datasets: list[str]) -> list[Row]:
     return [row | {"steps": steps[name]} for name, row in rows.items()]
 
 
-def _listed(described: dict[str, Any]) -> Row:
+def _listed(described: Described) -> Row:
     attrs = described.get("attributes", {})
     return {
         "dataset": described["name"],
@@ -73,7 +73,7 @@ def statistic_rows(look: Look, datasets: list[str], steps: str | None, count: in
     choice = DatasetChoice(datasets or None)
     for step in look.steps(steps, count):
         for name in choice.of(step.names()):
-            found: dict[str, Any] = dict.fromkeys(_STATISTICS)
+            found: Row = dict.fromkeys(_STATISTICS)
             try:
                 found |= _statistics(step[name], look.live)
             except DamagedFile as error:
@@ -84,7 +84,7 @@ def statistic_rows(look: Look, datasets: list[str], steps: str | None, count: in
             yield {"step": step.iteration, "time": time, "dataset": name} | found
 
 
-def _statistics(dataset: Any, live: bool) -> dict[str, Any]:
+def _statistics(dataset: Any, live: bool) -> Row:
     if dataset.size == 0:
         return {}
     operators = {name: name for name in _STATISTICS}
@@ -92,7 +92,7 @@ def _statistics(dataset: Any, live: bool) -> dict[str, Any]:
     return {name: plain(np.asarray(found[name])[()]) for name in _STATISTICS}
 
 
-def _described(step: Any, name: str) -> dict[str, Any]:
+def _described(step: Any, name: str) -> Described:
     try:
         dataset = step[name]
         layout = getattr(dataset, "layout", None)
@@ -109,5 +109,5 @@ def _described(step: Any, name: str) -> dict[str, Any]:
     }
 
 
-def _attribute(value: object) -> Any:
+def _attribute(value: object) -> Plain:
     return [plain(item) for item in value] if isinstance(value, list) else plain(value)

@@ -8,7 +8,7 @@ import json
 import math
 import os
 import sys
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import xarray as xr
@@ -22,6 +22,8 @@ from ..scan.file import File
 Plain = None | bool | int | float | str | list["Plain"]
 """What JSON knows."""
 Row = dict[str, Plain]
+Described: TypeAlias = dict[str, Any]
+"""What a file or a dataset is, by key, as JSON takes it."""
 
 _ROWS_SHOWN = 40
 
@@ -144,10 +146,10 @@ def _shown(value: Plain) -> str:
     return "–" if value is None else str(value)
 
 
-def describe_file(file: File) -> dict[str, Any]:
+def describe_file(file: File) -> Described:
     """Return what `fluvial info` says, as JSON knows it."""
     sizes = [os.path.getsize(path) for path in file.paths]
-    datasets: list[dict[str, Any]] = []
+    datasets: list[Described] = []
     for name in file.names:
         try:
             dataset = file[name]
@@ -193,7 +195,7 @@ def layout_in_words(layout: dict[str, Any]) -> str:
     return f"read by its library: {layout['why']}"
 
 
-def print_file(described: dict[str, Any], with_attributes: bool) -> None:
+def print_file(described: Described, with_attributes: bool) -> None:
     """Print what is in a file as tables."""
     console = Console() if sys.stdout.isatty() else Console(width=160)
     files = described["files"]
@@ -229,7 +231,7 @@ def print_file(described: dict[str, Any], with_attributes: bool) -> None:
                 console.print(Text(f"{owner}:{key} = {value!r}"), soft_wrap=True)
 
 
-def _of_series(described: dict[str, Any]) -> list[str]:
+def _of_series(described: Described) -> list[str]:
     """Return lines on the steps of a series, and on the queue of a stream."""
     lines = []
     if "numbers" in described:

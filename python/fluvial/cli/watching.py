@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import Any
+from typing import Any, TypeAlias
 
 from rich.console import Console
 from rich.live import Live
@@ -19,7 +19,8 @@ from . import tables
 from .looks import Look
 from .printing import Format, print_csv
 
-Seen = dict[str, Any]
+Seen: TypeAlias = dict[str, Any]
+"""What one look has seen: numbers, words, and of a stream its readers."""
 
 
 def watch(look: Look, interval: float, count: int | None, format: Format) -> None:

@@ -7,9 +7,12 @@ import contextlib
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import IO, Any, Self
+from typing import IO, Any, Self, TypeAlias
 
 from .supervisor import ranks_beneath, supervised
+
+Redirected: TypeAlias = int | IO[Any] | None
+"""Where a stream of a process leads, as `subprocess.Popen` takes it."""
 
 
 class Job:
@@ -39,9 +42,9 @@ class Job:
         env: Mapping[str, str],
         timeout: float | None = None,
         cwd: str | os.PathLike[str] | None = None,
-        stdin: int | IO[Any] | None = subprocess.DEVNULL,
-        stdout: int | IO[Any] | None = None,
-        stderr: int | IO[Any] | None = None,
+        stdin: Redirected = subprocess.DEVNULL,
+        stdout: Redirected = None,
+        stderr: Redirected = None,
     ) -> Self:
         """Start `command`, which makes `ranks` ranks, under a supervisor, and return at once.
 

@@ -29,9 +29,8 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, Any
 
-from .job import Job
+from .job import Job, Redirected
 from .rank_environment import outside_of_jobs
 
 KINDS = ("mpich", "openmpi")
@@ -166,8 +165,8 @@ class Launcher:
         name: str = "job",
         env: Mapping[str, str] | None = None,
         cwd: str | os.PathLike[str] | None = None,
-        stdout: int | IO[Any] | None = None,
-        stderr: int | IO[Any] | None = None,
+        stdout: Redirected = None,
+        stderr: Redirected = None,
     ) -> Job:
         """Start `argv` on `ranks` ranks and return at once.
 

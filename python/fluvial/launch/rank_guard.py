@@ -80,7 +80,7 @@ class Output:
 
     def _send(self, text: bytes) -> None:
         for start in range(0, len(text), MESSAGE_BYTES_MAX):
-            with contextlib.suppress(OSError):  # there is nobody to read it any more
+            with contextlib.suppress(OSError):  # it is not read any more
                 self._target.send(self._kind + text[start : start + MESSAGE_BYTES_MAX])
 
 

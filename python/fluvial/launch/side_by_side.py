@@ -31,11 +31,10 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any
 
 from . import rank_guard
 from .guard_reports import GuardReports
-from .job import Job
+from .job import Job, Redirected
 from .launcher import Launcher
 from .supervisor import TIMED_OUT, become_subreaper, kill_descendants
 
@@ -93,7 +92,7 @@ class Options:
     label: bool = False
     keep_going: bool = False
     yielding: bool = True
-    stdin: int | IO[Any] | None = subprocess.DEVNULL
+    stdin: Redirected = subprocess.DEVNULL
 
 
 @dataclass(frozen=True)
@@ -216,7 +215,7 @@ class SideBySide:
             self._note_rank(self._running[ended.job], ended.rank, ended.code)
 
     def _note_rank(self, running: _Running, rank: int, code: int | None) -> None:
-        if code is None:  # by mpiexec, which then ends itself and has the code, or by somebody
+        if code is None:  # by mpiexec, which then ends itself and has the code, or by a person
             running.lost_rank = rank if running.lost_rank is None else running.lost_rank
             running.end_at = min(running.end_at, time.monotonic() + _LOOK_S)
             return

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,23 @@ from ..mpi.communicator import Communicator, handle_of
 from .planning import Plan
 
 _WINDOW_MAX = 2**30
+
+
+class MovingOptions(TypedDict, total=False):
+    """Options of `exchange` that do not choose how a message is moved."""
+
+    stall_timeout: float
+    reroute_after: float | None
+    checksum: bool
+    strict: bool
+
+
+class ExchangeOptions(MovingOptions, total=False):
+    """All options of `exchange`."""
+
+    paths: int | None
+    window: int | None
+    costs: str
 
 
 class PathUse(NamedTuple):

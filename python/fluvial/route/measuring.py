@@ -12,7 +12,7 @@ import json
 import math
 import socket
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,10 +26,13 @@ from .timed_transfers import Transfers
 Progress = Callable[[int, int], None]
 """Is called with how many measurements are done, and how many there are."""
 
+_Link = dict[str, str | float | bool]
+"""A direction of a cable, as the JSON file of a topology says it."""
+
 # A host that reaches so much of the sum of what it reaches alone has a cable to each other one:
 # with one cable for all it would be half of it, or less.
 _OWN_CABLES = 0.75
-# A pair alone reaches so much of what its hosts reach with all: the switch holds nobody up.
+# A pair alone reaches so much of what its hosts reach with all: the switch holds no pair up.
 _LIKE_A_SWITCH = 0.8
 _SWITCH = "switch"
 
@@ -54,7 +57,7 @@ class Measured(NamedTuple):
         """What the network looks like from outside.
 
         "mesh": hosts have a cable to each other one. "switch": they have one cable, into a switch
-        that holds nobody up. "limits": neither; each pair of hosts has a bandwidth, and each host
+        that holds no pair up. "limits": neither; each pair of hosts has a bandwidth, and each host
         one for all that it sends and receives.
         """
         sums = self.bandwidth.sum(axis=1), self.bandwidth.sum(axis=0)
@@ -69,7 +72,7 @@ class Measured(NamedTuple):
             return "switch"
         return "limits"
 
-    def description(self) -> dict[str, Any]:
+    def description(self) -> dict[str, list[str] | list[_Link]]:
         """Return what the JSON file of a topology says, as `topology` reads it."""
         ranks = [self.hosts[host] for host in self.host_of_rank]
         switches, links = {"mesh": _mesh, "switch": _switch, "limits": _limits}[self.kind](self)
@@ -180,10 +183,10 @@ def _measure(transfers: Transfers, progress: Progress | None) -> list[np.ndarray
     return [bandwidth, latency, sending, receiving]
 
 
-_Parts = tuple[list[str], list[dict[str, Any]]]
+_Parts = tuple[list[str], list[_Link]]
 
 
-def _link(source: str, target: str, bandwidth: float, latency: float) -> dict[str, Any]:
+def _link(source: str, target: str, bandwidth: float, latency: float) -> _Link:
     """Return one direction; four digits are more than is measured."""
     return {
         "from": source,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
+from typing import Unpack
 
 import numpy.typing as npt
 
@@ -13,7 +13,7 @@ from .. import _core
 from .._core import InvalidArgument, TimedOut
 from ..base.arguments import to_float
 from ..mpi.communicator import Communicator, check_communicator
-from .exchanging import Exchanged, exchange
+from .exchanging import Exchanged, ExchangeOptions, exchange
 from .planning import Plan
 
 
@@ -21,7 +21,10 @@ class Moving:
     """An exchange that a thread of this process drives; what `begin` returns."""
 
     def __init__(
-        self, comm: Communicator | None, arguments: tuple, options: dict[str, Any]
+        self,
+        comm: Communicator | None,
+        arguments: tuple[Plan, Mapping[int, npt.ArrayLike] | None],
+        options: ExchangeOptions,
     ) -> None:
         self._comm = comm
         self._arguments = arguments
@@ -81,7 +84,7 @@ def begin(
     comm: Communicator | None,
     plan: Plan,
     data: Mapping[int, npt.ArrayLike] | None = None,
-    **options: Any,
+    **options: Unpack[ExchangeOptions],
 ) -> Moving:
     """Begin to move the flows of a plan, while this rank goes on with something else. Collective.
 

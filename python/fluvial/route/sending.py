@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,13 @@ from .._core import InvalidArgument
 from ..base.arguments import wrong_type
 from ..base.messages import shown
 from ..mpi.communicator import Communicator
-from .exchanging import Exchanged, exchange_by, prepared
+from .exchanging import Exchanged, ExchangeOptions, exchange_by, prepared
 from .planning import Plan
 
 
-def send(comm: Communicator | None, plan: Plan, data: npt.ArrayLike, **options: Any) -> Exchanged:
+def send(
+    comm: Communicator | None, plan: Plan, data: npt.ArrayLike, **options: Unpack[ExchangeOptions]
+) -> Exchanged:
     """Send an array along the paths of a plan with one flow, from where it begins.
 
     Collective over `comm`, blocking: while the first rank of the flow calls `send`, the last one
@@ -62,7 +64,10 @@ def send(comm: Communicator | None, plan: Plan, data: npt.ArrayLike, **options: 
 
 
 def recv(
-    comm: Communicator | None, plan: Plan, dtype: npt.DTypeLike = np.uint8, **options: Any
+    comm: Communicator | None,
+    plan: Plan,
+    dtype: npt.DTypeLike = np.uint8,
+    **options: Unpack[ExchangeOptions],
 ) -> np.ndarray:
     """Return the array that the first rank of a plan's flow sends, as one of a dimension.
 
@@ -98,7 +103,7 @@ def recv(
     return arrived.view(kind)
 
 
-def forward(comm: Communicator | None, plan: Plan, **options: Any) -> None:
+def forward(comm: Communicator | None, plan: Plan, **options: Unpack[ExchangeOptions]) -> None:
     """Pass on what others send, as the plan says. Collective over `comm`, blocking: as `send`."""
     exchange_by(comm, lambda: prepared(_one(comm, plan, "forward"), None, **options))
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._core import TimedOut
 from ..mpi.communicator import Communicator
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 _UNIT_BYTES = 1 << 20
 _IN_FLIGHT = 4
@@ -118,7 +121,7 @@ class Transfers:
         for source, _ in parts:
             self._give(source, _SIGN, np.zeros(1, np.int64))
 
-    def _stream(self, post: Callable[..., Any], host: int, size: int) -> _Stream:
+    def _stream(self, post: Callable[..., MPI.Request], host: int, size: int) -> _Stream:
         return _Stream(post, self._rank_of[host], size)
 
     def _run(self, streams: list[_Stream]) -> None:
@@ -157,7 +160,7 @@ class Transfers:
         self._finish(self._comm.Ibarrier(), self._timeout + 20 * self._seconds)
         return found
 
-    def _finish(self, request: Any, timeout: float | None = None) -> None:
+    def _finish(self, request: MPI.Request, timeout: float | None = None) -> None:
         self._wait(request.Test, None, timeout)
 
     def _wait(
@@ -189,11 +192,11 @@ class Transfers:
 class _Stream:
     """Bytes for one rank, or from it, by messages of which several are under way."""
 
-    def __init__(self, post: Callable[..., Any], rank: int, size: int) -> None:
+    def __init__(self, post: Callable[..., MPI.Request], rank: int, size: int) -> None:
         self._post, self._rank, self._left = post, rank, size
         slots = min(_IN_FLIGHT, -(-size // _UNIT_BYTES))
         self._memory = np.zeros((slots, min(size, _UNIT_BYTES)), np.uint8)
-        self._under_way: list[Any] = [None] * slots
+        self._under_way: list[MPI.Request | None] = [None] * slots
         self._turn = 0
         self.step()
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .._core import InvalidArgument
 from ..base.arguments import wrong_type
 from ..mpi.communicator import Communicator, check_communicator
-from .exchanging import Exchanged, exchange, to_bytes
+from .exchanging import Exchanged, MovingOptions, exchange, to_bytes
 from .planning import Plan
 
 _DIRECT_BYTES = 8192
@@ -143,7 +143,7 @@ class Tuner:
         self,
         comm: Communicator | None,
         data: Mapping[int, npt.ArrayLike] | None = None,
-        **options: Any,
+        **options: Unpack[MovingOptions],
     ) -> Exchanged:
         """Move the flows of the plan as `fl.route.exchange`, and learn from it. Collective.
 

@@ -27,8 +27,8 @@ class Channel:
     the application are never touched. Source: "A Data Streaming Model in MPI",
     doi:10.1145/2831129.2831131.
 
-    When a rank fails (its operation raises, or it dies or is stopped on a host that somebody who
-    calls the channel is on), every call on every rank raises that failure from then on. One thread
+    When a rank fails (its operation raises, or it dies or is stopped on a host from which the
+    channel is called), every call on every rank raises that failure from then on. One thread
     at a time for all streams of a channel: a call during another thread's call, `close` included,
     is InvalidArgument.
 
@@ -172,9 +172,9 @@ class Channel:
             `result()` works there, too.
         latency
             An idle producer's elements are under way after so many seconds. By messages (between
-            hosts) where MPI has less than MPI_THREAD_MULTIPLE, which is not mpi4py's way, nobody
-            may send for it: what follows another element within this time then lies until the
-            rank's next call. Call `flush` before a long computation there.
+            hosts) where MPI has less than MPI_THREAD_MULTIPLE, which is not mpi4py's way, no
+            thread may send for it: what follows another element within this time then lies until
+            the rank's next call. Call `flush` before a long computation there.
 
         Raises
         ------

@@ -15,7 +15,7 @@ from .._core import Operator as NativeOperator
 from ..base.arguments import ndim_max, to_choice, to_float, to_int, to_text
 from ..base.messages import shown
 from ..compute.passes import Results, refuse_repeats
-from ..compute.registry import Resolved, resolve
+from ..compute.registry import Reduced, Resolved, resolve
 from ..compute.specs import Specs, name_specs, wrap_results
 from ..describe.selection import Over
 from .element import Element, Elements, record
@@ -40,7 +40,7 @@ class Batch(NamedTuple):
 class QueryResult(NamedTuple):
     """The result of a stream while it runs."""
 
-    result: Any
+    result: Reduced
     """As `Stream.result` gives it."""
     elements: int
     """How many it is made of, of all producers and consumers."""
@@ -68,7 +68,7 @@ def _axes(over: Over | None) -> list[int]:
     if over is None:
         return []
     several = isinstance(over, Sequence | np.ndarray) and not isinstance(over, str)
-    words: list[Any] = list(over) if several else [over]  # type: ignore[arg-type]
+    words: list[object] = list(over) if several else [over]  # type: ignore[arg-type]
     unknown = [word for word in words if isinstance(word, str) and word not in _AXES]
     if unknown or not words:
         raise InvalidArgument(
@@ -121,7 +121,7 @@ class Stream:
         self._specs: Specs | None = None
         self._operators: dict[str, Resolved] = {}
 
-        def prepare() -> dict[str, Any]:
+        def prepare() -> dict[str, object]:
             """Return what the core needs; what this raises is raised on all ranks."""
             self._element = Element(dtype, shape, bytes_max)
             callback, declared = None, "a function"
@@ -305,7 +305,7 @@ class Stream:
         """What this rank has done in the stream so far: see the guide to streams."""
         return self._core.stats
 
-    def result(self) -> Any:
+    def result(self) -> Reduced:
         """Return the global result: one, a list or a dict, as the operators were given.
 
         Blocking until the stream has ended. On consumers, and on producers with
@@ -313,7 +313,7 @@ class Stream:
         """
         return self._wrap(self._core.result())
 
-    def _wrap(self, results: Results) -> Any:
+    def _wrap(self, results: Results) -> Reduced:
         if self._specs is None:
             return None
         return wrap_results(self._specs, self._operators, results)
@@ -339,7 +339,7 @@ class Stream:
 
     def _association(
         self, association: str | Callable[..., int], key: str | None, consumers: int
-    ) -> Any:
+    ) -> object:
         if key is None:
             if not callable(association):
                 return to_choice(

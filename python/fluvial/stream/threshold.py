@@ -35,7 +35,7 @@ class Threshold:
     ) -> None:
         self._any = limit is None
 
-        def prepare() -> dict[str, Any]:
+        def prepare() -> dict[str, object]:
             """Return what the core needs; what this raises is raised on all ranks."""
             rounds = to_index(rounds_ahead, "rounds_ahead")
             if rounds < 1:
@@ -62,7 +62,7 @@ class Threshold:
 
         self._core = _core.ThresholdCollective(channel, prepare)
 
-    def contribute(self, value: Any) -> bool:
+    def contribute(self, value: object) -> bool:
         """Return the verdict of the next round, as soon as it is certain. Producers; blocking.
 
         With a limit: whether the sum of all contributions, which must not be negative, exceeds it.
