@@ -6,7 +6,7 @@
 2.0
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from . import distribute, ops, route
 from ._core import (
@@ -135,12 +135,14 @@ def __dir__() -> list[str]:
     return sorted(__all__)
 
 
-def __getattr__(name: str) -> Any:
-    if name in _WITH_XARRAY:
-        import importlib
+if not TYPE_CHECKING:  # which would take it to have any name
 
-        return getattr(importlib.import_module(f".{_WITH_XARRAY[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def __getattr__(name: str) -> type:
+        if name in _WITH_XARRAY:
+            import importlib
+
+            return getattr(importlib.import_module(f".{_WITH_XARRAY[name]}", __name__), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 when_imported(f"{__name__}.xarray.accessor")

@@ -14,6 +14,7 @@ from .describe.engines import (
     FILE_OPTIONS,
     READ_OPTIONS,
     WRITE_OPTIONS,
+    Options,
     refuse_what_is_no_file,
     writing_engine,
 )
@@ -283,10 +284,11 @@ def open(
         return open_series(cast(str, chosen.name), mode, comm, told, _views_of)
     if mode == "w":
         return _write_files(chosen, comm)
-    return _open_files(cast(Any, chosen.name), mode, comm, chosen.engine, chosen.options)
+    name = cast("Path | Sequence[Path]", chosen.name)
+    return _open_files(name, mode, comm, chosen.engine, chosen.options)
 
 
-def _together(name: object, comm: Communicator | None, given: Mapping[str, Any]) -> Together:
+def _together(name: object, comm: Communicator | None, given: Mapping[str, object]) -> Together:
     said = given.get("step_timeout")
     timeout = float(said) if isinstance(said, int | float) and said > 0 else _AGREEMENT_S
     return Together(comm, timeout, f"open {shown(name)}")
@@ -294,7 +296,7 @@ def _together(name: object, comm: Communicator | None, given: Mapping[str, Any])
 
 def _write_files(chosen: Choice, comm: Communicator | None) -> FileWriteSeries:
     check_options(chosen.options, OPTIONS_OF[True, True], "for mode 'w'")
-    path = to_path(cast(Any, chosen.name), "the path of a file")
+    path = to_path(chosen.name, "the path of a file")
     engine = writing_engine(path, chosen.engine, chosen.engine_of)
     try:
         from .stage.file_writer import FileWriteSeries
@@ -327,7 +329,7 @@ def _open_files(
     mode: str,
     comm: Communicator | None,
     engine: str | None,
-    options: dict[str, Any],
+    options: Options,
 ) -> File | FileSeries | FollowedSeries:
     to_choice(mode, "mode", ("r",))
     check_options(options, OPTIONS_OF[False, True], "for files")
@@ -351,7 +353,7 @@ def _open_files(
     follow = options.get("follow")
     if follow is None or follow is False:
         return stored.open(comm)
-    until = None if follow is True else to_path(cast(Any, follow), "follow")
+    until = None if follow is True else to_path(follow, "follow")
     times = {"rendezvous_timeout": 60.0, "step_timeout": _AGREEMENT_S}
     return stored.follow(
         comm, until, *(to_float(options.get(key, value), key) for key, value in times.items())

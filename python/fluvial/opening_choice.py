@@ -5,15 +5,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from .base.arguments import to_path
 from .base.job_options import job_options
 from .base.messages import shown, without_addresses
-from .describe.engines import FILE_OPTIONS, READ_OPTIONS, WRITE_OPTIONS, engine_said, means_files
+from .describe.engines import (
+    FILE_OPTIONS,
+    READ_OPTIONS,
+    WRITE_OPTIONS,
+    Options,
+    engine_said,
+    means_files,
+)
 from .stage.open_series import OPTIONS_OF_READERS, OPTIONS_OF_WRITERS
 
-Said = str | os.PathLike[str] | Mapping[str, Any]
+Said = str | os.PathLike[str] | Mapping[str, object]
 _PATHS = (str, bytes, os.PathLike)
 
 
@@ -26,9 +33,9 @@ class Choice(NamedTuple):
     engine_of: str
     """What says the engine, for messages, where the call does not: " (of FLUVIAL_ENGINE)"."""
     name: object
-    said: dict[str, Any]
+    said: Options
     """Options that a file of them says."""
-    options: dict[str, Any]
+    options: Options
     """Those and the call's."""
 
     def __str__(self) -> str:
@@ -51,22 +58,22 @@ class Choice(NamedTuple):
         return without_addresses(f"{self}{given}: {names}")
 
 
-def file_name(path: Any) -> str:
+def file_name(path: str | bytes | os.PathLike[str]) -> str:
     """Return the last part of a path."""
     return os.path.basename(os.path.normpath(os.fsdecode(path)))
 
 
 def choose(
-    name: object, mode: str, engine: str | None, options: Said | None, given: dict[str, Any]
+    name: object, mode: str, engine: str | None, options: Said | None, given: Options
 ) -> Choice:
     """Return what a call means, by itself and what is said elsewhere. Local."""
-    said: dict[str, Any] = {}
+    said: Options = {}
     where = "options"
     if options is None:
         options, where = os.environ.get("FLUVIAL_OPTIONS") or None, "FLUVIAL_OPTIONS"
     if options is not None:
         called = os.fspath(name) if isinstance(name, str | os.PathLike) else None
-        said = job_options(options, where, cast(Any, called), _OPTIONS)
+        said = job_options(options, where, called, _OPTIONS)
     engine_of = ""
     if engine is None and "engine" in said:
         engine_of = f" (of {where})"

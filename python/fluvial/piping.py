@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ._core import Error, InvalidArgument
 from .base.arguments import to_mapping, to_path
@@ -49,14 +49,14 @@ def pipe(
     own: Mapping[str, Own] | None = None,
     steps: Steps = None,
     datasets: Names = None,
-    isel: Mapping[str, Any] | None = None,
-    sel: Mapping[str, Any] | None = None,
+    isel: Mapping[str, object] | None = None,
+    sel: Mapping[str, object] | None = None,
     dtype: DTypes = None,
     rate: float | None = None,
     original_timing: bool = False,
     speed: float = 1.0,
-    reading: Mapping[str, Any] | None = None,
-    writing: Mapping[str, Any] | None = None,
+    reading: Mapping[str, object] | None = None,
+    writing: Mapping[str, object] | None = None,
     on_step: OnStep = None,
 ) -> PipeReport:
     """Put the steps of one series into another, whatever they are: streams or files. Collective.
@@ -114,7 +114,7 @@ def pipe(
 
     def asked() -> _Asked:
         several = isinstance(source, Sequence) and not isinstance(source, str)
-        given: Sequence[Any] = source if several else [source]  # type: ignore[assignment]
+        given: Sequence[object] = source if several else [source]  # type: ignore[assignment]
         names = [to_path(name, "the source") for name in given]
         target = to_path(destination, "the destination")
         _check_apart(names, target)
@@ -125,7 +125,7 @@ def pipe(
             to_mapping(sel, "sel", "a dict of dimensions to labels"),
         )
         pacing, choice = Pacing(rate, original_timing, speed), StepChoice(steps)
-        options: dict[str, Any] = {
+        options: dict[str, object] = {
             "strategy": describe(strategy, own),
             "steps": steps,
             "datasets": datasets,

@@ -14,7 +14,7 @@ from ._core import InvalidArgument, Reduction, Terms, check_alike, dtype_name
 from ._core import Operator as NativeOperator
 from .base.arguments import ndim_max, to_array, to_int, wrong_type
 from .compute.passes import Results, run_passes
-from .compute.registry import Resolved, resolve
+from .compute.registry import Reduced, Resolved, resolve
 from .compute.required_counts import COUNT_OF, counts_of, with_enough
 from .compute.specs import Specs, name_specs, wrap_results
 from .compute.user_operator import Operator
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from .scan.labelled import Frame
 
 _TAG = 1
+
+_Arrays = tuple[tuple[int, ...], list[int], list[str]]
+"""What a rank says of its arrays: shape, axes to reduce over, dtypes."""
 
 
 def reduce(
@@ -39,7 +42,7 @@ def reduce(
     comm: Communicator | None = None,
     axis: Over | None = None,
     dim: Over | None = None,
-) -> Any:
+) -> Reduced:
     """Reduce arrays that are in memory, with one operator or with several in one pass.
 
     Parameters
@@ -99,7 +102,7 @@ def reduce(
     return _collective(comm, lambda: _prepare(op, arrays, over, skipna, min_count, weights, mask))
 
 
-def _local(call: _Call) -> Any:
+def _local(call: _Call) -> Reduced:
     def run(operators: Mapping[str, Resolved]) -> Results:
         reduction = call.asking(operators).reduction(call.shape)
         reduction.absorb(call.arrays, None, call.weights, call.mask)
@@ -143,7 +146,7 @@ class _Call(NamedTuple):
         kept = [(n, operators[n], numbers) for n, _, numbers in self.entries if n in operators]
         return self._replace(entries=kept)
 
-    def wrap(self, results: Results) -> Any:
+    def wrap(self, results: Results) -> Reduced:
         operators = self.operators
         if self.required is not None:
             operators = self.asked
@@ -282,7 +285,7 @@ def _companion(
         ) from None
 
 
-def _collective(comm: Communicator, prepare: Callable[[], _Call]) -> Any:
+def _collective(comm: Communicator, prepare: Callable[[], _Call]) -> Reduced:
     """Run one reduction on all ranks: validate locally, agree, absorb, merge along a tree."""
     call, failure, facts, terms = None, None, None, Terms()
     try:
@@ -296,13 +299,13 @@ def _collective(comm: Communicator, prepare: Callable[[], _Call]) -> Any:
         facts = (call.shape, axes, [dtype_name(a) for a in call.arrays]), terms.number
     except Exception as error:
         failure = error
-    everybody = comm.allgather((facts, _text(failure)))
-    _raise_first(everybody, failure)
+    of_all = comm.allgather((facts, _text(failure)))
+    _raise_first(of_all, failure)
     if call is None:
         raise AssertionError("bug in Fluvial: no call and no failure")
-    if len({number for (_, number), _ in everybody}) > 1:
+    if len({number for (_, number), _ in of_all}) > 1:
         check_alike(comm.allgather(terms.encode()))
-    facts_of_all = [arrays for (arrays, _), _ in everybody]
+    facts_of_all = [arrays for (arrays, _), _ in of_all]
     shape, begin, axis = _concatenate(facts_of_all, comm.Get_rank())
     offset = tuple(begin if i == axis else 0 for i in range(len(shape)))
 
@@ -330,7 +333,7 @@ def _one_pass(
     return total.finish()
 
 
-def _concatenate(facts: list[Any], rank: int) -> tuple[tuple[int, ...], int, int]:
+def _concatenate(facts: Sequence[_Arrays], rank: int) -> tuple[tuple[int, ...], int, int]:
     """Return shape of all ranks' arrays as one, where this rank's begin, and along which axis."""
     first_shape, axes, dtypes = facts[0]
     axis = axes[0]
@@ -379,11 +382,11 @@ def _text(failure: Exception | None) -> str | None:
     return None if failure is None else f"{type(failure).__name__}: {failure}"
 
 
-def _raise_first(everybody: list[Any], own: Exception | None) -> None:
+def _raise_first(of_all: Sequence[tuple[object, str | None]], own: Exception | None) -> None:
     """Raise this rank's own failure, or what another rank reported; nothing if all is well."""
     if own is not None:
         raise own
-    for other, (_, message) in enumerate(everybody):
+    for other, (_, message) in enumerate(of_all):
         if message is not None:
-            where = f"on rank {other}" if len(everybody) > 1 else "on another rank"
+            where = f"on rank {other}" if len(of_all) > 1 else "on another rank"
             raise InvalidArgument(f"the reduction failed {where}: {message}")

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 from .._core import InvalidArgument
 from ..base.arguments import to_float
 from ..base.messages import shown
+from .sources import JoinedStep
 
 
 class Pacing:
@@ -41,7 +41,7 @@ class Pacing:
         self._steps = 0
         self._first_time = 0.0
 
-    def wait(self, step: Any) -> None:
+    def wait(self, step: JoinedStep) -> None:
         """Wait until a step is due."""
         due = self._due(step)
         now = time.monotonic()
@@ -50,7 +50,7 @@ class Pacing:
         elif (rest := self._begun + due - now) > 0:
             time.sleep(rest)
 
-    def _due(self, step: Any) -> float:
+    def _due(self, step: JoinedStep) -> float:
         """Return the seconds after the first step."""
         if self._rate is not None:
             self._steps += 1

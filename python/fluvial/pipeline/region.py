@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .._core import InvalidArgument
 from ..base.arguments import unknown_name
 from ..base.messages import shown
 from ..distribute.piece import Piece
+from .series import PipedDataset
 
 
 class Cut(NamedTuple):
@@ -53,7 +54,7 @@ class Region(NamedTuple):
             offset.append(first)
         return Cut(tuple(selection), tuple(offset))
 
-    def attributes(self, attrs: Mapping[str, Any], sizes: Sequence[int]) -> dict[str, Any]:
+    def attributes(self, attrs: Mapping[str, object], sizes: Sequence[int]) -> dict[str, object]:
         """Return the attributes of a mesh with the grid of the region, of a dataset of `sizes`."""
         found = dict(attrs)
         if all(at == range(n) for at, n in zip(self.axes, sizes, strict=True)):
@@ -81,7 +82,9 @@ class Region(NamedTuple):
         return found
 
 
-def region_of(dataset: Any, isel: Mapping[str, Any], sel: Mapping[str, Any]) -> Region:
+def region_of(
+    dataset: PipedDataset, isel: Mapping[str, object], sel: Mapping[str, object]
+) -> Region:
     """Return what is selected of a dataset; axes of which nothing is said are whole.
 
     Raises
@@ -107,7 +110,7 @@ def region_of(dataset: Any, isel: Mapping[str, Any], sel: Mapping[str, Any]) -> 
     return Region(axes)
 
 
-def check_dims(datasets: Sequence[Any], *selections: Mapping[str, Any]) -> None:
+def check_dims(datasets: Sequence[PipedDataset], *selections: Mapping[str, object]) -> None:
     """Raise unless each selected dimension is one of some dataset."""
     known = list(dict.fromkeys(dim for dataset in datasets for dim in dataset.dims))
     for selection in selections:
@@ -116,7 +119,7 @@ def check_dims(datasets: Sequence[Any], *selections: Mapping[str, Any]) -> None:
                 raise unknown_name("no dataset has the dimension", dim, known)
 
 
-def _numbers(attrs: Mapping[str, Any], name: str, count: int) -> list[float] | None:
+def _numbers(attrs: Mapping[str, object], name: str, count: int) -> list[float] | None:
     said = attrs.get(name)
     listed = said if isinstance(said, list) else [said]
     numbers = [n for n in listed if isinstance(n, int | float)]

@@ -6,10 +6,10 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from .interruption import Interruption
 from .pacing import Pacing
+from .series import Sink
 from .sources import JoinedStep, Sources
 from .transfer import Transfer
 
@@ -46,7 +46,7 @@ OnStep = Callable[[PipeReport], object] | None
 
 def run(
     sources: Sources,
-    sink: Any,
+    sink: Sink,
     transfer: Transfer,
     pacing: Pacing,
     report: PipeReport,
@@ -84,8 +84,8 @@ def run(
 
 
 def _of_step(
-    step: JoinedStep, of_series: Mapping[str, Any], total: int | None
-) -> Mapping[str, Any]:
+    step: JoinedStep, of_series: Mapping[str, object], total: int | None
+) -> Mapping[str, object]:
     """Return the attributes of a step; those of a file that is one step are the series' already."""
     if total is None or "openPMD" in of_series:
         return step.attrs

@@ -3,23 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .._core import InvalidArgument
 from ..base.messages import shown
 from ..describe.attributes import Attributes
+from .series import PipedStep
 from .step_choice import StepChoice
 
 
 class JoinedStep:
     """The steps of one iteration in several series, as one."""
 
-    def __init__(self, steps: Sequence[Any], names: Sequence[str]) -> None:
+    def __init__(self, steps: Sequence[PipedStep], names: Sequence[str]) -> None:
         self._steps = steps
         self.iteration: int = steps[0].iteration
         """Number of the iteration."""
-        self._of: dict[str, Any] = {}
+        self._of: dict[str, PipedStep] = {}
         for step, series in zip(steps, names, strict=True):
             for name in step.names():
                 if name in self._of:
@@ -31,12 +32,12 @@ class JoinedStep:
                 self._of[name] = step
 
     @property
-    def parts(self) -> Sequence[Any]:
+    def parts(self) -> Sequence[PipedStep]:
         """The steps of the series."""
         return self._steps
 
     @property
-    def time(self) -> Any:
+    def time(self) -> object:
         """Of the first series that has this iteration."""
         return self._steps[0].time
 
@@ -51,9 +52,9 @@ class JoinedStep:
         return Attributes(_first_wins(step.attrs for step in self._steps))
 
     @property
-    def groups(self) -> dict[str, dict[str, Any]]:
+    def groups(self) -> dict[str, dict[str, object]]:
         """Attributes of groups; where series differ, the first one counts."""
-        found: dict[str, dict[str, Any]] = {}
+        found: dict[str, dict[str, object]] = {}
         for step in self._steps:
             for path, attrs in step.groups.items():
                 found[path] = {**attrs, **found.get(path, {})}
@@ -69,7 +70,7 @@ class Sources:
         self._choice = choice
 
     @property
-    def attrs(self) -> dict[str, Any]:
+    def attrs(self) -> dict[str, object]:
         """Attributes of the series; where they differ, the first one counts."""
         return dict(_first_wins(series.attrs for series in self._series))
 
@@ -83,16 +84,16 @@ class Sources:
     def steps(self) -> Iterator[JoinedStep]:
         """Give the chosen steps in ascending order; each ends when the next is asked for."""
         rows = [self._chosen(series) for series in self._series]
-        heads = [next(row, None) for row in rows]
+        heads: list[Any] = [next(row, None) for row in rows]
         while any(head is not None for head in heads):
             number = min(head.iteration for head in heads if head is not None)
             at = [i for i, h in enumerate(heads) if h is not None and h.iteration == number]
             yield JoinedStep([heads[i] for i in at], [self._names[i] for i in at])
             for i in at:
-                heads[i] = None  # a file is closed when nobody has its step any more
+                heads[i] = None  # a file is closed when its step is not held any more
                 heads[i] = next(rows[i], None)
 
-    def _chosen(self, series: Any) -> Iterator[Any]:
+    def _chosen(self, series: Any) -> Iterator[PipedStep]:
         if hasattr(series, "steps"):
             for at, number in enumerate(series.steps.indices):
                 if number in self._choice:
@@ -105,9 +106,8 @@ class Sources:
                 return
 
 
-def _first_wins(attributes: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    said: Mapping[str, Any]
+def _first_wins(attributes: Iterable[Mapping[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
     for said in attributes:
         found = {**said, **found}
     return found

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ..mpi.communicator import Communicator
 from .adjoining import coalesced
 from .conversion import Conversion, DatasetChoice, converted
 from .region import Region, check_dims, region_of
+from .series import PipedDataset, PipedStep, Sink, SinkStep
 from .sources import JoinedStep
 
 
@@ -34,17 +35,17 @@ class Selecting(NamedTuple):
 
     datasets: DatasetChoice
     conversion: Conversion
-    isel: Mapping[str, Any]
-    sel: Mapping[str, Any]
+    isel: Mapping[str, object]
+    sel: Mapping[str, object]
 
 
 class _Load(NamedTuple):
     """A dataset on its way."""
 
-    dataset: Any
+    dataset: PipedDataset
     region: Region
     dtype: np.dtype
-    attrs: dict[str, Any]
+    attrs: dict[str, object]
     pieces: list[Piece]
     value: np.ndarray | None
     """Of all elements, where the source says that it is but one."""
@@ -57,14 +58,14 @@ class _Load(NamedTuple):
 class Transfer:
     """Puts steps into a series, which is open for writing."""
 
-    def __init__(self, sink: Any, sharing: Sharing, selecting: Selecting) -> None:
+    def __init__(self, sink: Sink, sharing: Sharing, selecting: Selecting) -> None:
         self._sink = sink
         self._sharing = sharing
         self._selecting = selecting
-        self._said: dict[str, dict[str, Any]] = {}
+        self._said: dict[str, dict[str, object]] = {}
         self._first = True
 
-    def put(self, step: JoinedStep, attrs: Mapping[str, Any]) -> tuple[Any, int]:
+    def put(self, step: JoinedStep, attrs: Mapping[str, object]) -> tuple[SinkStep, int]:
         """Put a step with these attributes into the series; return it, still to be ended.
 
         Collective. Beside it stand its bytes, those of all ranks.
@@ -101,7 +102,7 @@ class Transfer:
         conversion.check({name: dataset.stored_dtype for name, dataset in of_all.items()})
         check_dims(list(of_all.values()), isel, sel)
 
-    def _shares(self, part: Any, names: list[str]) -> dict[str, list[Piece]]:
+    def _shares(self, part: PipedStep, names: list[str]) -> dict[str, list[Piece]]:
         comm, strategy, own = self._sharing
         stored = hasattr(part, "comm")  # a step of files; pieces of a live one are read in place
         if stored and comm is None:
@@ -111,7 +112,7 @@ class Transfer:
         shares = part.mine(strategy, names, own=own)
         return {name: coalesced(shares[name]) if stored else shares[name] for name in names}
 
-    def _load(self, name: str, dataset: Any, pieces: list[Piece]) -> _Load:
+    def _load(self, name: str, dataset: PipedDataset, pieces: list[Piece]) -> _Load:
         region = region_of(dataset, self._selecting.isel, self._selecting.sel)
         dtype = self._selecting.conversion.dtype_of(name, dataset.stored_dtype)
         attrs = carried_attributes(dataset.attrs)
@@ -126,7 +127,7 @@ class Transfer:
             attrs |= {"value": value.item(), "shape": list(region.shape)}
         return _Load(dataset, region, dtype, attrs, pieces, value)
 
-    def _put(self, out: Any, name: str, load: _Load) -> None:
+    def _put(self, out: SinkStep, name: str, load: _Load) -> None:
         shape = load.region.shape
         first = self._sharing.comm is None or self._sharing.comm.rank == 0
         if math.prod(shape) == 0:
@@ -143,7 +144,7 @@ class Transfer:
                 values = np.broadcast_to(load.value, _extent(cut.selection))
             out.put(name, values, cut.offset, shape, self._news(name, load.attrs))
 
-    def _news(self, name: str, attrs: dict[str, Any]) -> dict[str, Any] | None:
+    def _news(self, name: str, attrs: dict[str, object]) -> dict[str, object] | None:
         """Return attributes of a dataset that this rank has not put yet; writers keep the rest."""
         if self._said.get(name) == attrs:
             return None
@@ -157,7 +158,7 @@ def _extent(selection: tuple[int | slice, ...]) -> tuple[int, ...]:
     )
 
 
-def _only_value(dataset: Any, attrs: Mapping[str, Any]) -> np.ndarray | None:
+def _only_value(dataset: PipedDataset, attrs: Mapping[str, object]) -> np.ndarray | None:
     """Return the value of a constant component of openPMD; None for other datasets.
 
     A stream says it by the attributes of such a component, `value` and `shape`.

@@ -6,12 +6,13 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TypeVar, overload
 
 from .._core import InvalidArgument, NoSuchFile
 from ..base.arguments import to_choice, to_path, to_text
 from ..base.html_table import html_table
 from ..base.messages import shown
+from ..describe.attributes import Attributes
 from ..mpi.communicator import Communicator
 from ..store import isolation
 from ..store.joined_files import JoinedFiles, open_joined
@@ -22,8 +23,10 @@ from .file_series import SeriesInFiles
 from .joint_reductions import JointReductions
 from .view import View
 
+Default = TypeVar("Default")
+
 Path = str | os.PathLike[str]
-Raw = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Raw = Mapping[str, object] | Sequence[Mapping[str, object]]
 
 
 def open_files(
@@ -79,7 +82,7 @@ def open_files(
 
 def _paths_of(path: Path | Sequence[Path]) -> list[str]:
     several = isinstance(path, Sequence) and not isinstance(path, str | os.PathLike)
-    given: Sequence[Any] = path if several else [path]  # type: ignore[assignment]
+    given: Sequence[object] = path if several else [path]  # type: ignore[assignment]
     paths: list[str] = []
     for name in [to_path(p, "the path of a file") for p in given]:
         if not os.path.exists(name) and glob.has_magic(name):
@@ -134,7 +137,7 @@ class File(SeriesInFiles, JointReductions):
         return self._files.unreadable
 
     @property
-    def attrs(self) -> dict[str, Any]:
+    def attrs(self) -> Attributes:
         """Attributes of the (first) file."""
         return self._files.attrs
 
@@ -155,7 +158,11 @@ class File(SeriesInFiles, JointReductions):
     def __contains__(self, name: object) -> bool:
         return name in self._files.names
 
-    def get(self, key: str, default: Any = None) -> Any:
+    @overload
+    def get(self, key: str) -> FileDataset | None: ...
+    @overload
+    def get(self, key: str, default: Default) -> FileDataset | Default: ...
+    def get(self, key: str, default: object = None) -> object:
         """Return the dataset of a name, or `default` where there is none."""
         to_text(key, "the name of a dataset")
         return self[key] if key in self.names else default

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Literal, Self, Unpack
+from typing import Any, Literal, Self, Unpack, overload
 
 import numpy as np
 import xarray as xr
@@ -14,10 +14,11 @@ from .._core import InvalidArgument
 from ..base.html_table import html_table
 from ..compute.arithmetic import Arithmetic, LazyOperators, is_number, refuse_dataset, with_array
 from ..compute.reductions import Reductions
+from ..compute.registry import Reduced
 from ..compute.specs import Specs
-from ..describe.attributes import Attributes
+from ..describe.attributes import Attributes, AttributeValue
 from ..describe.records import unit_of
-from ..describe.selection import Over, Selection, one_of
+from ..describe.selection import Indexers, Over, Selection, one_of
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
@@ -28,7 +29,7 @@ from .axis_weights import Weights
 from .comparisons import Comparisons, compare, narrowed
 from .file_share import share_of_files
 from .grouped_dataset import GroupedDataset
-from .options import ScanOptions
+from .options import ReductionOptions, ScanOptions
 from .pending_scan import PendingScan
 from .predicates import Condition
 from .values import Values
@@ -37,7 +38,7 @@ from .view import Groups, View
 Method = Literal["nearest", "pad", "ffill", "backfill", "bfill"]
 
 
-class FileDataset(Reductions, LazyOperators, Values):
+class FileDataset(Reductions[xr.DataArray], LazyOperators["FileDataset", Comparisons], Values):
     """A dataset of a file, or one that is spread over several; lazy, immutable.
 
     What selects, masks and weights returns a new one; `reduce` reads and computes, `read` reads.
@@ -109,19 +110,19 @@ class FileDataset(Reductions, LazyOperators, Values):
         return np.dtype(self._files.parts_of(self._name)[0].dtype)
 
     @property
-    def constant(self) -> Any:
+    def constant(self) -> AttributeValue | None:
         """What all elements are, where the file says it once: openPMD's constant component."""
         return self._files.parts_of(self._name)[0].constant
 
     @property
-    def attrs(self) -> dict[str, Any]:
+    def attrs(self) -> Attributes:
         """Attributes as they are in the file; none after arithmetic."""
         if self._view.arithmetic is not None:
             return Attributes()
         return Attributes(self._files.attributes_of(self._name))
 
     @property
-    def si(self) -> Self:
+    def si(self) -> FileDataset:
         """The same in SI units: times openPMD's attribute `unitSI`, where it has one."""
         return self * unit_of(self._files.attributes_of(self._name), self._name)
 
@@ -143,7 +144,7 @@ class FileDataset(Reductions, LazyOperators, Values):
 
     def sel(
         self,
-        indexers: Mapping[Any, Any] | None = None,
+        indexers: Indexers | None = None,
         method: Method | None = None,
         tolerance: object = None,
         **labels: object,
@@ -173,7 +174,7 @@ class FileDataset(Reductions, LazyOperators, Values):
                 view = view.replace(dim, chosen)
         return self._with(view)
 
-    def isel(self, indexers: Mapping[Any, Any] | None = None, **numbers: object) -> Self:
+    def isel(self, indexers: Indexers | None = None, **numbers: object) -> Self:
         """Select by position, as xarray's `isel`: ints, slices (also backwards), regular lists."""
         return self._with(self._view.isel({**(indexers or {}), **numbers}))
 
@@ -221,6 +222,22 @@ class FileDataset(Reductions, LazyOperators, Values):
         groups = grouping.by_period(dim, words, self._view, self._labels)
         return self._grouped(groups)
 
+    @overload
+    def reduce(
+        self,
+        op: str,
+        over: Over | None = None,
+        selection: Selection = None,
+        **options: Unpack[ReductionOptions],
+    ) -> xr.DataArray: ...
+    @overload
+    def reduce(
+        self,
+        op: Specs,
+        over: Over | None = None,
+        selection: Selection = None,
+        **options: Unpack[ReductionOptions],
+    ) -> Reduced: ...
     def reduce(
         self,
         op: Specs,
@@ -234,7 +251,7 @@ class FileDataset(Reductions, LazyOperators, Values):
         axis: Over | None = None,
         dim: Over | None = None,
         **options: Unpack[ScanOptions],
-    ) -> Any:
+    ) -> Reduced:
         """Reduce while reading; the result is on all ranks.
 
         Collective over `comm`, which is MPI.COMM_WORLD in a program of several ranks unless given;
@@ -361,7 +378,7 @@ class FileDataset(Reductions, LazyOperators, Values):
     def _computed(self, arithmetic: Arithmetic) -> Self:
         return self._with(dataclasses.replace(self._view, arithmetic=arithmetic))
 
-    def _comparison(self, sign: str, bound: Any) -> Comparisons | np.ndarray:
+    def _comparison(self, sign: str, bound: object) -> Comparisons | np.ndarray:
         if isinstance(bound, np.ndarray) and bound.ndim:
             return with_array(sign, self.read().values, bound, False)
         bound = bound[()] if isinstance(bound, np.ndarray) else bound

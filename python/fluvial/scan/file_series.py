@@ -7,7 +7,7 @@ import functools
 import os
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn, Self, overload
+from typing import NoReturn, Self, overload
 
 from .._core import Error, InvalidArgument, OutOfBounds
 from ..base.arguments import to_choice, wrong_type
@@ -143,7 +143,7 @@ class SeriesInFiles:
     def _following(self) -> Iterator[FileStep]:
         return self.steps.each()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {k: v for k, v in self.__dict__.items() if k not in ("steps", "_following")}
 
     def close(self) -> None:
@@ -196,7 +196,7 @@ class FileSeries(SeriesInFiles):
         return self._open_one(self.paths[0]).format
 
     @functools.cached_property
-    def attrs(self) -> dict[str, Any]:
+    def attrs(self) -> Attributes:
         """Attributes of the first file."""
         return Attributes(self._open_one(self.paths[0]).attrs)
 
@@ -206,7 +206,7 @@ class FileSeries(SeriesInFiles):
         for files in list(self._open):
             files.close()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         paths = [(number, os.path.abspath(path)) for number, path in self._paths]
         return FileSeries, (self.name, paths, self._decode, self.comm)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import socket
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def share_of_files(
     """Return this rank's parts of each dataset. Collective over `comm`; no data moves.
 
     What is distributed are the chunks in which a dataset is stored, or all of it where it is not
-    stored in chunks. Nobody wrote them as far as anybody knows, so their places are unknown.
+    stored in chunks. Which ranks wrote them is not known, and neither are their places.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def _grid(dataset: Shared) -> tuple[int, ...] | None:
     return tuple(grid)
 
 
-def _names(datasets: Mapping[str, Any], names: Iterable[str] | None) -> list[str]:
+def _names(datasets: Mapping[str, object], names: Iterable[str] | None) -> list[str]:
     if isinstance(names, str) or not (names is None or isinstance(names, Iterable)):
         raise wrong_type("names", names, "a list of names of datasets, or None for all")
     return list(datasets) if names is None else [to_text(name, "a name") for name in names]

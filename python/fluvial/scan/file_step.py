@@ -108,8 +108,8 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
         """Return this rank's parts of each dataset, as `ReadStep.mine` does of a live step.
 
         Collective over the series' communicator; no data moves. What is distributed are the chunks
-        in which a dataset is stored, or all of it where there are none; nobody knows who wrote
-        them.
+        in which a dataset is stored, or all of it where there are none; which rank wrote
+        them is not known.
         """
         return share_of_files(self, names, self.comm, strategy, own)
 
@@ -140,10 +140,10 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
     def __len__(self) -> int:
         return len(self._files.names)
 
-    def _of_series(self) -> Mapping[str, Any]:
+    def _of_series(self) -> Mapping[str, object]:
         return self._files.attrs if self._stored.attrs is None else self._stored.attrs
 
-    def _coordinate(self) -> Any:
+    def _coordinate(self) -> object:
         """Return the coordinate of the record; None without one."""
         if self._stored.record is None:
             return None

@@ -15,10 +15,11 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .._core import Error, InvalidArgument, PeerLost, TimedOut
 from ..base.messages import shown_text
+from ..describe.attributes import Attributes
 from ..mpi.communicator import Communicator
 from ..mpi.together import Together
 from ..store.hdf5_flags import closed_by_writer
@@ -92,7 +93,7 @@ class FollowedSeries(SeriesInFiles):
         return FileSteps(found._stored, self.comm)
 
     @property
-    def attrs(self) -> dict[str, Any]:
+    def attrs(self) -> Attributes:
         """Attributes of the (first) file as it is now. Local."""
         return self._look_again().attrs
 
@@ -257,7 +258,7 @@ class FollowedSeries(SeriesInFiles):
             files = self._open_now()
             _numbers(files)
         except Error:
-            # A writer that was killed while it changed a file may leave one that nobody can read.
+            # A writer that was killed while it changed a file may leave one that cannot be read.
             if progress_of(self.name) != before or before.writer is not Writer.NONE:
                 return None
             if self._latest is None and not self._exists():
@@ -321,7 +322,7 @@ class FollowedSeries(SeriesInFiles):
         if self._closed:
             raise InvalidArgument("the series is closed; use it inside its `with` block")
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         raise InvalidArgument(
             f"a series that is followed cannot be pickled: got {self!r}; allowed: series opened "
             "without follow"

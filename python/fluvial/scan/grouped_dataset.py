@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import Any, Protocol, Unpack
+from typing import Protocol, Unpack, overload
 
 import numpy as np
+import xarray as xr
 
 from ..compute.reductions import Reductions
+from ..compute.registry import Reduced
 from ..compute.specs import Specs
 from ..describe.selection import Over, one_of
 from .options import ReductionOptions
@@ -25,7 +27,7 @@ class Startable(Protocol):
         """Start a reduction and return at once."""
 
 
-class GroupedDataset(Reductions):
+class GroupedDataset(Reductions[xr.DataArray]):
     """A dataset whose axis is in groups, each of which has a result of its own."""
 
     def __init__(self, dataset: Startable, groups: Groups) -> None:
@@ -39,9 +41,17 @@ class GroupedDataset(Reductions):
         sizes = np.bincount(found.group[found.group >= 0], minlength=found.labels.size)
         return dict(zip(found.labels.values.tolist(), sizes.tolist(), strict=True))
 
+    @overload
+    def reduce(
+        self, op: str, over: Over | None = None, **options: Unpack[ReductionOptions]
+    ) -> xr.DataArray: ...
+    @overload
     def reduce(
         self, op: Specs, over: Over | None = None, **options: Unpack[ReductionOptions]
-    ) -> Any:
+    ) -> Reduced: ...
+    def reduce(
+        self, op: Specs, over: Over | None = None, **options: Unpack[ReductionOptions]
+    ) -> Reduced:
         """Reduce each group; `over` has the grouped dimension, and is that alone unless given.
 
         Everything else as `FileDataset.reduce`; results have a dimension of the groups ("month").

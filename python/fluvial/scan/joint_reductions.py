@@ -3,19 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Unpack, overload
+
+import xarray as xr
 
 from ..base.arguments import to_mapping
+from ..compute.registry import Reduced
 from ..compute.specs import Inputs, Specs
-from ..describe.selection import Over, Selection, one_of
+from ..describe.selection import Indexers, Over, Selection, one_of
 from ..mpi.communicator import Communicator
 from ..store.joined_files import JoinedFiles
 from . import pending_scan, request
 from .axis_weights import Weights
 from .datasets_of import datasets_of
 from .file_dataset import FileDataset
-from .options import ScanOptions
+from .options import ReductionOptions, ScanOptions
 from .pending_scan import PendingScan
 from .predicates import Condition
 
@@ -30,6 +32,19 @@ class JointReductions:
     def __getitem__(self, name: str) -> FileDataset:
         raise NotImplementedError
 
+    @overload
+    def reduce(
+        self,
+        op: str,
+        inputs: Inputs,
+        over: Over | None = None,
+        selection: Selection = None,
+        *,
+        sel: Indexers | None = None,
+        isel: Indexers | None = None,
+        **options: Unpack[ReductionOptions],
+    ) -> xr.DataArray: ...
+    @overload
     def reduce(
         self,
         op: Specs,
@@ -37,8 +52,19 @@ class JointReductions:
         over: Over | None = None,
         selection: Selection = None,
         *,
-        sel: Mapping[Any, Any] | None = None,
-        isel: Mapping[Any, Any] | None = None,
+        sel: Indexers | None = None,
+        isel: Indexers | None = None,
+        **options: Unpack[ReductionOptions],
+    ) -> Reduced: ...
+    def reduce(
+        self,
+        op: Specs,
+        inputs: Inputs,
+        over: Over | None = None,
+        selection: Selection = None,
+        *,
+        sel: Indexers | None = None,
+        isel: Indexers | None = None,
         skipna: bool | None = None,
         min_count: int | None = None,
         weights: Weights | None = None,
@@ -46,7 +72,7 @@ class JointReductions:
         axis: Over | None = None,
         dim: Over | None = None,
         **options: Unpack[ScanOptions],
-    ) -> Any:
+    ) -> Reduced:
         """Reduce several datasets of equal shape with several operators, in one pass. Collective.
 
         Parameters are those of `FileDataset.reduce`, and:
@@ -82,8 +108,8 @@ class JointReductions:
         over: Over | None = None,
         selection: Selection = None,
         *,
-        sel: Mapping[Any, Any] | None = None,
-        isel: Mapping[Any, Any] | None = None,
+        sel: Indexers | None = None,
+        isel: Indexers | None = None,
         skipna: bool | None = None,
         min_count: int | None = None,
         weights: Weights | None = None,

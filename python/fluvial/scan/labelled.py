@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from ..compute.apply import Apply
 from ..compute.distribution_operators import Histogram, Histogram2D, Quantile, TopK
-from ..compute.registry import Resolved, wrap
+from ..compute.registry import Reduced, Resolved, wrap
 from ..compute.required_counts import innermost
 from ..compute.scalar_operators import ArgMin
 from ..compute.specs import Specs
@@ -48,11 +48,11 @@ class Frame(NamedTuple):
     """Of every axis of the file's dataset, as positions count."""
     labels: dict[str, xr.Variable]
     """Coordinates of whole axes of the file, by dimension."""
-    attrs: dict[str, Any]
+    attrs: Mapping[str, object]
 
     def to_user(
         self, specs: Specs, operators: Mapping[str, Resolved], results: Mapping[str, Arrays]
-    ) -> Any:
+    ) -> Reduced:
         """Return the results of one operator as a DataArray, of several as a Dataset.
 
         Those of a list are called after their operators.
@@ -98,8 +98,8 @@ def name_of(op: Resolved) -> str:
 
 
 def result_attributes(
-    attrs: Mapping[str, Any], op: Resolved, reduced: Sequence[str]
-) -> dict[str, Any]:
+    attrs: Mapping[str, object], op: Resolved, reduced: Sequence[str]
+) -> dict[str, object]:
     """Return the attributes of a result: units where they hold, and CF's cell_methods.
 
     >>> from fluvial.ops import Max
@@ -107,7 +107,7 @@ def result_attributes(
     {'units': 'K', 'cell_methods': 'time: mean lat: lon: maximum'}
     """
     kind = name_of(op)
-    out = {} if isinstance(op, Apply) else plain_attributes(attrs)
+    out: dict[str, object] = {} if isinstance(op, Apply) else plain_attributes(attrs)
     if kind not in _SAME_UNITS:
         units = out.pop("units", None)
         out.pop("standard_name", None)
@@ -126,18 +126,18 @@ class Labelled(NamedTuple):
     """A result as xarray takes it."""
 
     variable: xr.Variable
-    coords: dict[str, Any]
+    coords: dict[str, object]
     """Of the frame, and the operator's own."""
 
 
-def to_labelled(op: Resolved, arrays: Arrays, frame: Frame) -> Any:
+def to_labelled(op: Resolved, arrays: Arrays, frame: Frame) -> Labelled | Reduced:
     """Return the named arrays of a finished reduction as one variable with coordinates.
 
     What an operator found beside its values (where an extremum lies, edges of bins) are
     coordinates. Operators with a result of their own kind give that instead.
     """
     inner = innermost(op)
-    coords: dict[str, Any] = dict(frame.coords)
+    coords: dict[str, object] = dict(frame.coords)
     dims = frame.dims
     value = arrays.get("value")
     if isinstance(inner, ArgMin):
@@ -178,14 +178,16 @@ def to_labelled(op: Resolved, arrays: Arrays, frame: Frame) -> Any:
     return Labelled(xr.Variable(dims, value, attrs), coords)
 
 
-def to_dataarray(result: Any, name: str | None) -> Any:
+def to_dataarray(result: Labelled | Reduced, name: str | None) -> Reduced:
     """Return the DataArray of this name; results of another kind as they are."""
     if not isinstance(result, Labelled):
         return result
     return xr.DataArray(result.variable, coords=result.coords, name=name)
 
 
-def to_dataset(found: Mapping[str, Any], frame: Frame, attrs: Mapping[str, Any]) -> Any:
+def to_dataset(
+    found: Mapping[str, Labelled | Reduced], frame: Frame, attrs: Mapping[str, object]
+) -> xr.Dataset | dict[str, Reduced]:
     """Return several results as one Dataset; what belongs to one of them has its name in front.
 
     Results of another kind make it a dict of these and DataArrays.
@@ -206,7 +208,7 @@ def to_dataset(found: Mapping[str, Any], frame: Frame, attrs: Mapping[str, Any])
     return xr.Dataset(named, coords=frame.coords, attrs=plain_attributes(attrs))
 
 
-def _bins(dim: str, edges: np.ndarray) -> dict[str, Any]:
+def _bins(dim: str, edges: np.ndarray) -> dict[str, object]:
     return {
         dim: (dim, (edges[:-1] + edges[1:]) / 2),
         f"{dim}_lower": (dim, edges[:-1]),
@@ -214,9 +216,9 @@ def _bins(dim: str, edges: np.ndarray) -> dict[str, Any]:
     }
 
 
-def _located(coordinates: np.ndarray, dims: tuple[str, ...], frame: Frame) -> dict[str, Any]:
+def _located(coordinates: np.ndarray, dims: tuple[str, ...], frame: Frame) -> dict[str, object]:
     """Where each value lies: its label along each reduced axis, and its position in the file."""
-    out: dict[str, Any] = {}
+    out: dict[str, object] = {}
     for axis, dim in enumerate(frame.all_dims):
         if dim not in frame.reduced:
             continue

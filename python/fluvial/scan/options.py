@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypedDict
+from typing import Protocol, TypedDict
 
 from .._core import InvalidArgument
 from ..base.arguments import check_options, to_choice, to_int, wrong_type
@@ -84,7 +84,20 @@ class ReductionOptions(ScanOptions, total=False):
     dim: Over | None
 
 
-def to_core(options: ScanOptions) -> dict[str, Any]:
+class CoreOptions(TypedDict):
+    """The same as the core takes them; a number that is 0 is chosen there."""
+
+    mode: str
+    shuffle: str
+    threads: int
+    aggregators: int
+    buffer_bytes: int
+    read_ahead_bytes: int
+    memory_bytes: int
+    reproducible: bool
+
+
+def to_core(options: ScanOptions) -> CoreOptions:
     """Return the options as the core takes them, after what the hints of `info` say."""
     check_options(options, ScanOptions.__annotations__, "of a reduction")
     info = options.get("info")

@@ -7,17 +7,16 @@ import atexit
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import numpy as np
 
 from .. import _core
 from .._core import InvalidArgument
 from ..compute.passes import Results, more_passes, refuse_repeats, repeats
-from ..compute.registry import Resolved
+from ..compute.registry import Reduced, Resolved
 from ..mpi.communicator import Communicator, handle_of, world
-from .options import ScanOptions, to_core
-from .request import Request
+from .options import CoreOptions, ScanOptions, to_core
+from .request import CoreRequest, Request
 from .result import label
 
 
@@ -37,13 +36,13 @@ class PendingScan:
         scan: _core.Scan,
         request: Request,
         comm: Communicator | None,
-        core_options: dict[str, Any],
+        core_options: CoreOptions,
     ) -> None:
         self._scan: _core.Scan | None = scan
         self._request = request
         self._comm = comm
         self._options = core_options
-        self._result: Any = None
+        self._result: Reduced = None
         self._error: BaseException | None = None
         self._waiting = threading.Lock()
         self._stats: dict[str, int | float] = {}
@@ -73,7 +72,7 @@ class PendingScan:
         """Bytes read, messages, seconds; of this rank, known after `wait`."""
         return self._stats
 
-    def wait(self) -> Any:
+    def wait(self) -> Reduced:
         """Merge what all ranks have found, and return the result. Collective, blocking.
 
         A further call, also of another thread, returns (or raises) the same.
@@ -105,8 +104,9 @@ class PendingScan:
         def again(operators: Mapping[str, Resolved]) -> Results:
             core = self._request.core
             kept = [(n, operators[n], i) for n, _, i in core["entries"] if n in operators]
-            narrowed = _core.ScanRequest(**{**core, "entries": kept}, **self._options)
-            scan = _core.Scan(narrowed, handle_of(self._comm))
+            narrowed: CoreRequest = {**core, "entries": kept}
+            described = _core.ScanRequest(**narrowed, **self._options)
+            scan = _core.Scan(described, handle_of(self._comm))
             scan.start()
             groups, stats = scan.wait()
             self._stats = {name: self._stats[name] + more for name, more in stats.items()}
@@ -129,7 +129,7 @@ _under_way: weakref.WeakSet[PendingScan] = weakref.WeakSet()
 
 @atexit.register
 def _abandon_all() -> None:
-    """End the threads of scans that nobody waited for, while they still may ask for the GIL."""
+    """End the threads of scans that were not waited for, while they still may ask for the GIL."""
     for pending in list(_under_way):
         pending._scan = None
 

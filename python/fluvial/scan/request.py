@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from .._core import InvalidArgument
 from ..compute.apply import Apply
 from ..compute.distribution_operators import TopK
 from ..compute.registry import Resolved, resolve
-from ..compute.required_counts import counts_of, innermost
+from ..compute.required_counts import Entry, counts_of, innermost
 from ..compute.scalar_operators import ArgMin
 from ..compute.specs import Specs, name_specs
-from ..describe.selection import Over
+from ..describe.attributes import Attributes
+from ..describe.selection import Hyperslab, Over
 from ..store.joined_files import JoinedFiles
 from . import positions
 from .labelled import Frame, by_kind
@@ -24,17 +25,29 @@ from .predicates import Comparison
 from .view import View
 
 
+class CoreRequest(TypedDict):
+    """What the core is given: see `_core.ScanRequest`."""
+
+    inputs: list[tuple[list[_core.FileDataset], _core.Decoding]]
+    entries: list[Entry]
+    selection: Hyperslab
+    over: list[int]
+    backwards: list[int]
+    weights: list[tuple[int, list[float]]]
+    where: list[tuple[object, ...]]
+    groups: tuple[int, list[int], int] | None
+
+
 class Request(NamedTuple):
     """One reduction, ready to run."""
 
-    core: dict[str, Any]
-    """What the core is given."""
+    core: CoreRequest
     specs: Specs
     operators: dict[str, Resolved]
     inputs: dict[str, list[int]]
     frame: Frame
     view: View
-    attrs: dict[str, Any]
+    attrs: Attributes
     """Of the file."""
     names: list[str]
     """Of the datasets, those of conditions, too."""
@@ -83,7 +96,7 @@ def describe(
     for dataset, decoding in zip(datasets, decodings, strict=True):
         if may_miss or decoding.drops_values:
             promote(decoding, files.parts_of(dataset)[0].dtype)
-    core = {
+    core: CoreRequest = {
         "inputs": [
             (files.parts_of(n), decoding) for n, decoding in zip(datasets, decodings, strict=True)
         ],

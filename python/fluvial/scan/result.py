@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from .._core import InvalidArgument
+from ..compute.registry import Reduced
 from ..compute.required_counts import is_count, name_of_count, without_too_few
 from . import labelled, positions
 from .request import Request
 
 
-def label(request: Request, groups: list[dict[str, dict[str, np.ndarray]]]) -> Any:
+def label(request: Request, groups: list[dict[str, dict[str, np.ndarray]]]) -> Reduced:
     """Return results in xarray's words: a DataArray of one operator, a Dataset of several."""
     found = {}
     several = isinstance(request.specs, Mapping) or len(request.operators) > 1

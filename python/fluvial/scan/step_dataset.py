@@ -7,24 +7,31 @@ from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, Unpack, cast
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from .._core import InvalidArgument
 from ..compute.passes import Results, more_passes
-from ..compute.registry import Resolved
+from ..compute.registry import Reduced, Resolved
 from ..compute.specs import Inputs, Specs
 from ..describe.selection import Over, Selection, one_of
 from ..describe.storage_attributes import says_decoding
-from ..stage.bare_reduction import is_array, to_core
+from ..stage.bare_reduction import Described, is_array, to_core
 from ..stage.reader import ReadStep
 from ..store.joined_files import JoinedFiles
 from . import pending_scan, positions, request
+from .axis_weights import Weights
 from .datasets_of import datasets_of
 from .decoded import as_selected
 from .file_dataset import FileDataset
 from .options import ScanOptions
+from .predicates import Condition
 from .result import label
 from .view import View
+
+_Describe = Callable[[Condition | None, Weights | None, bool], tuple[request.Request, list[str]]]
+"""Makes the request of conditions, weights of axes and whether there is a mask, and gives the names
+of its datasets."""
 
 
 class StepFile(JoinedFiles):
@@ -65,12 +72,12 @@ class StepDataset(FileDataset):
         *,
         skipna: bool | None = None,
         min_count: int | None = None,
-        weights: Any = None,
-        where: Any = None,
+        weights: Weights | npt.ArrayLike | None = None,
+        where: Condition | npt.ArrayLike | None = None,
         axis: Over | None = None,
         dim: Over | None = None,
         **options: Unpack[ScanOptions],
-    ) -> Any:
+    ) -> Reduced:
         """Reduce where the data lies; the result is on all ranks.
 
         As `FileDataset.reduce`. Collective over the series' communicator unless ``local=True``.
@@ -79,7 +86,7 @@ class StepDataset(FileDataset):
         axes = one_of(over, axis, dim)
 
         def described(
-            conditions: Any, factors: Any, masked: bool
+            conditions: Condition | None, factors: Weights | None, masked: bool
         ) -> tuple[request.Request, list[str]]:
             chosen = self._selected(selection, factors, conditions)
             name = self._name.rpartition("/")[2]
@@ -125,14 +132,14 @@ class StepViews:
         *,
         skipna: bool | None = None,
         min_count: int | None = None,
-        weights: Any = None,
-        where: Any = None,
-        **options: Any,
-    ) -> Any:
+        weights: Weights | npt.ArrayLike | None = None,
+        where: Condition | npt.ArrayLike | None = None,
+        **options: object,
+    ) -> Reduced:
         """Reduce several datasets, as `ReadStep.reduce`. Collective."""
 
         def described(
-            conditions: Any, factors: Any, masked: bool
+            conditions: Condition | None, factors: Weights | None, masked: bool
         ) -> tuple[request.Request, list[str]]:
             names, wanted = datasets_of(op, inputs)
             chosen = self.dataset(names[0])._selected(selection, factors, conditions)
@@ -151,16 +158,15 @@ class StepViews:
 
 def _reduce(
     files: StepFile,
-    described: Callable[[Any, Any, bool], tuple[request.Request, list[str]]],
+    described: _Describe,
     where: Any,
     weights: Any,
     options: ScanOptions,
-) -> Any:
+) -> Reduced:
     """Reduce in place, or by a scan where that is needed. Collective.
 
-    `described` makes the request of conditions, weights of axes, and whether there is a mask. Ranks
-    agree on it first, whatever comes then, so that one which differs, or fails, leaves no other
-    waiting.
+    Ranks agree on what `described` makes first, whatever comes then, so that one which differs, or
+    fails, leaves no other waiting.
     """
     step, local = files.step, bool(options.get("local"))
     mask = where if is_array(where) else None
@@ -168,9 +174,9 @@ def _reduce(
     conditions = None if mask is not None else where
     factors = None if array is not None else weights
     made: list[request.Request] = []
-    core: dict[str, Any] = {}
+    core: Described = {}
 
-    def prepare() -> dict[str, Any]:
+    def prepare() -> Described:
         found, names = described(conditions, factors, mask is not None)
         by = _made_by(files, found, options)
         if by != "itself":
@@ -219,7 +225,7 @@ def _made_by(files: StepFile, found: request.Request, options: ScanOptions) -> s
     return "scan" if asked or decodes or not options.keys() <= {"comm", "local"} else "itself"
 
 
-def _spread(array: Any, count: tuple[int, ...]) -> Any:
+def _spread(array: npt.ArrayLike | None, count: tuple[int, ...]) -> np.ndarray | None:
     """Give an array of the selection's shape the axes that were selected by an int."""
     if array is None:
         return None

@@ -6,10 +6,11 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .._core import InvalidArgument
 from ..base.messages import shown
+from ..describe.engines import Options
 from ..mpi.communicator import Communicator
 from ..store.bp_file import FORMAT
 from ..store.numbered_files import has_number
@@ -24,7 +25,7 @@ class StoredSeries(NamedTuple):
     name: Path | Sequence[Path]
     engine: str | None
     """Whose files these must be; None: any."""
-    options: dict[str, Any]
+    options: Options
     """`raw`, `decode` and `isolated` of `open_files`, as far as they are given."""
 
     def open(self, comm: Communicator | None = None) -> File | FileSeries:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +12,7 @@ import xarray as xr
 
 from .._core import WrongType
 from ..base.arguments import as_array
+from ..describe.attributes import Attributes
 from ..describe.selection import Selection
 from ..describe.storage_attributes import plain_attributes
 from ..store.joined_files import JoinedFiles
@@ -33,7 +33,7 @@ class Values:
         raise NotImplementedError
 
     @property
-    def attrs(self) -> dict[str, Any]:
+    def attrs(self) -> Attributes:
         """Attributes of the dataset."""
         raise NotImplementedError
 

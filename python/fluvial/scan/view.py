@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from ..base.arguments import to_mapping, unknown_name
 from ..compute.arithmetic import Arithmetic
-from ..describe.selection import Over, Selection, to_dims, to_hyperslab
+from ..describe.selection import Indexers, Over, Selection, to_dims, to_hyperslab
 from . import positions
 from .positions import Positions
 from .predicates import Predicate
@@ -77,7 +77,7 @@ class View:
         axis = self.dims.index(dim)
         return dataclasses.replace(self, axes=(*self.axes[:axis], selected, *self.axes[axis + 1 :]))
 
-    def isel(self, indexers: Mapping[Any, Any]) -> View:
+    def isel(self, indexers: Indexers) -> View:
         """Select by number, as xarray's isel."""
         view = self
         for dim, indexer in to_mapping(indexers, "isel", "a dict of dimensions to numbers").items():

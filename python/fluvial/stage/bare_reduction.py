@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,24 @@ import numpy.typing as npt
 from .. import _core
 from ..base.arguments import to_array, to_int, unknown_name, wrong_type
 from ..compute.passes import Results, more_passes
-from ..compute.registry import Resolved, resolve
-from ..compute.required_counts import counts_of, with_enough
+from ..compute.registry import Reduced, Resolved, resolve
+from ..compute.required_counts import Entry, counts_of, with_enough
 from ..compute.specs import Inputs, Specs, name_specs, wrap_results
-from ..describe.selection import Over, Selection, to_hyperslab
+from ..describe.selection import Hyperslab, Over, Selection, to_hyperslab
 from .dataset import Dataset
+
+
+class Described(TypedDict, total=False):
+    """A reduction of a live step as the core takes it."""
+
+    datasets: list[str]
+    entries: list[Entry]
+    selection: Hyperslab | None
+    over: list[int]
+    weights: np.ndarray | None
+    mask: np.ndarray | None
+    by: str
+    """What makes it: "itself" is the core, in place; with anything else the ranks only agree."""
 
 
 class Runs(Protocol):
@@ -24,7 +37,7 @@ class Runs(Protocol):
 
     def __getitem__(self, name: str) -> Dataset: ...
 
-    def run(self, prepare: Callable[[], dict[str, Any]], local: bool) -> Results:
+    def run(self, prepare: Callable[[], Described], local: bool) -> Results:
         """Run what `prepare` describes; what it raises is raised on all ranks."""
 
 
@@ -47,13 +60,13 @@ def reduce_bare(
     weights: npt.ArrayLike | None,
     where: npt.ArrayLike | None,
     local: bool,
-) -> Any:
+) -> Reduced:
     """Reduce datasets of a step; parameters are those of `ReadStep.reduce`. Collective."""
     operators: dict[str, Resolved] = {}
-    described: dict[str, Any] = {}
+    described: Described = {}
     required: list[int] = []
 
-    def prepare() -> dict[str, Any]:
+    def prepare() -> Described:
         """Return what the core needs; what this raises is raised on all ranks."""
         named = name_specs(op)
         if not named:
@@ -88,13 +101,13 @@ def reduce_bare(
 
 def to_core(
     datasets: list[str],
-    entries: list[Any],
-    selection: Any,
+    entries: list[Entry],
+    selection: Hyperslab | None,
     over: list[int],
     weights: npt.ArrayLike | None,
     where: npt.ArrayLike | None,
     by: str = "itself",
-) -> dict[str, Any]:
+) -> Described:
     """Return a reduction as the core takes it; `by` a scan: ranks only agree on that."""
     return {
         "datasets": datasets,

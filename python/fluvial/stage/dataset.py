@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +16,20 @@ from .._core import WrongType
 from ..base.arguments import as_array, to_int
 from ..compute.arithmetic import LazyOperators, is_number, refuse_dataset
 from ..compute.reductions import Reductions
+from ..compute.registry import Reduced
 from ..compute.specs import Specs
-from ..describe.attributes import Attributes
+from ..describe.attributes import Attributes, AttributeValue
 from ..describe.axis_labels import axis_labels
 from ..describe.records import unit_of
-from ..describe.selection import Over, Selection, one_of, to_dims, to_hyperslab
+from ..describe.selection import Indexers, Over, Selection, one_of, to_dims, to_hyperslab
 from ..describe.storage_attributes import says_decoding
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
-from .step_views import Step, to_views
+from .step_views import Masking, Read, Step, Weighting, to_views
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 StepDataset = Any
 GroupedDataset = Any
@@ -45,7 +49,7 @@ class Chunk(NamedTuple):
     """That it lies on."""
 
 
-class Dataset(Reductions, LazyOperators):
+class Dataset(Reductions[Reduced], LazyOperators[StepDataset, Any]):
     """An n-d array of a step, spread over chunks. Usable until the step ends.
 
     It speaks the language of `FileDataset`: what selects, masks, weights and computes returns a
@@ -110,13 +114,13 @@ class Dataset(Reductions, LazyOperators):
         ]
 
     @property
-    def coords(self) -> dict[str, Any]:
+    def coords(self) -> dict[str, xr.DataArray]:
         """Coordinates: those of a regular grid of openPMD, or 1-D datasets called as the axes."""
         return self._lazily().coords
 
     def sel(
         self,
-        indexers: Mapping[Any, Any] | None = None,
+        indexers: Indexers | None = None,
         method: str | None = None,
         tolerance: object = None,
         **labels: object,
@@ -124,15 +128,15 @@ class Dataset(Reductions, LazyOperators):
         """Select by coordinates, as `FileDataset.sel`."""
         return self._lazily().sel(indexers, method, tolerance, **labels)
 
-    def isel(self, indexers: Mapping[Any, Any] | None = None, **numbers: object) -> StepDataset:
+    def isel(self, indexers: Indexers | None = None, **numbers: object) -> StepDataset:
         """Select by position, as `FileDataset.isel`."""
         return self._lazily().isel(indexers, **numbers)
 
-    def where(self, condition: Any) -> StepDataset:
+    def where(self, condition: object) -> StepDataset:
         """Let only elements count for which a condition holds, as `FileDataset.where`."""
         return self._lazily().where(condition)
 
-    def weighted(self, weights: Any) -> StepDataset:
+    def weighted(self, weights: Weighting) -> StepDataset:
         """Give elements weights along axes, as `FileDataset.weighted`."""
         return self._lazily().weighted(weights)
 
@@ -144,18 +148,18 @@ class Dataset(Reductions, LazyOperators):
         """Group one axis of times by periods, as `FileDataset.resample`."""
         return self._lazily().resample(**period)
 
-    def start(self, op: Specs, over: Over | None = None, **options: Any) -> PendingScan:
+    def start(self, op: Specs, over: Over | None = None, **options: object) -> PendingScan:
         """Start a reduction and return at once, as `FileDataset.start`. Collective.
 
         The step must not end before `wait` has returned.
         """
         return self._lazily().start(op, over, **options)
 
-    def load(self) -> Any:
+    def load(self) -> Read:
         """Read everything, as `read`."""
         return self.read()
 
-    def read(self, selection: Selection = None) -> Any:
+    def read(self, selection: Selection = None) -> Read:
         """Return the selected elements as an array. Local.
 
         A NumPy array, or where the axes have names (and xarray is installed) an xarray.DataArray
@@ -177,13 +181,13 @@ class Dataset(Reductions, LazyOperators):
         OutOfBounds, InvalidArgument
             The selection is outside the shape or cannot be used, or the step has ended.
         Error
-            Nobody wrote some of the elements; names the first such region.
+            No rank wrote some of the elements; names the first such region.
         """
         if (labelled := self._labelled()) is not None:
             return labelled.read(selection)
         return self._core.read(None) if selection is None else self[selection]
 
-    def __getitem__(self, selection: Selection) -> Any:
+    def __getitem__(self, selection: Selection) -> Read:
         """Return the selected elements as `read` does; None is a new axis, as in NumPy."""
         labelled = None if _has_new_axis(selection) else self._labelled()
         if labelled is not None:
@@ -203,12 +207,12 @@ class Dataset(Reductions, LazyOperators):
             raise WrongType("a dataset without dimensions has no length: got shape (); read it")
         return self.shape[0]
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Read]:
         """Iterate over the first axis, as over a NumPy array; each turn reads one entry."""
         return map(self.__getitem__, range(len(self)))
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
-        values = self.read().values if self.decodes else self._core.read(None)
+        values = self._lazily().read().values if self.decodes else self._core.read(None)
         return as_array(values, dtype, copy)
 
     @property
@@ -256,7 +260,7 @@ class Dataset(Reductions, LazyOperators):
         return says_decoding(self._said)
 
     @functools.cached_property
-    def _said(self) -> dict[str, Any]:
+    def _said(self) -> dict[str, AttributeValue]:
         return self._core.attributes
 
     @functools.cached_property
@@ -276,13 +280,13 @@ class Dataset(Reductions, LazyOperators):
         *,
         skipna: bool | None = None,
         min_count: int | None = None,
-        weights: Any = None,
-        where: Any = None,
+        weights: Weighting | None = None,
+        where: Masking | None = None,
         local: bool = False,
         axis: Over | None = None,
         dim: Over | None = None,
-        **options: Any,
-    ) -> Any:
+        **options: object,
+    ) -> Reduced:
         """Reduce where the data lies; the result is on all ranks.
 
         Collective over the series' communicator unless `local`: each rank works on an equal part,
@@ -327,7 +331,7 @@ class Dataset(Reductions, LazyOperators):
         InvalidArgument
             An argument is wrong, on any rank; the step has ended.
         Error
-            Nobody wrote some of the elements.
+            No rank wrote some of the elements.
         """
         return self._step.reduce(
             op,
@@ -357,16 +361,16 @@ class Dataset(Reductions, LazyOperators):
         views = self._step.views if self.has_names else None
         return None if views is None else views.dataset(self.name)
 
-    def _after(self, sign: str, number: object, before: bool = False) -> Any:
+    def _after(self, sign: str, number: object, before: bool = False) -> StepDataset | np.ndarray:
         if not (is_number(number) or isinstance(number, np.ndarray)):
             refuse_dataset(sign, number)
             return NotImplemented
         return self._lazily()._after(sign, number, before)
 
-    def _absolute(self) -> Any:
+    def _absolute(self) -> StepDataset:
         return self._lazily()._absolute()
 
-    def _comparison(self, sign: str, bound: Any) -> Any:
+    def _comparison(self, sign: str, bound: object) -> object:
         if not (is_number(bound) or isinstance(bound, np.ndarray)):
             if sign not in ("==", "!="):
                 refuse_dataset(sign, bound)

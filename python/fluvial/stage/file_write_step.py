@@ -7,7 +7,7 @@ import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +38,8 @@ class Put(NamedTuple):
     """All that a rank has put into a step."""
 
     number: int
-    attrs: dict[str, Any]
-    groups: dict[str, dict[str, Any]]
+    attrs: Mapping[str, object]
+    groups: Mapping[str, Mapping[str, object]]
     extents: dict[str, Extent]
     parts: dict[str, list[Part]]
     failed: str | None
@@ -52,7 +52,9 @@ class _Series(Protocol):
     coordinates: PutCoordinates | None
     """Of labelled arrays; None: the files have no place for them."""
 
-    def attributes_of(self, name: str, attrs: Mapping[str, object] | None) -> dict[str, Any]: ...
+    def attributes_of(
+        self, name: str, attrs: Mapping[str, object] | None
+    ) -> Mapping[str, object]: ...
 
     def write(self, put: Put) -> None: ...
 
@@ -67,8 +69,8 @@ class FileWriteStep:
         self,
         series: _Series,
         index: int,
-        attrs: dict[str, Any],
-        groups: dict[str, dict[str, Any]],
+        attrs: Mapping[str, object],
+        groups: Mapping[str, Mapping[str, object]],
     ) -> None:
         self._series = series
         self._put = Put(index, attrs, groups, {}, {}, None)
@@ -100,8 +102,8 @@ class FileWriteStep:
         """Keep a copy of this rank's chunk of a dataset until the step ends. Local.
 
         Parameters and errors are those of `WriteStep.put`. Chunks of a dataset may not overlap and
-        leave nothing out: a file has no place for what nobody wrote. Coordinates of labelled arrays
-        along their own axes are written, too, where the files have a place for them: netCDF.
+        leave nothing out: a file has no place for what no rank wrote. Coordinates of labelled
+        arrays along their own axes are written, too, where the files have a place for them: netCDF.
         """
         values, attrs = as_put(name, array, attrs)
         if values.size > 1 and not any(values.strides):  # one value, seen many times

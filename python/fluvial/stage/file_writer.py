@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from .. import _core
 from .._core import InvalidArgument
 from ..base.arguments import to_choice, to_float
 from ..base.messages import shown
-from ..describe.attributes import plain
+from ..describe.attributes import AttributeValue, plain
 from ..describe.group_attributes import Groups, plain_groups, to_iteration
 from ..mpi.communicator import Communicator, check_communicator
 from ..mpi.together import Together
@@ -29,8 +29,14 @@ from ..store.progress_mark import ProgressMark
 from ..store.step_contents import Output, Packing, Places, Region, StepContents, StepSaid
 from ..store.zarr_output import ZarrOutput, write_own
 from .file_write_step import FileWriteStep, Part, Put, varying
-from .merged_puts import joined_attributes, merged
-from .put_coordinates import PutCoordinates, joined
+from .merged_puts import Told, joined_attributes, merged
+from .put_coordinates import CoordinatePiece, PutCoordinates, joined
+
+_About = tuple[int, Mapping[str, object], Mapping[str, object], Mapping[str, Mapping[str, object]]]
+"""Number of a step, and what a rank says of it, of the series and of groups."""
+_OfRank = tuple[str | None, Told | None, tuple[list[CoordinatePiece], set[str], _About]]
+"""What failed on a rank; what it told, None: the same as of the step before; and its coordinates,
+the datasets that vary, and what it says."""
 
 _OF_LABELLED_ARRAYS = {"netcdf", "netcdf4", "zarr"}
 
@@ -76,10 +82,10 @@ class FileWriteSeries:
         self._index = 0
         self._steps = 0
         self._bytes = 0
-        self._said: dict[str, dict[str, Any]] = {}
-        self._told: Any = None
+        self._said: dict[str, dict[str, AttributeValue]] = {}
+        self._told: Told | None = None
         """What this rank has told the first one of its latest step: datasets and regions."""
-        self._told_by: list[Any] = []
+        self._told_by: list[Told] = []
         """The same of each rank, on the first one."""
         self._step: FileWriteStep | None = None
         self._output: Output | None = None
@@ -111,7 +117,7 @@ class FileWriteSeries:
                 f"a step begins while another is open: got step {self._index}; allowed: after step "
                 f"{self._step.index} has ended. Leave its `with` block first"
             )
-        attributes: dict[str, Any] = plain(attrs)
+        attributes = plain(attrs)
         if time is not None:
             attributes["time"] = to_float(time, "time")
         if dt is not None:
@@ -164,7 +170,7 @@ class FileWriteSeries:
             if self._mark is not None:
                 self._mark.fail(f"{kind.__name__}: {shown(str(error))}")
 
-    def attributes_of(self, name: str, attrs: Mapping[str, object] | None) -> dict[str, Any]:
+    def attributes_of(self, name: str, attrs: Mapping[str, object] | None) -> Mapping[str, object]:
         """Return the attributes of a dataset: those of earlier steps until they are given anew."""
         said = plain(attrs)
         if said:
@@ -258,7 +264,7 @@ class FileWriteSeries:
             self._output = None
             output.discard()
 
-    def _lay_out(self, put: Put, of_all: Any) -> Places:
+    def _lay_out(self, put: Put, of_all: Sequence[_OfRank]) -> Places:
         """Make the objects of a step; on the first rank."""
         known = self._told_by or [({}, {})] * len(of_all)
         told = [of_one or known[rank] for rank, (_, of_one, _) in enumerate(of_all)]
@@ -287,7 +293,7 @@ class FileWriteSeries:
                 self._output = self._new_output(path)
             return self._output.lay_out(contents)
 
-    def _said_by_all(self, of_all: Sequence[Any], varied: set[str]) -> StepSaid:
+    def _said_by_all(self, of_all: Sequence[_About], varied: set[str]) -> StepSaid:
         """Return the attributes of a step and of the series; raise where ranks differ."""
         numbers = [number for number, *_ in of_all]
         for rank, number in enumerate(numbers):
@@ -300,7 +306,7 @@ class FileWriteSeries:
         of_series = joined_attributes(
             [attrs for _, _, attrs, _ in of_all], "the attributes of the series"
         )
-        groups: dict[str, Any] = {}
+        groups: dict[str, dict[str, object]] = {}
         for *_, theirs in of_all:
             for name, attrs in theirs.items():
                 what = f"the attributes of the group '{name}'"

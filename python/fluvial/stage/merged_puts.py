@@ -5,21 +5,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from .._core import InvalidArgument
 from ..base.messages import shown
 from ..distribute.assignment import assign
-from ..store.step_contents import Extent
+from ..store.step_contents import Extent, Region
+
+Told = tuple[Mapping[str, Extent], Mapping[str, list[Region]]]
+"""The datasets of a rank, and the regions of each that it has put."""
 
 
-def merged(of_all: Sequence[Any]) -> dict[str, Extent]:
+def merged(of_all: Sequence[Told]) -> dict[str, Extent]:
     """Return the datasets of all ranks; raise where ranks differ, or where something is missing.
 
-    `of_all` has the datasets of each rank, and the regions that it has put.
+    `of_all` has what each rank told.
     """
     extents: dict[str, Extent] = {}
-    regions: dict[str, list[Any]] = {}
+    regions: dict[str, list[Region]] = {}
     for rank, (theirs, parts) in enumerate(of_all):
         for name, extent in theirs.items():
             known = extents.setdefault(name, extent)
@@ -36,9 +38,9 @@ def merged(of_all: Sequence[Any]) -> dict[str, Extent]:
     return extents
 
 
-def joined_attributes(of_all: Sequence[Mapping[str, Any]], what: str) -> dict[str, Any]:
+def joined_attributes(of_all: Sequence[Mapping[str, object]], what: str) -> dict[str, object]:
     """Return what any rank says; raise where two say different things of one name."""
-    joined: dict[str, Any] = {}
+    joined: dict[str, object] = {}
     for theirs in of_all:
         for key, value in theirs.items():
             known = joined.setdefault(key, value)
@@ -50,7 +52,7 @@ def joined_attributes(of_all: Sequence[Mapping[str, Any]], what: str) -> dict[st
     return joined
 
 
-def _check_whole(name: str, shape: tuple[int, ...], regions: list[Any]) -> None:
+def _check_whole(name: str, shape: tuple[int, ...], regions: list[Region]) -> None:
     """Raise unless regions are all of a dataset, each element once."""
     size = math.prod(shape)
     put = sum(math.prod(extent) for _, extent in regions)

@@ -9,13 +9,14 @@ from typing import Any
 
 from ..base.arguments import check_options, to_choice, to_float, to_int, to_path, to_text
 from ..base.byte_count import to_bytes
+from ..describe.engines import Options
 from ..mpi.communicator import Communicator
 from .reader import ReadSeries, ReadStep
 from .step_views import Views
 from .writer import WriteSeries
 
 _TIMES = {"rendezvous_timeout": 60.0, "step_timeout": 300.0, "stall_timeout": 10.0}
-_WRITES: dict[str, Any] = {
+_WRITES: dict[str, object] = {
     "queue_steps": 4,
     "reserve": 0,
     "queue_bytes": None,
@@ -30,7 +31,7 @@ _WRITES: dict[str, Any] = {
     "ports": "",
     "encrypt": False,
 }
-_READS: dict[str, Any] = {
+_READS: dict[str, object] = {
     "start": "oldest",
     "resume": "",
     "retained": "",
@@ -46,7 +47,7 @@ def open_series(
     name: str,
     mode: str,
     comm: Communicator | None,
-    options: dict[str, Any],
+    options: Options,
     views: Callable[[ReadStep], Views | None],
 ) -> WriteSeries | ReadSeries:
     """Open the series `name` with the options of `fluvial.open`. Collective.
@@ -69,12 +70,12 @@ def open_series(
 
 
 def _default_directory() -> str:
-    """Return where contact files lie when nobody says; see `fluvial.open`."""
+    """Return where contact files lie when the caller does not say; see `fluvial.open`."""
     said = (os.environ.get(name) for name in ("FLUVIAL_DIRECTORY", "XDG_RUNTIME_DIR"))
     return next((directory for directory in said if directory), ".")
 
 
-def _typed(option: str, value: Any, default: Any) -> Any:
+def _typed(option: str, value: Any, default: object) -> object:
     """Return the value as the core takes it: seconds, a choice, a number of bytes or a count."""
     if option in ("queue_bytes", "spill_bytes"):
         return to_int(to_bytes(value, option), option)

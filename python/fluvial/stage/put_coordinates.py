@@ -4,16 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .._core import InvalidArgument, WrongType
 from ..base.messages import shown
-from ..describe.attributes import plain
+from ..describe.attributes import AttributeValue, plain
 from ..describe.storage_attributes import plain_attributes
 from ..store.record_layout import TIME
 from ..store.step_contents import Coordinate
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 _SINCE = {"units": "seconds since 1970-01-01", "calendar": "proleptic_gregorian"}
 _ENCODED = ("units", "calendar")
@@ -27,7 +30,7 @@ class CoordinatePiece(NamedTuple):
     length: int
     """Of the whole axis; 0: a scalar."""
     values: np.ndarray
-    attrs: dict[str, Any]
+    attrs: Mapping[str, object]
 
 
 class PutCoordinates:
@@ -121,7 +124,7 @@ def joined(pieces: Sequence[CoordinatePiece]) -> dict[str, Coordinate]:
     return found
 
 
-def _encoded(dim: str, coordinate: Any) -> tuple[np.ndarray, dict[str, Any]]:
+def _encoded(dim: str, coordinate: xr.DataArray) -> tuple[np.ndarray, dict[str, AttributeValue]]:
     """Return coordinates as numbers; times become seconds since 1970."""
     values = np.asarray(coordinate.values)
     attrs = plain(plain_attributes(dict(coordinate.attrs)))

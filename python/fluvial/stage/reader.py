@@ -12,6 +12,7 @@ import numpy as np
 from .. import _core
 from ..base.html_table import html_table
 from ..compute.passes import Results
+from ..compute.registry import Reduced
 from ..compute.specs import Inputs, Specs
 from ..describe.attributes import Attributes
 from ..describe.group_attributes import groups_of, iteration_of, own_attributes
@@ -21,11 +22,11 @@ from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
 from ..mpi.communicator import Communicator, handle_of
-from .bare_reduction import is_array, reduce_bare
+from .bare_reduction import Described, is_array, reduce_bare
 from .dataset import Dataset
 from .full_disk import FullDisk
 from .share import share_of
-from .step_views import Views, to_views
+from .step_views import Masking, Views, Weighting, to_views
 
 
 class ReadStep(Mapping[str, Dataset]):
@@ -109,13 +110,13 @@ class ReadStep(Mapping[str, Dataset]):
         *,
         skipna: bool | None = None,
         min_count: int | None = None,
-        weights: Any = None,
-        where: Any = None,
+        weights: Weighting | None = None,
+        where: Masking | None = None,
         local: bool = False,
         axis: Over | None = None,
         dim: Over | None = None,
-        **options: Any,
-    ) -> Any:
+        **options: object,
+    ) -> Reduced:
         """Reduce several datasets of equal shape with several operators, in one pass.
 
         Collective over the series' communicator unless `local`. Parameters are those of
@@ -140,7 +141,7 @@ class ReadStep(Mapping[str, Dataset]):
         return reduce_bare(self, op, inputs, over, selection, **said)
 
     @functools.cached_property
-    def said(self) -> Mapping[str, Any]:
+    def said(self) -> Mapping[str, object]:
         """Attributes of the step, not to be changed."""
         return self._core.attributes
 
@@ -153,7 +154,7 @@ class ReadStep(Mapping[str, Dataset]):
         """Return the host of that rank of the writer."""
         return self.series.host_of(rank)
 
-    def run(self, prepare: Callable[[], dict[str, Any]], local: bool) -> Results:
+    def run(self, prepare: Callable[[], Described], local: bool) -> Results:
         """Run what `prepare` describes to the core; what it raises is raised on all ranks."""
         return self.series._core.reduce(self._core, prepare, bool(local))
 
@@ -287,7 +288,7 @@ class ReadSeries:
         return self._core.host_of(rank)
 
     @property
-    def status(self) -> dict[str, Any]:
+    def status(self) -> dict[str, object]:
         """The whole stream: its queue, its writer, and a list of all readers, as of now.
 
         Raises

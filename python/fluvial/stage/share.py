@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from .. import _core
 from ..base.arguments import to_text, wrong_type
@@ -22,7 +21,7 @@ def share_of(
 ) -> dict[str, list[Piece]]:
     """Return this rank's parts of each dataset; see `ReadStep.mine`."""
 
-    def prepare() -> tuple[list[str], Any]:
+    def prepare() -> tuple[list[str], object]:
         """Return what the core needs; what this raises is raised on all ranks."""
         if isinstance(names, str) or not (names is None or isinstance(names, Iterable)):
             raise wrong_type("names", names, "a list of names of datasets, or None for all")

@@ -4,11 +4,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
 
 from .._core import InvalidArgument
+from ..compute.registry import Reduced
 from ..compute.specs import Inputs, Specs
 from ..describe.selection import Over, Selection
+from ..distribute.piece import Piece
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+Read: TypeAlias = "np.ndarray | xr.DataArray"
+"""Elements that were read: without names of axes an array, else one with labels."""
+Masking: TypeAlias = "npt.ArrayLike | Callable[..., npt.ArrayLike]"
+"""Which elements count: an array of bool, or text or a function as for `FileDataset.where`."""
+Weighting: TypeAlias = "npt.ArrayLike | xr.DataArray | Mapping[str, npt.ArrayLike]"
+"""An array of weights, or what `FileDataset.weighted` takes."""
 
 
 class Views(Protocol):
@@ -19,7 +35,7 @@ class Views(Protocol):
 
     def reduce(
         self, op: Specs, inputs: Inputs, over: Over | None, selection: Selection, **options: Any
-    ) -> Any:
+    ) -> Reduced:
         """Reduce several datasets, as `ReadStep.reduce`."""
 
 
@@ -27,7 +43,7 @@ class Step(Protocol):
     """What a dataset needs of its step."""
 
     @property
-    def said(self) -> Mapping[str, Any]:
+    def said(self) -> Mapping[str, object]:
         """Attributes of the step."""
 
     @property
@@ -38,11 +54,11 @@ class Step(Protocol):
         """Of that rank of the writer."""
 
     @property
-    def reduce(self) -> Callable[..., Any]:
+    def reduce(self) -> Callable[..., Reduced]:
         """As of `ReadStep`."""
 
     @property
-    def mine(self) -> Callable[..., Any]:
+    def mine(self) -> Callable[..., dict[str, list[Piece]]]:
         """As of `ReadStep`."""
 
 

@@ -201,7 +201,7 @@ class WriteSeries:
     def close(self) -> None:
         """End the stream; readers get what is queued. Local.
 
-        Waits for nobody but readers on other hosts, until they have everything: `step_timeout` at
+        Waits for none but readers on other hosts, until they have everything: `step_timeout` at
         most, then this is TimedOut.
 
         May be called from any thread: others that wait in a call of the series get InvalidArgument,

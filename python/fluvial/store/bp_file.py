@@ -6,13 +6,20 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .. import _core
 from ..base.messages import shown_text
+from ..describe.attributes import AttributeValue
 from .file_by_library import LibraryContents, LibraryDataset, cannot_read, file_by_library
+
+if TYPE_CHECKING:
+    import adios2
+
+_Said = AttributeValue | np.ndarray
+"""An attribute as the library gives it."""
 
 FORMAT = "ADIOS2 BP"
 STEP = "step"
@@ -45,7 +52,7 @@ class _Reader:
         self.path = path
         self._lock = threading.Lock()
         try:
-            self._file: Any = adios2.FileReader(path)
+            self._file = adios2.FileReader(path)
             self.steps = int(self._file.num_steps())
             self.variables = self._find_variables()
             names = list(self._file.available_attributes())
@@ -145,7 +152,7 @@ def steps_of_bp(path: str) -> list[tuple[int, _core.File]]:
             for name, v in reader.variables.items()
             if len(v.shapes) in (1, reader.steps)
         ]
-        said: dict[str, Any] = {name: values[step].item() for name, values in times.items()}
+        said: dict[str, _Said] = {name: values[step].item() for name, values in times.items()}
         read = functools.partial(_read_step, reader, step)
         found.append((step, file_by_library(_contents(reader, datasets, said), read)))
     return found
@@ -159,9 +166,9 @@ def _read_step(
 
 
 def _contents(
-    reader: _Reader, datasets: list[LibraryDataset], said: Mapping[str, Any]
+    reader: _Reader, datasets: list[LibraryDataset], said: Mapping[str, _Said]
 ) -> LibraryContents:
-    groups: dict[str, Mapping[str, Any]] = {
+    groups: dict[str, Mapping[str, object]] = {
         "/".join(parts[:end]): {}
         for parts in (name.split("/") for name in reader.variables)
         for end in range(1, len(parts))
@@ -185,20 +192,20 @@ def _described(
     return LibraryDataset(name, reader.variables[name].dtype, shape, dims, attrs, ())
 
 
-def _with_record(reader: _Reader, name: str, attrs: Mapping[str, Any]) -> dict[str, Any]:
+def _with_record(reader: _Reader, name: str, attrs: Mapping[str, _Said]) -> dict[str, _Said]:
     """Add what openPMD hangs on the record because all of its components share it."""
     of_record = reader.attributes.get(name.rpartition("/")[0], {})
     return {**(of_record if "unitDimension" in of_record else {}), **attrs}
 
 
-def _value(file: Any, name: str) -> Any:
+def _value(file: adios2.FileReader, name: str) -> _Said:
     value = file.read_attribute(name)
     return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
-def _by_owner(said: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _by_owner(said: Mapping[str, _Said]) -> dict[str, dict[str, _Said]]:
     """Return attributes by the variable or group that they belong to; "" is the file."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, dict[str, _Said]] = {}
     for path, value in said.items():
         if path.lstrip("/").startswith(_OF_LIBRARY):
             continue

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from .._core import InvalidArgument
 from .openpmd_layout import StepLayout, series_attributes, step_layout
 from .output_file import cannot_write
 from .step_contents import Extent, Parts, Places, StepContents
+
+if TYPE_CHECKING:
+    import adios2
 
 _DTYPES = {
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
@@ -34,7 +37,7 @@ class BpOutput:
         self._pattern = pattern
         self._stream: Any = None
         self._number = 0
-        self._of_series: dict[str, Any] = {}
+        self._of_series: dict[str, object] = {}
         self._layout = StepLayout({}, {}, {})
         self._parts: Mapping[str, Parts] = {}
 
@@ -123,7 +126,7 @@ class BpOutput:
             raise cannot_write(self.path, RuntimeError(str(error))) from error
 
 
-def _new_stream(path: str) -> Any:
+def _new_stream(path: str) -> adios2.Stream:
     import adios2
 
     folder = os.path.dirname(path) or "."
@@ -135,12 +138,12 @@ def _new_stream(path: str) -> Any:
     return adios2.Stream(io, path, "w")
 
 
-def _write_attributes(stream: Any, path: str, attrs: Mapping[str, Any]) -> None:
+def _write_attributes(stream: adios2.Stream, path: str, attrs: Mapping[str, object]) -> None:
     for name, value in attrs.items():
         stream.write_attribute(f"{path}/{name}", _stored(value))
 
 
-def _stored(value: Any) -> Any:
+def _stored(value: object) -> str | list[str] | np.ndarray:
     """Return a value as the library takes it."""
     if isinstance(value, bool | np.bool_):
         return np.array(value, "uint8")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ def whole(dataset: _core.FileDataset) -> np.ndarray:
     return dataset.read((0,) * len(dataset.shape), dataset.shape)
 
 
-def typed(attributes: dict[str, Any], dtype: np.dtype) -> dict[str, Any]:
+def typed(attributes: Mapping[str, object], dtype: np.dtype) -> dict[str, object]:
     """Return attributes whose numbers that stand for elements have the elements' dtype.
 
     >>> typed({"_FillValue": -1, "units": "m"}, np.dtype("int16"))["_FillValue"].dtype
@@ -96,7 +96,7 @@ class CoordinateVariables:
         return self._read(found, parts, dim) if dim else None
 
     def auxiliary(
-        self, dataset: str, attributes: dict[str, Any], unseen: Sequence[str] = ()
+        self, dataset: str, attributes: Mapping[str, object], unseen: Sequence[str] = ()
     ) -> dict[str, xr.Variable]:
         """Return scalar and 1-D variables that the attribute `coordinates` names.
 
@@ -152,7 +152,7 @@ def _raw(dataset: _core.FileDataset, dims: tuple[str, ...]) -> xr.Variable:
     return xr.Variable(dims, values, typed(dataset.attributes, values.dtype))
 
 
-def _is_plain(attributes: dict[str, Any]) -> bool:
+def _is_plain(attributes: Mapping[Any, object]) -> bool:
     """Tell whether xarray would find nothing to decode; asking it takes a while."""
     units = attributes.get("units", "")
     return _DECODED.isdisjoint(attributes) and isinstance(units, str) and units in _PLAIN_UNITS

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class LibraryDataset(NamedTuple):
     shape: tuple[int, ...]
     dims: tuple[str, ...]
     """Of each axis; "" where it has no name."""
-    attrs: dict[str, Any]
+    attrs: Mapping[str, object]
     granule: tuple[int, ...]
     """Extents that are best read together: those of a chunk; () for none."""
 
@@ -45,8 +45,8 @@ class LibraryContents(NamedTuple):
 
     path: str
     format: str
-    attrs: Mapping[str, Any]
-    groups: Mapping[str, Mapping[str, Any]]
+    attrs: Mapping[str, object]
+    groups: Mapping[str, Mapping[str, object]]
     """Attributes by path."""
     datasets: Sequence[LibraryDataset]
     records: str | None
@@ -89,13 +89,13 @@ def cannot_read(path: str, what: str, error: Exception) -> DamagedFile:
     )
 
 
-def simple(attrs: Mapping[str, Any]) -> dict[str, Any]:
+def simple(attrs: Mapping[str, object]) -> dict[str, object]:
     """Return attributes as the core has them; what it has not becomes text of JSON.
 
     >>> simple({"a": [1, 2], "b": {"c": None}})
     {'a': [1, 2], 'b': '{"c": null}'}
     """
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name, value in attrs.items():
         try:
             found.update(plain({name: value}))

@@ -11,7 +11,7 @@ import xarray as xr
 
 
 def along(
-    axis: int, dims: tuple[str, ...], shape: tuple[int, ...], *attributes: Mapping[str, Any]
+    axis: int, dims: tuple[str, ...], shape: tuple[int, ...], *attributes: Mapping[str, object]
 ) -> xr.Variable | None:
     """Return the coordinates along an axis; None where no attributes have a spacing of each axis.
 

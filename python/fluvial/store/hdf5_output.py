@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from .hdf5_objects import make_dataset, set_attributes, space_of
 from .openpmd_layout import StepLayout, series_attributes, step_layout
 from .output_file import cannot_write, take_room
 from .step_contents import Extent, Packing, Parts, Places, Region, StepContents
+
+if TYPE_CHECKING:
+    import h5py
 
 _OBJECT_BYTES_MAX = 4096  # of a group or dataset with its attributes, mostly much less
 _CHUNK_BYTES_MAX = 4 << 20
@@ -94,7 +97,7 @@ class Hdf5Output:
             if extent.shape and _bytes_of(extent) >= _COMPRESSED_BYTES_MIN
         }
 
-    def _new_file(self) -> Any:
+    def _new_file(self) -> h5py.File:
         import h5py
 
         try:
@@ -119,7 +122,7 @@ class Hdf5Output:
             raise cannot_write(self.path, error) from None
         return begins
 
-    def _make(self, step: Any, path: str, extent: Extent) -> int | None:
+    def _make(self, step: h5py.Group, path: str, extent: Extent) -> int | None:
         """Make a dataset; return where its elements begin, unless they are compressed."""
         packing = self._packings.get(path)
         kind, space = np.dtype(extent.dtype), space_of(extent.shape)
@@ -176,7 +179,7 @@ class Hdf5Output:
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from None
 
-    def _dataset(self, name: str) -> Any:
+    def _dataset(self, name: str) -> h5py.Dataset:
         return self._file[f"data/{self._number}/{name}"]
 
     def finish(self) -> None:
@@ -201,7 +204,7 @@ class Hdf5Output:
             raise cannot_write(self.path, error) from None
 
 
-def _make_constant(group: Any, extent: Extent) -> None:
+def _make_constant(group: h5py.Group, extent: Extent) -> None:
     group.attrs["value"] = np.array(extent.attrs.get("value", 0), extent.dtype)
     group.attrs["shape"] = np.array(extent.shape, np.uint64)
     own = {name: said for name, said in extent.attrs.items() if name not in ("value", "shape")}

@@ -9,12 +9,12 @@ import importlib.util
 import resource
 import signal
 import sys
-from typing import Any
+import types
 
 CPU_S_MAX = 60.0  # of a file; libhdf5 may walk in circles
 
 
-def load_core(path: str) -> Any:
+def load_core(path: str) -> types.ModuleType:
     """Return the extension module that lies at `path`."""
     spec = importlib.util.spec_from_file_location("fluvial._core", path)
     if spec is None or spec.loader is None:
@@ -24,7 +24,7 @@ def load_core(path: str) -> Any:
     return core
 
 
-def walk(core: Any, path: str) -> None:
+def walk(core: types.ModuleType, path: str) -> None:
     """Read everything that a file says of itself, and an element at either end of each dataset."""
     file = core.open_file(path)
     for name in set(file.names) - set(file.unreadable):

@@ -7,8 +7,8 @@ import functools
 import os
 import warnings
 import weakref
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 import xarray as xr
@@ -26,9 +26,11 @@ from .bp_file import open_bp
 from .coordinates import CoordinateVariables, typed
 from .zarr_file import open_zarr
 
+Method = TypeVar("Method", bound=Callable[..., object])
+
 
 def open_joined(
-    paths: Sequence[str], decode: bool | str, layouts: list[tuple[Any, ...]] | None = None
+    paths: Sequence[str], decode: bool | str, layouts: list[tuple[object, ...]] | None = None
 ) -> JoinedFiles:
     """Open files as one, by their first bytes, or raw ones of these layouts."""
     opened = [_open(path) if layouts is None else _core.open_raw(path, layouts) for path in paths]
@@ -53,7 +55,7 @@ class JoinedFiles:
         self,
         parts: Sequence[_core.File],
         decode: bool | str,
-        layouts: list[tuple[Any, ...]] | None = None,
+        layouts: list[tuple[object, ...]] | None = None,
     ) -> None:
         self.decode = decode
         self._layouts = layouts
@@ -63,7 +65,7 @@ class JoinedFiles:
         self._datasets: dict[str, list[_core.FileDataset]] = {}
         self._warned: set[str] = set()
         self._iterations: weakref.WeakSet[JoinedFiles] = weakref.WeakSet()
-        # Weakly, so that files are closed when nobody uses them any more, and not some time later.
+        # Weakly, so that files are closed when they are not used any more, and not some time later.
         parts_of, everywhere = (
             weakref.WeakMethod(self.parts_of),
             weakref.WeakMethod(self._everywhere),
@@ -98,7 +100,7 @@ class JoinedFiles:
         }
 
     @property
-    def attrs(self) -> dict[str, Any]:
+    def attrs(self) -> Attributes:
         """Attributes of the (first) file."""
         return Attributes(self._open()[0].attributes)
 
@@ -213,7 +215,7 @@ class JoinedFiles:
         shape = parts[0].shape
         return (sum(part.shape[0] for part in parts), *shape[1:]) if len(parts) > 1 else shape
 
-    def attributes_of(self, name: str) -> dict[str, Any]:
+    def attributes_of(self, name: str) -> dict[str, object]:
         """Return the attributes of a dataset in the first file."""
         first = self.parts_of(name)[0]
         return typed(first.attributes, np.dtype(first.dtype))
@@ -251,7 +253,7 @@ class JoinedFiles:
             decoding.forget_valid_range()
         return decoding
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle the paths: the process that unpickles this opens the files."""
         paths = [os.path.abspath(part.path) for part in self._open()]
         return open_joined, (paths, self.decode, self._layouts)
@@ -311,7 +313,7 @@ def _steps_of_bp(file: _core.File) -> list[tuple[int, _core.File]]:
     return bp_file.steps_of_bp(file.path)
 
 
-def _alive(method: weakref.WeakMethod[Any]) -> Any:
+def _alive(method: weakref.WeakMethod[Method]) -> Method:
     found = method()
     assert found is not None  # only it calls
     return found
@@ -325,7 +327,7 @@ class _Iteration(JoinedFiles):
         self._number = number
         self._whole = whole
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _open_iteration, (self._whole, self._number)
 
     def _open(self) -> list[_core.File]:
@@ -337,7 +339,7 @@ def _open_iteration(files: JoinedFiles, number: int) -> JoinedFiles:
     return dict(files.iterations())[number]
 
 
-def _is_time(attributes: dict[str, Any]) -> bool:
+def _is_time(attributes: Mapping[str, object]) -> bool:
     """Tell whether a coordinate is time, as the CF conventions say it."""
     units = attributes.get("units", "")
     return (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .netcdf_variables import attribute_numbers, check_name
 
@@ -29,7 +29,7 @@ class NetcdfVariable(NamedTuple):
     dtype: str
     dims: tuple[int, ...]
     """Numbers of its dimensions; the first is the record dimension where it has one."""
-    attrs: Mapping[str, Any]
+    attrs: Mapping[str, object]
     record_bytes: int
     """All of its bytes, or those of one record, padded."""
     begin: int
@@ -38,7 +38,7 @@ class NetcdfVariable(NamedTuple):
 def netcdf_header(
     records: int,
     dims: Mapping[str, int],
-    attrs: Mapping[str, Any],
+    attrs: Mapping[str, object],
     variables: Mapping[str, NetcdfVariable],
 ) -> bytes:
     """Return the bytes of a header; a dimension of length 0 is that of the records.
@@ -86,7 +86,7 @@ def _bytes(text: bytes) -> bytes:
     return struct.pack(">Q", len(text)) + text.ljust(padded(len(text)), b"\0")
 
 
-def _attributes(attrs: Mapping[str, Any], what: str) -> list[bytes]:
+def _attributes(attrs: Mapping[str, object], what: str) -> list[bytes]:
     out = _list_of(_ATTRIBUTES, len(attrs))
     for name, value in attrs.items():
         out.append(_name(name, f"an attribute of {what}"))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -111,7 +110,7 @@ class NetcdfOutput:
         behind = self._records * self._record_bytes if self._is_record(name) else 0
         return self._begins[name] + behind
 
-    def _write_header(self, layout: RecordLayout, attrs: Mapping[str, Any]) -> None:
+    def _write_header(self, layout: RecordLayout, attrs: Mapping[str, object]) -> None:
         """Write the header, after all room for what is there once was taken."""
         once, records = once_and_records(layout)
         sizes = {name: v.bytes for name, v in (once | records).items()}

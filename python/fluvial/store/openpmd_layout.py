@@ -32,14 +32,16 @@ _FLOAT = {"timeOffset", "gridUnitSI", "unitSI", "time", "dt", "timeUnitSI"}
 class StepLayout(NamedTuple):
     """The objects of an iteration by their paths in it, and their attributes."""
 
-    groups: dict[str, dict[str, Any]]
+    groups: dict[str, dict[str, object]]
     """Records and species; "" is the iteration itself."""
     datasets: dict[str, Extent]
     constants: dict[str, Extent]
     """Components with one value everywhere: the attribute `value`."""
 
 
-def series_attributes(said: Mapping[str, Any], pattern: str | None, version: str) -> dict[str, Any]:
+def series_attributes(
+    said: Mapping[str, object], pattern: str | None, version: str
+) -> dict[str, object]:
     """Return the attributes of a file's root: what was said, and what openPMD asks for.
 
     `pattern` is that of the names of files of one iteration each; None: all are in one file.
@@ -67,10 +69,10 @@ def series_attributes(said: Mapping[str, Any], pattern: str | None, version: str
 
 
 def step_layout(
-    step: Mapping[str, Any],
+    step: Mapping[str, object],
     datasets: Mapping[str, Extent],
-    series: Mapping[str, Any],
-    said: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    series: Mapping[str, object],
+    said: Mapping[str, Mapping[str, object]] = MappingProxyType({}),
     varying: Collection[str] = (),
 ) -> StepLayout:
     """Return what an iteration consists of.
@@ -95,7 +97,7 @@ def step_layout(
         dataset and of a group.
     """
     of_step = {"time": 0.0, "dt": 1.0, "timeUnitSI": 1.0} | dict(step)
-    groups: dict[str, dict[str, Any]] = {"": _typed(of_step)}
+    groups: dict[str, dict[str, object]] = {"": _typed(of_step)}
     layout = StepLayout(groups, {}, {})
     for name, extent in datasets.items():
         _check_name(name, datasets)
@@ -146,14 +148,14 @@ def _record_of(name: str, mesh: bool) -> str:
     return "/".join(parts[: 2 if mesh else 4 if patches else 3])
 
 
-def _record_defaults(shape: tuple[int, ...]) -> dict[str, Any]:
+def _record_defaults(shape: tuple[int, ...]) -> dict[str, object]:
     ndim = max(len(shape), 1)
     labels = ["x", "y", "z"][:ndim][::-1] if ndim <= 3 else [f"dim_{axis}" for axis in range(ndim)]
     grid = {"gridSpacing": np.ones(ndim), "gridGlobalOffset": np.zeros(ndim)}
     return {**_OF_MESH, **grid, "axisLabels": labels}
 
 
-def _merge(known: dict[str, Any], said: dict[str, Any], record: str) -> None:
+def _merge(known: dict[str, Any], said: Mapping[str, Any], record: str) -> None:
     for name, value in said.items():
         if name in known and not np.array_equal(known[name], value):
             raise InvalidArgument(
@@ -163,7 +165,7 @@ def _merge(known: dict[str, Any], said: dict[str, Any], record: str) -> None:
         known[name] = value
 
 
-def _check_name(name: str, names: Mapping[str, Any]) -> None:
+def _check_name(name: str, names: Mapping[str, object]) -> None:
     parts = name.split("/")
     if not all(parts) or "." in parts:
         raise InvalidArgument(
@@ -193,7 +195,7 @@ def _add_position_offsets(layout: StepLayout, path: str) -> None:
         layout.constants[f"{offset}/{component}"] = Extent("float64", extent.shape, attrs)
 
 
-def _typed(attrs: Mapping[str, Any]) -> dict[str, Any]:
+def _typed(attrs: Mapping[str, Any]) -> dict[str, object]:
     """Return attributes as openPMD wants their types: units and grids in float64."""
     out = dict(attrs)
     for name, value in attrs.items():

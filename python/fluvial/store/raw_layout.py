@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from .._core import UnknownName
 from ..base.arguments import to_dtype, to_ints, to_text, wrong_type
@@ -12,7 +11,7 @@ from ..base.messages import did_you_mean, listed
 from ..describe.attributes import plain
 
 
-def raw_layout(stated: object) -> tuple[Any, ...]:
+def raw_layout(stated: object) -> tuple[object, ...]:
     """Return what the core needs of a dict with dtype, shape and more."""
     needed, optional = {"dtype", "shape"}, {"name", "dims", "offset", "attrs"}
     if not isinstance(stated, Mapping):

@@ -35,7 +35,7 @@ _OF_OPENPMD = {
 }
 
 
-def series_attributes(said: Mapping[str, Any]) -> dict[str, Any]:
+def series_attributes(said: Mapping[str, object]) -> dict[str, object]:
     """Return attributes of a series, but for those that say where openPMD has its iterations.
 
     A series of openPMD that is put into records brings them along; readers would look for
@@ -52,7 +52,7 @@ class RecordVariable(NamedTuple):
     dims: tuple[str, ...]
     """Those of one record, without the axis of time."""
     shape: tuple[int, ...]
-    attrs: dict[str, Any]
+    attrs: Mapping[str, object]
     by_record: bool
     """Whether it has the axis of time; else it is there once."""
     values: np.ndarray | None

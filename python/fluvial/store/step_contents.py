@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -20,23 +20,23 @@ class Extent(NamedTuple):
     dtype: str
     """NumPy's name."""
     shape: tuple[int, ...]
-    attrs: dict[str, Any]
+    attrs: Mapping[str, object]
 
 
 class Coordinate(NamedTuple):
     """The labels along an axis that labelled arrays brought along, or one number of a step."""
 
     values: np.ndarray
-    attrs: dict[str, Any]
+    attrs: Mapping[str, object]
 
 
 class StepSaid(NamedTuple):
     """Attributes that came with a step."""
 
-    attrs: dict[str, Any]
+    attrs: Mapping[str, object]
     """Of the step itself."""
-    of_series: dict[str, Any]
-    groups: dict[str, dict[str, Any]]
+    of_series: Mapping[str, object]
+    groups: Mapping[str, Mapping[str, object]]
     """Of groups by path: of species, of records, of all meshes."""
     varying: set[str]
     """Datasets whose elements are not all what their attribute `value` says."""

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from .. import _core
 from .joined_files import JoinedFiles
@@ -19,7 +19,7 @@ class StoredStep(NamedTuple):
     """Whose datasets are those of the step."""
     record: tuple[str, int] | None = None
     """Dimension, and the position along it that is the step; None where the step is all of it."""
-    attrs: dict[str, Any] | None = None
+    attrs: Mapping[str, object] | None = None
     """Of the series as the files say; None: those of `files`."""
 
 

@@ -7,13 +7,16 @@ import base64
 import json
 import os
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
 from .file_by_library import LibraryContents, LibraryDataset, cannot_read, file_by_library
 from .record_layout import TIME
+
+if TYPE_CHECKING:
+    import zarr
 
 _DIMS = "_ARRAY_DIMENSIONS"
 
@@ -33,7 +36,7 @@ def open_zarr(path: str) -> _core.File:
         root: Any = zarr.open(path, mode="r")
         if isinstance(root, zarr.Array):
             members = [("data", root)]
-            attrs: dict[str, Any] = {}
+            attrs: dict[str, object] = {}
         else:
             members = sorted(root.members(max_depth=None))
             attrs = dict(root.attrs)
@@ -85,7 +88,7 @@ def _described(name: str, array: Any) -> LibraryDataset:
     )
 
 
-def _add_fill_value(attrs: dict[str, Any], array: Any, dtype: np.dtype) -> None:
+def _add_fill_value(attrs: dict[str, object], array: zarr.Array, dtype: np.dtype) -> None:
     """Have the attribute _FillValue say what xarray takes for missing.
 
     That is the fill value of version 2, and of version 3 this attribute, in base64 for floats.

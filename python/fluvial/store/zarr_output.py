@@ -209,7 +209,7 @@ def _chunks(variable: RecordVariable, regions: Sequence[Region]) -> tuple[int, .
     return 1, *chunk_of(variable.shape, regions, itemsize)
 
 
-def _compressors(compression: Compression | None, version: int) -> Any:
+def _compressors(compression: Compression | None, version: int) -> object:
     """Return what Zarr's library takes for a codec; "auto": its own choice."""
     if compression is None:
         return "auto"

@@ -20,6 +20,7 @@ import xarray as xr
 from .._core import InvalidArgument, Reduction, dtype_name
 from ..base.arguments import check_options, unknown_name
 from ..compute.reductions import Reductions
+from ..compute.registry import Reduced
 from ..compute.specs import Specs
 from ..describe.selection import Over, one_of, to_dims
 from ..scan.axis_weights import Weights
@@ -41,7 +42,7 @@ _DECODED_BY_XARRAY = ("_FillValue", "missing_value", "scale_factor", "add_offset
 
 
 @xr.register_dataarray_accessor("fluvial")
-class DataArrayAccessor(Reductions):
+class DataArrayAccessor(Reductions[xr.DataArray]):
     """Reductions of one array that xarray has opened from a file and selected from."""
 
     def __init__(self, array: xr.DataArray) -> None:
@@ -76,7 +77,7 @@ class DataArrayAccessor(Reductions):
         axis: Over | None = None,
         dim: Dims = None,
         **options: Unpack[ScanOptions],
-    ) -> Any:
+    ) -> Reduced:
         """Reduce over dimensions (None: all); everything else as `FileDataset.reduce`.
 
         Values that are in memory already are reduced there. Collective as `FileDataset.reduce`.
@@ -116,7 +117,7 @@ class DataArrayAccessor(Reductions):
 
 
 @xr.register_dataset_accessor("fluvial")
-class DatasetAccessor(Reductions):
+class DatasetAccessor(Reductions[xr.Dataset]):
     """The same for each variable that has one of the dimensions; others stay as they are."""
 
     def __init__(self, dataset: xr.Dataset) -> None:
@@ -129,7 +130,7 @@ class DatasetAccessor(Reductions):
         *,
         axis: Over | None = None,
         dim: Dims = None,
-        **options: Any,
+        **options: object,
     ) -> xr.Dataset:
         """Reduce every numeric variable over dimensions (None: all). Collective, a scan each."""
         names = [str(d) for d in self._dataset.dims]
@@ -160,7 +161,9 @@ class DatasetAccessor(Reductions):
         return self._each((), lambda array: array.weighted(weights))
 
     def _each(
-        self, dims: tuple[Hashable, ...], make: Callable[[DataArrayAccessor], Reductions]
+        self,
+        dims: tuple[Hashable, ...],
+        make: Callable[[DataArrayAccessor], Reductions[xr.DataArray]],
     ) -> DatasetParts:
         chosen = {
             str(name): make(array.fluvial)
@@ -170,14 +173,16 @@ class DatasetAccessor(Reductions):
         return DatasetParts(chosen, self._dataset.attrs)
 
 
-class DatasetParts(Reductions):
+class DatasetParts(Reductions[xr.Dataset]):
     """Variables of a dataset, grouped or weighted; each is reduced by a scan of its own."""
 
-    def __init__(self, parts: Mapping[str, Reductions], attrs: Mapping[Any, Any]) -> None:
+    def __init__(
+        self, parts: Mapping[str, Reductions[xr.DataArray]], attrs: Mapping[Any, object]
+    ) -> None:
         self._parts = dict(parts)
         self._attrs = dict(attrs)
 
-    def reduce(self, op: Specs, over: Over | None = None, **options: Any) -> xr.Dataset:
+    def reduce(self, op: Specs, over: Over | None = None, **options: object) -> xr.Dataset:
         """Reduce every variable. Collective, a scan each."""
         found = {name: part.reduce(op, over, **options) for name, part in self._parts.items()}
         return xr.Dataset(found, attrs=self._attrs)
@@ -192,7 +197,7 @@ def _one_of(over: Dims, axis: Over | None, dim: Dims) -> Dims:
     return one_of(*given)  # type: ignore[arg-type]
 
 
-def _with_attrs(found: Any, array: xr.DataArray, keep: bool | None) -> Any:
+def _with_attrs(found: Reduced, array: xr.DataArray, keep: bool | None) -> Reduced:
     """Return a result with the array's attributes, without any, or as it is."""
     if keep is None or not isinstance(found, xr.DataArray | xr.Dataset):
         return found
@@ -216,7 +221,7 @@ def _dims(dim: Dims, names: list[str]) -> list[str]:
     return wanted
 
 
-def _over_nothing(array: xr.DataArray, op: Specs, options: Any) -> Any:
+def _over_nothing(array: xr.DataArray, op: Specs, options: Mapping[str, object]) -> Reduced:
     """Reduce each element by itself, as xarray does for variables without the dimension."""
     if op in ("mean", "sum", "min", "max", "product") or array.dtype.kind not in "iufc":
         return array
@@ -277,8 +282,8 @@ def _index(array: xr.DataArray, dim: str, *candidates: dict[str, xr.DataArray]) 
 
 
 def _in_memory(
-    array: xr.DataArray, op: Specs, dims: list[str], skipna: bool | None, options: Any
-) -> Any:
+    array: xr.DataArray, op: Specs, dims: list[str], skipna: bool | None, options: ScanOptions
+) -> Reduced:
     """Reduce values in memory by the same operators. Local: every rank has the same values."""
     check_options(options, ScanOptions.__annotations__, "of a reduction")
     operators = operators_of(op, skipna)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -88,7 +87,7 @@ class FluvialStore(AbstractDataStore):
             found[short] = self._variable(name)
         return found
 
-    def get_attrs(self) -> dict[str, Any]:
+    def get_attrs(self) -> dict[str, object]:
         """Return the attributes of the file."""
         return dict(self._files.attrs)
 
@@ -105,7 +104,7 @@ class FluvialStore(AbstractDataStore):
         dims = [
             self._dim(name, dim, n) for dim, n in zip(array.view.dims, array.shape, strict=True)
         ]
-        encoding: dict[str, Any] = {"source": self._files.path, "original_shape": array.shape}
+        encoding: dict[str, object] = {"source": self._files.path, "original_shape": array.shape}
         chunk = self._files.parts_of(name)[0].layout.get("chunk")
         if chunk:
             encoding["chunksizes"] = tuple(chunk)

@@ -2,7 +2,7 @@
 """Loads the accessor of xarray objects when xarray is there, whichever is imported first.
 
 Importing xarray takes half a second, which programs without files should not pay, so `fluvial` does
-not import it: it waits until somebody does.
+not import it: it waits until the program does.
 """
 
 from __future__ import annotations
