@@ -22,9 +22,9 @@ def alternate(
 ) -> Iterator[tuple[int, Case, Name]]:
     """(round, case, contestant) such that contestants take turns A B A B on every case.
 
-    Every round visits all cases.  Who begins changes from round to round, so that nobody always
-    runs first.  A further round starts only if, going by the longest so far, it ends within
-    `budget_s`; `rounds_min` rounds always run.
+    Every round visits all cases.  The contestant that begins changes from round to round, so that
+    none always runs first.  A further round starts only if, going by the longest so far, it ends
+    within `budget_s`; `rounds_min` rounds always run.
     """
     begin = clock()
     longest = 0.0

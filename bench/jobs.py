@@ -121,6 +121,6 @@ def free_folder(parent: Path | None) -> Path:
 
 
 def settle() -> None:
-    """Let what the last jobs have written reach the disk, so that it disturbs no other."""
+    """Wait until the files of the last jobs are on the disk, so that they disturb no other job."""
     os.sync()
     time.sleep(0.2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs MPI jobs side by side until all have ended, and tells what they said and when."""
+"""Runs MPI jobs side by side until all have ended, and passes on their events with their times."""
 
 from __future__ import annotations
 

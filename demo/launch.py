@@ -36,7 +36,7 @@ from demo.record import Record
 OUTPUTS, OUTPUTS_SHORT = 120, 50
 STEPS, STEPS_SHORT = 1200, 500
 COLUMNS = 120
-"""Of what is printed when it is not a terminal that it goes to."""
+"""Width of the output when it does not go to a terminal."""
 STREAM = "melting-argon"
 JOB_FAILED, PHYSICS_WRONG, INTERRUPTED = 1, 3, 130
 HERE = pathlib.Path(__file__).resolve().parent
@@ -65,7 +65,7 @@ def main(
     live: Annotated[bool, typer.Option("--live/--no-live", help="Show the live view.")] = True,
     short: Annotated[bool, typer.Option("--short", help="Fewer steps, same checks.")] = False,
 ) -> None:
-    """Melt a crystal in one MPI job, watch its Bragg peaks die in another, and write a report.
+    """Melt a crystal in one MPI job, watch its Bragg peaks vanish in another, and write a report.
 
     Exit code: 0 when the physics is right, 3 when it is not, 1 when a job failed, 130 on Ctrl-C.
     """
@@ -79,7 +79,7 @@ def main(
     console = Console()
     if not console.is_terminal:
         console = Console(width=COLUMNS)
-    with contextlib.suppress(ValueError):  # not the main thread: whoever runs us handles signals
+    with contextlib.suppress(ValueError):  # not the main thread: the caller handles signals
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, _interrupt)
     try:

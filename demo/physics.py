@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is it physics? What the measurements must show when a crystal melts, checked without mercy."""
+"""What the measurements must show when a crystal melts, checked strictly."""
 
 from __future__ import annotations
 

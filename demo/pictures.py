@@ -48,7 +48,7 @@ _STYLE: Any = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A PNG and what it says in words, for those who cannot see it."""
+    """A PNG, and its content in words for readers that cannot see it."""
 
     name: str
     png: bytes

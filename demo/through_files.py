@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same pipeline the old way: every output becomes an openPMD HDF5 file, to be read later.
+"""The same pipeline through files: every output becomes an openPMD HDF5 file, to be read later.
 
 PyPI's openpmd-api has no MPI in it, so rank 0 of the simulation gathers the atoms and writes a file
 an output; this costs a copy through MPI's shared memory, small beside the writing. Each rank of the

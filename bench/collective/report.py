@@ -79,7 +79,7 @@ def records(
 
 
 def partial_bytes(runs: Runs, shuffle: str, split: str, ranks: int) -> Sample | None:
-    """Return what all ranks sent: partial results, and the map of who asked for what."""
+    """Return what all ranks sent: partial results, and which rank asked for what."""
     experiment = f"shuffle, {shuffle}, {split}"
     sent = runs.sample(experiment, SCAN, ranks, SENT)
     told = runs.sample(experiment, SCAN, ranks, MAP)

@@ -99,7 +99,7 @@ def model(ranks: int, partial_bytes: float, question_bytes: float) -> Scale:
 
     Raw data: each host's aggregator reads what its 24 ranks ask for and keeps its own share.
     Partial results: a tree of the aggregators' partials (to one), or a partial to each rank (to
-    all); before that every rank tells those who read a part of it what it asks for, in
+    all); before that every rank tells the ranks that read a part of it what it asks for, in
     `question_bytes`.  With one common request nothing is told but a check of 16 bytes.
     """
     hosts = -(-ranks // PAPER_RANKS_A_HOST)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of whom."""
+"""The cases, and which tools are measured in each."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ KEPT = {
     "finished, of windows of 1,000": ("result=empty",),
     "finished, with a result of 8 bytes": ("result=number",),
 }
-"""Tasks few of which wait at a time, and whose futures are kept. Where all wait at once, what has
-been free since is still resident."""
+"""Tasks few of which wait at a time, and whose futures are kept. Where all wait at once, memory
+that has been freed since is still resident."""
 
 OURS = "fluvial"
 PYTHON_TASKS = {

@@ -210,7 +210,7 @@ class _Bench:
         return records
 
     def _command(self, tool: str) -> list[str] | str:
-        """Return what starts a tool's program; or why it cannot be had."""
+        """Return the command that starts a tool's program; or why there is none."""
         script = str(_HERE / "python_tasks.py")
         mpiexec = [str(Path(sys.prefix) / "bin" / "mpiexec"), "-n", "2", sys.executable]
         if tool == cases.OURS:

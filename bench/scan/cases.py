@@ -55,7 +55,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Case:
-    """A task on a part of a file; `part` of the time steps only, for those who are slow."""
+    """A task on a part of a file; `part` of the time steps only, for slow contestants."""
 
     task: str
     file: DataFile

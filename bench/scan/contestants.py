@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who takes part, in which settings, and the command that starts each."""
+"""The contestants, their settings, and the command that starts each."""
 
 from __future__ import annotations
 
@@ -62,19 +62,19 @@ class Contestant:
 
 @dataclass
 class Field:
-    """All who are here, with their versions, and why others are not."""
+    """All contestants that are here, with their versions, and why others are not."""
 
     contestants: list[Contestant] = field(default_factory=list)
     software: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def missing(self, names: Sequence[str], why: str) -> None:
-        """Note who is missing, and why."""
+        """Note a contestant that is missing, and why."""
         self.notes.append(f"{', '.join(names)}: missing; {why}")
 
 
 def gather_field(ranks: int, cores: Sequence[int]) -> Field:
-    """Return everybody who can run here, compiling and installing what needs it."""
+    """Return all contestants that can run here, compiled and installed where they need it."""
     found = Field()
     pinned = f"cores={','.join(map(str, cores))}"
     _add_limit(found, ranks, pinned)

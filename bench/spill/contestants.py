@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of those that take turns."""
+"""The names of the contestants, which take turns."""
 
 BARE, FLUVIAL = "pwrite and pread", "Fluvial"

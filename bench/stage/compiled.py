@@ -44,7 +44,7 @@ _METRICS = {
     "find of a dataset": (COST, None),
     "step of datasets": (COST, None),
 }
-"""What the program prints, and who stands beside it."""
+"""What the program prints, and the contestant that stands beside it."""
 
 
 @dataclass

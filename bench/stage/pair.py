@@ -22,7 +22,7 @@ _streams = itertools.count()
 
 @dataclass(frozen=True)
 class Contestant:
-    """Who runs: the name in tables, the module behind `side.py`, and the Python that has it."""
+    """The name in tables, the module behind `side.py`, and the Python that has it."""
 
     name: str
     module: str

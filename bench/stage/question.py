@@ -117,7 +117,7 @@ def ask(
 
 
 def _compiled(console: Console, pace: _Pace) -> list[Record]:
-    """Measure from C++; what fails there is said, and no more."""
+    """Measure from C++; a failure there is reported, and does not end the bench."""
     try:
         with console.status("measuring from C++ …"):
             found = compiled.measure(pace.rounds, pace.stream_s)
@@ -164,7 +164,7 @@ def _contestants(
 def _compete(
     console: Console, contestants: list[Contestant], figures: Figures, pace: _Pace
 ) -> None:
-    """First a pass that measures memory and finds who fails, then the rounds that are timed."""
+    """First a pass that measures memory and finds contestants that fail, then timed rounds."""
     folder = Path(tempfile.mkdtemp(prefix="fluvial-bench-"))
     cores = two_sides()
     library = native.build(BUILD / "bench")

@@ -95,8 +95,8 @@ class Case:
 
 # A consumer that computes never calls MPI, or does so all the time: MPI takes messages in then.
 INSIDE, OUTSIDE = "in MPI", "computing"
-# Who has which core where there are more ranks than cores.  Only the first compares equal with
-# equal: with one producer, too, the consumer has a core of its own.
+# Which rank has which core where there are more ranks than cores.  Only the first compares equal
+# with equal: with one producer, too, the consumer has a core of its own.
 APART, DEALT = "consumer on a core of its own", "ranks dealt to the cores"
 SIZES, STREAM, PRODUCERS, FLOPS = "element size", "kernels", "producers", "FLOPs"
 MEMORY, SCALING, SIMULATED = "memory", "scaling", "scaling, simulated"

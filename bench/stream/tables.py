@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The figures as tables in the terminal, and what holds of what is expected."""
+"""The figures as tables in the terminal, and which expectations hold."""
 
 from __future__ import annotations
 

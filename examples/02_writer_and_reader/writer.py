@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writer: an MPI job that hands over its atoms' velocities, step by step, to whoever reads."""
+"""Writer: an MPI job that hands over its atoms' velocities, step by step, to a reading job."""
 
 import numpy as np
 from mpi4py import MPI

@@ -18,7 +18,7 @@ RECORDS = {  # unit, and powers of length, mass, time and the rest
 
 
 class ParticleFile:
-    """Iterations that grow in any order: whoever is ahead need not wait for the others."""
+    """Iterations that grow in any order: a rank that is ahead need not wait for the others."""
 
     def __init__(self, path, timestep):
         self._timestep = timestep

@@ -7,7 +7,7 @@ After each iteration all ranks want to know whether the sum of their errors is s
 before convergence a few errors are enough to tell. In every iteration one rank is slow (it writes a
 checkpoint, say, or the system has something else to do there), and not always the same. With
 MPI_Allreduce all wait for it every time; with a threshold collective the others go on at once, and
-have their own slow iteration while it catches up. Both ways in the same run, which iterate alike.
+have their own slow iteration while it catches up. Both ways run in one job and iterate alike.
 """
 
 import argparse

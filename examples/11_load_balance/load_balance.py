@@ -6,7 +6,7 @@
 All ranks but the last run a code whose particles drift together, so that some ranks get many of
 them. After each step a rank streams its number of particles to the last rank and goes on at once.
 The monitor compares the numbers of each step; where they are too uneven it raises an alert, and
-sends word back through a second channel. The code then cuts its domain anew.
+sends an element back through a second channel. The code then divides its domain anew.
 """
 
 import argparse
@@ -84,7 +84,7 @@ def run(code, comm, steps, reports, advice):
         advised = -1
         while comm.rank == 0 and (batch := advice.try_next()) is not None:
             advised = int(batch.elements.max())
-        # The code meets anyhow, for its time step, say; advice of before the last cut is old.
+        # The ranks meet anyhow, for their time step, say; advice from before the last cut is old.
         if comm.allreduce(advised, MPI.MAX) > balanced[-1]:
             code.balance()
             balanced.append(step)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stands for MpiDraw of the paper: traces particles through a vortex.
 
-They are dealt out in blocks to the ranks. The cost counts steps and messages, so that it is the
-same on every machine.
+The particles are given to the ranks in blocks. The cost counts steps and messages, so that it is
+the same on every machine.
 """
 
 import numpy as np

@@ -4,7 +4,7 @@
     fluvial run -n 3 simulation.py drop + -n 2 density.py drop density +
         -n 1 radial_profile.py density
 
-What comes and what goes may be streams or files, whatever the names say.
+Input and output may be streams or files, as their names say.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of a chain: the density from the middle of the drop outwards, a line for each step.
+"""The last job of a chain: the density from the middle of the drop outwards, a line a step.
 
 python radial_profile.py density
 """

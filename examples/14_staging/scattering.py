@@ -4,7 +4,7 @@
     fluvial run -n 6 simulation.py drop + -n 2 scattering.py drop --strategy even-binpacking
     fluvial run -n 2 simulation.py drop + -n 6 scattering.py drop    # shared otherwise
 
-`drop` may be files, too. What is loaded is timed from the request to the last element: the
+`drop` may be files, too. Loading is timed from the request to the last element, which gives the
 perceived throughput.
 """
 

@@ -2,8 +2,8 @@
 """Where does a crystal of argon melt? LAMMPS over temperature and density, on one pool.
 
 Each point is two tasks that start together: a simulation on some ranks, and its analysis on others,
-to which it streams its atoms. What has finished is in a journal: killed and started again, the
-campaign runs the rest. Results end in one netCDF file; a map is drawn anew whenever one comes.
+to which it streams its atoms. Finished points are in a journal: a campaign that was killed and is
+started again runs the rest. Results end in one netCDF file; a map is drawn anew for each result.
 
     fluvial run -n 4 campaign.py
     fluvial run -n 4 campaign.py --temperatures 0.5 1.0 1.5 --densities 0.9 1.0 --cells 4
@@ -111,7 +111,7 @@ def draw(found: xr.Dataset, path: pathlib.Path) -> None:
     figure.colorbar(mesh, label="order")
     whole = path.with_suffix(".part.png")
     figure.savefig(whole, dpi=110)
-    whole.replace(path)  # whoever looks at it sees a whole picture
+    whole.replace(path)  # a viewer always sees a whole picture
     pyplot.close(figure)
 
 

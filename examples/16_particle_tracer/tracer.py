@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Particles that are carried by a vector field, traced by several ranks together.
 
-The field is periodic and stored on a grid of N³ points. It is cut into blocks, which are dealt out
-to the ranks; each block has its own points and a margin of its neighbours'. A rank moves the
-particles of its blocks by the Runge-Kutta method of fourth order until they leave the block, and
+The field is periodic and stored on a grid of N³ points. It is cut into blocks, which are given
+to the ranks in turn; each block has its own points and a margin of its neighbours'. A rank moves
+the particles of its blocks by the Runge-Kutta method of fourth order until they leave the block, and
 hands them over to the rank that has the next one.
 """
 

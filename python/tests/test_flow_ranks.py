@@ -112,7 +112,7 @@ class test_an_initializer_that_fails:
 @pytest.mark.any_mpi
 @scenario("job on 3 ranks", timeout=60)
 class test_ranks_that_make_different_pools:
-    """Each had left the others waiting, or was a pool of different minds."""
+    """Before, each of these left the other ranks waiting, or made a different pool on each rank."""
 
     def job(comm, fl, where):
         def said(wrong):

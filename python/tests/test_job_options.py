@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options that a job script says, in a file, in text or by the environment."""
+"""Options that a job script gives, in a file, in text or by the environment."""
 
 import json
 import os

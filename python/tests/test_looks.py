@@ -55,7 +55,7 @@ def series(request, tmp_path, monkeypatch):
             yield "s"
             after = writer.stats
             unlike = {key for key in before if before[key] != after[key]}
-            assert not unlike  # nobody has been here
+            assert not unlike  # no reader has been here
             put(writer, 2)
     else:
         with fl.open(request.param, "w") as writer:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `dir` shows of the package is what users use, and all of that is documented."""
+"""`dir` shows the public names of the package, and all of them are documented."""
 
 import pathlib
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`fluvial run`: jobs that go well. What ends them otherwise is in test_run_command_ends.py."""
+"""`fluvial run`: jobs that end well. Jobs that end otherwise are in test_run_command_ends.py."""
 
 import os
 import re

@@ -121,7 +121,7 @@ def test_a_selection_over_two_chunks_is_gathered_once(tmp_path):
         np.testing.assert_array_equal(dataset[6:], [6, 7, 8, 9])
         assert reader.stats["bytes_viewed"] == 4 * 8
         gathered = dataset.read()
-        gathered[0] = 5  # nobody else's
+        gathered[0] = 5  # no other array sees it
 
 
 def streams_mapped():

@@ -112,7 +112,7 @@ def test_no_step_in_time_is_an_error_after_which_the_reader_goes_on(tmp_path):
 
 def test_late_readers_start_with_the_oldest_or_the_next(tmp_path):
     with writer_in(tmp_path, queue_steps=3) as writer:
-        write(writer, 10)  # nobody listens: nothing waits, the newest three are kept
+        write(writer, 10)  # there is no reader: nothing waits, the newest three are kept
         assert writer.stats["steps_unread"] == 10
         assert writer.stats["steps_discarded"] == 0
         with (

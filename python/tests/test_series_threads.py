@@ -73,7 +73,7 @@ def test_a_reader_is_closed_while_another_thread_waits_in_next(tmp_path):
 
 @pytest.mark.parametrize("call", ["read", "reduce", "local reduce"])
 def test_a_reader_is_closed_while_others_read(tmp_path, call):
-    """What was read stays valid, and what is read later is an error."""
+    """Data that was read stays valid, and reading more is an error."""
     work = {
         "read": "[::2]",
         "reduce": ".reduce('sum')",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datasets of live steps speak the language of files: the same calls, the same results."""
+"""Datasets of live steps have the methods of datasets in files, with the same results."""
 
 import contextlib
 import pickle

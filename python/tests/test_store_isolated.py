@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that another process opens first: what ends it is an error here."""
+"""Files that another process opens first: a file that ends that process is an error here."""
 
 import os
 import pathlib

@@ -179,7 +179,7 @@ class test_queries:
                     assert inquiry.wait().elements >= last
             plain.send(2.0)
             assert plain.query().result is None
-            stream.iquery()  # nobody waits for it
+            stream.iquery()  # no rank waits for it
             stream.terminate()
             while stream.query().elements < 600:
                 pass

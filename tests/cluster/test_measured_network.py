@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `fluvial route measure` finds of cables and switches whose speed is known.
+"""The results of `fluvial route measure` for cables and switches whose speed is known.
 
 A cable of so many bytes per second carries TCP's headers and acknowledgements, too, and a shaped
-one lets a first burst pass; and all hosts share the cores of one machine. What is found may be a
+one lets a first burst pass; and all hosts share the cores of one machine. So results may be a
 quarter off.
 """
 
@@ -96,7 +96,7 @@ def test_hosts_with_one_cable_into_a_switch(jobs):
 
 
 def measure_or_say(comm, fl, where):
-    """Tell what became of it, and stay: MPI's end would wait for the one that is stopped."""
+    """Tell how the call ended, and stay: MPI_Finalize would wait for the rank that is stopped."""
     try:
         fl.route.measure(comm, seconds=0.05, timeout=1.0)
         said = "done"

@@ -117,7 +117,7 @@ def test_a_cable_that_is_cut(jobs):
 
 @scenario("writer on 1 process of host 1, reader on 1 process of host 2", writer=write, reader=read)
 def test_a_cable_that_is_back_in_time(jobs):
-    """Nothing is lost, and nobody is told."""
+    """Nothing is lost, and no program is told."""
     jobs.start("writer", queue_steps=2, steps=60, pause=0.01, stall_timeout=8)
     jobs.start("reader", stall_timeout=8)
     reached(jobs, 5)
@@ -169,7 +169,7 @@ class test_a_writer_killed_in_the_middle_of_a_read:
     "writer on 4 ranks of hosts 1-2, reader on 1 process of host 3", writer=write, reader=read
 )
 def test_a_killed_rank_of_a_writer_on_two_hosts(jobs):
-    """Each host learns it from the other."""
+    """Each host learns of the failure from the other."""
     jobs.start("writer")
     jobs.start("reader")
     reached(jobs, 3)
@@ -220,7 +220,7 @@ class test_a_rank_that_fails_on_one_host:
 
 @scenario("writer on 2 ranks of hosts 1-2, reader on 1 process of host 1")
 class test_a_rank_that_closes_early_on_one_host:
-    """All ranks must write the same steps; those that wrote more are told."""
+    """All ranks must write the same steps; ranks that wrote more get an error."""
 
     def writer(comm, fl, where):
         try:
@@ -246,7 +246,7 @@ class test_a_rank_that_closes_early_on_one_host:
 
 @scenario("writer on 1 process of host 1, reader on 1 process of host 2")
 class test_strangers_in_the_network:
-    """A thousand that say nothing, or anything, keep no reader from attaching."""
+    """A thousand clients that send nothing, or anything, keep no reader from attaching."""
 
     def writer(comm, fl, where):
         return write(comm, fl, where, steps=3, rendezvous_timeout=60)
@@ -322,7 +322,7 @@ class test_a_writer_without_free_descriptors:
 
 @scenario("writer on 1 process of host 1, reader on 1 process of host 2")
 class test_a_writer_killed_in_the_middle_of_reads_by_libfabric:
-    """Libfabric does not say so; the connection that goes with it does."""
+    """Libfabric does not report it; the TCP connection beside it does."""
 
     def writer(comm, fl, where):
         with fl.open(stream_name(where), "w", **SHORT) as series:

@@ -84,7 +84,7 @@ class test_readers_killed_at_any_moment:
 
     def check(jobs, seed):
         jobs.start("writer", "reader")
-        wait_until((jobs.where / "reading").exists, timeout=30)  # it is the one that is waited for
+        wait_until((jobs.where / "reading").exists, timeout=30)  # the writer waits for this reader
         jobs.start("doomed", seed=seed)
         results = jobs.finish()
         assert results["reader"] == results["writer"]

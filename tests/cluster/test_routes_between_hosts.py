@@ -112,7 +112,7 @@ def test_a_slow_cable_carries_less(jobs):
 
 
 def move_or_say(comm, fl, where, **arguments):
-    """Tell what became of it, and stay: MPI's end would wait for those that are cut off."""
+    """Tell how the call ended, and stay: MPI_Finalize would wait for ranks that are cut off."""
     try:
         said = f"has come: {sorted(move(comm, fl, where, **arguments).items())}"
     except fl.TimedOut as error:
@@ -195,7 +195,7 @@ def test_a_stopped_proxy_costs_its_path(jobs):
     came = expected([(0, 1)], [_LONG], 4)
     for rank in (0, 1, 3):
         assert said_by(jobs, rank) == f"has come: {sorted(came[rank].items())}"
-    # It is told, and does not take the others for lost because it was away.
+    # It gets the error, and does not take the others for lost because it was stopped.
     os.kill(jobs["job"].pid(2), signal.SIGCONT)
     assert said_by(jobs, 2) == "has come: []"
     jobs["job"].kill()

@@ -62,7 +62,7 @@ class test_ranks_take_the_way_that_there_is:
 
 @scenario("writer on 1 process of host 1, reader on 1 process of host 2")
 class test_encrypted_data:
-    """Also what is said in the clear otherwise: the elements."""
+    """The elements are encrypted, too, which otherwise travel in the clear."""
 
     def writer(comm, fl, where):
         return write(comm, fl, where, steps=5, pause=0, encrypt=True)
@@ -204,7 +204,7 @@ def plane(index):
 
 @scenario("writer on 2 ranks of host 1, reader on 1 process of host 2")
 class test_readers_that_change_their_minds:
-    """What comes along is what was read before; what is read is what was asked for."""
+    """Parts that were read before come with the message; a read gives what was asked for."""
 
     def writer(comm, fl, where, encrypt):
         with fl.open(stream_name(where), "w", comm=comm, encrypt=encrypt, **SHORT) as series:
@@ -294,7 +294,7 @@ def test_libfabric(jobs, seed):
 
 @scenario("writer on 1 process of host 1, reader on 1 process of host 2")
 class test_libfabric_while_the_writer_computes:
-    """A thread of its host moves the reads on; what fails is named, whoever it fails at."""
+    """A thread of its host moves the reads on; a failure is named, on whichever side it happens."""
 
     def writer(comm, fl, where):
         with fl.open(stream_name(where), "w", **SHORT) as series:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo as a user starts it: it runs, it is stopped, a job of it dies. Nothing stays behind."""
+"""The demo as a user starts it: it runs, it is stopped, one of its jobs dies. No process stays."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the documentation says in examples and tables is so."""
+"""Examples and tables of the documentation are right."""
 
 import doctest
 import importlib
@@ -58,7 +58,7 @@ def test_the_options_and_their_defaults(heading, mode):
     documented = {row[0].strip("`"): row[1] for row in rows("queue.md", heading)}
     assert documented.keys() == options.keys()
     for name, default in options.items():
-        if default is not None:  # None stands for what the table says in words
+        if default is not None:  # None stands for a default that the table states in words
             shown = re.sub(r"[`\"]| s$", "", documented[name])
             as_default = shown == "True" if isinstance(default, bool) else type(default)(shown)
             assert as_default == default, name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the project says of itself: its version, how to cite it, where its files are."""
+"""What the project states about itself: its version, how to cite it, where its files are."""
 
 import pathlib
 import re

@@ -42,5 +42,5 @@ report.write_text(f"{time.monotonic() - begin:.3f}\n{told}")
 report.rename(where / f"rank-{comm.rank}")
 deadline = time.monotonic() + 30
 while len(list(where.glob("rank-*"))) < 3 and time.monotonic() < deadline:
-    time.sleep(0.05)  # who leaves before the others know of the victim is one more that is lost
+    time.sleep(0.05)  # a rank that leaves before the others know of the victim is lost, too
 os._exit(0)  # MPI_Finalize would wait for the dead

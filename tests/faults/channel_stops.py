@@ -60,7 +60,7 @@ def next_and_close(comm, fl, channel, wait):
 
 
 def query_and_threshold(comm, fl, channel, wait):
-    """Consumer 2, the first one, is stopped, which answers queries and knows verdicts."""
+    """Consumer 2 is stopped, the first one, which answers queries and knows verdicts."""
     stream = numbers(channel, op="sum")
     threshold = channel.threshold(1.0)
     if comm.rank == 0:
@@ -85,7 +85,7 @@ def attach(comm, fl, channel, wait):
 
 
 def close(comm, fl, channel, wait):
-    """Producer 1 is through, and is stopped while the others close."""
+    """Producer 1 has finished, and is stopped while the others close."""
     stream = numbers(channel, op="sum")
     if channel.producer:
         stream.send(1)

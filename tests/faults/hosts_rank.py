@@ -83,7 +83,7 @@ if what == "slow":
     report(f"rank-{comm.rank}", f"{time.monotonic() - begin:.3f}\n{told}")
     sys.exit()
 try:
-    # So long a cut cable is waited for, but not what the other host says of a stopped rank.
+    # Ranks wait so long for a cut cable, but not when the other host reports a stopped rank.
     limits = {"timeout": 30 if what == "stop" else 4, "stall_timeout": 1}
     with fl.Channel(comm, producer=comm.rank < 2, consumer=comm.rank >= 2, **limits) as channel:
         # The buffer is much smaller than what is sent: producers depend on the other side.
@@ -101,6 +101,6 @@ except fl.Error as error:
     told = f"{type(error).__name__}: {error}"
 report(f"rank-{comm.rank}", f"{time.monotonic() - begin:.3f}\n{told}")
 while what == "stop" and len(list(where.glob("rank-*"))) < 3:
-    comm.Iprobe()  # what this rank has told others is under way, for which MPI wants to be called
+    comm.Iprobe()  # messages of this rank are under way, and MPI moves them only when it is called
 if what != "run":
     os._exit(0)  # MPI_Finalize would wait for the dead

@@ -39,7 +39,7 @@ class Direction:
     def __init__(self, source, sink, cable):
         self.source, self.sink, self.cable = source, sink, cable
         self.frames = deque()  # with the time at which they arrive
-        self.free_s = 0.0  # when the sender is through with what it has
+        self.free_s = 0.0  # when the sender has finished its frames
 
     def take(self):
         """Put what has been sent on its way. A router with too much to do drops frames."""
@@ -69,7 +69,7 @@ class Direction:
 
 
 class SlowCable:
-    """Plugged in as soon as it is made; `ends` are the names of the devices."""
+    """A cable that is plugged in as soon as it is made; `ends` are the names of the devices."""
 
     def __init__(self, ends, bits_a_second=100e6, delay_s=0.005, loss=0.0, queue_s=0.02):
         self.bits_a_second, self.delay_s = bits_a_second, delay_s

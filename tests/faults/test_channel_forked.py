@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank of a channel forks: its child has no part in the channel, and disturbs nobody."""
+"""A rank of a channel forks: its child has no part in the channel, and disturbs no rank."""
 
 import os
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SIGSTOP of one rank of a channel: an error on all ranks that names it, and nobody hangs."""
+"""SIGSTOP of one rank of a channel: an error on all ranks that names it, and no rank hangs."""
 
 import signal
 import time
@@ -85,7 +85,7 @@ class test_what_is_no_stall:
         for rank in range(4):
             job.signal(signal.SIGSTOP, rank=rank)
         time.sleep(1.6 * STALL_TIMEOUT)
-        for rank in (3, 2, 0, 1):  # those that wait go on before the one that they wait for
+        for rank in (3, 2, 0, 1):  # ranks that wait go on before the rank that they wait for
             job.signal(signal.SIGCONT, rank=rank)
         (jobs.where / "stop all is over").touch()
         assert jobs.finish()["channel"] == [42.0] * 4

@@ -82,7 +82,7 @@ def test_a_file_that_may_not_be_read_is_refused(writer, tmp_path):
 
 
 def test_stale_at_once_after_an_exit_without_a_close(tmp_path):
-    """However a process ends: what it leaves is known as left."""
+    """However a process ends, the file that it leaves is recognised as stale."""
     script = (
         "import sys, os, fluvial as fl;"
         "series = fl.open(sys.argv[1], 'w', readers=0, directory=sys.argv[2]);"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fork() while series and scans are open: what the child does stays its own."""
+"""fork() while series and scans are open: the child's calls affect no other process."""
 
 import contextlib
 import os
@@ -92,7 +92,7 @@ ENDS = {
 
 @pytest.mark.parametrize("end", ENDS)
 def test_a_child_of_the_writer_ends_nothing(tmp_path, name, end):
-    """However it ends, at once and without a word, the reader gets all of 30 steps."""
+    """However the child ends, at once and without a message, the reader gets all of 30 steps."""
     code, work = ENDS[end]
     program = f"""
         series = fl.open(name, "w", directory=where)

@@ -25,7 +25,7 @@ def interrupted_in_time():
             yield
         assert 0.15 < time.monotonic() - begin < 1.2
     finally:
-        timer.cancel()  # of a call that did not block: or the signal would come to the next one
+        timer.cancel()  # of a call that did not block: else the signal would come to the next one
         timer.join()
         signal.signal(signal.SIGINT, previous)
 
@@ -90,7 +90,7 @@ def test_a_put_that_waits_for_bytes(tmp_path, name):
 
 
 def test_a_reader_that_waits_for_an_answer(tmp_path, name):
-    """The writer's host is stopped: connecting works, but nobody answers."""
+    """The writer's host is stopped: connecting works, but no process answers."""
     child = os.fork()
     if child == 0:
         with contextlib.suppress(BaseException), fl.open(name, "w", readers=0, directory=tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""kill -9, of writers, readers and everybody."""
+"""kill -9, of writers, of readers and of all processes."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ def reached(jobs, step, what="read"):
 
 @scenario("writer on 1 process, reader on 1 process", writer=write, reader=read)
 def test_a_killed_writer(jobs):
-    """Every complete step, then an error that names the dead; the contact is stale at once."""
+    """Every complete step, then an error that names the dead rank; the contact is stale at once."""
     name = stream_name(jobs.where)
     jobs.start("writer", queue_steps=100, pause=0.001)
     jobs.start("reader", pause=0.02)
@@ -98,7 +98,7 @@ def test_a_killed_reader(jobs):
 
 @scenario("writer on 1 process, reader on 2 processes", writer=write, reader=read)
 def test_everybody_is_killed_at_once(jobs):
-    """Nothing is left but the contact file, which says nothing to anybody; conftest.py looks."""
+    """Only the contact file is left, and it is stale; conftest.py looks for anything else."""
     name = stream_name(jobs.where)
     jobs.start("writer", readers=2)
     jobs.start("reader")

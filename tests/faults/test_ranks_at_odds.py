@@ -60,7 +60,7 @@ def write_oddly(comm, fl, name, oddity, odd):
                 dtype = "f4" if odd and oddity == "other dtype" and index == 1 else "f8"
                 rows = 21 if odd and oddity == "other shape" and index == 1 else 20
                 step.put("x", np.zeros(10, dtype), offset=(10 * comm.rank,), shape=(rows,))
-            time.sleep(0.1)  # or the odd rank may have closed before the others come that far
+            time.sleep(0.1)  # else the odd rank may have closed before the others come that far
 
 
 def read(comm, fl, where):

@@ -59,7 +59,7 @@ def test_a_reader_killed_at_any_moment_goes_on_where_it_was(jobs, seed):
     again, error = resumed(jobs.where)
     assert error is None
     assert again == list(range(again[0], STEPS)) if again else max(before) == STEPS - 1
-    # What it had read last may come again: nobody knows whether it was through with it.
+    # The step that it read last may come again: it is not known whether it had finished it.
     assert not again or max(before) <= again[0] <= max(before) + 1
     assert jobs.outcome("writer").values[0]["error"] is None
     assert resumed(jobs.where) == ([], None)
@@ -171,7 +171,7 @@ def test_a_full_disk_makes_the_writer_wait_for_its_readers(folder):
 
 
 def put_after_reading(writer, reader, count):
-    """What was written is read; there is room then, on the disk and in the queue."""
+    """Steps that were written are read; then there is room on the disk and in the queue."""
     found = [reader.next().index for _ in range(count)]
     assert found == list(range(count))
     assert put(writer, count + 1)
@@ -304,7 +304,7 @@ def test_damage_is_an_error_of_the_step_that_it_struck(folder):
 
 
 def test_damage_of_a_spilled_step_is_an_error_of_that_step_alone(folder):
-    """Its file has no name; whoever has a descriptor, or a disk that fails, may change it."""
+    """Its file has no name; a process with a descriptor, or a disk that fails, may change it."""
     writer, reader = pair(full="spill", spill=folder)
     for index in range(6):
         put(writer, index)
@@ -394,7 +394,7 @@ def test_a_reader_that_was_stopped_is_told_why_its_step_is_gone(folder):
             put(writer, index, 10000)
         assert sleeper.stdout.readline() == "reads\n"
         wait_until(lambda: writer.stats["readers_evicted"] == 1)
-        put(writer, 10)  # which gives back what nobody wants
+        put(writer, 10)  # which gives back steps that no reader wants
         sleeper.send_signal(signal.SIGCONT)
         said = sleeper.stdout.read()
     assert said.startswith("PeerStalled a chunk of 'x' in step 3 is not on the disk any more"), said

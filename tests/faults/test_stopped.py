@@ -10,7 +10,7 @@ from harness import scenario, wait_until
 
 
 def hold(comm, fl, where):
-    """Read a step, hold its data over the stop, and see what became of both."""
+    """Read a step, hold its data over the stop, and check both afterwards."""
     with fl.open(stream_name(where), **SHORT) as series:
         view = series.next()["x"].read()
         (where / "holding").touch()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strangers at a writer's door, who have no key; files that they plant; hosts that are not ours.
+"""Strangers, which connect to a writer without its key; files that they plant; other hosts.
 
-The writer's socket can be connected to by anybody on the host, so what they send here is made by
-hand, as the wire has it: packets of a count of descriptors (4 bytes) and a payload.
+Any process on the host can connect to the writer's socket. The packets of strangers are made by
+hand here, in the protocol's format: a count of descriptors (4 bytes) and a payload.
 """
 
 import array
@@ -104,7 +104,7 @@ def in_child(work):
 
 
 def opens(name, directory, mode):
-    """For `in_child`: what comes of opening a stream, within 20 s."""
+    """For `in_child`: the result of opening a stream, within 20 s."""
     signal.alarm(20)
     waits_for_nobody = {"readers": 0} if mode == "w" else {"rendezvous_timeout": 2}
     fl.open(name, mode, directory=directory, **waits_for_nobody).close()
@@ -144,7 +144,7 @@ def test_garbage_half_handshakes_and_clients_that_vanish(writer, tmp_path):
                     if draw.random() < 0.5:
                         door.recv(1000)
                 except OSError:
-                    break  # it was hung up on
+                    break  # its connection was closed
     attach_and_read(writer, tmp_path)
     wait_until(lambda: descriptors() <= before, timeout=20, what="descriptors to be closed")
     assert writer.stats["readers_lost"] == 0
@@ -338,7 +338,7 @@ class test_a_full_disk_is_an_error_on_all_writer_ranks:
 
 
 def test_a_contact_file_under_another_name_does_not_lead_to_another_stream(writer, tmp_path):
-    """As by a hard link that somebody makes in a folder that all may write to."""
+    """As by a hard link that another user makes in a folder that all may write to."""
     (tmp_path / "other.fluvial").hardlink_to(writer.contact_path)
     with pytest.raises(fl.Refused, match=f"contact file of 'other'.*'{writer.name}'"):
         fl.open("other", directory=tmp_path, rendezvous_timeout=2)

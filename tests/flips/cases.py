@@ -17,14 +17,14 @@ Spans = list[tuple[int, int]]
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """How a file is written, and whose library says what is right."""
+    """How a file is written, and the library that says what is right."""
 
     write: Callable[[pathlib.Path], Spans]  # returns where the data are
     judge: str = "h5py"
 
 
 def data_of(path: pathlib.Path) -> Spans:
-    """Return the places of all data of an HDF5 file: whoever inverts them has other data."""
+    """Return the places of all data of an HDF5 file: inverting bits there only changes the data."""
     spans = []
 
     def visit(_: str, item: h5py.HLObject) -> None:

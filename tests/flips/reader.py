@@ -16,7 +16,7 @@ import warnings
 
 import numpy as np
 
-ELEMENTS_MAX = 1 << 16  # of what has more, the shape alone counts
+ELEMENTS_MAX = 1 << 16  # of datasets with more elements, the shape alone counts
 SECONDS_MAX = 10.0  # of processor time
 MEMORY_MAX = 4 << 30
 UNKNOWN = "read, but of a type that NumPy does not have"
@@ -111,7 +111,7 @@ def with_h5py(path):
         for key in attempt(lambda: list(item.attrs), []):
             try:
                 found[f"{name}@{key}"] = attribute(item.attrs[key])
-            except ValueError as error:  # that libhdf5 knows a number does not help NumPy
+            except ValueError as error:  # NumPy does not have every number type that libhdf5 knows
                 found[f"{name}@{key}"] = UNKNOWN if "precision" in str(error) else None
             except Exception:
                 pass

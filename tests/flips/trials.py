@@ -38,7 +38,7 @@ class Difference:
 
 @dataclasses.dataclass
 class Verdict:
-    """What came of many trials."""
+    """The results of many trials."""
 
     alone: list[Difference] = dataclasses.field(default_factory=list)  # wrong numbers of ours
     ended: list[Trial] = dataclasses.field(default_factory=list)  # of our process

@@ -21,7 +21,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def command(count: int, argv: Sequence[str]) -> list[str]:
-    """Return the command line that runs `argv` so."""
+    """Return the command line that runs `argv` in this way."""
     return [sys.executable, "-I", "-S", str(pathlib.Path(__file__).resolve()), str(count), *argv]
 
 

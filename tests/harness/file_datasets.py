@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether Fluvial reads from a file what the file's own library put there."""
+"""Checks that Fluvial reads from a file what the file's own library put there."""
 
 import numpy as np
 from fluvial._core import FileDataset, open_file

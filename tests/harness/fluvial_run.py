@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `fluvial run` as a test starts it, and the processes that came of it."""
+"""The command `fluvial run` as a test starts it, and the processes that it starts."""
 
 from __future__ import annotations
 

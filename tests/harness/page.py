@@ -52,7 +52,7 @@ class Page:
     sessions
         Console blocks, in order.
     unnamed
-        First lines of blocks of Python that have no name, which nobody can run.
+        First lines of blocks of Python that have no name, so that no test can run them.
     """
 
     files: dict[str, str]

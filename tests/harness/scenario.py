@@ -23,7 +23,7 @@ def scenario(
     Parameters
     ----------
     sentence
-        Who plays: "writer on 2 ranks, reader on 3 ranks".
+        The jobs and their sizes: "writer on 2 ranks, reader on 3 ranks".
     timeout
         Seconds for all jobs together; then every process is killed and the test fails.
     roles

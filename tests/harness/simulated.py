@@ -51,7 +51,7 @@ class Flow:
     """Hosts that it is sent to, the first and the last included."""
 
     def hosts(self) -> set[int]:
-        """Return the hosts that have to do with it."""
+        """Return the hosts that take part in it."""
         return {self.source, self.target}.union(*self.paths)
 
     def lines(self, rank_of: dict[int, int]) -> list[str]:

@@ -18,7 +18,7 @@ from typing import Any
 
 import fluvial as fl
 
-# Classes whose tests make an MPIPoolExecutor; the others are of things that Fluvial has not.
+# Classes whose tests make an MPIPoolExecutor; the others test things that Fluvial does not have.
 CLASSES = (
     "ProcessPoolInitTest",
     "ProcessPoolBootupTest",
@@ -54,7 +54,7 @@ class PoolOfTwo(fl.Pool):
 
 
 class Outcomes(unittest.TestResult):
-    """Notes what became of each test."""
+    """Notes the result of each test."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class Outcomes(unittest.TestResult):
     addError = addFailure  # noqa: N815
 
     def stopTest(self, test: unittest.TestCase) -> None:  # noqa: N802
-        """End the pools that it has left: mpi4py's end when nobody has them any more."""
+        """End the pools that it has left: mpi4py's end with their last reference."""
         while MADE:
             with contextlib.suppress(fl.Error):
                 MADE.pop().shutdown(cancel_futures=True)

@@ -77,7 +77,7 @@ def source(tmp_path_factory):
 
 
 def outcomes_of(source, *names):
-    """What became of each test, or of those with these names."""
+    """The result of each test, or of the tests with these names."""
     adapter = pathlib.Path(__file__).with_name("adapter.py")
     said = subprocess.run(
         [sys.executable, str(adapter), str(source), *names],
@@ -96,7 +96,7 @@ def test_what_holds_of_mpi4pys_executors_holds_of_pools(source):
     outcomes = outcomes_of(source)
     cannot = {f"ProcessPool{name}" for names in CANNOT.values() for name in names}
     late = [n for n, what in outcomes.items() if what != "passed" and n not in cannot]
-    if late:  # some give a task a quarter of a second, which may not do on a busy machine
+    if late:  # some give a task a quarter of a second, which may be too short on a busy machine
         outcomes |= outcomes_of(source, *late)
     assert {name for name, what in outcomes.items() if what != "passed"} == cannot, outcomes
     guide = GUIDE.read_text()

@@ -78,7 +78,7 @@ class test_ranks_that_say_different_things_of_a_step_of_files:
             with pytest.raises(fl.InvalidArgument) as raised:
                 write(f"{name}.h5", **options)
             said[name] = str(raised.value)
-        # What one rank alone says is not lost, whichever it is.
+        # An attribute that one rank alone gives is not lost, whichever rank it is.
         write("x.h5", {"unitSI": 2.0} if last else None, {"author": "last"} if last else None)
         comm.Barrier()
         with fl.open(str(where / "x.h5")) as file:

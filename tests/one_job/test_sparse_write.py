@@ -80,7 +80,7 @@ class test_what_cannot_be_written_is_said_on_all:
         assert not (where / "x").exists()
         refused(fl.SystemError, where / "nowhere" / "x", mine)
         refused(fl.SystemError, "/dev/full", mine)
-        # Nobody has anything; far behind the end of what four bytes count.
+        # First no rank has data; then data lies far beyond what four bytes count.
         assert fl.route.sparse_write(comm, where / "empty", {}).bytes == 0
         far = {(5 << 30) + comm.rank: b"abc"[comm.rank : comm.rank + 1]}
         fl.route.sparse_write(comm, where / "far", far)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank in four verbs at the same time: where it waits in one it serves the others."""
+"""One rank in four verbs at the same time: while it waits in one it serves the others."""
 
 import h5py
 import numpy as np

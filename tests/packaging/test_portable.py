@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What needs neither MPI nor HDF5, built by itself, and for 64-bit ARM.
+"""The parts that need neither MPI nor HDF5, built by themselves, and for 64-bit ARM.
 
-The presets are those of CMakePresets.json; ``./run portable`` builds the whole by clang++, and for
-ARM all that there is, which takes too long for every run of the tests.
+The presets are those of CMakePresets.json; ``./run portable`` builds everything by clang++, and for
+ARM all parts that can be built, which takes too long for every run of the tests.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ NEEDS = {
     "aarch64": ("aarch64-linux-gnu-g++", "qemu-aarch64"),
 }
 FLOORS = ("base_error", "describe_region", "compute_kernels", "store_netcdf_classic")
-# Code for a CPU that is emulated is no faster for what -O3 costs to compile.
+# -O3 takes long to compile, and code for an emulated CPU is no faster for it.
 QUICK = {"plain": (), "aarch64": ("-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG",)}
 # A test of each floor. Most others are the same objects as those of the build with MPI, whose tests
 # run anyway; those of store depend on what the library was built without.

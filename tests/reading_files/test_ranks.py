@@ -12,7 +12,7 @@ from reading_files.climate import climate, same, write
 
 
 def reduce(comm, fl, path):
-    """Everything a program may do, without a word of MPI in it."""
+    """Everything a program may do, without any call of MPI in it."""
     with fl.open(path) as file, xr.open_dataset(path) as dataset:
         expected = dataset.load().astype("f8")
         t = expected["temperature"]
@@ -203,7 +203,7 @@ def test_an_error_on_one_rank_is_one_on_all(jobs):
 
 
 def environment_at_odds(comm, fl, where):
-    """One rank's environment makes no sense, then only differs from that of the others."""
+    """First the environment of one rank is invalid, then it only differs from the others'."""
     path = where / "t.nc"
     if comm.rank == 0:
         write(climate(), path)

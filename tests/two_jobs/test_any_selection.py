@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""M writers, N readers: any selection, whoever wrote its chunks, is what NumPy selects."""
+"""M writers, N readers: any selection, whichever rank wrote its chunks, is what NumPy selects."""
 
 import numpy as np
 from harness import scenario

@@ -129,7 +129,7 @@ def test_streams_go_on_and_on(jobs, seed):
 
 
 def check(seen, written, ranks, policy, seed):
-    """What a reader saw is in order, whole, and all that its policy promises."""
+    """The steps of a reader are in order and whole, and all that its policy promises."""
     indices = [index for index, _ in seen]
     assert indices == sorted(set(indices))
     for index, elements in seen:
@@ -194,4 +194,4 @@ def test_a_hundred_readers_join_and_leave_a_busy_stream(jobs):
     assert results["reader"] == [steps] * 2
     assert stats["readers_lost"] == 0
     assert stats["steps_discarded"] == 0
-    assert stats["readers_joined"] > JOINS / 3  # those that only look on do not join
+    assert stats["readers_joined"] > JOINS / 3  # readers that only look on do not join

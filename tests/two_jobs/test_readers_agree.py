@@ -62,7 +62,7 @@ def reduce_oddly(comm, fl, step):
     differ(["the conditions"], where=f"value > {0.25 if odd else 0.5}")
     differ(["LowPass, version '2'"], op=low_pass(fl, 2 if odd else 1))
     refused(fl, lambda: step.reduce("mean", "y" if odd else "x"), "the datasets", "'y'")
-    # What is wrong on one rank alone does not leave the others waiting.
+    # A mistake on one rank alone does not leave the others waiting.
     differ(["'nothing'"], op="nothing" if odd else "mean")
     differ(["7"], over=7 if odd else None)
     assert x.reduce(low_pass(fl, 1)) == (whole < 0.5).sum()

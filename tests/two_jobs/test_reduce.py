@@ -36,7 +36,7 @@ def write(comm, fl, where, seed):
 
 
 def conditions(step, x, y):
-    """Compare what takes a scan, all ranks together, with NumPy."""
+    """Compare reductions that need a scan, by all ranks together, with NumPy."""
     some = np.where(y > 0, x, 0)
     found = step["x"].where("y > 0").sum("dim_1")
     assert found.dims == ("dim_0", "dim_2")

@@ -19,7 +19,7 @@ def write(comm, fl, where, readers=2, full="block", late=0):
             if index == STEPS // 2:
                 wait_until(lambda: series.stats["readers_joined"] >= readers + late, timeout=40)
             if full == "discard-oldest" and index == STEPS - 1:
-                # While every place holds a step that somebody reads, even the newest is given up.
+                # While every place holds a step that a reader reads, even the newest is given up.
                 wait_until(lambda: series.stats["queue_depth"] == 0)
             with series.step() as step:
                 step.put(
@@ -148,7 +148,7 @@ def test_the_steps_of_a_reader_that_dies_go_to_the_others(jobs):
     os.kill(jobs["doomed_reader"].pid(0), signal.SIGKILL)
     got = {index for index, _ in jobs.outcome("reader").values[0][0]}
     assert jobs.outcome("writer").values[0]["readers_lost"] == 1
-    # All but those that the dead one was through with, at most every other one until then.
+    # All but the steps that the dead reader had finished, at most every other one until then.
     missing = set(range(STEPS)) - got
     assert len(missing) <= 6
     assert all(index < 12 for index in missing)

@@ -71,7 +71,7 @@ class Judge:
         self.faults: list[str] = []
 
     def try_call(self, label: str, function: Callable[..., Any], arguments: dict) -> None:
-        """Make one call; whatever it raises is judged."""
+        """Make one call, and judge what it raises."""
         print(label, file=self._log, flush=True)
         faulthandler.dump_traceback_later(_CALL_S_MAX, exit=True)
         self.calls += 1

@@ -49,7 +49,7 @@ def submitting() -> list[Call]:
             pool.with_options(**arguments).submit(abs, -1).result(timeout=30)
 
     def one_of_several(**arguments: Any) -> None:
-        with fl.Pool() as pool, contextlib.suppress(TimeoutError):  # which a short limit is
+        with fl.Pool() as pool, contextlib.suppress(TimeoutError):  # raised by a short limit
             list(pool.map(arguments.pop("fn"), [-1, 2], **arguments))
 
     def function(fn: Any) -> None:

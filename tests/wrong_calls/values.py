@@ -14,7 +14,7 @@ import fluvial as fl
 
 
 class Stranger:
-    """An instance of a class that nobody knows."""
+    """An instance of a class that no library knows."""
 
 
 # Made anew for each call: a generator is empty after one.

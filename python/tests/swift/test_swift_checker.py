@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong in a script is said before anything runs."""
+"""Errors in a script are reported before anything runs."""
 
 import pytest
 from fluvial.swift.script import ScriptError

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From text to a syntax tree, and what is said of text that is none."""
+"""From text to a syntax tree, and the errors for text that is no script."""
 
 import dataclasses
 

@@ -71,7 +71,7 @@ class Recording:
 
 
 def test_figure_9_of_the_paper_on_518_ranks(script, figure_9, capsys):
-    """Its tasks are those of the simulator's load, which the scheduler is given at that size."""
+    """Its tasks are those of the load that the simulator gives the scheduler at that size."""
     script.write("", "mpidraw.py")
     recording = Recording()
     program = load(script.write(figure_9), Surroundings())
