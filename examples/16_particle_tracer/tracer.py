@@ -3,8 +3,8 @@
 
 The field is periodic and stored on a grid of N³ points. It is cut into blocks, which are given
 to the ranks in turn; each block has its own points and a margin of its neighbours'. A rank moves
-the particles of its blocks by the Runge-Kutta method of fourth order until they leave the block, and
-hands them over to the rank that has the next one.
+the particles of its blocks by the Runge-Kutta method of fourth order until they leave the block,
+and hands them over to the rank that has the next one.
 """
 
 import dataclasses
