@@ -268,7 +268,7 @@ for index in range(3):
         assert [int(step["x"].max()) for step in series] == [0, 1]
 
 
-@pytest.mark.parametrize("bad", ["a.sst", "a.nc4", "out/run"])
+@pytest.mark.parametrize("bad", ["a.sst", "a.cdf", "out/run"])
 def test_other_formats_are_refused_at_once(tmp_path, monkeypatch, bad):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(fl.InvalidArgument, match="files of this kind cannot be written"):
