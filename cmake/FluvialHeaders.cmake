@@ -72,9 +72,11 @@ set(fluvial_public_headers
     scan/scan.hpp
     scan/series.hpp
     scan/variable.hpp
+    stage/file_writer.hpp
     stage/options.hpp
     stage/reader.hpp
     stage/reduce.hpp
+    stage/series_writer.hpp
     stage/share.hpp
     stage/writer.hpp
     store/file.hpp

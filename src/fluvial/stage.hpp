@@ -12,5 +12,6 @@
 #include "fluvial/stage/options.hpp"
 #include "fluvial/stage/reader.hpp"
 #include "fluvial/stage/reduce.hpp"
+#include "fluvial/stage/series_writer.hpp"
 #include "fluvial/stage/share.hpp"
 #include "fluvial/stage/writer.hpp"

@@ -13,6 +13,8 @@ import pytest
 import xarray as xr
 from harness.page import Page
 
+import fluvial as fl
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 LINES_MAX = 12
@@ -131,6 +133,18 @@ def test_cpp_writer_and_reader(build, launcher, tmp_path):
         f"step {i}: mean {300 + i + 59.5}, max {300 + i + 119}, row 7 {300 + i + 7}"
         for i in range(10)
     ]
+    for name in ("plate.h5", "plate%T.h5"):
+        path = str(tmp_path / name)
+        writer = [str(programs / "writer"), path]
+        with launcher.start(2, writer, timeout=60) as job, fl.open(path, follow=True) as series:
+            for index, step in enumerate(series):
+                assert (step.index, step.time) == (index, index / 2)
+                rows = 300.0 + index + np.arange(120)[:, None]
+                np.testing.assert_array_equal(step["meshes/T"].read(), np.tile(rows, 64))
+            assert (index, job.wait()) == (9, 0)
+    check = pathlib.Path(sys.executable).with_name("openPMD_check_h5")
+    for path in (tmp_path / "plate.h5", tmp_path / "plate3.h5"):
+        assert "Result: 0 Errors" in run_serial(sys.executable, check, "-i", path)
 
 
 def run_serial(*command):

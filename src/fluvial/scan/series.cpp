@@ -2,14 +2,13 @@
 #include "fluvial/scan/series.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/scan/staged_file.hpp"
+#include "fluvial/store/engines.hpp"
 #include "fluvial/store/iterations.hpp"
 #include "fluvial/store/numbered_files.hpp"
 
@@ -32,23 +31,18 @@ const std::vector<Engine>& engines() {
 
 /// The engine that was asked for; null when none was.
 const Engine* engine_of(const SeriesOptions& options) {
-    std::string said = options.engine;
-    std::string where = "engine";
-    if (said.empty()) {
-        const char* variable = std::getenv("FLUVIAL_ENGINE");
-        said = variable == nullptr ? "" : variable;
-        where = "FLUVIAL_ENGINE";
-    }
-    if (said.empty()) {
+    const store::SaidEngine said = store::said_engine(options.engine);
+    if (said.name.empty()) {
         return nullptr;
     }
     for (const Engine& engine : engines()) {
-        if (engine.name == said) {
+        if (engine.name == said.name) {
             return &engine;
         }
     }
-    throw InvalidArgument(Problem{where + " names none that there is from C++", "'" + said + "'",
-                                  "stage, hdf5, netcdf, raw", "From Python there are zarr and bp"});
+    throw InvalidArgument(Problem{said.where + " names none that there is from C++",
+                                  "'" + said.name + "'", "stage, hdf5, netcdf, raw",
+                                  "From Python there are zarr and bp"});
 }
 
 bool exists(const std::string& path) {
@@ -57,14 +51,7 @@ bool exists(const std::string& path) {
 }
 
 bool means_files(const std::string& name) {
-    // Formats that C++ cannot read are files as well: a reader waits for no stream of such a name.
-    constexpr std::array<std::string_view, 12> suffixes = {".nc",   ".nc3", ".nc4",  ".nc5",
-                                                           ".cdf",  ".h5",  ".hdf5", ".he5",
-                                                           ".zarr", ".bp",  ".bp4",  ".bp5"};
-    return name.find('%') != std::string::npos || name.find('/') != std::string::npos ||
-           std::any_of(suffixes.begin(), suffixes.end(),
-                       [&](std::string_view suffix) { return name.ends_with(suffix); }) ||
-           exists(name);
+    return store::names_files(name) || exists(name);
 }
 
 void check_format(const FilePtr& file, const Engine* engine) {

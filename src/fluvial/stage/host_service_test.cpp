@@ -129,9 +129,13 @@ TEST_CASE("the service looks after the dead by itself") {
         const ControlLock lock(host.stream.control);
         host.stream.control.writer(0).state = MemberState::Active;  // without an alive lock: dead
     }
+    const auto failed = [&] {
+        const ControlLock lock(host.stream.control);
+        return host.stream.control.header().failure.set == 1;
+    };
     const Deadline deadline(10);
-    while (host.stream.control.header().failure.set == 0 && !deadline.passed()) {
+    while (!failed() && !deadline.passed()) {
         ::usleep(10'000);
     }
-    CHECK(host.stream.control.header().failure.set == 1);
+    CHECK(failed());
 }

@@ -57,7 +57,30 @@ std::optional<std::uint64_t> number_in(std::string_view entry, std::string_view 
     return number;
 }
 
+/// The mark in the own name of a pattern.
+Mark only_mark(const std::string& pattern) {
+    const std::filesystem::path path(pattern);
+    const std::string name = path.filename().string();
+    const auto mark = find_mark(name);
+    if (!mark || find_mark(name, mark->at + mark->size) || find_mark(path.parent_path().string())) {
+        throw InvalidArgument(Problem{"cannot use the pattern of files", "'" + pattern + "'",
+                                      "one %T, or %06T, in the file's own name",
+                                      "For example 'run/data%T.h5'"});
+    }
+    return *mark;
+}
+
 }  // namespace
+
+std::string file_of_number(const std::string& pattern, std::uint64_t number) {
+    const Mark mark = only_mark(pattern);
+    std::filesystem::path path(pattern);
+    std::string name = path.filename().string();
+    std::string digits = std::to_string(number);
+    digits.insert(0, mark.digits - std::min(digits.size(), mark.digits), '0');
+    name.replace(mark.at, mark.size, digits);
+    return path.replace_filename(name).string();
+}
 
 bool has_number(const std::string& name) {
     return find_mark(name).has_value();
@@ -67,17 +90,12 @@ std::map<std::uint64_t, std::string> numbered_files(const std::string& pattern) 
     namespace fs = std::filesystem;
     const fs::path folder = fs::path(pattern).parent_path();
     const std::string name = fs::path(pattern).filename().string();
-    const auto mark = find_mark(name);
-    if (!mark || find_mark(name, mark->at + mark->size) || find_mark(folder.string())) {
-        throw InvalidArgument(Problem{"cannot use the pattern of files", "'" + pattern + "'",
-                                      "one %T, or %06T, in the file's own name",
-                                      "For example 'run/data%T.h5'"});
-    }
+    const Mark mark = only_mark(pattern);
     std::map<std::uint64_t, std::string> found;
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(folder.empty() ? "." : folder, error)) {
         const std::string file = entry.path().filename().string();
-        const auto number = number_in(file, name, *mark);
+        const auto number = number_in(file, name, mark);
         if (!number) {
             continue;
         }

@@ -11,6 +11,10 @@ namespace fluvial::store {
 /// Whether a name stands for a file of each iteration.
 bool has_number(const std::string& name);
 
+/// The path of the file with a number: file_of_number("data_%06T.h5", 7) is "data_000007.h5".
+/// Throws InvalidArgument as numbered_files.
+std::string file_of_number(const std::string& pattern, std::uint64_t number);
+
 /// Paths of the files of a pattern by their numbers. "%T" stands for any number of digits, "%06T"
 /// for six, with zeros in front, or more where the number has more. Local. Throws InvalidArgument
 /// when "%T" is not in the file's own name, or comes twice, or two files have one number;

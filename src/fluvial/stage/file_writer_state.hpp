@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What a FileWriter and its steps have.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fluvial/progress/engine.hpp"
+#include "fluvial/stage/file_writer.hpp"
+#include "fluvial/stage/merged_puts.hpp"
+#include "fluvial/store/numbered_files.hpp"
+#include "fluvial/store/output.hpp"
+#include "fluvial/store/progress_mark.hpp"
+
+namespace fluvial::stage {
+
+/// A chunk that waits for the end of its step.
+struct KeptChunk {
+    std::size_t dataset;  ///< its place among the step's
+    Region region;
+    std::unique_ptr<std::byte[]> elements;  ///< row-major, without gaps
+};
+
+/// Where rank 0 has made room.
+struct StepPlaces {
+    std::string path;
+    std::vector<std::optional<std::uint64_t>> begins;  ///< of the merged step's datasets
+
+    Bytes encode() const;
+    static StepPlaces decode(std::span<const std::byte> bytes);
+};
+
+struct FileWriteStep::State {
+    std::shared_ptr<FileWriter::State> writer;
+    RankPuts puts;
+    std::vector<KeptChunk> kept;
+    std::map<std::string, std::size_t> places{};  ///< of datasets by their names
+    bool ended = false;
+};
+
+struct FileWriter::State {
+    State(const std::string& series, const mpi::Comm& user, const FileWriterOptions& said)
+        : name(series),
+          options(said),
+          comm(user.serial() ? mpi::Comm() : user.split(0, user.rank())),
+          numbered(store::has_number(series)) {}
+
+    void take_name();
+    /// While one exists, ranks that do not come are a TimedOut. After that no step can follow.
+    progress::Setup limit(const std::string& what) const {
+        return progress::Setup(progress::time_limit(options.step_timeout_s, what));
+    }
+    void write(FileWriteStep::State& step, const std::optional<std::string>& failed);
+    StepPlaces lay_out(const store::StepContents& contents);
+    void finish(std::uint64_t number);
+    void give_up(std::uint64_t number);
+
+    std::string name;
+    FileWriterOptions options;
+    mpi::Comm comm;
+    bool numbered;
+    Attributes attributes{};
+    std::map<std::string, Attributes> said{};  ///< of datasets, by earlier steps
+    std::uint64_t next = 0;
+    bool step_open = false, closed = false;
+    // Of rank 0:
+    std::optional<store::ProgressMark> mark{};
+    std::unique_ptr<store::Output> output{};
+    std::string path{};  ///< of that
+};
+
+}  // namespace fluvial::stage

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// How openPMD's own programs read such files is tested in Python.
+#include "fluvial/stage/file_writer.hpp"
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/mpi/world_fixture.hpp"
+#include "fluvial/stage/series_writer.hpp"
+#include "fluvial/store/formats.hpp"
+#include "fluvial/store/iterations.hpp"
+#include "fluvial/store/numbered_files.hpp"
+
+using namespace fluvial;
+using namespace fluvial::stage;
+
+namespace {
+
+/// One for all ranks; gone with this object.
+class Folder {
+  public:
+    Folder() {
+        std::string name = (std::filesystem::temp_directory_path() / "fluvial_file_writer_XXXXXX");
+        if (world_rank() == 0) {
+            REQUIRE(::mkdtemp(name.data()) != nullptr);
+        }
+        const Bytes bytes = world().bcast(std::as_bytes(std::span(name)), 0);
+        path_ = std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    ~Folder() {
+        world().barrier();
+        if (world_rank() == 0) {
+            std::filesystem::remove_all(path_);
+        }
+        world().barrier();
+    }
+    std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+    std::vector<std::string> names() const {
+        std::vector<std::string> found;
+        for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+            found.push_back(entry.path().filename().string());
+        }
+        std::sort(found.begin(), found.end());
+        return found;
+    }
+
+  private:
+    std::string path_;
+};
+
+const Coordinates shape = {12, 5};
+
+/// All of the field of a step, row-major.
+std::vector<double> field(std::uint64_t step) {
+    std::vector<double> values(static_cast<std::size_t>(volume_of(shape)));
+    std::iota(values.begin(), values.end(), 100.0 * static_cast<double>(step));
+    return values;
+}
+
+/// This rank's part of the field along an axis.
+Region part_of(int axis) {
+    Region mine = whole(shape);
+    const Index length = shape[axis], ranks = world_size(), rank = world_rank();
+    mine.offset[axis] = length * rank / ranks;
+    mine.extent[axis] = length * (rank + 1) / ranks - mine.offset[axis];
+    return mine;
+}
+
+template <class Step>
+void put_field(Step& step, const Attributes& attributes = {}) {
+    const std::vector<double> values = field(step.index());
+    const Region mine = part_of(static_cast<int>(step.index() % 2));
+    const ArrayView part = subview(ArrayView(values.data(), DType::Float64, shape), mine);
+    step.put("meshes/E/x", part, mine.offset, shape, attributes);
+}
+
+template <class T = double>
+std::vector<T> all_of(const store::File& file, const std::string& name) {
+    const auto dataset = file.dataset(name);
+    std::vector<T> values(static_cast<std::size_t>(volume_of(dataset->shape())));
+    dataset->read(whole(dataset->shape()),
+                  {reinterpret_cast<std::byte*>(values.data()), dataset->dtype(), dataset->shape(),
+                   contiguous_strides(dataset->shape(), sizeof(T))});
+    return values;
+}
+
+void check_steps(const std::vector<store::Iteration>& found, std::uint64_t count) {
+    REQUIRE(found.size() == count);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        CHECK(found[i].index == i);
+        CHECK(std::get<double>(found[i].contents->attributes().at("time")) ==
+              0.5 * static_cast<double>(i));
+        CHECK(all_of(*found[i].contents, "meshes/E/x") == field(i));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("ranks write rows and columns of one file, or of a file for each step") {
+    const Folder folder;
+    for (const std::string name : {"run.h5", "data%T.h5", "data_%04T.h5"}) {
+        SeriesWriter series(folder / name, world());
+        CHECK_FALSE(series.live());
+        series.set_attributes({{"author", std::string("a rank")}});
+        for (int i = 0; i < 4; ++i) {
+            SeriesWriteStep step = series.begin_step({{"time", 0.5 * i}});
+            CHECK(step.index() == static_cast<std::uint64_t>(i));
+            CHECK(step.accepted());
+            put_field(step, {{"unitSI", 2.0}});
+            step.end();
+        }
+        series.close();
+        series.close();
+    }
+    check_steps(store::iterations_of(store::open_file(folder / "run.h5")), 4);
+    CHECK(std::get<std::string>(store::open_file(folder / "run.h5")->attributes().at("author")) ==
+          "a rank");
+    for (const std::string pattern : {"data%T.h5", "data_%04T.h5"}) {
+        std::vector<store::Iteration> found;
+        for (const auto& [number, path] : store::numbered_files(folder / pattern)) {
+            CHECK(path == store::file_of_number(folder / pattern, number));
+            found.push_back(store::iterations_of(store::open_file(path)).front());
+        }
+        check_steps(found, 4);
+    }
+    CHECK(folder.names().size() == 9);
+}
+
+TEST_CASE("all dtypes, scalars, empty parts, spans and several puts a rank") {
+    const Folder folder;
+    FileWriter series(folder / "run.h5", world());
+    FileWriteStep step = series.begin_step();
+    for (int number = 0; number < dtype_count; ++number) {
+        const DType dtype = dtype_from_number(number);
+        const Index ranks = world_size();
+        for (const Index half : {0, 1}) {
+            const Region mine = {{2 * world_rank() + half, 0}, {1, 3}};
+            const MutableArrayView span =
+                step.span(std::string(name_of(dtype)), dtype, mine, {2 * ranks, 3});
+            std::fill_n(span.data, 3 * size_of(dtype), std::byte(world_rank() + 1));
+        }
+    }
+    if (world_rank() == world_size() - 1) {
+        const double energy = 7;
+        step.put("energy", ArrayView(&energy, DType::Float64, {}), {}, {});
+    }
+    const std::vector<double> none;
+    step.put("none", ArrayView(none.data(), DType::Float64, {0, 3}), {0, 0}, {0, 3});
+    step.end();
+    series.close();
+    const auto file = store::iterations_of(store::open_file(folder / "run.h5")).front().contents;
+    CHECK(all_of(*file, "energy") == std::vector<double>{7});
+    CHECK(file->dataset("none")->shape() == Coordinates{0, 3});
+    for (int number = 0; number < dtype_count; ++number) {
+        const DType dtype = dtype_from_number(number);
+        const auto dataset = file->dataset(std::string(name_of(dtype)));
+        REQUIRE(dataset->dtype() == dtype);
+        std::vector<std::byte> values(static_cast<std::size_t>(volume_of(dataset->shape())) *
+                                      size_of(dtype));
+        dataset->read(whole(dataset->shape()),
+                      {values.data(), dtype, dataset->shape(),
+                       contiguous_strides(dataset->shape(), size_of(dtype))});
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            CHECK(values[i] == std::byte(i / (6 * size_of(dtype)) + 1));
+        }
+    }
+}
+
+TEST_CASE("what is wrong on one rank is an error on all, and the next step is written") {
+    const Folder folder;
+    const bool last = world_rank() == world_size() - 1;
+    FileWriter series(folder / "run.h5", world());
+    {
+        FileWriteStep step = series.begin_step();
+        const double value = 1;
+        CHECK_THROWS_AS(step.put("x", ArrayView(&value, DType::Float64, {1}), {1}, {1}),
+                        InvalidArgument);
+        if (world_size() == 1) {
+            step.put("x", ArrayView(&value, DType::Float64, {1}), {0}, {2});
+        } else {
+            const DType dtype = last ? DType::Int64 : DType::Float64;
+            step.put("x", ArrayView(&value, dtype, {1}), {world_rank()}, {world_size()});
+        }
+        CHECK_THROWS_AS(step.end(), InvalidArgument);
+        CHECK_THROWS_AS(step.end(), InvalidArgument);
+    }
+    {
+        FileWriteStep step = series.begin_step();
+        CHECK_THROWS_AS(series.begin_step(), InvalidArgument);
+        put_field(step);
+        if (last) {
+            step.abandon();
+        } else {
+            CHECK_THROWS_WITH_AS(step.end(), doctest::Contains("a step that was given up"), Error);
+        }
+    }
+    {
+        FileWriteStep step = series.begin_step({{"time", 1.0}});
+        put_field(step);
+        step.end();
+    }
+    series.close();
+    CHECK_THROWS_AS(series.begin_step(), InvalidArgument);
+    const auto found = store::iterations_of(store::open_file(folder / "run.h5"));
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].index == 2);
+    CHECK(all_of(*found[0].contents, "meshes/E/x") == field(2));
+}
+
+TEST_CASE("two writers, files that are there, and other engines are refused") {
+    const Folder folder;
+    CHECK_THROWS_WITH_AS(SeriesWriter(folder / "run.nc", world()),
+                         doctest::Contains("cannot be written from C++"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(SeriesWriter("run", world(), {.engine = "zarr"}),
+                         doctest::Contains("'run' with engine 'zarr'"), InvalidArgument);
+    CHECK_THROWS_AS(SeriesWriter(folder / "none/run.h5", world()).begin_step().end(), SystemError);
+    {
+        FileWriter series(folder / "data%T.h5", world());
+        CHECK_THROWS_WITH_AS(FileWriter(folder / "data%T.h5", world()),
+                             doctest::Contains("another writer has these files"), InvalidArgument);
+        FileWriteStep step = series.begin_step();
+        put_field(step);
+        step.end();
+        series.close();
+    }
+    CHECK_THROWS_WITH_AS(FileWriter(folder / "data%T.h5", world()),
+                         doctest::Contains("are there already"), InvalidArgument);
+    CHECK(folder.names() == std::vector<std::string>{"data0.h5"});
+    if (world_size() > 1) {
+        CHECK_THROWS_WITH_AS(FileWriter(folder / (world_rank() == 0 ? "a.h5" : "b.h5"), world()),
+                             doctest::Contains("differ in the file"), InvalidArgument);
+    }
+}
+
+TEST_CASE("a full disk is an error on all ranks, and later steps may fit") {
+    const Folder folder;
+    FileWriter series(folder / "run.h5", world());
+    std::signal(SIGXFSZ, SIG_IGN);
+    struct rlimit before = {};
+    getrlimit(RLIMIT_FSIZE, &before);
+    for (const bool full : {false, true, false}) {
+        FileWriteStep step = series.begin_step({{"time", 0.0}});
+        put_field(step);
+        const std::vector<double> values(full ? 100'000 : 10, 1.0);
+        const auto count = static_cast<Index>(values.size());
+        if (world_rank() == 0) {
+            step.put("much", ArrayView(values.data(), DType::Float64, {count}), {0}, {count});
+        }
+        const struct rlimit limit = {200'000, before.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &limit);
+        if (full) {
+            CHECK_THROWS_AS(step.end(), SystemError);
+        } else {
+            step.end();
+        }
+        setrlimit(RLIMIT_FSIZE, &before);
+    }
+    series.close();
+    const auto found = store::iterations_of(store::open_file(folder / "run.h5"));
+    REQUIRE(found.size() == 2);
+    CHECK(all_of(*found[1].contents, "meshes/E/x") == field(2));
+}
+
+TEST_CASE("a rank that does not come is an error on the others") {
+    if (world_size() == 1) {
+        return;
+    }
+    const Folder folder;
+    const bool late = world_rank() == world_size() - 1;
+    {
+        FileWriter series(folder / "run.h5", world(), {.step_timeout_s = 0.3});
+        FileWriteStep step = series.begin_step();
+        if (!late) {
+            put_field(step);
+            CHECK_THROWS_AS(step.end(), TimedOut);
+        }
+        world().barrier();
+        if (late) {
+            CHECK_THROWS_AS(step.end(), Error);
+        }
+    }
+    world().barrier();
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/stage/series_writer.hpp"
+
+#include <array>
+#include <string_view>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/mpi/agree.hpp"
+#include "fluvial/store/engines.hpp"
+#include "fluvial/store/output.hpp"
+
+namespace fluvial::stage {
+namespace {
+
+/// The engine that writes a series of this name.
+std::string engine_of(const std::string& name, const std::string& option) {
+    const store::SaidEngine said = store::said_engine(option);
+    if (said.name == "stage" || (said.name.empty() && !store::names_files(name))) {
+        return "stage";
+    }
+    if (store::writes_files(said.name)) {
+        return said.name;
+    }
+    constexpr std::array<std::string_view, 3> suffixes = {".h5", ".hdf5", ".he5"};
+    for (const std::string_view suffix : suffixes) {
+        if (said.name.empty() && name.ends_with(suffix)) {
+            return "hdf5";
+        }
+    }
+    throw InvalidArgument(
+        Problem{"files of this kind cannot be written from C++",
+                said.name.empty() ? "'" + name + "'"
+                                  : "'" + name + "' with " + said.where + " '" + said.name + "'",
+                "HDF5 (.h5, 'hdf5'), and streams, whose names have no suffix of a file format",
+                "Write HDF5, and convert it by `fluvial pipe`"});
+}
+
+std::variant<Writer, FileWriter> open(const std::string& name, const mpi::Comm& comm,
+                                      const SeriesWriterOptions& options) {
+    std::string engine;
+    mpi::agree_on(
+        comm, [&] { engine = engine_of(name, options.engine); },
+        [&](Terms& terms) { terms.add("the engine", engine); });
+    if (engine == "stage") {
+        return Writer(name, comm, options.stream);
+    }
+    return FileWriter(name, comm, {engine, options.stream.step_timeout_s});
+}
+
+}  // namespace
+
+std::uint64_t SeriesWriteStep::index() const {
+    return std::visit([](const auto& step) { return step.index(); }, step_);
+}
+
+bool SeriesWriteStep::accepted() const {
+    const auto* const step = std::get_if<WriteStep>(&step_);
+    return step == nullptr || step->accepted();
+}
+
+void SeriesWriteStep::put(const std::string& name, const ArrayView& data, const Coordinates& offset,
+                          const Coordinates& shape, const Attributes& attributes) {
+    std::visit([&](auto& step) { step.put(name, data, offset, shape, attributes); }, step_);
+}
+
+MutableArrayView SeriesWriteStep::span(const std::string& name, DType dtype, const Region& region,
+                                       const Coordinates& shape, const Attributes& attributes) {
+    return std::visit([&](auto& step) { return step.span(name, dtype, region, shape, attributes); },
+                      step_);
+}
+
+void SeriesWriteStep::end() {
+    std::visit([](auto& step) { step.end(); }, step_);
+}
+
+void SeriesWriteStep::abandon() {
+    std::visit([](auto& step) { step.abandon(); }, step_);
+}
+
+SeriesWriter::SeriesWriter(const std::string& name, const mpi::Comm& comm,
+                           const SeriesWriterOptions& options)
+    : writer_(open(name, comm, options)) {}
+
+void SeriesWriter::set_attributes(const Attributes& attributes) {
+    std::visit([&](auto& writer) { writer.set_attributes(attributes); }, writer_);
+}
+
+SeriesWriteStep SeriesWriter::begin_step(const Attributes& attributes) {
+    return std::visit([&](auto& writer) { return SeriesWriteStep(writer.begin_step(attributes)); },
+                      writer_);
+}
+
+void SeriesWriter::close() {
+    std::visit([](auto& writer) { writer.close(); }, writer_);
+}
+
+}  // namespace fluvial::stage

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The writing end of a series, whether it is a stream or lies in files: one call opens either, and
+/// what is done with a step is the same, so that a job script can switch by the name.
+///
+///     SeriesWriter series("run.h5", comm);          // or "data%T.h5", or a stream: "melt"
+///     for (…) {
+///         auto step = series.begin_step({{"time", t}});
+///         step.put("meshes/E/x", ArrayView(e, DType::Float64, {n}), {offset}, {n_total});
+///         step.end();
+///     }
+///     series.close();
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "fluvial/stage/file_writer.hpp"
+#include "fluvial/stage/writer.hpp"
+
+namespace fluvial::stage {
+
+struct SeriesWriterOptions {
+    /// "stage" for streams, "hdf5" for files of openPMD 1.1 in HDF5. Empty: FLUVIAL_ENGINE, or else
+    /// as the name says: files where it has the suffix of a format, a "/" or a "%".
+    std::string engine{};
+    /// Of a stream; of these files have `step_timeout_s` alone.
+    WriterOptions stream{};
+};
+
+/// A step being written by this rank. Going out of scope without end() gives the step up on all
+/// ranks; of files that waits for them.
+class SeriesWriteStep {
+  public:
+    std::uint64_t index() const;
+    /// False when the policy of a stream's queue discarded the step; files take all.
+    bool accepted() const;
+    /// As WriteStep::put and FileWriteStep::put. Local.
+    void put(const std::string& name, const ArrayView& data, const Coordinates& offset,
+             const Coordinates& shape, const Attributes& attributes = {});
+    /// As WriteStep::span and FileWriteStep::span. Local.
+    MutableArrayView span(const std::string& name, DType dtype, const Region& region,
+                          const Coordinates& shape, const Attributes& attributes = {});
+    /// Offers the step to readers, local; or writes it into the file, collective. Errors are those
+    /// of WriteStep::end and FileWriteStep::end.
+    void end();
+    void abandon();
+
+  private:
+    friend class SeriesWriter;
+    explicit SeriesWriteStep(std::variant<WriteStep, FileWriteStep> step)
+        : step_(std::move(step)) {}
+    std::variant<WriteStep, FileWriteStep> step_;
+};
+
+class SeriesWriter {
+  public:
+    /// Collective over `comm`. Throws on every rank what Writer and FileWriter throw, and
+    /// InvalidArgument for an engine that there is not, or where ranks mean different ones.
+    SeriesWriter(const std::string& name, const mpi::Comm& comm,
+                 const SeriesWriterOptions& options = {});
+
+    /// Whether it is a stream.
+    bool live() const { return std::holds_alternative<Writer>(writer_); }
+    /// Attributes of the whole series; set them before the first step.
+    void set_attributes(const Attributes& attributes);
+    /// Local; of a stream it waits as the queue's policy says.
+    SeriesWriteStep begin_step(const Attributes& attributes = {});
+    /// Local of a stream, collective of files. Errors are those of Writer and FileWriter.
+    void close();
+
+  private:
+    std::variant<Writer, FileWriter> writer_;
+};
+
+}  // namespace fluvial::stage

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/store/engines.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string_view>
+
+namespace fluvial::store {
+
+SaidEngine said_engine(const std::string& engine) {
+    if (!engine.empty()) {
+        return {engine, "engine"};
+    }
+    const char* const variable = std::getenv("FLUVIAL_ENGINE");
+    return {variable == nullptr ? "" : variable, "FLUVIAL_ENGINE"};
+}
+
+bool names_files(const std::string& name) {
+    constexpr std::array<std::string_view, 12> suffixes = {".nc",   ".nc3", ".nc4",  ".nc5",
+                                                           ".cdf",  ".h5",  ".hdf5", ".he5",
+                                                           ".zarr", ".bp",  ".bp4",  ".bp5"};
+    return name.find('%') != std::string::npos || name.find('/') != std::string::npos ||
+           std::any_of(suffixes.begin(), suffixes.end(),
+                       [&](std::string_view suffix) { return name.ends_with(suffix); });
+}
+
+}  // namespace fluvial::store

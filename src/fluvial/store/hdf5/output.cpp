@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/store/hdf5/output.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fluvial/base/error.hpp"
+
+namespace fluvial::store {
+namespace {
+
+constexpr std::uint64_t object_bytes_max = 4096;  // of a group or dataset with its attributes
+/// openPMD wants these as unsigned numbers of 32 bits.
+constexpr std::array<std::string_view, 2> of_32_bits = {"openPMDextension", "macroWeighted"};
+
+/// `result` of a call that writes.
+template <class T>
+T written(T result, const std::string& path) {
+    if (result < 0) {
+        throw SystemError(Problem{"'" + path + "' cannot be written", last_hdf5_error().text,
+                                  "a folder in which this user may write, on a disk with room",
+                                  ""});
+    }
+    return result;
+}
+
+std::uint64_t bytes_of(const DatasetDescription& dataset) {
+    return static_cast<std::uint64_t>(volume_of(dataset.shape)) * size_of(dataset.dtype);
+}
+
+/// Half precision, which libhdf5 has no name for, by the fields that IEEE 754 gives it.
+Hdf5Id half_type() {
+    Hdf5Id type(H5Tcopy(H5T_NATIVE_FLOAT));
+    H5Tset_fields(type, 15, 10, 5, 0, 10);
+    H5Tset_size(type, 2);
+    H5Tset_ebias(type, 15);
+    return type;
+}
+
+Hdf5Id complex_type(hid_t part, std::size_t bytes) {
+    Hdf5Id type(H5Tcreate(H5T_COMPOUND, 2 * bytes));
+    H5Tinsert(type, "r", 0, part);
+    H5Tinsert(type, "i", bytes, part);
+    return type;
+}
+
+Hdf5Id type_of(DType dtype) {
+    switch (dtype) {
+        case DType::Int8:
+            return Hdf5Id(H5Tcopy(H5T_NATIVE_INT8));
+        case DType::Int16:
+            return Hdf5Id(H5Tcopy(H5T_NATIVE_INT16));
+        case DType::Int32:
+            return Hdf5Id(H5Tcopy(H5T_NATIVE_INT32));
+        case DType::Int64:
+            return Hdf5Id(H5Tcopy(H5T_NATIVE_INT64));
+        case DType::UInt8:
+            return Hdf5Id(H5Tcopy(H5T_NATIVE_UINT8));
+        case DType::UInt16:
+            return Hdf5Id(H5Tcopy(H5T_NATIVE_UINT16));
+        case DType::UInt32:
+            return Hdf5Id(H5Tcopy(H5T_NATIVE_UINT32));
+        case DType::UInt64:
+            return Hdf5Id(H5Tcopy(H5T_NATIVE_UINT64));
+        case DType::Float16:
+            return half_type();
+        case DType::Float32:
+            return Hdf5Id(H5Tcopy(H5T_NATIVE_FLOAT));
+        case DType::Float64:
+            return Hdf5Id(H5Tcopy(H5T_NATIVE_DOUBLE));
+        case DType::Complex64:
+            return complex_type(H5T_NATIVE_FLOAT, 4);
+        case DType::Complex128:
+            break;
+    }
+    return complex_type(H5T_NATIVE_DOUBLE, 8);
+}
+
+Hdf5Id space_of(const Coordinates& shape) {
+    if (shape.empty()) {
+        return Hdf5Id(H5Screate(H5S_SCALAR));
+    }
+    const std::vector<hsize_t> extent(shape.begin(), shape.end());
+    return Hdf5Id(H5Screate_simple(shape.size(), extent.data(), nullptr));
+}
+
+/// Gives one object attributes that it does not have yet.
+class AttributeWriter {
+  public:
+    AttributeWriter(hid_t object, const std::string& path) : object_(object), path_(path) {}
+
+    void write_all(const Attributes& attributes) {
+        for (const auto& [name, value] : attributes) {
+            name_ = name;
+            std::visit([this](const auto& held) { write(held); }, value);
+        }
+    }
+    void write_extent(const Coordinates& shape) {
+        name_ = "shape";
+        const std::vector<std::uint64_t> extent(shape.begin(), shape.end());
+        make(Hdf5Id(H5Tcopy(H5T_NATIVE_UINT64)), {shape.size()}, extent.data());
+    }
+
+  private:
+    void write(bool value) {  // as h5py does
+        Hdf5Id type(H5Tenum_create(H5T_NATIVE_INT8));
+        const std::array<std::int8_t, 2> values = {0, 1};
+        H5Tenum_insert(type, "FALSE", &values[0]);
+        H5Tenum_insert(type, "TRUE", &values[1]);
+        make(std::move(type), {}, &values[value ? 1 : 0]);
+    }
+    void write(std::int64_t value) {
+        if (std::find(of_32_bits.begin(), of_32_bits.end(), name_) != of_32_bits.end()) {
+            const auto narrow = static_cast<std::uint32_t>(value);
+            make(Hdf5Id(H5Tcopy(H5T_NATIVE_UINT32)), {}, &narrow);
+        } else {
+            make(Hdf5Id(H5Tcopy(H5T_NATIVE_INT64)), {}, &value);
+        }
+    }
+    void write(double value) { make(Hdf5Id(H5Tcopy(H5T_NATIVE_DOUBLE)), {}, &value); }
+    void write(const std::string& value) { write_texts({&value, 1}, {}); }
+    void write(const std::vector<std::int64_t>& values) {
+        make(Hdf5Id(H5Tcopy(H5T_NATIVE_INT64)), {static_cast<Index>(values.size())}, values.data());
+    }
+    void write(const std::vector<double>& values) {
+        make(Hdf5Id(H5Tcopy(H5T_NATIVE_DOUBLE)), {static_cast<Index>(values.size())},
+             values.data());
+    }
+    void write(const std::vector<std::string>& values) {
+        write_texts(values, {static_cast<Index>(values.size())});
+    }
+
+    /// Texts of fixed length, which all programs of openPMD read.
+    void write_texts(std::span<const std::string> values, const Coordinates& shape) {
+        std::size_t length = 1;
+        for (const std::string& value : values) {
+            length = std::max(length, value.size());
+        }
+        std::string all;
+        for (const std::string& value : values) {
+            all += value + std::string(length - value.size(), '\0');
+        }
+        Hdf5Id type(H5Tcopy(H5T_C_S1));
+        H5Tset_size(type, length);
+        H5Tset_strpad(type, H5T_STR_NULLPAD);
+        make(std::move(type), shape, all.data());
+    }
+
+    void make(const Hdf5Id& type, const Coordinates& shape, const void* data) {
+        const Hdf5Id space = space_of(shape);
+        const Hdf5Id made(written(
+            H5Acreate2(object_, name_.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT), path_));
+        if (volume_of(shape) > 0) {
+            written(H5Awrite(made, type, data), path_);
+        }
+    }
+
+    hid_t object_;
+    const std::string& path_;
+    std::string name_;
+};
+
+/// Makes the groups on the way, too.
+Hdf5Id with_groups() {
+    Hdf5Id properties(H5Pcreate(H5P_LINK_CREATE));
+    H5Pset_create_intermediate_group(properties, 1);
+    return properties;
+}
+
+Hdf5Id group_at(hid_t parent, const std::string& name, const std::string& path) {
+    bool there = true;  // every link on the way
+    for (std::size_t end = 0; there && end != std::string::npos;) {
+        end = name.find('/', end + 1);
+        there = H5Lexists(parent, name.substr(0, end).c_str(), H5P_DEFAULT) > 0;
+    }
+    if (there) {
+        return Hdf5Id(written(H5Gopen2(parent, name.c_str(), H5P_DEFAULT), path));
+    }
+    return Hdf5Id(
+        written(H5Gcreate2(parent, name.c_str(), with_groups(), H5P_DEFAULT, H5P_DEFAULT), path));
+}
+
+/// A dataset with all its room and nothing written into it; where its elements begin.
+std::optional<std::uint64_t> make_dataset(hid_t step, const DatasetDescription& dataset,
+                                          const std::string& path) {
+    const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE));
+    H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER);
+    H5Pset_layout(properties, H5D_CONTIGUOUS);
+    H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
+    const Hdf5Id type = type_of(dataset.dtype), space = space_of(dataset.shape);
+    const Hdf5Id made(written(
+        H5Dcreate2(step, dataset.name.c_str(), type, space, with_groups(), properties, H5P_DEFAULT),
+        path));
+    AttributeWriter(made, path).write_all(dataset.attributes);
+    const haddr_t offset = H5Dget_offset(made);
+    if (offset == HADDR_UNDEF && volume_of(dataset.shape) > 0) {
+        throw SystemError(Problem{"'" + path + "' cannot be written",
+                                  "no room for '" + dataset.name + "'", "a disk with room", ""});
+    }
+    return offset == HADDR_UNDEF ? std::nullopt : std::optional<std::uint64_t>(offset);
+}
+
+}  // namespace
+
+Hdf5Output::~Hdf5Output() = default;
+
+std::vector<std::optional<std::uint64_t>> Hdf5Output::lay_out(const StepContents& step) {
+    const Hdf5Session session;
+    const Attributes of_series = openpmd_series_attributes(step.of_series, pattern_);
+    const OpenPmdLayout layout = openpmd_layout(step, of_series);
+    if (!file_.valid()) {
+        make_file(of_series);
+    }
+    make_room(layout);
+    const Hdf5Id iteration = group_at(file_, text("data/", step.number), path_);
+    for (const auto& [path, attributes] : layout.groups) {
+        if (path.empty()) {
+            AttributeWriter(iteration, path_).write_all(attributes);
+        } else {
+            AttributeWriter(group_at(iteration, path, path_), path_).write_all(attributes);
+        }
+    }
+    for (const DatasetDescription& constant : layout.constants) {
+        AttributeWriter attributes(group_at(iteration, constant.name, path_), path_);
+        attributes.write_all(constant.attributes);
+        attributes.write_extent(constant.shape);
+    }
+    std::vector<std::optional<std::uint64_t>> begins;
+    begins.reserve(layout.datasets.size());
+    for (const DatasetDescription& dataset : layout.datasets) {
+        begins.push_back(make_dataset(iteration, dataset, path_));
+    }
+    flush();
+    return begins;
+}
+
+void Hdf5Output::make_file(const Attributes& of_series) {
+    const Hdf5Id access(H5Pcreate(H5P_FILE_ACCESS));
+    H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V110);  // for older programs
+    file_ = Hdf5Id(written(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), path_));
+    AttributeWriter(file_, path_).write_all(of_series);
+}
+
+/// libhdf5 takes back at its next flush what is too much, and does not survive a full disk.
+void Hdf5Output::make_room(const OpenPmdLayout& layout) const {
+    std::uint64_t bytes = object_bytes_max * (layout.groups.size() + layout.constants.size() +
+                                              layout.datasets.size() + 2);
+    for (const DatasetDescription& dataset : layout.datasets) {
+        bytes += bytes_of(dataset);
+    }
+    const int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
+    struct stat facts = {};
+    if (file < 0 || ::fstat(file, &facts) != 0) {
+        const int error = errno;
+        if (file >= 0) {
+            ::close(file);
+        }
+        throw_errno("'" + path_ + "' cannot be written", error);
+    }
+    try {
+        take_room(file, path_, static_cast<std::uint64_t>(facts.st_size) + bytes);
+    } catch (...) {
+        ::close(file);
+        throw;
+    }
+    ::close(file);
+}
+
+void Hdf5Output::flush() {
+    written(H5Fflush(file_, H5F_SCOPE_GLOBAL), path_);
+}
+
+void Hdf5Output::finish() {
+    const Hdf5Session session;
+    flush();
+}
+
+void Hdf5Output::give_up(std::uint64_t number) {
+    const Hdf5Session session;
+    const std::string group = text("data/", number);
+    if (file_.valid() && H5Lexists(file_, "data", H5P_DEFAULT) > 0 &&
+        H5Lexists(file_, group.c_str(), H5P_DEFAULT) > 0) {
+        H5Ldelete(file_, group.c_str(), H5P_DEFAULT);
+    }
+}
+
+void Hdf5Output::close() {
+    if (!file_.valid()) {
+        return;
+    }
+    const Hdf5Session session;
+    flush();
+    file_ = Hdf5Id();
+}
+
+}  // namespace fluvial::store

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/store/output.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/describe/index_walk.hpp"
+#ifdef FLUVIAL_WITH_HDF5
+#include "fluvial/store/hdf5/output.hpp"
+#endif
+
+namespace fluvial::store {
+namespace {
+
+constexpr std::size_t write_bytes_max = std::size_t{1} << 30;  // of a call of pwrite
+constexpr const char* remedy = "Write to a folder where this user may, on a disk with room";
+
+void write_at(int file, const std::string& path, const std::byte* data, std::size_t bytes,
+              std::uint64_t at) {
+    while (bytes > 0) {
+        const ssize_t written =
+            ::pwrite(file, data, std::min(bytes, write_bytes_max), static_cast<off_t>(at));
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written < 0) {
+            throw_errno("'" + path + "' cannot be written", errno, remedy);
+        }
+        data += written;
+        bytes -= static_cast<std::size_t>(written);
+        at += static_cast<std::uint64_t>(written);
+    }
+}
+
+}  // namespace
+
+bool writes_files(const std::string& engine) {
+    return engine == "hdf5";
+}
+
+std::unique_ptr<Output> make_output(const std::string& engine, const std::string& path,
+                                    const std::optional<std::string>& pattern) {
+    if (!writes_files(engine)) {
+        throw InvalidArgument(Problem{"files cannot be written from C++ by this engine",
+                                      "'" + engine + "' for '" + path + "'", "hdf5",
+                                      "Write HDF5, and convert it by `fluvial pipe`"});
+    }
+#ifdef FLUVIAL_WITH_HDF5
+    return std::make_unique<Hdf5Output>(path, pattern);
+#else
+    static_cast<void>(pattern);
+    throw InvalidArgument(Problem{"this build of Fluvial has no HDF5", "'" + path + "'", "streams",
+                                  "Build it with FLUVIAL_HDF5=ON"});
+#endif
+}
+
+void write_part(int file, const std::string& path, std::uint64_t begin, const Coordinates& shape,
+                const Region& region, const ArrayView& elements) {
+    if (region.empty()) {
+        return;
+    }
+    std::vector<std::byte> packed;
+    ArrayView view = elements;
+    if (!elements.is_contiguous()) {
+        packed.resize(static_cast<std::size_t>(elements.size()) * size_of(elements.dtype));
+        copy(elements, {packed.data(), elements.dtype, elements.extent,
+                        contiguous_strides(elements.extent, size_of(elements.dtype))});
+        view = ArrayView(packed.data(), elements.dtype, elements.extent);
+    }
+    // Axes that are whole, and the one before them, lie in one piece of the file.
+    int axis = shape.size();
+    while (axis > 0 && region.extent[axis - 1] == shape[axis - 1]) {
+        --axis;
+    }
+    axis = std::max(axis - 1, 0);
+    const Coordinates strides = contiguous_strides(shape, size_of(elements.dtype));
+    const Coordinates outer(region.extent.span().first(static_cast<std::size_t>(axis)));
+    const auto rows = static_cast<std::size_t>(volume_of(outer));
+    const std::size_t bytes = static_cast<std::size_t>(view.size()) * size_of(view.dtype) /
+                              std::max<std::size_t>(rows, 1);
+    const std::uint64_t first =
+        begin + static_cast<std::uint64_t>(offset_of(region.offset, strides));
+    const std::byte* data = view.data;
+    for_each_offset(
+        outer.span(),
+        [&](Index at) {
+            write_at(file, path, data, bytes, first + static_cast<std::uint64_t>(at));
+            data += bytes;
+        },
+        strides);
+}
+
+void take_room(int file, const std::string& path, std::uint64_t end) {
+    struct stat facts = {};
+    if (::fstat(file, &facts) != 0) {
+        throw_errno("'" + path + "' cannot be written", errno, remedy);
+    }
+    const auto size = static_cast<std::uint64_t>(facts.st_size);
+    if (end <= size) {
+        return;
+    }
+    const int error = ::posix_fallocate(file, facts.st_size, static_cast<off_t>(end - size));
+    if (error != 0 && error != EOPNOTSUPP && error != EINVAL && error != ENOSYS) {
+        throw_errno("'" + path + "' cannot be written", error, remedy);
+    }
+}
+
+}  // namespace fluvial::store

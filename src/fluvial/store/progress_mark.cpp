@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/store/progress_mark.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include <fcntl.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "fluvial/base/error.hpp"
+
+namespace fluvial::store {
+namespace {
+
+constexpr std::size_t digits = 20;  // of each of the two counts at the front
+constexpr std::chrono::seconds rest_max{1};
+constexpr std::chrono::milliseconds nap{1};
+
+/// A lock of one byte: the first is the writer's, the second is a follower's that asks for a rest.
+struct flock lock_of(off_t byte) {
+    struct flock lock = {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    lock.l_start = byte;
+    lock.l_len = 1;
+    return lock;
+}
+
+std::string writer_in(int file) {
+    std::array<char, 4096> bytes{};
+    const ssize_t got = ::pread(file, bytes.data(), bytes.size(), 0);
+    const std::string all(bytes.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+    const auto line = all.find('\n');
+    const std::string said = line == std::string::npos ? "" : all.substr(line + 1);
+    return said.substr(0, said.find('\n'));
+}
+
+/// As much as fits: a mark that cannot be written is not worth an error.
+void overwrite(int file, const std::string& text) {
+    static_cast<void>(::pwrite(file, text.data(), text.size(), 0) < 0);
+}
+
+}  // namespace
+
+ProgressMark::ProgressMark(const std::string& name)
+    : path_(name.substr(0, name.find_last_not_of('/') + 1) + ".writing"),
+      file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+    if (file_ < 0) {
+        return;
+    }
+    struct flock lock = lock_of(0);
+    // Other errors: there are no locks on this file system, and two writers are not noticed.
+    if (::fcntl(file_, F_OFD_SETLK, &lock) != 0 && (errno == EAGAIN || errno == EACCES)) {
+        const std::string writer = writer_in(file_);
+        let_go();
+        throw InvalidArgument(Problem{"another writer has these files",
+                                      "'" + name + "' (" + writer + ")", "one at a time",
+                                      "Write elsewhere, or end that one"});
+    }
+    struct utsname host = {};
+    ::uname(&host);
+    say(text("process ", ::getpid(), " on ", host.nodename));
+}
+
+ProgressMark::~ProgressMark() {
+    if (file_ >= 0) {
+        let_go();
+    }
+}
+
+ProgressMark::Changing::Changing(ProgressMark& mark) : mark_(mark) {
+    mark_.rest();
+    ++mark_.changes_;
+    mark_.count();
+}
+
+ProgressMark::Changing::~Changing() {
+    ++mark_.changes_;
+    mark_.count();
+}
+
+void ProgressMark::finish(std::uint64_t number) {
+    finished_ = number + 1;
+    count();
+}
+
+void ProgressMark::fail(const std::string& why) {
+    if (file_ >= 0) {
+        say(why);
+        let_go();
+    }
+}
+
+void ProgressMark::close() {
+    if (file_ >= 0) {
+        ::unlink(path_.c_str());
+        let_go();
+    }
+}
+
+std::string ProgressMark::counts() const {
+    std::array<char, 2 * digits + 2> out{};
+    std::snprintf(out.data(), out.size(), "%020llu %020llu",
+                  static_cast<unsigned long long>(changes_),
+                  static_cast<unsigned long long>(finished_));
+    return out.data();
+}
+
+void ProgressMark::count() const {
+    if (file_ >= 0) {
+        overwrite(file_, counts());
+    }
+}
+
+void ProgressMark::say(const std::string& what) const {
+    const std::string all = counts() + "\n" + what + "\n";
+    overwrite(file_, all);
+    static_cast<void>(::ftruncate(file_, static_cast<off_t>(all.size())) < 0);
+}
+
+/// Waits for followers that are reading what says what is in the files.
+void ProgressMark::rest() {
+    const auto end = std::chrono::steady_clock::now() + rest_max;
+    while (file_ >= 0) {
+        struct flock lock = lock_of(1);
+        if (::fcntl(file_, F_OFD_GETLK, &lock) != 0 || lock.l_type == F_UNLCK) {
+            break;
+        }
+        if (rested_in_vain_ || std::chrono::steady_clock::now() > end) {
+            rested_in_vain_ = true;
+            return;
+        }
+        std::this_thread::sleep_for(nap);
+    }
+    rested_in_vain_ = false;
+}
+
+void ProgressMark::let_go() {
+    ::close(file_);
+    file_ = -1;
+}
+
+}  // namespace fluvial::store
