@@ -210,7 +210,7 @@ def test_warnings_are_one_line(call, tmp_path):
 
 
 def test_a_program_of_its_own(path, theirs):
-    environment = os.environ | {"FORCE_COLOR": "1"}
+    environment = os.environ | {"FORCE_COLOR": "1", "TERM": "xterm"}
     command = [sys.executable, "-m", "fluvial", "reduce", path, "u"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert float(table(done.stdout)[1][0]) == pytest.approx(float(theirs["u"].mean()))

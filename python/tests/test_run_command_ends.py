@@ -8,6 +8,7 @@ import time
 
 import pytest
 from fluvial.launch import supervisor
+from fluvial.launch.launcher import Launcher
 from harness.fluvial_run import FluvialRun
 from harness.jobs import wait_until
 
@@ -77,7 +78,8 @@ def test_the_code_is_that_of_the_rank_that_failed(run, word, code, sentence):
     found = run("-n", 3, "fail.py", word, code=code)
     assert re.fullmatch(f"fluvial: {sentence}", found.said.splitlines()[-1])
     assert ("ValueError: no such crystal" in found.said) == (word == "raise")
-    if word in ("exit", "SIGKILL"):
+    # Open MPI complains, now and then, of a guard that ends a moment before the others.
+    if word in ("exit", "SIGKILL") and Launcher.detect().mpi != "openmpi":
         assert found.said.count("\n") == 1, "mpiexec has nothing to say"
 
 

@@ -43,7 +43,7 @@ CANNOT = {
     ),
     "a parallel task gets the communicator of its team": ("InitTest.test_get_comm_workers",),
     "`PeerLost` instead of `BrokenExecutor`": ("InitTest.test_initializer_error",),
-    "`WrongType` names what cannot be pickled": ("PickleTest.test_bad_pickle",),
+    "`WrongType` names the result that cannot be pickled": ("PickleTest.test_bad_pickle",),
 }
 
 

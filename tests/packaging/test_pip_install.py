@@ -26,7 +26,7 @@ print(fluvial.__version__)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)  # it builds all again where ccache knows nothing
 def test_pip_install(tmp_path):
     shutil.rmtree(BUILD, ignore_errors=True)
     # Build tools and MPI are those of the running environment, so that nothing is downloaded twice.
