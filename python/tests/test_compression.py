@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elements that are compressed on their way into files, and what of it other libraries see."""
 
+import itertools
 import subprocess
 import sys
 
@@ -12,6 +13,9 @@ import pytest
 import fluvial as fl
 
 SHAPE = (300, 70)
+WHOLE_CHUNKS = (0, 100, 200, 300)
+NO_GRID = (0, 130, 300)
+"""Rows at which an array is cut; no regular grid fits these."""
 
 
 def field(index, dtype="f8"):
@@ -19,16 +23,17 @@ def field(index, dtype="f8"):
     return (np.round(grid / 7) + index).astype(dtype)
 
 
+def put_rows(step, name, array, cuts):
+    for first, last in itertools.pairwise(cuts):
+        step.put(name, array[first:last], offset=(first, 0), shape=SHAPE)
+
+
 def write(path, **options):
     with fl.open(str(path), "w", **options) as series:
         for index in range(3):
             with series.step(time=float(index)) as step:
-                for row in range(0, SHAPE[0], 100):  # whole chunks
-                    part = field(index)[row : row + 100]
-                    step.put("meshes/E/x", part, offset=(row, 0), shape=SHAPE)
-                for first, last in ((0, 130), (130, 300)):  # which no regular grid fits
-                    part = field(index, "c16")[first:last]
-                    step.put("meshes/E/y", part, offset=(first, 0), shape=SHAPE)
+                put_rows(step, "meshes/E/x", field(index), WHOLE_CHUNKS)
+                put_rows(step, "meshes/E/y", field(index, "c16"), NO_GRID)
                 step.put("meshes/E/z", field(index, "u2"))
                 step.put("energy", np.float64(index))
                 step.put("few", np.arange(4))
@@ -68,12 +73,8 @@ def test_netcdf4_is_smaller_and_the_same(tmp_path):
         with fl.open(str(name), "w", **options) as series:
             for index in range(3):
                 with series.step(time=float(index)) as step:
-                    for row in range(0, SHAPE[0], 100):  # whole chunks
-                        part = field(index)[row : row + 100]
-                        step.put("x", part, offset=(row, 0), shape=SHAPE)
-                    for first, last in ((0, 130), (130, 300)):  # which no regular grid fits
-                        part = field(index, "i4")[first:last]
-                        step.put("y", part, offset=(first, 0), shape=SHAPE)
+                    put_rows(step, "x", field(index), WHOLE_CHUNKS)
+                    put_rows(step, "y", field(index, "i4"), NO_GRID)
                     step.put("energy", np.float64(index))
                     step.put("few", np.arange(4))
     assert path.stat().st_size < plain.stat().st_size / 5
@@ -92,8 +93,8 @@ def test_netcdf4_is_smaller_and_the_same(tmp_path):
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_any_shape_comes_back(tmp_path, seed, monkeypatch):
-    monkeypatch.setattr("fluvial.store.hdf5_output._CHUNK_BYTES_MAX", 3000)
-    monkeypatch.setattr("fluvial.store.hdf5_output._COMPRESSED_BYTES_MIN", 1)
+    monkeypatch.setattr("fluvial.store.hdf5_objects._CHUNK_BYTES_MAX", 3000)
+    monkeypatch.setattr("fluvial.store.hdf5_objects._COMPRESSED_BYTES_MIN", 1)
     rng = np.random.default_rng(seed)
     arrays = {}
     for number in range(12):

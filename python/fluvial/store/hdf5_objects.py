@@ -4,15 +4,43 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .step_contents import Packing
+from .chunk_grid import chunk_of
+from .compression import Compression, PackedChunk
+from .step_contents import Packing, Region
 
 if TYPE_CHECKING:
     from h5py import h5d, h5g, h5s, h5t
+
+OBJECT_BYTES_MAX = 4096
+"""Of a group or dataset with its attributes; mostly much less."""
+_CHUNK_BYTES_MAX = 4 << 20
+_COMPRESSED_BYTES_MIN = (
+    4096  # of what a step has of a dataset: below, chunks cost more than they gain
+)
+_INDEX_BYTES_MAX = 256  # of a chunk in the index of its dataset, at rank 32
+
+
+def packing_of(
+    compression: Compression | None,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    regions: Sequence[Region],
+) -> Packing | None:
+    """Return how what a step has of a dataset is compressed; None: not at all, as it is small."""
+    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    if compression is None or compression.level == 0 or not shape or size < _COMPRESSED_BYTES_MIN:
+        return None
+    return Packing(chunk_of(shape, regions, dtype.itemsize, _CHUNK_BYTES_MAX), compression.level)
+
+
+def room_of(chunks: Iterable[PackedChunk]) -> int:
+    """Return the bytes that chunks take at most, with their places in the index."""
+    return sum(len(data) + _INDEX_BYTES_MAX for _, data in chunks) + OBJECT_BYTES_MAX
 
 
 def make_dataset(

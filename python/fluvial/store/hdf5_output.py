@@ -15,20 +15,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from .chunk_grid import chunk_of, fits
+from .chunk_grid import fits
 from .compression import Compression, PackedChunk, packed, whole
-from .hdf5_objects import make_dataset, set_attributes, space_of
+from .hdf5_objects import (
+    OBJECT_BYTES_MAX,
+    make_dataset,
+    packing_of,
+    room_of,
+    set_attributes,
+    space_of,
+)
 from .openpmd_layout import StepLayout, series_attributes, step_layout
 from .output_file import cannot_write, take_room
 from .step_contents import Extent, Packing, Parts, Places, Region, StepContents
 
 if TYPE_CHECKING:
     import h5py
-
-_OBJECT_BYTES_MAX = 4096  # of a group or dataset with its attributes, mostly much less
-_CHUNK_BYTES_MAX = 4 << 20
-_COMPRESSED_BYTES_MIN = 4096  # of a dataset: below, chunks cost more than they gain
-_INDEX_BYTES_MAX = 256  # of a chunk in the index of its dataset, at rank 32
 
 
 class Hdf5Output:
@@ -39,7 +41,7 @@ class Hdf5Output:
     ) -> None:
         """Make the file with its first step; `pattern` is that of files of one iteration each."""
         self.path = path
-        self._level = 0 if compression is None else compression.level
+        self._compression = compression
         self._packings: dict[str, Packing] = {}
         self._number = 0
         self._pattern = pattern
@@ -81,21 +83,11 @@ class Hdf5Output:
         self, layout: StepLayout, regions: Mapping[str, Sequence[Region]]
     ) -> dict[str, Packing]:
         """Return how datasets are compressed: those that are large enough."""
-        if self._level == 0:
-            return {}
-        return {
-            name: Packing(
-                chunk_of(
-                    extent.shape,
-                    regions[name],
-                    np.dtype(extent.dtype).itemsize,
-                    _CHUNK_BYTES_MAX,
-                ),
-                self._level,
-            )
+        found = {
+            name: packing_of(self._compression, extent.shape, np.dtype(extent.dtype), regions[name])
             for name, extent in layout.datasets.items()
-            if extent.shape and _bytes_of(extent) >= _COMPRESSED_BYTES_MIN
         }
+        return {name: packing for name, packing in found.items() if packing is not None}
 
     def _new_file(self) -> h5py.File:
         import h5py
@@ -137,7 +129,7 @@ class Hdf5Output:
         """
         objects = len(layout.groups) + len(layout.constants) + len(layout.datasets) + 2
         size = sum(_bytes_of(e) for n, e in layout.datasets.items() if n not in self._packings)
-        self._extend(size + objects * _OBJECT_BYTES_MAX)
+        self._extend(size + objects * OBJECT_BYTES_MAX)
 
     def _extend(self, size: int) -> None:
         with open(self.path, "rb+") as file:
@@ -172,7 +164,7 @@ class Hdf5Output:
         """
         dataset = self._dataset(name).id
         found = list(chunks)
-        self._extend(sum(len(data) + _INDEX_BYTES_MAX for _, data in found) + _OBJECT_BYTES_MAX)
+        self._extend(room_of(found))
         try:
             for offset, data in found:
                 dataset.write_direct_chunk(offset, data)

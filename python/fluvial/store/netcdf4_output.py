@@ -11,16 +11,24 @@ Source: netCDF user's guide, "File format specifications", section "The netCDF-4
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .. import _core
 from .._core import InvalidArgument
-from .chunk_grid import chunk_of, fits
+from .chunk_grid import fits
 from .compression import Compression, PackedChunk, packed, whole
-from .hdf5_objects import make_dataset, set_attributes, space_of, type_of
+from .hdf5_objects import (
+    OBJECT_BYTES_MAX,
+    make_dataset,
+    packing_of,
+    room_of,
+    set_attributes,
+    space_of,
+    type_of,
+)
 from .netcdf_variables import attribute_numbers, check_name, once_and_records
 from .output_file import cannot_write, take_room, write_at
 from .record_layout import (
@@ -38,12 +46,8 @@ if TYPE_CHECKING:
     from h5py import h5d, h5s
 
 _NO_VARIABLE = "This is a netCDF dimension but not a netCDF variable."
-_CHUNK_BYTES_MAX = 4 << 20  # of what is compressed
-_COMPRESSED_BYTES_MIN = 4096  # of a record: below, chunks cost more than they gain
 _CHUNK_BYTES = 4096  # of small records, many of which share a chunk
 _RECORD_BYTES_MAX = (1 << 32) - 1  # of a chunk of HDF5
-_OBJECT_BYTES_MAX = 4096  # of a variable with its attributes, mostly much less
-_INDEX_BYTES_MAX = 256  # of a chunk in the index of its variable, at rank 32
 _CHARS_MAX = 10  # of the length of a dimension in the name of its scale
 
 
@@ -61,7 +65,7 @@ class Netcdf4Output:
 
     def __init__(self, path: str, compression: Compression | None = None) -> None:
         self.path = path
-        self._level = 0 if compression is None else compression.level
+        self._compression = compression
         self._layout: RecordLayout | None = None
         self._file: h5py.File | None = None
         self._stored: dict[str, _Stored] = {}
@@ -83,9 +87,9 @@ class Netcdf4Output:
         first = self._layout is None
         if self._layout is None:
             self._make_file(layout, step)
+            self._layout = layout
         else:
             check_same(self._layout, layout, step.number)
-        self._layout = layout if first else self._layout
         begins = self._make_room(layout)
         for name, variable in layout.variables.items():
             if variable.values is not None and (first or self._is_record(name)):
@@ -129,7 +133,7 @@ class Netcdf4Output:
             There is no room on the disk.
         """
         found = list(chunks)
-        self._take_room(sum(len(data) + _INDEX_BYTES_MAX for _, data in found))
+        self._take_room(room_of(found))
         try:
             for offset, data in found:
                 where = (self._records, *offset)
@@ -215,7 +219,7 @@ class Netcdf4Output:
             made = f"version=2,fluvial={_core.__version__},hdf5={h5py.version.hdf5_version}"
             set_attributes(self._opened.id, {"_NCProperties": made, **attrs})
             for name, variable in layout.variables.items():
-                stored = self._make_variable(name, variable, step.regions.get(name))
+                stored = self._make_variable(name, variable, step.regions.get(name, []))
                 set_attributes(stored.dataset, said[name])
                 self._stored[name] = stored
             self._make_dimensions(layout)
@@ -223,34 +227,29 @@ class Netcdf4Output:
             raise cannot_write(self.path, error) from None
 
     def _check_record(self, name: str, variable: RecordVariable) -> None:
-        if variable.bytes > _RECORD_BYTES_MAX and not self._compresses(variable):
+        if variable.bytes > _RECORD_BYTES_MAX and self._packing_of(variable, []) is None:
             raise InvalidArgument(
                 f"'{name}' is too large for a record of netCDF-4: got {variable.bytes} bytes; "
                 f"allowed: at most {_RECORD_BYTES_MAX}, the largest chunk of HDF5. Write CDF-5 "
                 "(.nc), or give compression='gzip'"
             )
 
-    def _compresses(self, variable: RecordVariable) -> bool:
-        return (
-            self._level > 0
-            and variable.by_record
-            and variable.values is None
-            and variable.shape != ()
-            and variable.bytes >= _COMPRESSED_BYTES_MIN
-        )
+    def _packing_of(self, variable: RecordVariable, regions: Sequence[Region]) -> Packing | None:
+        if not variable.by_record or variable.values is not None:
+            return None
+        return packing_of(self._compression, variable.shape, np.dtype(variable.dtype), regions)
 
     def _make_variable(
-        self, name: str, variable: RecordVariable, regions: list[Region] | None
+        self, name: str, variable: RecordVariable, regions: Sequence[Region]
     ) -> _Stored:
         root, dtype = self._opened.id, np.dtype(variable.dtype)
         if not variable.by_record:
             return _Stored(make_dataset(root, name, dtype, space_of(variable.shape)), 0, None)
         space = _growing(variable.shape)
-        if self._compresses(variable):
-            chunk = chunk_of(variable.shape, regions or [], dtype.itemsize, _CHUNK_BYTES_MAX)
-            packing = Packing((1, *chunk), self._level)
-            made = make_dataset(root, name, dtype, space, packing)
-            return _Stored(made, 0, Packing(chunk, self._level))
+        packing = self._packing_of(variable, regions)
+        if packing is not None:
+            of_records = Packing((1, *packing.chunk), packing.level)
+            return _Stored(make_dataset(root, name, dtype, space, of_records), 0, packing)
         count = max(_CHUNK_BYTES // variable.bytes, 1)
         made = make_dataset(root, name, dtype, space, chunk=(count, *variable.shape))
         return _Stored(made, count, None)
@@ -293,7 +292,7 @@ class Netcdf4Output:
         """Add a record; return where what is not compressed begins."""
         variables = {name: v for name, v in layout.variables.items() if v.by_record}
         room = sum(v.bytes for n, v in variables.items() if self._stored[n].packing is None)
-        self._take_room(room + len(variables) * (_CHUNK_BYTES + _INDEX_BYTES_MAX))
+        self._take_room(room + len(variables) * (_CHUNK_BYTES + OBJECT_BYTES_MAX))
         try:
             self._extend(self._records + 1)
             return dict(self._begins(layout))
@@ -324,9 +323,9 @@ class Netcdf4Output:
 
     def _take_room(self, size: int) -> None:
         """Have the file system set blocks aside: libhdf5 does not survive a full disk."""
-        end = self._opened.id.get_filesize() + size + _OBJECT_BYTES_MAX
+        end = self._opened.id.get_filesize() + size + OBJECT_BYTES_MAX
         with open(self.path, "rb+") as file:
-            take_room(file.fileno(), self.path, end + len(self._stored) * _OBJECT_BYTES_MAX)
+            take_room(file.fileno(), self.path, end + len(self._stored) * OBJECT_BYTES_MAX)
 
     def _write_at(self, data: memoryview, at: int) -> None:
         try:
