@@ -22,7 +22,6 @@ NAMES = [
     "data%T.h5",
     "run.nc",
     "data%T.nc",
-    "run.nc4",
     "data%T.nc4",
     "run.zarr",
     "run.bp",
@@ -76,6 +75,23 @@ def test_steps_are_given_as_they_are_finished_and_then_the_end(name):
         assert process.returncode == 0, said
     assert seen == list(range(steps))
     assert not os.path.exists(path_of_mark(name))
+
+
+def test_one_file_of_netcdf4_is_followed_only_when_it_is_complete(tmp_path):
+    """The index of its chunks changes while it grows, under readers that have opened it."""
+    name = str(tmp_path / "run.nc4")
+    with writer(name, 3, "waits") as process:
+        assert [process.stdout.readline() for _ in range(3)][-1] == "2\n"
+        with (
+            pytest.raises(fl.InvalidArgument, match="one file of netCDF-4 cannot be followed"),
+            fl.open(name, follow=True, **LIMITS) as series,
+        ):
+            next(iter(series))
+        process.communicate(timeout=60)
+    with fl.open(name, follow=True, **LIMITS) as series:
+        for index, step in enumerate(series):
+            check(step, index)
+        assert index == 2
 
 
 def test_files_that_are_complete_end_without_a_wait(name):

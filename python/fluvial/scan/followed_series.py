@@ -268,9 +268,21 @@ class FollowedSeries(SeriesInFiles):
             raise
         if progress_of(self.name).changes != before.changes:
             return None
+        self._check_followed(files, before)
         self._opened.add(files)
         self._latest, self._opened_at = files, before
         return files
+
+    def _check_followed(self, files: File | FileSeries, before: Progress) -> None:
+        """Refuse one file of netCDF-4 that grows: the index of its chunks changes under readers."""
+        growing = before.writer is Writer.WRITES and not has_number(self.name)
+        if growing and files.format.startswith("netCDF-4"):
+            files.close()
+            raise InvalidArgument(
+                f"one file of netCDF-4 cannot be followed: got '{shown_text(self.name)}'; allowed: "
+                "a file for each step, as 'run%T.nc4', or CDF-5, as 'run.nc'. Read it when its "
+                "writer has closed it"
+            )
 
     def _look_again(self) -> File | FileSeries:
         self._check_open()
