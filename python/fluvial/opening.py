@@ -233,6 +233,10 @@ def open(
         Files of HDF5 for writing: "gzip", or "gzip:1" to "gzip:9", of shuffled chunks that each
         rank compresses itself; of Zarr: "gzip", "zstd", "blosc", each with a level or without; or
         "none". None: HDF5 as it is, Zarr as its library does.
+    file_per
+        Files of HDF5 for writing: "job", one for all ranks; or "host": the ranks of each host write
+        into one of their own, NAME.host0 and so on, beside NAME, which joins them and is what
+        programs open.
     raw
         Files: layout of raw binary ones, a dict with dtype, shape and more: see
         `fluvial.scan.file.open_files`.

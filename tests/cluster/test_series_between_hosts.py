@@ -323,3 +323,26 @@ class test_libfabric_while_the_writer_computes:
         ((took, transport),) = jobs.finish()["reader"]
         assert transport == "libfabric tcp;ofi_rxm"
         assert took < 2
+
+
+@scenario("job on 4 ranks of hosts 1-2")
+class test_each_host_writes_a_file_of_its_own:
+    """On a file system that both see; the third file joins theirs."""
+
+    def job(comm, fl, where):
+        path = str(where / "run.h5")
+        field = np.arange(4 * 3000.0).reshape(4, 3000)
+        mine = field[comm.rank : comm.rank + 1]
+        with fl.open(path, "w", comm=comm, step_timeout=30, file_per="host") as series:
+            for index in range(3):
+                with series.step() as step:
+                    step.put("x", mine + index, offset=(comm.rank, 0), shape=field.shape)
+        comm.Barrier()
+        with fl.open(path, comm=comm) as series:
+            for index, step in enumerate(series):
+                np.testing.assert_array_equal(step["x"].read(), field + index)
+        return sorted(file.name for file in where.glob("run.h5*"))
+
+    def check(jobs):
+        names = ["run.h5", "run.h5.host0", "run.h5.host1"]
+        assert jobs.finish()["job"] == [names] * 4

@@ -20,21 +20,21 @@ from ..mpi.communicator import Communicator, check_communicator
 from ..mpi.together import Together
 from ..store.bp_output import BpOutput
 from ..store.compression import PackedChunk, packed, to_compression
+from ..store.hdf5_host_file import remove_files_of_hosts
 from ..store.hdf5_output import Hdf5Output
 from ..store.netcdf4_output import Netcdf4Output
 from ..store.netcdf_output import NetcdfOutput
 from ..store.numbered_files import file_of_number, has_number, numbered_files
 from ..store.output_file import check_free, check_part, remove, write_part
 from ..store.progress_mark import ProgressMark
-from ..store.step_contents import Output, Packing, Places, Region, StepContents, StepSaid
+from ..store.step_contents import Output, Packing, Places, Region, StepContents
 from ..store.zarr_output import ZarrOutput, write_own
 from .file_write_step import FileWriteStep, Part, Put, varying
-from .merged_puts import Told, joined_attributes, merged
+from .host_files import HostFiles, to_by_host
+from .merged_puts import About, Told, merged, said_by_all
 from .put_coordinates import CoordinatePiece, PutCoordinates, joined
 
-_About = tuple[int, Mapping[str, object], Mapping[str, object], Mapping[str, Mapping[str, object]]]
-"""Number of a step, and what a rank says of it, of the series and of groups."""
-_OfRank = tuple[str | None, Told | None, tuple[list[CoordinatePiece], set[str], _About]]
+_OfRank = tuple[str | None, Told | None, tuple[list[CoordinatePiece], set[str], About]]
 """What failed on a rank; what it told, None: the same as of the step before; and its coordinates,
 the datasets that vary, and what it says."""
 
@@ -56,6 +56,7 @@ class FileWriteSeries:
         engine: str = "hdf5",
         zarr_format: Literal[2, 3] = 3,
         compression: str | None = None,
+        file_per: Literal["job", "host"] = "job",
     ) -> None:
         if comm is not None:
             check_communicator(comm)
@@ -69,16 +70,17 @@ class FileWriteSeries:
         self._ranks = Together(
             self._comm, to_float(step_timeout, "step_timeout"), f"write '{name}'"
         )
+        self._numbered = has_number(name)
         versions: tuple[Literal[2, 3], ...] = (2, 3)
-        self._zarr_format, self._compression = self._ranks.alike(
+        self._zarr_format, self._compression, by_host = self._ranks.alike(
             "what files are written",
             lambda: (
                 to_choice(zarr_format, "zarr_format", versions),
                 to_compression(compression, engine),
+                to_by_host(file_per, name, engine, compression),
             ),
-            lambda found: f"zarr_format {found[0]}, compression {found[1]}",
+            lambda found: f"zarr_format {found[0]}, compression {found[1]}, by host {found[2]}",
         )
-        self._numbered = has_number(name)
         self._index = 0
         self._steps = 0
         self._bytes = 0
@@ -93,6 +95,7 @@ class FileWriteSeries:
         self._opened: tuple[str, int] | None = None
         self._closed = False
         self._ranks.run(self._check_name)
+        self._hosts = HostFiles(name, self._comm, step_timeout) if by_host else None
 
     def step(
         self,
@@ -150,6 +153,9 @@ class FileWriteSeries:
             return
         self._closed = True
         self._close_file()
+        if self._hosts is not None:
+            self._ranks.run(self._hosts.close, everywhere=True)
+            self._hosts.free()
         self._ranks.run(self._end)
         if self._comm is not None:
             self._comm.Free()
@@ -166,6 +172,8 @@ class FileWriteSeries:
             # The others may be anywhere: what is collective would wait for them.
             self._closed = True
             self._close_file()
+            if self._hosts is not None:
+                self._hosts.close()
             self._close_output()
             if self._mark is not None:
                 self._mark.fail(f"{kind.__name__}: {shown(str(error))}")
@@ -193,6 +201,8 @@ class FileWriteSeries:
         try:
             places = self._ranks.run(lambda: self._lay_out(put, of_all))
             self._ranks.run(lambda: self._write_parts(places, put), everywhere=True)
+            if self._hosts is not None and places.by_host:
+                self._ranks.run(lambda: self._write_by_host(places, put), everywhere=True)
             self._write_packed(places, put)
             if places.merged:
                 parts = self._ranks.gather({n: put.parts.get(n, ()) for n in places.merged})
@@ -225,6 +235,11 @@ class FileWriteSeries:
                 write_part(file, places.path, begin, shape, offset, stored)
                 self._bytes += array.nbytes
 
+    def _write_by_host(self, places: Places, put: Put) -> None:
+        """Write what this rank has put into the file of its host."""
+        assert self._hosts is not None
+        self._bytes += self._hosts.write(put.number, places.by_host, put.parts)
+
     def _write_packed(self, places: Places, put: Put) -> None:
         """Compress what this rank has put; the first rank writes it, a dataset at a time."""
         for name, packing in sorted((places.packed or {}).items()):
@@ -254,6 +269,8 @@ class FileWriteSeries:
 
     def _give_up(self, index: int) -> None:
         """Take a step out again that was not written; what has failed before may fail here."""
+        if self._hosts is not None:
+            self._hosts.give_up(index)
         output = self._output
         if output is None or self._mark is None:
             return
@@ -282,8 +299,9 @@ class FileWriteSeries:
         for _, of_one in told:
             for name, found in of_one.items():
                 regions[name] += found
-        said = self._said_by_all([about for *_, (_, _, about) in of_all], varied)
-        contents = StepContents(put.number, said, extents, coordinates, regions)
+        said = said_by_all([about for *_, (_, _, about) in of_all], varied)
+        by_host = None if self._hosts is None else self._hosts.regions([own for _, own in told])
+        contents = StepContents(put.number, said, extents, coordinates, regions, by_host)
         assert self._mark is not None
         with self._mark.changing():
             if self._output is None:
@@ -292,26 +310,6 @@ class FileWriteSeries:
                     path = file_of_number(self.name, put.number) + ".part"
                 self._output = self._new_output(path)
             return self._output.lay_out(contents)
-
-    def _said_by_all(self, of_all: Sequence[_About], varied: set[str]) -> StepSaid:
-        """Return the attributes of a step and of the series; raise where ranks differ."""
-        numbers = [number for number, *_ in of_all]
-        for rank, number in enumerate(numbers):
-            if number != numbers[0]:
-                raise InvalidArgument(
-                    f"the ranks differ in the iteration of a step: got {number} on rank {rank}; "
-                    f"allowed: {numbers[0]} as on rank 0. Give every rank the same"
-                )
-        of_step = joined_attributes([attrs for _, attrs, *_ in of_all], "the attributes of a step")
-        of_series = joined_attributes(
-            [attrs for _, _, attrs, _ in of_all], "the attributes of the series"
-        )
-        groups: dict[str, dict[str, object]] = {}
-        for *_, theirs in of_all:
-            for name, attrs in theirs.items():
-                what = f"the attributes of the group '{name}'"
-                groups[name] = joined_attributes([groups.get(name, {}), attrs], what)
-        return StepSaid(of_step, of_series, groups, varied)
 
     def _new_output(self, path: str) -> Output:
         if self._engine == "netcdf":
@@ -380,6 +378,7 @@ class FileWriteSeries:
                 found = []
             check_free([path for _, path in found], self.name)
         self._mark = ProgressMark(self.name)
+        remove_files_of_hosts(self.name)
         if not self._numbered and os.path.exists(self.name):
             try:
                 remove(self.name)  # or it would be read as this one, should no step be written

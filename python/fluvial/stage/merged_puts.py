@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from .._core import InvalidArgument
 from ..base.messages import shown
 from ..distribute.assignment import assign
-from ..store.step_contents import Extent, Region
+from ..store.step_contents import Extent, Region, StepSaid
 
 Told = tuple[Mapping[str, Extent], Mapping[str, list[Region]]]
 """The datasets of a rank, and the regions of each that it has put."""
@@ -50,6 +50,31 @@ def joined_attributes(of_all: Sequence[Mapping[str, object]], what: str) -> dict
                     f"{shown(known)}, as another rank says. Give every rank the same, or only one"
                 )
     return joined
+
+
+About = tuple[int, Mapping[str, object], Mapping[str, object], Mapping[str, Mapping[str, object]]]
+"""Number of a step, and what a rank says of it, of the series and of groups."""
+
+
+def said_by_all(of_all: Sequence[About], varied: set[str]) -> StepSaid:
+    """Return the attributes of a step and of the series; raise where ranks differ."""
+    numbers = [number for number, *_ in of_all]
+    for rank, number in enumerate(numbers):
+        if number != numbers[0]:
+            raise InvalidArgument(
+                f"the ranks differ in the iteration of a step: got {number} on rank {rank}; "
+                f"allowed: {numbers[0]} as on rank 0. Give every rank the same"
+            )
+    of_step = joined_attributes([attrs for _, attrs, *_ in of_all], "the attributes of a step")
+    of_series = joined_attributes(
+        [attrs for _, _, attrs, _ in of_all], "the attributes of the series"
+    )
+    groups: dict[str, dict[str, object]] = {}
+    for *_, theirs in of_all:
+        for name, attrs in theirs.items():
+            what = f"the attributes of the group '{name}'"
+            groups[name] = joined_attributes([groups.get(name, {}), attrs], what)
+    return StepSaid(of_step, of_series, groups, varied)
 
 
 def _check_whole(name: str, shape: tuple[int, ...], regions: list[Region]) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from .. import _core
 from .chunk_grid import fits
 from .compression import Compression, PackedChunk, packed, whole
+from .hdf5_host_file import JoinedRows, make_joined_dataset
 from .hdf5_objects import (
     OBJECT_BYTES_MAX,
     make_dataset,
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
     import h5py
 
 
+HOST_BYTES_MIN = 4096
+"""Of a dataset whose elements go to files of the hosts; smaller ones are not worth parts."""
+
+
 class Hdf5Output:
     """A new file; what is written is there once a step has been finished."""
 
@@ -43,6 +48,8 @@ class Hdf5Output:
         self.path = path
         self._compression = compression
         self._packings: dict[str, Packing] = {}
+        self._by_host: dict[str, list[Sequence[Region]]] = {}
+        """Of datasets whose elements lie in files of the hosts: what each host has."""
         self._number = 0
         self._pattern = pattern
         self._file: Any = None
@@ -66,6 +73,7 @@ class Hdf5Output:
             set_attributes(self._file.id, of_series)
         self._number = step.number
         self._packings = self._packings_of(layout, step.regions)
+        self._by_host = _by_host(layout, step)
         begins = self._make_objects(step.number, layout)
         own = {
             name: packing
@@ -77,6 +85,7 @@ class Hdf5Output:
             {n: begin for n, begin in begins.items() if begin is not None},
             merged=frozenset(self._packings.keys() - own.keys()),
             packed=own,
+            by_host=frozenset(self._by_host),
         )
 
     def _packings_of(
@@ -115,10 +124,17 @@ class Hdf5Output:
         return begins
 
     def _make(self, step: h5py.Group, path: str, extent: Extent) -> int | None:
-        """Make a dataset; return where its elements begin, unless they are compressed."""
+        """Make a dataset; return where its elements begin if they lie here, in one piece."""
+        kind, by_host = np.dtype(extent.dtype), self._by_host.get(path)
+        if by_host is not None:
+            row = f"{step.name}/{path}".strip("/")
+            made = make_joined_dataset(
+                step.id, path, kind, extent.shape, JoinedRows(self.path, row, by_host)
+            )
+            set_attributes(made, extent.attrs)
+            return None
         packing = self._packings.get(path)
-        kind, space = np.dtype(extent.dtype), space_of(extent.shape)
-        made = make_dataset(step.id, path, kind, space, packing)
+        made = make_dataset(step.id, path, kind, space_of(extent.shape), packing)
         set_attributes(made, extent.attrs)
         return made.get_offset() if packing is None else None
 
@@ -128,7 +144,8 @@ class Hdf5Output:
         libhdf5 takes back at its next flush what is too much, and does not survive a full disk.
         """
         objects = len(layout.groups) + len(layout.constants) + len(layout.datasets) + 2
-        size = sum(_bytes_of(e) for n, e in layout.datasets.items() if n not in self._packings)
+        elsewhere = self._packings.keys() | self._by_host.keys()
+        size = sum(_bytes_of(e) for n, e in layout.datasets.items() if n not in elsewhere)
         self._extend(size + objects * OBJECT_BYTES_MAX)
 
     def _extend(self, size: int) -> None:
@@ -194,6 +211,17 @@ class Hdf5Output:
                 self._file.close()
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from None
+
+
+def _by_host(layout: StepLayout, step: StepContents) -> dict[str, list[Sequence[Region]]]:
+    """Return the datasets whose elements lie in files of the hosts, and what each host has."""
+    if step.by_host is None:
+        return {}
+    return {
+        name: [of_host.get(name, ()) for of_host in step.by_host]
+        for name, extent in layout.datasets.items()
+        if extent.shape and _bytes_of(extent) >= HOST_BYTES_MIN
+    }
 
 
 def _make_constant(group: h5py.Group, extent: Extent) -> None:

@@ -52,6 +52,8 @@ class StepContents(NamedTuple):
     """By dimension; those that earlier steps brought are not among them."""
     regions: dict[str, list[Region]]
     """Of each dataset: what the ranks have put, one after the other."""
+    by_host: Sequence[Mapping[str, Sequence[Region]]] | None = None
+    """The same of each host, in the order in which its file has them; None: they share one."""
 
 
 class Packing(NamedTuple):
@@ -78,6 +80,8 @@ class Places(NamedTuple):
     """Datasets that the first rank writes for all."""
     packed: Mapping[str, Packing] | None = None
     """Datasets of which each rank compresses its parts, and the first one writes them."""
+    by_host: frozenset[str] = frozenset()
+    """Datasets whose elements lie in files of the hosts."""
 
 
 class Output(Protocol):

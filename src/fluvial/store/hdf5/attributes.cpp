@@ -8,6 +8,7 @@
 
 #include "fluvial/store/hdf5/element.hpp"
 #include "fluvial/store/hdf5/sequences.hpp"
+#include "fluvial/store/hdf5/virtual_sources.hpp"
 #include "fluvial/store/text_encoding.hpp"
 
 namespace fluvial::store {
@@ -17,9 +18,9 @@ namespace {
 /// No attribute is that long; a count above it is damage.
 constexpr hssize_t elements_max = hssize_t{1} << 28;
 
-constexpr std::array<std::string_view, 7> always_hidden = {
+constexpr std::array<std::string_view, 8> always_hidden = {
     "DIMENSION_LIST",      "REFERENCE_LIST", "DIMENSION_LABELS", "_Netcdf4Dimid",
-    "_Netcdf4Coordinates", "_nc3_strict",    "_NCProperties"};
+    "_Netcdf4Coordinates", "_nc3_strict",    "_NCProperties",    parts_required};
 
 struct Reader {
     Hdf5Id attribute;

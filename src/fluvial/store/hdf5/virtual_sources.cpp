@@ -129,6 +129,7 @@ void Check::sources(hid_t dataset, const std::optional<Region>& region, int dept
         damaged(what_, text(depth_max, " levels down"), "a virtual dataset");
     }
     const Hdf5Id properties(hdf5_checked(H5Dget_create_plist(dataset), what_));
+    const bool required = hdf5_checked(H5Aexists(dataset, parts_required), what_) > 0;
     std::size_t parts = 0;
     hdf5_checked(H5Pget_virtual_count(properties, &parts), what_);
     for (std::size_t i = 0; i < parts; ++i) {
@@ -148,9 +149,15 @@ void Check::sources(hid_t dataset, const std::optional<Region>& region, int dept
             what_);
         const bool blocks = numbered(file, 0) != numbered(file, 1) ||  //
                             numbered(name, 0) != numbered(name, 1);
-        for (std::uint64_t block = 0;
-             source(dataset, numbered(file, block), numbered(name, block), depth) && blocks;) {
-            ++block;
+        bool there = source(dataset, numbered(file, 0), numbered(name, 0), depth);
+        if (!there && required) {
+            throw DamagedFile(Problem{"a part of the dataset " + what_ + " is missing",
+                                      text("no '", name, "' in '", file, "'"),
+                                      "all files that were written together",
+                                      "Put the files beside each other again"});
+        }
+        for (std::uint64_t block = 1; there && blocks; ++block) {
+            there = source(dataset, numbered(file, block), numbered(name, block), depth);
         }
     }
 }
