@@ -329,3 +329,42 @@ def test_a_child_of_a_scan_that_runs(tmp_path, name):
     """
     pytest.importorskip("h5py")
     assert said_by(tmp_path, name, program).splitlines() == ["3 7 4", "{7} True"]
+
+
+@pytest.mark.parametrize("file", ["run.h5", "run%T.h5", "run.nc", "run.nc4", "run.zarr", "run.bp"])
+def test_a_child_writes_nothing_into_its_parents_files(tmp_path, name, file):
+    """It would put its steps where the parent's belong; its end is not that of the series."""
+    pytest.importorskip({"run.zarr": "zarr", "run.bp": "adios2"}.get(file, "h5py"))
+    program = f"""
+        path = str(where / {file!r})
+        def refused(work):
+            def run():
+                try:
+                    work()
+                except fl.InvalidArgument as error:
+                    sys.exit(3 if "belongs to another process" in str(error) else 4)
+            return run
+        def fail():
+            try:
+                with series:
+                    raise KeyError("of the child")
+            except KeyError:
+                sys.exit(6)
+        with fl.open(path, "w") as series:
+            put(series, 0)
+            print("3", code_of(forked(series.close)), code_of(forked(lambda: sys.exit(5))))
+            print(code_of(forked(refused(lambda: put(series, 9)))), code_of(forked(fail)))
+            put(series, 1)
+            step = series.step()
+            step.put("x", np.full(1000, 2))
+            print(code_of(forked(refused(lambda: step.__exit__(None, None, None)))))
+            step.__exit__(None, None, None)
+            put(series, 3)
+        with fl.open(path) as series:
+            print([float(step["x"].mean()) for step in series])
+    """
+    with started(tmp_path, name, program) as process:
+        said = process.communicate(timeout=60)[0]
+    # What a library prints that sees a child end is its own.
+    lines = [line for line in said.splitlines() if line.startswith(("3", "["))]
+    assert lines == ["3 7 5", "3 6", "3", "[0.0, 1.0, 2.0, 3.0]"], said

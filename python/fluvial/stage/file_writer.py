@@ -13,6 +13,7 @@ import numpy as np
 from .. import _core
 from .._core import InvalidArgument
 from ..base.arguments import to_choice, to_float
+from ..base.made_here import MadeHere
 from ..base.messages import shown
 from ..describe.attributes import AttributeValue, plain
 from ..describe.group_attributes import Groups, plain_groups, to_iteration
@@ -61,6 +62,7 @@ class FileWriteSeries:
         if comm is not None:
             check_communicator(comm)
         self.name = name
+        self._made = MadeHere()
         self.attrs: dict[str, object] = {}
         """Attributes of the series; set them before the first step."""
         self.coordinates = PutCoordinates() if engine in _OF_LABELLED_ARRAYS else None
@@ -115,6 +117,7 @@ class FileWriteSeries:
         """
         if self._closed:
             raise InvalidArgument("the series is closed; use it inside its `with` block")
+        self._made.check(f"the series '{self.name}'")
         if self._step is not None and not self._step.over:
             raise InvalidArgument(
                 f"a step begins while another is open: got step {self._index}; allowed: after step "
@@ -149,7 +152,7 @@ class FileWriteSeries:
         SystemError
             It cannot be written; on all ranks.
         """
-        if self._closed:
+        if self._closed or self._made.inherited:
             return
         self._closed = True
         self._close_file()
@@ -168,7 +171,7 @@ class FileWriteSeries:
     ) -> None:
         if kind is None:
             self.close()
-        elif not self._closed:
+        elif not self._closed and not self._made.inherited:
             # The others may be anywhere: what is collective would wait for them.
             self._closed = True
             self._close_file()
@@ -187,6 +190,7 @@ class FileWriteSeries:
 
     def write(self, put: Put) -> None:
         """Write a step, at its end; all ranks do, or none. Collective."""
+        self._made.check(f"the series '{self.name}'")
         regions = {
             name: [(p.offset, p.array.shape) for p in found] for name, found in put.parts.items()
         }

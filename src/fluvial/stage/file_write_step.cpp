@@ -9,7 +9,7 @@ namespace fluvial::stage {
 FileWriteStep::FileWriteStep(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
 FileWriteStep::~FileWriteStep() {
-    if (state_ && !state_->ended) {
+    if (state_ && !state_->ended && !state_->writer->made.inherited()) {
         try {
             abandon();
         } catch (const std::exception& error) {

@@ -94,6 +94,7 @@ void FileWriter::State::take_name() {
 
 void FileWriter::State::write(FileWriteStep::State& step,
                               const std::optional<std::string>& failed) {
+    check_process();
     step.ended = true;
     step_open = false;
     const std::uint64_t number = step.puts.number;
@@ -228,6 +229,11 @@ FileWriter::~FileWriter() {
         return;
     }
     state_->closed = true;
+    if (state_->made.inherited()) {
+        static_cast<void>(state_->output.release());  // closing it would change the parent's file
+        state_->comm.abandon();
+        return;
+    }
     try {
         if (state_->output != nullptr) {
             state_->output->close();
@@ -243,11 +249,13 @@ FileWriter::~FileWriter() {
 }
 
 void FileWriter::set_attributes(const Attributes& attributes) {
+    state_->check_process();
     state_->attributes = attributes;
 }
 
 FileWriteStep FileWriter::begin_step(const Attributes& attributes) {
     State& state = *state_;
+    state.check_process();
     if (state.closed) {
         throw InvalidArgument("the series is closed; begin steps before close()");
     }
@@ -266,7 +274,7 @@ FileWriteStep FileWriter::begin_step(const Attributes& attributes) {
 
 void FileWriter::close() {
     State& state = *state_;
-    if (state.closed) {
+    if (state.closed || state.made.inherited()) {
         return;
     }
     if (state.step_open) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "fluvial/base/fork.hpp"
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/stage/file_writer.hpp"
 #include "fluvial/stage/merged_puts.hpp"
@@ -49,6 +50,8 @@ struct FileWriter::State {
           comm(user.serial() ? mpi::Comm() : user.split(0, user.rank())),
           numbered(store::has_number(series)) {}
 
+    /// Throws InvalidArgument in a child by fork.
+    void check_process() const { made.check("the series"); }
     void take_name();
     /// While one exists, ranks that do not come are a TimedOut. After that no step can follow.
     progress::Setup limit(const std::string& what) const {
@@ -59,6 +62,7 @@ struct FileWriter::State {
     void finish(std::uint64_t number);
     void give_up(std::uint64_t number);
 
+    MadeHere made{};
     std::string name;
     FileWriterOptions options;
     mpi::Comm comm;
