@@ -33,6 +33,7 @@ set(fluvial_public_headers
     describe/coordinates.hpp
     describe/dataset.hpp
     describe/dtype.hpp
+    describe/group_attributes.hpp
     describe/region.hpp
     describe/selection.hpp
     describe/step.hpp

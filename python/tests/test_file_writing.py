@@ -64,6 +64,19 @@ def test_what_was_written_is_read_again(name):
             np.testing.assert_array_equal(particles["positionOffset"].x.read(), np.zeros(7))
 
 
+def test_any_component_says_what_belongs_to_its_record(tmp_path):
+    path = str(tmp_path / "run.h5")
+    with fl.open(path, "w") as series, series.step() as step:
+        step.put("meshes/E/x", values(0))
+        step.put("meshes/E/y", values(1), attrs={"gridSpacing": [0.5, 2.0], "unitSI": 3.0})
+        step.put("meshes/E/z", values(2))
+    with fl.open(path) as series:
+        e = series.steps[0].meshes["E"]
+        assert list(e.attrs["gridSpacing"]) == [0.5, 2.0]
+        assert (e.x.attrs["unitSI"], e.y.attrs["unitSI"]) == (1.0, 3.0)
+        np.testing.assert_array_equal(e.z.coords["x"], 2.0 * np.arange(6))
+
+
 def test_openpmd_s_own_library_reads_it(name):
     write_steps(name)
     series = io.Series(name, io.Access.read_only)

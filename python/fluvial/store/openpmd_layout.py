@@ -98,6 +98,7 @@ def step_layout(
     """
     of_step = {"time": 0.0, "dt": 1.0, "timeUnitSI": 1.0} | dict(step)
     groups: dict[str, dict[str, object]] = {"": _typed(of_step)}
+    given: dict[str, dict[str, object]] = {}
     layout = StepLayout(groups, {}, {})
     for name, extent in datasets.items():
         _check_name(name, datasets)
@@ -111,17 +112,17 @@ def step_layout(
             attrs = {k: v for k, v in attrs.items() if k in OF_RECORD or of_its.get(k) != v}
             if "particlePatches" not in record or record != name:
                 attrs.setdefault("unitSI", 1.0)
-            of_record = _record_defaults(extent.shape) if mesh else {}
-            of_record |= {"unitDimension": np.zeros(7)}
-            of_record |= {} if "particlePatches" in record else {"timeOffset": 0.0}
-            of_record |= of_its
-            of_record |= {key: attrs.pop(key) for key in OF_RECORD if key in attrs}
+            defaults = _record_defaults(extent.shape) if mesh else {}
+            defaults |= {"unitDimension": np.zeros(7)}
+            defaults |= {} if "particlePatches" in record else {"timeOffset": 0.0}
+            of_record = {**of_its, **{key: attrs.pop(key) for key in OF_RECORD if key in attrs}}
             if mesh:
                 attrs.setdefault("position", np.zeros(max(len(extent.shape), 1)))
             if record == name:
-                attrs |= of_record
-            else:
-                _merge(groups.setdefault(record, {}), _typed(of_record), record)
+                attrs |= defaults | of_record
+            else:  # any of the components may say it
+                _merge(given.setdefault(record, {}), _typed(of_record), record)
+                groups[record] = _typed(defaults) | given[record]
         constant = (
             (mesh or particles) and name not in varying and {"value", "shape"} <= attrs.keys()
         )

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/describe/group_attributes.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/scan/staged_file.hpp"
 #include "fluvial/store/engines.hpp"
@@ -236,7 +237,7 @@ std::optional<SeriesStep> Series::next() {
         if (!step) {
             return std::nullopt;
         }
-        return SeriesStep(step->index(),
+        return SeriesStep(iteration_of(step->attributes(), step->index()),
                           as_file(*step, text("step ", step->index(), " of '", name_, "'")));
     }
     return next_ < steps_.size() ? std::optional(steps_[next_++]()) : std::nullopt;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/describe/group_attributes.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/stage/file_writer_state.hpp"
 
@@ -260,14 +261,20 @@ FileWriteStep FileWriter::begin_step(const Attributes& attributes) {
         throw InvalidArgument("the series is closed; begin steps before close()");
     }
     if (state.step_open) {
-        throw InvalidArgument(
-            Problem{"a step begins while another is open", text("step ", state.next),
-                    text("after step ", state.next - 1, " has ended"), "End that one first"});
+        throw InvalidArgument(Problem{"a step begins while another is open", "a second one",
+                                      text("after step ", state.next - 1, " has ended"),
+                                      "End that one first"});
+    }
+    const std::uint64_t number = iteration_of(attributes, state.next);
+    if (number < state.next) {
+        throw InvalidArgument(Problem{"iterations of files ascend", text(number),
+                                      text(state.next, " and above"), ""});
     }
     auto step = std::make_shared<FileWriteStep::State>();
     step->writer = state_;
-    step->puts.number = state.next++;
+    step->puts.number = number;
     step->puts.attributes = attributes;
+    state.next = number + 1;
     state.step_open = true;
     return FileWriteStep(std::move(step));
 }

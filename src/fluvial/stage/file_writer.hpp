@@ -80,7 +80,9 @@ class FileWriter {
 
     /// Attributes of the whole series; set them before the first step.
     void set_attributes(const Attributes& attributes);
-    /// Begins the next step. Local. Throws InvalidArgument while another step is open.
+    /// Begins the next step. Attributes may say its number and what groups have
+    /// (group_attributes.hpp). Local. Throws InvalidArgument while another step is open, and for a
+    /// number that is not above the last one.
     FileWriteStep begin_step(const Attributes& attributes = {});
     /// Closes the file. Collective, blocking; idempotent. Throws on every rank SystemError.
     void close();

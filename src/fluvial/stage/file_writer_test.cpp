@@ -138,6 +138,36 @@ TEST_CASE("ranks write rows and columns of one file, or of a file for each step"
     CHECK(folder.names().size() == 9);
 }
 
+TEST_CASE("iterations have the numbers that they are given, which ascend") {
+    const Folder folder;
+    for (const std::string name : {"run.h5", "data%T.h5"}) {
+        SeriesWriter series(folder / name, world());
+        for (const std::uint64_t number : {0, 100, 101}) {
+            const bool said = number == 100;
+            SeriesWriteStep step =
+                said ? series.begin_step(
+                           {}, {.iteration = 100, .groups = {{"meshes", {{"solver", 1.0}}}}})
+                     : series.begin_step();
+            CHECK(step.index() == number);
+            put_field(step);
+            step.end();
+        }
+        CHECK_THROWS_AS(static_cast<void>(series.begin_step({}, {.iteration = 101})),
+                        InvalidArgument);
+        CHECK_THROWS_AS(static_cast<void>(series.begin_step({}, {.groups = {{"a//b", {}}}})),
+                        InvalidArgument);
+        series.close();
+    }
+    std::vector<std::uint64_t> numbers;
+    for (const auto& iteration : store::iterations_of(store::open_file(folder / "run.h5"))) {
+        numbers.push_back(iteration.index);
+    }
+    for (const auto& entry : store::numbered_files(folder / "data%T.h5")) {
+        numbers.push_back(entry.first);
+    }
+    CHECK(numbers == std::vector<std::uint64_t>{0, 100, 101, 0, 100, 101});
+}
+
 TEST_CASE("all dtypes, scalars, empty parts, spans and several puts a rank") {
     const Folder folder;
     FileWriter series(folder / "run.h5", world());

@@ -85,8 +85,9 @@ void SeriesWriter::set_attributes(const Attributes& attributes) {
     std::visit([&](auto& writer) { writer.set_attributes(attributes); }, writer_);
 }
 
-SeriesWriteStep SeriesWriter::begin_step(const Attributes& attributes) {
-    return std::visit([&](auto& writer) { return SeriesWriteStep(writer.begin_step(attributes)); },
+SeriesWriteStep SeriesWriter::begin_step(const Attributes& attributes, const StepSaid& said) {
+    const Attributes all = with_groups(attributes, said.groups, said.iteration);
+    return std::visit([&](auto& writer) { return SeriesWriteStep(writer.begin_step(all)); },
                       writer_);
 }
 

@@ -12,9 +12,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 
+#include "fluvial/describe/group_attributes.hpp"
 #include "fluvial/stage/file_writer.hpp"
 #include "fluvial/stage/writer.hpp"
 
@@ -53,6 +55,15 @@ class SeriesWriteStep {
     std::variant<WriteStep, FileWriteStep> step_;
 };
 
+/// What a step says beside its attributes.
+struct StepSaid {
+    /// Number of the step for its readers, as openPMD's iterations have it; numbers ascend in
+    /// files. Without it, one more than the last.
+    std::optional<std::uint64_t> iteration{};
+    /// Attributes of species, records and all meshes by their paths, such as "particles/e".
+    GroupAttributes groups{};
+};
+
 class SeriesWriter {
   public:
     /// Collective over `comm`. Throws on every rank what Writer and FileWriter throw, and
@@ -64,8 +75,9 @@ class SeriesWriter {
     bool live() const { return std::holds_alternative<Writer>(writer_); }
     /// Attributes of the whole series; set them before the first step.
     void set_attributes(const Attributes& attributes);
-    /// Local; of a stream it waits as the queue's policy says.
-    SeriesWriteStep begin_step(const Attributes& attributes = {});
+    /// Local; of a stream it waits as the queue's policy says. Throws InvalidArgument for a path
+    /// that no group can have, and, in files, for an iteration that is not above the last one.
+    SeriesWriteStep begin_step(const Attributes& attributes = {}, const StepSaid& said = {});
     /// Local of a stream, collective of files. Errors are those of Writer and FileWriter.
     void close();
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/describe/group_attributes.hpp"
 
 namespace fluvial::store {
 namespace {
@@ -148,9 +149,11 @@ void merge(Attributes& known, const Attributes& said, const std::string& record)
 class Arrangement {
   public:
     Arrangement(const StepContents& step, const Attributes& series)
-        : meshes_(text_of(series, "meshesPath")), particles_(text_of(series, "particlesPath")) {
+        : meshes_(text_of(series, "meshesPath")),
+          particles_(text_of(series, "particlesPath")),
+          said_(groups_of(step.attributes)) {
         Attributes of_step = {{"time", 0.0}, {"dt", 1.0}, {"timeUnitSI", 1.0}};
-        for (const auto& [name, value] : step.attributes) {
+        for (const auto& [name, value] : own_attributes(step.attributes)) {
             of_step[name] = value;
         }
         layout.groups[""] = typed(of_step);
@@ -198,7 +201,16 @@ class Arrangement {
     void add_top_groups() {
         for (const std::string& path : {without_slashes(meshes_), without_slashes(particles_)}) {
             if (!path.empty() && !names_.contains(path)) {
-                layout.groups.emplace(path, Attributes());
+                layout.groups.emplace(path, typed(said_of(path)));
+            }
+        }
+    }
+
+    /// What was said of groups that no record has made.
+    void add_other_groups() {
+        for (const auto& [path, attributes] : said_) {
+            if (!names_.contains(path)) {
+                layout.groups.emplace(path, typed(attributes));
             }
         }
     }
@@ -209,17 +221,24 @@ class Arrangement {
     void add_to_record(DatasetDescription& dataset, const std::string& record, bool mesh) {
         const bool patches = record.find("particlePatches") != std::string::npos;
         Attributes& own = dataset.attributes;
+        const Attributes said = record == dataset.name ? Attributes() : said_of(record);
+        std::erase_if(own, [&](const auto& one) {
+            const auto found = said.find(one.first);
+            return found != said.end() && found->second == one.second &&
+                   !among(of_record, one.first);
+        });
         if (!patches || record != dataset.name) {
             own.emplace("unitSI", 1.0);
         }
-        Attributes shared = mesh ? record_defaults(dataset.shape) : Attributes();
-        shared["unitDimension"] = Numbers(7, 0.0);
+        Attributes defaults = mesh ? record_defaults(dataset.shape) : Attributes();
+        defaults["unitDimension"] = Numbers(7, 0.0);
         if (!patches) {
-            shared["timeOffset"] = 0.0;
+            defaults["timeOffset"] = 0.0;
         }
+        Attributes shared = said;
         for (const std::string_view name : of_record) {
-            if (auto said = own.extract(std::string(name)); !said.empty()) {
-                shared[said.key()] = std::move(said.mapped());
+            if (auto given = own.extract(std::string(name)); !given.empty()) {
+                shared[given.key()] = std::move(given.mapped());
             }
         }
         if (mesh) {
@@ -228,12 +247,23 @@ class Arrangement {
         }
         if (record == dataset.name) {
             own.merge(shared);
-        } else {
-            merge(layout.groups[record], typed(shared), record);
+            own.merge(defaults);
+        } else {  // any of the components may say it
+            merge(given_[record], typed(shared), record);
+            Attributes all = given_[record];
+            all.merge(typed(defaults));
+            layout.groups[record] = std::move(all);
         }
     }
 
+    Attributes said_of(const std::string& group) const {
+        const auto found = said_.find(group);
+        return found == said_.end() ? Attributes() : found->second;
+    }
+
     std::string meshes_, particles_;
+    GroupAttributes said_;
+    GroupAttributes given_;  ///< of records, by their components and by the step
     std::set<std::string> names_;
 };
 
@@ -272,6 +302,7 @@ OpenPmdLayout openpmd_layout(const StepContents& step, const Attributes& series)
         arrangement.add(dataset);
     }
     arrangement.add_top_groups();
+    arrangement.add_other_groups();
     arrangement.add_position_offsets();
     return std::move(arrangement.layout);
 }

@@ -23,7 +23,7 @@ namespace fluvial::store {
 /// All that the ranks of a job have put into one step, but its elements.
 struct StepContents {
     std::uint64_t number = 0;  ///< of the iteration
-    Attributes attributes;     ///< of the step
+    Attributes attributes;     ///< of the step and of groups (group_attributes.hpp)
     Attributes of_series;
     std::vector<DatasetDescription> datasets;  ///< without chunks
 };
