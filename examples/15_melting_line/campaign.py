@@ -91,7 +91,7 @@ def submit(
 
 
 def draw(found: xr.Dataset, path: pathlib.Path) -> None:
-    """Draw the map as far as it is known, and the melting line: order one half of the cold one."""
+    """Draw the map as far as it is known, and the melting line, where the order is a quarter."""
     import matplotlib
 
     matplotlib.use("Agg")
