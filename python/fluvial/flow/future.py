@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import math
+import threading
 import time
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
@@ -15,6 +16,10 @@ from .task_core import Failure, TaskCore, TaskState
 from .tasks import RemoteTraceback
 
 R = TypeVar("R")
+_ENDING = threading.Lock()
+"""Of the moment in which a future learns how its task has ended; another thread may know, too."""
+_CANCELLED = "TaskCancelled"
+"""What the core calls the failure of a task that will not begin."""
 STAYED = object()
 """Instead of a value that has stayed on the rank that made it."""
 
@@ -31,20 +36,30 @@ class Future(concurrent.futures.Future[R]):
         self._fetched: Any = STAYED
         self.key: str | None = None
         self.function = ""
+        self._to_be_cancelled = False
+        self._has_ended = False
 
     def cancel(self) -> bool:
         """Keep the task from beginning; False when it has begun, or is done."""
         if self.done() or self.task is None:
             return self.cancelled()
+        self._to_be_cancelled = True  # the word of it may come before the answer
         if not self.core.cancel(self.task):
             return False
         self.become_cancelled()
+        concurrent.futures.wait([self])  # for the thread that has the word
         return True
 
     def become_cancelled(self) -> None:
         """Be told that the task will not begin."""
-        if super().cancel():
+        if self._end_once() and super().cancel():
             self.set_running_or_notify_cancel()
+
+    def _end_once(self) -> bool:
+        """Tell whether this call is the one that says how the task has ended."""
+        with _ENDING:
+            ended, self._has_ended = self._has_ended, True
+        return not ended and not self.done()
 
     def running(self) -> bool:
         """Tell whether its ranks have it."""
@@ -77,7 +92,10 @@ class Future(concurrent.futures.Future[R]):
 
     def settle(self, outcome: Outcome) -> None:
         """Be told what came of the task."""
-        if self.done():
+        if outcome.cancelled and self._to_be_cancelled:
+            self.become_cancelled()
+            return
+        if not self._end_once():
             return
         if outcome.error is None:
             self.set_result(outcome.value)
@@ -95,6 +113,7 @@ class Outcome:
 
     value: Any = None
     error: BaseException | None = None
+    cancelled: bool = False
 
     @classmethod
     def of(cls, result: bytearray | None, failure: Failure | None) -> Outcome:
@@ -102,7 +121,7 @@ class Outcome:
         try:
             if failure is None:
                 return cls(STAYED if result is None else unpacked(result))
-            return cls(error=error_of(*failure))
+            return cls(error=error_of(*failure), cancelled=failure[0] == _CANCELLED)
         except Exception as error:  # what came cannot be read here
             return cls(error=error)
 

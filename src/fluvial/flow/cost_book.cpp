@@ -46,10 +46,16 @@ void CostBook::learn(std::uint32_t kind, int width, double cost_s, double took_s
     typical_s_ += (took_s - typical_s_) / std::min(static_cast<double>(finished_), 8 * memory);
     add(seconds_[key(kind, width)], took_s);
     Kind& all = kinds_[kind];
+    ++all.finished;
     all.lately_s = all.lately_s < 0 ? took_s : all.lately_s + (took_s - all.lately_s) / lately;
     if (!std::isnan(cost_s) && cost_s > 0) {
         add(all.factor, took_s / cost_s);
     }
+}
+
+std::uint64_t CostBook::finished(std::uint32_t kind) const {
+    const auto found = kinds_.find(kind);
+    return found == kinds_.end() ? 0 : found->second.finished;
 }
 
 double CostBook::lately_s(std::uint32_t kind) const {

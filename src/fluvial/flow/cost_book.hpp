@@ -21,6 +21,8 @@ class CostBook {
     /// A task that took seconds is remembered for some hundreds of brief tasks; a task that lost
     /// its core for a time slice, for dozens.
     double lately_s(std::uint32_t kind) const;
+    /// Tasks of this kind that have finished.
+    std::uint64_t finished(std::uint32_t kind) const;
     /// Changes when some estimate has changed by more than a tenth since it was made.
     std::uint64_t edition() const { return edition_; }
 
@@ -32,6 +34,7 @@ class CostBook {
     };
     struct Kind {
         Entry factor;
+        std::uint64_t finished = 0;
         double lately_s = -1;  ///< the mean of some dozens
     };
 

@@ -82,10 +82,12 @@ bool Scheduler::brief(const Batch& batch) const {
                options_.prefetch_s;
 }
 
-/// Tasks that a team may have of this batch.
+/// Tasks that a team may have of this batch: few while few have shown how long they take, because
+/// what a team has been given can neither be cancelled nor go elsewhere.
 int Scheduler::depth(const Batch& batch) const {
     const double fitting = options_.prefetch_s / std::max(book_.lately_s(batch.like.kind), 1e-9);
-    return static_cast<int>(std::min<double>(options_.prefetch, fitting));
+    const double shown = 2 * static_cast<double>(book_.finished(batch.like.kind));
+    return static_cast<int>(std::min({static_cast<double>(options_.prefetch), fitting, shown}));
 }
 
 int Scheduler::width_for(const Widths& widths) const {

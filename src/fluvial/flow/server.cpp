@@ -302,8 +302,8 @@ bool Server::cancel(const FuturePtr& future) {
         scheduler_.remove(future->task);
         found->second.in_scheduler = false;
     }
-    settle(found->second, TaskFailure{"Error", "the task was cancelled before it began", -1, {}},
-           true);
+    settle(found->second,
+           TaskFailure{"TaskCancelled", "the task was cancelled before it began", -1, {}}, true);
     tasks_.erase(future->task);
     return true;
 }
