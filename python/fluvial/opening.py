@@ -335,7 +335,7 @@ def _open_files(
     engine: str | None,
     options: Options,
 ) -> File | FileSeries | FollowedSeries:
-    to_choice(mode, "mode", ("r",))
+    to_choice(mode, "mode", ("w", "r"))
     check_options(options, OPTIONS_OF[False, True], "for files")
     refuse_what_is_no_file(name)
     if engine == "raw" and "raw" not in options:

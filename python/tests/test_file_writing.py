@@ -64,6 +64,20 @@ def test_what_was_written_is_read_again(name):
             np.testing.assert_array_equal(particles["positionOffset"].x.read(), np.zeros(7))
 
 
+@pytest.mark.parametrize("file", ["run.h5", "data%T.h5", "run.nc", "run.zarr"])
+def test_a_step_that_is_open_at_the_end_is_an_error(tmp_path, file):
+    """What was put into it would be lost without a word."""
+    series = fl.open(str(tmp_path / file), "w")
+    with series.step() as step:
+        step.put("x", np.ones(4))
+    series.step().put("x", np.ones(4))
+    with pytest.raises(fl.InvalidArgument, match=r"closed while step 1 is open.*`with series"):
+        series.close()
+    series.close()
+    with fl.open(str(tmp_path / file)) as series:
+        assert [step["x"].sum() for step in series] == [4]
+
+
 def test_any_component_says_what_belongs_to_its_record(tmp_path):
     path = str(tmp_path / "run.h5")
     with fl.open(path, "w") as series, series.step() as step:

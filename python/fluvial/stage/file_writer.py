@@ -151,9 +151,17 @@ class FileWriteSeries:
         ------
         SystemError
             It cannot be written; on all ranks.
+        InvalidArgument
+            A step is open, which then is not written.
         """
         if self._closed or self._made.inherited:
             return
+        if self._step is not None and not self._step.over:
+            self._break_off("a step was open")
+            raise InvalidArgument(
+                f"'{self.name}' is closed while step {self._step.index} is open: got a step that "
+                "is not written; allowed: no open step. Use `with series.step() as step:`"
+            )
         self._closed = True
         self._close_file()
         if self._hosts is not None:
@@ -172,14 +180,17 @@ class FileWriteSeries:
         if kind is None:
             self.close()
         elif not self._closed and not self._made.inherited:
-            # The others may be anywhere: what is collective would wait for them.
-            self._closed = True
-            self._close_file()
-            if self._hosts is not None:
-                self._hosts.close()
-            self._close_output()
-            if self._mark is not None:
-                self._mark.fail(f"{kind.__name__}: {shown(str(error))}")
+            self._break_off(f"{kind.__name__}: {shown(str(error))}")
+
+    def _break_off(self, why: str) -> None:
+        """Close it without the others, which may be anywhere: what is collective would wait."""
+        self._closed = True
+        self._close_file()
+        if self._hosts is not None:
+            self._hosts.close()
+        self._close_output()
+        if self._mark is not None:
+            self._mark.fail(why)
 
     def attributes_of(self, name: str, attrs: Mapping[str, object] | None) -> Mapping[str, object]:
         """Return the attributes of a dataset: those of earlier steps until they are given anew."""
