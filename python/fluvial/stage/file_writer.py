@@ -19,17 +19,16 @@ from ..describe.attributes import AttributeValue, plain
 from ..describe.group_attributes import Groups, plain_groups, to_iteration
 from ..mpi.communicator import Communicator, check_communicator
 from ..mpi.together import Together
-from ..store.bp_output import BpOutput
 from ..store.compression import PackedChunk, packed, to_compression
 from ..store.hdf5_host_file import remove_files_of_hosts
 from ..store.hdf5_output import Hdf5Output
 from ..store.netcdf4_output import Netcdf4Output
-from ..store.netcdf_output import NetcdfOutput
+from ..store.new_output import new_output
 from ..store.numbered_files import file_of_number, has_number, numbered_files
 from ..store.output_file import check_free, check_part, remove, write_part
 from ..store.progress_mark import ProgressMark
 from ..store.step_contents import Output, Packing, Places, Region, StepContents
-from ..store.zarr_output import ZarrOutput, write_own
+from ..store.zarr_output import write_own
 from .file_write_step import FileWriteStep, Part, Put, varying
 from .host_files import HostFiles, to_by_host
 from .merged_puts import About, Told, merged, said_by_all
@@ -323,20 +322,11 @@ class FileWriteSeries:
                 path = self.name
                 if self._numbered:
                     path = file_of_number(self.name, put.number) + ".part"
-                self._output = self._new_output(path)
+                pattern = os.path.basename(self.name) if self._numbered else None
+                self._output = new_output(
+                    self._engine, path, pattern, self._zarr_format, self._compression
+                )
             return self._output.lay_out(contents)
-
-    def _new_output(self, path: str) -> Output:
-        if self._engine == "netcdf":
-            return NetcdfOutput(path)
-        if self._engine == "netcdf4":
-            return Netcdf4Output(path, self._compression)
-        if self._engine == "zarr":
-            return ZarrOutput(path, self._zarr_format, self._compression)
-        pattern = os.path.basename(self.name) if self._numbered else None
-        if self._engine == "bp":
-            return BpOutput(path, pattern)
-        return Hdf5Output(path, pattern, self._compression)
 
     def _finish(self, number: int) -> None:
         if self._output is None or self._mark is None:
