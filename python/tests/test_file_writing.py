@@ -253,13 +253,18 @@ def test_folders_that_are_missing_and_files_that_cannot_be_written(tmp_path):
     series.close()
 
 
-def test_a_full_disk_is_an_error_and_no_signal(tmp_path):
+@pytest.mark.parametrize(
+    ("file", "options", "named"),
+    [("data%T.h5", {}, "data1.h5"), ("run.h5", {"file_per": "host"}, "run.h5.host0")],
+)
+def test_a_full_disk_is_an_error_and_no_signal(tmp_path, file, options, named):
+    path = str(tmp_path / file)
     program = f"""
 import resource, signal
 import numpy as np, fluvial as fl
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))  # as a disk of 1 MiB
-series = fl.open({str(tmp_path / "data%T.h5")!r}, "w")
+series = fl.open({path!r}, "w", **{options!r})
 for count in (1000, 1_000_000, 1000):
     try:
         with series.step() as step:
@@ -273,7 +278,8 @@ series.close()
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("refused: ") == 1 and "File too large" in done.stdout
-    with fl.open(str(tmp_path / "data%T.h5")) as series:
+    assert named in done.stdout
+    with fl.open(path) as series:
         assert [(step.index, step["x"].sum()) for step in series] == [(0, 1000), (2, 1000)]
 
 

@@ -59,7 +59,7 @@ def test_a_queue_of_tasks_is_cancelled():
     with fl.Pool(2) as pool:
         for done in [pool.submit(time.sleep, 0) for _ in range(2)]:
             done.result()
-        futures = [pool.submit(time.sleep, 0.05) for _ in range(200)]
+        futures = [pool.submit(time.sleep, 0.2) for _ in range(200)]
         last = pool.submit(time.sleep, 0)
         assert last.cancel() and last.cancelled()
         assert sum(future.cancel() for future in futures) > 150

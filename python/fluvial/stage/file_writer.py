@@ -8,8 +8,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
-import numpy as np
-
 from .. import _core
 from .._core import InvalidArgument
 from ..base.arguments import to_choice, to_float
@@ -25,7 +23,7 @@ from ..store.hdf5_output import Hdf5Output
 from ..store.netcdf4_output import Netcdf4Output
 from ..store.new_output import new_output
 from ..store.numbered_files import file_of_number, has_number, numbered_files
-from ..store.output_file import check_free, check_part, remove, write_part
+from ..store.output_file import as_stored, check_free, check_part, remove, write_part
 from ..store.progress_mark import ProgressMark
 from ..store.step_contents import Output, Packing, Places, Region, StepContents
 from ..store.zarr_output import write_own
@@ -164,7 +162,11 @@ class FileWriteSeries:
         self._closed = True
         self._close_file()
         if self._hosts is not None:
-            self._ranks.run(self._hosts.close, everywhere=True)
+            try:
+                self._ranks.run(self._hosts.close, everywhere=True)
+            except Exception as error:
+                self._break_off(str(error))
+                raise
             self._hosts.free()
         self._ranks.run(self._end)
         if self._comm is not None:
@@ -186,7 +188,8 @@ class FileWriteSeries:
         self._closed = True
         self._close_file()
         if self._hosts is not None:
-            self._hosts.close()
+            with contextlib.suppress(_core.Error):  # why it is broken off says more
+                self._hosts.close()
         self._close_output()
         if self._mark is not None:
             self._mark.fail(why)
@@ -242,7 +245,7 @@ class FileWriteSeries:
         for name, begin in places.begins.items():
             shape = put.extents[name].shape if name in put.extents else ()
             for offset, array in put.parts.get(name, ()):
-                stored = _stored(array, places.big_endian)
+                stored = as_stored(array, places.big_endian)
                 if name in places.kept:
                     check_part(file, name, begin, shape, offset, stored)
                     continue
@@ -383,15 +386,11 @@ class FileWriteSeries:
                 found = []
             check_free([path for _, path in found], self.name)
         self._mark = ProgressMark(self.name)
-        remove_files_of_hosts(self.name)
-        if not self._numbered and os.path.exists(self.name):
-            try:
+        try:
+            if not self._numbered and os.path.exists(self.name):
                 remove(self.name)  # or it would be read as this one, should no step be written
-            except Exception:
-                self._mark.close()
-                raise
-
-
-def _stored(array: np.ndarray, big_endian: bool) -> np.ndarray:
-    """Return elements in one piece and in the byte order of the file."""
-    return array.astype(array.dtype.newbyteorder(">" if big_endian else "="), "C", copy=False)
+            if self._engine == "hdf5" and not self._numbered:
+                remove_files_of_hosts(self.name)
+        except Exception:
+            self._mark.close()
+            raise

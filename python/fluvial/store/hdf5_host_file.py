@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .hdf5_objects import OBJECT_BYTES_MAX, make_dataset, set_attributes, space_of, type_of
+from .hdf5_objects import (
+    OBJECT_BYTES_MAX,
+    close_file,
+    make_dataset,
+    new_file,
+    set_attributes,
+    space_of,
+    type_of,
+)
 from .output_file import cannot_write, remove, take_room
 from .step_contents import Region
 
@@ -66,17 +74,15 @@ class HostFile:
         SystemError
             There is no room on the disk.
         """
-        import h5py
-
         needed = {name: row for name, row in lengths.items() if row[1]}
+        if self._file is None:
+            self._file = new_file(self.path)
+        size = sum(dtype.itemsize * length for dtype, length in needed.values())
+        with open(self.path, "rb+") as file:
+            had = os.fstat(file.fileno()).st_size
+            room = size + (len(needed) + 2) * OBJECT_BYTES_MAX
+            take_room(file.fileno(), self.path, had + room)
         try:
-            if self._file is None:
-                self._file = h5py.File(self.path, "w", libver=("earliest", "v110"))
-            size = sum(dtype.itemsize * length for dtype, length in needed.values())
-            with open(self.path, "rb+") as file:
-                had = os.fstat(file.fileno()).st_size
-                room = size + (len(needed) + 2) * OBJECT_BYTES_MAX
-                take_room(file.fileno(), self.path, had + room)
             step = self._file.create_group(f"data/{number}")
             begins = {
                 name: make_dataset(step.id, name, dtype, space_of((length,))).get_offset()
@@ -95,11 +101,7 @@ class HostFile:
 
     def close(self) -> None:
         """Close the file. Idempotent."""
-        try:
-            if self._file is not None:
-                self._file.close()
-        except (OSError, RuntimeError) as error:
-            raise cannot_write(self.path, error) from None
+        close_file(self._file, self.path)
 
 
 class JoinedRows(NamedTuple):

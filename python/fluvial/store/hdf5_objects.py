@@ -11,9 +11,11 @@ import numpy as np
 
 from .chunk_grid import chunk_of
 from .compression import Compression, PackedChunk
+from .output_file import cannot_write
 from .step_contents import Packing, Region
 
 if TYPE_CHECKING:
+    import h5py
     from h5py import h5d, h5g, h5s, h5t
 
 OBJECT_BYTES_MAX = 4096
@@ -23,6 +25,37 @@ _COMPRESSED_BYTES_MIN = (
     4096  # of what a step has of a dataset: below, chunks cost more than they gain
 )
 _INDEX_BYTES_MAX = 256  # of a chunk in the index of its dataset, at rank 32
+
+
+def new_file(path: str) -> h5py.File:
+    """Make a file of what older programs read, without a cache of data, which others write.
+
+    Raises
+    ------
+    SystemError
+        It cannot be made.
+    """
+    import h5py
+
+    try:
+        return h5py.File(path, "w", libver=("earliest", "v110"))
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
+def close_file(file: h5py.File | None, path: str) -> None:
+    """Close a file that there may be. Idempotent.
+
+    Raises
+    ------
+    SystemError
+        It cannot be written.
+    """
+    try:
+        if file is not None:
+            file.close()
+    except (OSError, RuntimeError) as error:
+        raise cannot_write(path, error) from None
 
 
 def packing_of(

@@ -20,7 +20,9 @@ from .compression import Compression, PackedChunk, packed, whole
 from .hdf5_host_file import JoinedRows, make_joined_dataset
 from .hdf5_objects import (
     OBJECT_BYTES_MAX,
+    close_file,
     make_dataset,
+    new_file,
     packing_of,
     room_of,
     set_attributes,
@@ -69,7 +71,7 @@ class Hdf5Output:
             step.said.attrs, step.extents, of_series, step.said.groups, step.said.varying
         )
         if self._file is None:
-            self._file = self._new_file()
+            self._file = new_file(self.path)
             set_attributes(self._file.id, of_series)
         self._number = step.number
         self._packings = self._packings_of(layout, step.regions)
@@ -97,15 +99,6 @@ class Hdf5Output:
             for name, extent in layout.datasets.items()
         }
         return {name: packing for name, packing in found.items() if packing is not None}
-
-    def _new_file(self) -> h5py.File:
-        import h5py
-
-        try:
-            # What older programs read, and no cache of raw data, which others write.
-            return h5py.File(self.path, "w", libver=("earliest", "v110"))
-        except OSError as error:
-            raise cannot_write(self.path, error) from None
 
     def _make_objects(self, index: int, layout: StepLayout) -> dict[str, int | None]:
         self._take_room(layout)
@@ -206,11 +199,7 @@ class Hdf5Output:
 
     def close(self) -> None:
         """Close the file. Idempotent."""
-        try:
-            if self._file is not None:
-                self._file.close()
-        except (OSError, RuntimeError) as error:
-            raise cannot_write(self.path, error) from None
+        close_file(self._file, self.path)
 
 
 def _by_host(layout: StepLayout, step: StepContents) -> dict[str, list[Sequence[Region]]]:

@@ -18,6 +18,11 @@ from ..describe.engines import kind_of_folder
 _WRITE_BYTES_MAX = 1 << 30  # of a call of pwrite
 
 
+def as_stored(array: np.ndarray, big_endian: bool) -> np.ndarray:
+    """Return elements in one piece and in the byte order of the file."""
+    return array.astype(array.dtype.newbyteorder(">" if big_endian else "="), "C", copy=False)
+
+
 def write_part(
     file: int,
     path: str,

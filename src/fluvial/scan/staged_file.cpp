@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "fluvial/describe/group_attributes.hpp"
+
 namespace fluvial::scan {
 namespace {
 
@@ -41,11 +43,14 @@ class StagedInput final : public store::Dataset {
 class StagedFile final : public store::File {
   public:
     StagedFile(const stage::ReadStep& step, std::string name)
-        : step_(step), name_(std::move(name)), names_(step.names()) {}
+        : step_(step),
+          name_(std::move(name)),
+          names_(step.names()),
+          attributes_(own_attributes(step.attributes())) {}
 
     const std::string& path() const override { return name_; }
     std::string format() const override { return "live step"; }
-    const Attributes& attributes() const override { return step_.attributes(); }
+    const Attributes& attributes() const override { return attributes_; }
     const std::vector<store::Dimension>& dimensions() const override {
         static const std::vector<store::Dimension> none;
         return none;
@@ -59,6 +64,7 @@ class StagedFile final : public store::File {
     stage::ReadStep step_;
     std::string name_;
     std::vector<std::string> names_;
+    Attributes attributes_;
 };
 
 }  // namespace

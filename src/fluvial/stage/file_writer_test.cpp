@@ -11,11 +11,11 @@
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/world_fixture.hpp"
+#include "fluvial/stage/file_writer_fixture.hpp"
 #include "fluvial/stage/series_writer.hpp"
 #include "fluvial/store/formats.hpp"
 #include "fluvial/store/iterations.hpp"
@@ -25,40 +25,6 @@ using namespace fluvial;
 using namespace fluvial::stage;
 
 namespace {
-
-/// One for all ranks; gone with this object.
-class Folder {
-  public:
-    Folder() {
-        std::string name = (std::filesystem::temp_directory_path() / "fluvial_file_writer_XXXXXX");
-        if (world_rank() == 0) {
-            REQUIRE(::mkdtemp(name.data()) != nullptr);
-        }
-        const Bytes bytes = world().bcast(std::as_bytes(std::span(name)), 0);
-        path_ = std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    ~Folder() {
-        world().barrier();
-        if (world_rank() == 0) {
-            std::filesystem::remove_all(path_);
-        }
-        world().barrier();
-    }
-    std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-    std::vector<std::string> names() const {
-        std::vector<std::string> found;
-        for (const auto& entry : std::filesystem::directory_iterator(path_)) {
-            found.push_back(entry.path().filename().string());
-        }
-        std::sort(found.begin(), found.end());
-        return found;
-    }
-
-  private:
-    std::string path_;
-};
 
 const Coordinates shape = {12, 5};
 
@@ -84,16 +50,6 @@ void put_field(Step& step, const Attributes& attributes = {}) {
     const Region mine = part_of(static_cast<int>(step.index() % 2));
     const ArrayView part = subview(ArrayView(values.data(), DType::Float64, shape), mine);
     step.put("meshes/E/x", part, mine.offset, shape, attributes);
-}
-
-template <class T = double>
-std::vector<T> all_of(const store::File& file, const std::string& name) {
-    const auto dataset = file.dataset(name);
-    std::vector<T> values(static_cast<std::size_t>(volume_of(dataset->shape())));
-    dataset->read(whole(dataset->shape()),
-                  {reinterpret_cast<std::byte*>(values.data()), dataset->dtype(), dataset->shape(),
-                   contiguous_strides(dataset->shape(), sizeof(T))});
-    return values;
 }
 
 void check_steps(const std::vector<store::Iteration>& found, std::uint64_t count) {
@@ -322,106 +278,4 @@ TEST_CASE("a rank that does not come is an error on the others") {
         }
     }
     world().barrier();
-}
-
-namespace {
-
-/// A dataset of one process without MPI: 3000 times the same number.
-void put_alone(FileWriteStep& step, int value) {
-    const std::vector<double> elements(3000, value);
-    step.put("x", ArrayView(elements.data(), DType::Float64, {3000}), {0}, {3000});
-}
-
-/// The number of each step.
-std::vector<double> values_alone(const std::string& name) {
-    std::vector<double> found;
-    const auto steps = [&](const std::string& path) {
-        for (const auto& iteration : store::iterations_of(store::open_file(path))) {
-            found.push_back(all_of(*iteration.contents, "x").back());
-        }
-    };
-    if (!store::has_number(name)) {
-        steps(name);
-        return found;
-    }
-    for (const auto& [number, path] : store::numbered_files(name)) {
-        steps(path);
-    }
-    return found;
-}
-
-/// Does `work` in a child by fork, which ends without destructors; returns how it ended.
-template <class Work>
-int status_of_child(Work work) {
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0) {
-        ::_exit(work());
-    }
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    return status;
-}
-
-template <class Call>
-bool refused(Call call) {
-    try {
-        call();
-    } catch (const InvalidArgument& error) {
-        return std::string(error.what()).find("belongs to another process") != std::string::npos;
-    }
-    return false;
-}
-
-}  // namespace
-
-TEST_CASE("a child by fork cannot use the series, and its end changes nothing") {
-    const Folder folder;
-    if (world_rank() != 0) {
-        return;
-    }
-    for (const std::string name : {"run.h5", "run%T.h5"}) {
-        FileWriter series(folder / name, mpi::Comm());
-        for (int i = 0; i < 3; ++i) {
-            FileWriteStep step = series.begin_step();
-            put_alone(step, i);
-            const int status = status_of_child([&] {
-                series.close();
-                const bool begins = !refused([&] { series.begin_step(); });
-                const bool ends = !refused([&] { step.end(); });
-                {
-                    const FileWriter gone = std::move(series);
-                }
-                return (begins ? 1 : 0) + (ends ? 2 : 0);
-            });
-            CHECK(status == 0);
-            step.end();
-        }
-        series.close();
-        CHECK(values_alone(folder / name) == std::vector<double>{0, 1, 2});
-    }
-    CHECK(folder.names() == std::vector<std::string>{"run.h5", "run0.h5", "run1.h5", "run2.h5"});
-}
-
-TEST_CASE("a killed writer leaves the steps that had ended") {
-    const Folder folder;
-    if (world_rank() != 0) {
-        return;
-    }
-    for (const std::string name : {"run.h5", "run%T.h5"}) {
-        const int status = status_of_child([&] {
-            FileWriter series(folder / name, mpi::Comm());
-            for (int i = 0;; ++i) {
-                FileWriteStep step = series.begin_step();
-                put_alone(step, i);
-                if (i == 2) {
-                    ::raise(SIGKILL);
-                }
-                step.end();
-            }
-            return 0;
-        });
-        CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
-        CHECK(values_alone(folder / name) == std::vector<double>{0, 1});
-    }
 }

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writers of files that end otherwise than by close(): in a child by fork, and killed.
+#include <csignal>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/stage/file_writer.hpp"
+#include "fluvial/stage/file_writer_fixture.hpp"
+#include "fluvial/store/formats.hpp"
+#include "fluvial/store/iterations.hpp"
+#include "fluvial/store/numbered_files.hpp"
+
+using namespace fluvial;
+using namespace fluvial::stage;
+
+namespace {
+
+/// A dataset of one process without MPI: 3000 times the same number.
+void put_alone(FileWriteStep& step, int value) {
+    const std::vector<double> elements(3000, value);
+    step.put("x", ArrayView(elements.data(), DType::Float64, {3000}), {0}, {3000});
+}
+
+/// The number of each step.
+std::vector<double> values_alone(const std::string& name) {
+    std::vector<double> found;
+    const auto steps = [&](const std::string& path) {
+        for (const auto& iteration : store::iterations_of(store::open_file(path))) {
+            found.push_back(all_of(*iteration.contents, "x").back());
+        }
+    };
+    if (!store::has_number(name)) {
+        steps(name);
+        return found;
+    }
+    for (const auto& [number, path] : store::numbered_files(name)) {
+        steps(path);
+    }
+    return found;
+}
+
+/// Does `work` in a child by fork, which ends without destructors; returns how it ended.
+template <class Work>
+int status_of_child(Work work) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        ::_exit(work());
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    return status;
+}
+
+template <class Call>
+bool refused(Call call) {
+    try {
+        call();
+    } catch (const InvalidArgument& error) {
+        return std::string(error.what()).find("belongs to another process") != std::string::npos;
+    }
+    return false;
+}
+
+}  // namespace
+
+TEST_CASE("a child by fork cannot use the series, and its end changes nothing") {
+    const Folder folder;
+    for (const std::string name : {"run.h5", "run%T.h5"}) {
+        FileWriter series(folder / name, mpi::Comm());
+        for (int i = 0; i < 3; ++i) {
+            FileWriteStep step = series.begin_step();
+            put_alone(step, i);
+            const int status = status_of_child([&] {
+                series.close();
+                const bool begins = !refused([&] { series.begin_step(); });
+                const bool ends = !refused([&] { step.end(); });
+                {
+                    const FileWriter gone = std::move(series);
+                }
+                return (begins ? 1 : 0) + (ends ? 2 : 0);
+            });
+            CHECK(status == 0);
+            step.end();
+        }
+        series.close();
+        CHECK(values_alone(folder / name) == std::vector<double>{0, 1, 2});
+    }
+    CHECK(folder.names() == std::vector<std::string>{"run.h5", "run0.h5", "run1.h5", "run2.h5"});
+}
+
+TEST_CASE("a killed writer leaves the steps that had ended") {
+    const Folder folder;
+    for (const std::string name : {"run.h5", "run%T.h5"}) {
+        const int status = status_of_child([&] {
+            FileWriter series(folder / name, mpi::Comm());
+            for (int i = 0;; ++i) {
+                FileWriteStep step = series.begin_step();
+                put_alone(step, i);
+                if (i == 2) {
+                    ::raise(SIGKILL);
+                }
+                step.end();
+            }
+            return 0;
+        });
+        CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
+        CHECK(values_alone(folder / name) == std::vector<double>{0, 1});
+    }
+}
