@@ -45,6 +45,7 @@ set(fluvial_public_headers
     flow/function.hpp
     flow/pool.hpp
     flow/request.hpp
+    flow/roles.hpp
     flow/scheduler.hpp
     flow/simulation.hpp
     flow/task.hpp

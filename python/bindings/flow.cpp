@@ -96,7 +96,7 @@ Bytes run_python(const nb::object& run, const flow::Call& call) {
 
 void open_pool(Pool* self, std::optional<long> handle, nb::object run, double stall_timeout_s,
                double stuck_after_s, std::map<std::string, double> resources, bool lead_works,
-               bool trace) {
+               int servers, bool trace) {
     flow::Functions functions;
     // Freed with the GIL held, wherever the pool ends.
     const std::shared_ptr<nb::object> kept(new nb::object(std::move(run)), [](nb::object* object) {
@@ -117,6 +117,7 @@ void open_pool(Pool* self, std::optional<long> handle, nb::object run, double st
     options.stuck_after_s = stuck_after_s;
     options.scheduler.resources = std::move(resources);
     options.lead_works = lead_works;
+    options.servers = servers;
     options.trace = trace;
     options.collects_done = true;
     const nb::gil_scoped_release release;
@@ -288,7 +289,7 @@ nb::tuple timeline(const Pool& self) {
         return self.timeline();
     }();
     nb::dict ranks;
-    for (int rank = self.size() - self.workers(); rank < self.size(); ++rank) {
+    for (const int rank : self.worker_ranks()) {
         ranks[nb::int_(rank)] = events_bytes(found.of(rank));
     }
     return nb::make_tuple(found.kinds(), found.tasks(), found.busy_s(), ranks);
@@ -316,7 +317,7 @@ void bind_flow(nanobind::module_& m) {
         });
     nb::class_<Pool>(m, "TaskPool")
         .def("__init__", &open_pool, "comm"_a.none(), "run"_a, "stall_timeout"_a, "stuck_after"_a,
-             "resources"_a, "lead_works"_a, "trace"_a)
+             "resources"_a, "lead_works"_a, "servers"_a, "trace"_a)
         .def_prop_ro("leads", &Pool::leads)
         .def_prop_ro("rank", &Pool::rank)
         .def_prop_ro("size", &Pool::size)

@@ -132,6 +132,7 @@ class test_ranks_that_make_different_pools:
                 {"trace": "timeline.txt"},
                 {"stall_timeout": "soon"},
                 {"lead_works": 1},
+                {"servers": 2},
             )
         ]
 
@@ -139,7 +140,7 @@ class test_ranks_that_make_different_pools:
         found = jobs.finish()["job"]
         parts = ("got 0", "got 3", "initializer: one", "stuck_after=7", "got 'timeline.txt'")
         for rank, said in enumerate(found):
-            for one, part in zip(said, (*parts, "got 'soon'", "got 1"), strict=True):
+            for one, part in zip(said, (*parts, "got 'soon'", "got 1", "servers=2"), strict=True):
                 assert part in one, (rank, one)
 
 
@@ -234,6 +235,47 @@ def test_a_lead_that_works_in_a_job_that_was_started():
         assert placed.submit(_remembered).result(timeout=60) == 7
         futures = [pool.submit(pow, i, 2) for i in range(200)]
         assert pool.submit(sum, futures).result(timeout=60) == sum(i * i for i in range(200))
+
+
+@scenario("job on 7 ranks", timeout=60)
+class test_several_servers:
+    def job(comm, fl, where):
+        with fl.Pool(comm=comm, servers=3, trace=True) as pool:
+            assert (pool.size, pool.workers) == (7, 4)
+            if not pool.leads:
+                return None
+            ranks = set(pool.map(lambda _: (time.sleep(0.02), _world_rank())[1], range(40)))
+            assert ranks == {2, 3, 5, 6}
+            assert pool.with_options(ranks=4).submit(_gather_ranks, 5).result() == [5, 6, 7, 8]
+            futures = [pool.submit(pow, i, 2) for i in range(500)]
+            assert pool.submit(sum, futures).result() == sum(i * i for i in range(500))
+            kept = pool.with_options(keep=True, near=6, strict=True).submit(np.ones, 300_000)
+            assert pool.with_options(near=2, strict=True).submit(np.sum, kept).result() == 300_000
+            with pytest.raises(fl.InvalidArgument, match="got 4; allowed: ranks 2 to 3, 5 to 6"):
+                pool.with_options(near=4).submit(_world_rank)
+            assert sorted(pool.timeline().ranks) == [2, 3, 5, 6]
+        return "led"
+
+    def check(jobs):
+        assert jobs.finish()["job"][0] == "led"
+
+
+@pytest.mark.any_mpi
+def test_several_servers_of_a_job_that_was_started():
+    with fl.Pool(2, servers=2) as pool:
+        assert (pool.workers, pool.size) == (2, 4)
+        assert pool.with_options(ranks=2).submit(_gather_ranks).result(timeout=60) == [0, 1]
+        assert list(pool.map(abs, range(-50, 0), timeout=60)) == list(range(50, 0, -1))
+    with fl.Pool(1, servers="host") as pool:
+        assert (pool.workers, pool.size) == (1, 2)
+    with pytest.raises(fl.InvalidArgument, match="got 3; allowed: 1 to 2 for 1 workers"):
+        fl.Pool(1, servers=3)
+
+
+@pytest.mark.parametrize("servers", [0, -1, 1.5, "hosts", None])
+def test_servers_that_cannot_be(servers):
+    with pytest.raises((fl.InvalidArgument, fl.WrongType), match="servers"):
+        fl.Pool(servers=servers)
 
 
 @scenario("job on 3 ranks", timeout=60)

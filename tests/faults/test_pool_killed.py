@@ -9,6 +9,7 @@ import pytest
 from fluvial.launch import Launcher
 
 PROGRAM = pathlib.Path(__file__).with_name("pool_rank.py")
+SERVERS_PROGRAM = PROGRAM.with_name("pool_servers_rank.py")
 KEEPING_PROGRAM = PROGRAM.with_name("pool_keeping_rank.py")
 
 # Launchers end a job when one of their children dies, so each rank is the child of a shell, which
@@ -68,6 +69,33 @@ def test_results_that_stayed_on_a_rank_are_lost_with_it(tmp_path):
         assert "the result of a task stayed on a rank that is lost: got rank 2: the" in message
         assert message.startswith("PeerLost: rank 2 of the pool: ")
     assert (left, size, end) == ("{1, 3}", "1000000", "PeerLost at the end")
+
+
+@pytest.mark.any_mpi
+@pytest.mark.timeout(90)
+@pytest.mark.parametrize(
+    "victim, error, left",
+    [
+        ("worker", "PeerLost: rank 5 of the pool: the process died", [2, 3, 6]),
+        (
+            "server",
+            "PeerLost: rank 5 of the pool: rank 5 has lost its server: got rank 4: ",
+            [2, 3],
+        ),
+    ],
+)
+def test_of_several_servers_one_dies_or_a_rank_that_it_serves(victim, error, left, tmp_path):
+    launcher = Launcher.detect()
+    rank = [sys.executable, str(SERVERS_PROGRAM), victim, str(tmp_path)]
+    argv = launcher.command(7, ["sh", "-c", SHELL, "sh", *rank])
+    environment = launcher.environment({"SEEN": str(tmp_path)})
+    subprocess.run(argv, env=environment, timeout=80, capture_output=True, check=False)
+    lost, again, rest, wide, end = (tmp_path / "rank-0").read_text().splitlines()
+    assert lost.startswith(error)
+    assert int(again) in (2, 3, 6)
+    assert rest == str(left)
+    assert wide == "2"
+    assert end.startswith(f"PeerLost: rank {4 if victim == 'server' else 5} of the pool")
 
 
 @pytest.mark.any_mpi

@@ -26,7 +26,7 @@ def making(folder: pathlib.Path) -> list[Call]:
 
     right: dict[str, Any] = {
         **{"comm": None, "initializer": max, "initargs": (1, 2), "stall_timeout": 30.0},
-        **{"stuck_after": 30.0, "lead_works": False, "progress": False},
+        **{"stuck_after": 30.0, "lead_works": False, "servers": 1, "progress": False},
     }
     timeline = str(folder / "timeline.json")
     return [

@@ -44,13 +44,14 @@ Bytes nap(const flow::Call& call) {
     return {};
 }
 
-flow::Pool open_pool(bool lead_works) {
+flow::Pool open_pool(const Words& words) {
     flow::Functions functions;
     functions.add(nothing, no_operation, flow::Runs::Parallel);
     functions.add(number, eight_bytes);
     functions.add(sleep_s, nap, flow::Runs::Parallel);
     flow::PoolOptions options;
-    options.lead_works = lead_works;
+    options.lead_works = words.number("lead_works", 0) != 0;
+    options.servers = static_cast<int>(words.number("servers", 1));
     return {mpi::Comm::duplicate(MPI_COMM_WORLD), functions, options};
 }
 
@@ -189,7 +190,7 @@ void utilisation(flow::Pool& pool, const Words& words) {
 }
 
 void with_pool(const std::string& way, const Words& words) {
-    flow::Pool pool = open_pool(words.number("lead_works", 0) != 0);
+    flow::Pool pool = open_pool(words);
     if (pool.leads()) {
         if (way == "serial") {
             rate(pool, words, 1);

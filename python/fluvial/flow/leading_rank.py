@@ -194,7 +194,7 @@ def main() -> int:
         tasks, questions = _connected(sys.argv[1]), _connected(sys.argv[1])
         wishes = tasks.recv()
     settings, shipped = comm.bcast(wishes)
-    lead_works, trace = settings[-2:]
+    lead_works, _, trace = settings[-3:]
     if comm.rank > 0 or lead_works:
         initializer, arguments = pickle.loads(shipped)
         if initializer is not None:

@@ -8,7 +8,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 from .. import _core
 from ..mpi.communicator import Communicator, handle_of, world
@@ -49,7 +49,7 @@ class Pool(Submitting):
     comm
         An mpi4py communicator; by default all ranks of the job.
     initializer, initargs
-        Called on each rank that runs tasks, before the first.
+        Called on each rank that runs tasks, before the first; also on servers but the lead.
     stall_timeout
         Seconds without a heartbeat after which a rank is lost, as one that has died is. Its tasks
         fail (or are tried again), and the pool goes on with the rest.
@@ -63,6 +63,11 @@ class Pool(Submitting):
     lead_works
         Whether the rank that leads runs tasks, too, in a thread beside the program's: worth it in
         small jobs. While a task holds Python's interpreter there, others are served more slowly.
+    servers
+        How many ranks serve the others, the lead among them; ``"host"`` for one on each host. Those
+        other than the lead run no tasks: each passes on what the lead sends to a group of ranks,
+        and what these report. For jobs of hundreds of ranks, and to notice ranks that are lost on
+        other hosts. The same on all ranks.
     trace
         Whether to note what each rank does when, for `timeline`; or a file for that, which is
         written when the pool has ended: a picture (.png, .svg, .pdf), or a trace (.json) for
@@ -107,6 +112,7 @@ class Pool(Submitting):
         stuck_after: float = 30.0,
         journal: str | os.PathLike[str] | None = None,
         lead_works: bool = False,
+        servers: int | Literal["host"] = 1,
         trace: bool | str | os.PathLike[str] = False,
         progress: bool = False,
         resources: Mapping[str, float] | None = None,
@@ -120,6 +126,7 @@ class Pool(Submitting):
             "stuck_after": stuck_after,
             "journal": journal,
             "lead_works": lead_works,
+            "servers": servers,
             "trace": trace,
             "progress": progress,
             "resources": resources,

@@ -11,6 +11,7 @@ from typing import TypedDict
 
 from .. import _core
 from ..base.arguments import to_bool, to_float, to_int, to_path, wrong_type
+from ..base.messages import shown
 from ..mpi.communicator import Communicator, check_communicator
 from ..mpi.together import Together
 from .options import amounts
@@ -18,6 +19,7 @@ from .task_core import CoreSettings
 from .timeline import checked_name
 
 _RANKS_MAX = 2**31 - 1  # of an MPI job
+_BY_HOST = 0  # as the core says it
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Settings:
     stuck_after: float
     journal: str | None
     lead_works: bool
+    servers: int
     traces: bool
     trace_file: str | None
     progress: bool
@@ -44,6 +47,7 @@ class Settings:
             self.stuck_after,
             self.resources,
             self.lead_works,
+            self.servers,
             self.traces,
         )
 
@@ -52,7 +56,8 @@ class Settings:
         initializer = "none" if self.initializer is None else "one"
         return (
             f"initializer: {initializer}, stall_timeout={self.stall_timeout:g}, stuck_after="
-            f"{self.stuck_after:g}, lead_works={self.lead_works}, trace={self.traces}"
+            f"{self.stuck_after:g}, lead_works={self.lead_works}, servers={self.servers}, "
+            f"trace={self.traces}"
         )
 
 
@@ -66,6 +71,7 @@ class Given(TypedDict):
     stuck_after: object
     journal: str | os.PathLike[str] | None
     lead_works: object
+    servers: object
     trace: bool | str | os.PathLike[str]
     progress: object
     resources: Mapping[str, float] | None
@@ -91,6 +97,7 @@ def checked(
     stuck_after: object,
     journal: str | os.PathLike[str] | None,
     lead_works: object,
+    servers: object,
     trace: bool | str | os.PathLike[str],
     progress: object,
     resources: Mapping[str, float] | None,
@@ -115,8 +122,20 @@ def checked(
         to_float(stuck_after, "stuck_after"),
         None if journal is None else to_path(journal, "journal"),
         to_bool(lead_works, "lead_works"),
+        _number_of(servers),
         trace is not False,
         None if isinstance(trace, bool) else checked_name(to_path(trace, "trace")),
         to_bool(progress, "progress"),
         amounts({} if resources is None else resources),
     )
+
+
+def _number_of(servers: object) -> int:
+    if isinstance(servers, str):
+        if servers != "host":
+            raise _core.InvalidArgument(
+                f"servers is not known: got {shown(servers)}; allowed: a number, or 'host' for one "
+                "on each host"
+            )
+        return _BY_HOST
+    return to_int(servers, "servers", 1, _RANKS_MAX)

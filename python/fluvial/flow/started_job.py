@@ -62,12 +62,14 @@ class StartedTask:
 
 
 class StartedJob:
-    """Starts `workers` ranks and one that leads them, or is one of them.
+    """Starts `workers` ranks and their servers; the one that leads may be one of them.
 
     It has the calls of the core's `TaskPool`; `settings` are those of that.
 
     Raises
     ------
+    InvalidArgument
+        When some server would have nobody to serve.
     PeerLost
         When the job ends before it has begun, and by `wait_for_some` when it ends later.
     TimedOut
@@ -78,9 +80,15 @@ class StartedJob:
     rank = 0
 
     def __init__(self, workers: int, settings: CoreSettings, initializer: bytes) -> None:
-        lead_works, self._traces = settings[-2:]
+        lead_works, servers, self._traces = settings[-3:]
+        if servers - 1 > workers:
+            raise _core.InvalidArgument(
+                f"the number of servers of a pool is out of range: got {servers}; allowed: 1 to "
+                f"{workers + 1} for {workers} workers. Each server other than the lead needs a "
+                "rank that runs tasks"
+            )
         self.workers = workers
-        self.size = workers if lead_works else workers + 1
+        self.size = workers + max(servers, 1) - lead_works
         self._numbers = itertools.count(1)
         self._sending = threading.Lock()
         self._asking = threading.Lock()

@@ -44,7 +44,8 @@ std::vector<progress::Heartbeats::Neighbour> Members::neighbours() const {
 }
 
 bool Members::is_dead(int rank) const {
-    return !host::is_alive(seats_[static_cast<std::size_t>(rank)].process);
+    return host_of(rank) == host_of(own_rank_) &&
+           !host::is_alive(seats_[static_cast<std::size_t>(rank)].process);
 }
 
 TaskFailure Members::lose(int rank, const char* kind, std::string message) {

@@ -34,7 +34,7 @@ class Members {
     /// A rank of this host that has died, or is stopped, since the last call; its `rank` says
     /// which. Local; some microseconds a rank where it looks, which is four times a second.
     std::optional<TaskFailure> look();
-    /// The same of one rank alone, which may be dead.
+    /// True of a rank of this host that has died.
     bool is_dead(int rank) const;
 
   private:

@@ -14,8 +14,11 @@
 /// | Done    | first of a team, server   | the task is over, its ranks are idle |
 /// | Failed  | any of a team, server     | no result; others may wait for this rank |
 /// | Bye     | each rank, server         | it sends nothing more |
+/// | Lost    | relay, server             | that rank of its host is lost |
 ///
-/// A rank carries out what the server sends in the order in which it was sent.
+/// A rank carries out what the server sends in the order in which it was sent. In a pool of several
+/// servers the lead is the one that is meant here; what goes to a rank that another server (a
+/// relay) serves, and what that rank reports, travels through the relay, in parcels.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +38,7 @@ inline constexpr int tag_reports = 2;  ///< to the server
 inline constexpr int tag_notes = 3;    ///< to a team's first rank
 inline constexpr int tag_inputs = 4;   ///< kept results, to a rank whose task has them as input
 inline constexpr int tag_fetched = 5;  ///< to the server
+inline constexpr int tag_parcels = 6;  ///< between the lead and a relay
 
 enum class Word : std::uint8_t { Run, Make, Free, Lost, Give, Drop, Stop, Done, Failed, Bye };
 

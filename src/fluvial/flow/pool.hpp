@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "fluvial/flow/function.hpp"
+#include "fluvial/flow/roles.hpp"
 #include "fluvial/flow/scheduler.hpp"
 #include "fluvial/flow/task.hpp"
 #include "fluvial/flow/timeline.hpp"
@@ -40,6 +41,9 @@ struct PoolOptions {
     double stuck_after_s = 30;
     /// Rank 0 runs tasks, too, in a thread of its own. Needs MPI_THREAD_MULTIPLE.
     bool lead_works = false;
+    /// Ranks that serve others, the lead among them, or servers_by_host. Those other than the lead
+    /// run no tasks; for large jobs, and to notice ranks that are lost on other hosts.
+    int servers = 1;
     bool collects_done = false;  ///< for wait_for_some(); without it no task can continue
     bool trace = false;          ///< for timeline(); the same on all ranks
 };
@@ -80,7 +84,7 @@ struct Argument {
 };
 
 /// Rank 0 leads: it submits tasks and runs none, unless it is the only one or lead_works. All
-/// others serve.
+/// others run tasks, apart from servers (PoolOptions::servers).
 class Pool {
   public:
     /// Collective over `comm`, which the pool closes, blocking. Throws InvalidArgument on all ranks
@@ -94,8 +98,10 @@ class Pool {
     bool leads() const;
     int rank() const;
     int size() const;
-    /// Ranks that run tasks.
+    /// Number of ranks that run tasks.
     int workers() const;
+    /// Those ranks, in order.
+    const std::vector<int>& worker_ranks() const;
 
     /// By the lead rank alone, from any thread. Local, does not block; costs the same however many
     /// tasks wait. Throws InvalidArgument, before anything runs, for an unknown function, a serial

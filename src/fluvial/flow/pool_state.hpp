@@ -14,6 +14,8 @@
 #include "fluvial/flow/crew.hpp"
 #include "fluvial/flow/members.hpp"
 #include "fluvial/flow/pool.hpp"
+#include "fluvial/flow/relay.hpp"
+#include "fluvial/flow/roles.hpp"
 #include "fluvial/flow/server.hpp"
 #include "fluvial/flow/worker.hpp"
 #include "fluvial/progress/engine.hpp"
@@ -24,8 +26,9 @@ struct PoolState {
     PoolState(mpi::Comm own, Functions wanted, const PoolOptions& wishes);
     /// Has the lead's tasks run in a thread, which keeps `self`.
     void start_own_worker(const std::shared_ptr<PoolState>& self);
-    /// Ranks that run tasks.
-    int workers() const;
+    int workers() const { return static_cast<int>(roles.workers().size()); }
+    /// Of a rank that does not lead, until the lead says stop.
+    void serve();
 
     /// One turn of the server, unless one is under way (another thread's, or further up); in a pool
     /// of one rank also a task.
@@ -41,9 +44,11 @@ struct PoolState {
     Functions functions;
     PoolOptions options;
     Members members;
+    Roles roles;
     Crew crew;
     std::unique_ptr<Server> server;       ///< of the lead
-    std::unique_ptr<Worker> worker;       ///< of others, and of a lead that works
+    std::unique_ptr<Worker> worker;       ///< of ranks that run tasks, other than a lead alone
+    std::unique_ptr<Relay> relay;         ///< of servers that do not lead
     std::thread own_worker;               ///< of a lead that works
     std::exception_ptr own_error;         ///< that ended it
     std::atomic<bool> own_failed{false};  ///< `own_error` is set

@@ -29,10 +29,10 @@ void check_width(const Widths& widths, Runs runs, const std::string& name, int w
     }
 }
 
-void check_place(const std::optional<Near>& near, int first, int size) {
-    if (near && (near->rank < first || near->rank >= size)) {
+void check_place(const std::optional<Near>& near, const Roles& roles) {
+    if (near && !roles.runs_tasks(near->rank)) {
         throw InvalidArgument(Problem{"no task can run near this rank", text(near->rank),
-                                      text("ranks ", first, " to ", size - 1), ""});
+                                      roles.workers_in_words(), ""});
     }
 }
 
@@ -76,8 +76,7 @@ Server::Submission submission(PoolState& pool, const std::string& function,
                               std::vector<Argument> arguments, const TaskOptions& options) {
     const std::uint32_t number = pool.functions.number_of(function);
     check_width(options.ranks, pool.functions.at(number).runs, function, pool.workers());
-    const int size = pool.members.size();
-    check_place(options.near_task ? std::nullopt : options.near, size - pool.workers(), size);
+    check_place(options.near_task ? std::nullopt : options.near, pool.roles);
     check_needs(options, pool);
     auto future = std::make_shared<FutureState>();
     future->task = ++pool.last_task;

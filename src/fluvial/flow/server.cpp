@@ -16,30 +16,28 @@ constexpr std::size_t orders_bytes_max = 64 * 1024;
 /// Messages taken in one turn: new tasks come in between.
 constexpr int messages_per_turn = 64;
 
-std::vector<int> hosts_of_workers(const Members& members, int workers, int first) {
+std::vector<int> hosts_of_workers(const Members& members, const Roles& roles) {
     std::vector<int> hosts;
-    for (int worker = 0; worker < workers; ++worker) {
-        hosts.push_back(members.host_of(worker + first));
-    }
+    std::ranges::transform(roles.workers(), std::back_inserter(hosts),
+                           [&](int rank) { return members.host_of(rank); });
     return hosts;
 }
 
 }  // namespace
 
-Server::Server(const mpi::Comm& comm, const Functions& functions, Members& members, int workers,
-               const SchedulerOptions& options, double stuck_after_s,
+Server::Server(const mpi::Comm& comm, const Functions& functions, Members& members,
+               const Roles& roles, const SchedulerOptions& options, const Limits& limits,
                std::function<bool(const FuturePtr&)> told)
     : functions_(functions),
       members_(members),
-      workers_(workers),
-      first_(comm.size() - workers),
+      roles_(roles),
       alone_(comm.size() == 1),
-      stuck_after_s_(stuck_after_s),
+      limits_(limits),
       told_(std::move(told)),
-      messages_(comm),
+      messages_(comm, roles),
       resources_(options.resources),
-      scheduler_(hosts_of_workers(members, workers_, first_), options),
-      teams_(workers_),
+      scheduler_(hosts_of_workers(members, roles), options),
+      teams_(static_cast<int>(roles.workers().size())),
       orders_(static_cast<std::size_t>(comm.size())) {
     widest_host_ = scheduler_.widest_host();
 }
@@ -59,6 +57,7 @@ bool Server::turn() {
             start(one);
         }
     }
+    stop_relays();
     flush();
     return moved;
 }
@@ -133,12 +132,12 @@ void Server::flush() {
                 own_orders_.push_back(Order::read(in));
             }
         } else if (!lost_.contains(rank)) {
-            messages_.post(rank, tag_orders, orders.take());
+            messages_.post_orders(rank, orders.take());
         }
         orders.clear();
     }
     to_flush_.clear();
-    messages_.sent();
+    messages_.flush();
 }
 
 std::optional<Order> Server::own_order() {
@@ -151,23 +150,22 @@ std::optional<Order> Server::own_order() {
 }
 
 bool Server::take_reports() {
-    bool taken = false;
-    for (int count = 0; count < messages_per_turn; ++count) {
-        auto message = messages_.poll(tag_reports);
-        if (!message) {
-            break;
-        }
-        taken = true;
-        for (ByteReader in(message->bytes); !in.done();) {
-            handle(message->from, Report::read(in));
-        }
-    }
-    return taken;
+    return messages_.take_reports(messages_per_turn,
+                                  [this](int from, std::span<const std::byte> reports) {
+                                      for (ByteReader in(reports); !in.done();) {
+                                          handle(from, Report::read(in));
+                                      }
+                                  });
 }
 
 void Server::handle(int from, Report report) {
     if (report.word == Word::Bye) {
-        byes_ += lost_.contains(from) ? 0 : 1;
+        byes_.insert(from);
+        messages_.expect_no_more(from);
+        return;
+    }
+    if (report.word == Word::Lost) {
+        lose(*report.failure);
         return;
     }
     const auto found = tasks_.find(report.task);
@@ -236,8 +234,7 @@ void Server::fail(Task& task, const TaskFailure& failure) {
         ++task.tries;
         task.over = true;
         task.again = true;
-        task.avoid =
-            failure.rank >= first_ ? worker_of(failure.rank) : worker_of(task.team.front());
+        task.avoid = worker_of(roles_.runs_tasks(failure.rank) ? failure.rank : task.team.front());
         task.future->phase.store(Phase::Waiting, std::memory_order_release);
         return;
     }
@@ -331,11 +328,40 @@ void Server::stop() {
         return;
     }
     flush();
-    for (int worker = 0; worker < workers_ && !alone_; ++worker) {
-        const int rank = rank_of(worker);
-        ByteWriter order;
-        Order::write_stop(order, !lost_.empty());
-        messages_.post(rank, tag_orders, order.take());  // to those that are lost, too
+    for (const int rank : roles_.workers()) {
+        if (!alone_ && !lost_.contains(roles_.server_of(rank))) {
+            ByteWriter order;
+            Order::write_stop(order, !lost_.empty());
+            messages_.post_orders(rank, order.take());  // to those that are lost, too
+        }
+    }
+    messages_.flush();
+}
+
+bool Server::workers_are_out() const {
+    return std::ranges::all_of(roles_.workers(), [this](int rank) {
+        return byes_.contains(rank) || lost_.contains(rank);
+    });
+}
+
+bool Server::goodbye() const {
+    return alone_ || (workers_are_out() && std::ranges::all_of(roles_.relays(), [this](int rank) {
+                          return byes_.contains(rank) || lost_.contains(rank);
+                      }));
+}
+
+/// What the ranks that run tasks have reported has gone through the relays by then.
+void Server::stop_relays() {
+    if (!stopping_ || alone_ || relays_stopping_ || !workers_are_out()) {
+        return;
+    }
+    relays_stopping_ = true;
+    for (const int relay : roles_.relays()) {
+        if (!lost_.contains(relay)) {
+            ByteWriter order;
+            Order::write_stop(order, !lost_.empty());
+            messages_.post_straight(relay, order.take());
+        }
     }
 }
 

@@ -36,9 +36,10 @@
 #include "fluvial/base/clock.hpp"
 #include "fluvial/flow/members.hpp"
 #include "fluvial/flow/messages.hpp"
+#include "fluvial/flow/roles.hpp"
 #include "fluvial/flow/scheduler.hpp"
+#include "fluvial/flow/server_messages.hpp"
 #include "fluvial/flow/task.hpp"
-#include "fluvial/flow/task_messages.hpp"
 #include "fluvial/flow/team_cache.hpp"
 #include "fluvial/flow/timeline.hpp"
 
@@ -47,6 +48,10 @@ namespace fluvial::flow {
 class Server {
   public:
     struct Gang;
+    struct Limits {
+        double stuck_after_s = 0;  ///< as PoolOptions has them
+        double stall_timeout_s = 0;
+    };
     /// A task as it was submitted.
     struct Submission {
         FuturePtr future;
@@ -57,15 +62,13 @@ class Server {
     };
 
     /// `told` is called with each future that is done or continues, within turn(), and returns
-    /// whether the program will learn of it. Everything given outlives it. The ranks that run tasks
-    /// are the last `workers`, all or all but the server's own. The server's own has a Worker in
-    /// another thread, unless it is the only one: then see own_order().
-    Server(const mpi::Comm& comm, const Functions& functions, Members& members, int workers,
-           const SchedulerOptions& options, double stuck_after_s,
+    /// whether the program will learn of it. Everything given outlives it. If the server's own rank
+    /// runs tasks, it has a Worker in another thread, unless it is the only one: then see
+    /// own_order().
+    Server(const mpi::Comm& comm, const Functions& functions, Members& members, const Roles& roles,
+           const SchedulerOptions& options, const Limits& limits,
            std::function<bool(const FuturePtr&)> told);
 
-    /// Ranks that run tasks.
-    int workers() const { return workers_; }
     int widest_host() const { return widest_host_; }
     /// From any thread; does not wait for a turn.
     void submit(Submission submission);
@@ -93,7 +96,7 @@ class Server {
     /// Tells all ranks to stop; to be followed by turns until all have said goodbye().
     void stop();
     /// All ranks have, that can.
-    bool goodbye() const { return byes_ + static_cast<int>(lost_.size()) >= workers_ || alone_; }
+    bool goodbye() const;
     /// Fails everything that is not done.
     void give_up(const TaskFailure& why);
     /// The ranks that have been lost, and how.
@@ -131,8 +134,10 @@ class Server {
     };
     using Tasks = std::unordered_map<TaskId, Task>;
 
-    int worker_of(int rank) const { return rank - first_; }
-    int rank_of(int worker) const { return worker + first_; }
+    int worker_of(int rank) const { return roles_.worker_of(rank); }
+    int rank_of(int worker) const { return roles_.rank_of(worker); }
+    bool workers_are_out() const;
+    void stop_relays();
     double now_s() const { return static_cast<double>(now_ns()) * 1e-9; }
 
     bool take_submissions();
@@ -166,6 +171,8 @@ class Server {
     void release(Tasks::iterator task, double took_s);
     bool look_at_limits();
     void lose(const TaskFailure& lost);
+    void lose_relay(const TaskFailure& lost);
+    void lose_worker(const TaskFailure& lost);
     void keep(Task& task, int rank);
     void have_given(const std::shared_ptr<Kept>& kept);
     bool take_fetched();
@@ -187,13 +194,12 @@ class Server {
 
     const Functions& functions_;
     Members& members_;
-    int workers_;
+    const Roles& roles_;
     int widest_host_ = 0;  ///< ranks that run tasks, when the pool was made
-    int first_;            ///< rank that runs tasks
     bool alone_;           ///< there is no other rank
-    double stuck_after_s_;
+    Limits limits_;
     std::function<bool(const FuturePtr&)> told_;
-    TaskMessages messages_;
+    ServerMessages messages_;
     std::map<std::string, double> resources_;  ///< of each host
     Scheduler scheduler_;
     TeamCache teams_;
@@ -214,8 +220,9 @@ class Server {
     std::map<int, TaskFailure> lost_;
     std::optional<Timeline> timeline_;
     std::int64_t looked_ns_ = 0;
-    int byes_ = 0;
+    std::set<int> byes_;  ///< ranks
     bool stopping_ = false;
+    bool relays_stopping_ = false;
     bool changed_ = false;  ///< since the scheduler was asked
 };
 

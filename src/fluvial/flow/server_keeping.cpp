@@ -65,7 +65,7 @@ bool Server::take_fetched() {
     if (fetching_.empty()) {
         return false;
     }
-    const auto message = messages_.poll(tag_fetched);
+    const auto message = messages_.poll_fetched();
     if (!message) {
         return false;
     }

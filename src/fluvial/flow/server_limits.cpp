@@ -17,6 +17,16 @@ double seconds_since(std::int64_t ns) {
     return static_cast<double>(now_ns() - ns) * 1e-9;
 }
 
+TaskFailure silent_for(double limit_s, int relay) {
+    return {
+        "PeerStalled",
+        describe_problem({"a server of the pool says nothing", text("no word for ", limit_s, " s"),
+                          text("up to stall_timeout=", limit_s, " s"),
+                          "A larger stall_timeout of the pool waits longer"}),
+        relay,
+        {}};
+}
+
 TaskFailure outlived(double timeout_s) {
     return {"TimedOut",
             describe_problem({"a task outlived its time limit", "", text("up to ", timeout_s, " s"),
@@ -32,10 +42,14 @@ bool Server::look_at_limits() {
     if (now_ns() - looked_ns_ < look_every_ns) {
         return false;
     }
-    looked_ns_ = now_ns();
+    const double passed_s = seconds_since(std::exchange(looked_ns_, now_ns()));
     bool moved = false;
     while (const auto lost = members_.look()) {
         lose(*lost);
+        moved = true;
+    }
+    while (const auto relay = messages_.silent(passed_s, limits_.stall_timeout_s)) {
+        lose(silent_for(limits_.stall_timeout_s, *relay));
         moved = true;
     }
     std::map<int, TaskFailure> stuck;
@@ -49,12 +63,12 @@ bool Server::look_at_limits() {
         if (!task.over && seconds_since(task.began_ns) > task.options->timeout_s) {
             fail(task, outlived(task.options->timeout_s));
             moved = true;
-        } else if (task.over && seconds_since(task.over_ns) > stuck_after_s_) {
+        } else if (task.over && seconds_since(task.over_ns) > limits_.stuck_after_s) {
             for (const int rank : task.team) {
                 stuck[rank] = {
                     "PeerLost",
                     describe_problem({"a rank does not come back from a task that has failed",
-                                      text("none for ", stuck_after_s_, " s"), "",
+                                      text("none for ", limits_.stuck_after_s, " s"), "",
                                       "It may wait for the rank that failed, in the task's "
                                       "communicator; a larger stuck_after waits longer"}),
                     rank,
@@ -70,11 +84,36 @@ bool Server::look_at_limits() {
     return moved;
 }
 
-/// The lost rank gets no tasks any more, and the tasks and results that it had are lost.
 void Server::lose(const TaskFailure& lost) {
     if (!lost_.emplace(lost.rank, lost).second) {
         return;
     }
+    if (roles_.runs_tasks(lost.rank)) {
+        lose_worker(lost);
+    } else {
+        lose_relay(lost);
+    }
+    changed_ = true;
+}
+
+/// Nobody knows what the ranks that it served have got and reported: they end.
+void Server::lose_relay(const TaskFailure& lost) {
+    messages_.give_up_on(lost.rank);
+    for (const int rank : roles_.served_by(lost.rank)) {
+        ByteWriter orders;
+        Order::write_lost(orders, lost.rank);
+        Order::write_stop(orders, true);
+        messages_.post_straight(rank, orders.take());
+        lose({lost.kind,
+              describe_problem({text("rank ", rank, " has lost its server"),
+                                text("rank ", lost.rank, ": ", lost.message), "", ""}),
+              rank,
+              {}});
+    }
+}
+
+/// It gets no tasks any more, and the tasks and results that it had are lost.
+void Server::lose_worker(const TaskFailure& lost) {
     std::vector<TaskId> hit;
     for (const auto& [id, task] : tasks_) {
         if (std::ranges::find(task.team, lost.rank) != task.team.end()) {
@@ -92,16 +131,19 @@ void Server::lose(const TaskFailure& lost) {
             release(found, unknown_s);
         }
     }
-    for (int rank = first_; rank < first_ + workers_; ++rank) {
+    ByteWriter order;
+    Order::write_lost(order, lost.rank);
+    const Bytes said = order.take();
+    for (const int rank : roles_.workers()) {
         if (!lost_.contains(rank) && !alone_) {
-            ByteWriter order;
-            Order::write_lost(order, lost.rank);
-            messages_.post(rank, tag_orders, order.take());
+            messages_.post_orders(rank, said);
         }
+    }
+    if (const int relay = roles_.server_of(lost.rank); relay != lead_rank) {
+        messages_.post_straight(relay, said);
     }
     fail_fetches(lost);
     fail_too_wide(too_wide);
-    changed_ = true;
 }
 
 void Server::fail_too_wide(const std::vector<TaskId>& tasks) {

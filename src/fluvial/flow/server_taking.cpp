@@ -120,7 +120,7 @@ void Server::schedule(Task& task) {
         const int place = options.near_task->place;
         const Near wish = request.near.value_or(Near{});
         request.near.reset();
-        if (place >= first_ && !lost_.contains(place)) {
+        if (roles_.runs_tasks(place) && !lost_.contains(place)) {
             request.near = Near{place, wish.anywhere_on_host, wish.strict};
         }
     }

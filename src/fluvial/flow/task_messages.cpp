@@ -10,8 +10,9 @@ void TaskMessages::post(int to, int tag, Bytes bytes) {
     keep(to, comm_->isend(std::move(bytes), to, tag));
 }
 
-void TaskMessages::post(int to, int tag, const std::shared_ptr<const Bytes>& bytes) {
-    keep(to, comm_->isend(std::span(*bytes), bytes, to, tag));
+void TaskMessages::post(int to, int tag, std::span<const std::byte> part,
+                        const std::shared_ptr<const Bytes>& kept) {
+    keep(to, comm_->isend(part, kept, to, tag));
 }
 
 void TaskMessages::keep(int to, mpi::Request request) {

@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "fluvial/base/bytes.hpp"
@@ -27,7 +28,12 @@ class TaskMessages {
     /// Leaves at once.
     void post(int to, int tag, Bytes bytes);
     /// The same, without a copy.
-    void post(int to, int tag, const std::shared_ptr<const Bytes>& bytes);
+    void post(int to, int tag, const std::shared_ptr<const Bytes>& bytes) {
+        post(to, tag, *bytes, bytes);
+    }
+    /// A part of what `kept` has.
+    void post(int to, int tag, std::span<const std::byte> part,
+              const std::shared_ptr<const Bytes>& kept);
     /// The next message with the tag that is complete.
     std::optional<Message> poll(int tag);
     /// The rank takes nothing more: what was posted to it is forgotten.

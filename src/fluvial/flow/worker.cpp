@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fluvial/base/clock.hpp"
+#include "fluvial/flow/needs_lead.hpp"
 
 namespace fluvial::flow {
 
@@ -20,16 +21,9 @@ constexpr int reports_max = 32;
 
 }  // namespace
 
-void Worker::LooksForLead::look_around(double waited_s) {
-    progress::look_out(waited_s);
-    if (worker_.members_.is_dead(worker_.lead_)) {
-        TaskFailure{"PeerLost", "the process died", worker_.lead_, {}}.raise();
-    }
-}
-
-class Worker::Waits final : public LooksForLead {
+class Worker::Waits final : public NeedsLead {
   public:
-    explicit Waits(Worker& worker) : LooksForLead(worker) {}
+    explicit Waits(Worker& worker) : NeedsLead(worker.members_), worker_(worker) {}
     Seen look() override {
         const bool moved = worker_.work();
         if (worker_.stopped_ && worker_.messages_.sent()) {
@@ -37,6 +31,9 @@ class Worker::Waits final : public LooksForLead {
         }
         return moved ? Seen::Movement : Seen::Nothing;
     }
+
+  private:
+    Worker& worker_;
 };
 
 void Worker::serve() {
@@ -66,9 +63,7 @@ bool Worker::take_orders() {
         while (!in.done()) {
             Order order = Order::read(in);
             if (order.word == Word::Lost) {
-                lost_.insert(order.ranks.front());
-                messages_.give_up_on(order.ranks.front());
-                end_what_is_whole();
+                lose(order.ranks.front());
             } else {
                 orders_.push_back(std::move(order));
             }
@@ -76,6 +71,17 @@ bool Worker::take_orders() {
         taken = true;
     }
     return taken;
+}
+
+void Worker::lose(int rank) {
+    lost_.insert(rank);
+    messages_.give_up_on(rank);
+    if (rank == server_) {
+        server_ = lead_rank;
+        orphaned_ = true;
+        std::erase_if(outboxes_, [rank](const auto& box) { return box.first.first == rank; });
+    }
+    end_what_is_whole();
 }
 
 bool Worker::take_notes() {
@@ -110,7 +116,7 @@ void Worker::carry_out(Order order) {
             break;
         default:
             any_lost_ = order.any_lost;
-            put(lead_, tag_reports, {});
+            put(server_, tag_reports, {});
             flush();
             stopped_ = true;
     }
@@ -134,12 +140,12 @@ void Worker::run(Order& order) {
         if (order.keep) {
             keep(done);
         }
-        put(lead_, tag_reports, done);
+        put(server_, tag_reports, done);
         return;
     }
     const std::vector<int>& team = crew_.ranks_of(order.team);
     if (done.failure) {  // at once: the others may wait for this rank in the task's communicator
-        put(lead_, tag_reports,
+        put(server_, tag_reports,
             {.word = Word::Failed, .task = order.task, .result = {}, .failure = done.failure});
         flush();
     }
@@ -192,7 +198,7 @@ void Worker::end_if_whole(std::map<TaskId, Gathering>::iterator task) {
     } else if (gathering.keep) {
         keep(*gathering.done);
     }
-    put(lead_, tag_reports, *gathering.done);
+    put(server_, tag_reports, *gathering.done);
     gathering_.erase(task);
 }
 

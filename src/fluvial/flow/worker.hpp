@@ -15,33 +15,24 @@
 #include "fluvial/flow/members.hpp"
 #include "fluvial/flow/messages.hpp"
 #include "fluvial/flow/task_messages.hpp"
-#include "fluvial/progress/engine.hpp"
 
 namespace fluvial::flow {
 
 class Worker {
   public:
-    /// All outlive it. `lead` is the server's rank.
-    Worker(const mpi::Comm& comm, Crew& crew, Members& members, int lead)
-        : comm_(comm), crew_(crew), members_(members), lead_(lead), messages_(comm) {}
+    /// All outlive it. `server`: the rank that sends it orders and gets its reports, the lead (rank
+    /// 0) or a relay.
+    Worker(const mpi::Comm& comm, Crew& crew, Members& members, int server)
+        : comm_(comm), crew_(crew), members_(members), server_(server), messages_(comm) {}
 
-    /// Blocking until the server says stop; then everything has been sent. Throws PeerLost when the
-    /// server's process dies, and what check_interrupt throws.
+    /// Blocking until the lead says stop; then everything has been sent. Throws PeerLost when the
+    /// lead's process dies, and what check_interrupt throws.
     void serve();
     void abandon() { messages_.abandon(); }
     /// Some rank of the pool was lost, as the server said when it stopped.
     bool any_lost() const { return any_lost_; }
 
   private:
-    /// What a worker waits for ends by an error when the lead is dead.
-    class LooksForLead : public progress::Waiting {
-      public:
-        explicit LooksForLead(Worker& worker) : worker_(worker) {}
-        void look_around(double waited_s) override;
-
-      protected:
-        Worker& worker_;
-    };
     class Waits;
     class WaitsFor;
     /// Reports of brief tasks leave together.
@@ -58,6 +49,7 @@ class Worker {
     };
 
     bool take_orders();
+    void lose(int rank);
     bool take_notes();
     void carry_out(Order order);
     void run(Order& order);
@@ -77,7 +69,7 @@ class Worker {
     const mpi::Comm& comm_;
     Crew& crew_;
     Members& members_;
-    int lead_;
+    int server_;  ///< the lead, when the relay is lost
     TaskMessages messages_;
     std::deque<Order> orders_;
     std::map<std::pair<int, int>, Outbox> outboxes_;  ///< by rank and tag
@@ -88,6 +80,7 @@ class Worker {
     std::map<TaskId, std::shared_ptr<const Bytes>> kept_;  ///< messages of results, by their tasks
     /// From other ranks, one for each task here that has it as input and has not begun.
     std::multimap<TaskId, std::shared_ptr<const Bytes>> brought_;
+    bool orphaned_ = false;  ///< the relay is lost: the lead will say stop
     bool stopped_ = false;
     bool any_lost_ = false;
 };

@@ -4,21 +4,23 @@
 #include <utility>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/flow/needs_lead.hpp"
 #include "fluvial/flow/worker.hpp"
 
 namespace fluvial::flow {
 
 /// In the middle of an order: orders that come meanwhile are taken, but not carried out.
-class Worker::WaitsFor final : public LooksForLead {
+class Worker::WaitsFor final : public NeedsLead {
   public:
     WaitsFor(Worker& worker, const std::function<bool()>& done)
-        : LooksForLead(worker), done_(done) {}
+        : NeedsLead(worker.members_), worker_(worker), done_(done) {}
     Seen look() override {
         const bool moved = worker_.take_orders();
         return done_() ? Seen::End : moved ? Seen::Movement : Seen::Nothing;
     }
 
   private:
+    Worker& worker_;
     const std::function<bool()>& done_;
 };
 
@@ -45,13 +47,14 @@ void Worker::give(const Order& order) {
     const int to = order.ranks.front();
     messages_.post(to, order.tag, kept_.at(order.task));
     const auto in_vain = [&] {
-        return to == lead_ && std::ranges::find(orders_, Word::Stop, &Order::word) != orders_.end();
+        return to == lead_rank &&
+               std::ranges::find(orders_, Word::Stop, &Order::word) != orders_.end();
     };
     wait_until([&] {
         take_inputs();
-        return lost_.contains(to) || messages_.sent() || in_vain();
+        return lost_.contains(to) || messages_.sent() || in_vain() || orphaned_;
     });
-    if (in_vain()) {
+    if (in_vain() || orphaned_) {
         messages_.give_up_on(to);
     }
 }
@@ -99,7 +102,7 @@ std::shared_ptr<const Bytes> Worker::brought(const Order::Input& input) {
     wait_until([&] {
         take_inputs();
         found = brought_.find(input.task);
-        return found != brought_.end() || lost_.contains(input.keeper);
+        return found != brought_.end() || lost_.contains(input.keeper) || orphaned_;
     });
     return found != brought_.end() ? brought_.extract(found).mapped() : nullptr;
 }
