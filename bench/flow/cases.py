@@ -60,6 +60,7 @@ class Sleeping:
     name: str
     workers: int
     words: tuple[str, ...]
+    servers: int = 1
 
 
 BEST = {2: 92.0, 3: 96.5, 5: 98.6, 20: 99.5}
@@ -102,6 +103,7 @@ SLEEPING = (
     Sleeping("fixed width 4", 8, ("width=4", "rounds=3")),
     Sleeping("fixed width 1", 16, ("width=1", "rounds=3")),
     Sleeping("fixed width 4", 16, ("width=4", "rounds=3")),
+    Sleeping("fixed width 1, 3 servers", 16, ("width=1", "rounds=3"), 3),
     Sleeping("varying widths", 8, ("widths=varying", "rounds=3")),
     Sleeping("varying widths", 16, ("widths=varying", "rounds=3")),
 )

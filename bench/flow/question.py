@@ -134,20 +134,23 @@ class _Bench:
     def sleeping(self, mpi: str, program: compiled.Program) -> list[Record]:
         """Utilisation by tasks of about a second, on more ranks than cores."""
         title = f"{mpi}: utilisation by tasks of 1 s"
-        table = self._table(title, "tasks", "ranks", "% busy", "the most that can be")
+        columns = ("tasks", "ranks", "% busy", "the most that can be", "lead's messages a task")
+        table = self._table(title, *columns)
         records = []
         for one in cases.SLEEPING[:1] if self._quick else cases.SLEEPING:
-            values, most = [], []
+            values, most, messages = [], [], []
             for seed in range(1 if self._quick else self._rounds):
-                words = ["way=sleep", *one.words, f"seed={seed + 1}"]
-                answer = self._run(program, one.workers + 1, words)
+                words = ["way=sleep", *one.words, f"seed={seed + 1}", f"servers={one.servers}"]
+                answer = self._run(program, one.workers + one.servers, words)
                 if answer is not None:
                     values.append(100 * answer["utilisation"])
                     most.append(100 * answer["best"])
+                    messages.append(answer["messages"] / answer["tasks"])
             if values:
                 sample, metric = Sample.of(values), cases.UTILISATION
                 bound = spread(Sample.of(most), metric) if min(most) < 100 else ""  # else not known
-                table.add_row(one.name, str(one.workers), spread(sample, metric), bound)
+                told = f"{statistics.fmean(messages):.1f}"
+                table.add_row(one.name, str(one.workers), spread(sample, metric), bound, told)
                 params = {"mpi": mpi, "workers": one.workers}
                 records.append(compare("flow", one.name, params, metric, sample, _ALONE, None))
         self._console.print(table)
