@@ -66,8 +66,8 @@ std::string remedy_for(const std::string& kind) {
         return "Pass array.astype('int64'), and say in an attribute what it counts, e.g. "
                "units='ns since 1970-01-01'";
     }
-    return kind == "O" ? "The array holds Python objects: build it of numbers, all rows of one "
-                         "length"
+    return kind == "O" ? "The array holds Python objects: convert it with array.astype(float), "
+                         "or build it of numbers, all rows of one length"
                        : "Convert it with array.astype(...)";
 }
 

@@ -96,7 +96,7 @@ Bytes run_python(const nb::object& run, const flow::Call& call) {
 
 void open_pool(Pool* self, std::optional<long> handle, nb::object run, double stall_timeout_s,
                double stuck_after_s, std::map<std::string, double> resources, bool lead_works,
-               int servers, bool trace) {
+               int servers, bool audit, bool trace) {
     flow::Functions functions;
     // Freed with the GIL held, wherever the pool ends.
     const std::shared_ptr<nb::object> kept(new nb::object(std::move(run)), [](nb::object* object) {
@@ -118,6 +118,7 @@ void open_pool(Pool* self, std::optional<long> handle, nb::object run, double st
     options.scheduler.resources = std::move(resources);
     options.lead_works = lead_works;
     options.servers = servers;
+    options.audits = audit;
     options.trace = trace;
     options.collects_done = true;
     const nb::gil_scoped_release release;
@@ -146,6 +147,7 @@ flow::TaskOptions options_of(const nb::dict& wanted) {
     options.retries = nb::cast<int>(wanted["retries"]);
     options.kind = nb::cast<std::string>(wanted["kind"]);
     options.keep = nb::cast<bool>(wanted["keep"]);
+    options.fresh = nb::cast<bool>(wanted["fresh"]);
     options.exclusive = nb::cast<bool>(wanted["exclusive"]);
     options.resources = nb::cast<std::map<std::string, double>>(wanted["resources"]);
     return options;
@@ -317,7 +319,7 @@ void bind_flow(nanobind::module_& m) {
         });
     nb::class_<Pool>(m, "TaskPool")
         .def("__init__", &open_pool, "comm"_a.none(), "run"_a, "stall_timeout"_a, "stuck_after"_a,
-             "resources"_a, "lead_works"_a, "servers"_a, "trace"_a)
+             "resources"_a, "lead_works"_a, "servers"_a, "audit"_a, "trace"_a)
         .def_prop_ro("leads", &Pool::leads)
         .def_prop_ro("rank", &Pool::rank)
         .def_prop_ro("size", &Pool::size)

@@ -5,7 +5,7 @@ import h5py
 import numpy as np
 import openpmd_api as io
 import pytest
-from fluvial._core import InvalidArgument, open_file
+from fluvial._core import InvalidArgument, UnknownName, open_file
 from harness.file_datasets import check_dataset
 
 
@@ -98,3 +98,11 @@ def test_a_group_is_a_constant_only_in_openpmd_and_only_if_it_makes_sense(path):
     with h5py.File(path, "r+") as file:
         del file.attrs["openPMD"]
     assert "huge" not in open_file(str(path)).names
+
+
+def test_a_name_inside_a_step_is_told_from_one_of_the_file(path):
+    with pytest.raises(UnknownName) as error:
+        open_file(str(path)).dataset("meshes/E/x")
+    assert "steps[0]['meshes/E/x']; in the file as a whole it is 'data/100/meshes/E/x'" in str(
+        error.value
+    )

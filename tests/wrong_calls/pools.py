@@ -26,7 +26,13 @@ def making(folder: pathlib.Path) -> list[Call]:
 
     right: dict[str, Any] = {
         **{"comm": None, "initializer": max, "initargs": (1, 2), "stall_timeout": 30.0},
-        **{"stuck_after": 30.0, "lead_works": False, "servers": 1, "progress": False},
+        **{
+            "stuck_after": 30.0,
+            "lead_works": False,
+            "servers": 1,
+            "audit": False,
+            "progress": False,
+        },
     }
     timeline = str(folder / "timeline.json")
     return [
@@ -41,7 +47,7 @@ def submitting() -> list[Call]:
     """Return what submits tasks."""
     options: dict[str, Any] = {
         **{"ranks": 1, "priority": 1.0, "near": 0, "on_host": False, "strict": False},
-        **{"cost": 0.1, "timeout": 60.0, "retries": 1, "kind": "k", "key": None},
+        **{"cost": 0.1, "timeout": 60.0, "retries": 1, "kind": "k", "key": None, "fresh": True},
     }
 
     def submit(**arguments: Any) -> None:

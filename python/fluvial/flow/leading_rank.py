@@ -194,7 +194,7 @@ def main() -> int:
         tasks, questions = _connected(sys.argv[1]), _connected(sys.argv[1])
         wishes = tasks.recv()
     settings, shipped = comm.bcast(wishes)
-    lead_works, _, trace = settings[-3:]
+    lead_works, _, _, trace = settings[-4:]
     if comm.rank > 0 or lead_works:
         initializer, arguments = pickle.loads(shipped)
         if initializer is not None:

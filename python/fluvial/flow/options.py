@@ -39,6 +39,7 @@ class TaskOptions:
     exclusive: bool = False
     resources: Mapping[str, float] = field(default_factory=dict)
     keep: bool = False
+    fresh: bool = False
 
     def for_core(self, kind: str) -> CoreOptions:
         """Check them, and return them as the core takes them; `kind` is that of the function.
@@ -67,6 +68,7 @@ class TaskOptions:
             "retries": to_int(self.retries, "retries", 0, _RANKS_MAX),
             "kind": to_text(self.kind, "kind") or kind,
             "keep": self._keeps(),
+            "fresh": to_bool(self.fresh, "fresh"),
             "exclusive": to_bool(self.exclusive, "exclusive"),
             "resources": amounts(self.resources),
         }
@@ -109,6 +111,7 @@ class OptionChanges(TypedDict, total=False):
     exclusive: bool
     resources: Mapping[str, float]
     keep: bool
+    fresh: bool
 
 
 def changed_options(options: TaskOptions, changes: OptionChanges) -> TaskOptions:

@@ -68,6 +68,9 @@ class Pool(Submitting):
         other than the lead run no tasks: each passes on what the lead sends to a group of ranks,
         and what these report. For jobs of hundreds of ranks, and to notice ranks that are lost on
         other hosts. The same on all ranks.
+    audit
+        Whether a task of several ranks fails that leaves a message in its team's communicator,
+        where a later task would receive it. The same on all ranks.
     trace
         Whether to note what each rank does when, for `timeline`; or a file for that, which is
         written when the pool has ended: a picture (.png, .svg, .pdf), or a trace (.json) for
@@ -113,6 +116,7 @@ class Pool(Submitting):
         journal: str | os.PathLike[str] | None = None,
         lead_works: bool = False,
         servers: int | Literal["host"] = 1,
+        audit: bool = False,
         trace: bool | str | os.PathLike[str] = False,
         progress: bool = False,
         resources: Mapping[str, float] | None = None,
@@ -127,6 +131,7 @@ class Pool(Submitting):
             "journal": journal,
             "lead_works": lead_works,
             "servers": servers,
+            "audit": audit,
             "trace": trace,
             "progress": progress,
             "resources": resources,

@@ -34,6 +34,7 @@ class Settings:
     journal: str | None
     lead_works: bool
     servers: int
+    audits: bool
     traces: bool
     trace_file: str | None
     progress: bool
@@ -48,17 +49,23 @@ class Settings:
             self.resources,
             self.lead_works,
             self.servers,
+            self.audits,
             self.traces,
         )
 
     def told(self) -> str:
         """Return in words what must be the same on all ranks."""
-        initializer = "none" if self.initializer is None else "one"
-        return (
-            f"initializer: {initializer}, stall_timeout={self.stall_timeout:g}, stuck_after="
-            f"{self.stuck_after:g}, lead_works={self.lead_works}, servers={self.servers}, "
-            f"trace={self.traces}"
-        )
+        told = [] if self.initializer is None else ["initializer: one"]
+        for name, value, default in (
+            ("stall_timeout", self.stall_timeout, 30.0),
+            ("stuck_after", self.stuck_after, 30.0),
+            ("lead_works", self.lead_works, False),
+            ("servers", self.servers, 1),
+            ("audit", self.audits, False),
+            ("trace", self.traces, False),
+        ):
+            told += [] if value == default else [f"{name}={value:g}"]
+        return ", ".join(told) or "none"
 
 
 class Given(TypedDict):
@@ -72,6 +79,7 @@ class Given(TypedDict):
     journal: str | os.PathLike[str] | None
     lead_works: object
     servers: object
+    audit: object
     trace: bool | str | os.PathLike[str]
     progress: object
     resources: Mapping[str, float] | None
@@ -98,6 +106,7 @@ def checked(
     journal: str | os.PathLike[str] | None,
     lead_works: object,
     servers: object,
+    audit: object,
     trace: bool | str | os.PathLike[str],
     progress: object,
     resources: Mapping[str, float] | None,
@@ -123,6 +132,7 @@ def checked(
         None if journal is None else to_path(journal, "journal"),
         to_bool(lead_works, "lead_works"),
         _number_of(servers),
+        to_bool(audit, "audit"),
         trace is not False,
         None if isinstance(trace, bool) else checked_name(to_path(trace, "trace")),
         to_bool(progress, "progress"),

@@ -80,7 +80,7 @@ class StartedJob:
     rank = 0
 
     def __init__(self, workers: int, settings: CoreSettings, initializer: bytes) -> None:
-        lead_works, servers, self._traces = settings[-3:]
+        lead_works, servers, _, self._traces = settings[-4:]
         if servers - 1 > workers:
             raise _core.InvalidArgument(
                 f"the number of servers of a pool is out of range: got {servers}; allowed: 1 to "

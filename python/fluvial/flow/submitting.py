@@ -147,6 +147,10 @@ class Submitting(concurrent.futures.Executor):
             input start there if they can, or else get it from there; ``result()`` fetches it, when
             that rank is not in a task. It is freed with its last future, and lost with its rank:
             then what wants it raises PeerLost.
+        fresh
+            A task of several ranks gets a communicator that is made for it and freed after it.
+            Otherwise the team's is kept, and a later task of the same ranks meets messages and
+            attributes that one has left in it.
         """
         return WithOptions(self._pool, changed_options(self._options, options))
 

@@ -10,8 +10,8 @@ from typing import Any, Protocol, TypeAlias, TypedDict
 from .payload import Part
 from .timeline import Record
 
-CoreSettings: TypeAlias = tuple[float, float, dict[str, float], bool, int, bool]
-"""stall_timeout, stuck_after, resources, lead_works, servers (0: by host) and trace."""
+CoreSettings: TypeAlias = tuple[float, float, dict[str, float], bool, int, bool, bool]
+"""stall_timeout, stuck_after, resources, lead_works, servers (0: by host), audit and trace."""
 Failure: TypeAlias = tuple[str, str, int, bytes | bytearray]
 """Of a task: the name of an error's class, what it says, a rank or -1, and a packed exception."""
 Report: TypeAlias = tuple[int, bytearray | None, Failure | None, bytearray | None]
@@ -47,6 +47,7 @@ class CoreOptions(TypedDict):
     retries: int
     kind: str
     keep: bool
+    fresh: bool
     exclusive: bool
     resources: Mapping[str, float]
 

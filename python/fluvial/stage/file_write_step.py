@@ -144,7 +144,7 @@ class FileWriteStep:
         if dtype.name not in _DTYPES:
             raise InvalidArgument(
                 f"'{name}' has a dtype that cannot be used: got {dtype}; allowed: integers, "
-                "floating and complex numbers of NumPy"
+                "floating and complex numbers of NumPy. Convert it with array.astype(...)"
             )
         whole = like.shape if shape is None else to_ints(shape, "shape")
         begin = (0,) * like.ndim if offset is None else to_ints(offset, "offset")

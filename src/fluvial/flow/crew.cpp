@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "fluvial/base/clock.hpp"
+#include "fluvial/base/error.hpp"
 #include "fluvial/mpi/failure.hpp"
+#include "fluvial/mpi/waiting_message.hpp"
 
 namespace fluvial::flow {
 
@@ -21,6 +23,24 @@ TaskFailure failure_in_flight(int rank) {
         return {failure.kind, failure.message, rank, {}};
     }
 }
+
+/// A communicator for as long as this exists. Its end is collective, but waits for nobody. One with
+/// a message in it is left to MPI_Finalize: the next one might be taken for it.
+struct Passing {
+    explicit Passing(mpi::Comm made) : comm(std::move(made)) {}
+    ~Passing() {
+        try {
+            if (!comm.serial() && mpi::waiting_message(comm)) {
+                comm.abandon();
+            }
+            comm.close();
+        } catch (...) {  // NOLINT(bugprone-empty-catch): the task has ended, one way or the other
+        }
+    }
+    Passing(const Passing&) = delete;
+    Passing& operator=(const Passing&) = delete;
+    mpi::Comm comm;
+};
 
 }  // namespace
 
@@ -41,11 +61,7 @@ Report Crew::run(const Order& order) const {
     const mpi::Comm& team = order.team == 0 ? alone_ : made_.at(order.team).comm;
     report.began_ns = now_ns();
     try {
-        Call call{order.task, team, {}};
-        for (const Order::Input& input : order.inputs) {
-            call.inputs.push_back(input.view());
-        }
-        report.result = functions_.at(order.function).function(call);
+        report.result = call(order, team);
     } catch (Continuation& continuation) {
         report.result = std::move(continuation.message);
         report.continues = true;
@@ -54,6 +70,25 @@ Report Crew::run(const Order& order) const {
     }
     report.took_s = static_cast<double>(now_ns() - report.began_ns) * 1e-9;
     return report;
+}
+
+/// Collective over the team where the task has a communicator of its own.
+Bytes Crew::call(const Order& order, const mpi::Comm& team) const {
+    Passing own(order.fresh && order.team != 0 ? mpi::Comm::duplicate(team.handle()) : mpi::Comm());
+    const mpi::Comm& given = own.comm.serial() ? team : own.comm;
+    Call call{order.task, given, {}};
+    for (const Order::Input& input : order.inputs) {
+        call.inputs.push_back(input.view());
+    }
+    Bytes result = functions_.at(order.function).function(call);
+    const auto left = audits_ && !given.serial() ? mpi::waiting_message(given) : std::nullopt;
+    if (left) {
+        throw Error(Problem{"a task has left a message in the communicator of its team",
+                            text("one of rank ", left->source, " with tag ", left->tag),
+                            "none when it returns",
+                            "Receive all that is sent, or ask for a fresh communicator"});
+    }
+    return result;
 }
 
 void Crew::close() {

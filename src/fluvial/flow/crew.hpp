@@ -13,9 +13,10 @@ namespace fluvial::flow {
 
 class Crew {
   public:
-    /// Collective over `comm`, blocking. `functions` outlive it.
-    Crew(const mpi::Comm& comm, const Functions& functions)
-        : rank_(comm.rank()), functions_(functions), teams_(comm) {}
+    /// Collective over `comm`, blocking. `functions` outlive it. With `audits` a task fails that
+    /// leaves a message in its team's communicator.
+    Crew(const mpi::Comm& comm, const Functions& functions, bool audits)
+        : rank_(comm.rank()), functions_(functions), audits_(audits), teams_(comm) {}
 
     /// Collective over the team's ranks.
     void make(const Order& order);
@@ -31,6 +32,8 @@ class Crew {
     void abandon() noexcept;
 
   private:
+    Bytes call(const Order& order, const mpi::Comm& team) const;
+
     struct Made {
         std::vector<int> ranks;
         mpi::Comm comm;
@@ -38,6 +41,7 @@ class Crew {
 
     int rank_;
     const Functions& functions_;
+    bool audits_;
     mpi::Teams teams_;
     mpi::Comm alone_;
     std::map<TeamNumber, Made> made_;

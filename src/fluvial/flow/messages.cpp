@@ -4,13 +4,14 @@
 namespace fluvial::flow {
 
 void Order::write_run(ByteWriter& out, TaskId task, std::uint32_t function, TeamNumber team,
-                      bool keep, const std::vector<View>& inputs) {
+                      bool keep, bool fresh, const std::vector<View>& inputs) {
     out.put(Word::Run);
     out.put(task);
     out.put(function);
     out.put(team);
     out.put<std::uint32_t>(static_cast<std::uint32_t>(inputs.size()));
     out.put(keep);
+    out.put(fresh);
     for (const View& input : inputs) {
         out.put<std::int32_t>(input.keeper);
         if (input.keeper >= 0) {
@@ -64,6 +65,7 @@ Order Order::read(ByteReader& in) {
             order.team = in.get<TeamNumber>();
             order.inputs.resize(in.get<std::uint32_t>());
             order.keep = in.get<bool>();
+            order.fresh = in.get<bool>();
             for (Input& input : order.inputs) {
                 input.keeper = in.get<std::int32_t>();
                 if (input.keeper >= 0) {

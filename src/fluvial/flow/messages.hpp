@@ -51,6 +51,7 @@ struct Order {
     std::vector<int> ranks;  ///< in the pool: of a new team; the one that is lost, or given to
     int tag = 0;             ///< of what is given
     bool keep = false;       ///< the result of the task
+    bool fresh = false;      ///< the task gets a communicator that no other has
     bool any_lost = false;   ///< of Stop: communicators are to be left to MPI_Finalize
     struct Input {
         Bytes bytes;
@@ -72,7 +73,7 @@ struct Order {
     };
 
     static void write_run(ByteWriter& out, TaskId task, std::uint32_t function, TeamNumber team,
-                          bool keep, const std::vector<View>& inputs);
+                          bool keep, bool fresh, const std::vector<View>& inputs);
     static void write_make(ByteWriter& out, TeamNumber team, const std::vector<int>& ranks);
     static void write_free(ByteWriter& out, TeamNumber team);
     static void write_lost(ByteWriter& out, int rank);

@@ -58,8 +58,7 @@ Pool::~Pool() {
     try {
         if (state_->server) {
             const std::lock_guard lock(state_->mutex);
-            state_->server->give_up({"Error", "the pool was not closed", -1, {}});
-            state_->server->stop();
+            state_->server->break_off({"Error", "the pool was not closed", -1, {}});
         }
         if (state_->end_own_worker()) {
             state_->abandon();

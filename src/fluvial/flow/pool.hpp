@@ -46,6 +46,9 @@ struct PoolOptions {
     int servers = 1;
     bool collects_done = false;  ///< for wait_for_some(); without it no task can continue
     bool trace = false;          ///< for timeline(); the same on all ranks
+    /// A task of several ranks fails that leaves a message in its communicator, if it has come by
+    /// then.
+    bool audits = false;
 };
 
 struct PoolState;

@@ -184,3 +184,18 @@ TEST_CASE("one server on each host is the lead alone on a single host") {
     }
     pool.close();
 }
+
+TEST_CASE("a pool that the program does not close lets all ranks go") {
+    {
+        Pool pool = open(most_servers());
+        if (pool.leads()) {
+            for (std::int64_t i = 0; i < 50; ++i) {
+                pool.submit("add up", {bytes_of(i)});
+            }
+            pool.submit("add up", {bytes_of<std::int64_t>(1)}).get();
+        } else {
+            pool.close();
+        }
+    }
+    CHECK(world().sum(1) == world().size());
+}

@@ -54,6 +54,7 @@ mpi::Comm agreed(mpi::Comm comm, const Functions& functions, const PoolOptions& 
         terms.add("lead_works", text(options.lead_works));
         terms.add("servers", text(options.servers));
         terms.add("trace", text(options.trace));
+        terms.add("audits", text(options.audits));
         for (const auto& [name, amount] : options.scheduler.resources) {
             terms.add("resources", text(name, " ", amount));
         }
@@ -103,7 +104,7 @@ PoolState::PoolState(mpi::Comm own, Functions wanted, const PoolOptions& wishes)
       options(wishes),
       members(comm, options.stall_timeout_s),
       roles(roles_of(comm, members, options)),
-      crew(comm, functions) {
+      crew(comm, functions, options.audits) {
     const int rank = comm.rank();
     if (roles.is_relay(rank)) {
         relay = std::make_unique<Relay>(comm, members, roles.served_by(rank),

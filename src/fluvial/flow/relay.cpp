@@ -29,7 +29,7 @@ class Relay::Waits final : public NeedsLead {
     explicit Waits(Relay& relay) : NeedsLead(relay.members_), relay_(relay) {}
     Seen look() override {
         const bool moved = relay_.work();
-        if (relay_.stopped_ && relay_.messages_.sent()) {
+        if (relay_.stopped_ && !moved && relay_.messages_.sent()) {
             return Seen::End;
         }
         return moved ? Seen::Movement : Seen::Nothing;

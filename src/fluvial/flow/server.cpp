@@ -87,7 +87,8 @@ void Server::start_on(Task& task, const std::vector<int>& workers) {
     const std::vector<Order::View> inputs = inputs_for(task, task.team);
     for (const int rank : task.team) {
         ByteWriter& orders = orders_to(rank);
-        Order::write_run(orders, id, task.function, team, task.options->keep, inputs);
+        Order::write_run(orders, id, task.function, team, task.options->keep, task.options->fresh,
+                         inputs);
         if (orders.size() > orders_bytes_max) {
             flush();
         }
@@ -352,9 +353,12 @@ bool Server::goodbye() const {
 
 /// What the ranks that run tasks have reported has gone through the relays by then.
 void Server::stop_relays() {
-    if (!stopping_ || alone_ || relays_stopping_ || !workers_are_out()) {
-        return;
+    if (stopping_ && !alone_ && !relays_stopping_ && workers_are_out()) {
+        tell_relays_to_stop();
     }
+}
+
+void Server::tell_relays_to_stop() {
     relays_stopping_ = true;
     for (const int relay : roles_.relays()) {
         if (!lost_.contains(relay)) {
@@ -363,6 +367,12 @@ void Server::stop_relays() {
             messages_.post_straight(relay, order.take());
         }
     }
+}
+
+void Server::break_off(const TaskFailure& why) {
+    give_up(why);
+    stop();
+    tell_relays_to_stop();
 }
 
 void Server::give_up(const TaskFailure& why) {

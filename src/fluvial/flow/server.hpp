@@ -95,6 +95,8 @@ class Server {
     bool at_rest();
     /// Tells all ranks to stop; to be followed by turns until all have said goodbye().
     void stop();
+    /// The same without waiting for anybody: the program has broken off.
+    void break_off(const TaskFailure& why);
     /// All ranks have, that can.
     bool goodbye() const;
     /// Fails everything that is not done.
@@ -138,6 +140,7 @@ class Server {
     int rank_of(int worker) const { return roles_.rank_of(worker); }
     bool workers_are_out() const;
     void stop_relays();
+    void tell_relays_to_stop();
     double now_s() const { return static_cast<double>(now_ns()) * 1e-9; }
 
     bool take_submissions();

@@ -32,6 +32,9 @@ struct TaskOptions {
     /// or else get it from there; Future::get() fetches it. It is freed with its last future, and
     /// lost with its rank. In a pool of one rank it means nothing.
     bool keep = false;
+    /// Of several ranks: the communicator is the task's alone, and gone with it. Else later tasks
+    /// of the same team meet messages and attributes that it leaves.
+    bool fresh = false;
     std::string kind = {};   ///< tasks of one kind take alike long; empty: those of one function do
     bool exclusive = false;  ///< its ranks are on one host, where no other task runs meanwhile
     /// Amounts of what hosts have (SchedulerOptions::resources), for the task as a whole, all of
