@@ -68,6 +68,7 @@ set(fluvial_public_headers
     route/plan.hpp
     route/rank_flow.hpp
     route/registry.hpp
+    route/sinks.hpp
     route/topology.hpp
     scan/decoding.hpp
     scan/request.hpp

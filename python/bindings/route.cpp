@@ -352,6 +352,23 @@ void bind_route(nanobind::module_& m) {
         },
         "topology"_a, "flows"_a, "planner"_a, "proxies_per_path"_a, "paths_per_flow"_a,
         "paths_per_proxy"_a);
+    m.def(
+        "balance_sinks",
+        [](const BoundTopology& topology,
+           const std::vector<std::pair<fluvial::Index, std::uint64_t>>& given,
+           const std::vector<fluvial::Index>& sinks) {
+            std::vector<fluvial::route::HostBytes> sources;
+            for (const auto& [host, bytes] : given) {
+                sources.push_back({to_node(host), bytes});
+            }
+            std::vector<std::tuple<Node, Node, double>> flows;
+            for (const Flow& flow :
+                 fluvial::route::balance_sinks(*topology, sources, to_nodes(sinks))) {
+                flows.emplace_back(flow.from, flow.to, flow.bytes);
+            }
+            return flows;
+        },
+        "topology"_a, "sources"_a, "sinks"_a, "(from, to, bytes) of each flow.");
     m.def("exchange_routes", exchange_routes, "comm"_a.none(), "prepare"_a,
           "({flow: uint8} of those that end on this rank, {flow: paths}, a warning). Collective.");
     bind_sparse_write(m);

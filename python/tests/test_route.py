@@ -21,6 +21,24 @@ def test_a_topology_and_its_routes():
     assert fl.route.topology(net) is net
 
 
+def test_io_hosts_each_take_as_much_as_the_others():
+    net = fl.route.topology("bgq:2x2x2x2x2,io=16,io-bandwidth=3e9")
+    assert net.hosts == 34 and len(net.host_of_rank) == 32
+    assert net.route(3, 33) == (3, 19, 17, 16, 33)
+    flows = fl.route.balance_sinks(net, {"5": 10, 2: 0, 6: 5}, [32, "33"])
+    assert flows == [(5, 32, 7.0), (5, 33, 3.0), (6, 33, 5.0)]
+    assert fl.route.balance_sinks("torus:4x4", {}, 3) == []
+    for data, sinks, said in [
+        ({0: -1}, 32, "the bytes of a host"),
+        ({0: 1.5}, 32, "the bytes of a host"),
+        ({0: 1}, [], "no sink"),
+        ({0: 1}, 34, "0 to 33"),
+        ({40: 1}, 32, "0 to 33"),
+    ]:
+        with pytest.raises((fl.InvalidArgument, fl.WrongType), match=said):
+            fl.route.balance_sinks(net, data, sinks)
+
+
 def test_plans_of_several_flows():
     flows = [(0, 9), (9, 0, 5.0), (3, 3)]
     plan = fl.route.plan("torus:4x4", flows, paths_per_flow=3)

@@ -10,3 +10,4 @@
 #include "fluvial/route/plan.hpp"
 #include "fluvial/route/rank_flow.hpp"
 #include "fluvial/route/registry.hpp"
+#include "fluvial/route/sinks.hpp"

@@ -45,6 +45,11 @@ def routes(folder: pathlib.Path) -> list[Call]:
         ),
         Call("Plan.predict", plan.predict, {"bytes": 100, "flow": 0, "paths": 2, "costs": "mpi"}),
         Call("Plan.changed", plan.changed, {"flows": [(0, 5), (1, 2)]}),
+        Call(
+            "route.balance_sinks",
+            fl.route.balance_sinks,
+            {"network": net, "data": {0: 5, 1: 7}, "sinks": [5, 6]},
+        ),
         Call("route.exchange", fl.route.exchange, alone),
         Call("route.sparse_write", fl.route.sparse_write, write),
     ]

@@ -22,6 +22,7 @@ from .moving import Moving, begin
 from .network import Link, Topology, names, topology
 from .planning import Path, Plan, Prediction, plan
 from .sending import forward, recv, send
+from .sinks import balance_sinks
 from .tuning import Choice, Tuner
 from .writing import SparseWritten, sparse_write
 
@@ -39,6 +40,7 @@ __all__ = [
     "SparseWritten",
     "Topology",
     "Tuner",
+    "balance_sinks",
     "begin",
     "exchange",
     "forward",

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/route/sinks.hpp"
 
 namespace fluvial::move {
 
@@ -58,6 +59,7 @@ std::vector<std::vector<WriteWindow>> plan_windows(std::span<const Extent> exten
     for (const Extent& extent : extents) {
         total += extent.bytes;
     }
+    const std::vector<std::uint64_t> ends = route::ends_of_parts(total, writers);
     std::vector<std::vector<WriteWindow>> windows(writers);
     // Of the data before the place where the next window may begin.
     std::uint64_t written = 0, place = 0;
@@ -76,9 +78,7 @@ std::vector<std::vector<WriteWindow>> plan_windows(std::span<const Extent> exten
     };
     for (std::size_t writer = 0; writer < writers; ++writer) {
         const bool last = writer + 1 == writers;
-        // Less than `total` is divided first, so that nothing overflows.
-        const std::uint64_t share =
-            total / writers * (writer + 1) + total % writers * (writer + 1) / writers;
+        const std::uint64_t share = ends[writer];
         while (at < extents.size() && (last || written < share)) {
             const std::uint64_t first = std::max(place, extents[at].offset);
             const std::uint64_t begin = std::max(place, first / align * align);

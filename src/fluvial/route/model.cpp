@@ -67,16 +67,22 @@ Costs costs_named(std::string_view name) {
 Model::Model(const Topology& topology, std::span<const Flow> flows, const Plan& plan,
              const Costs& costs)
     : costs_(costs), ways_(flows.size()) {
+    if (plan.load_s * gain_min <= plan.direct_load_s) {
+        for (const Flow& flow : flows) {
+            direct_load_s_.push_back(flow.bytes > 0 ? plan.direct_load_s / flow.bytes : 0);
+        }
+    }
     const Plan direct = plan_direct(topology, flows);
     const Demand planned(topology, flows, plan.paths), unplanned(topology, flows, direct.paths);
     const auto way_of = [&](const Demand& demand, std::size_t flow, const Path& path) {
-        return Way{demand.bandwidth(flow, path), topology.graph().latency(path.links),
+        const double alone = topology.graph().bandwidth(path.links);
+        return Way{demand.bandwidth(flow, path), alone, topology.graph().latency(path.links),
                    path.proxies()};
     };
     for (std::size_t flow = 0; flow < flows.size(); ++flow) {
         const bool moves = !direct.paths[flow].empty();
         direct_.push_back(moves ? way_of(unplanned, flow, direct.paths[flow][0])
-                                : Way{HUGE_VAL, 0, 0});
+                                : Way{HUGE_VAL, HUGE_VAL, 0, 0});
         for (const Path& path : plan.paths[flow]) {
             ways_[flow].push_back(way_of(planned, flow, path));
         }
@@ -97,7 +103,9 @@ double Model::seconds(std::size_t flow, double bytes, std::size_t paths,
         const Way& way = ways_[flow][i];
         const double of_window = window_bytes / way.bandwidth + costs_.window_s;
         windows_per_s += 1 / of_window;
-        fill = std::max(fill, static_cast<double>(way.proxies) * of_window + way.latency);
+        // Nothing keeps the first windows waiting where paths share a link.
+        const double of_first = window_bytes / way.bandwidth_alone + costs_.window_s;
+        fill = std::max(fill, static_cast<double>(way.proxies) * of_first + way.latency);
     }
     const double windows = std::ceil(bytes / window_bytes);
     return 2 * costs_.send_s + static_cast<double>(paths) * costs_.path_s + fill +
@@ -114,13 +122,22 @@ Prediction Model::with_paths(std::size_t flow, double bytes, std::size_t paths) 
     found.direct_seconds = direct(flow, bytes);
     found.seconds = HUGE_VAL;
     for (double window = window_bytes_min; window <= window_bytes_max; window *= 2) {
+        found.seconds = std::min(found.seconds, seconds(flow, bytes, found.paths, window));
+    }
+    // The largest of those that are as good: fewer messages.
+    const double most = found.seconds * as_good;
+    for (double window = window_bytes_min; window <= window_bytes_max; window *= 2) {
         const double here = seconds(flow, bytes, found.paths, window);
-        if (here < found.seconds) {
+        if (here <= most) {
             found.seconds = here;
             found.window_bytes = window;
         }
     }
     return found;
+}
+
+bool Model::others_rely_on(std::size_t flow, double bytes, const Prediction& planned) const {
+    return !direct_load_s_.empty() && planned.seconds <= direct_load_s_[flow] * bytes;
 }
 
 Prediction Model::best(std::size_t flow, double bytes) const {
@@ -132,6 +149,11 @@ Prediction Model::best(std::size_t flow, double bytes) const {
         if (here.seconds < found.seconds && here.speed_up() >= gain_min) {
             found = here;
         }
+    }
+    const bool proxied = !ways_[flow].empty() && ways_[flow].back().proxies > 0;
+    if (found.direct && bytes > direct_bytes && proxied) {
+        const Prediction planned = with_paths(flow, bytes, ways_[flow].size());
+        return others_rely_on(flow, bytes, planned) ? planned : found;
     }
     return found;
 }

@@ -2,8 +2,9 @@
 /// How long a transfer takes by how many paths, in windows of which size: by this it is decided
 /// whether several paths pay at all.
 ///
-///     T(k, w) = 2 send + latency + k path + q s + max(n/k s, n send),  n = ⌈bytes / w⌉ windows,
-///     s = w / bandwidth + window;  q proxies are filled before data arrives at the last host
+///     T(k, w) = 2 send + latency + k path + q f + max(n/k s, n send),  n = ⌈bytes / w⌉ windows,
+///     s = w / bandwidth + window;  q proxies are filled before data arrives at the last host, at
+///     f = s of a path that has its links for itself
 ///     T(direct) = 2 send + latency + bytes / bandwidth
 ///
 /// The costs are fitted to simulations of the torus of 512 hosts with nine paths: mpi_like within
@@ -50,6 +51,9 @@ struct Prediction {
 class Model {
   public:
     static constexpr double window_bytes_min = 1024, window_bytes_max = 1 << 20;
+    /// Of windows by which a transfer takes no more than so many times the least, the largest is
+    /// chosen: fewer messages.
+    static constexpr double as_good = 1.01;
     /// Several paths are to gain at least so much, or the message goes direct.
     static constexpr double gain_min = 1.05;
 
@@ -64,18 +68,25 @@ class Model {
     /// Seconds by the first so many paths of the flow, in windows of so many bytes.
     double seconds(std::size_t flow, double bytes, std::size_t paths, double window_bytes) const;
     /// The fastest number of paths and size of a window, a power of two; direct for small messages
-    /// and where nothing is faster by gain_min.
+    /// and where nothing is faster by gain_min. If the plan as a whole is, a flow that gains
+    /// nothing for itself still takes all its paths, which leave links to others, unless it would
+    /// end later than the slowest flow if all went direct.
     Prediction best(std::size_t flow, double bytes) const;
     /// The same with so many paths, 1 or more; direct only from a host to itself.
     Prediction with_paths(std::size_t flow, double bytes, std::size_t paths) const;
 
   private:
     struct Way {
-        double bandwidth, latency;
+        double bandwidth, bandwidth_alone, latency;
         std::size_t proxies;
     };
 
+    bool others_rely_on(std::size_t flow, double bytes, const Prediction& planned) const;
+
     Costs costs_;
+    /// Seconds that direct routes of all flows take, for each byte of a flow; none where the plan
+    /// is hardly better.
+    std::vector<double> direct_load_s_;
     std::vector<Way> direct_;
     std::vector<std::vector<Way>> ways_;  ///< by flow: those with fewest proxies first
 };

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/route/model.hpp"
 
+#include <algorithm>
+#include <numeric>
+
 #include <doctest/doctest.h>
 
 #include "fluvial/base/finer_errors.hpp"
 #include "fluvial/route/registry.hpp"
+#include "fluvial/route/sinks.hpp"
 
 using namespace fluvial;
 using namespace fluvial::route;
@@ -75,6 +79,31 @@ TEST_CASE("paths that share a link share its bandwidth") {
     CHECK(direct == doctest::Approx(fly.plan.direct_load_s).epsilon(0.01));
     CHECK(slowest == doctest::Approx(fly.plan.load_s).epsilon(0.1));
     CHECK(direct / slowest >= 2.8);
+}
+
+TEST_CASE("a flow that gains nothing for itself takes its paths where others gain") {
+    const TopologyPtr bgq = make_topology("bgq:4x4x4x4x2,io=64,io-bandwidth=4e9");
+    std::vector<HostBytes> sources;
+    for (Node host = 0; host < 51; ++host) {
+        sources.push_back({host, 4'000'000});
+    }
+    std::vector<Node> sinks(8);
+    std::iota(sinks.begin(), sinks.end(), 512);
+    const std::vector<Flow> flows = balance_sinks(*bgq, sources, sinks);
+    const Plan plan = make_plan(*bgq, flows);
+    REQUIRE(plan.speed_up() > 1.1);
+    const Model model(*bgq, flows, plan, pami_like);
+    std::size_t relied_on = 0;
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+        CAPTURE(i);
+        const Prediction found = model.best(i, flows[i].bytes);
+        const bool one_way = plan.paths[i].size() == 1 && plan.paths[i][0].proxies() == 0;
+        CHECK(found.direct == (one_way || flows[i].bytes <= direct_bytes));
+        CHECK(found.seconds < plan.direct_load_s);
+        relied_on += !found.direct && found.speed_up() < Model::gain_min ? 1 : 0;
+        CHECK(model.best(i, KiB).direct);
+    }
+    CHECK(relied_on > 0);
 }
 
 TEST_CASE("nothing to move, and names of costs") {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/route/topology.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <numeric>
+#include <span>
 
 #include "fluvial/base/finer_errors.hpp"
 #include "fluvial/base/nearest_name.hpp"
@@ -31,6 +33,18 @@ Topology::Topology(std::string description, Graph graph, RoutingPtr routing,
 
 std::string Topology::name_of(Node node) const {
     return names_.empty() ? text(node) : names_[static_cast<std::size_t>(node)];
+}
+
+bool Topology::passes_on(Node host) const {
+    const std::span<const LinkId> out = graph_.out(host), in = graph_.in(host);
+    if (out.empty() || in.empty()) {
+        return false;
+    }
+    const Node neighbour = graph_.link(out[0]).to;
+    const auto leads_there = [&](LinkId id) { return graph_.link(id).to == neighbour; };
+    const auto comes_from_there = [&](LinkId id) { return graph_.link(id).from == neighbour; };
+    return neighbour >= hosts() || !std::all_of(out.begin(), out.end(), leads_there) ||
+           !std::all_of(in.begin(), in.end(), comes_from_there);
 }
 
 bool Topology::is_called(Node host, std::string_view name) const {

@@ -62,6 +62,9 @@ class Topology {
     bool append_route(Node from, Node to, Route& route) const {
         return from == to || routing_->append(from, to, route);
     }
+    /// Whether data can be sent on by way of a host: one that is linked to a single other host,
+    /// such as an I/O host, is on the way to nothing.
+    bool passes_on(Node host) const;
     /// Throws OutOfBounds unless `node` is a host; `what` names it in the message.
     void check_host(Node node, const std::string& what) const;
 

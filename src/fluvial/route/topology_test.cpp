@@ -63,6 +63,29 @@ TEST_CASE("Blue Gene/Q: nine links a host, the longest dimensions first, equals 
     CHECK(b_first.size() == 2);
 }
 
+TEST_CASE("Blue Gene/Q with I/O hosts: messages to them go by their bridges") {
+    const TopologyPtr bgq = make_topology("bgq:4x4x4x4x2,io=64,io-bandwidth=3e9");
+    CHECK(bgq->hosts() == 512 + 8);
+    CHECK(bgq->host_of_rank().size() == 512);
+    CHECK(way(*bgq, 65, 513) == std::vector<Node>{64, 513});
+    CHECK(way(*bgq, 64, 513) == std::vector<Node>{513});
+    CHECK(way(*bgq, 519, 450) == std::vector<Node>{448, 450});
+    CHECK(way(*bgq, 512, 513) == std::vector<Node>{0, 32, 64, 513});
+    const Route route = bgq->route(0, 513);
+    CHECK(bgq->graph().link(route.back()).bandwidth == 3e9);
+    CHECK(bgq->graph().link(route.front()).bandwidth == 1.8e9);
+    CHECK(bgq->passes_on(64));
+    CHECK_FALSE(bgq->passes_on(513));
+    CHECK(make_topology("fattree:4x4")->passes_on(0));
+    for (const char* text : {"bgq:2x2x2x2x2,io=33", "bgq:2x2x2x2x2,io=0", "bgq:2x2x2x2x2,io=4x4",
+                             "bgq:2x2x2x2x2,io=4,io-bandwidth=0", "torus:4x4,io=4"}) {
+        CAPTURE(text);
+        CHECK_THROWS_AS(make_topology(text), InvalidArgument);
+    }
+    CHECK_THROWS_WITH_AS(make_topology("bgq:2x2x2x2x2,io=33"), doctest::Contains("1 to 32"),
+                         InvalidArgument);
+}
+
 TEST_CASE("a fat tree goes up only as far as it must, and spreads destinations") {
     const TopologyPtr tree = make_topology("fattree:4x4,up=1x2");
     CHECK(tree->hosts() == 16);

@@ -43,7 +43,7 @@ void ChainSearch::collect_parts(Node from, Node to) {
     first_.clear();
     last_.clear();
     for (Node proxy = 0; proxy < topology_.hosts(); ++proxy) {
-        if (proxy == from || proxy == to || !forwards(proxy)) {
+        if (proxy == from || proxy == to || !forwards(proxy) || !topology_.passes_on(proxy)) {
             continue;
         }
         for (const bool is_first : {true, false}) {

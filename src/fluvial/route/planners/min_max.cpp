@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The planner that lets paths share links, and keeps the busiest ones as little busy as it can.
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <numeric>
+#include <span>
 
+#include "fluvial/base/hash.hpp"
 #include "fluvial/route/plan.hpp"
 
 namespace fluvial::route {
@@ -63,15 +66,21 @@ class MinMaxPlanner {
         }
     };
 
-    /// Each flow looks at other hosts where it cannot look at all of them.
+    /// Where a flow cannot look at all hosts, it looks at one drawn from each of as many ranges of
+    /// them. A fixed stride would leave out whole hyperplanes of a torus.
     Candidates candidates_of(const Flow& flow) const {
         Candidates out{{direct}, {}, {0}};
         topology_.append_route(flow.from, flow.to, out.links);
         out.begin.push_back(out.links.size());
-        const Node most = static_cast<Node>(candidates_max);
-        const Node hosts = topology_.hosts(), step = (hosts + most - 1) / most;
-        for (Node proxy = flow.from % step; proxy < hosts; proxy += step) {
-            if (proxy == flow.from || proxy == flow.to || limits_.proxies_per_path < 1) {
+        const auto hosts = static_cast<std::size_t>(topology_.hosts());
+        const std::size_t ranges = std::min(hosts, candidates_max);
+        for (std::size_t range = 0; range < ranges; ++range) {
+            const std::size_t begin = range * hosts / ranges, end = (range + 1) * hosts / ranges;
+            const std::uint64_t key = static_cast<std::uint64_t>(flow.from) * ranges + range;
+            const Node proxy = static_cast<Node>(
+                begin + hash_of(std::as_bytes(std::span(&key, 1))) % (end - begin));
+            if (proxy == flow.from || proxy == flow.to || limits_.proxies_per_path < 1 ||
+                !topology_.passes_on(proxy)) {
                 continue;
             }
             if (topology_.append_route(flow.from, proxy, out.links) &&

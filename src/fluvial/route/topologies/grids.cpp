@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /// torus, mesh: hosts in a grid of any dimension, with and without links around. bgq: the torus of
 /// Blue Gene/Q, whose messages go along the longest dimension first; zones as in Bui et al. 2016,
-/// section 3; links carry 1.8 of 2 GB/s for users' data.
+/// section 3; links carry 1.8 of 2 GB/s for users' data. With io=64 each 64 hosts
+/// have an I/O host, at the end of a link of 2 GB/s.
 #include <array>
+#include <numeric>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/route/registry.hpp"
 #include "fluvial/route/routings/dimension_ordered.hpp"
 #include "fluvial/route/routings/next_links.hpp"
+#include "fluvial/route/routings/through_bridges.hpp"
 
 namespace fluvial::route {
 namespace {
@@ -35,15 +38,34 @@ TopologyPtr make_bgq(TopologyText& words) {
     const double bandwidth = words.bandwidth(1.8e9), latency = words.latency(40e-9);
     static constexpr std::array<std::string_view, 4> zones{"2", "0", "1", "3"};
     const std::string zone = words.word("zone", zones);
+    const std::vector<Node> hosts_per_io = words.numbers("io");
+    const double io_bandwidth = words.positive("io-bandwidth", 2e9);
     std::string description = words.done();
     const auto grid = std::make_shared<const Grid>(words.shape(), true, bandwidth, latency);
     const auto order = zone == "0"   ? DimensionOrder::LongestFirstAnyOfEquals
                        : zone == "1" ? DimensionOrder::Any
                        : zone == "2" ? DimensionOrder::LongestFirst
                                      : DimensionOrder::LongestFirstLastOfEquals;
-    return std::make_shared<Topology>(std::move(description),
-                                      Graph(grid->hosts(), 0, grid->links()),
-                                      dimension_ordered(grid, order));
+    const RoutingPtr routing = dimension_ordered(grid, order);
+    if (hosts_per_io.empty()) {
+        return std::make_shared<Topology>(std::move(description),
+                                          Graph(grid->hosts(), 0, grid->links()), routing);
+    }
+    if (hosts_per_io.size() != 1 || hosts_per_io[0] > grid->hosts()) {
+        throw InvalidArgument(Problem{"option 'io' of a topology cannot be used",
+                                      "'" + text_of(hosts_per_io) + "'",
+                                      text("hosts per I/O host, 1 to ", grid->hosts()), ""});
+    }
+    const Bridges bridges{grid->hosts(), hosts_per_io[0]};
+    std::vector<Link> links = grid->links();
+    const std::vector<Link> to_io = bridges.links(io_bandwidth, latency);
+    links.insert(links.end(), to_io.begin(), to_io.end());
+    Graph graph(grid->hosts() + bridges.io_hosts(), 0, std::move(links));
+    std::vector<Node> ranks(static_cast<std::size_t>(grid->hosts()));  // none on I/O hosts
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return std::make_shared<Topology>(std::move(description), graph,
+                                      through_bridges(routing, bridges, graph),
+                                      std::vector<std::string>{}, std::move(ranks));
 }
 
 }  // namespace
@@ -68,7 +90,8 @@ Registration register_bgq() {
         "bgq",
         "the torus of Blue Gene/Q, longest dimension first: bgq:4x4x4x4x2",
         [](TopologyText& words) { return make_bgq(words); },
-        {"bgq:2x2x2x2x2", "bgq:2x2x4x2x2,zone=0", "bgq:2x3x2x2x2,zone=1", "bgq:2x2x3x2x2,zone=3"}};
+        {"bgq:2x2x2x2x2", "bgq:2x2x4x2x2,zone=0", "bgq:2x3x2x2x2,zone=1", "bgq:2x2x3x2x2,zone=3",
+         "bgq:2x2x2x2x2,io=16", "bgq:2x3x2x2x2,io=20,io-bandwidth=2e9"}};
 }
 
 }  // namespace fluvial::route
