@@ -23,6 +23,7 @@ from bench import peers
 from bench.options import BUILD, ROOT, Json, Output, Png, Quick, Runs, header
 from bench.record import Metric, Record, Sample, append_lines, compare, last_run
 from bench.route.networks import NETWORKS, PACE, Network
+from bench.route.sparse_patterns import SHAPES
 from bench.table import size_label, spread, wide_console
 
 if TYPE_CHECKING:
@@ -40,12 +41,26 @@ Sim = Annotated[
         "--sim", help="On a simulated Blue Gene/Q (SimGrid) instead: the figures of the paper."
     ),
 ]
+Nodes = Annotated[
+    str | None,
+    typer.Option(
+        "--nodes",
+        help="With --sim: sparse I/O alone, on so many hosts, such as 128,512,2048; 8192 hosts are "
+        "not simulated, but predicted.",
+    ),
+]
 
 
 def ask(
-    json: Json = None, png: Png = None, quick: Quick = False, runs: Runs = None, sim: Sim = False
+    json: Json = None,
+    png: Png = None,
+    quick: Quick = False,
+    runs: Runs = None,
+    sim: Sim = False,
+    nodes: Nodes = None,
 ) -> None:
     """Run the contest, show its figures and append its records."""
+    hosts = _hosts(nodes, sim)
     console = wide_console()
     site = {mpi: str(BUILD / mpi / "prefix" / "site") for mpi in ("mpich", "openmpi")}
     ours = peers.present_here("fluvial", {"PYTHONPATH": site["mpich"]})
@@ -58,7 +73,10 @@ def ask(
 
     started = header("route", {"fluvial": ours.version})
     if sim:
-        _simulate(console, Output.of("route-sim", json, png), started, quick)
+        if hosts:
+            _simulate_io(console, Output.of("route-io", json, png), started, hosts)
+        else:
+            _simulate(console, Output.of("route-sim", json, png), started, quick)
         return
     sizes = _SIZES[-1:] if quick else _SIZES
     records: list[Record] = []
@@ -76,21 +94,62 @@ def ask(
     console.print(f"{len(records)} lines appended to {output.json}")
 
 
+def _hosts(nodes: str | None, sim: bool) -> list[int]:
+    """Return what the option says."""
+    allowed = ", ".join(map(str, SHAPES))
+    if nodes is None:
+        return []
+    if not sim:
+        raise typer.BadParameter(f"got {nodes!r} without --sim; add --sim", param_hint="--nodes")
+    words = nodes.split(",")
+    if not all(word.isdecimal() and int(word) in SHAPES for word in words):
+        raise typer.BadParameter(
+            f"got {nodes!r}; allowed: {allowed}, with commas", param_hint="--nodes"
+        )
+    return sorted({int(word) for word in words})
+
+
 def _simulate(console: Console, output: Output, started: dict[str, Any], quick: bool) -> None:
-    """Append the records of the simulated machine, and draw them."""
+    """Append the records of the simulated machine, and draw them: messages, and then sparse I/O."""
     from harness.simulated import NoSimulator
 
     from bench.plotter import draw
-    from bench.route import simulated
+    from bench.route import simulated, sparse_io
 
     try:
         records = simulated.records(quick, console.print)
+        io = sparse_io.records(*sparse_io.chosen(quick), console.print)
+    except NoSimulator as error:
+        console.print(str(error), style="red", markup=False)
+        raise typer.Exit(1) from error
+    append_lines(output.json, started, [*records, *io])
+    _, lines = last_run(output.json)
+    draw(output.png, simulated.layout("SimGrid's SMPI, 512 hosts, 1.8 GB/s a link", records), lines)
+    io_png = output.png.with_stem(f"{output.png.stem}-io")
+    draw(io_png, sparse_io.layout(io), lines)
+    console.print(
+        f"{len(records) + len(io)} lines appended to {output.json}; "
+        f"pictures: {output.png}, {io_png}"
+    )
+
+
+def _simulate_io(
+    console: Console, output: Output, started: dict[str, Any], hosts: list[int]
+) -> None:
+    """Append the records of sparse I/O on so many hosts, and draw them."""
+    from harness.simulated import NoSimulator
+
+    from bench.plotter import draw
+    from bench.route import sparse_io
+
+    try:
+        records = sparse_io.records(hosts, sparse_io.PATTERNS, console.print)
     except NoSimulator as error:
         console.print(str(error), style="red", markup=False)
         raise typer.Exit(1) from error
     append_lines(output.json, started, records)
     _, lines = last_run(output.json)
-    draw(output.png, simulated.layout("SimGrid's SMPI, 512 hosts, 1.8 GB/s a link", records), lines)
+    draw(output.png, sparse_io.layout(records), lines)
     console.print(f"{len(records)} lines appended to {output.json}; picture: {output.png}")
 
 

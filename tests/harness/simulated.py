@@ -11,14 +11,20 @@ from __future__ import annotations
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import fluvial as fl
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 _BUILD = ROOT / ".build" / "sim"
-_LIMIT_S = 1800.0
+_LOOK_EVERY_S = 0.2
 
 
 class NoSimulator(Exception):  # noqa: N818
@@ -69,6 +75,8 @@ class Machine:
     """The text of one, or what its JSON file contains."""
     software: Software = PAMI
     runs: list[tuple[str, list[Flow]]] = field(default_factory=list)
+    limit_s: float = 1800.0
+    """Of this computer's time, after which the simulation is killed."""
 
     def add_messages(self, flows: Sequence[Flow]) -> int:
         """Add a run by MPI's own messages; return its number."""
@@ -80,8 +88,11 @@ class Machine:
         self.runs.append(("windows", list(flows)))
         return len(self.runs) - 1
 
-    def seconds(self) -> list[float]:
-        """Simulate; return what each run took until its last rank was done."""
+    def seconds(self, each: Callable[[int, float], None] | None = None) -> list[float]:
+        """Simulate; return what each run took until its last rank was done.
+
+        `each` is called with the number of a run and its seconds as soon as it has ended.
+        """
         build()
         hosts = sorted(set().union(*(flow.hosts() for _, flows in self.runs for flow in flows)))
         rank_of = {host: rank for rank, host in enumerate(hosts)}
@@ -92,22 +103,59 @@ class Machine:
             where = pathlib.Path(folder)
             (where / "hosts").write_text("".join(f"{host}\n" for host in hosts))
             (where / "runs").write_text("\n".join(lines) + "\n")
-            ended = subprocess.run(
-                self._command(where, len(hosts)),
-                cwd=folder,
-                env={**os.environ, "FLUVIAL_SIM_TOPOLOGY": self.topology},
-                capture_output=True,
-                text=True,
-                timeout=_LIMIT_S,
-                check=False,
-            )
-        said = [line.split() for line in ended.stdout.splitlines() if line[:1].isdigit()]
-        if ended.returncode != 0 or len(said) != len(self.runs):
+            code, found = self._run(where, self._command(where, len(hosts)), each)
+            errors = (where / "errors").read_text(errors="replace")
+        if code != 0 or len(found) != len(self.runs):
             raise RuntimeError(
-                f"the simulation ended with {ended.returncode}, after {len(said)} of "
-                f"{len(self.runs)} runs:\n{ended.stderr[-3000:]}"
+                f"the simulation ended with {code}, after {len(found)} of "
+                f"{len(self.runs)} runs:\n{errors[-3000:]}"
             )
-        return [float(seconds) for _, seconds in said]
+        return found
+
+    def _run(
+        self,
+        where: pathlib.Path,
+        command: list[str],
+        each: Callable[[int, float], None] | None,
+    ) -> tuple[int, list[float]]:
+        """Return the exit code and the seconds of the runs that ended."""
+        found: list[float] = []
+        end = time.monotonic() + self.limit_s
+        with (
+            (where / "said").open("w") as said,
+            (where / "errors").open("w") as errors,
+            (where / "said").open() as come,
+            subprocess.Popen(
+                command,
+                cwd=where,
+                env={**os.environ, "FLUVIAL_SIM_TOPOLOGY": self.topology},
+                stdout=said,
+                stderr=errors,
+                start_new_session=True,
+            ) as simulation,
+        ):
+            try:
+                line = ""
+                while True:
+                    try:
+                        code = simulation.wait(_LOOK_EVERY_S)
+                    except subprocess.TimeoutExpired:
+                        code = None
+                    while part := come.readline():
+                        line += part
+                        if line.endswith("\n"):
+                            if line[:1].isdigit():
+                                found.append(float(line.split()[1]))
+                                if each is not None:
+                                    each(len(found) - 1, found[-1])
+                            line = ""
+                    if code is not None:
+                        return code, found
+                    if time.monotonic() > end:
+                        os.killpg(simulation.pid, signal.SIGKILL)
+            except BaseException:
+                os.killpg(simulation.pid, signal.SIGKILL)
+                raise
 
     def _command(self, where: pathlib.Path, ranks: int) -> list[str]:
         overhead = f"0:{self.software.overhead}:0"
@@ -137,6 +185,24 @@ class Machine:
             str(_BUILD / "transfers.so"),
             str(where / "runs"),
         ]
+
+
+def planned(plan: fl.route.Plan, costs: str, window_min: int = 0) -> list[Flow]:
+    """Return what `fl.route.exchange` does by a plan: paths and windows as the model chooses.
+
+    Windows of `window_min` bytes or more: it takes this computer less time to simulate them.
+    """
+    flows = []
+    for i, (source, target, size) in enumerate(plan.flows):
+        found = plan.predict(size, i, costs=costs)
+        stops = [path.stops for path in sorted(plan.paths[i], key=lambda path: len(path.stops))]
+        if found.direct:
+            flows.append(Flow(source, target, int(size)))
+        else:
+            some = tuple(stops[: found.paths])
+            window = max(window_min, int(found.window))
+            flows.append(Flow(source, target, int(size), window, some))
+    return flows
 
 
 def build() -> None:

@@ -5,7 +5,7 @@ import fcntl
 
 import pytest
 from harness import simulated
-from harness.simulated import PAMI, Flow, Machine, NoSimulator, Software
+from harness.simulated import PAMI, Flow, Machine, NoSimulator, Software, planned
 
 import fluvial as fl
 
@@ -90,3 +90,45 @@ def test_a_slow_link_carries_less_and_holds_up_no_other():
     ours = machine.add([Flow(0, 1, 16 * MiB, 32 * KiB, tuple(five))])
     seconds = machine.seconds()
     assert seconds[direct] / seconds[ours] > 3.7  # 4.25 is the sum of the links
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [range(13), [2, 11, 30, 37, 55, 58, 60, 83, 90, 101, 104, 117, 126], range(0, 128, 4)],
+    ids=["block", "scattered", "every fourth"],
+)
+def test_sparse_writes_fill_the_io_hosts_and_all_bytes_arrive(sources):
+    """128 hosts with two I/O hosts, beside direct writes and collective I/O in two phases.
+
+    The first phase gives each of 8 aggregators an equal part; the second takes no longer than two
+    I/O hosts need. Aggregators that pass windows on while the next ones come are quicker still.
+    """
+    net = fl.route.topology("bgq:4x4x2x2x2,io=64,io-bandwidth=4e9")
+    data = {host: 20_000 + 977 * (host * host % 811) for host in sources}
+    limit_s = sum(data.values()) / 2 / 4e9
+    machine = Machine(str(net))
+    direct = machine.add_messages(
+        [Flow(host, 128 + host // 64, size) for host, size in data.items()]
+    )
+    parts = [
+        (source, aggregator, int(size))
+        for source, aggregator, size in fl.route.balance_sinks(net, data, range(0, 128, 16))
+    ]
+    first_phase = machine.add_messages([Flow(*part) for part in parts if part[0] != part[1]])
+    windows = []
+    for source, aggregator, size in parts:
+        sink = 128 + aggregator // 64
+        stops = (source, sink) if source == aggregator else (source, aggregator, sink)
+        windows.append(Flow(source, sink, size, 16 * KiB, (stops,)))
+    overlapped = machine.add(windows)
+    flows = planned(fl.route.plan(net, fl.route.balance_sinks(net, data, range(128, 130))), "pami")
+    ours = machine.add(flows)
+    taken = [sum(flow.bytes for flow in flows if flow.target == sink) for sink in (128, 129)]
+    assert sum(taken) == sum(data.values())
+    assert abs(taken[0] - taken[1]) <= 1
+    seconds = machine.seconds()  # it would have raised had a byte been lost or changed
+    assert seconds[ours] < seconds[first_phase] + limit_s
+    assert seconds[ours] < 1.001 * seconds[overlapped]
+    assert seconds[ours] < 1.1 * limit_s
+    if len(data) == 13:
+        assert seconds[direct] > 1.1 * seconds[ours]
