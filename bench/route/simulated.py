@@ -41,7 +41,7 @@ def records(quick: bool, show: Callable[[str], None]) -> list[Record]:
     )
     groups = [64 * KiB, 512 * KiB, 2 * MiB] if not quick else [512 * KiB]
     out += _figure(9, TORUS, PAMI, groups, two_groups, show)
-    out += _figure(0, TORUS, PAMI, [MiB] if quick else [MiB, 16 * MiB], random_pairs, show)
+    out += _figure(0, TORUS, PAMI, [MiB] if quick else [MiB, 4 * MiB, 16 * MiB], random_pairs, show)
     out += _figure(0, "dragonfly:9x8x4,bandwidth=1.8e9,latency=4e-8", PAMI, [MiB], two_blocks, show)
     return out
 
@@ -151,13 +151,13 @@ def windows_of_a_pair(topology: str, size: int) -> tuple[list[Flow], Ways]:
 
 
 def _planned(topology: str, size: int, pairs: list[tuple[int, int]]) -> tuple[list[Flow], Ways]:
-    paths = _stops(topology, pairs)
-    window = 16 * KiB if size < MiB else 32 * KiB if size < 16 * MiB else 128 * KiB
-    planned = [
-        _flow(size, window, stops) if max(map(len, stops)) > 2 else _plain(size, [pair])[0]
-        for stops, pair in zip(paths, pairs, strict=True)
-    ]
-    return _plain(size, pairs), {"planned jointly": [planned]}
+    """Return what `fl.route.exchange` does: paths and windows as the model chooses them."""
+    from harness.simulated import planned
+
+    import fluvial as fl
+
+    plan = fl.route.plan(topology, [(source, target, size) for source, target in pairs])
+    return _plain(size, pairs), {"planned jointly": [planned(plan, "pami")]}
 
 
 def two_groups(topology: str, size: int) -> tuple[list[Flow], Ways]:

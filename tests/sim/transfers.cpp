@@ -27,7 +27,15 @@
 extern "C" int smpi_usleep(unsigned int us);  // of simulated time
 extern "C" int smpi_nanosleep(const timespec* time, timespec* left);
 
-// What SimGrid 3.32 does not have.
+// What SimGrid 3.32 does not have, or has in another way.
+
+/// SimGrid's own sends a message from each rank to each other one. All ranks come to it at the same
+/// time here.
+extern "C" int MPI_Iallreduce(const void* own, void* all, int count, MPI_Datatype type, MPI_Op op,
+                              MPI_Comm comm, MPI_Request* request) {
+    *request = MPI_REQUEST_NULL;
+    return MPI_Allreduce(own, all, count, type, op, comm);
+}
 
 /// Nothing else is asked of a rank while it waits for its copy.
 extern "C" int MPI_Comm_idup(MPI_Comm comm, MPI_Comm* copy, MPI_Request* request) {

@@ -91,7 +91,9 @@ class Exchange {
 
     /// Each role once.
     progress::Waiting::Seen look() {
-        clock_.look();
+        if (controls_) {
+            clock_.look();
+        }
         while (const auto control = controls_ ? controls_->hear() : std::nullopt) {
             if (control->kind == Control::Sum && sums_) {
                 sums_->hear(*control);
@@ -108,9 +110,13 @@ class Exchange {
             }
         }
         done = done && (!sums_ || sums_->complete()) && (!controls_ || controls_->told());
-        return done    ? progress::Waiting::Seen::End
-               : moved ? progress::Waiting::Seen::Movement
-                       : progress::Waiting::Seen::Nothing;
+        if (done) {
+            return progress::Waiting::Seen::End;
+        }
+        if (!controls_ && !moved) {
+            clock_.look();  // only then: a small message takes hardly longer than this
+        }
+        return moved ? progress::Waiting::Seen::Movement : progress::Waiting::Seen::Nothing;
     }
     double seconds() const { return clock_.seconds(); }
     /// False where the options leave it to the back-off.
