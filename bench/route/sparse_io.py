@@ -28,6 +28,7 @@ limit with so few hosts."""
 _HOSTS_PER_AGGREGATOR = 16
 _PATHS_PER_FLOW = 3  # fill all I/O hosts, too; the simulation takes less time than with more
 _SIMULATED_MAX = 2048
+_NEARLY_FULL = 1.1  # times as fast as direct, at most
 _SOURCES_MAX = 512  # hosts that have something to write
 _OVERLAPPED_MAX = 512
 _LARGE_WINDOW = 128 << 10  # on more hosts
@@ -125,6 +126,9 @@ def records(hosts: Iterable[int], patterns: Iterable[str], show: Show) -> list[R
             by = "simulation" if contest.can_be_simulated() else "model"
             show(f"{pattern}, {count} hosts, {contest.total / 1e6:.0f} MB, by {by}:")
             (_simulate if by == "simulation" else _predict)(contest, show)
+            most = contest.seconds[_DIRECT] / contest.limit_s
+            if most < _NEARLY_FULL:
+                show(f"    direct writes nearly fill the I/O hosts: {most:.2f} times is the most")
             out += _compared(contest, pattern, by)
     return out
 
