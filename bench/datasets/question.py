@@ -15,11 +15,14 @@ from bench import native, peers
 from bench.child import ChildError
 from bench.machine import two_sides
 from bench.options import BUILD, Json, Output, Quick, Runs, fluvial_path, header
-from bench.record import Metric, Sample, append_lines, best_of, compare
+from bench.record import Metric, Record, Sample, append_lines, best_of, compare
 from bench.stage.pair import Contestant, Pair, run_again_once
 from bench.table import spread, wide_console
 
-FLUVIAL, SST_ON, SST_OFF = "Fluvial", "SST preload on", "SST preload off"
+FLUVIAL, SINGLY = "Fluvial", "Fluvial, one by one"
+SST_ON, SST_OFF = "SST preload on", "SST preload off"
+_WAYS = {FLUVIAL: "together", SINGLY: "one by one"}
+"""How a step is put and read."""
 _COUNTS = (1, 100, 10_000)
 _QUEUE_STEPS = 4
 _LIMIT_S = 90.0
@@ -35,7 +38,12 @@ def ask(json: Json = None, quick: Quick = False, runs: Runs = None) -> None:
         console.print(f"Fluvial is missing: {ours.missing}; run ./run build first", style="red")
         raise typer.Exit(1)
     started = header("datasets", {"fluvial": ours.version})
-    contestants = [Contestant(FLUVIAL, "bench.datasets.with_fluvial", {}, ours.python, path, True)]
+    contestants = [
+        Contestant(
+            name, "bench.datasets.with_fluvial", {"together": together}, ours.python, path, True
+        )
+        for name, together in ((FLUVIAL, True), (SINGLY, False))
+    ]
     sst = peers.provide(BUILD / "peers", "adios2", "adios2>=2.12,<3", "numpy")
     if sst.python is None:
         console.print(f"SST is missing: {sst.missing}", style="yellow")
@@ -65,28 +73,37 @@ def ask(json: Json = None, quick: Quick = False, runs: Runs = None) -> None:
         for pair in pairs:
             pair.close()
         shutil.rmtree(folder, ignore_errors=True)
+    table, records = _compared(figures)
+    console.print(table)
+    output = Output.of("datasets", json, None)
+    append_lines(output.json, started, records)
+    console.print(f"{len(records)} lines appended to {output.json}")
+
+
+def _compared(figures: dict[tuple[int, str], list[float]]) -> tuple[Table, list[Record]]:
+    """Return the table of all figures, and a record for each of Fluvial's."""
     table = Table(title="Time of a step, in Python (us); less is better")
-    for column in ("datasets", FLUVIAL, SST_ON, SST_OFF, "SST's better ÷ Fluvial"):
+    for column in ("datasets", "", "Fluvial", SST_ON, SST_OFF, "SST's better ÷ Fluvial"):
         table.add_column(column, justify="right")
     records = []
     for count in _COUNTS:
         samples = {
             name: Sample.of(figures[count, name])
-            for name in (FLUVIAL, SST_ON, SST_OFF)
+            for name in (SST_ON, SST_OFF)
             if (count, name) in figures
         }
-        if FLUVIAL not in samples:
-            continue
-        mine = samples.pop(FLUVIAL)
         best = best_of(_TIME, samples)
         peer, theirs = best if best is not None else ("SST", None)
-        params = {"datasets": count, "bytes": 8 * count}
-        record = compare("datasets", "step of datasets", params, _TIME, mine, peer, theirs)
-        records.append(record)
         shown = [spread(samples[n], _TIME) if n in samples else "—" for n in (SST_ON, SST_OFF)]
-        ratio = "—" if record.ratio is None else f"{record.ratio:.2f}"
-        table.add_row(f"{count:,}", spread(mine, _TIME), *shown, ratio)
-    console.print(table)
-    output = Output.of("datasets", json, None)
-    append_lines(output.json, started, records)
-    console.print(f"{len(records)} lines appended to {output.json}")
+        for name, way in _WAYS.items():
+            if (count, name) not in figures:
+                continue
+            mine = Sample.of(figures[count, name])
+            params = {"datasets": count, "bytes": 8 * count}
+            record = compare(
+                "datasets", f"step of datasets, {way}", params, _TIME, mine, peer, theirs
+            )
+            records.append(record)
+            ratio = "—" if record.ratio is None else f"{record.ratio:.2f}"
+            table.add_row(f"{count:,}", way, spread(mine, _TIME), *shown, ratio)
+    return table, records

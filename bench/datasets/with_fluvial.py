@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fluvial as a contestant: each element of the array is a dataset of its own."""
+"""Fluvial as a contestant: each element of the array is a dataset of its own.
+
+With the setting `together` a step is put by one call and read by one, else each dataset by its own.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,15 @@ class Writer:
             step_timeout=_TIMEOUT_S,
         )
         self._names = names_of(count)
+        self._together = settings["together"]
 
     def write(self, body: NDArray[np.float64], stamp: Callable[[], float]) -> None:
         """Put each element as a dataset."""
         body[0] = stamp()
         with self._series.step() as step:
+            if self._together:
+                step.put({name: body[at : at + 1] for at, name in enumerate(self._names)})
+                return
             for at, name in enumerate(self._names):
                 step.put(name, body[at : at + 1])
 
@@ -46,7 +53,7 @@ class Reader:
     """Gathers the datasets of each step in one array."""
 
     def __init__(self, folder: Path, stream: str, count: int, settings: dict[str, Any]) -> None:
-        del settings
+        self._together = settings["together"]
         self._series = fluvial.open(
             stream, directory=str(folder), rendezvous_timeout=_TIMEOUT_S, step_timeout=_TIMEOUT_S
         )
@@ -55,6 +62,11 @@ class Reader:
 
     def __iter__(self) -> Iterator[NDArray[np.float64]]:
         for step in self._series:
+            if self._together:
+                for at, array in enumerate(step.read(self._names).values()):
+                    self._target[at] = array[0]
+                yield self._target
+                continue
             for at, name in enumerate(self._names):
                 self._target[at] = step[name].read()[0]
             yield self._target

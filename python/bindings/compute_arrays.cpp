@@ -109,12 +109,12 @@ BorrowedArray::BorrowedArray(nb::handle object) {
     for (int axis = 0; axis < buffer_.ndim; ++axis) {
         extent[axis] = buffer_.shape[axis];
     }
-    Coordinates strides = contiguous_strides(extent, size_of(*dtype));
     // NumPy's scalars of time leave the strides out, although they were asked for.
-    for (int axis = 0; axis < buffer_.ndim && buffer_.strides != nullptr; ++axis) {
-        strides[axis] = buffer_.strides[axis];
-    }
-    view_ = ArrayView(buffer_.buf, *dtype, extent, strides);
+    view_ = buffer_.strides == nullptr
+                ? ArrayView(buffer_.buf, *dtype, extent)
+                : ArrayView(buffer_.buf, *dtype, extent,
+                            Coordinates(std::span<const Index>(
+                                buffer_.strides, static_cast<std::size_t>(buffer_.ndim))));
 }
 
 BorrowedArray::~BorrowedArray() {

@@ -24,6 +24,7 @@
 #include "preparation.hpp"
 #include "stage_handles.hpp"
 #include "stage_statistics.hpp"
+#include "stage_together.hpp"
 
 using namespace nanobind::literals;
 
@@ -186,6 +187,7 @@ nb::dict share(HeldReader& held, const ReadStep& step, nb::handle prepare) {
 }
 
 void bind_reader(nb::module_& m) {
+    bind_lent_memory(m);
     nb::class_<StagedDataset>(m, "StagedDataset")
         .def_prop_ro("name", &StagedDataset::name)
         .def_prop_ro("dtype",
@@ -232,6 +234,7 @@ void bind_reader(nb::module_& m) {
                 return step.dataset(to_text(name, "the name of a dataset"));
             },
             "name"_a.none())
+        .def("read_together", &read_together, "names"_a, "cut"_a.none(), "telling"_a)
         .def("finish", &ReadStep::finish, nb::call_guard<nb::gil_scoped_release>());
 
     nb::class_<HeldReader>(m, "Reader")

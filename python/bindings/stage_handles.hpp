@@ -33,6 +33,7 @@ class Held {
         }
     }
     Handle* operator->() const { return handle_.get(); }
+    Handle& operator*() const { return *handle_; }
 
   private:
     std::unique_ptr<Handle> handle_;

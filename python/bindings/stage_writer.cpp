@@ -13,6 +13,7 @@
 #include "fluvial/stage/writer.hpp"
 #include "stage_handles.hpp"
 #include "stage_statistics.hpp"
+#include "stage_together.hpp"
 
 using namespace nanobind::literals;
 
@@ -53,6 +54,11 @@ void bind_writer(nb::module_& m) {
                 step->put(name, data.view(), region.offset, global, attributes);
             },
             "name"_a.none(), "array"_a.none(), "offset"_a.none(), "shape"_a.none(), "attributes"_a)
+        .def(
+            "put_together",
+            [](HeldWriteStep& step, nb::dict arrays, nb::handle offset, nb::handle shape,
+               nb::dict attributes) { put_together(*step, arrays, offset, shape, attributes); },
+            "arrays"_a, "offset"_a.none(), "shape"_a.none(), "attributes"_a)
         .def(
             "span",
             [](HeldWriteStep& step, nb::handle named, const std::string& dtype, nb::handle count,

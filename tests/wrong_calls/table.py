@@ -197,6 +197,9 @@ def of_writers(step: Any) -> list[Call]:
     def put(**arguments: Any) -> None:
         step.put(**({"name": next(names)} | arguments))
 
+    def put_together(**arguments: Any) -> None:
+        step.put({next(names): arguments.pop("array"), next(names): data}, **arguments)
+
     def span(**arguments: Any) -> None:
         step.span(**({"name": next(names)} | arguments))
 
@@ -204,6 +207,7 @@ def of_writers(step: Any) -> list[Call]:
     return [
         Call("WriteStep.put", put, {"array": data, **chunk}),
         Call("WriteStep.put", put, {"name": "y", "array": data}),
+        Call("WriteStep.put of a mapping", put_together, {"array": data, **chunk}),
         Call("WriteStep.put of a DataArray", put, {"array": labelled, "attrs": {}}),
         Call("WriteStep.span", span, {"dtype": "f8", "count": (4,), **chunk}),
         Call("WriteStep.span", span, {"name": "z", "dtype": "f8", "count": (4,)}),
@@ -277,6 +281,7 @@ def of_steps(step: Any) -> list[Call]:
         Call("ReadStep.__contains__", step.__contains__, {"name": "x"}),
         Call("ReadStep.reduce", step.reduce, {"op": "mean", "inputs": "x", **reduction}),
         Call("Dataset.reduce", dataset.reduce, {"op": "mean", **reduction}),
+        Call("ReadStep.read", step.read, {"names": [dataset.name], "selection": np.s_[0:2, 1]}),
         Call("Dataset.read", dataset.read, {"selection": np.s_[0:2, 1]}),
         Call("Dataset.stored", dataset.stored, {"selection": np.s_[0:2, 1]}),
         Call("Dataset[]", dataset.__getitem__, {"selection": np.s_[0]}),

@@ -213,6 +213,15 @@ def to_mapping(value: object, what: str, allowed: str = "a dict") -> Mapping[Any
     raise wrong_type(what, value, allowed)
 
 
+def to_names(names: object, known: Iterable[str], remedy: str = "") -> list[str]:
+    """Return a list of names of datasets from an iterable of them; None: those that are known."""
+    if names is None:
+        return list(known)
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise wrong_type("names", names, "a list of names of datasets, or None for all", remedy)
+    return [to_text(name, "a name") for name in names]
+
+
 def to_choice(value: object, what: str, choices: Sequence[Choice]) -> Choice:
     """Return one of the choices."""
     for choice in choices:

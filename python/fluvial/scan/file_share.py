@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _core
 from .._core import InvalidArgument
-from ..base.arguments import to_text, wrong_type
+from ..base.arguments import to_names
 from ..base.messages import shown
 from ..distribute.assignment import Strategy, assign, describe
 from ..distribute.own_strategy import Own
@@ -66,7 +66,7 @@ def share_of_files(
     error, asked = None, ""
     wanted: list[str] = []
     try:
-        wanted = _names(datasets, names)
+        wanted = to_names(names, datasets)
         asked = f"{describe(strategy, own)} of {', '.join(wanted)}"
         chunks = {name: chunks_of(datasets[name]) for name in wanted}
     except _core.Error as raised:
@@ -121,12 +121,6 @@ def _grid(dataset: Shared) -> tuple[int, ...] | None:
             return None
         grid.append(max(extent, 1))
     return tuple(grid)
-
-
-def _names(datasets: Mapping[str, object], names: Iterable[str] | None) -> list[str]:
-    if isinstance(names, str) or not (names is None or isinstance(names, Iterable)):
-        raise wrong_type("names", names, "a list of names of datasets, or None for all")
-    return list(datasets) if names is None else [to_text(name, "a name") for name in names]
 
 
 def _check_alike(of_all: Sequence[tuple[str, str, str | None]]) -> None:

@@ -7,7 +7,7 @@ import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,10 @@ from .. import _core
 from .._core import InvalidArgument
 from ..base.arguments import to_dtype, to_ints, to_text
 from ..base.messages import shown
+from ..describe.attributes import plain
 from ..store.step_contents import Extent
+from .put_arguments import Named, Said, as_put, refuse_array
 from .put_coordinates import PutCoordinates
-from .writer import as_put
 
 _DTYPES = {
     *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
@@ -44,6 +45,16 @@ class Put(NamedTuple):
     parts: dict[str, list[Part]]
     failed: str | None
     """What ended the step's block; None: nothing did."""
+
+
+class _Chunk(NamedTuple):
+    """A part that can be put."""
+
+    name: str
+    extent: Extent
+    attrs: Said
+    """As the caller gave them."""
+    part: Part
 
 
 class _Series(Protocol):
@@ -91,10 +102,28 @@ class FileWriteStep:
         """True: no step of a file is discarded."""
         return True
 
+    @overload
     def put(
         self,
         name: str,
         array: npt.ArrayLike,
+        offset: Sequence[int] | None = None,
+        shape: Sequence[int] | None = None,
+        attrs: Mapping[str, object] | None = None,
+    ) -> None: ...
+    @overload
+    def put(
+        self,
+        name: Named,
+        *,
+        offset: Sequence[int] | None = None,
+        shape: Sequence[int] | None = None,
+        attrs: Mapping[str, object] | None = None,
+    ) -> None: ...
+    def put(
+        self,
+        name: str | Named,
+        array: npt.ArrayLike | None = None,
         offset: Sequence[int] | None = None,
         shape: Sequence[int] | None = None,
         attrs: Mapping[str, object] | None = None,
@@ -105,16 +134,34 @@ class FileWriteStep:
         leave nothing out: a file has no place for what no rank wrote. Coordinates of labelled
         arrays along their own axes are written, too, where the files have a place for them: netCDF.
         """
+        given: list[tuple[Any, Any]] = [(name, array)]
+        if isinstance(name, Mapping):
+            refuse_array(array)
+            given = list(name.items())
+        chunks = [self._copied(*one, offset, shape, attrs) for one in given]
+        if self._series.coordinates is not None:
+            self._series.coordinates.note(
+                (array, chunk.part.offset, chunk.extent.shape)
+                for (_, array), chunk in zip(given, chunks, strict=True)
+            )
+        for chunk in chunks:
+            self._keep(chunk)
+
+    def _copied(
+        self,
+        name: object,
+        array: npt.ArrayLike | None,
+        offset: Sequence[int] | None,
+        shape: Sequence[int] | None,
+        attrs: Said,
+    ) -> _Chunk:
         values, attrs = as_put(name, array, attrs)
         if values.size > 1 and not any(values.strides):  # one value, seen many times
             one = np.broadcast_to(values[(0,) * values.ndim].copy(), values.shape)
-            part = self._keep(name, one, offset, shape, attrs, made=one)
-        else:
-            part = self._keep(name, values, offset, shape, attrs)
-            part.array[...] = values
-        if self._series.coordinates is not None:
-            whole = self._put.extents[name].shape
-            self._series.coordinates.note(array, part.offset, whole)
+            return self._checked(name, one, offset, shape, attrs, made=one)
+        chunk = self._checked(name, values, offset, shape, attrs)
+        chunk.part.array[...] = values
+        return chunk
 
     def span(
         self,
@@ -127,18 +174,25 @@ class FileWriteStep:
     ) -> np.ndarray:
         """Return an array to fill before the step ends, as `WriteStep.span`."""
         like = np.broadcast_to(np.zeros((), to_dtype(dtype)), to_ints(count, "count"))
-        return self._keep(name, like, offset, shape, attrs).array
+        chunk = self._checked(name, like, offset, shape, attrs)
+        self._keep(chunk)
+        return chunk.part.array
 
-    def _keep(
+    def _keep(self, chunk: _Chunk) -> None:
+        said = self._series.attributes_of(chunk.name, chunk.attrs)
+        self._put.extents[chunk.name] = chunk.extent._replace(attrs=said)
+        self._put.parts.setdefault(chunk.name, []).append(chunk.part)
+
+    def _checked(
         self,
-        name: str,
+        named: object,
         like: np.ndarray,
         offset: Sequence[int] | None,
         shape: Sequence[int] | None,
         attrs: Mapping[str, object] | None,
         made: np.ndarray | None = None,
-    ) -> Part:
-        to_text(name, "the name of the dataset")
+    ) -> _Chunk:
+        name = to_text(named, "the name of the dataset")
         self._check_open()
         dtype = like.dtype.newbyteorder("=")
         if dtype.name not in _DTYPES:
@@ -169,11 +223,8 @@ class FileWriteStep:
                 f"'{name}' was put otherwise before: got {dtype.name} {shown(whole)}; allowed: "
                 f"{known.dtype} {shown(known.shape)}, as in this step"
             )
-        said = self._series.attributes_of(name, attrs)
-        self._put.extents[name] = Extent(dtype.name, whole, said)
         part = Part(begin, np.empty(like.shape, dtype) if made is None else made.astype(dtype))
-        self._put.parts.setdefault(name, []).append(part)
-        return part
+        return _Chunk(name, Extent(dtype.name, whole, {}), plain(attrs), part)
 
     def _check_open(self) -> None:
         if self._over:

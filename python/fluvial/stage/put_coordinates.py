@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -41,8 +41,10 @@ class PutCoordinates:
         self._new: dict[tuple[str, int, int], CoordinatePiece] = {}
         self._times: list[CoordinatePiece] = []
 
-    def note(self, array: object, offset: Sequence[int], shape: Sequence[int]) -> None:
-        """Keep the coordinates of an array along its axes, and the time of a single record.
+    def note(self, arrays: Iterable[tuple[object, Sequence[int], Sequence[int]]]) -> None:
+        """Keep the coordinates of arrays along their axes, and the time of a single record.
+
+        `arrays` have offset and shape behind them. What is raised leaves nothing of any of them.
 
         Raises
         ------
@@ -51,6 +53,15 @@ class PutCoordinates:
         WrongType
             They are no numbers or times.
         """
+        before = dict(self._new), list(self._times)
+        try:
+            for array, offset, shape in arrays:
+                self._note(array, offset, shape)
+        except Exception:
+            self._new, self._times = before
+            raise
+
+    def _note(self, array: object, offset: Sequence[int], shape: Sequence[int]) -> None:
         coords, dims = getattr(array, "coords", None), getattr(array, "dims", None)
         if not isinstance(coords, Mapping) or not isinstance(dims, tuple):
             return

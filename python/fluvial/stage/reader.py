@@ -25,8 +25,9 @@ from ..mpi.communicator import Communicator, handle_of
 from .bare_reduction import Described, is_array, reduce_bare
 from .dataset import Dataset
 from .full_disk import FullDisk
+from .read_together import read_together
 from .share import share_of
-from .step_views import Masking, Views, Weighting, to_views
+from .step_views import Masking, Read, Views, Weighting, to_views
 
 
 class ReadStep(Mapping[str, Dataset]):
@@ -88,6 +89,27 @@ class ReadStep(Mapping[str, Dataset]):
 
     def _ipython_key_completions_(self) -> list[str]:
         return self.names()
+
+    def read(
+        self, names: Iterable[str] | None = None, selection: Selection = None
+    ) -> dict[str, Read]:
+        """Read several datasets: one call into the library for all of them. Local.
+
+        Each is what `Dataset.read` returns; so are the errors, which name the dataset.
+
+        Parameters
+        ----------
+        names
+            Of the datasets, in the order of the result; None: all.
+        selection
+            The same of each dataset, as for `Dataset.read`; None: everything.
+
+        Examples
+        --------
+        >>> fields = step.read(["meshes/E/x", "meshes/E/y"])              # doctest: +SKIP
+        >>> fields["meshes/E/x"].mean()                                   # doctest: +SKIP
+        """
+        return read_together(self, self._core, names, selection)
 
     def __getitem__(self, name: str) -> Dataset:
         return Dataset(self, self._core.dataset(name))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from .. import _core
-from ..base.arguments import to_text, wrong_type
+from ..base.arguments import to_names
 from ..distribute.assignment import Strategy, part_of, to_strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
@@ -23,10 +23,7 @@ def share_of(
 
     def prepare() -> tuple[list[str], object]:
         """Return what the core needs; what this raises is raised on all ranks."""
-        if isinstance(names, str) or not (names is None or isinstance(names, Iterable)):
-            raise wrong_type("names", names, "a list of names of datasets, or None for all")
-        wanted = step.names() if names is None else [to_text(name, "a name") for name in names]
-        return wanted, to_strategy(strategy, own)
+        return to_names(names, step.names()), to_strategy(strategy, own)
 
     shares = {}
     for name, parts in reader.share(step, prepare).items():

@@ -5,19 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..base.arguments import to_array, to_dtype, to_float, to_mapping, without_mask, wrong_type
-from ..base.messages import shown
+from ..base.arguments import to_dtype, to_float
 from ..describe.attributes import AttributeValue, plain
 from ..describe.group_attributes import Groups, to_iteration, with_groups
-from ..describe.storage_attributes import plain_attributes
 from ..mpi.communicator import Communicator, handle_of
 from .full_disk import FullDisk
+from .put_arguments import Named, as_put, as_puts, refuse_array
 
 
 class WriteStep:
@@ -36,6 +35,7 @@ class WriteStep:
         """False once the queue's policy has discarded the step; puts are then free, and lost."""
         return self._core.accepted
 
+    @overload
     def put(
         self,
         name: str,
@@ -43,15 +43,35 @@ class WriteStep:
         offset: Sequence[int] | None = None,
         shape: Sequence[int] | None = None,
         attrs: Mapping[str, object] | None = None,
+    ) -> None: ...
+    @overload
+    def put(
+        self,
+        name: Named,
+        *,
+        offset: Sequence[int] | None = None,
+        shape: Sequence[int] | None = None,
+        attrs: Mapping[str, object] | None = None,
+    ) -> None: ...
+    def put(
+        self,
+        name: str | Named,
+        array: npt.ArrayLike | None = None,
+        offset: Sequence[int] | None = None,
+        shape: Sequence[int] | None = None,
+        attrs: Mapping[str, object] | None = None,
     ) -> None:
         """Copy this rank's chunk of a dataset into the staging area, from any strides, once.
 
-        Local; blocks while the byte limit is reached and the queue's policy is "block".
+        Or its chunks of many: ``put({name: array, …})`` is one call into the library for all of
+        them, and an error in one of them means that none is put. Local; blocks while the byte limit
+        is reached and the queue's policy is "block".
 
         Parameters
         ----------
         name
-            E.g. "particles/atoms/position/x".
+            E.g. "particles/atoms/position/x"; or a mapping of names to arrays, such as a dict or an
+            xarray.Dataset. What follows is then the same for all of its datasets.
         array
             The chunk; any of Fluvial's dtypes. It may be changed once this returns. Masked elements
             of a floating masked array are written as NaN; an integer one is refused, as no reader
@@ -78,9 +98,14 @@ class WriteStep:
         SystemError
             The host has no memory left.
         """
-        if type(array) is not np.ndarray:
-            array, attrs = as_put(name, array, attrs)
-        self._core.put(name, array, offset, shape, plain(attrs))
+        if isinstance(name, str) or not isinstance(name, Mapping):
+            if type(array) is not np.ndarray:
+                array, attrs = as_put(name, array, attrs)
+            self._core.put(name, array, offset, shape, plain(attrs))
+            return
+        refuse_array(array)
+        arrays, said = as_puts(name, attrs)
+        self._core.put_together(arrays, offset, shape, said)
 
     def span(
         self,
@@ -223,21 +248,3 @@ class WriteSeries:
             self.close()
         else:
             self._core.abort(f"{kind.__name__}: {error}")
-
-
-def as_put(
-    name: object, array: npt.ArrayLike, attrs: Mapping[str, object] | None
-) -> tuple[np.ndarray, Mapping[str, object] | None]:
-    """Return what NumPy makes of an array, and the attributes that it brings along."""
-    if not isinstance(name, str):
-        hint = "The name comes first: put(name, array)." if isinstance(array, str) else ""
-        raise wrong_type("the name of the dataset", name, "a str", hint)
-    if isinstance(array, np.ma.MaskedArray):
-        return without_mask(array), attrs
-    own = getattr(array, "attrs", None)
-    if isinstance(own, Mapping) and hasattr(array, "dims"):
-        labels = [str(dim) for dim in array.dims]
-        if any(label != f"dim_{axis}" for axis, label in enumerate(labels)):
-            own = {**own, "axisLabels": labels}
-        attrs = {**plain_attributes(own), **to_mapping(attrs, "attrs")}
-    return to_array(array, f"the array of {shown(name)}", "Text goes into attrs"), attrs

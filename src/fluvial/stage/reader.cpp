@@ -34,6 +34,16 @@ bool ReadStep::has(const std::string& name) const {
     return source_->description.datasets.count(name) != 0;
 }
 
+const std::map<std::string, DatasetDescription>& ReadStep::descriptions() const {
+    return source_->description.datasets;
+}
+
+std::shared_ptr<const void> ReadStep::hold(std::uint64_t bytes) const {
+    auto held = source_->hold("datasets");
+    source_->counters->bytes_viewed += bytes;
+    return held;
+}
+
 StagedDataset ReadStep::dataset(const std::string& name) const {
     const auto found = source_->description.datasets.find(name);
     if (found == source_->description.datasets.end()) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -111,6 +112,11 @@ class ReadStep {
     /// Throws InvalidArgument that lists the names when there is no such dataset.
     StagedDataset dataset(const std::string& name) const;
     bool has(const std::string& name) const;
+    /// What the datasets are, by name; as long as the step, or a dataset of it, lives.
+    const std::map<std::string, DatasetDescription>& descriptions() const;
+    /// Keeps memory in which chunks lie here (Chunk::here) as reading them in place does, `bytes`
+    /// of it: for callers that look at many chunks. Throws InvalidArgument once the step has ended.
+    std::shared_ptr<const void> hold(std::uint64_t bytes) const;
     /// Gives the place in the queue back; called by the reader's next() and close(). Data that was
     /// read stays valid. A reading job that resumes later goes on after this step.
     void finish();

@@ -21,9 +21,9 @@ namespace fluvial::stage {
 
 class StagingCopy {
   public:
-    /// Copies `from` to `to`, of equal dtype and extent, as fluvial::copy does. Local; several
-    /// threads may at a time.
-    void operator()(const ArrayView& from, const MutableArrayView& to);
+    /// Copies the elements of `from` to memory at `to`, where they lie together in row-major order.
+    /// Local; several threads may at a time.
+    void operator()(const ArrayView& from, std::byte* to);
 
     static constexpr std::size_t always_streamed_from = std::size_t{8} << 20;  ///< bytes
     static constexpr std::size_t never_streamed_below = std::size_t{16} << 10;

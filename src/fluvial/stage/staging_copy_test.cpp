@@ -21,11 +21,9 @@ TEST_CASE("a staging copy equals a plain one whatever way it takes") {
         for (const Index stride : {Index{8}, Index{16}}) {
             const ArrayView source{
                 reinterpret_cast<const std::byte*>(from.data()), DType::Float64, {count}, {stride}};
-            const MutableArrayView target{
-                reinterpret_cast<std::byte*>(to.data()), DType::Float64, {count}, {8}};
             for (int again = 0; again < 3; ++again) {
                 std::fill(to.begin(), to.end(), -1.0);
-                stage_copy(source, target);
+                stage_copy(source, reinterpret_cast<std::byte*>(to.data()));
                 bool equal = true;
                 for (Index i = 0; i < count; ++i) {
                     equal &= to[static_cast<std::size_t>(i)] ==

@@ -245,9 +245,9 @@ Grant grant_bytes(const ControlBlock& control, int slot, std::uint64_t bytes) {
     return Grant::Given;
 }
 
-void check_signature(const ControlBlock& control, int slot, int rank, const std::string& name,
-                     DType dtype, const Coordinates& shape) {
-    const std::uint64_t hash = std::hash<std::string>{}(name);
+Signature* check_signature(const ControlBlock& control, int slot, int rank, std::string_view name,
+                           DType dtype, const Coordinates& shape) {
+    const std::uint64_t hash = std::hash<std::string_view>{}(name);
     const std::uint64_t used_by = control.slots()[slot].step.load(relaxed) + 1;
     Signature* signatures = control.signatures(slot);
     constexpr int probes_max = 16;
@@ -259,7 +259,7 @@ void check_signature(const ControlBlock& control, int slot, int rank, const std:
             s.shape = shape;
             s.rank = rank;
             s.used_by = used_by;
-            return;
+            return &s;
         }
         if (s.name_hash == hash) {
             if (s.dtype != dtype || !(s.shape == shape)) {
@@ -269,11 +269,19 @@ void check_signature(const ControlBlock& control, int slot, int rank, const std:
                     text(name_of(s.dtype), " with global shape ", s.shape, ", as on rank ", s.rank),
                     "Give every rank the same dtype and the same global shape"});
             }
-            return;
+            return nullptr;
         }
     }
     // More datasets than the table has room for near here: readers compare the rest when they take
     // the step.
+    return nullptr;
+}
+
+void forget_signatures(std::span<Signature* const> noted) {
+    // The last first: others were noted behind it where its place was taken.
+    for (auto last = noted.rbegin(); last != noted.rend(); ++last) {
+        (*last)->used_by = 0;
+    }
 }
 
 void give_up(const ControlBlock& control, int slot) {

@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "fluvial/stage/control_block.hpp"
 #include "fluvial/stage/step_log.hpp"
@@ -35,10 +37,13 @@ Grant grant_bytes(const ControlBlock& control, int slot, std::uint64_t bytes);
 /// False when a chunk of `bytes` would be NeverFits.
 bool can_fit(const ControlBlock& control, int slot, std::uint64_t bytes);
 
-/// Compares the dataset with what other ranks said of it in this step. Throws InvalidArgument when
+/// Compares the dataset with what other ranks said of it in this step. Returns what is noted of it
+/// for ranks that come later; null where it has been noted before. Throws InvalidArgument when
 /// they differ.
-void check_signature(const ControlBlock& control, int slot, int rank, const std::string& name,
-                     DType dtype, const Coordinates& shape);
+Signature* check_signature(const ControlBlock& control, int slot, int rank, std::string_view name,
+                           DType dtype, const Coordinates& shape);
+/// What was noted under this lock does not hold: `noted` in the order in which it was.
+void forget_signatures(std::span<Signature* const> noted);
 
 /// One writer rank has finished the step; the last one publishes it, or frees it when it was given
 /// up. Returns true when the step became available to readers: the caller rings their bell after it

@@ -347,6 +347,27 @@ TEST_CASE("reserved: steps give way when there is no room otherwise, so no write
     CHECK(s.read(late) == 3u);
 }
 
+TEST_CASE("what a rank takes back of what it said of datasets binds no other rank") {
+    Stream s({.queue_steps = 2}, 2);
+    const int slot = admit(s.control, 0)->slot;
+    const auto say = [&](int rank, int dataset, DType dtype) {
+        return check_signature(s.control, slot, rank, text("x", dataset), dtype, {10});
+    };
+    CHECK(say(0, 0, DType::Float64) != nullptr);
+    CHECK(say(1, 0, DType::Float64) == nullptr);
+    std::vector<Signature*> noted;
+    constexpr int more = 100;  // many of which lie at the place of another
+    for (int i = 1; i <= more; ++i) {
+        noted.push_back(say(1, i, DType::Float64));
+        REQUIRE(noted.back() != nullptr);
+    }
+    forget_signatures(noted);
+    CHECK_THROWS_AS(say(1, 0, DType::Int8), InvalidArgument);  // which another rank had said
+    for (int i = 1; i <= more; ++i) {
+        CHECK(say(0, i, DType::Int8) != nullptr);
+    }
+}
+
 TEST_CASE("ranks that disagree about a dataset are told what each rank said") {
     Stream s({.queue_steps = 2}, 2);
     const int slot = admit(s.control, 0)->slot;

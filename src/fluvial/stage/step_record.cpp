@@ -94,10 +94,19 @@ void RecordWriter::define_series(const Attributes& attributes) {
     series_attributes_ = attributes;
 }
 
-std::pair<const std::string, RecordWriter::Definition>& RecordWriter::define(
-    const std::string& name, DType dtype, const Attributes& attributes) {
+RecordWriter::KnownDefinition* RecordWriter::find(std::string_view name) {
+    if (const std::size_t next = entries_.size();
+        next < in_order_.size() && in_order_[next]->first == name) {
+        return in_order_[next];
+    }
     const auto known = definitions_.find(name);
-    if (known != definitions_.end() && known->second.dtype == dtype) {
+    return known == definitions_.end() ? nullptr : &*known;
+}
+
+RecordWriter::KnownDefinition& RecordWriter::define(std::string_view name, DType dtype,
+                                                    const Attributes& attributes) {
+    KnownDefinition* const known = find(name);
+    if (known != nullptr && known->second.dtype == dtype) {
         for (const auto& [key, value] : attributes) {
             known->second.current.insert_or_assign(key, value);
         }
@@ -105,11 +114,11 @@ std::pair<const std::string, RecordWriter::Definition>& RecordWriter::define(
     }
     ByteWriter payload;
     payload.put(DefinitionKind::Dataset);
-    payload.put_string(name);
+    payload.put_string(std::string(name));
     payload.put(dtype);
     fluvial::encode(payload, attributes);
     append_definition(payload);
-    auto& definition = *definitions_.try_emplace(name).first;
+    auto& definition = *definitions_.try_emplace(std::string(name)).first;
     definition.second = {definition_count_++, dtype, attributes, attributes};
     return definition;
 }
@@ -121,12 +130,15 @@ void RecordWriter::begin(const Attributes& step_attributes) {
     ++steps_begun_;
 }
 
-std::size_t RecordWriter::add(const std::string& name, DType dtype, const Coordinates& shape,
+std::size_t RecordWriter::add(std::string_view name, DType dtype, const Coordinates& shape,
                               const Attributes& attributes, const Region& region,
                               std::uint64_t arena_offset) {
-    auto& [known_name, definition] = define(name, dtype, attributes);
+    KnownDefinition& known = define(name, dtype, attributes);
+    auto& [known_name, definition] = known;
     if (definition.used_by != steps_begun_) {
         definition.used_by = steps_begun_;
+        in_order_.resize(std::max(in_order_.size(), entries_.size() + 1));
+        in_order_[entries_.size()] = &known;
         definition.entry = entries_.size();
         entries_.push_back({&known_name, &definition, shape, chunks_.size(), chunks_.size()});
     }

@@ -16,6 +16,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -38,7 +39,7 @@ class RecordWriter {
     void begin(const Attributes& step_attributes);
     /// A chunk at `arena_offset`, or on the disk (0). Attributes are merged into those that the
     /// dataset has so far. Returns the number of the chunk in this step.
-    std::size_t add(const std::string& name, DType dtype, const Coordinates& shape,
+    std::size_t add(std::string_view name, DType dtype, const Coordinates& shape,
                     const Attributes& attributes, const Region& region, std::uint64_t arena_offset);
     /// Where the chunk that has this number is on the disk.
     void set_logged(std::size_t chunk, const BytesOfFile& block) { chunks_[chunk].logged = block; }
@@ -68,6 +69,12 @@ class RecordWriter {
         std::uint64_t used_by = 0;  ///< the step, as counted by begin(), in which ...
         std::size_t entry = 0;      ///< ... this is its entry
     };
+    struct HashOfName {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view name) const {
+            return std::hash<std::string_view>{}(name);
+        }
+    };
     struct PutChunk {
         Region region;
         std::uint64_t arena_offset = 0;
@@ -96,18 +103,23 @@ class RecordWriter {
         }
     }
     void append_definition(const ByteWriter& payload);
-    std::pair<const std::string, Definition>& define(const std::string& name, DType dtype,
-                                                     const Attributes& attributes);
+    using KnownDefinition = std::pair<const std::string, Definition>;
+    /// The definition of this name; null where there is none.
+    KnownDefinition* find(std::string_view name);
+    KnownDefinition& define(std::string_view name, DType dtype, const Attributes& attributes);
 
     Arena& arena_;
     WriterCell& cell_;
     std::uint64_t last_definition_ = 0;
     std::uint32_t definition_count_ = 0;
-    std::unordered_map<std::string, Definition> definitions_;
+    std::unordered_map<std::string, Definition, HashOfName, std::equal_to<>> definitions_;
     std::uint64_t steps_begun_ = 0;
     Attributes series_attributes_;
     Attributes step_attributes_;
     std::vector<Entry> entries_;
+    /// The definitions of entries as they followed each other in the step before, or longer ago:
+    /// where a step has the same, none of them is searched for.
+    std::vector<KnownDefinition*> in_order_;
     std::vector<PutChunk> chunks_;
 };
 

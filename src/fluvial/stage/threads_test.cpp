@@ -295,3 +295,51 @@ TEST_CASE("a view outlives its reader, closed by another thread") {
     pair.writer->close();
     CHECK(std::count(numbers(view.view), numbers(view.view) + length, 7) == length);
 }
+
+TEST_CASE("threads put arrays together into one step, and each of them is there whole") {
+    Pair pair;
+    WriteStep step = pair.writer->begin_step();
+    constexpr int threads = 4, arrays = 200;
+    run_all(threads, [&](int thread) {
+        std::vector<double> values(arrays);
+        std::vector<std::string> names;
+        std::vector<ArrayView> views;
+        for (int i = 0; i < arrays; ++i) {
+            values[static_cast<std::size_t>(i)] = 1000.0 * thread + i;
+            names.push_back(text("t", thread, "/", i));
+            views.emplace_back(&values[static_cast<std::size_t>(i)], DType::Float64,
+                               Coordinates{1});
+        }
+        std::vector<stage::NamedArray> together;
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            together.push_back({names[i], &views[i]});
+        }
+        step.put(together, Coordinates{thread}, Coordinates{threads});
+        step.put(std::span<const stage::NamedArray>{});
+    });
+    step.end();
+    const auto read = pair.reader->next();
+    REQUIRE(read->names().size() == threads * arrays);
+    int equal = 0;
+    for (int thread = 0; thread < threads; ++thread) {
+        for (int i = 0; i < arrays; ++i) {
+            const auto got = read->dataset(text("t", thread, "/", i)).read({{thread}, {1}, {1}});
+            equal += *reinterpret_cast<const double*>(got.view.data) == 1000.0 * thread + i;
+        }
+    }
+    CHECK(equal == threads * arrays);
+}
+
+TEST_CASE("of arrays that are put together none is there when one of them cannot be") {
+    Pair pair;
+    WriteStep step = pair.writer->begin_step();
+    const double values[4] = {1, 2, 3, 4};
+    const ArrayView fits(values, DType::Float64, {2}), long_one(values, DType::Float64, {4});
+    const std::vector<stage::NamedArray> arrays = {{"a", &fits}, {"b", &long_one}};
+    const auto error = error_of([&] { step.put(arrays, Coordinates{0}, Coordinates{2}); });
+    CHECK(error.find("'b'") != std::string::npos);
+    step.put("a", long_one, {0}, {4});
+    step.end();
+    const auto read = pair.reader->next();
+    CHECK(read->names() == std::vector<std::string>{"a"});
+}

@@ -13,14 +13,31 @@ namespace {
 
 constexpr const char* put_failed = "nothing can be put";
 
-[[noreturn]] void never_fits(const Writer::State& writer, const std::string& name,
+/// "'x'" or "'x' and 2 more".
+std::string named(std::span<const NamedArray> arrays) {
+    const std::string first = text("'", arrays.front().name, "'");
+    return arrays.size() == 1 ? first : text(first, " and ", arrays.size() - 1, " more");
+}
+
+std::uint64_t bytes_of(const NamedArray& array) {
+    return static_cast<std::uint64_t>(array.data->size()) * size_of(array.data->dtype);
+}
+
+[[noreturn]] void never_fits(const Writer::State& writer, std::span<const NamedArray> arrays,
                              std::uint64_t bytes, int slot) {
     const ControlBlock& control = *writer.control;
     throw InvalidArgument(
-        Problem{text("the step does not fit into the queue with '", name, "'"),
+        Problem{text("the step does not fit into the queue with ", named(arrays)),
                 text(bytes, " bytes beside ", control.slots()[slot].bytes, " of the same step"),
                 text("queue_bytes=", control.header().queue_bytes, " for all ranks together"),
                 "Raise queue_bytes"});
+}
+
+void check_name(std::string_view name) {
+    if (name.empty() || name.size() > 4096) {
+        throw InvalidArgument(Problem{"the name of a dataset cannot be used", text("'", name, "'"),
+                                      "1 to 4096 bytes", ""});
+    }
 }
 
 /// A put that end() waits for: the turn is elsewhere while it copies.
@@ -87,19 +104,36 @@ std::uint64_t WriteStep::State::allocate(std::uint64_t bytes) {
     return at;
 }
 
-std::optional<WriteStep::State::Place> WriteStep::State::place_chunk(
-    HandleLock::Call& call, const std::string& name, DType dtype, const Region& region,
-    const Coordinates& shape, const Attributes& attributes) {
+bool WriteStep::State::place(HandleLock::Call& call, std::span<const NamedArray> arrays,
+                             const Where& where, std::span<Place> places) {
     check_open();
-    if (name.empty() || name.size() > 4096) {
-        throw InvalidArgument(Problem{"the name of a dataset cannot be used", text("'", name, "'"),
-                                      "1 to 4096 bytes", ""});
+    std::uint64_t bytes = 0;
+    for (const NamedArray& array : arrays) {
+        check_name(array.name);
+        check_inside(where.region(*array.data), where.global(*array.data),
+                     {"chunk of", array.name});
+        bytes += bytes_of(array);
     }
-    check_inside(region, shape, {"chunk of", name});
-    const auto bytes = static_cast<std::uint64_t>(region.volume()) * size_of(dtype);
     Writer::State& w = *writer;
     const ControlBlock& control = *w.control;
     bool described = false;
+    const auto describe = [&] {
+        std::vector<Signature*> noted;
+        try {
+            for (const NamedArray& array : arrays) {
+                const auto& shape = where.global(*array.data);
+                if (Signature* const fresh = check_signature(control, slot, w.rank, array.name,
+                                                             array.data->dtype, shape);
+                    fresh != nullptr && arrays.size() > 1) {
+                    noted.push_back(fresh);
+                }
+            }
+        } catch (...) {
+            forget_signatures(noted);
+            throw;
+        }
+        described = true;
+    };
     const auto grant = await(
         control, control.header().space_bell, w.options.step_timeout_s, w.wait_s,
         [&]() -> std::optional<Grant> {
@@ -108,8 +142,7 @@ std::optional<WriteStep::State::Place> WriteStep::State::place_chunk(
                 if (!can_fit(control, slot, bytes)) {
                     return Grant::NeverFits;  // before others are told of it
                 }
-                check_signature(control, slot, w.rank, name, dtype, shape);
-                described = true;
+                describe();
             }
             const Grant answer = grant_bytes(control, slot, bytes);
             return answer == Grant::Wait ? std::nullopt : std::optional(answer);
@@ -117,75 +150,115 @@ std::optional<WriteStep::State::Place> WriteStep::State::place_chunk(
         call);
     if (!grant) {
         const ControlLock lock(control);
-        throw TimedOut(Problem{text("no room for ", bytes, " bytes of '", name,
-                                    "' within step_timeout=", w.options.step_timeout_s, " s"),
+        throw TimedOut(Problem{text("no room for ", bytes, " bytes of ", named(arrays),
+                                    " within step_timeout=", w.options.step_timeout_s, " s"),
                                describe_holders(control), "",
                                "Let readers drop their arrays earlier, raise queue_bytes, or "
                                "choose full='discard-oldest'"});
     }
     if (*grant == Grant::NeverFits) {
-        never_fits(w, name, bytes, slot);
+        never_fits(w, arrays, bytes, slot);
     }
     if (*grant == Grant::Discarded) {
         accepted = false;
-        return std::nullopt;
+        return false;
     }
     w.collect();
-    std::uint64_t offset = 0;
-    if (*grant == Grant::Given) {
-        offset = allocate(bytes);
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+        places[i].arena_offset = *grant == Grant::Given ? allocate(bytes_of(arrays[i])) : 0;
     }
-    return Place{w.records->add(name, dtype, shape, attributes, region, offset), offset};
+    static const Attributes none;
+    for (std::size_t i = 0; i < arrays.size(); ++i) {
+        const auto& [name, data, attributes] = arrays[i];
+        places[i].chunk = w.records->add(name, data->dtype, where.global(*data),
+                                         attributes != nullptr ? *attributes : none,
+                                         where.region(*data), places[i].arena_offset);
+    }
+    return true;
+}
+
+void WriteStep::State::fill(HandleLock::Call& call, std::span<const NamedArray> arrays,
+                            std::span<const Place> places) {
+    Writer::State& w = *writer;
+    if (places.front().arena_offset != 0) {
+        call.outside([&] {
+            for (std::size_t i = 0; i < arrays.size(); ++i) {
+                w.copy(*arrays[i].data, w.arena->at(places[i].arena_offset));
+            }
+        });
+        return;
+    }
+    try {
+        for (std::size_t i = 0; i < arrays.size(); ++i) {
+            const auto block = append(call, *arrays[i].data);
+            if (!block) {
+                return;  // the step was discarded
+            }
+            w.records->set_logged(places[i].chunk, *block);
+        }
+    } catch (...) {
+        for (const Place& place : places) {
+            w.records->forget(place.chunk);
+        }
+        throw;
+    }
+}
+
+void WriteStep::State::put(std::span<const NamedArray> arrays, const Where& where,
+                           std::span<Place> places) {
+    Writer::State& w = *writer;
+    HandleLock::Call call(w.handle, put_failed);
+    const PutUnderWay put(puts);
+    if (!place(call, arrays, where, places)) {
+        return;
+    }
+    std::uint64_t bytes = 0;
+    for (const NamedArray& array : arrays) {
+        bytes += bytes_of(array);
+    }
+    constexpr std::uint64_t timed_from = 4096;  // less is copied sooner than the clock is read
+    const std::int64_t begin_ns = bytes < timed_from ? 0 : now_ns();
+    fill(call, arrays, places);
+    w.bytes_copied += places.front().arena_offset != 0 ? bytes : 0;
+    w.copy_s += bytes < timed_from ? 0.0 : static_cast<double>(now_ns() - begin_ns) * 1e-9;
 }
 
 void WriteStep::put(const std::string& name, const ArrayView& data, const Coordinates& offset,
                     const Coordinates& shape, const Attributes& attributes) {
-    Writer::State& w = *state_->writer;
-    HandleLock::Call call(w.handle, put_failed);
-    const PutUnderWay put(state_->puts);
-    const Region region{offset, data.extent};
-    const auto place = state_->place_chunk(call, name, data.dtype, region, shape, attributes);
-    if (!place) {
-        return;
+    const NamedArray array{name, &data, &attributes};
+    State::Place place{};
+    state_->put({&array, 1}, {&offset, &shape}, {&place, 1});
+}
+
+void WriteStep::put(std::span<const NamedArray> arrays, const std::optional<Coordinates>& offset,
+                    const std::optional<Coordinates>& shape) {
+    if (arrays.empty()) {
+        return state_->check_open();
     }
-    const auto bytes = static_cast<std::uint64_t>(data.size()) * size_of(data.dtype);
-    constexpr std::uint64_t timed_from = 4096;  // less is copied sooner than the clock is read
-    const std::int64_t begin_ns = bytes < timed_from ? 0 : now_ns();
-    if (place->arena_offset == 0) {
-        try {
-            if (const auto block = state_->append(call, data)) {
-                w.records->set_logged(place->chunk, *block);
-            }
-        } catch (...) {
-            w.records->forget(place->chunk);
-            throw;
-        }
-    } else {
-        const MutableArrayView to{w.arena->at(place->arena_offset), data.dtype, data.extent,
-                                  contiguous_strides(data.extent, size_of(data.dtype))};
-        call.outside([&] { w.copy(data, to); });
-        w.bytes_copied += bytes;
-    }
-    w.copy_s += bytes < timed_from ? 0.0 : static_cast<double>(now_ns() - begin_ns) * 1e-9;
+    std::vector<State::Place> places(arrays.size());
+    state_->put(arrays, {offset ? &*offset : nullptr, shape ? &*shape : nullptr}, places);
 }
 
 MutableArrayView WriteStep::span(const std::string& name, DType dtype, const Region& region,
                                  const Coordinates& shape, const Attributes& attributes) {
     HandleLock::Call call(state_->writer->handle, put_failed);
     const PutUnderWay put(state_->puts);
-    const auto place = state_->place_chunk(call, name, dtype, region, shape, attributes);
-    const auto bytes = static_cast<std::size_t>(region.volume()) * size_of(dtype);
     MutableArrayView view{nullptr, dtype, region.extent,
                           contiguous_strides(region.extent, size_of(dtype))};
-    if (place && place->arena_offset != 0) {
+    const ArrayView chunk = view;
+    const NamedArray array{name, &chunk, &attributes};
+    State::Place place{};
+    const bool placed = state_->place(call, {&array, 1}, {&region.offset, &shape}, {&place, 1});
+    const auto bytes = static_cast<std::size_t>(bytes_of(array));
+    if (placed && place.arena_offset != 0) {
         state_->writer->bytes_in_place += bytes;
-        view.data = state_->arena->at(place->arena_offset);
+        view.data = state_->arena->at(place.arena_offset);
         return view;
     }
     state_->scratch.push_back(std::make_unique_for_overwrite<std::byte[]>(bytes));
     view.data = state_->scratch.back().get();
-    if (place) {
-        state_->disk_spans.push_back({place->chunk, {view.data, bytes}});
+    if (placed) {
+        state_->disk_spans.push_back({place.chunk, {view.data, bytes}});
     }
     return view;
 }

@@ -12,7 +12,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "fluvial/describe/array_view.hpp"
 #include "fluvial/describe/attribute.hpp"
@@ -46,6 +49,13 @@ struct WriterStats {
 
 class Writer;
 
+/// One of the arrays that are put together. What it refers to outlives the call.
+struct NamedArray {
+    std::string_view name;
+    const ArrayView* data;
+    const Attributes* attributes = nullptr;  ///< none: those of earlier steps stay
+};
+
 /// A step being written by this rank. Ends by end(); going out of scope without it gives the step
 /// up on all ranks. Several threads may put at a time; the copies run side by side.
 class WriteStep {
@@ -65,6 +75,12 @@ class WriteStep {
     /// rank; larger than the limit), TimedOut, SystemError (no memory).
     void put(const std::string& name, const ArrayView& data, const Coordinates& offset,
              const Coordinates& shape, const Attributes& attributes = {});
+
+    /// Puts all of them, at the same `offset` (none: zeros) of datasets of the same global `shape`
+    /// (none: that of each array). They get their room at once, and are on the same side where a
+    /// full queue spills. Local. Errors as put: then none of them is put.
+    void put(std::span<const NamedArray> arrays, const std::optional<Coordinates>& offset = {},
+             const std::optional<Coordinates>& shape = {});
 
     /// Memory of the staging area for this rank's chunk, to be filled before end(): no copy at all.
     /// Errors as put.

@@ -125,10 +125,27 @@ struct WriteStep::State {
         std::size_t chunk;
         std::uint64_t arena_offset;
     };
-    /// None when the step was discarded.
-    std::optional<Place> place_chunk(HandleLock::Call& call, const std::string& name, DType dtype,
-                                     const Region& region, const Coordinates& shape,
-                                     const Attributes& attributes);
+    /// Where in their datasets arrays are put: at zero, and datasets of their extents, unless said.
+    struct Where {
+        const Coordinates* offset;
+        const Coordinates* shape;
+
+        Region region(const ArrayView& data) const {
+            return {offset != nullptr ? *offset : Coordinates(data.ndim(), 0), data.extent};
+        }
+        const Coordinates& global(const ArrayView& data) const {
+            return shape != nullptr ? *shape : data.extent;
+        }
+    };
+    /// A chunk for each of the arrays, all in the arena or all on the disk. False when the step was
+    /// discarded.
+    bool place(HandleLock::Call& call, std::span<const NamedArray> arrays, const Where& where,
+               std::span<Place> places);
+    /// Fills the places with the elements; what fails leaves no chunk of them.
+    void fill(HandleLock::Call& call, std::span<const NamedArray> arrays,
+              std::span<const Place> places);
+    /// As WriteStep::put; `places` has room for each of them.
+    void put(std::span<const NamedArray> arrays, const Where& where, std::span<Place> places);
     /// Puts bytes on the disk, and behind them `spare` that others may use; waits while it is full,
     /// or gives the step up and returns none, as the policy says. Others have their turns
     /// meanwhile.
