@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
 #include "fluvial/base/hash.hpp"
@@ -21,22 +20,17 @@ class Checksum {
     /// All pieces but the last are multiples of `block`.
     void add(std::span<const std::byte> bytes) {
         size_ += bytes.size();
-        while (bytes.size() >= block) {
-            std::uint64_t words[lanes];
-            std::memcpy(words, bytes.data(), block);
-            for (std::size_t i = 0; i < lanes; ++i) {
-                lane_[i] = (lane_[i] ^ words[i]) * odd;
-                lane_[i] ^= lane_[i] >> 32;
-            }
-            bytes = bytes.subspan(block);
-        }
-        rest_ = hash_of(bytes);
+        const std::size_t blocks = bytes.size() / block;
+        add_blocks(bytes.data(), blocks);
+        rest_ = hash_of(bytes.subspan(blocks * block));
     }
     std::uint64_t value() const {
         return hash_of(std::as_bytes(std::span(lane_))) ^ (rest_ + size_ * odd);
     }
 
   private:
+    void add_blocks(const std::byte* bytes, std::size_t blocks);
+
     static constexpr std::size_t lanes = block / sizeof(std::uint64_t);
     static constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;
     std::uint64_t lane_[lanes] = {1, 2, 3, 4, 5, 6, 7, 8};

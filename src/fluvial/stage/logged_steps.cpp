@@ -2,6 +2,7 @@
 #include "fluvial/stage/logged_steps.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <vector>
 
@@ -87,8 +88,18 @@ std::optional<std::uint64_t> reserve(const ControlBlock& control, int slot, std:
     return offset;
 }
 
-std::uint64_t list_bytes(const ControlBlock& control) {
-    return aligned(sizeof(BytesOfFile) * static_cast<std::uint64_t>(control.writer_ranks()));
+std::uint64_t bytes_with_list(const ControlBlock& control, std::uint64_t record) {
+    return aligned(record) +
+           aligned(sizeof(BytesOfFile) * static_cast<std::uint64_t>(control.writer_ranks()));
+}
+
+RecordOnDisk with_list(const ControlBlock& control, const Bytes& record, std::uint64_t offset) {
+    RecordOnDisk made{record, {offset, record.size(), checksum_of(record)}};
+    made.bytes.resize(bytes_with_list(control, record.size()));
+    if (control.writer_ranks() == 1) {
+        std::memcpy(made.bytes.data() + aligned(record.size()), &made.record, sizeof made.record);
+    }
+    return made;
 }
 
 bool commit(const ControlBlock& control, const StepLog& log, int slot, const BytesOfFile& mine) {
@@ -104,7 +115,8 @@ bool commit(const ControlBlock& control, const StepLog& log, int slot, const Byt
     entry.completed_ns = since_1970_ns();
     entry.ranks = {mine.offset + aligned(mine.bytes), list.size(), checksum_of(list)};
     Counters& counters = control.header().counters;
-    if (!log.write(entry.ranks.offset, list) || !log.write_entry(counters.entries_end, entry)) {
+    const bool listed = control.writer_ranks() == 1 || log.write(entry.ranks.offset, list);
+    if (!listed || !log.write_entry(counters.entries_end, entry)) {
         return false;
     }
     ++counters.entries_end;
@@ -145,7 +157,8 @@ std::optional<std::uint64_t> first_logged(const ControlBlock& control, const Ste
     return log.entry(number).step;
 }
 
-FreedBytes free_logged(const ControlBlock& control, const StepLog& log, bool also_unread) {
+FreedBytes free_logged(const ControlBlock& control, const StepLog& log, bool also_unread,
+                       RememberedEntry& oldest) {
     Counters& counters = control.header().counters;
     if (control.header().retains != 0 || counters.log_freed == counters.log_end) {
         return {};
@@ -154,7 +167,10 @@ FreedBytes free_logged(const ControlBlock& control, const StepLog& log, bool als
     const std::uint64_t bound = also_unread ? wanted : std::min(wanted, counters.taken_end);
     std::uint64_t begin = begin_of_slots(control);
     while (counters.entries_freed < counters.entries_end) {
-        const LogEntry entry = log.entry(counters.entries_freed);
+        if (!oldest || oldest->first != counters.entries_freed) {
+            oldest.emplace(counters.entries_freed, log.entry(counters.entries_freed));
+        }
+        const LogEntry& entry = oldest->second;
         if (entry.step >= bound) {
             begin = std::min(begin, entry.begin);
             break;

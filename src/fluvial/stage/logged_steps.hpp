@@ -10,7 +10,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
+#include "fluvial/base/bytes.hpp"
 #include "fluvial/stage/control_block.hpp"
 #include "fluvial/stage/step_log.hpp"
 
@@ -19,9 +21,17 @@ namespace fluvial::stage {
 /// Where `bytes` of the step in `slot` go; none when that would be more than spill_bytes.
 std::optional<std::uint64_t> reserve(const ControlBlock& control, int slot, std::uint64_t bytes);
 
-/// Bytes that each rank leaves free behind its record, for the list of all ranks' records, which
-/// the last of them writes: so that it finds room there.
-std::uint64_t list_bytes(const ControlBlock& control);
+/// What a rank's record of so many bytes takes: behind it lies room for the list of all ranks'
+/// records, which the last of them writes there.
+std::uint64_t bytes_with_list(const ControlBlock& control, std::uint64_t record);
+
+/// A record and that room, to be written at `offset`. The only rank of a writer knows the list, and
+/// has it there at once.
+struct RecordOnDisk {
+    Bytes bytes;
+    BytesOfFile record;
+};
+RecordOnDisk with_list(const ControlBlock& control, const Bytes& record, std::uint64_t offset);
 
 /// The last rank, whose record lies at `mine`, gives the step in `slot` its entry. False: the disk
 /// is full.
@@ -43,7 +53,11 @@ struct FreedBytes {
     std::uint64_t end = 0;
 };
 /// `also_unread`: steps that no reader ever began go, too, unless a group waits for them.
-FreedBytes free_logged(const ControlBlock& control, const StepLog& log, bool also_unread);
+/// `oldest` remembers the entry that was looked at last, and its number: most often it is the same
+/// again.
+using RememberedEntry = std::optional<std::pair<std::uint64_t, LogEntry>>;
+FreedBytes free_logged(const ControlBlock& control, const StepLog& log, bool also_unread,
+                       RememberedEntry& oldest);
 
 /// Gives up the oldest spilled step that no group has begun; false when there is none.
 bool drop_oldest_logged(const ControlBlock& control, const StepLog& log);

@@ -27,6 +27,8 @@ constexpr std::uint64_t end_mark = ~std::uint64_t{0};
 constexpr mode_t mine_alone = 0600;
 /// Is still in a core's cache when it is looked at for the second time.
 constexpr std::size_t cached_bytes = std::size_t{256} << 10;
+/// The same of what is written, which file systems keep in pages as large as a call allows.
+constexpr std::size_t written_bytes = std::size_t{1} << 20;
 
 struct StoredHead {
     char magic[8];
@@ -262,9 +264,9 @@ bool StepLog::write(std::uint64_t offset, std::span<const std::byte> bytes) cons
 std::optional<BytesOfFile> StepLog::write_block(std::uint64_t offset,
                                                 std::span<const std::byte> bytes) const {
     Checksum sum;
-    for (std::uint64_t at = 0; at < bytes.size(); at += cached_bytes) {
+    for (std::uint64_t at = 0; at < bytes.size(); at += written_bytes) {
         const auto piece =
-            bytes.subspan(at, std::min<std::size_t>(cached_bytes, bytes.size() - at));
+            bytes.subspan(at, std::min<std::size_t>(written_bytes, bytes.size() - at));
         sum.add(piece);
         if (!write_all(data_.get(), offset + at, piece)) {
             return std::nullopt;

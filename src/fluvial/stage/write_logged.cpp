@@ -35,18 +35,17 @@ void Writer::State::free_disk(bool also_unread) {
     FreedBytes freed;
     {
         const ControlLock lock(*control);
-        freed = free_logged(*control, *log, also_unread);
+        freed = free_logged(*control, *log, also_unread, oldest_logged);
     }
     log->release(freed.begin, freed.end);
 }
 
-std::optional<BytesOfFile> WriteStep::State::append(HandleLock::Call& call,
-                                                    std::span<const std::byte> bytes,
-                                                    std::uint64_t spare) {
+template <class Write>
+std::optional<BytesOfFile> WriteStep::State::append(HandleLock::Call& call, std::uint64_t bytes,
+                                                    Write write) {
     Writer::State& w = *writer;
     const ControlBlock& control = *w.control;
     const Deadline deadline(w.options.step_timeout_s);
-    const std::uint64_t wanted = (bytes.size() + 63) / 64 * 64 + spare;
     std::optional<std::uint64_t> offset;
     std::optional<BytesOfFile> written;
     bool reported = false;
@@ -54,16 +53,10 @@ std::optional<BytesOfFile> WriteStep::State::append(HandleLock::Call& call,
         if (!offset) {
             const ControlLock lock(control);
             w.check_failure();
-            offset = reserve(control, slot, wanted);
+            offset = reserve(control, slot, bytes);
         }
         if (offset) {
-            const Bytes room(spare);
-            call.outside([&] {
-                written = w.log->write_block(*offset, bytes);
-                if (spare != 0 && !w.log->write(*offset + wanted - spare, room)) {
-                    written.reset();
-                }
-            });
+            call.outside([&] { written = write(*w.log, *offset); });
         }
         if (written) {
             return written;
@@ -100,9 +93,16 @@ std::optional<BytesOfFile> WriteStep::State::append(HandleLock::Call& call,
             call);
         w.wait_s += static_cast<double>(now_ns() - begin_ns) * 1e-9;
         if (deadline.passed()) {
-            still_full(w, bytes.size());
+            still_full(w, bytes);
         }
     }
+}
+
+std::optional<BytesOfFile> WriteStep::State::append(HandleLock::Call& call,
+                                                    std::span<const std::byte> bytes) {
+    return append(call, bytes.size(), [bytes](const StepLog& log, std::uint64_t offset) {
+        return log.write_block(offset, bytes);
+    });
 }
 
 std::optional<BytesOfFile> WriteStep::State::append(HandleLock::Call& call, const ArrayView& data) {
@@ -139,7 +139,12 @@ void WriteStep::State::log_rest(HandleLock::Call& call) {
         }
     }
     const Bytes record = w.records->logged_record();
-    logged_record = append(call, record, list_bytes(*w.control)).value_or(BytesOfFile{});
+    const auto write = [&](const StepLog& log, std::uint64_t offset) {
+        const RecordOnDisk made = with_list(*w.control, record, offset);
+        return log.write(offset, made.bytes) ? std::optional(made.record) : std::nullopt;
+    };
+    logged_record =
+        append(call, bytes_with_list(*w.control, record.size()), write).value_or(BytesOfFile{});
 }
 
 }  // namespace fluvial::stage

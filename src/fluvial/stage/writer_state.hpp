@@ -18,6 +18,7 @@
 #include "fluvial/stage/handle_lock.hpp"
 #include "fluvial/stage/heartbeat.hpp"
 #include "fluvial/stage/host_service.hpp"
+#include "fluvial/stage/logged_steps.hpp"
 #include "fluvial/stage/remote_service.hpp"
 #include "fluvial/stage/staging_copy.hpp"
 #include "fluvial/stage/step_log.hpp"
@@ -37,6 +38,7 @@ struct Writer::State {
 
     // Destroyed from the bottom up: what serves others ends before the memory that it serves.
     std::optional<StepLog> log;  ///< of a stream that spills or retains steps
+    RememberedEntry oldest_logged;
     host::Descriptor retaining;  ///< tells readers that steps are still being retained
     std::optional<ControlBlock> control;
     std::shared_ptr<Arena> arena;  ///< shared with spans that a binding handed out
@@ -146,11 +148,12 @@ struct WriteStep::State {
               std::span<const Place> places);
     /// As WriteStep::put; `places` has room for each of them.
     void put(std::span<const NamedArray> arrays, const Where& where, std::span<Place> places);
-    /// Puts bytes on the disk, and behind them `spare` that others may use; waits while it is full,
-    /// or gives the step up and returns none, as the policy says. Others have their turns
-    /// meanwhile.
-    std::optional<BytesOfFile> append(HandleLock::Call& call, std::span<const std::byte> bytes,
-                                      std::uint64_t spare = 0);
+    /// Reserves `bytes` on the disk and calls `write` with their offset, which returns none while
+    /// it is full. Waits then, or gives the step up and returns none, as the policy says. Others
+    /// have their turns meanwhile.
+    template <class Write>
+    std::optional<BytesOfFile> append(HandleLock::Call& call, std::uint64_t bytes, Write write);
+    std::optional<BytesOfFile> append(HandleLock::Call& call, std::span<const std::byte> bytes);
     /// The same of a whole array, from wherever its elements lie.
     std::optional<BytesOfFile> append(HandleLock::Call& call, const ArrayView& data);
     /// What of the step belongs on the disk and is not there yet, and its record.
