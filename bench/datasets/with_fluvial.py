@@ -30,9 +30,10 @@ class Writer:
             directory=str(folder),
             rendezvous_timeout=_TIMEOUT_S,
             step_timeout=_TIMEOUT_S,
+            network=settings.get("network"),
         )
         self._names = names_of(count)
-        self._together = settings["together"]
+        self._together = settings.get("together", True)
 
     def write(self, body: NDArray[np.float64], stamp: Callable[[], float]) -> None:
         """Put each element as a dataset."""
@@ -53,9 +54,13 @@ class Reader:
     """Gathers the datasets of each step in one array."""
 
     def __init__(self, folder: Path, stream: str, count: int, settings: dict[str, Any]) -> None:
-        self._together = settings["together"]
+        self._together = settings.get("together", True)
         self._series = fluvial.open(
-            stream, directory=str(folder), rendezvous_timeout=_TIMEOUT_S, step_timeout=_TIMEOUT_S
+            stream,
+            directory=str(folder),
+            rendezvous_timeout=_TIMEOUT_S,
+            step_timeout=_TIMEOUT_S,
+            transport=settings.get("transport"),
         )
         self._names = names_of(count)
         self._target = np.zeros(count)

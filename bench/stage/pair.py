@@ -8,7 +8,7 @@ import itertools
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -64,12 +64,15 @@ class Pair:
         folder: Path,
         library: Path,
         queue_steps: int,
+        places: tuple[Sequence[str], Sequence[str]] = ((), ()),
     ) -> None:
+        """`places`: words before the writer's command and the reader's, which run it elsewhere."""
         self.contestant = contestant
         self._cores = cores
         self._folder = folder
         self._library = library
         self._queue_steps = queue_steps
+        self._places = places
         self._children: list[Child] = []
 
     def run(
@@ -134,11 +137,11 @@ class Pair:
         environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
         reads, writes = os.pipe()
         try:
-            for role, ack, cores in (
-                ("writer", reads, self._cores[0]),
-                ("reader", writes, self._cores[1]),
+            for role, ack, cores, place in (
+                ("writer", reads, self._cores[0], self._places[0]),
+                ("reader", writes, self._cores[1], self._places[1]),
             ):
-                command = [str(self.contestant.python), "-m", "bench.stage.side", role]
+                command = [*place, str(self.contestant.python), "-m", "bench.stage.side", role]
                 command += [self.contestant.module, str(self._library), str(ack)]
                 log = self._folder / f"{self.contestant.module}-{role}.log"
                 self._children.append(

@@ -34,6 +34,7 @@ from bench.plotter import draw
 from bench.record import Record, append_lines
 from bench.sizes import parse_size
 from bench.stage import compiled, picture, report
+from bench.stage.hosts import question as between_hosts
 from bench.stage.pair import Contestant, Pair, Run, run_again_once
 from bench.stage.payload import BYTES_MIN
 from bench.stage.report import LIMITS, PUT, SPAN, SST_OFF, SST_ON, Figures
@@ -77,6 +78,13 @@ def ask(
         Literal["python", "c++", "both"],
         typer.Option(help="Whose programs: Python's beside SST, C++'s beside a bare exchange."),
     ] = "both",
+    hosts: Annotated[
+        bool,
+        typer.Option(
+            "--hosts",
+            help="Writer and reader on two hosts (network namespaces: needs root), beside raw TCP.",
+        ),
+    ] = False,
     sst_keeps_memory: Annotated[
         bool,
         typer.Option(
@@ -88,6 +96,12 @@ def ask(
     """Run the contest, show its figures, append its records and draw its picture."""
     console = wide_console()
     pace = _Pace(quick, runs)
+    if hosts:
+        chosen_sizes = parse_sizes(sizes) if sizes else between_hosts.SIZES
+        how_long = between_hosts.Pace(runs or (1 if quick else 5), pace.stream_s, pace.steps_min)
+        output = Output.of("stage-hosts", json, png)
+        between_hosts.ask(console, chosen_sizes, how_long, output)
+        return
     if language == "c++":
         started = header("stage", {})
         found = _compiled(console, pace)

@@ -36,6 +36,7 @@ class Writer:
             directory=str(folder),
             rendezvous_timeout=_OPEN_TIMEOUT_S,
             step_timeout=_STEP_TIMEOUT_S,
+            network=settings.get("network"),
         )
         self._count = count
         self._filled: dict[int, int] = {}
@@ -85,6 +86,7 @@ class Reader:
             directory=str(folder),
             rendezvous_timeout=_OPEN_TIMEOUT_S,
             step_timeout=_STEP_TIMEOUT_S,
+            transport=settings.get("transport"),
         )
 
     def __iter__(self) -> Iterator[NDArray[np.float64]]:

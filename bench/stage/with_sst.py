@@ -100,7 +100,7 @@ def _declare(settings: dict[str, Any]) -> tuple[Any, Any]:
             "QueueLimit": str(settings["queue_steps"]),
             "QueueFullPolicy": "Block",
             "DataTransport": "WAN",
-            "NetworkInterface": "lo",
+            "NetworkInterface": settings.get("network", "lo"),
             "OpenTimeoutSecs": str(_OPEN_TIMEOUT_S),
             "SpeculativePreloadMode": settings["preload"],
         }
