@@ -35,6 +35,7 @@ void RemoteSeat::take_in(Announced announced) {
     holds_.insert(step);
     next_to_come_ = step + 1;
     --asked_;
+    small_ = announced.message.size() + announced.bytes_behind <= 2 * small_step_bytes;
     steps_.push_back(std::move(announced));
 }
 
@@ -68,25 +69,47 @@ OpenedStep RemoteSeat::open_step(Announced announced) {
         ++steps_taken_;
     }
     read_records(in, step, step.from_disk);
-    take_parts(in, std::move(announced), step.description, *access);
+    if (in.get<bool>()) {
+        take_all(in, std::move(announced), step.description, *access);
+    } else {
+        take_parts(in, std::move(announced), step.description, *access);
+    }
     step.access = std::move(access);
     return step;
+}
+
+/// All chunks are in memory here.
+void RemoteSeat::take_all(ByteReader& in, Announced announced, StepDescription& record,
+                          RemoteStep& step) {
+    const bool inside = in.get<bool>();
+    const std::span<const std::byte> data =
+        inside ? in.get_aligned_block()
+               : std::span<const std::byte>(announced.behind.get(), announced.bytes_behind);
+    DataAlong along;
+    for (auto& [name, dataset] : record.datasets) {
+        for (Chunk& chunk : dataset.chunks) {
+            const std::uint64_t bytes = bytes_of(chunk, dataset.dtype);
+            const std::uint64_t at = along.place(bytes, size_of(dataset.dtype));
+            if (at > data.size() || bytes > data.size() - at) {
+                throw Error("a step came with less data than it says");
+            }
+            chunk.place = MemoryHere{data.data() + at};
+        }
+    }
+    // The bytes stay where they are when their vector moves.
+    step.has_all(std::make_shared<const Bytes>(std::move(announced.message)),
+                 std::move(announced.behind));
 }
 
 /// The chunks of the step, and the parts of them that came with it.
 void RemoteSeat::take_parts(ByteReader& in, Announced announced, const StepDescription& record,
                             RemoteStep& step) const {
     std::vector<std::pair<const Chunk*, DType>> chunks;
-    std::uint64_t bytes_of_all = 0;
     for (const auto& [name, dataset] : record.datasets) {
         for (const Chunk& chunk : dataset.chunks) {
             chunks.emplace_back(&chunk, dataset.dtype);
             step.has(chunk);
-            bytes_of_all += bytes_of(chunk, dataset.dtype);
         }
-    }
-    if (bytes_of_all <= small_step_bytes) {
-        step.is_small();
     }
     std::span<const std::byte> behind(announced.behind.get(), announced.bytes_behind);
     // The bytes stay where they are when their vector moves.
@@ -125,19 +148,39 @@ void RemoteSeat::read_records(ByteReader& in, OpenedStep& step, bool from_disk) 
     if (from_disk) {
         logged_attributes_.clear();
     }
-    for (RecordReader& records : records_) {
+    std::vector<std::span<const std::byte>> found;
+    for (std::size_t number = 0; number < records_.size(); ++number) {
+        RecordReader& records = records_[number];
         for (auto left = in.get<std::uint32_t>(); left > 0; --left) {
             records.define(in.get_block());
         }
-        const auto record = in.get_block();
         if (from_disk) {
-            const auto number = static_cast<std::size_t>(&records - records_.data());
-            read_logged_record(stream_.ranks.at(number), record, step.description,
+            read_logged_record(stream_.ranks.at(number), in.get_block(), step.description,
                                logged_attributes_);
         } else {
-            records.read(record, step.description);
+            found.push_back(take_record(in, latest_records_[number]));
         }
     }
+    if (!from_disk) {
+        step.form = decoder_.decode(records_, found);
+        step.description = std::move(step.form->description);
+    }
+}
+
+/// The record that a message has, or has of it what is not as in the `latest`, which it becomes.
+std::span<const std::byte> RemoteSeat::take_record(ByteReader& in, Bytes& latest) {
+    const auto kind = in.get<RecordSent>();
+    const auto sent = in.get_block();
+    if (kind == RecordSent::Places) {
+        if (latest.empty()) {
+            throw Error("a step of another host has a layout that was never sent");
+        }
+        latest.resize(latest.size() - RecordReader::parts_of(latest).places.size());
+        latest.insert(latest.end(), sent.begin(), sent.end());
+    } else {
+        latest.assign(sent.begin(), sent.end());
+    }
+    return latest;
 }
 
 }  // namespace fluvial::stage

@@ -42,6 +42,9 @@ class JoinedSeat::JoinedStep final : public StepAccess {
                                           const std::string& what) override {
         return accesses_[part_of(chunk)]->load(chunk, dtype, what);
     }
+    bool came_along(const Chunk& chunk) const override {
+        return accesses_[part_of(chunk)]->came_along(chunk);
+    }
     bool reads_parts() const override {
         return std::any_of(accesses_.begin(), accesses_.end(),
                            [](const auto& access) { return access->reads_parts(); });

@@ -23,6 +23,19 @@ Region hull_of(const Region& a, const Region& b) {
 
 }  // namespace
 
+std::optional<std::uint64_t> bytes_of_data(const StepDescription& step) {
+    std::uint64_t bytes = 0;
+    for (const auto& [name, dataset] : step.datasets) {
+        for (const Chunk& chunk : dataset.chunks) {
+            if (chunk.here() == nullptr && !chunk.region.empty()) {
+                return std::nullopt;
+            }
+            bytes += bytes_of(chunk, dataset.dtype);
+        }
+    }
+    return bytes;
+}
+
 void put(ByteWriter& out, const Region& region) {
     out.put<std::uint8_t>(static_cast<std::uint8_t>(region.ndim()));
     for (int axis = 0; axis < region.ndim(); ++axis) {

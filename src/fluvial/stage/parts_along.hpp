@@ -1,26 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Parts of a step that travel with the message that announces it, so that a reader on another host
+/// Data of a step that travels with the message that announces it, so that a reader on another host
 /// does not wait for what it asks for: everything of a small step, and of a larger one what it has
 /// read of the step before.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/describe/region.hpp"
+#include "fluvial/describe/step.hpp"
 
 namespace fluvial::stage {
 
-/// All of a step of no more bytes.
+/// All of a step of no more bytes, or of no more than describe it.
 inline constexpr std::uint64_t small_step_bytes = std::uint64_t{64} << 10;
 /// No more of a larger one: beyond, to ask costs little.
 inline constexpr std::uint64_t parts_bytes_max = std::uint64_t{4} << 20;
+/// The limit for a step that is described by so many bytes.
+constexpr std::uint64_t whole_step_bytes(std::uint64_t bytes_of_records) {
+    return std::min(std::max(small_step_bytes, bytes_of_records), parts_bytes_max);
+}
+/// All data of a step; none where some of it is not in memory here.
+std::optional<std::uint64_t> bytes_of_data(const StepDescription& step);
 /// Parts of no more bytes lie in the message itself, others behind it ...
 inline constexpr std::uint64_t part_inside_max = 4096;
 /// ... where each begins at a multiple of so many bytes.
 inline constexpr std::uint64_t part_alignment = 64;
+
+/// Where the chunks of a step lie in its data when all of that comes along: one behind the other,
+/// each at a multiple of its items' size or, when it is large, of `part_alignment`.
+class DataAlong {
+  public:
+    /// The place of the next chunk.
+    std::uint64_t place(std::uint64_t bytes, std::size_t item_bytes) {
+        const std::uint64_t multiple = bytes > part_inside_max ? part_alignment : item_bytes;
+        const std::uint64_t at = (bytes_ + multiple - 1) / multiple * multiple;
+        bytes_ = at + bytes;
+        return at;
+    }
+    /// Of all chunks so far.
+    std::uint64_t bytes() const { return bytes_; }
+
+  private:
+    std::uint64_t bytes_ = 0;
+};
 
 struct PartAlong {
     /// Which chunk of the step: datasets in the order of their names, chunks in that of their

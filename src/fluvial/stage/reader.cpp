@@ -72,6 +72,7 @@ StagedDataset::Source::Memory StagedDataset::Source::memory_of(
     const DatasetDescription& dataset, const Chunk& chunk,
     const std::shared_ptr<StepAccess>& held) const {
     if (chunk.here() != nullptr || chunk.region.empty()) {
+        counters->bytes_received += held->came_along(chunk) ? bytes_of(chunk, dataset.dtype) : 0;
         return {chunk.here(), held};
     }
     const std::lock_guard lock(mutex_);

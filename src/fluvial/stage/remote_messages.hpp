@@ -58,6 +58,11 @@ enum class FromReader : std::uint8_t {
     GoesOn
 };
 enum class FromWriter : std::uint8_t { Attached, Joined, Step, End, Failed, Status, Beat, Good };
+/// What a message of a step has of a rank's record.
+enum class RecordSent : std::uint8_t {
+    Whole,
+    Places  ///< the layout is that of the message before
+};
 
 /// Which data connection belongs to which reader.
 using Token = std::array<unsigned char, 32>;

@@ -14,8 +14,8 @@
 namespace fluvial::stage {
 namespace {
 
-/// Steps that are asked for at a time.
-constexpr int steps_ahead = 4;
+/// Steps that are asked for at a time, and while they are small.
+constexpr int steps_ahead_max = 4, small_steps_ahead_max = 16;
 /// To say good-bye; a peer that does not listen notices by the connection's end.
 constexpr double leave_timeout_s = 1;
 
@@ -131,6 +131,7 @@ void RemoteSeat::attach(const AttachRequest& request, const Deadline& deadline) 
     for (const std::uint64_t bytes : stream_.arena_bytes) {
         records_.emplace_back(stream_.ranks.at(records_.size()), bytes);
     }
+    latest_records_.resize(records_.size());
     connection_->read_ahead();
     heard_ns_ = now_ns();
     heartbeat_ = std::make_unique<Heartbeat>(
@@ -298,7 +299,7 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call) {
         announced = std::move(steps_.front());
         steps_.pop_front();
         // Several at a time: what costs is to wake the other side.
-        const bool few = asked_ + static_cast<int>(steps_.size()) <= steps_ahead / 2;
+        const bool few = asked_ + static_cast<int>(steps_.size()) <= steps_ahead() / 2;
         if (stream_.may_run_ahead && few && connection_ && lost_.empty() && !ended_ && !failure_) {
             ask();
         }
@@ -311,9 +312,13 @@ bool RemoteSeat::has_step() const {
     return !steps_.empty();
 }
 
+int RemoteSeat::steps_ahead() const {
+    return small_ ? small_steps_ahead_max : steps_ahead_max;
+}
+
 /// For the next step, and perhaps for some that follow, which come while this one is read.
 void RemoteSeat::ask() {
-    const int wanted = stream_.may_run_ahead ? steps_ahead : 1;
+    const int wanted = stream_.may_run_ahead ? steps_ahead() : 1;
     ByteWriter out;
     out.put(FromReader::Next);
     for (; asked_ + static_cast<int>(steps_.size()) < wanted; ++asked_) {

@@ -22,6 +22,7 @@
 #include "fluvial/stage/read_buffers.hpp"
 #include "fluvial/stage/remote_messages.hpp"
 #include "fluvial/stage/seat.hpp"
+#include "fluvial/stage/step_decoder.hpp"
 
 namespace fluvial::stage {
 
@@ -70,7 +71,10 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     OpenedStep open_step(Announced announced);
     void take_parts(ByteReader& in, Announced announced, const StepDescription& record,
                     RemoteStep& step) const;
+    static void take_all(ByteReader& in, Announced announced, StepDescription& record,
+                         RemoteStep& step);
     void read_records(ByteReader& in, OpenedStep& step, bool from_disk);
+    static std::span<const std::byte> take_record(ByteReader& in, Bytes& latest);
     /// What follows is called with `mutex_`.
     void hear_all();
     void hear(Bytes message);
@@ -80,6 +84,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     void check_alive() const;
     void throw_failure();
     void ask();
+    int steps_ahead() const;
 
     /// What was read of it; nothing known when it was small.
     void give_back(std::uint64_t step, const std::optional<std::vector<PartAlong>>& read);
@@ -104,7 +109,9 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     std::string transport_;
     bool pushes_ = true;                 ///< parts of large steps come along, too
     std::vector<RecordReader> records_;  ///< by writer rank
-    Attributes logged_attributes_;       ///< of the series, as steps on the disk say
+    std::vector<Bytes> latest_records_;  ///< likewise
+    StepDecoder decoder_;
+    Attributes logged_attributes_;  ///< of the series, as steps on the disk say
     std::shared_ptr<ReadBuffers> buffers_ = std::make_shared<ReadBuffers>();
     host::Event woken_;
     bool next_follows_ = false;
@@ -124,6 +131,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     bool joined_ = false;
     int asked_ = 0;  ///< steps that were asked for and have not come
     std::deque<Announced> steps_;
+    bool small_ = false;                 ///< the latest of them came with all of its data
     std::optional<Announced> arriving_;  ///< of which something behind is still to come
     std::size_t arrived_ = 0;            ///< of that
     std::vector<PartAlong> wanted_;      ///< as the writer's host knows

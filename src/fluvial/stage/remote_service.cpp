@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include <poll.h>
+#include <pthread.h>
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
@@ -22,6 +23,8 @@ constexpr std::size_t strangers_max = 32;
 /// ... and for how long each may stay.
 constexpr std::int64_t stay_ns = 2'000'000'000;
 constexpr std::int64_t shortage_pause_ns = 20'000'000;
+/// To send a step to more readers would keep the writer for too long.
+constexpr std::size_t handed_out_to_max = 4;
 
 std::vector<move::Endpoint> endpoints_of(const std::vector<std::string>& addresses,
                                          std::uint16_t port) {
@@ -70,6 +73,7 @@ RemoteService::RemoteService(const Key& key, StreamMemory memory, const move::In
       listener_(on.listen_on, ports.first, ports.last),
       endpoints_(endpoints_of(on.reachable_at, listener_.port())) {
     thread_ = std::thread([this] { run(); });
+    pthread_setname_np(thread_.native_handle(), "fluvial remote");
 }
 
 RemoteService::~RemoteService() {
@@ -82,9 +86,10 @@ RemoteService::~RemoteService() {
 }
 
 void RemoteService::run() {
+    std::unique_lock serving(serving_);
     try {
         while (!stop_) {
-            if (wait()) {
+            if (wait(serving)) {
                 let_in();
             }
             serve_visitors();
@@ -102,7 +107,7 @@ void RemoteService::run() {
 }
 
 /// True when a client wants to be let in.
-bool RemoteService::wait() {
+bool RemoteService::wait(std::unique_lock<std::mutex>& serving) {
     std::vector<pollfd> all = {{bell_.descriptor(), POLLIN, 0}};
     for (const Reader& reader : sessions_) {
         all.push_back({reader.session.descriptor(), events(reader.session.sending()), 0});
@@ -124,7 +129,9 @@ bool RemoteService::wait() {
         }
     }
     // A step that is complete by now was seen in the last turn, or rings.
+    serving.unlock();
     ::poll(all.data(), all.size(), asleep_ ? look_ms : 0);
+    serving.lock();
     const auto ready = [](const pollfd& one) { return one.revents != 0; };
     if (ready(all.front())) {
         bell_.clear();
@@ -264,6 +271,14 @@ void RemoteService::serve_sessions() {
         reader = reader->session.over() ? sessions_.erase(reader) : std::next(reader);
     }
     memory_.control->header().remote_readers = static_cast<std::uint32_t>(sessions_.size());
+}
+
+bool RemoteService::hand_out() {
+    const std::unique_lock serving(serving_, std::try_to_lock);
+    if (!serving || sessions_.size() > handed_out_to_max) {
+        return false;
+    }
+    return std::ranges::all_of(sessions_, [](Reader& one) { return one.session.hand_out(); });
 }
 
 void RemoteService::serve_peers() {

@@ -43,6 +43,10 @@ class RemoteService {
     const std::vector<move::Endpoint>& endpoints() const { return endpoints_; }
     /// The first reader that has not got everything yet; empty: there is none.
     std::string waits_for();
+    /// Sends a step that is complete to those who have asked for it, from the thread that calls:
+    /// that takes less time than to wake the one that serves. False where that one is to do it, or
+    /// the rest of it.
+    bool hand_out();
 
   private:
     struct Visitor {
@@ -61,7 +65,7 @@ class RemoteService {
     RemoteSession* session_of(const Token& token);
 
     void run();
-    bool wait();
+    bool wait(std::unique_lock<std::mutex>& serving);
     void let_in();
     void serve_visitors();
     bool admit(Visitor& visitor);
@@ -75,6 +79,7 @@ class RemoteService {
     Key key_;
     StreamMemory memory_;
     const host::Event& bell_;
+    std::mutex serving_;  ///< what follows, but for the wait
     move::TcpListener listener_;
     std::vector<move::Endpoint> endpoints_;
     std::list<Visitor> visitors_;  ///< in the order in which they came

@@ -2,6 +2,7 @@
 #include "fluvial/stage/remote_session.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <sodium.h>
 
@@ -31,6 +32,7 @@ RemoteSession::RemoteSession(move::SecureConnection connection, const AttachMess
       stall_timeout_s_(message.stall_timeout_s),
       host_(message.host.substr(0, 64)),
       place_(place),
+      runs_ahead_(nothing_slips_away(*memory.control, place)),
       alive_(std::move(alive)),
       messages_(memory) {
     connection_.read_ahead();
@@ -42,7 +44,7 @@ RemoteSession::RemoteSession(move::SecureConnection connection, const AttachMess
                            .host = control().header().host,
                            .ranks = {},
                            .arena_bytes = {},
-                           .may_run_ahead = nothing_slips_away(control(), place_)};
+                           .may_run_ahead = runs_ahead_};
     for (const host::Mapping& arena : memory_.arenas) {
         answer.ranks.push_back(control().job_rank(static_cast<int>(answer.ranks.size())));
         answer.arena_bytes.push_back(arena.size());
@@ -135,7 +137,8 @@ void RemoteSession::hear(const Bytes& message) {
         case FromReader::Beat: {
             ByteWriter out;
             out.put(FromWriter::Beat);
-            out.put(bearings());
+            const ControlLock lock(control());
+            out.put(bearings_of(next_index_));
             connection_.post(out.view());
             break;
         }
@@ -158,21 +161,35 @@ void RemoteSession::tell_when_joined() {
     connection_.post(out.view());
 }
 
-/// Answers the questions for steps, as far as that can be done now.
+/// Gives back what is to be given back, and answers the questions for steps, as far as that can be
+/// done now.
 void RemoteSession::offer() {
-    while (asked_ > 0 && offer_one()) {
+    while ((asked_ > 0 || !spent_.empty()) && offer_one()) {
     }
 }
 
 bool RemoteSession::offer_one() {
     Taken taken;
+    std::uint64_t step = 0;
+    Bearings bearings;
     try {
         const ControlLock lock(control());
+        let_go();
+        if (asked_ == 0) {
+            return false;
+        }
         taken = take(control(), place_.cell, memory_.log);
         if (!taken.any() &&
             (taken.others_lag || !at_end(control(), place_.cell, stall_timeout_s_))) {
             return false;
         }
+        if (taken.any()) {
+            step = taken.logged
+                       ? taken.logged->step
+                       : control().slots()[taken.slot].step.load(std::memory_order_acquire);
+            next_index_ = step + 1;
+        }
+        bearings = bearings_of(next_index_);
     } catch (const Error& error) {
         connection_.post(encode_failed(error.kind(), error.what()));
         asked_ = 0;
@@ -181,34 +198,49 @@ bool RemoteSession::offer_one() {
     }
     if (taken.any()) {
         --asked_;
-        send_step(taken);
+        send_step(taken, step, bearings);
         return true;
     }
     asked_ = 0;
     ended_ = true;
     ByteWriter out;
     out.put(FromWriter::End);
-    out.put(bearings());
+    out.put(bearings);
     connection_.post(out.view());
     return false;
 }
 
-void RemoteSession::send_step(const Taken& taken) {
-    const std::uint64_t step =
-        taken.logged ? taken.logged->step
-                     : control().slots()[taken.slot].step.load(std::memory_order_acquire);
+void RemoteSession::send_step(const Taken& taken, std::uint64_t step, const Bearings& bearings) {
     HandedOut& handed_out = handed_out_[step];
     handed_out.taken = taken;
-    next_index_ = step + 1;
     try {
-        handed_out.message = messages_.message_of(taken, step, bearings());
+        handed_out.message = messages_.message_of(taken, step, bearings);
     } catch (const Error& error) {  // the steps on the disk are damaged
         connection_.post(encode_failed(error.kind(), error.what()));
         asked_ = 0;
         done_.push_back(step);
         return;
     }
+    if (handed_out.message.whole && runs_ahead_) {
+        // The reader has it as good as in its hands: the writer need not wait for that.
+        spent_.push_back(*std::exchange(handed_out.taken, std::nullopt));
+    }
     post(handed_out.message);
+}
+
+bool RemoteSession::hand_out() {
+    if (over_ || connection_.sending()) {
+        return false;
+    }
+    try {
+        offer();
+        return connection_.flush();
+    } catch (const PeerStalled&) {  // again later
+    } catch (const std::exception& error) {
+        lost_ = error.what();
+        over_ = true;
+    }
+    return false;
 }
 
 void RemoteSession::post(const StepMessages::Message& message) {
@@ -250,25 +282,30 @@ void RemoteSession::take_back() {
         if (found == handed_out_.end()) {
             throw Error(text("it gives back step ", done_.back(), ", which it does not have"));
         }
-        let_go(found->second.taken);
+        if (found->second.taken) {
+            spent_.push_back(*found->second.taken);
+        }
         handed_out_.erase(found);
         done_.pop_back();
     }
 }
 
-void RemoteSession::let_go(const Taken& taken) {
-    const ControlLock lock(control());
-    if (taken.logged) {
-        finish_logged(control(), place_.cell);
-    } else {
-        finish_reading(control(), place_.cell, taken.slot);
-        release_lease(control(), place_.cell, taken.slot);
+/// With the control lock.
+void RemoteSession::let_go() {
+    for (const Taken& taken : spent_) {
+        if (taken.logged) {
+            finish_logged(control(), place_.cell);
+        } else {
+            finish_reading(control(), place_.cell, taken.slot);
+            release_lease(control(), place_.cell, taken.slot);
+        }
     }
+    spent_.clear();
 }
 
-Bearings RemoteSession::bearings() const {
-    const ControlLock lock(control());
-    return {stats_of(control(), place_.cell, next_index_),
+/// With the control lock.
+Bearings RemoteSession::bearings_of(std::uint64_t next_index) const {
+    return {stats_of(control(), place_.cell, next_index),
             control().header().counters.full_disks.load() != 0};
 }
 

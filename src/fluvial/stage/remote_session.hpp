@@ -40,6 +40,9 @@ class RemoteSession final : public move::Exposed {
     /// Takes messages that have come, hands out new steps, and sends what can be sent. `heard`, and
     /// `asked_for_data`: there may be something to take from the one connection, and the other.
     void advance(bool heard, bool asked_for_data);
+    /// Hands out new steps that the reader has asked for, and sends what can be sent. False where
+    /// there is more to do.
+    bool hand_out();
     /// The reader has gone, or has left.
     bool over() const { return over_; }
     /// The reader can get nothing more: it was told the end and has given all steps back, or has
@@ -62,11 +65,11 @@ class RemoteSession final : public move::Exposed {
     void tell_when_joined();
     void offer();
     bool offer_one();
-    void send_step(const Taken& taken);
+    void send_step(const Taken& taken, std::uint64_t step, const Bearings& bearings);
     void post(const StepMessages::Message& message);
     void take_back();
-    void let_go(const Taken& taken);
-    Bearings bearings() const;
+    void let_go();
+    Bearings bearings_of(std::uint64_t next_index) const;
     const ControlBlock& control() const { return *memory_.control; }
 
     move::SecureConnection connection_;
@@ -76,14 +79,16 @@ class RemoteSession final : public move::Exposed {
     std::string host_;
     Token token_{};
     AttachReply place_;
+    bool runs_ahead_;  ///< the reader may ask for steps before it wants them
     host::AliveLock alive_;
     StepMessages messages_;
     struct HandedOut {
-        Taken taken;
+        std::optional<Taken> taken;     ///< none once its place in the queue is free
         StepMessages::Message message;  ///< should it be lost on its way
     };
     std::map<std::uint64_t, HandedOut> handed_out_;  ///< by step
     std::vector<std::uint64_t> done_;  ///< of these, the reader has finished with them
+    std::vector<Taken> spent_;         ///< their places are to be given back
     std::uint64_t next_index_ = 0;
     bool joined_ = false;  ///< and the reader was told
     int asked_ = 0;        ///< steps that the reader asks for

@@ -14,7 +14,7 @@ const RemoteStep::Part* RemoteStep::find(const Chunk& chunk, const Region& box) 
 
 /// The reader will want the same of the next step.
 void RemoteStep::note(const Chunk& chunk, const Region& box) {
-    if (small_ || chunk.in_file() != nullptr) {
+    if (whole_ || chunk.in_file() != nullptr) {
         return;
     }
     const std::lock_guard lock(mutex_);
@@ -45,11 +45,13 @@ void RemoteStep::read(const std::vector<ChunkBox>& boxes, DType dtype, const std
     for (const ChunkBox& box : boxes) {
         const Chunk& chunk = *box.chunk;
         note(chunk, box.box);
-        if (const Part* part = find(chunk, box.box)) {
+        const MutableArrayView to{box.to, dtype, box.box.extent,
+                                  contiguous_strides(box.box.extent, size_of(dtype))};
+        if (chunk.here() != nullptr) {
+            copy(subview(ArrayView(chunk.here(), dtype, chunk.region.extent), box.box), to);
+        } else if (const Part* part = find(chunk, box.box)) {
             const ArrayView all(part->bytes.get(), dtype, part->box.extent);
-            copy(subview(all, within(box.box, part->box)),
-                 MutableArrayView{box.to, dtype, box.box.extent,
-                                  contiguous_strides(box.box.extent, size_of(dtype))});
+            copy(subview(all, within(box.box, part->box)), to);
         } else {
             wanted.push_back({seat_->place_of(chunk, dtype),
                               static_cast<std::uint32_t>(size_of(dtype)), chunk.region.extent,

@@ -32,14 +32,19 @@ class RemoteStep final : public StepAccess {
     void has(const Chunk& chunk) {
         chunks_.push_back({place_of(chunk), static_cast<std::uint32_t>(chunks_.size())});
     }
-    /// All of it comes along, whatever is read.
-    void is_small() { small_ = true; }
+    /// All of it came along, whatever is read, and its chunks are in `message` and `behind`.
+    void has_all(std::shared_ptr<const Bytes> message, std::shared_ptr<const std::byte> behind) {
+        whole_ = true;
+        message_ = std::move(message);
+        behind_ = std::move(behind);
+    }
     void came_along(const Chunk& chunk, const Region& box, std::shared_ptr<const std::byte> bytes) {
         here_.emplace(place_of(chunk), Part{box, std::move(bytes)});
     }
 
     std::shared_ptr<const std::byte> load(const Chunk& chunk, DType dtype,
                                           const std::string& what) override;
+    bool came_along(const Chunk&) const override { return whole_; }
     bool reads_parts() const override { return true; }
     void read(const std::vector<ChunkBox>& boxes, DType dtype, const std::string& what) override;
     /// The place is given back once no read is under way any more.
@@ -80,7 +85,7 @@ class RemoteStep final : public StepAccess {
             }
             given_back_ = true;
         }
-        seat_->give_back(step_, small_ ? std::nullopt : std::optional(read_.parts()));
+        seat_->give_back(step_, whole_ ? std::nullopt : std::optional(read_.parts()));
     }
 
     std::shared_ptr<RemoteSeat> seat_;
@@ -89,7 +94,9 @@ class RemoteStep final : public StepAccess {
     int reads_ = 0;  ///< under way
     bool finished_ = false;
     bool given_back_ = false;
-    bool small_ = false;
+    bool whole_ = false;
+    std::shared_ptr<const Bytes> message_;  ///< of a step that came with all of its data
+    std::shared_ptr<const std::byte> behind_;
 
     /// Of a chunk: the rank of the writer, and where in its memory.
     using Place = std::pair<int, std::uint64_t>;

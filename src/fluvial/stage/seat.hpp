@@ -34,6 +34,8 @@ class StepAccess {
     /// Throws DamagedFile, PeerLost, PeerStalled.
     virtual std::shared_ptr<const std::byte> load(const Chunk& chunk, DType dtype,
                                                   const std::string& what) = 0;
+    /// A chunk that is in memory here came over a network, with the step.
+    virtual bool came_along(const Chunk&) const { return false; }
     /// Parts of a chunk can be had for less than the whole.
     virtual bool reads_parts() const { return false; }
     /// Reads all `boxes` at once, where reads_parts(). Throws as load().

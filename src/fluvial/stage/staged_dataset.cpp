@@ -77,11 +77,12 @@ void fetch(const std::vector<Part>& parts, StepAccess& from, const Selection& se
     }
 }
 
-std::uint64_t bytes_elsewhere(const std::vector<Part>& parts, DType dtype) {
+std::uint64_t bytes_elsewhere(const std::vector<Part>& parts, DType dtype, const StepAccess& from) {
     std::uint64_t bytes = 0;
     for (const Part& part : parts) {
         const auto elements = static_cast<std::uint64_t>(part.region.volume());
-        bytes += part.chunk->here() == nullptr ? elements * size_of(dtype) : 0;
+        const bool elsewhere = part.chunk->here() == nullptr || from.came_along(*part.chunk);
+        bytes += elsewhere ? elements * size_of(dtype) : 0;
     }
     return bytes;
 }
@@ -101,8 +102,9 @@ Data StagedDataset::read(const Selection& selection) const {
         (only->here() != nullptr || !held->reads_parts() || only->region == bounds)) {
         auto [data, owner] = source_->memory_of(*description_, *only, held);
         const ArrayView all(data, dtype(), only->region.extent);
-        source_->counters->bytes_viewed +=
-            only->here() != nullptr || !held->reads_parts() ? bytes : 0;
+        const bool from_elsewhere =
+            held->reads_parts() && (only->here() == nullptr || held->came_along(*only));
+        source_->counters->bytes_viewed += from_elsewhere ? 0 : bytes;
         return {every(subview(all, within(bounds, only->region)), selection.stride),
                 std::move(owner), false};
     }
@@ -112,7 +114,7 @@ Data StagedDataset::read(const Selection& selection) const {
     const MutableArrayView to{memory.get(), dtype(), selection.count,
                               contiguous_strides(selection.count, size_of(dtype()))};
     if (held->reads_parts()) {
-        source_->counters->bytes_received += bytes_elsewhere(parts, dtype());
+        source_->counters->bytes_received += bytes_elsewhere(parts, dtype(), *held);
         fetch(parts, *held, selection, to, text("'", name(), "' in step ", source_->index));
     } else {
         for (const Part& part : parts) {

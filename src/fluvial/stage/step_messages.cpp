@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/step_messages.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
+#include <utility>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/describe/array_view.hpp"
 
 namespace fluvial::stage {
 
-StepMessages::StepMessages(const StreamMemory& memory) : memory_(memory) {
+StepMessages::StepMessages(const StreamMemory& memory)
+    : memory_(memory), unsent_(memory.arenas.size()), known_layouts_(memory.arenas.size()) {
     for (const host::Mapping& arena : memory_.arenas) {
         const auto rank = static_cast<int>(records_.size());
         records_.emplace_back(rank, arena.data(), arena.size());
@@ -18,64 +22,96 @@ StepMessages::StepMessages(const StreamMemory& memory) : memory_(memory) {
 
 StepMessages::Message StepMessages::message_of(const Taken& taken, std::uint64_t step,
                                                const Bearings& bearings) {
+    std::vector<Bytes> known_layouts = std::exchange(known_layouts_, {});
+    known_layouts_.resize(known_layouts.size());  // nothing, should this fail
     Message message;
     ByteWriter out;
     out.put(FromWriter::Step);
     out.put(step);
     out.put<std::uint8_t>(taken.logged ? 1 : 0);
     out.put(bearings);
-    put_records(out, taken);
-    put_parts(out, message.behind, taken);
+    const Records records = put_records(out, taken, known_layouts);
+    std::uint64_t bytes_of_records = 0;
+    for (const auto& record : records) {
+        bytes_of_records += record.size();
+    }
+    // A chunk takes up to 64 bytes more than it has, and is described by more than 30.
+    const std::uint64_t whole_bytes_max = whole_step_bytes(bytes_of_records);
+    const bool may_be_whole = !taken.logged && control().slots()[taken.slot].bytes <=
+                                                   whole_bytes_max + 3 * bytes_of_records;
+    if (taken.logged || (!may_be_whole && wanted_.empty())) {
+        put_parts(out, message, {});
+    } else {
+        auto form = decoder_.decode(readers_, records);
+        StepDescription description = std::move(form->description);
+        if (const auto bytes = bytes_of_data(description); bytes && *bytes <= whole_bytes_max) {
+            put_data(out, message, description);
+        } else {
+            put_parts(out, message, choose_parts(description));
+        }
+        StepForm::give_back(std::move(form), std::move(description));
+    }
     std::uint64_t bytes_behind = 0;
     for (const move::PackedBytes& part : message.behind) {
         bytes_behind += part.bytes.size();
     }
     out.put(bytes_behind);
     message.bytes = out.take();
+    known_layouts_ = std::move(known_layouts);
+    std::for_each(unsent_.begin(), unsent_.end(), [](Records& of_rank) { of_rank.clear(); });
     return message;
 }
 
-/// Each writer rank's definitions since the last step, and its record.
-void StepMessages::put_records(ByteWriter& out, const Taken& taken) {
-    const int ranks = control().writer_ranks();
+/// Each writer rank's definitions since the last step, and its record. Returns the records of a
+/// step in memory.
+StepMessages::Records StepMessages::put_records(ByteWriter& out, const Taken& taken,
+                                                std::vector<Bytes>& known_layouts) {
+    Records records;
+    const auto ranks = records_.size();
     out.put<std::uint32_t>(static_cast<std::uint32_t>(ranks));
     const auto logged =
         taken.logged ? memory_.log->records(*taken.logged) : std::vector<BytesOfFile>();
-    for (int rank = 0; rank < ranks; ++rank) {
-        RecordMemory& memory = records_[static_cast<std::size_t>(rank)];
-        const auto definitions = memory.new_definitions(
-            control().writer(rank).definitions.load(std::memory_order_acquire));
-        out.put<std::uint32_t>(static_cast<std::uint32_t>(definitions.size()));
-        for (const auto& definition : definitions) {
-            readers_[static_cast<std::size_t>(rank)].define(definition);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const int number = static_cast<int>(rank);
+        for (const auto& definition : records_[rank].new_definitions(
+                 control().writer(number).definitions.load(std::memory_order_acquire))) {
+            readers_[rank].define(definition);
+            unsent_[rank].push_back(definition);
+        }
+        out.put<std::uint32_t>(static_cast<std::uint32_t>(unsent_[rank].size()));
+        for (const auto& definition : unsent_[rank]) {
             out.put_block(definition.data(), definition.size());
         }
         if (taken.logged) {
-            const BytesOfFile& block = logged.at(static_cast<std::size_t>(rank));
+            const BytesOfFile& block = logged.at(rank);
             const auto bytes = memory_.log->read(
                 block, text("the record of rank ", rank, " of step ", taken.logged->step));
             out.put_block(bytes.get(), block.bytes);
         } else {
-            const auto record = memory.record(control().record(taken.slot, rank));
-            out.put_block(record.data(), record.size());
+            records.push_back(records_[rank].record(control().record(taken.slot, number)));
+            put_record(out, records.back(), known_layouts[rank]);
         }
     }
+    return records;
 }
 
-/// Everything of a small step; of a larger one what the reader wants, where there is such a chunk.
-std::vector<StepMessages::ChosenPart> StepMessages::choose_parts(const Taken& taken) {
-    if (taken.logged) {
-        return {};
+/// All of it, or without the layout where the reader knows that.
+void StepMessages::put_record(ByteWriter& out, std::span<const std::byte> record,
+                              Bytes& known_layout) {
+    const auto [layout, places] = RecordReader::parts_of(record);
+    const bool same = !known_layout.empty() && std::ranges::equal(layout, known_layout);
+    out.put(same ? RecordSent::Places : RecordSent::Whole);
+    if (same) {
+        out.put_block(places.data(), places.size());
+        return;
     }
-    const bool small = control().slots()[taken.slot].bytes <= small_step_bytes;
-    if (!small && wanted_.empty()) {
-        return {};
-    }
-    StepDescription step;
-    for (int rank = 0; rank < control().writer_ranks(); ++rank) {
-        const auto number = static_cast<std::size_t>(rank);
-        readers_[number].read(records_[number].record(control().record(taken.slot, rank)), step);
-    }
+    out.put_block(record.data(), record.size());
+    known_layout.assign(layout.begin(), layout.end());
+}
+
+/// What the reader wants of a larger step, where there is such a chunk.
+std::vector<StepMessages::ChosenPart> StepMessages::choose_parts(
+    const StepDescription& step) const {
     std::vector<ChosenPart> chosen;
     std::uint32_t number = 0;
     std::uint64_t bytes = 0;
@@ -88,27 +124,60 @@ std::vector<StepMessages::ChosenPart> StepMessages::choose_parts(const Taken& ta
             }
             const bool same = wanted != wanted_.end() && wanted->chunk == chunk_number &&
                               wanted->region == chunk.region;
-            if (chunk.here() == nullptr || chunk.region.empty() || (!small && !same)) {
+            if (chunk.here() == nullptr || chunk.region.empty() || !same) {
                 continue;
             }
-            const Region box = small ? whole(chunk.region.extent) : wanted->box;
-            bytes += static_cast<std::uint64_t>(box.volume()) * size_of(dataset.dtype);
+            bytes += static_cast<std::uint64_t>(wanted->box.volume()) * size_of(dataset.dtype);
             if (bytes > parts_bytes_max) {
                 return chosen;
             }
             const ArrayView all(chunk.here(), dataset.dtype, chunk.region.extent);
-            chosen.push_back({chunk_number, box, move::packed(subview(all, box), nullptr)});
+            chosen.push_back(
+                {chunk_number, wanted->box, move::packed(subview(all, wanted->box), nullptr)});
         }
     }
     return chosen;
 }
 
-void StepMessages::put_parts(ByteWriter& out, std::vector<move::PackedBytes>& behind,
-                             const Taken& taken) {
+/// All chunks, each where DataAlong has it.
+void StepMessages::put_data(ByteWriter& out, Message& message, const StepDescription& step) {
+    DataAlong along;
+    for (const auto& [name, dataset] : step.datasets) {
+        for (const Chunk& chunk : dataset.chunks) {
+            along.place(bytes_of(chunk, dataset.dtype), size_of(dataset.dtype));
+        }
+    }
+    const std::shared_ptr<std::byte> data = buffers_->take(along.bytes());
+    DataAlong again;
+    std::uint64_t end = 0;
+    for (const auto& [name, dataset] : step.datasets) {
+        for (const Chunk& chunk : dataset.chunks) {
+            const std::uint64_t bytes = bytes_of(chunk, dataset.dtype);
+            const std::uint64_t at = again.place(bytes, size_of(dataset.dtype));
+            std::memset(data.get() + end, 0, at - end);
+            end = at + bytes;
+            if (bytes > 0) {
+                std::memcpy(data.get() + at, chunk.here(), bytes);
+            }
+        }
+    }
+    const bool inside = memory_.encrypt || along.bytes() <= part_inside_max;
+    out.put(true);
+    out.put(inside);
+    if (inside) {
+        out.put_aligned_block(data.get(), along.bytes());
+    } else {
+        message.behind.push_back({{data.get(), along.bytes()}, data});
+    }
+    message.whole = true;
+}
+
+void StepMessages::put_parts(ByteWriter& out, Message& message,
+                             const std::vector<ChosenPart>& parts) const {
     static constexpr std::array<std::byte, part_alignment> nothing{};
-    std::vector<ChosenPart> parts = choose_parts(taken);
+    out.put(false);
     out.put(static_cast<std::uint32_t>(parts.size()));
-    for (ChosenPart& part : parts) {
+    for (const ChosenPart& part : parts) {
         const std::span<const std::byte> bytes = part.bytes.bytes;
         const bool inside = memory_.encrypt || bytes.size() <= part_inside_max;
         out.put(part.chunk);
@@ -119,8 +188,8 @@ void StepMessages::put_parts(ByteWriter& out, std::vector<move::PackedBytes>& be
             continue;
         }
         const std::size_t gap = (part_alignment - bytes.size() % part_alignment) % part_alignment;
-        behind.push_back(std::move(part.bytes));
-        behind.push_back({std::span(nothing).first(gap), nullptr});
+        message.behind.push_back(part.bytes);
+        message.behind.push_back({std::span(nothing).first(gap), nullptr});
     }
 }
 

@@ -2,9 +2,15 @@
 /// What the writer's host sends of each step to one reader elsewhere.
 ///
 ///     the step's number, whether it lies on the disk, Bearings
-///     for each rank of that host: its new definitions, its record
-///     parts of chunks: which, and their bytes, here or behind the message
+///     for each rank of that host: its new definitions; its record, or of one with the layout of
+///         the message before the places alone
+///     whether all data comes along
+///         then: all of it, here or behind the message
+///         else: parts of chunks: which, and their bytes, here or behind the message
 ///     how many bytes lie behind
+///
+/// A reader gets the messages in their order, each once, also when it goes on over another
+/// connection: so what a message says can refer to the one before.
 #pragma once
 
 #include <vector>
@@ -12,7 +18,9 @@
 #include "fluvial/move/packed.hpp"
 #include "fluvial/stage/control_block.hpp"
 #include "fluvial/stage/parts_along.hpp"
+#include "fluvial/stage/read_buffers.hpp"
 #include "fluvial/stage/remote_messages.hpp"
+#include "fluvial/stage/step_decoder.hpp"
 #include "fluvial/stage/step_queue.hpp"
 
 namespace fluvial::stage {
@@ -35,29 +43,37 @@ class StepMessages {
     struct Message {
         Bytes bytes;
         std::vector<move::PackedBytes> behind;
+        bool whole = false;  ///< it has all data of the step, and needs its memory no more
     };
     /// The message of a step that was handed out; the data behind it is in the memory of the
-    /// stream. Throws DamagedFile.
+    /// stream, or its own. Throws DamagedFile.
     Message message_of(const Taken& taken, std::uint64_t step, const Bearings& bearings);
     /// Memory of one rank. Throws Error when it is not within that.
     std::span<const std::byte> block(std::uint32_t rank, std::uint64_t offset,
                                      std::uint64_t bytes) const;
 
   private:
-    void put_records(ByteWriter& out, const Taken& taken);
+    using Records = std::vector<std::span<const std::byte>>;  ///< by writer rank
+    Records put_records(ByteWriter& out, const Taken& taken, std::vector<Bytes>& known_layouts);
+    static void put_record(ByteWriter& out, std::span<const std::byte> record, Bytes& known_layout);
     struct ChosenPart {
         std::uint32_t chunk;
         Region box;
         move::PackedBytes bytes;
     };
-    std::vector<ChosenPart> choose_parts(const Taken& taken);
-    void put_parts(ByteWriter& out, std::vector<move::PackedBytes>& behind, const Taken& taken);
+    std::vector<ChosenPart> choose_parts(const StepDescription& step) const;
+    void put_data(ByteWriter& out, Message& message, const StepDescription& step);
+    void put_parts(ByteWriter& out, Message& message, const std::vector<ChosenPart>& parts) const;
     const ControlBlock& control() const { return *memory_.control; }
 
     const StreamMemory& memory_;
     std::vector<RecordMemory> records_;  ///< by writer rank
     std::vector<RecordReader> readers_;  ///< likewise
-    std::vector<PartAlong> wanted_;      ///< by chunk
+    StepDecoder decoder_;
+    std::vector<Records> unsent_;       ///< definitions of each writer rank
+    std::vector<Bytes> known_layouts_;  ///< by writer rank, as the reader has them
+    std::vector<PartAlong> wanted_;     ///< by chunk
+    std::shared_ptr<ReadBuffers> buffers_ = std::make_shared<ReadBuffers>();
 };
 
 }  // namespace fluvial::stage

@@ -295,8 +295,12 @@ void WriteStep::State::finish(bool spoiled) {
     if (complete) {
         header.step_bell.ring();
     }
-    if (complete && header.remote_readers != 0 && header.service_sleeps.exchange(0) != 0) {
-        w.step_event->ring();
+    if (complete && header.remote_readers != 0) {
+        const bool small = w.control->slots()[slot].bytes <= small_step_bytes;
+        const bool sent = small && w.remote && w.remote->hand_out();
+        if (!sent && header.service_sleeps.exchange(0) != 0) {
+            w.step_event->ring();
+        }
     }
 }
 
