@@ -70,7 +70,10 @@ OpenedStep RemoteSeat::open_step(Announced announced) {
     }
     read_records(in, step, step.from_disk);
     if (in.get<bool>()) {
-        take_all(in, std::move(announced), step.description, *access);
+        if (!step.form) {
+            throw Error("a step came from a disk with its data");
+        }
+        take_all(in, std::move(announced), *step.form, *access);
     } else {
         take_parts(in, std::move(announced), step.description, *access);
     }
@@ -79,23 +82,19 @@ OpenedStep RemoteSeat::open_step(Announced announced) {
 }
 
 /// All chunks are in memory here.
-void RemoteSeat::take_all(ByteReader& in, Announced announced, StepDescription& record,
+void RemoteSeat::take_all(ByteReader& in, Announced announced, const StepForm& form,
                           RemoteStep& step) {
     const bool inside = in.get<bool>();
     const std::span<const std::byte> data =
         inside ? in.get_aligned_block()
                : std::span<const std::byte>(announced.behind.get(), announced.bytes_behind);
-    DataAlong along;
-    for (auto& [name, dataset] : record.datasets) {
-        for (Chunk& chunk : dataset.chunks) {
-            const std::uint64_t bytes = bytes_of(chunk, dataset.dtype);
-            const std::uint64_t at = along.place(bytes, size_of(dataset.dtype));
-            if (at > data.size() || bytes > data.size() - at) {
-                throw Error("a step came with less data than it says");
-            }
-            chunk.place = MemoryHere{data.data() + at};
-        }
+    along_.follow(form);
+    if (data.size() != along_.bytes()) {
+        throw Error("a step came with other data than it says");
     }
+    auto piece = along_.pieces().begin();
+    for_each_chunk(form,
+                   [&](Chunk& chunk) { chunk.place = MemoryHere{data.data() + (piece++)->at}; });
     // The bytes stay where they are when their vector moves.
     step.has_all(std::make_shared<const Bytes>(std::move(announced.message)),
                  std::move(announced.behind));

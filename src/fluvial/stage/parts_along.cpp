@@ -23,17 +23,23 @@ Region hull_of(const Region& a, const Region& b) {
 
 }  // namespace
 
-std::optional<std::uint64_t> bytes_of_data(const StepDescription& step) {
-    std::uint64_t bytes = 0;
-    for (const auto& [name, dataset] : step.datasets) {
-        for (const Chunk& chunk : dataset.chunks) {
-            if (chunk.here() == nullptr && !chunk.region.empty()) {
-                return std::nullopt;
-            }
-            bytes += bytes_of(chunk, dataset.dtype);
+void DataAlong::follow(const StepForm& form) {
+    if (form.layout == layout_) {
+        return;
+    }
+    layout_ = form.layout;
+    pieces_.clear();
+    bytes_ = 0;
+    for (const RecordReader::Trail& trail : form.trails) {
+        for (const RecordReader::Placed& placed : trail) {
+            const DType dtype = placed.dataset->dtype;
+            const std::uint64_t bytes = bytes_of(placed.dataset->chunks[placed.chunk], dtype);
+            const std::uint64_t multiple = bytes > part_inside_max ? part_alignment : size_of(dtype);
+            const std::uint64_t at = (bytes_ + multiple - 1) / multiple * multiple;
+            pieces_.push_back({at, bytes});
+            bytes_ = at + bytes;
         }
     }
-    return bytes;
 }
 
 void put(ByteWriter& out, const Region& region) {

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <span>
 #include <vector>
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/describe/region.hpp"
-#include "fluvial/describe/step.hpp"
+#include "fluvial/stage/step_decoder.hpp"
 
 namespace fluvial::stage {
 
@@ -24,30 +24,42 @@ inline constexpr std::uint64_t parts_bytes_max = std::uint64_t{4} << 20;
 constexpr std::uint64_t whole_step_bytes(std::uint64_t bytes_of_records) {
     return std::min(std::max(small_step_bytes, bytes_of_records), parts_bytes_max);
 }
-/// All data of a step; none where some of it is not in memory here.
-std::optional<std::uint64_t> bytes_of_data(const StepDescription& step);
 /// Parts of no more bytes lie in the message itself, others behind it ...
 inline constexpr std::uint64_t part_inside_max = 4096;
 /// ... where each begins at a multiple of so many bytes.
 inline constexpr std::uint64_t part_alignment = 64;
 
-/// Where the chunks of a step lie in its data when all of that comes along: one behind the other,
-/// each at a multiple of its items' size or, when it is large, of `part_alignment`.
+/// Where the chunks of a step lie in its data when all of that comes along: those of each rank in
+/// the order of its record, each at a multiple of its items' size or, when it is large, of
+/// `part_alignment`.
 class DataAlong {
   public:
-    /// The place of the next chunk.
-    std::uint64_t place(std::uint64_t bytes, std::size_t item_bytes) {
-        const std::uint64_t multiple = bytes > part_inside_max ? part_alignment : item_bytes;
-        const std::uint64_t at = (bytes_ + multiple - 1) / multiple * multiple;
-        bytes_ = at + bytes;
-        return at;
-    }
-    /// Of all chunks so far.
+    struct Piece {
+        std::uint64_t at;
+        std::uint64_t bytes;
+    };
+    /// Of steps of that layout, as one decoder counts them. Costs nothing when it is the one
+    /// before.
+    void follow(const StepForm& form);
+    /// By chunk.
+    std::span<const Piece> pieces() const { return pieces_; }
+    /// Of all chunks, with the gaps between them.
     std::uint64_t bytes() const { return bytes_; }
 
   private:
+    std::uint64_t layout_ = 0;
+    std::vector<Piece> pieces_;
     std::uint64_t bytes_ = 0;
 };
+/// Calls `visit` with each chunk, in that order.
+template <class Visit>
+void for_each_chunk(const StepForm& form, Visit visit) {
+    for (const RecordReader::Trail& trail : form.trails) {
+        for (const RecordReader::Placed& placed : trail) {
+            visit(placed.dataset->chunks[placed.chunk]);
+        }
+    }
+}
 
 struct PartAlong {
     /// Which chunk of the step: datasets in the order of their names, chunks in that of their

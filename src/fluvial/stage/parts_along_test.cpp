@@ -31,6 +31,33 @@ TEST_CASE("boxes of a chunk that fit together are one, others are not wanted") {
     CHECK(read.parts() == std::vector<PartAlong>{{0, chunk, box(0, 10)}});
 }
 
+TEST_CASE("all data of a step lies without gaps but for what its items and large chunks need") {
+    StepForm form;
+    DatasetDescription bytes, reals;
+    bytes.name = "a";
+    reals.name = "b";
+    reals.dtype = DType::Float64;
+    for (const Index count : {Index{3}, Index{5000}}) {
+        bytes.chunks.push_back({box(0, count), 0, {}});
+    }
+    reals.chunks.push_back({box(0, 1), 1, {}});
+    form.trails = {{{&bytes.name, &bytes, 0}, {&bytes.name, &bytes, 1}}, {{&reals.name, &reals, 0}}};
+    form.layout = 1;
+    DataAlong along;
+    along.follow(form);
+    const auto pieces = along.pieces();
+    REQUIRE(pieces.size() == 3);
+    CHECK((pieces[0].at == 0 && pieces[0].bytes == 3));
+    CHECK((pieces[1].at == 64 && pieces[1].bytes == 5000));
+    CHECK((pieces[2].at == 5064 && pieces[2].bytes == 8));
+    CHECK(along.bytes() == 5072);
+
+    form.trails.pop_back();
+    form.layout = 2;
+    along.follow(form);
+    CHECK(along.bytes() == 5064);
+}
+
 TEST_CASE("parts come through a message as they are") {
     const std::vector<PartAlong> parts{{2, chunk, box(4, 2)}, {7, {{}, {}}, {{}, {}}}};
     ByteWriter out;

@@ -71,8 +71,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     OpenedStep open_step(Announced announced);
     void take_parts(ByteReader& in, Announced announced, const StepDescription& record,
                     RemoteStep& step) const;
-    static void take_all(ByteReader& in, Announced announced, StepDescription& record,
-                         RemoteStep& step);
+    void take_all(ByteReader& in, Announced announced, const StepForm& form, RemoteStep& step);
     void read_records(ByteReader& in, OpenedStep& step, bool from_disk);
     static std::span<const std::byte> take_record(ByteReader& in, Bytes& latest);
     /// What follows is called with `mutex_`.
@@ -111,6 +110,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     std::vector<RecordReader> records_;  ///< by writer rank
     std::vector<Bytes> latest_records_;  ///< likewise
     StepDecoder decoder_;
+    DataAlong along_;
     Attributes logged_attributes_;  ///< of the series, as steps on the disk say
     std::shared_ptr<ReadBuffers> buffers_ = std::make_shared<ReadBuffers>();
     host::Event woken_;

@@ -43,12 +43,14 @@ StepMessages::Message StepMessages::message_of(const Taken& taken, std::uint64_t
         put_parts(out, message, {});
     } else {
         auto form = decoder_.decode(readers_, records);
-        StepDescription description = std::move(form->description);
-        if (const auto bytes = bytes_of_data(description); bytes && *bytes <= whole_bytes_max) {
-            put_data(out, message, description);
+        along_.follow(*form);
+        const auto data = along_.bytes() <= whole_bytes_max ? copy_of_data(*form) : nullptr;
+        if (data) {
+            put_data(out, message, data);
         } else {
-            put_parts(out, message, choose_parts(description));
+            put_parts(out, message, choose_parts(form->description));
         }
+        StepDescription description = std::move(form->description);
         StepForm::give_back(std::move(form), std::move(description));
     }
     std::uint64_t bytes_behind = 0;
@@ -139,35 +141,36 @@ std::vector<StepMessages::ChosenPart> StepMessages::choose_parts(
     return chosen;
 }
 
-/// All chunks, each where DataAlong has it.
-void StepMessages::put_data(ByteWriter& out, Message& message, const StepDescription& step) {
-    DataAlong along;
-    for (const auto& [name, dataset] : step.datasets) {
-        for (const Chunk& chunk : dataset.chunks) {
-            along.place(bytes_of(chunk, dataset.dtype), size_of(dataset.dtype));
-        }
-    }
-    const std::shared_ptr<std::byte> data = buffers_->take(along.bytes());
-    DataAlong again;
+/// All chunks, each where DataAlong has it; none where one of them is not in memory.
+std::shared_ptr<const std::byte> StepMessages::copy_of_data(const StepForm& form) const {
+    const std::shared_ptr<std::byte> data = buffers_->take(along_.bytes());
+    auto piece = along_.pieces().begin();
     std::uint64_t end = 0;
-    for (const auto& [name, dataset] : step.datasets) {
-        for (const Chunk& chunk : dataset.chunks) {
-            const std::uint64_t bytes = bytes_of(chunk, dataset.dtype);
-            const std::uint64_t at = again.place(bytes, size_of(dataset.dtype));
-            std::memset(data.get() + end, 0, at - end);
-            end = at + bytes;
-            if (bytes > 0) {
-                std::memcpy(data.get() + at, chunk.here(), bytes);
-            }
+    bool all = true;
+    for_each_chunk(form, [&](const Chunk& chunk) {
+        const auto [at, bytes] = *piece++;
+        std::memset(data.get() + end, 0, at - end);
+        end = at + bytes;
+        const std::byte* const from = chunk.here();
+        if (from == nullptr && bytes > 0) {
+            all = false;
+        } else if (bytes > 0) {
+            std::memcpy(data.get() + at, from, bytes);
         }
-    }
-    const bool inside = memory_.encrypt || along.bytes() <= part_inside_max;
+    });
+    return all ? data : nullptr;
+}
+
+void StepMessages::put_data(ByteWriter& out, Message& message,
+                            std::shared_ptr<const std::byte> data) const {
+    const std::span<const std::byte> bytes(data.get(), along_.bytes());
+    const bool inside = memory_.encrypt || bytes.size() <= part_inside_max;
     out.put(true);
     out.put(inside);
     if (inside) {
-        out.put_aligned_block(data.get(), along.bytes());
+        out.put_aligned_block(bytes.data(), bytes.size());
     } else {
-        message.behind.push_back({{data.get(), along.bytes()}, data});
+        message.behind.push_back({bytes, std::move(data)});
     }
     message.whole = true;
 }

@@ -62,7 +62,8 @@ class StepMessages {
         move::PackedBytes bytes;
     };
     std::vector<ChosenPart> choose_parts(const StepDescription& step) const;
-    void put_data(ByteWriter& out, Message& message, const StepDescription& step);
+    std::shared_ptr<const std::byte> copy_of_data(const StepForm& form) const;
+    void put_data(ByteWriter& out, Message& message, std::shared_ptr<const std::byte> data) const;
     void put_parts(ByteWriter& out, Message& message, const std::vector<ChosenPart>& parts) const;
     const ControlBlock& control() const { return *memory_.control; }
 
@@ -70,6 +71,7 @@ class StepMessages {
     std::vector<RecordMemory> records_;  ///< by writer rank
     std::vector<RecordReader> readers_;  ///< likewise
     StepDecoder decoder_;
+    DataAlong along_;
     std::vector<Records> unsent_;       ///< definitions of each writer rank
     std::vector<Bytes> known_layouts_;  ///< by writer rank, as the reader has them
     std::vector<PartAlong> wanted_;     ///< by chunk
