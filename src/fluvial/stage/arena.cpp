@@ -93,8 +93,8 @@ std::pair<Arena::FreeBlocks::iterator, std::uint64_t> Arena::next_in_window(std:
 std::uint64_t Arena::allocate(std::uint64_t bytes) {
     bytes =
         rounded(std::max<std::uint64_t>(bytes, 1), bytes >= coarse_from ? coarse_bytes : alignment);
-    auto [block, offset] =
-        bytes >= rotated_from && bytes <= rotated_to ? next_in_window(bytes) : best_fit(bytes);
+    const bool rotates = rotates_ && bytes >= rotated_from && bytes <= rotated_to;
+    auto [block, offset] = rotates ? next_in_window(bytes) : best_fit(bytes);
     if (block == free_.end()) {
         throw SystemError(Problem{
             "the staging area of this rank is exhausted", text(used_bytes_, " bytes are in use"),

@@ -26,6 +26,9 @@ class Arena {
     /// none left.
     std::uint64_t allocate(std::uint64_t bytes);
     void free(std::uint64_t offset);
+    /// Whether middle-sized blocks rotate from now on: not where no core of this host reads them,
+    /// but one that sends, and the block freed last is the one to write into.
+    void rotate(bool rotates) { rotates_ = rotates; }
     std::byte* at(std::uint64_t offset) const { return mapping_.data() + offset; }
     const host::MemoryFile& file() const { return file_; }
     /// Bytes in blocks that are allocated, and bytes of memory that are or were in use.
@@ -46,6 +49,7 @@ class Arena {
     std::uint64_t warm_bytes_max_;
     std::uint64_t used_bytes_ = 0;
     std::uint64_t touched_end_ = 0;
+    bool rotates_ = true;
     std::uint64_t rotation_ = 0;  ///< end of the block that was placed last in the window
     std::map<std::uint64_t, std::uint64_t> allocated_;          ///< offset → bytes
     FreeBlocks free_;                                           ///< offset → bytes

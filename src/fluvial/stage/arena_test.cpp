@@ -140,3 +140,15 @@ TEST_CASE("steps of one size settle in the same memory") {
     }
     CHECK(arena.touched_bytes() <= 8 * mib);
 }
+
+TEST_CASE("where blocks do not rotate, the one that was freed last is written into again") {
+    Arena arena("test", 256 * mib, 16 * mib);
+    const auto step = [&] {
+        const auto block = arena.allocate(mib);
+        arena.free(block);
+        return block;
+    };
+    CHECK(step() != step());
+    arena.rotate(false);
+    CHECK(step() == step());
+}

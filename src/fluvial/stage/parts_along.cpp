@@ -34,7 +34,8 @@ void DataAlong::follow(const StepForm& form) {
         for (const RecordReader::Placed& placed : trail) {
             const DType dtype = placed.dataset->dtype;
             const std::uint64_t bytes = bytes_of(placed.dataset->chunks[placed.chunk], dtype);
-            const std::uint64_t multiple = bytes > part_inside_max ? part_alignment : size_of(dtype);
+            const std::uint64_t multiple =
+                bytes > part_inside_max ? part_alignment : size_of(dtype);
             const std::uint64_t at = (bytes_ + multiple - 1) / multiple * multiple;
             pieces_.push_back({at, bytes});
             bytes_ = at + bytes;

@@ -111,6 +111,8 @@ std::shared_ptr<WriteStep::State> Writer::State::begin_step(HandleLock::Call& ca
         [&]() -> std::optional<Admission> {
             expect_all_writers(control, w.next_step);
             w.check_failure();
+            const ControlHeader& header = control.header();
+            w.arena->rotate(header.readers_high > header.remote_readers);
             return admit(control, w.next_step);
         },
         call);
