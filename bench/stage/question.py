@@ -97,10 +97,8 @@ def ask(
     console = wide_console()
     pace = _Pace(quick, runs)
     if hosts:
-        chosen_sizes = parse_sizes(sizes) if sizes else between_hosts.SIZES
-        how_long = between_hosts.Pace(runs or (1 if quick else 5), pace.stream_s, pace.steps_min)
-        output = Output.of("stage-hosts", json, png)
-        between_hosts.ask(console, chosen_sizes, how_long, output)
+        how = between_hosts.Pace.of(quick, runs, parse_sizes(sizes) if sizes else [])
+        between_hosts.ask(console, how, Output.of("stage-hosts", json, png))
         return
     if language == "c++":
         started = header("stage", {})

@@ -121,6 +121,8 @@ def verdicts(figures: Figures) -> list[tuple[bool, str]]:
     latency, rate = figures.sample(TCP, LATENCY, 8), figures.sample(TCP, RATE, 8192)
     if latency is not None:
         sentence = f"{TCP}: one way takes {number(latency.median)} us at 8 B"
+        raw = figures.sample(SOCKET, LATENCY, 8)
+        sentence += "" if raw is None else f", and by {SOCKET} {number(raw.median)} us"
         found.append((latency.median <= _LATENCY_US, f"{sentence} (expected: {_LATENCY_US:g})"))
     if rate is not None:
         sentence = f"{TCP}: {number(rate.median)} steps a second at 8 KiB"

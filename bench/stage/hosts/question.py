@@ -13,7 +13,7 @@ import functools
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,8 +45,10 @@ from bench.stage.hosts.namespaces import DEVICE, Hosts, NoHostsError
 from bench.stage.pair import Contestant, Pair, run_again_once
 from bench.table import size_label
 
-SIZES = (2**16, 2**20, 2**24, 2**28)
+_SIZES = (2**16, 2**20, 2**24, 2**28)
 _SMALL = (8, 2**13)
+_QUICK_SIZES = (2**16, 2**20, 2**24)
+_RATE_BYTES = 2**13
 _DATASETS = 10_000
 _QUEUE_STEPS = 4
 _LIMIT_S = 120.0
@@ -54,14 +56,24 @@ _LIMIT_S = 120.0
 
 @dataclass(frozen=True)
 class Pace:
-    """How many rounds, and how long each contestant takes for each case."""
+    """How many rounds, how long each contestant takes for each case, and which steps."""
 
     rounds: int
     seconds: float
     steps_min: int
+    sizes: Sequence[int]
+    python_sizes: Sequence[int]
+
+    @classmethod
+    def of(cls, quick: bool, rounds: int | None, sizes: Sequence[int]) -> Pace:
+        """Return the pace for what the command line says; no `sizes`: those of the table."""
+        if quick:
+            return cls(rounds or 1, 0.1, 8, sizes or _QUICK_SIZES, sizes or (_RATE_BYTES, 2**20))
+        sizes = sizes or _SIZES
+        return cls(rounds or 5, 0.3, 16, sizes, sorted({*_SMALL, *sizes}))
 
 
-def ask(console: Console, sizes: Iterable[int], pace: Pace, output: Output) -> None:
+def ask(console: Console, pace: Pace, output: Output) -> None:
     """Run the contest, show its figures, append its records and draw its picture."""
     figures = Figures()
     started = header("stage", {})
@@ -70,7 +82,7 @@ def ask(console: Console, sizes: Iterable[int], pace: Pace, output: Output) -> N
         with Hosts() as hosts:
             with console.status("finding the contestants (the first time, ADIOS2 is installed) …"):
                 contestants = _contestants(figures, started["software"])
-            _compete(console, hosts, folder, list(sizes), contestants, figures, pace)
+            _compete(console, hosts, folder, contestants, figures, pace)
     except (NoHostsError, compiled.MissingProgramError) as error:
         console.print(f"There is no contest between hosts: {error}", style="red", markup=False)
         raise typer.Exit(1) from error
@@ -117,7 +129,6 @@ def _compete(
     console: Console,
     hosts: Hosts,
     folder: Path,
-    sizes: list[int],
     contestants: list[tuple[Contestant, Contestant]],
     figures: Figures,
     pace: Pace,
@@ -137,11 +148,11 @@ def _compete(
             task = progress.add_task("")
             for number in range(pace.rounds):
                 say = functools.partial(progress.update, task)
-                for case in compiled.cases(sizes, _DATASETS):
+                for case in compiled.cases(pace.sizes, _DATASETS):
                     for who in _turned(case.contestants, number):
                         say(description=f"round {number + 1}: {size_label(case.bytes)}, {who}")
                         runner.run(case, who)
-                for bytes_ in sorted({*_SMALL, *sizes}):
+                for bytes_ in pace.python_sizes:
                     for array, _ in _turned(pairs, number):
                         name = array.contestant.name
                         say(description=f"round {number + 1}: {size_label(bytes_)}, {name}")
@@ -170,7 +181,7 @@ def _array_run(pair: Pair, bytes_: int, figures: Figures, pace: Pace, failed: se
     figures.add(name, THROUGHPUT, bytes_, run.bytes_per_s / 1e9)
     figures.add(name, LATENCY, bytes_, latencies[len(latencies) // 2] * 1e6)
     figures.add(name, LATENCY_P99, bytes_, latencies[int(0.99 * len(latencies))] * 1e6)
-    if bytes_ == _SMALL[-1]:
+    if bytes_ == _RATE_BYTES:
         figures.add(name, RATE, bytes_, run.steps_per_s)
 
 
