@@ -122,8 +122,7 @@ def layout(header: dict[str, Any]) -> Layout:
         title="One writer, one reader on two hosts: Fluvial beside raw TCP and ADIOS2's SST",
         subtitle=(
             f"{caption(machine)}; two network namespaces; "
-            f"Fluvial {software.get('fluvial', '—')} (C++ where Python is not named), "
-            f"ADIOS2 {software.get('adios2', '—')} (BP5, Python); the reader sums every step"
+            f"Fluvial {software.get('fluvial', '—')}, ADIOS2 {software.get('adios2', '—')} (Python)"
         ),
         panels=(
             Panel(
