@@ -66,7 +66,7 @@ void BackOff::nap(bool briefly) {
 }
 
 bool BackOff::time_to_look_around() {
-    if (++rounds_ % rounds_between_clocks != 0) {
+    if (rounds_++ % rounds_between_clocks != 0) {
         return false;
     }
     const std::int64_t now = now_ns();

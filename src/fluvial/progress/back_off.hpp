@@ -44,7 +44,7 @@ class BackOff {
     int yields_;  ///< looks, spins included
     long nap_ns_;
     int looks_ = 0;
-    unsigned rounds_ = 0;
+    unsigned rounds_ = 1;  ///< not 0: a wait that is over at once reads no clock
     std::int64_t looked_ns_ = 0;
 };
 

@@ -26,6 +26,7 @@ constexpr Clock simulated{[] { return simulated_ns; },
 
 struct Simulation {
     Simulation() {
+        simulated_ns = 0;
         yields = 0;
         sleeps = 0;
         set_clock(simulated);
@@ -44,6 +45,19 @@ class Until final : public Waiting {
 };
 
 }  // namespace
+
+TEST_CASE(
+    "a wait that sleeps by other means looks around ten times a second, however few its looks") {
+    const Simulation simulation;
+    BackOff back_off;
+    int times = 0;
+    for (int nap = 0; nap < 20; ++nap) {
+        simulated_ns += 100'000'000;
+        back_off.slept();
+        times += back_off.time_to_look_around() ? 1 : 0;
+    }
+    CHECK(times >= 19);
+}
 
 TEST_CASE("a back-off spins, then yields, then sleeps, and begins anew when something was found") {
     const Simulation simulation;

@@ -30,15 +30,16 @@ namespace {
 
 /// A writer, and a reader that has attached to it.
 struct Pair {
-    explicit Pair(stage::WriterOptions options = {})
+    explicit Pair(stage::WriterOptions options = {}, const std::string& transport = "")
         : directory(std::filesystem::temp_directory_path() /
                     text("fluvial_threads_", ::getpid(), "_", ++count)) {
         std::filesystem::create_directory(directory);
         options.readers = 0;
         options.directory = directory;
         writer = std::make_unique<Writer>("threads", mpi::Comm(), options);
-        reader = std::make_unique<Reader>("threads", mpi::Comm(),
-                                          stage::ReaderOptions{.directory = directory});
+        reader = std::make_unique<Reader>(
+            "threads", mpi::Comm(),
+            stage::ReaderOptions{.directory = directory, .transport = transport});
     }
     ~Pair() { std::filesystem::remove_all(directory); }
 
@@ -342,4 +343,43 @@ TEST_CASE("of arrays that are put together none is there when one of them cannot
     step.end();
     const auto read = pair.reader->next();
     CHECK(read->names() == std::vector<std::string>{"a"});
+}
+
+TEST_CASE("threads write steps that another one reads by TCP, and others ask for the figures") {
+    stage::WriterOptions options;
+    options.network = "lo";
+    options.queue_steps = 8;
+    Pair pair(options, "tcp");
+    constexpr int steps = 400;
+    std::atomic<bool> over{false};
+    std::thread asks([&] {
+        while (!over) {
+            static_cast<void>(pair.writer->stats());
+            static_cast<void>(pair.reader->stats());
+            std::this_thread::sleep_for(std::chrono::microseconds(200));
+        }
+    });
+    std::thread writes([&] {
+        for (int index = 0; index < steps; ++index) {
+            // Small ones travel whole with their message, and large ones do not.
+            const Index length = index % 7 == 0 ? 100'000 : 10 + index % 3;
+            const std::vector<double> values(static_cast<std::size_t>(length), index);
+            WriteStep step = pair.writer->begin_step();
+            step.put("x", ArrayView(values.data(), DType::Float64, {length}), {0}, {length});
+            step.end();
+        }
+        pair.writer->close();
+    });
+    int right = 0, index = 0;
+    for (; auto step = pair.reader->next(); ++index) {
+        const auto got = step->dataset("x").read();
+        const auto length = static_cast<Index>(got.view.size());
+        right += length == (index % 7 == 0 ? 100'000 : 10 + index % 3) &&
+                 std::count(numbers(got.view), numbers(got.view) + length, index) == length;
+    }
+    writes.join();
+    over = true;
+    asks.join();
+    CHECK(index == steps);
+    CHECK(right == steps);
 }
