@@ -285,18 +285,18 @@ void WriteStep::State::finish(bool spoiled) {
     }
     record.logged = logged_record;
     w.staged.push_back({slot, step, std::move(blocks)});
-    bool complete = false;
+    bool complete = false, small = false;
     {
         const ControlLock lock(*w.control);
         complete =
             finish_writing(*w.control, slot, w.rank, record, spoiled, w.log ? &*w.log : nullptr);
+        small = complete && w.control->slots()[slot].bytes <= small_step_bytes;
     }
     ControlHeader& header = w.control->header();
     if (complete) {
         header.step_bell.ring();
     }
     if (complete && header.remote_readers != 0) {
-        const bool small = w.control->slots()[slot].bytes <= small_step_bytes;
         const bool sent = small && w.remote && w.remote->hand_out();
         if (!sent && header.service_sleeps.exchange(0) != 0) {
             w.step_event->ring();
