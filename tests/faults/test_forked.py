@@ -58,7 +58,7 @@ def started(tmp_path, name, program):
     path = tmp_path / "program.py"  # a file, which multiprocessing's spawn runs again
     path.write_text(BEGIN + textwrap.dedent(program))
     process = subprocess.Popen(
-        [sys.executable, path, tmp_path, name],
+        [sys.executable, "-u", path, tmp_path, name],  # or a child prints again what it inherits
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
