@@ -22,6 +22,7 @@ from harness.watched_job import WatchedJob
 
 _RANK_MAIN = pathlib.Path(__file__).with_name("rank_main.py")
 _LOG_TAIL_LINES = 100
+_DYING_S = 3.0  # that what was killed may take to be gone
 
 
 class ScenarioFailed(AssertionError):  # noqa: N818
@@ -200,7 +201,9 @@ class Jobs:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         for job in self._started.values():
             job.kill()
-        left = self.left_over()
+        until = time.monotonic() + _DYING_S
+        while (left := self.left_over()) and time.monotonic() < until:
+            time.sleep(0.02)
         if self.box:
             self.box.close()
         if left and kind is None:
