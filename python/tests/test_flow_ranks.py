@@ -133,14 +133,17 @@ class test_ranks_that_make_different_pools:
                 {"stall_timeout": "soon"},
                 {"lead_works": 1},
                 {"servers": 2},
+                {"servers": "host"},
+                {"audit": True},
             )
         ]
 
     def check(jobs):
         found = jobs.finish()["job"]
-        parts = ("got 0", "got 3", "initializer: one", "stuck_after=7", "got 'timeline.txt'")
+        parts = ("got 0", "got 3", "initializer: one", "stuck_after=7.0", "got 'timeline.txt'")
+        told = ("servers=2", "servers=host", "audit=True")
         for rank, said in enumerate(found):
-            for one, part in zip(said, (*parts, "got 'soon'", "got 1", "servers=2"), strict=True):
+            for one, part in zip(said, (*parts, "got 'soon'", "got 1", *told), strict=True):
                 assert part in one, (rank, one)
 
 

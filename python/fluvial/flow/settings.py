@@ -60,11 +60,11 @@ class Settings:
             ("stall_timeout", self.stall_timeout, 30.0),
             ("stuck_after", self.stuck_after, 30.0),
             ("lead_works", self.lead_works, False),
-            ("servers", self.servers, 1),
+            ("servers", self.servers or "host", 1),
             ("audit", self.audits, False),
             ("trace", self.traces, False),
         ):
-            told += [] if value == default else [f"{name}={value:g}"]
+            told += [] if value == default else [f"{name}={value}"]
         return ", ".join(told) or "none"
 
 

@@ -36,10 +36,6 @@ mpi::Comm agreed(mpi::Comm comm, const Functions& functions, const PoolOptions& 
                             text(amount), "0 or more", ""});
             }
         }
-        if (options.servers < servers_by_host) {
-            throw InvalidArgument(Problem{"the number of servers of a pool is out of range",
-                                          text(options.servers), "1 or more, or by host", ""});
-        }
         if (options.lead_works && comm.size() > 1 &&
             mpi::thread_level() != mpi::ThreadLevel::Multiple) {
             throw InvalidArgument(Problem{"a lead that works has two threads that call MPI",

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tasks leave in the communicators of their teams.
+#include <doctest/doctest.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/flow/pool.hpp"
+#include "fluvial/flow/pool_fixture.hpp"
+#include "fluvial/mpi/waiting_message.hpp"
+#include "fluvial/mpi/world_fixture.hpp"
+
+using namespace fluvial;
+using namespace fluvial::flow;
+
+namespace {
+
+/// Rank 1 knows that it has come, and does not receive it.
+Bytes leave_message(const Call& call) {
+    const auto tag = static_cast<int>(value_of<std::int64_t>(call.inputs.front()));
+    if (call.team.rank() == 0) {
+        call.team.send(call.inputs.front(), 1, tag);
+    }
+    while (call.team.rank() == 1 && !mpi::waiting_message(call.team)) {
+    }
+    return {};
+}
+
+/// Receives one that is there, and says what it is.
+Bytes look_for_message(const Call& call) {
+    std::int64_t found = 0;
+    if (call.team.rank() == 1) {
+        if (const auto left = mpi::waiting_message(call.team)) {
+            found = value_of<std::int64_t>(call.team.recv(left->source, left->tag));
+        }
+    }
+    return bytes_of(call.team.sum(found));
+}
+
+Pool open(const PoolOptions& options) {
+    Functions all;
+    all.add("leave a message", leave_message, Runs::Parallel);
+    all.add("look for a message", look_for_message, Runs::Parallel);
+    return Pool(mpi::Comm::duplicate(world().handle()), std::move(all), options);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "messages that a task has left are met by the next one of its team, and by none otherwise") {
+    PoolOptions audited;
+    for (const bool audits : {false, true}) {
+        audited.audits = audits;
+        Pool pool = open(audited);
+        if (pool.leads() && pool.workers() > 1) {
+            TaskOptions fresh = on(2);
+            fresh.fresh = true;
+            pool.submit("leave a message", {bytes_of<std::int64_t>(7)}, fresh);
+            CHECK(got(pool.submit("look for a message", {}, fresh)) == 0);
+            CHECK(got(pool.submit("look for a message", {}, on(2))) == 0);
+            const Future left = pool.submit("leave a message", {bytes_of<std::int64_t>(8)}, on(2));
+            if (audits) {
+                CHECK_THROWS_WITH_AS(left.get(), doctest::Contains("one of rank 0 with tag 8"),
+                                     Error);
+            } else {
+                left.get();
+                CHECK(got(pool.submit("look for a message", {}, fresh)) == 0);
+                CHECK(got(pool.submit("look for a message", {}, on(2))) == 8);
+            }
+        }
+        pool.close();
+    }
+}
