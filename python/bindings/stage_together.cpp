@@ -222,7 +222,9 @@ nb::dict read_together(const stage::ReadStep& step, nb::list names, nb::handle c
     }
     views.hold(step);
     nb::dict out;
-    for (const auto& [name, dataset] : found) {
+    for (const auto& each : found) {
+        const nb::object& name = each.first;
+        const DatasetDescription* const dataset = each.second;
         if (has_any(dataset->attributes, telling)) {
             out[name] = nb::none();
         } else if (const Chunk* const chunk = cut.is_none() ? only_chunk(*dataset) : nullptr) {

@@ -94,8 +94,7 @@ inline constexpr std::array<char, sizeof...(Types) + 1> codes{code<Types>()..., 
 /// Reads inputs one after the other; the caller has checked that the message is whole.
 class Inputs {
   public:
-    Inputs(const void* bytes, std::size_t count)
-        : next_(static_cast<const std::byte*>(bytes)), end_(next_ + count) {}
+    explicit Inputs(const void* bytes) : next_(static_cast<const std::byte*>(bytes)) {}
 
     template <class Type>
     Type take() {
@@ -126,7 +125,6 @@ class Inputs {
     }
 
     const std::byte* next_;
-    const std::byte* end_;
 };
 
 template <class Type>
@@ -191,9 +189,9 @@ constexpr const char* outputs_of() {
 template <auto function, class Result, class... Types>
 constexpr fluvial_exported_task serial(const char* name, Result (*)(Types...)) {
     return {name, codes<Types...>.data(), outputs_of<Result>(), 0,
-            [](const void*, const void* bytes, std::size_t count, void* where, fluvial_put put) {
+            [](const void*, const void* bytes, std::size_t, void* where, fluvial_put put) {
                 const auto compute = [&] {
-                    [[maybe_unused]] Inputs in(bytes, count);
+                    [[maybe_unused]] Inputs in(bytes);
                     // Braces: the inputs are read from left to right.
                     const std::tuple<std::remove_cvref_t<Types>...> inputs{
                         in.take<std::remove_cvref_t<Types>>()...};
@@ -207,11 +205,11 @@ template <auto function, class Result, class Communicator, class... Types>
 constexpr fluvial_exported_task together(const char* name, Result (*)(Communicator, Types...)) {
     return {
         name, codes<Types...>.data(), outputs_of<Result>(), 1,
-        [](const void* comm, const void* bytes, std::size_t count, void* where, fluvial_put put) {
+        [](const void* comm, const void* bytes, std::size_t, void* where, fluvial_put put) {
             const auto compute = [&] {
                 Communicator team;
                 std::memcpy(&team, comm, sizeof team);
-                [[maybe_unused]] Inputs in(bytes, count);
+                [[maybe_unused]] Inputs in(bytes);
                 const std::tuple<Communicator, std::remove_cvref_t<Types>...> inputs{
                     team, in.take<std::remove_cvref_t<Types>>()...};
                 return std::apply(function, inputs);

@@ -106,7 +106,7 @@ std::vector<int> IdleRanks::from(const Span& span, int width, int first, int avo
     std::vector<int> ranks;
     const int spare = (first >= 0 ? 1 : 0) + (avoid >= 0 ? 1 : 0);
     collect(1, 0, static_cast<int>(leaves_), span, width + spare, ranks);
-    std::ranges::stable_partition(ranks, [&](int rank) { return rank != avoid; });
+    std::stable_partition(ranks.begin(), ranks.end(), [&](int rank) { return rank != avoid; });
     if (first >= 0) {
         std::erase(ranks, first);
         ranks.insert(ranks.begin(), first);
