@@ -106,3 +106,83 @@ class test_of_another_host_a_rank_is_stopped:
         else:
             assert "was stopped by a signal" in message
         assert f"rank {rank} of the pool" in end
+
+
+def _stand_by_in(where):
+    def stand_by():
+        (where / "task").touch()
+        time.sleep(1.0)
+
+    return stand_by
+
+
+@pytest.mark.parametrize("what", ["stopped", "cut off"])
+@scenario("job on 4 ranks of hosts 1-2", timeout=120)
+class test_a_rank_on_another_host_without_a_server:
+    """The lead of the pool watches it itself."""
+
+    def job(comm, fl, where, what):
+        pool = fl.Pool(comm=comm, stall_timeout=1.5, stuck_after=5)
+        if not pool.leads:
+            return None
+        here = _rank_and_host()[1]
+        places = dict(pool.map(_after_a_while, range(60), timeout=60))
+        there = sorted(rank for rank, host in places.items() if host != here)
+        time.sleep(1)  # so that beats were heard
+        lost = pool.with_options(near=there[-1], strict=True).submit(_stand_by_in(where))
+        error = lost.exception(timeout=60)
+        # Of a host that is cut off the other rank is lost, too, a moment later.
+        time.sleep(2)
+        rest = sorted(dict(pool.map(_after_a_while, range(40), timeout=60)))
+        (where / "told").touch()
+        wait_until((where / "mended").exists, timeout=30)
+        return there, type(error).__name__, str(error), rest
+
+    def check(jobs, what):
+        job = jobs.start("job", what=what)
+        wait_until((jobs.where / "task").exists, timeout=60, what="the task")
+        if what == "stopped":
+            job.signal(signal.SIGSTOP, rank=3)
+        else:
+            jobs.box.unplug(2)
+        wait_until((jobs.where / "told").exists, timeout=60, what="the error")
+        if what == "stopped":
+            job.signal(signal.SIGCONT, rank=3)
+        else:
+            jobs.box.plug_in(2)
+        (jobs.where / "mended").touch()
+        there, kind, message, rest = jobs.outcome("job").values[0]
+        assert there == [2, 3]
+        assert kind == "PeerStalled"
+        assert "on another host does not run, or is not reached" in message
+        assert rest == ([1, 2] if what == "stopped" else [1])
+
+
+@scenario("job on 4 ranks of hosts 1-2", timeout=120)
+class test_a_lead_that_is_stopped:
+    """Ranks that wait for it are told, on its host and on others."""
+
+    def job(comm, fl, where):
+        try:
+            pool = fl.Pool(comm=comm, stall_timeout=1.5, stuck_after=2)
+            list(pool.map(_after_a_while, range(60), timeout=60))
+            time.sleep(1)
+            (where / "lead").touch()
+            wait_until((where / "continued").exists, timeout=60)
+        except fl.PeerStalled as error:
+            (where / f"told {comm.Get_rank()}").write_text(str(error))
+            # The first one that leaves ends the job.
+            wait_until((where / "continued").exists, timeout=60)
+
+    def check(jobs):
+        job = jobs.start("job")
+        wait_until((jobs.where / "lead").exists, timeout=60, what="the lead")
+        job.signal(signal.SIGSTOP, rank=0)
+        told = {rank: jobs.where / f"told {rank}" for rank in (1, 2, 3)}
+        wait_until(lambda: all(file.exists() and file.stat().st_size for file in told.values()))
+        (jobs.where / "continued").touch()
+        job.signal(signal.SIGCONT, rank=0)
+        assert "was stopped by a signal" in told[1].read_text()
+        for rank in (2, 3):
+            assert "on another host does not run, or is not reached" in told[rank].read_text()
+        jobs.outcome("job")

@@ -83,8 +83,8 @@ if what == "slow":
     report(f"rank-{comm.rank}", f"{time.monotonic() - begin:.3f}\n{told}")
     sys.exit()
 try:
-    # Ranks wait so long for a cut cable, but not when the other host reports a stopped rank.
-    limits = {"timeout": 30 if what == "stop" else 4, "stall_timeout": 1}
+    # No rank waits so long without a heartbeat of the other host, or its word of a stopped rank.
+    limits = {"timeout": 4 if what == "kill" else 60, "stall_timeout": 1}
     with fl.Channel(comm, producer=comm.rank < 2, consumer=comm.rank >= 2, **limits) as channel:
         # The buffer is much smaller than what is sent: producers depend on the other side.
         numbers = channel.stream(

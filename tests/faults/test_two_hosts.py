@@ -191,6 +191,9 @@ def test_the_other_host_learns_in_time(hosts, tmp_path, what):
     for waited, error in told:
         if what == "stop":  # which only its neighbour can see
             assert error.startswith("PeerStalled: rank 2 of 4: process ")
+        elif what == "cut":
+            assert error.startswith("PeerStalled: rank ")
+            assert "on another host does not run, or is not reached" in error
         else:
             assert "PeerLost" in error or "TimedOut" in error
         assert float(waited) < 30

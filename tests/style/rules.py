@@ -35,7 +35,7 @@ BENEATH = {
         "stage",
     },
     "stream": {"base", "describe", "mpi", "compute", "host", "progress", "move"},
-    "flow": {"base", "describe", "mpi", "host", "progress"},
+    "flow": {"base", "describe", "mpi", "host", "progress", "move"},
     "c": {
         *("base", "describe", "mpi", "compute", "distribute", "route", "store", "host", "progress"),
         "move",

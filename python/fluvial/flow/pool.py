@@ -67,7 +67,7 @@ class Pool(Submitting):
         How many ranks serve the others, the lead among them; ``"host"`` for one on each host. Those
         other than the lead run no tasks: each passes on what the lead sends to a group of ranks,
         and what these report. For jobs of hundreds of ranks, and to notice ranks that are lost on
-        other hosts. The same on all ranks.
+        other hosts where no heartbeats come through. The same on all ranks.
     audit
         Whether a task of several ranks fails that leaves a message in its team's communicator,
         where a later task would receive it. The same on all ranks.

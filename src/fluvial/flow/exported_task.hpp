@@ -203,19 +203,18 @@ constexpr fluvial_exported_task serial(const char* name, Result (*)(Types...)) {
 
 template <auto function, class Result, class Communicator, class... Types>
 constexpr fluvial_exported_task together(const char* name, Result (*)(Communicator, Types...)) {
-    return {
-        name, codes<Types...>.data(), outputs_of<Result>(), 1,
-        [](const void* comm, const void* bytes, std::size_t, void* where, fluvial_put put) {
-            const auto compute = [&] {
-                Communicator team;
-                std::memcpy(&team, comm, sizeof team);
-                [[maybe_unused]] Inputs in(bytes);
-                const std::tuple<Communicator, std::remove_cvref_t<Types>...> inputs{
-                    team, in.take<std::remove_cvref_t<Types>>()...};
-                return std::apply(function, inputs);
-            };
-            return guarded<Result>(compute, where, put);
-        }};
+    return {name, codes<Types...>.data(), outputs_of<Result>(), 1,
+            [](const void* comm, const void* bytes, std::size_t, void* where, fluvial_put put) {
+                const auto compute = [&] {
+                    Communicator team;
+                    std::memcpy(&team, comm, sizeof team);
+                    [[maybe_unused]] Inputs in(bytes);
+                    const std::tuple<Communicator, std::remove_cvref_t<Types>...> inputs{
+                        team, in.take<std::remove_cvref_t<Types>>()...};
+                    return std::apply(function, inputs);
+                };
+                return guarded<Result>(compute, where, put);
+            }};
 }
 
 }  // namespace exporting

@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "fluvial/base/clock.hpp"
+#include "fluvial/flow/roles.hpp"
 #include "fluvial/host/oversubscription.hpp"
+#include "fluvial/move/beats_between_hosts.hpp"
 #include "fluvial/mpi/agree.hpp"
 
 namespace fluvial::flow {
@@ -27,31 +29,73 @@ Members::Members(const mpi::Comm& comm, double stall_timeout_s)
     }
     seats_ = comm.allgather_values(mine);
     for (int rank = 0; rank < size(); ++rank) {
-        if (rank != own_rank_ && host_of(rank) == mine.host && !is_dead(rank)) {
+        if (rank != own_rank_ && rank != lead_rank && host_of(rank) == mine.host &&
+            !is_dead(rank)) {
             watched_.push_back(rank);
         }
     }
-    mpi::agree(comm,
-               [&] { heartbeats_ = progress::Heartbeats::begin(neighbours(), stall_timeout_s); });
+    mpi::agree(comm, [&] {
+        heartbeats_ = progress::Heartbeats::begin(neighbours(), stall_timeout_s);
+        if (own_rank_ != lead_rank && host_of(lead_rank) == mine.host) {
+            const std::vector lead{
+                progress::Heartbeats::Neighbour{lead_rank, seat_of(lead_rank).beats}};
+            lead_heartbeats_ = progress::Heartbeats::begin(lead, stall_timeout_s);
+        }
+    });
+}
+
+void Members::watch_from_afar(const mpi::Comm& comm, const std::function<bool(int)>& alone) {
+    const bool one_host = std::ranges::all_of(
+        seats_, [&](const Seat& seat) { return seat.host == seats_.front().host; });
+    if (one_host || std::isinf(stall_timeout_s_)) {
+        return;
+    }
+    const auto meets = [&](int rank) {
+        return host_of(rank) != host_of(own_rank_) && (own_rank_ == lead_rank || rank == lead_rank);
+    };
+    const auto watches = [&](int rank) { return rank == lead_rank || alone(rank); };
+    distant_ = move::beats_between_hosts(comm, stall_timeout_s_, meets, watches);
 }
 
 std::vector<progress::Heartbeats::Neighbour> Members::neighbours() const {
     std::vector<progress::Heartbeats::Neighbour> found;
     for (const int rank : watched_) {
-        found.push_back({rank, seats_[static_cast<std::size_t>(rank)].beats});
+        found.push_back({rank, seat_of(rank).beats});
     }
     return found;
 }
 
 bool Members::is_dead(int rank) const {
-    return host_of(rank) == host_of(own_rank_) &&
-           !host::is_alive(seats_[static_cast<std::size_t>(rank)].process);
+    return host_of(rank) == host_of(own_rank_) && !host::is_alive(seat_of(rank).process);
 }
 
-TaskFailure Members::lose(int rank, const char* kind, std::string message) {
+void Members::stop_watching(int rank) {
     std::erase(watched_, rank);
     heartbeats_ = progress::Heartbeats::begin(neighbours(), stall_timeout_s_);
-    return {kind, std::move(message), rank, {}};
+}
+
+TaskFailure Members::silent_here(int rank, double silent_s) const {
+    const host::Process& process = seat_of(rank).process;
+    return {
+        "PeerStalled",
+        describe_problem({text("process ", process.id,
+                               is_stopped(process) ? " was stopped by a signal" : " does not run"),
+                          text("no heartbeat for ", silent_s, " s"),
+                          text("up to stall_timeout=", stall_timeout_s_, " s"),
+                          "A larger stall_timeout of the pool waits longer"}),
+        rank,
+        {}};
+}
+
+TaskFailure Members::silent_afar(int rank, double silent_s) const {
+    return {"PeerStalled",
+            describe_problem({text("process ", seat_of(rank).process.id,
+                                   " on another host does not run, or is not reached"),
+                              text("no heartbeat for ", silent_s, " s"),
+                              text("up to stall_timeout=", stall_timeout_s_, " s"),
+                              "A larger stall_timeout of the pool waits longer"}),
+            rank,
+            {}};
 }
 
 std::optional<TaskFailure> Members::look() {
@@ -60,20 +104,39 @@ std::optional<TaskFailure> Members::look() {
     }
     for (const int rank : watched_) {
         if (is_dead(rank)) {
-            return lose(rank, "PeerLost", "the process died");
+            const TaskFailure lost{"PeerLost", "the process died", rank, {}};
+            stop_watching(rank);
+            return lost;
         }
     }
     if (const auto silent = heartbeats_ ? heartbeats_->look() : std::nullopt) {
-        const host::Process& process = seats_[static_cast<std::size_t>(silent->member)].process;
-        return lose(silent->member, "PeerStalled",
-                    describe_problem(
-                        {text("process ", process.id,
-                              is_stopped(process) ? " was stopped by a signal" : " does not run"),
-                         text("no heartbeat for ", silent->silent_s, " s"),
-                         text("up to stall_timeout=", stall_timeout_s_, " s"),
-                         "A larger stall_timeout of the pool waits longer"}));
+        const TaskFailure lost = silent_here(silent->member, silent->silent_s);
+        stop_watching(silent->member);
+        return lost;
+    }
+    if (own_rank_ == lead_rank && distant_) {
+        if (const auto silent = distant_->look()) {
+            distant_->forget(silent->member);
+            return silent_afar(silent->member, silent->silent_s);
+        }
     }
     looked_ns_ = now_ns();
+    return std::nullopt;
+}
+
+std::optional<TaskFailure> Members::lead_lost() {
+    if (own_rank_ == lead_rank) {
+        return std::nullopt;
+    }
+    if (is_dead(lead_rank)) {
+        return TaskFailure{"PeerLost", "the process died", lead_rank, {}};
+    }
+    if (const auto silent = lead_heartbeats_ ? lead_heartbeats_->look() : std::nullopt) {
+        return silent_here(lead_rank, silent->silent_s);
+    }
+    if (const auto silent = distant_ ? distant_->look() : std::nullopt) {
+        return silent_afar(lead_rank, silent->silent_s);
+    }
     return std::nullopt;
 }
 

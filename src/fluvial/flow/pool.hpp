@@ -42,7 +42,8 @@ struct PoolOptions {
     /// Rank 0 runs tasks, too, in a thread of its own. Needs MPI_THREAD_MULTIPLE.
     bool lead_works = false;
     /// Ranks that serve others, the lead among them, or servers_by_host. Those other than the lead
-    /// run no tasks; for large jobs, and to notice ranks that are lost on other hosts.
+    /// run no tasks; for large jobs, and to notice ranks that are lost on other hosts where no
+    /// heartbeats come through.
     int servers = 1;
     bool collects_done = false;  ///< for wait_for_some(); without it no task can continue
     bool trace = false;          ///< for timeline(); the same on all ranks

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tasks leave in the communicators of their teams.
+#include <algorithm>
+#include <vector>
+
 #include <doctest/doctest.h>
 
 #include "fluvial/base/error.hpp"
@@ -69,3 +72,19 @@ TEST_CASE(
         pool.close();
     }
 }
+
+#ifdef MPICH_VERSION
+TEST_CASE("more tasks with a communicator of their own than MPI has communicators") {
+    Pool pool = open({});
+    if (pool.leads() && pool.workers() > 1) {
+        TaskOptions fresh = on(2);
+        fresh.fresh = true;
+        std::vector<Future> sums;
+        for (int i = 0; i < 2100; ++i) {  // MPICH has 2,046; the 65,532 of Open MPI take too long
+            sums.push_back(pool.submit("look for a message", {}, fresh));
+        }
+        CHECK(std::ranges::all_of(sums, [](const Future& sum) { return got(sum) == 0; }));
+    }
+    pool.close();
+}
+#endif

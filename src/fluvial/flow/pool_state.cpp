@@ -102,6 +102,9 @@ PoolState::PoolState(mpi::Comm own, Functions wanted, const PoolOptions& wishes)
       roles(roles_of(comm, members, options)),
       crew(comm, functions, options.audits) {
     const int rank = comm.rank();
+    members.watch_from_afar(comm, [this](int other) {
+        return roles.runs_tasks(other) && roles.server_of(other) == lead_rank;
+    });
     if (roles.is_relay(rank)) {
         relay = std::make_unique<Relay>(comm, members, roles.served_by(rank),
                                         std::min(1.0, options.stall_timeout_s / 4));

@@ -9,6 +9,7 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/flow/needs_lead.hpp"
+#include "fluvial/flow/roles.hpp"
 
 namespace fluvial::flow {
 

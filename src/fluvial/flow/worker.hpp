@@ -14,6 +14,7 @@
 #include "fluvial/flow/crew.hpp"
 #include "fluvial/flow/members.hpp"
 #include "fluvial/flow/messages.hpp"
+#include "fluvial/flow/roles.hpp"
 #include "fluvial/flow/task_messages.hpp"
 
 namespace fluvial::flow {

@@ -2,6 +2,7 @@
 // How much memory a scan takes of the system, with more threads than it has room for.
 #include "fluvial/scan/footprint.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <random>
 #include <string>
@@ -118,8 +119,12 @@ TEST_CASE("more memory lets more threads work") {
     options.threads = 16;
     options.memory_bytes = 1024 * mib;
     const auto data = std::make_shared<const Repeated>(6 * mib, 32, true);
-    const Index grown = growth([&] { CHECK(sum_of(data, options) == data->sum()); });
-    CHECK(grown > 64 * mib);
+    Index most = 0;
+    // On a busy machine the first threads may have done it all before the others begin.
+    for (int attempt = 0; attempt < 20 && most <= 64 * mib; ++attempt) {
+        most = std::max(most, growth([&] { CHECK(sum_of(data, options) == data->sum()); }));
+    }
+    CHECK(most > 64 * mib);
 }
 
 TEST_CASE("chunks that are not encoded are read in parts") {

@@ -179,6 +179,7 @@ void Channel::close() {
         state.closed = true;
         state.served.end();
         state.heartbeats.reset();
+        state.distant_beats.reset();
         unwritten = free_together(state);
     } catch (...) {
         state.fail(std::current_exception());

@@ -335,6 +335,7 @@ void ChannelState::abandon() noexcept {
         threshold->forget_rule();
     }
     heartbeats.reset();
+    distant_beats.reset();
     if (control) {
         control->abandon();
     }

@@ -16,6 +16,7 @@
 #include "fluvial/base/only_thread.hpp"
 #include "fluvial/base/trace.hpp"
 #include "fluvial/host/bell.hpp"
+#include "fluvial/move/distant_beats.hpp"
 #include "fluvial/mpi/failure.hpp"
 #include "fluvial/progress/back_off.hpp"
 #include "fluvial/progress/control_messages.hpp"
@@ -56,6 +57,7 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     host::Bells bells;                      ///< where ranks share cores
     std::unique_ptr<progress::Heartbeats>
         heartbeats;  ///< null where they cannot be seen, or are not wanted
+    std::unique_ptr<move::DistantBeats> distant_beats;  ///< with a neighbour on the next host
     std::unique_ptr<progress::ControlMessages> control;
     std::optional<progress::Quiescence> quiescence;
     std::vector<std::shared_ptr<StreamState>> streams;
@@ -149,6 +151,7 @@ struct ChannelState : std::enable_shared_from_this<ChannelState> {
     void look_for_the_lost();
     void look_for_the_dead();
     void look_for_the_stalled();
+    void look_for_the_distant();
     [[noreturn]] void lose(const mpi::Failure& lost);
 
     std::int64_t control_polled_ns_ = 0;

@@ -64,6 +64,7 @@ void ChannelState::look_for_the_lost() {
         look_for_the_dead();
     }
     look_for_the_stalled();
+    look_for_the_distant();
 }
 
 void ChannelState::look_for_the_dead() {
@@ -84,6 +85,23 @@ void ChannelState::look_for_the_stalled() {
     const int other = silent->member;
     const host::Process& process = members[static_cast<std::size_t>(other)].process;
     lose({"PeerStalled", stalled_text(process, silent->silent_s, options.stall_timeout_s), other});
+}
+
+/// The next host may have failed, or be cut off: its ranks cannot tell.
+void ChannelState::look_for_the_distant() {
+    const auto silent = distant_beats ? distant_beats->look() : std::nullopt;
+    if (!silent) {
+        return;
+    }
+    const host::Process& process = members[static_cast<std::size_t>(silent->member)].process;
+    lose({"PeerStalled",
+          describe_problem(
+              {text("process ", process.id, " on another host does not run, or is not reached"),
+               text("no heartbeat for ", silent->silent_s, " s"),
+               text("up to stall_timeout=", options.stall_timeout_s, " s"),
+               "Look at its host and at the network; a larger stall_timeout of the "
+               "channel waits longer"}),
+          silent->member});
 }
 
 void ChannelState::lose(const mpi::Failure& lost) {
