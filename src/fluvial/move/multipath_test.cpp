@@ -224,7 +224,7 @@ TEST_CASE("a proxy that stands still costs its path, and its windows come once")
             ExchangeOptions options{.reroute_after_s = 0.3, .checksum = true};
             options.at_proxy = [&](std::span<std::byte>) {
                 if (world_rank() == 1 && ++windows == lost_at) {
-                    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+                    std::this_thread::sleep_for(std::chrono::milliseconds(900));
                 }
             };
             const Moved moved = exchange(own, flows, data_for(flows), options);
@@ -316,7 +316,7 @@ TEST_CASE("a rank that does nothing for too long is an error on those that wait 
         [&busy] {
             if (busy > 0) {
                 --busy;
-                std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+                std::this_thread::sleep_for(std::chrono::milliseconds(900));
             }
             return false;
         },
