@@ -10,6 +10,7 @@ CATALOGUE: dict[str, str] = {
     "pipe": "What does output through a pipe cost a simulation, beside writing the file itself?",
     "strategies": "How fast is a simulation's data loaded by each distribution strategy?",
     "network": "How fast does a step get to a reader by TCP, beside a bare socket?",
+    "rails": "How fast does a step get to another host over three networks, beside one?",
     "scale": "What does a step between many hosts cost, counted for 16 to 100,000 ranks?",
     "route": "How fast is a flow by several paths of a network, beside MPI's own message?",
     "flow": "How many tasks are run in a second, beside bare MPI, mpi4py, Dask and Parsl?",

@@ -40,6 +40,11 @@ nb::dict stats_of(const stage::ReaderStats& s) {
     d["steps_from_disk"] = s.steps_from_disk;
     d["bytes_from_disk"] = s.bytes_from_disk;
     d["bytes_received"] = s.bytes_received;
+    nb::dict by_interface;
+    for (const auto& [interface, bytes] : s.bytes_by_interface) {
+        by_interface[interface.c_str()] = bytes;
+    }
+    d["bytes_by_interface"] = by_interface;
     d["bytes_viewed"] = s.bytes_viewed;
     d["bytes_copied"] = s.bytes_copied;
     d["queue_depth"] = s.queue_depth;

@@ -88,6 +88,7 @@ def open(
     step_timeout: float = 300.0,
     stall_timeout: float = 10.0,
     transport: str | None = None,
+    interfaces: str | None = None,
     contact: str | None = None,
     follow: bool | str | os.PathLike[str] = False,
 ) -> Any: ...  # a ReadSeries, or a File where one has this name: types cannot tell
@@ -205,6 +206,10 @@ def open(
         Reader: "tcp" connects to the writer also where memory could be shared; "libfabric", or
         "libfabric:PROVIDER" as in "libfabric:verbs;ofi_rxm", reads by that library and is an error
         where it does not work; None: FLUVIAL_TRANSPORT or "auto".
+    interfaces
+        Reader: by which of this host's interfaces a writer on another host is reached: "auto", data
+        over several at a time where several networks join the two hosts; "one", over one at a time;
+        or as for `network`, these alone; None: FLUVIAL_INTERFACES or "auto".
     contact
         Reader: what the writer's `contact` says, where the contact file cannot be seen. It holds
         the key: pass it on as you would a password.

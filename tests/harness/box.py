@@ -103,8 +103,9 @@ class Box:
         """Return the address of a host."""
         return f"{NETWORK}.{number}"
 
-    def _port(self, number: int) -> str:
-        return f"p{number}"
+    @staticmethod
+    def _port(number: int, device: str = "eth0") -> str:
+        return f"p{number}" if device == "eth0" else f"p{number}{device}"
 
     def use_network(self, network: str, device: str) -> None:
         """Have MPI's messages go by `device` of each host, whose addresses are in `network`."""
@@ -143,24 +144,29 @@ class Box:
         words = [launcher.mpiexec, *options, "-n", str(ranks), *argv]
         return self.on(hosts[0], words)
 
-    def ends_of_cable(self, number: int) -> list[tuple[str, str]]:
+    def ends_of_cable(self, number: int, device: str = "eth0") -> list[tuple[str, str]]:
         """Return namespace and device of both ends of a host's cable into the switch."""
-        return [(self.name(number), "eth0"), (self._switch, self._port(number))]
+        return [(self.name(number), device), (self._switch, self._port(number, device))]
 
-    def unplug(self, number: int) -> None:
-        """Pull the cable of a host out of the switch."""
-        self.ip("-n", self._switch, "link", "set", self._port(number), "down")
+    def unplug(self, number: int, device: str = "eth0") -> None:
+        """Pull a cable of a host out of the switch."""
+        self.ip("-n", self._switch, "link", "set", self._port(number, device), "down")
 
-    def plug_in(self, number: int) -> None:
+    def plug_in(self, number: int, device: str = "eth0") -> None:
         """Put it back."""
-        self.ip("-n", self._switch, "link", "set", self._port(number), "up")
+        self.ip("-n", self._switch, "link", "set", self._port(number, device), "up")
 
-    def add_interface(self, number: int, device: str, address: str) -> None:
-        """Give a host another interface, with a cable of its own into the switch."""
-        name, port = self.name(number), f"{self._port(number)}{device}"
+    def add_switch(self, switch: str) -> None:
+        """Add a switch, which no cable joins to the first one, "br0"."""
+        self.ip("-n", self._switch, "link", "add", switch, "type", "bridge")
+        self.ip("-n", self._switch, "link", "set", switch, "up")
+
+    def add_interface(self, number: int, device: str, address: str, switch: str = "br0") -> None:
+        """Give a host another interface, with a cable of its own into a switch."""
+        name, port = self.name(number), self._port(number, device)
         words = ("type", "veth", "peer", "name", device, "netns", name)
         self.ip("link", "add", port, "netns", self._switch, *words)
-        self.ip("-n", self._switch, "link", "set", port, "master", "br0", "up")
+        self.ip("-n", self._switch, "link", "set", port, "master", switch, "up")
         self.ip("-n", name, "addr", "add", f"{address}/24", "dev", device)
         self.ip("-n", name, "link", "set", device, "up")
 

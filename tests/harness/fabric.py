@@ -101,13 +101,13 @@ def address(host: int) -> str:
     return f"{NETWORK}.{host + 1}"
 
 
-def shape_port(box: Box, number: int, bandwidth: float) -> None:
+def shape_port(box: Box, number: int, bandwidth: float, device: str = "eth0") -> None:
     """Give both directions of a host's cable into the box's switch so many bytes per second."""
     if shutil.which("tc") is None:
         raise NoBox("there is no tc(8)")
     try:
-        for namespace, device in box.ends_of_cable(number):
-            _shape(namespace, device, bandwidth)
+        for namespace, end in box.ends_of_cable(number, device):
+            _shape(namespace, end, bandwidth)
     except subprocess.CalledProcessError as error:
         raise NoBox(f"no shaped cables here: {error.stderr.strip()}") from error
 

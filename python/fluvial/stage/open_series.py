@@ -36,8 +36,10 @@ _READS: dict[str, object] = {
     "resume": "",
     "retained": "",
     "transport": "",
+    "interfaces": "",
     "contact": "",
 }
+_MAY_BE_NONE = ("resume", "network", "ports", "transport", "interfaces", "contact")
 _FOLDERS = ("spill", "retain", "retained")
 OPTIONS_OF_WRITERS: set[str] = {"directory", *_TIMES, *_WRITES}
 OPTIONS_OF_READERS: set[str] = {"directory", *_TIMES, *_READS}
@@ -81,7 +83,7 @@ def _typed(option: str, value: Any, default: object) -> object:
         return to_int(to_bytes(value, option), option)
     if option in _FOLDERS:
         return "" if value is None or value is False or value == "" else to_path(value, option)
-    if value is None and option in ("resume", "network", "ports", "transport", "contact"):
+    if value is None and option in _MAY_BE_NONE:
         return ""
     if isinstance(default, bool):
         return to_choice(value, option, (False, True))

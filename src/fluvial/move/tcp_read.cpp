@@ -6,6 +6,7 @@
 #include <poll.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/move/incoming_data.hpp"
 #include "fluvial/move/remote_request.hpp"
 #include "fluvial/progress/engine.hpp"
 
@@ -21,7 +22,7 @@ class TcpRemoteReader::Answer final : public progress::Waiting {
   public:
     Answer(TcpRemoteReader& reader, std::span<const RemoteBox> boxes,
            const std::function<void(double)>& look)
-        : connection_(reader.connection_), encrypt_(reader.encrypt_), boxes_(boxes), look_(look) {}
+        : connection_(reader.connection_), data_(reader.encrypt_), boxes_(boxes), look_(look) {}
 
     Seen look() override {
         bool moved = !connection_.flush() ? false : !std::exchange(asked_, true);
@@ -63,7 +64,7 @@ class TcpRemoteReader::Answer final : public progress::Waiting {
                 return true;
             }
             const RemoteBox& box = boxes_[box_];
-            const std::size_t got = take({box.to + done_, box.bytes() - done_});
+            const std::size_t got = data_.take(connection_, {box.to + done_, box.bytes() - done_});
             if (got == 0) {
                 return false;
             }
@@ -72,24 +73,9 @@ class TcpRemoteReader::Answer final : public progress::Waiting {
             moved_ns_ = now_ns();
         }
     }
-    std::size_t take(std::span<std::byte> to) {
-        if (!encrypt_) {
-            return connection_.read_raw(to);
-        }
-        if (opened_.empty()) {
-            if (auto part = connection_.take()) {
-                part_ = std::move(*part);
-                opened_ = part_;
-            }
-        }
-        const std::size_t bytes = std::min(to.size(), opened_.size());
-        std::copy_n(opened_.begin(), bytes, to.begin());
-        opened_ = opened_.subspan(bytes);
-        return bytes;
-    }
 
     SecureConnection& connection_;
-    bool encrypt_;
+    IncomingData data_;
     std::span<const RemoteBox> boxes_;
     const std::function<void(double)>& look_;
     bool asked_ = false;
@@ -98,8 +84,6 @@ class TcpRemoteReader::Answer final : public progress::Waiting {
     std::uint64_t done_ = 0;  ///< bytes of that box
     bool moved_ = false;
     std::int64_t moved_ns_ = now_ns();
-    Bytes part_;
-    std::span<const std::byte> opened_;
 };
 
 void TcpRemoteReader::read(std::span<const RemoteBox> boxes,

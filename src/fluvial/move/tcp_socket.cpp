@@ -163,6 +163,20 @@ std::optional<TcpSocket> TcpSocket::connect(const Endpoint& to, const Deadline& 
     return socket;
 }
 
+TcpSocket TcpSocket::begin(const Endpoint& to) {
+    const auto address = numeric(to.address, to.port);
+    TcpSocket socket(new_socket(address ? address->family() : AF_INET));
+    if (!address) {
+        throw_lost("not an address");
+    }
+    if (socket.descriptor() < 0 ||
+        (::connect(socket.descriptor(), address->get(), address->bytes) != 0 &&
+         errno != EINPROGRESS)) {
+        throw_lost(std::strerror(errno));
+    }
+    return socket;
+}
+
 std::size_t TcpSocket::read_some(std::span<std::byte> to) const {
     if (to.empty()) {
         return 0;
@@ -203,6 +217,13 @@ std::size_t TcpSocket::write_some(std::span<const std::span<const std::byte>> pa
 
 void TcpSocket::give_up_after(double seconds) const {
     set(descriptor(), IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(seconds * 1000));
+}
+
+double TcpSocket::round_trip_s() const {
+    tcp_info info{};
+    socklen_t bytes = sizeof info;
+    ::getsockopt(descriptor(), IPPROTO_TCP, TCP_INFO, &info, &bytes);
+    return info.tcpi_rtt * 1e-6;
 }
 
 std::string TcpSocket::peer() const {

@@ -39,6 +39,10 @@ class TcpSocket {
     static std::optional<TcpSocket> connect(const Endpoint& to, const Deadline& deadline,
                                             std::string& why);
 
+    /// A connection that is being made: until it stands nothing can be read or written, and what
+    /// keeps it from that is the PeerLost of the read or write that learns it. Throws PeerLost.
+    static TcpSocket begin(const Endpoint& to);
+
     /// Bytes that were there; 0: none for now. Throws PeerLost at the end of the connection.
     std::size_t read_some(std::span<std::byte> to) const;
     /// Bytes that found room; 0: none for now. Throws PeerLost.
@@ -46,6 +50,8 @@ class TcpSocket {
     /// The same of several parts, one after the other, by one system call; of the first 64.
     std::size_t write_some(std::span<const std::span<const std::byte>> parts) const;
     void give_up_after(double seconds) const;
+    /// What the kernel takes a round trip for, without the queue of what comes.
+    double round_trip_s() const;
     int descriptor() const { return descriptor_.get(); }
     /// The address of the other end.
     std::string peer() const;

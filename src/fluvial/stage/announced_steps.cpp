@@ -32,6 +32,7 @@ void RemoteSeat::take_in(Announced announced) {
     ByteReader in(announced.message);
     in.get<FromWriter>();
     const auto step = in.get<std::uint64_t>();
+    traffic_->count(interface_, announced.message.size() + announced.bytes_behind);
     holds_.insert(step);
     next_to_come_ = step + 1;
     --asked_;

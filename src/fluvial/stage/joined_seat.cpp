@@ -215,6 +215,16 @@ std::string JoinedSeat::transport() const {
     return all;
 }
 
+std::map<std::string, std::uint64_t> JoinedSeat::bytes_by_interface() const {
+    std::map<std::string, std::uint64_t> all;
+    for (const Part& part : parts_) {
+        for (const auto& [interface, bytes] : part.seat->bytes_by_interface()) {
+            all[interface] += bytes;
+        }
+    }
+    return all;
+}
+
 void JoinedSeat::wake() {
     for (const Part& part : parts_) {
         part.seat->wake();

@@ -32,6 +32,7 @@ class JoinedSeat final : public Seat {
     std::string host() const override { return parts_.front().seat->host(); }
     std::string host_of(int rank) const override;
     std::string transport() const override;
+    std::map<std::string, std::uint64_t> bytes_by_interface() const override;
     bool retains_in(const std::string&) const override { return false; }
     void wake() override;
     void leave() override;

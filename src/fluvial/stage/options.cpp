@@ -264,6 +264,10 @@ TransportChoice transport_of(const ReaderOptions& options) {
     return choose<TransportChoice>("transport", name, transports);
 }
 
+std::string effective_interfaces(const ReaderOptions& options) {
+    return chosen(options.interfaces, "FLUVIAL_INTERFACES", "auto");
+}
+
 std::int64_t effective_queue_bytes(const WriterOptions& options) {
     if (options.queue_bytes > 0) {
         return options.queue_bytes;

@@ -90,6 +90,10 @@ struct ReaderOptions {
     /// any case; "libfabric", "libfabric:PROVIDER": that reads what does not come by itself;
     /// empty: FLUVIAL_TRANSPORT or "auto".
     std::string transport{};
+    /// By which of this host's interfaces a writer elsewhere is reached: "auto", all of them, and
+    /// data over several at a time; "one": all of them, one at a time; or names, addresses or
+    /// networks as move/rails.hpp has them; empty: FLUVIAL_INTERFACES or "auto".
+    std::string interfaces{};
     /// What Writer::contact() said, in the place of a contact file.
     std::string contact{};
 };
@@ -127,6 +131,7 @@ struct TransportChoice {
     std::string provider{};  ///< of libfabric; empty: the best there is
 };
 TransportChoice transport_of(const ReaderOptions& options);
+std::string effective_interfaces(const ReaderOptions& options);
 
 /// `options.queue_bytes`, or the default in its place.
 std::int64_t effective_queue_bytes(const WriterOptions& options);

@@ -222,6 +222,7 @@ ReaderStats Reader::State::stats() const {
         .steps_from_disk = counters->steps_from_disk,
         .bytes_from_disk = counters->bytes_from_disk,
         .bytes_received = counters->bytes_received,
+        .bytes_by_interface = seat->bytes_by_interface(),
         .bytes_viewed = counters->bytes_viewed,
         .bytes_copied = counters->bytes_copied,
         .queue_depth = now.queue_depth,

@@ -31,8 +31,10 @@ struct ReaderStats {
     std::uint64_t steps_from_disk;  ///< of those read: spilled or retained ones
     std::uint64_t bytes_from_disk;
     std::uint64_t bytes_received;  ///< over a network
-    std::uint64_t bytes_viewed;    ///< handed out without a copy
-    std::uint64_t bytes_copied;    ///< gathered from several chunks
+    /// What each interface of this host brought, with messages and what came twice.
+    std::map<std::string, std::uint64_t> bytes_by_interface;
+    std::uint64_t bytes_viewed;  ///< handed out without a copy
+    std::uint64_t bytes_copied;  ///< gathered from several chunks
     int queue_depth;
     std::uint64_t lag_steps;  ///< complete steps that this rank has not begun
     double wait_s;            ///< time that this rank spent waiting for steps

@@ -6,6 +6,8 @@
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/move/fabric_read.hpp"
+#include "fluvial/move/interface.hpp"
+#include "fluvial/move/striped_read.hpp"
 #include "fluvial/move/tcp_read.hpp"
 #include "fluvial/stage/remote_seat.hpp"
 
@@ -25,12 +27,13 @@ move::SecureConnection RemoteSeat::connect_data(const std::string& provider,
     }();
     move::SecureConnection connection =
         connect_to(contact_, options_.stall_timeout_s, endpoint, deadline);
-    ByteWriter out;
-    out.put(FromReader::Data);
-    out.put(stream_.token);
-    out.put_string(provider);
-    connection.post(out.view());
+    connection.post(encode(DataMessage{stream_.token, provider, 0}));
     return connection;
+}
+
+std::string RemoteSeat::interface_now() const {
+    const std::lock_guard lock(mutex_);
+    return interface_;
 }
 
 /// By the interface that the connection for messages uses.
@@ -53,20 +56,59 @@ std::shared_ptr<move::RemoteReader> RemoteSeat::connect_half(std::unique_ptr<mov
     return std::move(*half).connect(std::move(connection), deadline);
 }
 
-std::shared_ptr<move::RemoteReader> RemoteSeat::connect_to_data() {
+/// How the rail of that number is begun; without waiting.
+move::Rail::Way RemoteSeat::way_of(const move::Reach& reach, std::uint8_t number) const {
+    const auto connect = [key = contact_.key, endpoint = reach.endpoint,
+                          patience = patience_s(options_.stall_timeout_s)] {
+        move::TcpSocket socket = move::TcpSocket::begin(endpoint);
+        socket.give_up_after(patience);
+        return move::SecureConnection(std::move(socket), key, move::SecureConnection::Side::Client);
+    };
+    return {.interface = reach.interface,
+            .connect = connect,
+            .greeting = encode(DataMessage{stream_.token, "", number}),
+            .interface_there = interface_of_answer};
+}
+
+/// Over the interface of the connection for messages, which stands before anything is asked for,
+/// and over those of other networks that join the hosts, as they come to stand.
+RemoteSeat::DataSource RemoteSeat::connect_tcp(const Deadline& deadline) {
+    move::SecureConnection connection = connect_data("", deadline);
+    const std::string there = interface_of_answer(first_answer(connection, deadline));
+    const move::Reach first{move::interface_of(connection.socket().own_address()),
+                            move::endpoint_of(connection.socket().peer())};
+    const std::vector<move::Reach> reaches = move::rails_to(contact_.endpoints, first, interfaces_);
+    several_rails_ = reaches.size() > 1;
+    if (!several_rails_) {
+        return {std::make_shared<move::TcpRemoteReader>(std::move(connection), stream_.encrypt),
+                first.interface};
+    }
+    std::vector<move::Rail> rails;
+    rails.emplace_back(way_of(first, 0), stream_.encrypt, std::move(connection), there);
+    for (const move::Reach& reach : std::span(reaches).subspan(1)) {
+        rails.emplace_back(way_of(reach, static_cast<std::uint8_t>(rails.size())), stream_.encrypt);
+    }
+    const auto count = [traffic = traffic_](const std::string& interface, std::uint64_t bytes) {
+        traffic->count(interface, bytes);
+    };
+    return {std::make_shared<move::StripedReader>(std::move(rails), stream_.encrypt,
+                                                  options_.stall_timeout_s, count),
+            ""};
+}
+
+bool RemoteSeat::asks_anyway(std::uint64_t bytes_read) const {
+    constexpr std::uint64_t along_bytes_max = 512 * 1024;
+    return several_rails_ && bytes_read > along_bytes_max;
+}
+
+RemoteSeat::DataSource RemoteSeat::connect_to_data() {
     const Deadline deadline(data_timeout_s);
     if (transport_of(options_).libfabric) {
-        return connect_half(open_half(), deadline);
+        return {connect_half(open_half(), deadline), interface_now()};
     }
     while (true) {
         try {
-            const Deadline once(std::min(data_timeout_s, options_.stall_timeout_s));
-            move::SecureConnection connection = connect_data("", once);
-            const Bytes answer = first_answer(connection, once);
-            if (ByteReader(answer).get<FromWriter>() != FromWriter::Good) {
-                throw Error("the writer's host does not answer a connection for data");
-            }
-            return std::make_shared<move::TcpRemoteReader>(std::move(connection), stream_.encrypt);
+            return connect_tcp(Deadline(std::min(data_timeout_s, options_.stall_timeout_s)));
         } catch (const TimedOut&) {  // there may be another way by now
             const std::lock_guard lock(mutex_);
             check_alive();
@@ -78,14 +120,14 @@ std::shared_ptr<move::RemoteReader> RemoteSeat::connect_to_data() {
 }
 
 /// `way`: over which connection to the writer's host it was made.
-std::shared_ptr<move::RemoteReader> RemoteSeat::data(unsigned& way) {
+RemoteSeat::DataSource RemoteSeat::data(unsigned& way) {
     const std::lock_guard data_lock(data_mutex_);
     {
         const std::lock_guard lock(mutex_);
         way = way_;
     }
-    if (!data_ || data_way_ != way) {
-        data_.reset();
+    if (!data_.reader || data_way_ != way) {
+        data_ = {};
         data_ = connect_to_data();
         data_way_ = way;
     }
@@ -99,6 +141,14 @@ MemoryOnHost RemoteSeat::place_of(const Chunk& chunk, DType dtype) const {
     const auto rank = std::find(stream_.ranks.begin(), stream_.ranks.end(), chunk.rank);
     return {static_cast<std::uint32_t>(rank - stream_.ranks.begin()),
             chunk.in_rank() != nullptr ? chunk.in_rank()->offset : 0, bytes_of(chunk, dtype), 0};
+}
+
+void RemoteSeat::count(const std::vector<move::RemoteBox>& boxes, const std::string& interface) {
+    if (!interface.empty()) {
+        for (const move::RemoteBox& box : boxes) {
+            traffic_->count(interface, box.bytes());
+        }
+    }
 }
 
 void RemoteSeat::read(const std::vector<move::RemoteBox>& boxes) {
@@ -115,7 +165,9 @@ void RemoteSeat::read(const std::vector<move::RemoteBox>& boxes) {
             }
         };
         try {
-            data(way)->read(boxes, look);
+            const DataSource source = data(way);
+            source.reader->read(boxes, look);
+            count(boxes, source.interface);
             return;
         } catch (const WentOn&) {  // from the beginning, by the other way
         } catch (const PeerLost& lost) {

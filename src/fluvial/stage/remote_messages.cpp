@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/remote_messages.hpp"
 
+#include "fluvial/base/error.hpp"
+#include "fluvial/move/rails.hpp"
+
 namespace fluvial::stage {
 namespace {
 
@@ -108,6 +111,43 @@ GoesOnMessage decode_goes_on(ByteReader& in) {
     message.holds = in.get_vector<std::uint64_t>();
     message.wanted = get_parts(in);
     return message;
+}
+
+Bytes encode(const DataMessage& message) {
+    ByteWriter out;
+    out.put(FromReader::Data);
+    out.put(message.token);
+    out.put_string(message.provider);
+    out.put(message.rail);
+    return out.take();
+}
+
+DataMessage decode_data(ByteReader& in) {
+    DataMessage message;
+    message.token = in.get<Token>();
+    message.provider = in.get_string();
+    message.rail = in.get<std::uint8_t>();
+    if (message.rail >= move::rails_max) {
+        throw Error(Problem{"a reader on another host has too many connections for data",
+                            text("number ", message.rail), text("less than ", move::rails_max),
+                            ""});
+    }
+    return message;
+}
+
+Bytes encode_carries_data(const std::string& interface) {
+    ByteWriter out;
+    out.put(FromWriter::Good);
+    out.put_string(interface);
+    return out.take();
+}
+
+std::string interface_of_answer(const Bytes& answer) {
+    ByteReader in(answer);
+    if (in.get<FromWriter>() != FromWriter::Good) {
+        throw Error("the writer's host does not answer a connection for data");
+    }
+    return in.get_string();
 }
 
 Bytes encode_failed(const std::string& kind, const std::string& message) {

@@ -17,8 +17,10 @@
 /// | Status                 |                             | Status                                |
 /// | Beat, once in a while  | a sign of life              | Beat: statistics                      |
 /// | Leave, or hangs up     |                             | nothing; the place is given back      |
-/// | Data: token, provider  | the token of an attached    | Good; the connection carries data     |
-/// |                        | reader, no provider         | from then on (move/tcp_read.hpp)      |
+/// | Data: token, provider, | the token of an attached    | Good: by which interface it came; the |
+/// | number of the rail     | reader, no provider         | connection carries data from then on  |
+/// |                        |                             | (move/tcp_read.hpp), in the place of  |
+/// |                        |                             | the one before with that number       |
 /// |                        | likewise, a provider of     | what move/fabric_read.hpp has         |
 /// |                        | libfabric                   |                                       |
 ///
@@ -111,6 +113,13 @@ struct AttachedMessage {
     bool may_run_ahead = false;              ///< a step may be asked for before it is wanted
 };
 
+/// What a connection for data begins with.
+struct DataMessage {
+    Token token{};
+    std::string provider;   ///< of libfabric; empty: data goes as bytes of the connection
+    std::uint8_t rail = 0;  ///< which of the reader's connections for data it is
+};
+
 /// What may be known of the stream at any time.
 struct Bearings {
     SeatStats stats{};
@@ -123,6 +132,12 @@ Bytes encode(const AttachedMessage& message);
 AttachedMessage decode_attached(ByteReader& in);
 Bytes encode(const GoesOnMessage& message);
 GoesOnMessage decode_goes_on(ByteReader& in);
+Bytes encode(const DataMessage& message);
+/// Throws Error for a rail that there is not.
+DataMessage decode_data(ByteReader& in);
+/// What the owner answers, by which it says the interface; and that, from the answer.
+Bytes encode_carries_data(const std::string& interface);
+std::string interface_of_answer(const Bytes& answer);
 Bytes encode_failed(const std::string& kind, const std::string& message);
 Bytes encode(const StreamStatus& status);
 StreamStatus decode_status(ByteReader& in);

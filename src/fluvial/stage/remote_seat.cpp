@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/remote_seat.hpp"
 
-#include <algorithm>
 #include <functional>
-#include <iostream>
 
 #include <poll.h>
 
@@ -16,17 +14,6 @@ namespace {
 
 /// Steps that are asked for at a time, and while they are small.
 constexpr int steps_ahead_max = 4, small_steps_ahead_max = 16;
-/// To say good-bye; a peer that does not listen notices by the connection's end.
-constexpr double leave_timeout_s = 1;
-
-/// What can be sent at once or shortly.
-void flush(move::SecureConnection& connection, const Deadline& deadline) {
-    while (!connection.flush() && !deadline.passed()) {
-        constexpr int look_ms = 10;
-        pollfd one{connection.descriptor(), POLLOUT, 0};
-        ::poll(&one, 1, look_ms);
-    }
-}
 
 }  // namespace
 
@@ -88,80 +75,6 @@ class RemoteSeat::Listening final : public progress::Waiting {
     std::function<bool()> done_;
     HandleLock::Call* call_;
 };
-
-RemoteSeat::RemoteSeat(const std::string& name, const Contact& contact,
-                       const AttachRequest& request, const ReaderOptions& options,
-                       const Deadline& deadline)
-    : name_(name), contact_(contact), options_(options) {
-    connection_ = connect_to(contact, options.stall_timeout_s, endpoint_);
-    // What does not work is told here, and as far as can be before the writer counts this reader.
-    std::unique_ptr<move::FabricHalf> half;
-    if (transport_of(options_).libfabric) {
-        half = open_half();
-    }
-    attach(request, deadline);
-    transport_ = stream_.encrypt ? "tcp, encrypted" : "tcp";
-    if (half) {
-        try {
-            data_ = connect_half(std::move(half), deadline);
-        } catch (...) {
-            leave();
-            throw;
-        }
-        transport_ = data_->transport();
-        pushes_ = false;
-    }
-}
-
-void RemoteSeat::attach(const AttachRequest& request, const Deadline& deadline) {
-    connection_->post(encode(AttachMessage{request, options_.stall_timeout_s, name_, hostname()}));
-    const Bytes answer = first_answer(*connection_, deadline);
-    ByteReader in(answer);
-    const auto kind = in.get<FromWriter>();
-    if (kind == FromWriter::Failed) {
-        const std::string error = in.get_string();
-        throw_error(error, in.get_string());
-    }
-    if (kind != FromWriter::Attached) {
-        throw Error(
-            "the writer's host answers what makes no sense; install the same version of "
-            "Fluvial for both jobs");
-    }
-    stream_ = decode_attached(in);
-    for (const std::uint64_t bytes : stream_.arena_bytes) {
-        records_.emplace_back(stream_.ranks.at(records_.size()), bytes);
-    }
-    latest_records_.resize(records_.size());
-    connection_->read_ahead();
-    heard_ns_ = now_ns();
-    heartbeat_ = std::make_unique<Heartbeat>(
-        beat_ns_, beat_interval_s(std::min(stream_.stall_timeout_s, options_.stall_timeout_s)),
-        [this] { beat(); });
-}
-
-RemoteSeat::~RemoteSeat() {
-    try {
-        leave();
-    } catch (const std::exception& error) {
-        std::cerr << "fluvial: a stream could not be left: " << error.what() << '\n';
-    }
-}
-
-void RemoteSeat::leave() {
-    heartbeat_.reset();
-    const std::lock_guard lock(mutex_);
-    if (!connection_) {
-        return;
-    }
-    try {
-        ByteWriter out;
-        out.put(FromReader::Leave);
-        connection_->post(out.view());
-        flush(*connection_, Deadline(lost_.empty() ? leave_timeout_s : 0));
-    } catch (const Error&) {  // it is gone already
-    }
-    connection_.reset();
-}
 
 void RemoteSeat::hear_all() {
     if (!connection_ || !lost_.empty()) {

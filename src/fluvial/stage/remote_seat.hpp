@@ -3,6 +3,7 @@
 /// (remote_messages.hpp), and for what it reads of them.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -14,8 +15,11 @@
 
 #include "fluvial/host/event.hpp"
 #include "fluvial/move/fabric_read.hpp"
+#include "fluvial/move/rail.hpp"
+#include "fluvial/move/rails.hpp"
 #include "fluvial/move/remote_read.hpp"
 #include "fluvial/move/secure_connection.hpp"
+#include "fluvial/move/traffic.hpp"
 #include "fluvial/stage/contact.hpp"
 #include "fluvial/stage/heartbeat.hpp"
 #include "fluvial/stage/parts_along.hpp"
@@ -50,6 +54,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     bool disk_was_full() const override;
     std::string host() const override { return stream_.host; }
     std::string transport() const override { return transport_; }
+    move::Traffic::Bytes bytes_by_interface() const override { return traffic_->bytes(); }
     bool retains_in(const std::string&) const override { return false; }
     void wake() override { woken_.ring(); }
     void leave() override;
@@ -85,27 +90,40 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     void ask();
     int steps_ahead() const;
 
+    /// A step of which so many bytes were read is better asked for: that goes over several rails.
+    bool asks_anyway(std::uint64_t bytes_read) const;
     /// What was read of it; nothing known when it was small.
     void give_back(std::uint64_t step, const std::optional<std::vector<PartAlong>>& read);
     void beat();
     std::optional<move::Endpoint> other_way();
     void go_on(move::SecureConnection connection, const move::Endpoint& endpoint);
     struct WentOn {};  ///< a read ends by it when its connection is not the last one any more
-    std::shared_ptr<move::RemoteReader> data(unsigned& way);
-    std::shared_ptr<move::RemoteReader> connect_to_data();
+    struct DataSource {
+        std::shared_ptr<move::RemoteReader> reader;
+        std::string interface;  ///< that it uses; empty: several, which it counts
+    };
+    DataSource data(unsigned& way);
+    DataSource connect_to_data();
+    DataSource connect_tcp(const Deadline& deadline);
+    move::Rail::Way way_of(const move::Reach& reach, std::uint8_t number) const;
     move::SecureConnection connect_data(const std::string& provider, const Deadline& deadline);
+    std::string interface_now() const;
     std::unique_ptr<move::FabricHalf> open_half();
     std::shared_ptr<move::RemoteReader> connect_half(std::unique_ptr<move::FabricHalf> half,
                                                      const Deadline& deadline);
     MemoryOnHost place_of(const Chunk& chunk, DType dtype) const;
     void read(const std::vector<move::RemoteBox>& boxes);
+    void count(const std::vector<move::RemoteBox>& boxes, const std::string& interface);
     void explain_loss(const PeerLost& lost);
 
     std::string name_;
     Contact contact_;
     ReaderOptions options_;
     AttachedMessage stream_;
+    std::string interfaces_;
     std::string transport_;
+    std::shared_ptr<move::Traffic> traffic_ = std::make_shared<move::Traffic>();
+    std::atomic<bool> several_rails_ = false;
     bool pushes_ = true;                 ///< parts of large steps come along, too
     std::vector<RecordReader> records_;  ///< by writer rank
     std::vector<Bytes> latest_records_;  ///< likewise
@@ -117,12 +135,13 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     bool next_follows_ = false;
 
     std::mutex data_mutex_;
-    std::shared_ptr<move::RemoteReader> data_;  ///< once something is read
+    DataSource data_;  ///< once something is read
     unsigned data_way_ = 0;
 
     mutable std::mutex mutex_;  ///< of the connection, and of what came by it
     std::optional<move::SecureConnection> connection_;
-    move::Endpoint endpoint_;              ///< that it goes to
+    move::Endpoint endpoint_;              ///< that it goes to ...
+    std::string interface_;                ///< ... by which of this host's
     unsigned way_ = 0;                     ///< how many connections there have been before
     std::int64_t looked_ns_ = 0;           ///< for another way ...
     std::optional<move::Endpoint> tried_;  ///< ... which was this

@@ -9,6 +9,7 @@
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/move/fabric_read.hpp"
+#include "fluvial/move/interface.hpp"
 #include "fluvial/move/tcp_read.hpp"
 #include "fluvial/stage/admission.hpp"
 #include "fluvial/stage/membership.hpp"
@@ -111,7 +112,9 @@ bool RemoteService::wait(std::unique_lock<std::mutex>& serving) {
     std::vector<pollfd> all = {{bell_.descriptor(), POLLIN, 0}};
     for (const Reader& reader : sessions_) {
         all.push_back({reader.session.descriptor(), events(reader.session.sending()), 0});
-        all.push_back({reader.session.data_descriptor(), events(reader.session.sending_data()), 0});
+        for (const auto& [rail, server] : reader.session.data_servers()) {
+            all.push_back({server->descriptor(), events(server->sending()), 0});
+        }
     }
     const auto first_listening = static_cast<std::ptrdiff_t>(all.size());
     if (now_ns() >= accept_again_ns_) {
@@ -144,7 +147,10 @@ bool RemoteService::wait(std::unique_lock<std::mutex>& serving) {
     auto answer = all.begin() + 1;
     for (Reader& reader : sessions_) {
         reader.heard = ready(*answer++);
-        reader.asked_for_data = ready(*answer++);
+        reader.asked_for_data = false;
+        for (auto left = reader.session.data_servers().size(); left > 0; --left) {
+            reader.asked_for_data = ready(*answer++) || reader.asked_for_data;
+        }
     }
     return std::any_of(all.begin() + first_listening, all.begin() + first_other, ready);
 }
@@ -250,19 +256,21 @@ void RemoteService::go_on(Visitor& visitor, const GoesOnMessage& message) {
 }
 
 void RemoteService::carry_data(Visitor& visitor, ByteReader& in) {
-    RemoteSession* session = session_of(in.get<Token>());
+    const DataMessage message = decode_data(in);
+    RemoteSession* session = session_of(message.token);
     if (session == nullptr) {
         return;
     }
-    if (const std::string provider = in.get_string(); !provider.empty()) {
-        session->carry_data(move::serve_fabric(std::move(visitor.connection), provider));
+    const move::TcpSocket& socket = visitor.connection.socket();
+    socket.give_up_after(patience_s(memory_.control->header().stall_timeout_s));
+    if (!message.provider.empty()) {
+        session->carry_data(message.rail,
+                            move::serve_fabric(std::move(visitor.connection), message.provider));
         return;
     }
-    ByteWriter out;
-    out.put(FromWriter::Good);
-    visitor.connection.post(out.view());
-    session->carry_data(
-        std::make_unique<move::TcpRemoteServer>(std::move(visitor.connection), memory_.encrypt));
+    visitor.connection.post(encode_carries_data(move::interface_of(socket.own_address())));
+    session->carry_data(message.rail, std::make_unique<move::TcpRemoteServer>(
+                                          std::move(visitor.connection), memory_.encrypt));
 }
 
 void RemoteService::serve_sessions() {

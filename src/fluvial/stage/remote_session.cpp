@@ -88,9 +88,7 @@ void RemoteSession::advance(bool heard, bool asked_for_data) {
             take_back();
             tell_when_joined();
             offer();
-            if (data_ && (asked_for_data || data_->sending())) {
-                data_->advance(*this);
-            }
+            serve_data(asked_for_data);
             connection_.flush();
         }
     } catch (const PeerStalled&) {
@@ -99,6 +97,19 @@ void RemoteSession::advance(bool heard, bool asked_for_data) {
     } catch (const Error& error) {  // the reader is gone, or says what makes no sense
         lost_ = error.what();
         over_ = true;
+    }
+}
+
+void RemoteSession::serve_data(bool asked) {
+    for (auto one = data_.begin(); one != data_.end();) {
+        const auto server = one++;
+        try {
+            if (asked || server->second->sending()) {
+                server->second->advance(*this);
+            }
+        } catch (const PeerLost&) {  // the reader may begin another, or go over others
+            data_.erase(server);
+        }
     }
 }
 
@@ -253,7 +264,7 @@ void RemoteSession::post(const StepMessages::Message& message) {
 void RemoteSession::go_on(move::SecureConnection connection, const GoesOnMessage& message) {
     connection_ = std::move(connection);
     connection_.read_ahead();
-    data_.reset();
+    data_.clear();
     messages_.want(message.wanted);
     asked_ = message.asked;
     if (joined_) {

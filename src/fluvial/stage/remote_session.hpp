@@ -31,8 +31,10 @@ class RemoteSession final : public move::Exposed {
     RemoteSession& operator=(const RemoteSession&) = delete;
 
     const Token& token() const { return token_; }
-    /// The connection that data goes by.
-    void carry_data(std::unique_ptr<move::RemoteServer> server) { data_ = std::move(server); }
+    /// A connection that data goes by, in the place of the one with that number.
+    void carry_data(std::uint8_t rail, std::unique_ptr<move::RemoteServer> server) {
+        data_[rail] = std::move(server);
+    }
 
     /// The reader goes on over another connection: it gets again what it has not got.
     void go_on(move::SecureConnection connection, const GoesOnMessage& message);
@@ -52,15 +54,16 @@ class RemoteSession final : public move::Exposed {
     void hang_up(const std::string& why);
 
     int descriptor() const { return connection_.descriptor(); }
-    int data_descriptor() const { return data_ ? data_->descriptor() : -1; }
     bool sending() const { return connection_.sending(); }
-    bool sending_data() const { return data_ && data_->sending(); }
+    using DataServers = std::map<std::uint8_t, std::unique_ptr<move::RemoteServer>>;
+    const DataServers& data_servers() const { return data_; }
     std::string who() const;
 
     Memory memory_of(const MemoryOnHost& place) override;
 
   private:
     void take_messages();
+    void serve_data(bool asked);
     void hear(const Bytes& message);
     void tell_when_joined();
     void offer();
@@ -73,7 +76,7 @@ class RemoteSession final : public move::Exposed {
     const ControlBlock& control() const { return *memory_.control; }
 
     move::SecureConnection connection_;
-    std::unique_ptr<move::RemoteServer> data_;
+    DataServers data_;
     const StreamMemory& memory_;
     double stall_timeout_s_;  ///< the reader's
     std::string host_;

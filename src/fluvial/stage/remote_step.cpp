@@ -13,11 +13,12 @@ const RemoteStep::Part* RemoteStep::find(const Chunk& chunk, const Region& box) 
 }
 
 /// The reader will want the same of the next step.
-void RemoteStep::note(const Chunk& chunk, const Region& box) {
+void RemoteStep::note(const Chunk& chunk, const Region& box, DType dtype) {
     if (whole_ || chunk.in_file() != nullptr) {
         return;
     }
     const std::lock_guard lock(mutex_);
+    bytes_read_ += static_cast<std::uint64_t>(box.volume()) * size_of(dtype);
     if (!std::exchange(sorted_, true)) {
         std::sort(chunks_.begin(), chunks_.end());
     }
@@ -32,7 +33,7 @@ std::shared_ptr<const std::byte> RemoteStep::load(const Chunk& chunk, DType dtyp
                                                   const std::string&) {
     const Region all = whole(chunk.region.extent);
     if (const Part* part = find(chunk, all)) {
-        note(chunk, all);
+        note(chunk, all, dtype);
         return part->bytes;
     }
     const auto memory = seat_->buffers_->take(bytes_of(chunk, dtype));
@@ -44,7 +45,7 @@ void RemoteStep::read(const std::vector<ChunkBox>& boxes, DType dtype, const std
     std::vector<move::RemoteBox> wanted;
     for (const ChunkBox& box : boxes) {
         const Chunk& chunk = *box.chunk;
-        note(chunk, box.box);
+        note(chunk, box.box, dtype);
         const MutableArrayView to{box.to, dtype, box.box.extent,
                                   contiguous_strides(box.box.extent, size_of(dtype))};
         if (chunk.here() != nullptr) {

@@ -85,7 +85,10 @@ class RemoteStep final : public StepAccess {
             }
             given_back_ = true;
         }
-        seat_->give_back(step_, whole_ ? std::nullopt : std::optional(read_.parts()));
+        const bool asks = seat_->asks_anyway(bytes_read_);
+        seat_->give_back(
+            step_,
+            whole_ ? std::nullopt : std::optional(asks ? std::vector<PartAlong>() : read_.parts()));
     }
 
     std::shared_ptr<RemoteSeat> seat_;
@@ -109,12 +112,13 @@ class RemoteStep final : public StepAccess {
     };
     /// What came with the step, if it holds the box.
     const Part* find(const Chunk& chunk, const Region& box) const;
-    void note(const Chunk& chunk, const Region& box);
+    void note(const Chunk& chunk, const Region& box, DType dtype);
 
     std::map<Place, Part> here_;
     std::vector<std::pair<Place, std::uint32_t>> chunks_;  ///< and which chunk of the step
     bool sorted_ = false;                                  ///< these are
     PartsRead read_;
+    std::uint64_t bytes_read_ = 0;
 };
 
 }  // namespace fluvial::stage

@@ -10,6 +10,7 @@
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/interrupt.hpp"
+#include "fluvial/move/interface.hpp"
 #include "fluvial/stage/remote_seat.hpp"
 
 namespace fluvial::stage {
@@ -83,6 +84,7 @@ void RemoteSeat::go_on(move::SecureConnection connection, const move::Endpoint& 
                              .wanted = wanted_}));
     connection_ = std::move(connection);
     endpoint_ = endpoint;
+    interface_ = move::interface_of(connection_->socket().own_address());
     tried_.reset();
     arriving_.reset();
     heard_ns_ = now_ns();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,6 +87,8 @@ class Seat {
     virtual std::string host_of(int) const { return host(); }
     /// How data comes from there: "shared memory", "tcp".
     virtual std::string transport() const = 0;
+    /// What came over a network so far, by interface of this host.
+    virtual std::map<std::string, std::uint64_t> bytes_by_interface() const { return {}; }
     /// The steps that the stream retains are those in the folder `path`.
     virtual bool retains_in(const std::string& path) const = 0;
     /// A thread that waits in next() looks around.
