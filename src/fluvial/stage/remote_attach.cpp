@@ -72,10 +72,9 @@ void RemoteSeat::attach(const AttachRequest& request, const Deadline& deadline) 
             "Fluvial for both jobs");
     }
     stream_ = decode_attached(in);
-    for (const std::uint64_t bytes : stream_.arena_bytes) {
-        records_.emplace_back(stream_.ranks.at(records_.size()), bytes);
+    for (std::size_t i = 0; i < stream_.arena_bytes.size(); ++i) {
+        messages_.add_rank(stream_.ranks.at(i), stream_.arena_bytes[i]);
     }
-    latest_records_.resize(records_.size());
     connection_->read_ahead();
     heard_ns_ = now_ns();
     heartbeat_ = std::make_unique<Heartbeat>(

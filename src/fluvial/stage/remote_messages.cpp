@@ -35,7 +35,7 @@ ReaderStatus get_reader(ByteReader& in) {
     reader.ranks = in.get<int>();
     reader.pid = in.get<int>();
     reader.state = in.get_string();
-    reader.observes = in.get<bool>();
+    reader.observes = get_flag(in);
     reader.steps_taken = in.get<std::uint64_t>();
     reader.steps_discarded = in.get<std::uint64_t>();
     reader.lag_steps = in.get<std::uint64_t>();
@@ -83,12 +83,12 @@ AttachedMessage decode_attached(ByteReader& in) {
     AttachedMessage message;
     message.reply = in.get<AttachReply>();
     message.token = in.get<Token>();
-    message.encrypt = in.get<bool>();
+    message.encrypt = get_flag(in);
     message.stall_timeout_s = in.get<double>();
     message.host = in.get_string();
     message.ranks = in.get_vector<int>();
     message.arena_bytes = in.get_vector<std::uint64_t>();
-    message.may_run_ahead = in.get<bool>();
+    message.may_run_ahead = get_flag(in);
     return message;
 }
 
@@ -129,7 +129,7 @@ DataMessage decode_data(ByteReader& in) {
     message.rail = in.get<std::uint8_t>();
     if (message.rail >= move::rails_max) {
         throw Error(Problem{"a reader on another host has too many connections for data",
-                            text("number ", message.rail), text("less than ", move::rails_max),
+                            text("number ", int{message.rail}), text("less than ", move::rails_max),
                             ""});
     }
     return message;

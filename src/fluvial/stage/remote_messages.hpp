@@ -123,9 +123,13 @@ struct DataMessage {
 /// What may be known of the stream at any time.
 struct Bearings {
     SeatStats stats{};
-    bool disk_was_full = false;
+    std::uint8_t disk_was_full = 0;  ///< a flag, which may come as any byte
 };
 
+/// A flag of another process, whatever it has put there.
+inline bool get_flag(ByteReader& in) {
+    return in.get<std::uint8_t>() != 0;
+}
 Bytes encode(const AttachMessage& message);
 AttachMessage decode_attach(ByteReader& in);
 Bytes encode(const AttachedMessage& message);

@@ -203,13 +203,13 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call) {
             throw no_step_in_time(name_, options_.step_timeout_s);
         }
     }
-    Announced announced;
+    StepMessage message;
     {
         const std::lock_guard lock(mutex_);
         if (steps_.empty()) {
             return std::nullopt;
         }
-        announced = std::move(steps_.front());
+        message = std::move(steps_.front());
         steps_.pop_front();
         // Several at a time: what costs is to wake the other side.
         const bool few = asked_ + static_cast<int>(steps_.size()) <= steps_ahead() / 2;
@@ -217,7 +217,7 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call) {
             ask();
         }
     }
-    return open_step(std::move(announced));
+    return open_step(std::move(message));
 }
 
 bool RemoteSeat::has_step() const {
@@ -242,14 +242,7 @@ void RemoteSeat::ask() {
 
 Attributes RemoteSeat::attributes() {
     const std::lock_guard lock(mutex_);
-    Attributes all;
-    for (const RecordReader& records : records_) {
-        Attributes more = records.series_attributes();
-        all.merge(more);
-    }
-    Attributes on_disk = logged_attributes_;
-    all.merge(on_disk);
-    return all;
+    return messages_.series_attributes();
 }
 
 SeatStats RemoteSeat::stats(std::uint64_t) const {
@@ -261,7 +254,7 @@ SeatStats RemoteSeat::stats(std::uint64_t) const {
 
 bool RemoteSeat::disk_was_full() const {
     const std::lock_guard lock(mutex_);
-    return bearings_.disk_was_full;
+    return bearings_.disk_was_full != 0;
 }
 
 StreamStatus RemoteSeat::status() {

@@ -26,7 +26,7 @@
 #include "fluvial/stage/read_buffers.hpp"
 #include "fluvial/stage/remote_messages.hpp"
 #include "fluvial/stage/seat.hpp"
-#include "fluvial/stage/step_decoder.hpp"
+#include "fluvial/stage/step_message_reader.hpp"
 
 namespace fluvial::stage {
 
@@ -67,24 +67,18 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     template <class Done>
     void listen_until(const Deadline& deadline, const char* what, Done done);
     bool has_step() const;
-    /// The message of a step, and what lies behind it.
-    struct Announced {
-        Bytes message;
+    /// A message of which something behind is still to come.
+    struct Arriving {
+        StepMessage message;
         std::shared_ptr<std::byte> behind;
-        std::size_t bytes_behind = 0;
     };
-    OpenedStep open_step(Announced announced);
-    void take_parts(ByteReader& in, Announced announced, const StepDescription& record,
-                    RemoteStep& step) const;
-    void take_all(ByteReader& in, Announced announced, const StepForm& form, RemoteStep& step);
-    void read_records(ByteReader& in, OpenedStep& step, bool from_disk);
-    static std::span<const std::byte> take_record(ByteReader& in, Bytes& latest);
+    OpenedStep open_step(StepMessage message);
     /// What follows is called with `mutex_`.
     void hear_all();
     void hear(Bytes message);
     void announce(Bytes message);
     bool receive_behind();
-    void take_in(Announced announced);
+    void take_in(StepMessage message);
     void check_alive() const;
     void throw_failure();
     void ask();
@@ -124,12 +118,8 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     std::string transport_;
     std::shared_ptr<move::Traffic> traffic_ = std::make_shared<move::Traffic>();
     std::atomic<bool> several_rails_ = false;
-    bool pushes_ = true;                 ///< parts of large steps come along, too
-    std::vector<RecordReader> records_;  ///< by writer rank
-    std::vector<Bytes> latest_records_;  ///< likewise
-    StepDecoder decoder_;
-    DataAlong along_;
-    Attributes logged_attributes_;  ///< of the series, as steps on the disk say
+    bool pushes_ = true;  ///< parts of large steps come along, too
+    StepMessageReader messages_;
     std::shared_ptr<ReadBuffers> buffers_ = std::make_shared<ReadBuffers>();
     host::Event woken_;
     bool next_follows_ = false;
@@ -149,11 +139,11 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     std::uint64_t next_to_come_ = 0;       ///< behind the last that came
     bool joined_ = false;
     int asked_ = 0;  ///< steps that were asked for and have not come
-    std::deque<Announced> steps_;
-    bool small_ = false;                 ///< the latest of them came with all of its data
-    std::optional<Announced> arriving_;  ///< of which something behind is still to come
-    std::size_t arrived_ = 0;            ///< of that
-    std::vector<PartAlong> wanted_;      ///< as the writer's host knows
+    std::deque<StepMessage> steps_;
+    bool small_ = false;  ///< the latest of them came with all of its data
+    std::optional<Arriving> arriving_;
+    std::size_t arrived_ = 0;        ///< of that
+    std::vector<PartAlong> wanted_;  ///< as the writer's host knows
     bool ended_ = false;
     std::optional<std::pair<std::string, std::string>> failure_;  ///< kind and message
     std::optional<StreamStatus> status_;

@@ -317,7 +317,7 @@ void RemoteSession::let_go() {
 /// With the control lock.
 Bearings RemoteSession::bearings_of(std::uint64_t next_index) const {
     return {stats_of(control(), place_.cell, next_index),
-            control().header().counters.full_disks.load() != 0};
+            control().header().counters.full_disks.load() != 0 ? std::uint8_t{1} : std::uint8_t{0}};
 }
 
 void RemoteSession::hang_up(const std::string& why) {

@@ -7,6 +7,22 @@
 
 namespace fluvial::stage {
 
+void RemoteStep::has(const AnnouncedStep& announced) {
+    whole_ = announced.whole;
+    if (whole_) {  // and is looked at there
+        message_ = announced.message;
+        return;
+    }
+    for (const auto& [name, dataset] : announced.description.datasets) {
+        for (const Chunk& chunk : dataset.chunks) {  // as the writer's host counts them
+            chunks_.push_back({place_of(chunk), static_cast<std::uint32_t>(chunks_.size())});
+        }
+    }
+    for (const AnnouncedStep::Part& part : announced.parts) {
+        here_.emplace(place_of(*part.chunk), Part{part.box, part.bytes});
+    }
+}
+
 const RemoteStep::Part* RemoteStep::find(const Chunk& chunk, const Region& box) const {
     const auto found = here_.find(place_of(chunk));
     return found != here_.end() && contains(found->second.box, box) ? &found->second : nullptr;

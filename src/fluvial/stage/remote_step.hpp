@@ -28,19 +28,8 @@ class RemoteStep final : public StepAccess {
         }
     }
 
-    /// In the order in which the writer's host counts them.
-    void has(const Chunk& chunk) {
-        chunks_.push_back({place_of(chunk), static_cast<std::uint32_t>(chunks_.size())});
-    }
-    /// All of it came along, whatever is read, and its chunks are in `message` and `behind`.
-    void has_all(std::shared_ptr<const Bytes> message, std::shared_ptr<const std::byte> behind) {
-        whole_ = true;
-        message_ = std::move(message);
-        behind_ = std::move(behind);
-    }
-    void came_along(const Chunk& chunk, const Region& box, std::shared_ptr<const std::byte> bytes) {
-        here_.emplace(place_of(chunk), Part{box, std::move(bytes)});
-    }
+    /// What came with its message, which the chunks of the description belong to.
+    void has(const AnnouncedStep& announced);
 
     std::shared_ptr<const std::byte> load(const Chunk& chunk, DType dtype,
                                           const std::string& what) override;
@@ -98,8 +87,7 @@ class RemoteStep final : public StepAccess {
     bool finished_ = false;
     bool given_back_ = false;
     bool whole_ = false;
-    std::shared_ptr<const Bytes> message_;  ///< of a step that came with all of its data
-    std::shared_ptr<const std::byte> behind_;
+    std::shared_ptr<const StepMessage> message_;  ///< of a step that came with all of its data
 
     /// Of a chunk: the rank of the writer, and where in its memory.
     using Place = std::pair<int, std::uint64_t>;
