@@ -49,9 +49,11 @@ set(fluvial_public_headers
     flow/scheduler.hpp
     flow/simulation.hpp
     flow/task.hpp
+    move/box_message.hpp
     move/multipath.hpp
     move/placement.hpp
     move/planned_exchange.hpp
+    move/redistribution.hpp
     move/sparse_write.hpp
     mpi/agree.hpp
     mpi/comm.hpp
@@ -67,6 +69,7 @@ set(fluvial_public_headers
     route/path.hpp
     route/plan.hpp
     route/rank_flow.hpp
+    route/rank_plan.hpp
     route/registry.hpp
     route/sinks.hpp
     route/topology.hpp

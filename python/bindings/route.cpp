@@ -11,6 +11,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "arguments.hpp"
+#include "bound_topology.hpp"
 #include "communicator.hpp"
 #include "compute.hpp"
 #include "fluvial/move/placement.hpp"
@@ -211,14 +212,6 @@ nb::tuple exchange_routes(std::optional<long> handle, const nb::callable& prepar
                           rank == 0 ? exchanged.warning : std::string());
 }
 
-/// nanobind holds no shared pointers to const.
-struct BoundTopology {
-    TopologyPtr held;
-
-    const Topology& operator*() const { return *held; }
-    const Topology* operator->() const { return held.get(); }
-};
-
 /// Each rank on the host that its machine is called by. Collective.
 BoundTopology place_ranks(std::optional<long> handle, const BoundTopology& topology) {
     const nb::gil_scoped_release release;
@@ -372,6 +365,7 @@ void bind_route(nanobind::module_& m) {
     m.def("exchange_routes", exchange_routes, "comm"_a.none(), "prepare"_a,
           "({flow: uint8} of those that end on this rank, {flow: paths}, a warning). Collective.");
     bind_sparse_write(m);
+    bind_redistribution(m);
     m.def("place_ranks", place_ranks, "comm"_a.none(), "topology"_a, "Collective.");
     m.def(
         "max_flow",

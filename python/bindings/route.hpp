@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the bindings of planned exchanges and of sparse writing have in common.
+/// What the bindings of planned exchanges, of redistributions and of sparse writing have in common.
 #pragma once
 
 #include <cstdint>
@@ -14,5 +14,6 @@ namespace nb = nanobind;
 using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 void bind_sparse_write(nb::module_& m);
+void bind_redistribution(nb::module_& m);
 
 }  // namespace fluvial::python

@@ -9,5 +9,6 @@
 #include "fluvial/route/model.hpp"
 #include "fluvial/route/plan.hpp"
 #include "fluvial/route/rank_flow.hpp"
+#include "fluvial/route/rank_plan.hpp"
 #include "fluvial/route/registry.hpp"
 #include "fluvial/route/sinks.hpp"

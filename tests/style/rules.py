@@ -24,7 +24,7 @@ BENEATH = {
     "store": {"base", "describe"},
     "host": {"base", "describe", "mpi"},
     "progress": {"base", "describe", "mpi", "host"},
-    "move": {"base", "describe", "route", "mpi", "host", "progress"},
+    "move": {"base", "describe", "distribute", "route", "mpi", "host", "progress"},
     "stage": {
         *("base", "describe", "mpi", "compute", "distribute", "route", "store", "host", "progress"),
         "move",

@@ -21,6 +21,7 @@ from .measuring import Measured, measure
 from .moving import Moving, begin
 from .network import Link, Topology, names, topology
 from .planning import Path, Plan, Prediction, plan
+from .redistributing import RankFlow, Redistribution
 from .sending import forward, recv, send
 from .sinks import balance_sinks
 from .tuning import Choice, Tuner
@@ -37,6 +38,8 @@ __all__ = [
     "PathUse",
     "Plan",
     "Prediction",
+    "RankFlow",
+    "Redistribution",
     "SparseWritten",
     "Topology",
     "Tuner",

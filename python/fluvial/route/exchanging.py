@@ -16,7 +16,8 @@ from ..base.arguments import to_array, to_float, to_int, to_mapping, to_text, wr
 from ..mpi.communicator import Communicator, handle_of
 from .planning import Plan
 
-_WINDOW_MAX = 2**30
+WINDOW_MAX = 2**30
+"""Bytes of a window at most."""
 
 
 class MovingOptions(TypedDict, total=False):
@@ -201,8 +202,8 @@ def prepared(
     for name, value in (("checksum", checksum), ("strict", strict)):
         if not isinstance(value, bool):
             raise wrong_type(name, value, "True or False")
-    timeout = _to_limit(stall_timeout, "stall_timeout")
-    reroute = 0.0 if reroute_after is None else _to_limit(reroute_after, "reroute_after")
+    timeout = to_limit(stall_timeout, "stall_timeout")
+    reroute = 0.0 if reroute_after is None else to_limit(reroute_after, "reroute_after")
     flows = len(plan.flows)
     given = {
         to_int(flow, "a flow in data", 0, flows - 1): to_bytes(array)
@@ -212,7 +213,7 @@ def prepared(
         plan._core,
         given,
         0 if paths is None else to_int(paths, "paths", 1, 1024),
-        0 if window is None else to_int(window, "window", 1, _WINDOW_MAX),
+        0 if window is None else to_int(window, "window", 1, WINDOW_MAX),
         to_text(costs, "costs"),
         timeout,
         reroute,
@@ -221,7 +222,8 @@ def prepared(
     )
 
 
-def _to_limit(value: float, name: str) -> float:
+def to_limit(value: float, name: str) -> float:
+    """Return seconds above 0."""
     limit = to_float(value, name)
     if not limit > 0:
         raise InvalidArgument(f"{name} is out of range: got {limit}; allowed: above 0 s")
