@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "arguments.hpp"
+#include "bound_topology.hpp"
 #include "communicator.hpp"
 #include "compute.hpp"
 #include "fluvial/move/sparse_write.hpp"
@@ -19,13 +20,16 @@ using namespace nanobind::literals;
 namespace fluvial::python {
 namespace {
 
-/// `prepare` returns a path, {offset: contiguous uint8}, writers, alignment, window, time-out; what
-/// it raises on one rank is raised on all. Returns (bytes, here, at most on a rank, writers).
+/// `prepare` returns a path, {offset: contiguous uint8}, writers, alignment, window, time-out,
+/// a topology or None, planner, strict; what it raises on one rank is raised on all. Returns
+/// (bytes, here, at most on a rank, writers, paths, a warning for rank 0).
 nb::tuple sparse_write(std::optional<long> handle, const nb::callable& prepare) {
     move::SparseWritten written;
+    int rank = 0;
     {
         const nb::gil_scoped_release release;
         mpi::Comm comm = to_comm(handle);
+        rank = comm.rank();
         try {
             std::string path;
             std::shared_ptr<nb::object> keep;
@@ -41,8 +45,17 @@ nb::tuple sparse_write(std::optional<long> handle, const nb::callable& prepare) 
                         const auto* const begin = reinterpret_cast<const std::byte*>(array.data());
                         parts.push_back({nb::cast<std::uint64_t>(offset), {begin, array.size()}});
                     }
-                    options = {nb::cast<std::size_t>(said[2]), nb::cast<std::uint64_t>(said[3]),
-                               nb::cast<std::uint64_t>(said[4]), nb::cast<double>(said[5])};
+                    options.writers = nb::cast<std::size_t>(said[2]);
+                    options.align = nb::cast<std::uint64_t>(said[3]);
+                    options.window_bytes = nb::cast<std::uint64_t>(said[4]);
+                    options.stall_timeout_s = nb::cast<double>(said[5]);
+                    if (!said[6].is_none()) {
+                        options.topology = nb::cast<BoundTopology&>(said[6]).held;
+                    }
+                    options.plan.planner = nb::cast<std::string>(said[7]);
+                    if (nb::cast<bool>(said[8])) {
+                        options.displaced = move::Displaced::Throw;
+                    }
                 });
             });
             written = move::sparse_write(comm, path, parts, options);
@@ -55,14 +68,15 @@ nb::tuple sparse_write(std::optional<long> handle, const nb::callable& prepare) 
         }
         comm.close();
     }
-    return nb::make_tuple(written.bytes, written.here, written.at_most, written.writers);
+    return nb::make_tuple(written.bytes, written.here, written.at_most, written.writers,
+                          written.paths_max, rank == 0 ? written.warning : std::string());
 }
 
 }  // namespace
 
 void bind_sparse_write(nb::module_& m) {
     m.def("sparse_write", sparse_write, "comm"_a.none(), "prepare"_a,
-          "(bytes, here, at most on a rank, writers). Collective.");
+          "(bytes, here, at most on a rank, writers, paths, a warning). Collective.");
 }
 
 }  // namespace fluvial::python

@@ -61,6 +61,67 @@ class test_the_file_is_that_of_mpi_io:
                 assert most <= total / writers + 1024
 
 
+@scenario("job on 6 ranks", timeout=90)
+class test_along_planned_paths_the_file_is_that_of_mpi_io:
+    """The network is slow, so that several paths pay for what these ranks have."""
+
+    def job(comm, fl, where, seed):
+        same, writers, paths = [], [], []
+        for trial in range(6):
+            parts = parts_of(comm.rank, comm.size, seed + trial)
+            if trial == 5:  # all on one rank
+                everything = comm.gather(parts)
+                parts = {}
+                if comm.rank == 0:
+                    parts = {key: array for one in everything for key, array in one.items()}
+            ours, theirs = where / f"ours-{trial}", where / f"theirs-{trial}"
+            options = {"writers": 1 + trial % 3, "align": 4096, "window": [4096, 2**20][trial % 2]}
+            written = fl.route.sparse_write(
+                comm, ours, parts, network="torus:2x3,bandwidth=1e8", **options
+            )
+            by_mpi(comm, theirs, parts)
+            comm.Barrier()
+            same.append(ours.read_bytes() == theirs.read_bytes())
+            assert comm.allreduce(written.here) == written.bytes
+            writers.append(written.writers)
+            paths.append(written.paths)
+            comm.Barrier()
+        return same, writers, paths
+
+    def check(jobs, seed):
+        jobs.start("job", seed=seed)
+        results = jobs.finish()["job"]
+        for same, writers, paths in results:
+            assert same == [True] * 6
+            assert [len(chosen) for chosen in writers] == [1, 2, 3] * 2
+            assert 0 in writers[5]  # who has all writes a part of it
+            assert max(paths) > 1
+        assert all(result[1:] == results[0][1:] for result in results)
+
+
+@scenario("job on 2 ranks", timeout=60)
+class test_a_network_that_does_not_fit_is_said_on_all:
+    def job(comm, fl, where):
+        said = []
+        for network, kind in (
+            ("torus:1", fl.InvalidArgument),
+            ("torus:2" if comm.rank else "torus:3", fl.InvalidArgument),
+            ("nowhere" if comm.rank else "torus:2", fl.NoSuchFile),
+        ):
+            try:
+                fl.route.sparse_write(comm, where / "x", {comm.rank: b"a"}, network=network)
+            except kind as error:
+                said.append(str(error))
+        return said
+
+    def check(jobs):
+        for said in jobs.finish()["job"]:
+            assert len(said) == 3
+            assert "no host for a rank: got rank 1" in said[0]
+            assert "the topology" in said[1]
+            assert "rank 1 of 2" in said[2]
+
+
 @scenario("job on 3 ranks", timeout=60)
 class test_what_cannot_be_written_is_said_on_all:
     def job(comm, fl, where):

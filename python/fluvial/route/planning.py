@@ -12,6 +12,8 @@ from .._core import InvalidArgument
 from ..base.arguments import to_choice, to_float, to_int, to_text, wrong_type
 from .network import Topology, topology
 
+PLANNERS = ["best", "direct", "disjoint", "min-max"]
+
 
 class Path(NamedTuple):
     """One way of a flow's data through the network."""
@@ -196,7 +198,7 @@ def plan(
         to_int(paths_per_flow, "paths_per_flow", 1, 1024),
         to_int(paths_per_proxy, "paths_per_proxy", 0, 2**20),
     )
-    by = to_choice(planner, "planner", ["best", "direct", "disjoint", "min-max"])
+    by = to_choice(planner, "planner", PLANNERS)
     return Plan(where, given, _core.plan_routes(where._core, given, by, *limits))
 
 

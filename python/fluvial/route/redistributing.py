@@ -26,6 +26,7 @@ from ..base.arguments import (
 from ..mpi.communicator import Communicator, handle_of
 from .exchanging import WINDOW_MAX, to_limit
 from .network import Topology, topology
+from .planning import PLANNERS
 
 Box = tuple[Sequence[int] | int, Sequence[int] | int]
 """The offset of its first element in the global array, and its extent."""
@@ -124,7 +125,7 @@ class Redistribution:
                 to_boxes(has, "has"),
                 boxes,
                 None if network is None else topology(network)._core,
-                to_choice(planner, "planner", ["best", "direct", "disjoint", "min-max"]),
+                to_choice(planner, "planner", PLANNERS),
                 0 if paths is None else to_int(paths, "paths", 1, 1024),
                 0 if window is None else to_int(window, "window", 1, WINDOW_MAX),
                 to_text(costs, "costs"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -11,9 +12,11 @@ import numpy.typing as npt
 
 from .. import _core
 from .._core import InvalidArgument
-from ..base.arguments import to_float, to_int, to_mapping, to_path
+from ..base.arguments import to_bool, to_choice, to_float, to_int, to_mapping, to_path
 from ..mpi.communicator import Communicator, handle_of
 from .exchanging import to_bytes
+from .network import Topology, topology
+from .planning import PLANNERS
 
 _BLOCK_MAX = 2**30
 
@@ -28,7 +31,9 @@ class SparseWritten(NamedTuple):
     at_most: int
     """That any rank has written."""
     writers: tuple[int, ...]
-    """The ranks that wrote."""
+    """The ranks that wrote, in the order of their parts of the file."""
+    paths: int
+    """The most paths by which one rank's data went to a writer."""
 
 
 def sparse_write(
@@ -40,6 +45,9 @@ def sparse_write(
     align: int = 2**20,
     window: int = 2**25,
     stall_timeout: float = 300.0,
+    network: str | os.PathLike[str] | Topology | None = None,
+    planner: str = "best",
+    strict: bool = False,
 ) -> SparseWritten:
     r"""Write one file, of which some ranks have much, some little and some nothing. Collective.
 
@@ -65,6 +73,12 @@ def sparse_write(
         Bytes of a block at most, a multiple of `align`; a writer holds two blocks at a time.
     stall_timeout
         Seconds without any movement on this rank after which it gives up.
+    network
+        A topology, or the text or path that `topology` takes: writers then are ranks to which the
+        data burdens the links least, each with the part of the file of which it has most where
+        that is as good, and the data goes to them along planned paths, several where that pays.
+    planner, strict
+        As in `plan` and in `exchange`.
 
     Raises
     ------
@@ -83,10 +97,18 @@ def sparse_write(
     ...     print(written.bytes, open(f"{folder}/x", "rb").read())
     4 b'ab\x00\x00ef'
     """
-    said = _core.sparse_write(
-        handle_of(comm), lambda: _prepare(file, data, writers, align, window, stall_timeout)
+    size, here, at_most, writing, paths, warning = _core.sparse_write(
+        handle_of(comm),
+        lambda: (
+            *_prepare(file, data, writers, align, window, stall_timeout),
+            None if network is None else topology(network)._core,
+            to_choice(planner, "planner", PLANNERS),
+            to_bool(strict, "strict"),
+        ),
     )
-    return SparseWritten(said[0], said[1], said[2], tuple(said[3]))
+    if warning:
+        warnings.warn(warning, UserWarning, stacklevel=2)
+    return SparseWritten(size, here, at_most, tuple(writing), paths)
 
 
 def _prepare(

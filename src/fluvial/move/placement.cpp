@@ -21,6 +21,20 @@ bool is_in_place(int rank, const std::string& host, const route::Topology& topol
     return !topology.named() || at >= host_of.size() || topology.is_called(host_of[at], host);
 }
 
+/// Which ranks are not in place, for a message. Collective.
+std::string displaced_ranks(const mpi::Comm& comm, const route::Topology& topology) {
+    const std::vector<std::string> hosts = host_of_each_rank(comm);
+    std::string first;
+    std::size_t displaced = 0;
+    for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+        if (!is_in_place(static_cast<int>(rank), hosts[rank], topology) && displaced++ == 0) {
+            const std::string meant = topology.name_of(topology.host_of_rank()[rank]);
+            first = text("rank ", rank, " on '", hosts[rank], "' and not on '", meant, "'");
+        }
+    }
+    return displaced < 2 ? first : text(first, ", and ", displaced - 1, " more");
+}
+
 }  // namespace
 
 std::vector<std::string> host_of_each_rank(const mpi::Comm& comm) {
@@ -40,17 +54,22 @@ bool is_in_place(int rank, const route::Topology& topology) {
     return is_in_place(rank, own_host(), topology);
 }
 
-std::string displaced_ranks(const mpi::Comm& comm, const route::Topology& topology) {
-    const std::vector<std::string> hosts = host_of_each_rank(comm);
-    std::string first;
-    std::size_t displaced = 0;
-    for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
-        if (!is_in_place(static_cast<int>(rank), hosts[rank], topology) && displaced++ == 0) {
-            const std::string meant = topology.name_of(topology.host_of_rank()[rank]);
-            first = text("rank ", rank, " on '", hosts[rank], "' and not on '", meant, "'");
-        }
+std::string say_displaced(const mpi::Comm& comm, const route::Topology& topology,
+                          Displaced displaced) {
+    const Problem problem{
+        "ranks run on other hosts than the topology " + topology.describe() + " says",
+        displaced_ranks(comm, topology), "",
+        "Take a topology that is placed on the job, or list other \"ranks\""};
+    if (displaced == Displaced::Throw) {
+        throw InvalidArgument(problem);
     }
-    return displaced < 2 ? first : text(first, ", and ", displaced - 1, " more");
+    return "flows go direct: " + describe_problem(problem);
+}
+
+std::string check_in_place(const mpi::Comm& comm, const route::Topology& topology,
+                           Displaced displaced) {
+    return comm.all(is_in_place(comm.rank(), topology)) ? ""
+                                                        : say_displaced(comm, topology, displaced);
 }
 
 }  // namespace fluvial::move

@@ -21,7 +21,17 @@ route::TopologyPtr placed(const mpi::Comm& comm, const route::Topology& topology
 /// no names, or it does not know of so many ranks. Local.
 bool is_in_place(int rank, const route::Topology& topology);
 
-/// Which ranks are not in place, for a message. Collective, blocking: an allgather of the names.
-std::string displaced_ranks(const mpi::Comm& comm, const route::Topology& topology);
+/// What happens where ranks run on other hosts than the topology says: their data goes direct, or
+/// all ranks throw InvalidArgument.
+enum class Displaced { GoDirect, Throw };
+
+/// What to say where ranks are not in place, after all of them know that: a warning, or thrown.
+/// Collective, blocking: an allgather of the names.
+std::string say_displaced(const mpi::Comm& comm, const route::Topology& topology,
+                          Displaced displaced);
+
+/// The same where any rank is not in place; nothing where all are. An allreduce before it.
+std::string check_in_place(const mpi::Comm& comm, const route::Topology& topology,
+                           Displaced displaced);
 
 }  // namespace fluvial::move

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "fluvial/base/error.hpp"
-#include "fluvial/move/placement.hpp"
 #include "fluvial/mpi/agree.hpp"
 
 namespace fluvial::move {
@@ -80,16 +79,10 @@ Exchanged exchange(const mpi::Comm& comm, const route::Topology& topology,
         const auto moved = rank_flows(topology, flows, plan, bytes, comm.size(), options);
         return {exchange(comm, moved, outgoing, how), ""};
     }
-    const Problem problem{
-        "ranks run on other hosts than the topology " + topology.describe() + " says",
-        displaced_ranks(comm, topology), "",
-        "Take a topology that is placed on the job, or list other \"ranks\""};
-    if (displaced == Displaced::Throw) {
-        throw InvalidArgument(problem);
-    }
+    const std::string warning = say_displaced(comm, topology, displaced);
     const route::Plan direct = plan_direct(topology, flows);
     const auto moved = rank_flows(topology, flows, direct, bytes, comm.size());
-    return {exchange(comm, moved, outgoing, how), "flows go direct: " + describe_problem(problem)};
+    return {exchange(comm, moved, outgoing, how), warning};
 }
 
 }  // namespace fluvial::move

@@ -7,13 +7,10 @@
 #include <vector>
 
 #include "fluvial/move/multipath.hpp"
+#include "fluvial/move/placement.hpp"
 #include "fluvial/route/plan.hpp"
 
 namespace fluvial::move {
-
-/// What happens where ranks run on other hosts than the topology says: their data goes direct, or
-/// all ranks throw InvalidArgument.
-enum class Displaced { GoDirect, Throw };
 
 struct Exchanged {
     Moved moved;

@@ -11,7 +11,6 @@
 #include "fluvial/distribute/redistribute.hpp"
 #include "fluvial/move/declared_shares.hpp"
 #include "fluvial/move/messages_on_their_way.hpp"
-#include "fluvial/move/placement.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/receive_into.hpp"
 #include "fluvial/progress/engine.hpp"
@@ -164,15 +163,8 @@ void Redistribution::State::plan() {
     if (!options.topology) {
         return;
     }
-    if (!comm.all(is_in_place(comm.rank(), *options.topology))) {
-        const Problem problem{
-            "ranks run on other hosts than the topology " + options.topology->describe() + " says",
-            displaced_ranks(comm, *options.topology), "",
-            "Take a topology that is placed on the job, or list other \"ranks\""};
-        if (options.displaced == Displaced::Throw) {
-            throw InvalidArgument(problem);
-        }
-        warning = "flows go direct: " + describe_problem(problem);
+    warning = check_in_place(comm, *options.topology, options.displaced);
+    if (!warning.empty()) {
         return;
     }
     route::RankPlan found =

@@ -25,7 +25,7 @@
 #include "fluvial/describe/region.hpp"
 #include "fluvial/move/box_message.hpp"
 #include "fluvial/move/multipath.hpp"
-#include "fluvial/move/planned_exchange.hpp"
+#include "fluvial/move/placement.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/route/rank_plan.hpp"
 #include "fluvial/route/topology.hpp"

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
-#include "fluvial/move/multipath.hpp"
-#include "fluvial/move/placement.hpp"
+#include "fluvial/move/aggregators.hpp"
+#include "fluvial/move/planned_rounds.hpp"
 #include "fluvial/move/write_plan.hpp"
 #include "fluvial/mpi/agree.hpp"
 
@@ -144,7 +144,7 @@ class Round {
             if (size == 0) {
                 continue;
             }
-            flows_.push_back({rank, writer, size, 0, {{rank, writer}}});
+            data_.push_back({rank, writer, size});
             outgoing_.push_back(rank == comm_.rank() ? packed(window, size) : Outgoing{});
         }
         if (writer == comm_.rank()) {
@@ -152,9 +152,8 @@ class Round {
         }
     }
     /// What has come, at its place in the file. The bytes of this window, put together.
-    std::uint64_t move_and_write(const OpenFile& file, double stall_timeout_s) {
-        const std::vector<Arrived> arrived =
-            exchange(comm_, flows_, outgoing_, {.stall_timeout_s = stall_timeout_s}).arrived;
+    std::uint64_t move_and_write(const OpenFile& file, PlannedRounds& rounds) {
+        const std::vector<Arrived> arrived = rounds.move(data_, outgoing_);
         std::uint64_t written = 0;
         mpi::agree(comm_, [&] { written = write(file, arrived); });
         return written;
@@ -177,9 +176,9 @@ class Round {
     }
     std::uint64_t write(const OpenFile& file, const std::vector<Arrived>& arrived) const {
         std::vector<const std::byte*> next(static_cast<std::size_t>(comm_.size()), nullptr);
-        for (std::size_t i = 0; i < flows_.size(); ++i) {
-            if (flows_[i].to == comm_.rank()) {
-                next[static_cast<std::size_t>(flows_[i].from)] = arrived[i].bytes.get();
+        for (std::size_t i = 0; i < data_.size(); ++i) {
+            if (data_[i].to == comm_.rank()) {
+                next[static_cast<std::size_t>(data_[i].from)] = arrived[i].bytes.get();
             }
         }
         std::vector<std::byte> run;  // that lies together in the file
@@ -207,7 +206,7 @@ class Round {
     std::span<const Extent> extents_;
     std::vector<FilePart> own_;
     WriteWindow window_;
-    std::vector<route::RankFlow> flows_;
+    std::vector<route::RankBytes> data_;
     std::vector<Outgoing> outgoing_;
 };
 
@@ -222,13 +221,23 @@ SparseWritten sparse_write(const mpi::Comm& comm, const std::string& path,
             terms.add("the writers", exact(static_cast<Index>(options.writers)));
             terms.add("the alignment", exact(static_cast<Index>(options.align)));
             terms.add("the window", exact(static_cast<Index>(options.window_bytes)));
+            const route::Topology* const topology = options.topology.get();
+            terms.add("the topology", topology != nullptr ? topology->describe() : "none");
+            terms.add("the planner", options.plan.planner);
         });
     const std::vector<Extent> extents = extents_of_all(comm, parts);
     SparseWritten out;
     for (const Extent& extent : extents) {
         out.bytes += extent.bytes;
     }
-    out.writers = choose_writers(host_of_each_rank(comm), extents, options.writers);
+    const route::Topology* topology = options.topology.get();
+    if (topology != nullptr) {
+        out.warning = check_in_place(comm, *topology, options.displaced);
+        topology = out.warning.empty() ? topology : nullptr;
+    }
+    out.writers = topology != nullptr
+                      ? choose_aggregators(*topology, extents, comm.size(), options.writers)
+                      : choose_writers(host_of_each_rank(comm), extents, options.writers);
     const auto windows =
         plan_windows(extents, out.writers.size(), options.align, options.window_bytes);
     const bool writes =
@@ -243,6 +252,7 @@ SparseWritten sparse_write(const mpi::Comm& comm, const std::string& path,
     for (const auto& of_writer : windows) {
         rounds = std::max(rounds, of_writer.size());
     }
+    PlannedRounds moved(comm, topology, options.plan, options.stall_timeout_s);
     for (std::size_t k = 0; k < rounds; ++k) {
         Round round(comm, extents, parts);
         for (std::size_t writer = 0; writer < windows.size(); ++writer) {
@@ -250,9 +260,10 @@ SparseWritten sparse_write(const mpi::Comm& comm, const std::string& path,
                 round.add(out.writers[writer], windows[writer][k]);
             }
         }
-        out.here += round.move_and_write(file, options.stall_timeout_s);
+        out.here += round.move_and_write(file, moved);
     }
     mpi::agree(comm, [&] { file.close(); });
+    out.paths_max = moved.paths_max();
     out.at_most = static_cast<std::uint64_t>(comm.max(static_cast<Index>(out.here)));
     return out;
 }

@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "fluvial/move/placement.hpp"
 #include "fluvial/mpi/comm.hpp"
+#include "fluvial/route/rank_plan.hpp"
+#include "fluvial/route/topology.hpp"
 
 namespace fluvial::move {
 
@@ -22,13 +25,20 @@ struct SparseWriteOptions {
     std::uint64_t align = 1 << 20;
     std::uint64_t window_bytes = 32 << 20;  ///< that a writer holds at a time, a multiple of align
     double stall_timeout_s = 300;
+    /// Where there is one, writers are chosen by it (aggregators.hpp), and data goes to them along
+    /// planned paths.
+    route::TopologyPtr topology = nullptr;
+    route::RankPlanOptions plan = {};
+    Displaced displaced = Displaced::GoDirect;
 };
 
 struct SparseWritten {
     std::uint64_t bytes = 0;    ///< of the data of all ranks
     std::uint64_t here = 0;     ///< that this rank has written
     std::uint64_t at_most = 0;  ///< that any rank has written
-    std::vector<int> writers;   ///< the ranks that wrote
+    std::vector<int> writers;   ///< the ranks that wrote, in the order of their parts of the file
+    std::size_t paths_max = 1;  ///< the most paths by which one rank's data went to a writer
+    std::string warning;        ///< why all data went direct in spite of a topology; on all ranks
 };
 
 /// Writes the parts of all ranks into the file, which is made where there is none; what the file
