@@ -50,6 +50,7 @@ set(fluvial_public_headers
     flow/simulation.hpp
     flow/task.hpp
     move/box_message.hpp
+    move/helper_ranks.hpp
     move/multipath.hpp
     move/placement.hpp
     move/planned_exchange.hpp

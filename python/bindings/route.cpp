@@ -13,12 +13,10 @@
 #include "arguments.hpp"
 #include "bound_topology.hpp"
 #include "communicator.hpp"
-#include "compute.hpp"
 #include "fluvial/move/placement.hpp"
-#include "fluvial/move/planned_exchange.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/route/path.hpp"
-#include "preparation.hpp"
+#include "planned.hpp"
 #include "route.hpp"
 
 using namespace nanobind::literals;
@@ -27,15 +25,7 @@ namespace fluvial::python {
 namespace {
 
 using route::Arc;
-using route::Flow;
-using route::Limits;
-using route::Model;
 using route::Node;
-using route::Path;
-using route::Plan;
-using route::Prediction;
-using route::Topology;
-using route::TopologyPtr;
 
 Node to_node(Index number) {
     const bool known = number >= 0 && number < route::Graph::nodes_max;
@@ -56,160 +46,6 @@ std::vector<Flow> to_flows(const std::vector<std::tuple<Index, Index, double>>& 
         flows.push_back({to_node(from), to_node(to), bytes});
     }
     return flows;
-}
-
-/// (stops, nodes on the way, share).
-nb::tuple to_tuple(const Topology& topology, const Path& path) {
-    nb::list nodes;
-    nodes.append(path.stops.front());
-    for (const route::LinkId id : path.links) {
-        nodes.append(topology.graph().link(id).to);
-    }
-    return nb::make_tuple(nb::tuple(nb::cast(path.stops)), nb::tuple(nodes), path.share);
-}
-
-/// A plan, its flows, and what they move through.
-class Planned {
-  public:
-    Planned(TopologyPtr topology, std::vector<Flow> flows, const Limits& limits, Plan plan)
-        : topology_(std::move(topology)),
-          flows_(std::move(flows)),
-          limits_(limits),
-          plan_(std::move(plan)) {}
-
-    const std::string& planner() const { return plan_.planner; }
-    double load_s() const { return plan_.load_s; }
-    double direct_load_s() const { return plan_.direct_load_s; }
-    nb::list paths(std::size_t flow) const {
-        nb::list out;
-        for (const Path& path : plan_.paths[flow]) {
-            out.append(to_tuple(*topology_, path));
-        }
-        return out;
-    }
-    nb::tuple predict(std::size_t flow, double bytes, std::size_t paths, const std::string& costs) {
-        const Model model(*topology_, flows_, plan_, route::costs_named(costs));
-        const Prediction found =
-            paths == 0 ? model.best(flow, bytes) : model.with_paths(flow, bytes, paths);
-        return nb::make_tuple(bytes, found.paths, found.window_bytes, found.direct, found.seconds,
-                              found.direct_seconds);
-    }
-    std::vector<move::Outgoing> to_outgoing(const nb::dict& data) const {
-        std::vector<move::Outgoing> outgoing(flows_.size());
-        for (const auto& [flow, bytes] : data) {
-            const auto array = nb::cast<Bytes>(bytes);
-            const auto* const begin = reinterpret_cast<const std::byte*>(array.data());
-            outgoing.at(nb::cast<std::size_t>(flow)) = {{begin, array.size()},
-                                                        share(nb::borrow(bytes))};
-        }
-        return outgoing;
-    }
-    move::Exchanged exchange(const mpi::Comm& comm, std::span<const move::Outgoing> outgoing,
-                             const route::RankFlowOptions& options,
-                             const move::ExchangeOptions& how, move::Displaced displaced) const {
-        return move::exchange(comm, *topology_, flows_, plan_, outgoing, options, how, displaced);
-    }
-    Planned changed(std::vector<Flow> flows) const {
-        const nb::gil_scoped_release release;
-        Plan plan = route::change_plan(*topology_, flows, limits_, flows_, plan_);
-        return {topology_, std::move(flows), limits_, std::move(plan)};
-    }
-
-  private:
-    TopologyPtr topology_;
-    std::vector<Flow> flows_;
-    Limits limits_;
-    Plan plan_;
-};
-
-nb::object to_numpy(const move::Arrived& arrived) {
-    auto* const keep = new std::shared_ptr<std::byte[]>(arrived.bytes);
-    const nb::capsule owner(
-        keep, [](void* held) noexcept { delete static_cast<std::shared_ptr<std::byte[]>*>(held); });
-    return nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(arrived.bytes.get(),
-                                                                      {arrived.size}, owner));
-}
-
-/// `prepare` returns a plan, {flow: contiguous uint8}, paths, window, costs, time-outs, checksum,
-/// strict; what it raises on one rank is raised on all. The GIL is not held.
-move::Exchanged exchange_among(const mpi::Comm& comm, const nb::callable& prepare) {
-    std::shared_ptr<nb::object> plan;
-    std::vector<move::Outgoing> outgoing;
-    route::RankFlowOptions options;
-    move::ExchangeOptions how;
-    bool strict = false;
-    mpi::agree(comm, [&] {
-        with_python([&] {
-            const nb::tuple said = nb::cast<nb::tuple>(prepare());
-            plan = share(nb::object(said[0]));
-            outgoing = nb::cast<Planned&>(*plan).to_outgoing(nb::cast<nb::dict>(said[1]));
-            options = {nb::cast<std::size_t>(said[2]), nb::cast<std::size_t>(said[3]),
-                       route::costs_named(nb::cast<std::string>(said[4]))};
-            how.stall_timeout_s = nb::cast<double>(said[5]);
-            how.reroute_after_s = nb::cast<double>(said[6]);
-            how.checksum = nb::cast<bool>(said[7]);
-            strict = nb::cast<bool>(said[8]);
-        });
-    });
-    const Planned* planned = nullptr;
-    {
-        const nb::gil_scoped_acquire gil;
-        planned = &nb::cast<Planned&>(*plan);
-    }
-    return planned->exchange(comm, outgoing, options, how,
-                             strict ? move::Displaced::Throw : move::Displaced::GoDirect);
-}
-
-/// Of each flow that begins or ends on this rank, (stops, windows, bytes, given up, instead) of
-/// each path.
-nb::dict to_dict(const std::vector<std::vector<move::PathUse>>& used) {
-    nb::dict out;
-    for (std::size_t i = 0; i < used.size(); ++i) {
-        nb::list paths;
-        for (const move::PathUse& use : used[i]) {
-            paths.append(nb::make_tuple(nb::tuple(nb::cast(use.stops)), use.windows, use.bytes,
-                                        use.given_up, use.instead));
-        }
-        if (!used[i].empty()) {
-            out[nb::int_(i)] = paths;
-        }
-    }
-    return out;
-}
-
-/// {flow: uint8} of flows that end on this rank, what paths carried, and a warning for rank 0, or
-/// nothing.
-nb::tuple exchange_routes(std::optional<long> handle, const nb::callable& prepare) {
-    move::Exchanged exchanged;
-    int rank = 0;
-    {
-        const nb::gil_scoped_release release;
-        mpi::Comm comm = to_comm(handle);
-        rank = comm.rank();
-        try {
-            exchanged = exchange_among(comm, prepare);
-        } catch (const InvalidArgument&) {
-            comm.close();  // the same on all ranks, and before anything moved
-            throw;
-        } catch (...) {
-            comm.abandon();
-            throw;
-        }
-        if (exchanged.moved.leaves_messages) {
-            comm.abandon();
-        } else {
-            comm.close();
-        }
-    }
-    nb::dict out;
-    const std::vector<move::Arrived>& arrived = exchanged.moved.arrived;
-    for (std::size_t i = 0; i < arrived.size(); ++i) {
-        if (arrived[i].bytes != nullptr) {
-            out[nb::int_(i)] = to_numpy(arrived[i]);
-        }
-    }
-    return nb::make_tuple(out, to_dict(exchanged.moved.used),
-                          rank == 0 ? exchanged.warning : std::string());
 }
 
 /// Each rank on the host that its machine is called by. Collective.
@@ -362,8 +198,7 @@ void bind_route(nanobind::module_& m) {
             return flows;
         },
         "topology"_a, "sources"_a, "sinks"_a, "(from, to, bytes) of each flow.");
-    m.def("exchange_routes", exchange_routes, "comm"_a.none(), "prepare"_a,
-          "({flow: uint8} of those that end on this rank, {flow: paths}, a warning). Collective.");
+    bind_exchange(m);
     bind_sparse_write(m);
     bind_redistribution(m);
     m.def("place_ranks", place_ranks, "comm"_a.none(), "topology"_a, "Collective.");

@@ -13,6 +13,7 @@ namespace nb = nanobind;
 
 using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+void bind_exchange(nb::module_& m);
 void bind_sparse_write(nb::module_& m);
 void bind_redistribution(nb::module_& m);
 

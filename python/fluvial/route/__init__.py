@@ -17,6 +17,7 @@ Gene/Q supercomputer".
 
 from .exchanging import Exchanged, PathUse, exchange
 from .flows import MaxFlow, max_flow
+from .helping import HelperRanks
 from .measuring import Measured, measure
 from .moving import Moving, begin
 from .network import Link, Topology, names, topology
@@ -30,6 +31,7 @@ from .writing import SparseWritten, sparse_write
 __all__ = [
     "Choice",
     "Exchanged",
+    "HelperRanks",
     "Link",
     "MaxFlow",
     "Measured",

@@ -180,6 +180,11 @@ def exchange_by(comm: Communicator | None, prepare: Callable[[], tuple[object, .
     arrived, used, warning = _core.exchange_routes(handle_of(comm), prepare)
     if warning:
         warnings.warn(warning, UserWarning, stacklevel=3)
+    return exchanged_of(arrived, used)
+
+
+def exchanged_of(arrived: dict[int, np.ndarray], used: dict[int, list[tuple]]) -> Exchanged:
+    """Return what the core says of an exchange."""
     paths = {flow: [PathUse(*path) for path in found] for flow, found in used.items()}
     return Exchanged(arrived, paths)
 

@@ -317,16 +317,21 @@ struct PreparedExchange::State {
 };
 
 PreparedExchange::PreparedExchange(const mpi::Comm& comm, std::span<const RankFlow> flows,
-                                   std::vector<Outgoing> outgoing, ExchangeOptions options)
+                                   std::vector<Outgoing> outgoing, ExchangeOptions options,
+                                   Agreed agreed)
     : state_(new State{std::move(outgoing), std::move(options), std::nullopt}) {
     // All ranks are here before anything is sent, so what an exchange before this one has left in
     // its slots is gone on all of them.
-    mpi::agree_on(
-        comm, [&] { check(comm, flows, state_->outgoing); },
-        [&](Terms& terms) {
-            terms.add("the flows of an exchange", words_of(flows));
-            terms.add("the checksum", state_->options.checksum ? "yes" : "no");
-        });
+    if (agreed == Agreed::Already) {
+        check(comm, flows, state_->outgoing);
+    } else {
+        mpi::agree_on(
+            comm, [&] { check(comm, flows, state_->outgoing); },
+            [&](Terms& terms) {
+                terms.add("the flows of an exchange", words_of(flows));
+                terms.add("the checksum", state_->options.checksum ? "yes" : "no");
+            });
+    }
     state_->exchange.emplace(comm, flows, state_->outgoing, state_->options);
 }
 

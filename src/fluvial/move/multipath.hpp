@@ -93,10 +93,14 @@ struct ExchangeOptions {
 /// to move the data.
 class PreparedExchange {
   public:
+    /// Whether the ranks still have to agree on the flows, or have just done so, by a collective
+    /// call over the same communicator.
+    enum class Agreed { Not, Already };
     /// Collective, blocking; as exchange(). `flows`, `comm` and what `outgoing` has are used until
     /// run() has returned.
     PreparedExchange(const mpi::Comm& comm, std::span<const route::RankFlow> flows,
-                     std::vector<Outgoing> outgoing, ExchangeOptions options = {});
+                     std::vector<Outgoing> outgoing, ExchangeOptions options = {},
+                     Agreed agreed = Agreed::Not);
     ~PreparedExchange();
     PreparedExchange(const PreparedExchange&) = delete;
     PreparedExchange& operator=(const PreparedExchange&) = delete;

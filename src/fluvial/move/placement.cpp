@@ -21,9 +21,8 @@ bool is_in_place(int rank, const std::string& host, const route::Topology& topol
     return !topology.named() || at >= host_of.size() || topology.is_called(host_of[at], host);
 }
 
-/// Which ranks are not in place, for a message. Collective.
-std::string displaced_ranks(const mpi::Comm& comm, const route::Topology& topology) {
-    const std::vector<std::string> hosts = host_of_each_rank(comm);
+/// Which ranks are not in place, for a message; nothing where all are.
+std::string displaced_ranks(std::span<const std::string> hosts, const route::Topology& topology) {
     std::string first;
     std::size_t displaced = 0;
     for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
@@ -54,11 +53,14 @@ bool is_in_place(int rank, const route::Topology& topology) {
     return is_in_place(rank, own_host(), topology);
 }
 
-std::string say_displaced(const mpi::Comm& comm, const route::Topology& topology,
-                          Displaced displaced) {
+std::string check_in_place(std::span<const std::string> machines, const route::Topology& topology,
+                           Displaced displaced) {
+    const std::string ranks = displaced_ranks(machines, topology);
+    if (ranks.empty()) {
+        return "";
+    }
     const Problem problem{
-        "ranks run on other hosts than the topology " + topology.describe() + " says",
-        displaced_ranks(comm, topology), "",
+        "ranks run on other hosts than the topology " + topology.describe() + " says", ranks, "",
         "Take a topology that is placed on the job, or list other \"ranks\""};
     if (displaced == Displaced::Throw) {
         throw InvalidArgument(problem);
@@ -68,8 +70,10 @@ std::string say_displaced(const mpi::Comm& comm, const route::Topology& topology
 
 std::string check_in_place(const mpi::Comm& comm, const route::Topology& topology,
                            Displaced displaced) {
-    return comm.all(is_in_place(comm.rank(), topology)) ? ""
-                                                        : say_displaced(comm, topology, displaced);
+    if (comm.all(is_in_place(comm.rank(), topology))) {
+        return "";
+    }
+    return check_in_place(host_of_each_rank(comm), topology, displaced);
 }
 
 }  // namespace fluvial::move

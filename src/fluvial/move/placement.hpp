@@ -2,6 +2,7 @@
 /// Where ranks run, compared with where a topology says that they do.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,12 +26,13 @@ bool is_in_place(int rank, const route::Topology& topology);
 /// all ranks throw InvalidArgument.
 enum class Displaced { GoDirect, Throw };
 
-/// What to say where ranks are not in place, after all of them know that: a warning, or thrown.
-/// Collective, blocking: an allgather of the names.
-std::string say_displaced(const mpi::Comm& comm, const route::Topology& topology,
-                          Displaced displaced);
+/// Where ranks are not in place, of which `machines` has the names: throws, or returns a warning.
+/// Nothing where all are. Local.
+std::string check_in_place(std::span<const std::string> machines, const route::Topology& topology,
+                           Displaced displaced);
 
-/// The same where any rank is not in place; nothing where all are. An allreduce before it.
+/// The same. Collective, blocking: an allreduce, and where a rank is not in place an allgather of
+/// the names.
 std::string check_in_place(const mpi::Comm& comm, const route::Topology& topology,
                            Displaced displaced);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/move/planned_exchange.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "fluvial/base/error.hpp"
@@ -50,39 +51,82 @@ void check(std::span<const route::RankFlow> flows, std::span<const Outgoing> out
 
 }  // namespace
 
+AgreedFlows agree_on_flows(const Agreeing& agreeing, const std::function<PlannedCall()>& prepare) {
+    constexpr std::size_t few = 8;  // flows whose sizes go along with the agreement
+    const mpi::Comm& comm = agreeing.comm;
+    AgreedFlows agreed;
+    PlannedCall& call = agreed.call;
+    std::vector<std::size_t> bytes;
+    std::vector<Index> sizes(few + 1, 0);
+    const auto validate = [&] {
+        call = prepare();
+        call.options.helpers.assign(agreeing.helpers.begin(), agreeing.helpers.end());
+        bytes.assign(call.flows.size(), 0);
+        check(
+            rank_flows(*call.topology, call.flows, *call.plan, bytes, agreeing.ranks, call.options),
+            call.outgoing, agreeing.rank);
+    };
+    const bool known = !agreeing.machines.empty();
+    const auto size_of_flow = [&](std::size_t i) {
+        return -static_cast<Index>(call.outgoing[i].bytes.size());
+    };
+    mpi::agree_on(
+        comm, validate,
+        [&](Terms& terms) {
+            terms.add("the topology", call.topology->describe());
+            terms.add("the hosts of the ranks", words_of(call.topology->host_of_rank()));
+            terms.add("the plan", words_of(call.flows, *call.plan));
+            terms.add("the number of paths", exact(static_cast<Index>(call.options.paths)));
+            terms.add("the window", exact(static_cast<Index>(call.options.window_bytes)));
+            terms.add("the checksum", call.how.checksum ? "yes" : "no");
+            for (std::size_t i = 0; i < std::min(few, call.flows.size()); ++i) {
+                sizes[i] = size_of_flow(i);
+            }
+            sizes[few] = known || is_in_place(agreeing.rank, *call.topology) ? 1 : 0;
+        },
+        sizes);
+    const bool in_place = sizes[few] == 1;
+    if (call.flows.size() > few) {
+        sizes.clear();
+        for (std::size_t i = 0; i < call.flows.size(); ++i) {
+            sizes.push_back(size_of_flow(i));
+        }
+        sizes = comm.min_of_each(std::move(sizes));
+    }
+    for (std::size_t i = 0; i < call.flows.size(); ++i) {
+        bytes[i] = static_cast<std::size_t>(-sizes[i]);
+    }
+    if (known) {
+        agreed.warning = check_in_place(agreeing.machines, *call.topology, call.displaced);
+    } else if (!in_place) {
+        agreed.warning = check_in_place(host_of_each_rank(comm), *call.topology, call.displaced);
+    }
+    if (agreed.warning.empty()) {
+        agreed.flows =
+            rank_flows(*call.topology, call.flows, *call.plan, bytes, agreeing.ranks, call.options);
+    } else {
+        const route::Plan direct = plan_direct(*call.topology, call.flows);
+        const route::RankFlowOptions alone{.helpers = call.options.helpers};
+        agreed.flows = rank_flows(*call.topology, call.flows, direct, bytes, agreeing.ranks, alone);
+    }
+    return agreed;
+}
+
+Exchanged exchange(const mpi::Comm& comm, const std::function<PlannedCall()>& prepare) {
+    AgreedFlows agreed = agree_on_flows({comm, comm.rank(), comm.size()}, prepare);
+    PreparedExchange prepared(comm, agreed.flows, std::move(agreed.call.outgoing),
+                              std::move(agreed.call.how), PreparedExchange::Agreed::Already);
+    return {prepared.run(), std::move(agreed.warning)};
+}
+
 Exchanged exchange(const mpi::Comm& comm, const route::Topology& topology,
                    std::span<const route::Flow> flows, const route::Plan& plan,
                    std::span<const Outgoing> outgoing, const route::RankFlowOptions& options,
                    const ExchangeOptions& how, Displaced displaced) {
-    std::vector<std::size_t> bytes(flows.size(), 0);
-    const auto validate = [&] {
-        check(rank_flows(topology, flows, plan, bytes, comm.size(), options), outgoing,
-              comm.rank());
-    };
-    mpi::agree_on(comm, validate, [&](Terms& terms) {
-        terms.add("the topology", topology.describe());
-        terms.add("the hosts of the ranks", words_of(topology.host_of_rank()));
-        terms.add("the plan", words_of(flows, plan));
-        terms.add("the number of paths", exact(static_cast<Index>(options.paths)));
-        terms.add("the window", exact(static_cast<Index>(options.window_bytes)));
+    return exchange(comm, [&] {
+        return PlannedCall{&topology, flows, &plan,    {outgoing.begin(), outgoing.end()},
+                           options,   how,   displaced};
     });
-    std::vector<Index> sizes;
-    for (const Outgoing& one : outgoing) {
-        sizes.push_back(-static_cast<Index>(one.bytes.size()));
-    }
-    sizes.push_back(is_in_place(comm.rank(), topology) ? 1 : 0);
-    sizes = comm.min_of_each(std::move(sizes));
-    for (std::size_t i = 0; i < flows.size(); ++i) {
-        bytes[i] = static_cast<std::size_t>(-sizes[i]);
-    }
-    if (sizes.back() == 1) {
-        const auto moved = rank_flows(topology, flows, plan, bytes, comm.size(), options);
-        return {exchange(comm, moved, outgoing, how), ""};
-    }
-    const std::string warning = say_displaced(comm, topology, displaced);
-    const route::Plan direct = plan_direct(topology, flows);
-    const auto moved = rank_flows(topology, flows, direct, bytes, comm.size());
-    return {exchange(comm, moved, outgoing, how), warning};
 }
 
 }  // namespace fluvial::move

@@ -2,6 +2,7 @@
 /// Moves the flows of a plan among the ranks of a job.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,36 @@
 
 namespace fluvial::move {
 
+/// What one rank says of a planned exchange. The topology, the flows and the plan outlive it.
+struct PlannedCall {
+    const route::Topology* topology = nullptr;
+    std::span<const route::Flow> flows = {};
+    const route::Plan* plan = nullptr;
+    std::vector<Outgoing> outgoing = {};
+    route::RankFlowOptions options = {};
+    ExchangeOptions how = {};
+    Displaced displaced = Displaced::GoDirect;
+};
+
+/// The ranks that agree on a planned exchange: all of a communicator, or those that are no helpers.
+struct Agreeing {
+    const mpi::Comm& comm;  ///< of these alone
+    int rank, ranks;        ///< this rank's number, and how many there are with helpers
+    std::span<const int> helpers = {};
+    /// The name of each rank's machine, helpers included; none: to be found out.
+    std::span<const std::string> machines = {};
+};
+
+struct AgreedFlows {
+    PlannedCall call;
+    std::vector<route::RankFlow> flows;
+    std::string warning;  ///< as Exchanged::warning
+};
+
+/// The first part of exchange() below: what has to move among ranks. `prepare` returns what this
+/// rank says; what it throws on one rank is thrown on all.
+AgreedFlows agree_on_flows(const Agreeing& agreeing, const std::function<PlannedCall()>& prepare);
+
 struct Exchanged {
     Moved moved;
     std::string warning;  ///< ranks run elsewhere, so flows went direct; the same on all
@@ -21,13 +52,17 @@ struct Exchanged {
 /// many paths and such windows as the model finds best for the bytes of each, unless `options` say
 /// something else. `outgoing` of each flow: has an owner where this rank is its source, and nowhere
 /// else. Only sources need to know how many bytes a flow has. Returns what has come of each flow
-/// that ends here. Collective, blocking; beside the data an agreement on the plan, and one
-/// allreduce of 8 bytes a flow. Where a topology names its hosts, ranks compare these with the
-/// names of their machines. Throws as move::exchange and route::rank_flows do, and InvalidArgument
-/// on all ranks where their plans differ.
+/// that ends here. Collective, blocking; beside the data an agreement on the plan, which
+/// has the sizes of up to 8 flows; those of more are another allreduce of 8 bytes a flow. Where a
+/// topology names its hosts, ranks compare these with the names of their machines. Throws as
+/// move::exchange and route::rank_flows do, and InvalidArgument on all ranks where their plans
+/// differ.
 Exchanged exchange(const mpi::Comm& comm, const route::Topology& topology,
                    std::span<const route::Flow> flows, const route::Plan& plan,
                    std::span<const Outgoing> outgoing, const route::RankFlowOptions& options = {},
                    const ExchangeOptions& how = {}, Displaced displaced = Displaced::GoDirect);
+
+/// The same, of what `prepare` returns; what it throws on one rank is thrown on all.
+Exchanged exchange(const mpi::Comm& comm, const std::function<PlannedCall()>& prepare);
 
 }  // namespace fluvial::move

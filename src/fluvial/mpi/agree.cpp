@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/mpi/agree.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <limits>
 
@@ -48,8 +49,17 @@ void agree(const Comm& comm, const std::function<void()>& validate, const Deadli
 
 void agree_on(const Comm& comm, const std::function<void()>& validate,
               const std::function<void(Terms&)>& say) {
+    agree_on(comm, validate, say, {});
+}
+
+void agree_on(const Comm& comm, const std::function<void()>& validate,
+              const std::function<void(Terms&)>& say, std::span<Index> numbers) {
     if (comm.size() == 1) {
         validate();
+        if (!numbers.empty()) {
+            Terms terms;
+            say(terms);
+        }
         return;
     }
     constexpr Index silent = std::numeric_limits<Index>::max();
@@ -62,9 +72,12 @@ void agree_on(const Comm& comm, const std::function<void()>& validate,
     const Index some = number_of(terms.of_some());
     const bool speaks = !terms.of_some().empty();
     // Minima of numbers and of their opposites: both come from one rank only if all are equal.
-    const std::vector<Index> least =
-        comm.min_of_each({mine ? comm.rank() : comm.size(), all, -all, speaks ? some : silent,
-                          speaks ? -some : silent});
+    std::vector<Index> least{mine ? comm.rank() : comm.size(), all, -all, speaks ? some : silent,
+                             speaks ? -some : silent};
+    const std::size_t own = least.size();
+    least.insert(least.end(), numbers.begin(), numbers.end());
+    least = comm.min_of_each(std::move(least));
+    std::copy(least.begin() + static_cast<std::ptrdiff_t>(own), least.end(), numbers.begin());
     raise_first(comm, mine, least[0]);
     const bool nobody_speaks = least[3] == silent;
     if (least[1] == -least[2] && (nobody_speaks || least[3] == -least[4])) {

@@ -33,6 +33,11 @@ void agree(const Comm& comm, const std::function<void()>& validate, const Deadli
 void agree_on(const Comm& comm, const std::function<void()>& validate,
               const std::function<void(Terms&)>& say);
 
+/// The same, and the least of each of some numbers, as many on every rank, in the same allreduce.
+/// `numbers` has places for them, which `say` fills; those of a rank that fails are not looked at.
+void agree_on(const Comm& comm, const std::function<void()>& validate,
+              const std::function<void(Terms&)>& say, std::span<Index> numbers);
+
 /// True on all ranks when the bytes of all ranks are the same. Collective, blocking. Two allreduces
 /// of 8 bytes, whatever the length and the number of ranks: compares hashes of 64 bits.
 bool all_equal(const Comm& comm, std::span<const std::byte> bytes);

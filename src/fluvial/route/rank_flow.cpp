@@ -11,39 +11,53 @@ namespace {
 
 constexpr int nobody = -1;
 
-/// None where a host has no rank.
-std::optional<std::vector<int>> ranks_at(const std::vector<int>& first,
-                                         const std::vector<Node>& stops) {
-    std::vector<int> ranks;
-    for (const Node stop : stops) {
-        ranks.push_back(first[static_cast<std::size_t>(stop)]);
+/// Which rank stands for each host.
+struct RanksOfHosts {
+    RanksOfHosts(const Topology& topology, int ranks, const std::vector<int>& helpers)
+        : end(static_cast<std::size_t>(topology.hosts()), nobody), proxy(end) {
+        const std::vector<Node>& host_of = topology.host_of_rank();
+        const int known = static_cast<int>(std::min<std::size_t>(host_of.size(), 1 << 30));
+        std::vector<int> helper = end;
+        for (int rank = std::min(ranks, known); rank-- > 0;) {
+            const auto host = static_cast<std::size_t>(host_of[static_cast<std::size_t>(rank)]);
+            const bool helps = std::find(helpers.begin(), helpers.end(), rank) != helpers.end();
+            (helps ? helper : end)[host] = rank;
+        }
+        for (std::size_t host = 0; host < end.size(); ++host) {
+            proxy[host] = helper[host] != nobody ? helper[host] : end[host];
+        }
     }
-    if (std::find(ranks.begin(), ranks.end(), nobody) != ranks.end()) {
-        return std::nullopt;
+
+    /// None where a host has no rank.
+    std::optional<std::vector<int>> along(const std::vector<Node>& stops) const {
+        std::vector<int> ranks;
+        for (std::size_t i = 0; i < stops.size(); ++i) {
+            const bool is_end = i == 0 || i + 1 == stops.size();
+            ranks.push_back((is_end ? end : proxy)[static_cast<std::size_t>(stops[i])]);
+        }
+        if (std::find(ranks.begin(), ranks.end(), nobody) != ranks.end()) {
+            return std::nullopt;
+        }
+        return ranks;
     }
-    return ranks;
-}
+
+    std::vector<int> end, proxy;
+};
 
 }  // namespace
 
 std::vector<int> first_ranks(const Topology& topology, int ranks) {
-    std::vector<int> first(static_cast<std::size_t>(topology.hosts()), nobody);
-    const std::vector<Node>& host_of = topology.host_of_rank();
-    const int known = static_cast<int>(std::min<std::size_t>(host_of.size(), 1 << 30));
-    for (int rank = std::min(ranks, known); rank-- > 0;) {
-        first[static_cast<std::size_t>(host_of[static_cast<std::size_t>(rank)])] = rank;
-    }
-    return first;
+    return RanksOfHosts(topology, ranks, {}).end;
 }
 
 std::vector<RankFlow> rank_flows(const Topology& topology, std::span<const Flow> flows,
                                  const Plan& plan, std::span<const std::size_t> bytes, int ranks,
                                  const RankFlowOptions& options) {
-    const std::vector<int> first = first_ranks(topology, ranks);
+    const RanksOfHosts hosts(topology, ranks, options.helpers);
     const Model model(topology, flows, plan, options.costs);
     std::vector<RankFlow> out;
     for (std::size_t i = 0; i < flows.size(); ++i) {
-        const auto ends = ranks_at(first, {flows[i].from, flows[i].to});
+        const auto ends = hosts.along({flows[i].from, flows[i].to});
         if (!ends) {
             throw InvalidArgument(Problem{
                 "a flow begins or ends at a host without ranks",
@@ -62,7 +76,7 @@ std::vector<RankFlow> rank_flows(const Topology& topology, std::span<const Flow>
         std::stable_sort(paths.begin(), paths.end(),
                          [](const Path* a, const Path* b) { return a->proxies() < b->proxies(); });
         for (const Path* const path : paths) {
-            const auto along = ranks_at(first, path->stops);
+            const auto along = hosts.along(path->stops);
             if (!found.direct && along && flow.paths.size() < found.paths) {
                 flow.paths.push_back(*along);
             }

@@ -27,15 +27,18 @@ struct RankFlowOptions {
     std::size_t paths = 0;
     std::size_t window_bytes = 0;
     Costs costs = mpi_like;
+    /// Ranks where no flow begins or ends, and which are proxies before other ranks of their hosts.
+    std::vector<int> helpers = {};
 };
 
 /// The first rank on each host; −1 where there is none of ranks 0 … `ranks` − 1.
 std::vector<int> first_ranks(const Topology& topology, int ranks);
 
 /// The flows of a plan among ranks 0 … `ranks` − 1, where each host is its first rank
-/// (Topology::host_of_rank). Paths by way of hosts without ranks are left out; a flow that has none
-/// left goes direct, as do messages that are small or have nothing to gain. `bytes` of each flow.
-/// Throws InvalidArgument where a flow begins or ends at a host without ranks.
+/// that is no helper (Topology::host_of_rank), and as a proxy its first helper. Paths by way of
+/// hosts without ranks are left out; a flow that has none left goes direct, as do messages that are
+/// small or have nothing to gain. `bytes` of each flow. Throws InvalidArgument where a flow begins
+/// or ends at a host without ranks.
 std::vector<RankFlow> rank_flows(const Topology& topology, std::span<const Flow> flows,
                                  const Plan& plan, std::span<const std::size_t> bytes, int ranks,
                                  const RankFlowOptions& options = {});

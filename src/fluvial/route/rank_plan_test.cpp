@@ -39,6 +39,18 @@ TEST_CASE("ranks of two hosts share the paths between these, and keep their own 
     CHECK(plan.flows[4].paths.empty());
 }
 
+TEST_CASE("helpers are the proxies of their hosts, and no flow begins or ends at one") {
+    const std::vector<Flow> flows{{0, 1, 4 << 20}};
+    const std::vector<std::size_t> bytes{4 << 20};
+    const TopologyPtr hosts = pairs();
+    const Plan plan = make_plan(*hosts, flows);
+    const auto found = rank_flows(*hosts, flows, plan, bytes, 6, {.helpers = {0, 5}});
+    CHECK(found[0].from == 1);
+    CHECK(found[0].paths == std::vector<std::vector<int>>{{1, 2}, {1, 5, 2}});
+    CHECK_THROWS_WITH_AS(rank_flows(*hosts, flows, plan, bytes, 6, {.helpers = {2, 3}}),
+                         doctest::Contains("a host without ranks"), InvalidArgument);
+}
+
 TEST_CASE("a rank that the topology does not know is named") {
     const std::vector<RankBytes> data{{0, 6, 10}};
     CHECK_THROWS_WITH_AS(plan_between_ranks(*pairs(), data, 7),

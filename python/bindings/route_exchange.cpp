@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Data along the paths of a plan, with helper ranks or without.
+#include <optional>
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "arguments.hpp"
+#include "communicator.hpp"
+#include "compute.hpp"
+#include "fluvial/move/helper_ranks.hpp"
+#include "fluvial/move/planned_exchange.hpp"
+#include "fluvial/mpi/agree.hpp"
+#include "planned.hpp"
+#include "preparation.hpp"
+#include "route.hpp"
+
+using namespace nanobind::literals;
+
+namespace fluvial::python {
+namespace {
+
+nb::object to_numpy(const move::Arrived& arrived) {
+    auto* const keep = new std::shared_ptr<std::byte[]>(arrived.bytes);
+    const nb::capsule owner(
+        keep, [](void* held) noexcept { delete static_cast<std::shared_ptr<std::byte[]>*>(held); });
+    return nb::cast(nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(arrived.bytes.get(),
+                                                                      {arrived.size}, owner));
+}
+
+/// What `prepare` returns: a plan, {flow: contiguous uint8}, paths, window, costs, time-outs,
+/// checksum, strict. `plan` keeps it.
+move::PlannedCall call_of(const nb::callable& prepare, std::shared_ptr<nb::object>& plan) {
+    return with_python([&] {
+        const nb::tuple said = nb::cast<nb::tuple>(prepare());
+        plan = share(nb::object(said[0]));
+        move::PlannedCall call = nb::cast<Planned&>(*plan).call(nb::cast<nb::dict>(said[1]));
+        call.options = {nb::cast<std::size_t>(said[2]), nb::cast<std::size_t>(said[3]),
+                        route::costs_named(nb::cast<std::string>(said[4]))};
+        call.how.stall_timeout_s = nb::cast<double>(said[5]);
+        call.how.reroute_after_s = nb::cast<double>(said[6]);
+        call.how.checksum = nb::cast<bool>(said[7]);
+        call.displaced =
+            nb::cast<bool>(said[8]) ? move::Displaced::Throw : move::Displaced::GoDirect;
+        return call;
+    });
+}
+
+/// Of each flow that begins or ends on this rank, (stops, windows, bytes, given up, instead) of
+/// each path.
+nb::dict to_dict(const std::vector<std::vector<move::PathUse>>& used) {
+    nb::dict out;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+        nb::list paths;
+        for (const move::PathUse& use : used[i]) {
+            paths.append(nb::make_tuple(nb::tuple(nb::cast(use.stops)), use.windows, use.bytes,
+                                        use.given_up, use.instead));
+        }
+        if (!used[i].empty()) {
+            out[nb::int_(i)] = paths;
+        }
+    }
+    return out;
+}
+
+nb::tuple to_tuple(const move::Exchanged& exchanged, bool warns) {
+    nb::dict out;
+    const std::vector<move::Arrived>& arrived = exchanged.moved.arrived;
+    for (std::size_t i = 0; i < arrived.size(); ++i) {
+        if (arrived[i].bytes != nullptr) {
+            out[nb::int_(i)] = to_numpy(arrived[i]);
+        }
+    }
+    return nb::make_tuple(out, to_dict(exchanged.moved.used),
+                          warns ? exchanged.warning : std::string());
+}
+
+/// {flow: uint8} of flows that end on this rank, what paths carried, and a warning for rank 0, or
+/// nothing.
+nb::tuple exchange_routes(std::optional<long> handle, const nb::callable& prepare) {
+    move::Exchanged exchanged;
+    int rank = 0;
+    {
+        const nb::gil_scoped_release release;
+        mpi::Comm comm = to_comm(handle);
+        rank = comm.rank();
+        try {
+            std::shared_ptr<nb::object> plan;
+            exchanged = move::exchange(comm, [&] { return call_of(prepare, plan); });
+        } catch (const InvalidArgument&) {
+            comm.close();  // the same on all ranks, and before anything moved
+            throw;
+        } catch (...) {
+            comm.abandon();
+            throw;
+        }
+        if (exchanged.moved.leaves_messages) {
+            comm.abandon();
+        } else {
+            comm.close();
+        }
+    }
+    return to_tuple(exchanged, rank == 0);
+}
+
+nb::tuple exchange_with_helpers(move::HelperRanks& helpers, const nb::callable& prepare,
+                                bool warns) {
+    std::shared_ptr<nb::object> plan;
+    move::Exchanged exchanged;
+    {
+        const nb::gil_scoped_release release;
+        exchanged = helpers.exchange([&] { return call_of(prepare, plan); });
+    }
+    return to_tuple(exchanged, warns);
+}
+
+/// The GIL is not held.
+move::HelperRanks make_helpers(std::optional<long> handle, const nb::callable& prepare) {
+    mpi::Comm comm = to_comm(handle);
+    bool helps = false;
+    try {
+        mpi::agree(comm, [&] { with_python([&] { helps = nb::cast<bool>(prepare()); }); });
+    } catch (...) {
+        comm.close();  // the same on all ranks
+        throw;
+    }
+    return {std::move(comm), helps};
+}
+
+}  // namespace
+
+void bind_exchange(nb::module_& m) {
+    m.def("exchange_routes", exchange_routes, "comm"_a.none(), "prepare"_a,
+          "({flow: uint8} of those that end on this rank, {flow: paths}, a warning). Collective.");
+    nb::class_<move::HelperRanks>(m, "HelperRanks", "Ranks that pass on what others exchange.")
+        .def("helps", &move::HelperRanks::helps)
+        .def("ranks",
+             [](const move::HelperRanks& helpers) {
+                 return std::vector<int>(helpers.helpers().begin(), helpers.helpers().end());
+             })
+        .def("serve", &move::HelperRanks::serve, nb::call_guard<nb::gil_scoped_release>())
+        .def("exchange", exchange_with_helpers, "prepare"_a, "warns"_a, "As exchange_routes.")
+        .def("release", &move::HelperRanks::release, nb::call_guard<nb::gil_scoped_release>());
+    m.def("make_helpers", make_helpers, "comm"_a.none(), "prepare"_a, "Collective.",
+          nb::call_guard<nb::gil_scoped_release>());
+}
+
+}  // namespace fluvial::python

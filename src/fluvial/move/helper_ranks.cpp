@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/move/helper_ranks.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "fluvial/base/bytes.hpp"
+#include "fluvial/base/error.hpp"
+#include "fluvial/move/placement.hpp"
+#include "fluvial/progress/engine.hpp"
+
+namespace fluvial::move {
+namespace {
+
+using route::RankFlow;
+
+constexpr int alarm_tag = 0;
+
+/// What helpers are told of an exchange. Nothing: they are released.
+struct Command {
+    std::vector<RankFlow> flows;
+    ExchangeOptions how;
+};
+
+Bytes bytes_of(std::span<const RankFlow> flows, const ExchangeOptions& how) {
+    ByteWriter out;
+    out.put(how.stall_timeout_s);
+    out.put(how.reroute_after_s);
+    out.put<std::uint8_t>(how.checksum ? 1 : 0);
+    for (const RankFlow& flow : flows) {
+        out.put(flow.from);
+        out.put(flow.to);
+        out.put<std::uint64_t>(flow.bytes);
+        out.put<std::uint64_t>(flow.window_bytes);
+        out.put<std::uint64_t>(flow.paths.size());
+        for (const std::vector<int>& stops : flow.paths) {
+            out.put_vector(stops);
+        }
+    }
+    return out.take();
+}
+
+Command command_from(std::span<const std::byte> bytes) {
+    ByteReader in(bytes);
+    Command command;
+    command.how.stall_timeout_s = in.get<double>();
+    command.how.reroute_after_s = in.get<double>();
+    command.how.checksum = in.get<std::uint8_t>() != 0;
+    while (!in.done()) {
+        RankFlow& flow = command.flows.emplace_back();
+        flow.from = in.get<int>();
+        flow.to = in.get<int>();
+        flow.bytes = in.get<std::uint64_t>();
+        flow.window_bytes = in.get<std::uint64_t>();
+        for (auto paths = in.get<std::uint64_t>(); paths-- > 0;) {
+            flow.paths.push_back(in.get_vector<int>());
+        }
+    }
+    return command;
+}
+
+}  // namespace
+
+struct HelperRanks::State {
+    mpi::Comm all, others;
+    mpi::Comm alarm;  ///< by which the others tell helpers that they have given up
+    bool helps = false;
+    int lead = 0;  ///< the first rank that does not help
+    std::vector<int> helpers;
+    std::vector<std::string> machines;
+    const char* ended = nullptr;
+
+    void open();
+    void check(bool of_helper, const char* call) const;
+    Moved move(std::span<const RankFlow> flows, std::span<const Outgoing> outgoing,
+               const ExchangeOptions& how);
+    void close();
+    void lose();
+};
+
+void HelperRanks::State::open() {
+    const std::vector<int> all_help = all.allgather_values<int>(helps ? 1 : 0);
+    const auto first = std::find(all_help.begin(), all_help.end(), 0);
+    if (first == all_help.end()) {
+        throw InvalidArgument(Problem{"all ranks are to help, and none to exchange data",
+                                      text(all_help.size(), " helpers"), "fewer than all ranks",
+                                      "Say on one rank at least that it does not help"});
+    }
+    lead = static_cast<int>(first - all_help.begin());
+    for (int rank = 0; rank < all.size(); ++rank) {
+        if (all_help[static_cast<std::size_t>(rank)] != 0) {
+            helpers.push_back(rank);
+        }
+    }
+    machines = host_of_each_rank(all);
+    if (!all.serial()) {
+        others = all.split(helps ? 1 : 0, all.rank());
+        alarm = all.split(0, all.rank());
+    }
+}
+
+void HelperRanks::State::check(bool of_helper, const char* call) const {
+    if (of_helper != helps) {
+        throw InvalidArgument(
+            Problem{text("a call that is not this rank's: ", call),
+                    helps ? "a rank that helps" : "a rank that does not help",
+                    of_helper ? "helpers alone" : "ranks that do not help",
+                    helps ? "Let it serve, until the others release it" : "Let it exchange"});
+    }
+    if (ended != nullptr) {
+        throw InvalidArgument(Problem{"helpers are not there any more", ended, "",
+                                      "Make them anew, among ranks that live"});
+    }
+}
+
+/// The same on helpers and on others.
+Moved HelperRanks::State::move(std::span<const RankFlow> flows, std::span<const Outgoing> outgoing,
+                               const ExchangeOptions& how) {
+    Moved moved = PreparedExchange(all, flows, {outgoing.begin(), outgoing.end()}, how,
+                                   PreparedExchange::Agreed::Already)
+                      .run();
+    const bool windows = std::any_of(flows.begin(), flows.end(),
+                                     [](const RankFlow& flow) { return !flow.direct(); });
+    if (windows && all.any(moved.leaves_messages)) {
+        mpi::Comm fresh = all.split(0, all.rank());
+        all.abandon();
+        all = std::move(fresh);
+    }
+    return moved;
+}
+
+void HelperRanks::State::close() {
+    ended = "they were released";
+    others.close();
+    alarm.close();
+    all.close();
+}
+
+void HelperRanks::State::lose() {
+    ended = "an earlier exchange failed";
+    for (const int helper : helpers) {
+        if (!helps && !alarm.serial()) {
+            alarm.isend(Bytes(), helper, alarm_tag).abandon();
+        }
+    }
+    others.abandon();
+    alarm.abandon();
+    all.abandon();
+}
+
+HelperRanks::HelperRanks(mpi::Comm comm, bool helps) : state_(new State) {
+    state_->all = std::move(comm);
+    state_->helps = helps;
+    try {
+        state_->open();
+    } catch (const InvalidArgument&) {
+        state_->all.close();  // the same on all ranks
+        throw;
+    } catch (...) {
+        state_->lose();
+        throw;
+    }
+}
+
+HelperRanks::~HelperRanks() = default;
+HelperRanks::HelperRanks(HelperRanks&&) noexcept = default;
+HelperRanks& HelperRanks::operator=(HelperRanks&&) noexcept = default;
+
+bool HelperRanks::helps() const {
+    return state_->helps;
+}
+std::span<const int> HelperRanks::helpers() const {
+    return state_->helpers;
+}
+std::uint64_t HelperRanks::serve() {
+    State& state = *state_;
+    state.check(true, "serve");
+    // A helper that has nothing to do with what has failed would wait for ever.
+    const progress::Setup alarmed([&](double) {
+        if (state.alarm.try_recv(alarm_tag)) {
+            throw TimedOut(Problem{"the ranks that are helped have given up", "", "",
+                                   "Their own error says why"});
+        }
+    });
+    try {
+        for (std::uint64_t served = 0;; ++served) {
+            const Bytes bytes = state.all.bcast({}, state.lead);
+            if (bytes.empty()) {
+                state.close();
+                return served;
+            }
+            const Command command = command_from(bytes);
+            state.move(command.flows, std::vector<Outgoing>(command.flows.size()), command.how);
+        }
+    } catch (...) {
+        state.lose();
+        throw;
+    }
+}
+
+Exchanged HelperRanks::exchange(const std::function<PlannedCall()>& prepare) {
+    State& state = *state_;
+    state.check(false, "exchange");
+    AgreedFlows agreed = agree_on_flows(
+        {state.others, state.all.rank(), state.all.size(), state.helpers, state.machines}, prepare);
+    try {
+        state.all.bcast(bytes_of(agreed.flows, agreed.call.how), state.lead);
+        return {state.move(agreed.flows, agreed.call.outgoing, agreed.call.how),
+                std::move(agreed.warning)};
+    } catch (...) {
+        state.lose();
+        throw;
+    }
+}
+
+void HelperRanks::release() {
+    State& state = *state_;
+    if (state.ended != nullptr) {
+        return;
+    }
+    state.check(false, "release");
+    state.all.bcast({}, state.lead);
+    state.close();
+}
+
+}  // namespace fluvial::move
