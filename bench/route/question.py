@@ -49,6 +49,12 @@ Nodes = Annotated[
         "not simulated, but predicted.",
     ),
 ]
+OnePath = Annotated[
+    bool,
+    typer.Option(
+        "--one-path", help="Where there is one path only: what Fluvial costs beside plain MPI."
+    ),
+]
 
 
 def ask(
@@ -58,6 +64,7 @@ def ask(
     runs: Runs = None,
     sim: Sim = False,
     nodes: Nodes = None,
+    one_path: OnePath = False,
 ) -> None:
     """Run the contest, show its figures and append its records."""
     hosts = _hosts(nodes, sim)
@@ -78,6 +85,9 @@ def ask(
         else:
             _simulate(console, Output.of("route-sim", json, png), started, quick)
         return
+    if one_path:
+        _one_path(console, Output.of("route-one-path", json, None), started, site, runs, quick)
+        return
     sizes = _SIZES[-1:] if quick else _SIZES
     records: list[Record] = []
     for mpi in ("mpich",) if quick else ("mpich", "openmpi"):
@@ -90,6 +100,35 @@ def ask(
                 raise typer.Exit(1) from error
             records += _show(console, mpi, network, figures)
     output = Output.of("route", json, None)
+    append_lines(output.json, started, records)
+    console.print(f"{len(records)} lines appended to {output.json}")
+
+
+def _one_path(
+    console: Console,
+    output: Output,
+    started: dict[str, Any],
+    site: dict[str, str],
+    runs: int | None,
+    quick: bool,
+) -> None:
+    """Append the records of one path, on one host and over a cable."""
+    from fluvial.launch import Launcher
+    from harness.box import NoBox
+
+    from bench.route import one_path
+
+    records: list[Record] = []
+    for mpi in ("mpich",) if quick else ("mpich", "openmpi"):
+        for where in ("on one host", "over a cable"):
+            try:
+                launcher = Launcher.of_kind(mpi)
+                turns = runs or (5 if quick else 15)
+                figures = one_path.measure(launcher, site[mpi], where, turns, quick)
+            except (NoBox, FileNotFoundError, RuntimeError) as error:
+                console.print(f"one path {where}, {mpi}: {error}", style="red", markup=False)
+                raise typer.Exit(1) from error
+            records += one_path.show(console, mpi, where, figures)
     append_lines(output.json, started, records)
     console.print(f"{len(records)} lines appended to {output.json}")
 

@@ -2,6 +2,7 @@
 /// Plans as Python holds them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,7 +72,12 @@ class Planned {
     }
     /// What this rank says of an exchange of `data`. The plan outlives it.
     move::PlannedCall call(const nb::dict& data) const {
-        return {topology_.get(), flows_, &plan_, to_outgoing(data)};
+        if (!words_) {
+            words_ = move::words_of(*topology_, flows_, plan_);
+        }
+        move::PlannedCall call{topology_.get(), flows_, &plan_, to_outgoing(data)};
+        call.words = &*words_;
+        return call;
     }
     Planned changed(std::vector<Flow> flows) const {
         const nb::gil_scoped_release release;
@@ -84,6 +90,7 @@ class Planned {
     std::vector<Flow> flows_;
     Limits limits_;
     Plan plan_;
+    mutable std::optional<move::PlanWords> words_;  ///< under the GIL
 };
 
 }  // namespace fluvial::python

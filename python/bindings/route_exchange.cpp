@@ -13,6 +13,7 @@
 #include "fluvial/move/helper_ranks.hpp"
 #include "fluvial/move/planned_exchange.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/kept_duplicate.hpp"
 #include "planned.hpp"
 #include "preparation.hpp"
 #include "route.hpp"
@@ -80,27 +81,14 @@ nb::tuple to_tuple(const move::Exchanged& exchanged, bool warns) {
 /// {flow: uint8} of flows that end on this rank, what paths carried, and a warning for rank 0, or
 /// nothing.
 nb::tuple exchange_routes(std::optional<long> handle, const nb::callable& prepare) {
+    std::shared_ptr<nb::object> plan;
     move::Exchanged exchanged;
     int rank = 0;
     {
         const nb::gil_scoped_release release;
-        mpi::Comm comm = to_comm(handle);
-        rank = comm.rank();
-        try {
-            std::shared_ptr<nb::object> plan;
-            exchanged = move::exchange(comm, [&] { return call_of(prepare, plan); });
-        } catch (const InvalidArgument&) {
-            comm.close();  // the same on all ranks, and before anything moved
-            throw;
-        } catch (...) {
-            comm.abandon();
-            throw;
-        }
-        if (exchanged.moved.leaves_messages) {
-            comm.abandon();
-        } else {
-            comm.close();
-        }
+        const auto comm = handle ? mpi::kept_duplicate(*handle) : std::make_shared<mpi::Comm>();
+        rank = comm->rank();
+        exchanged = move::exchange_over_kept(*comm, [&] { return call_of(prepare, plan); });
     }
     return to_tuple(exchanged, rank == 0);
 }

@@ -105,7 +105,7 @@ def exchange(
 
     Ranks that are proxies pass data on within this call, and hold 4 windows of each path that they
     forward at most. A rank that waits serves its streams meanwhile. Beside the data the ranks
-    agree on the plan, and duplicate `comm`.
+    agree on the plan; the first exchange duplicates `comm`, and the duplicate goes with it.
 
     Parameters
     ----------
@@ -148,7 +148,8 @@ def exchange(
         On all ranks: their plans differ, the data of a flow is missing or on another rank, a flow
         begins or ends at a host without ranks, or with `strict` a rank runs elsewhere.
     TimedOut
-        Nothing has moved for `stall_timeout`; the exchange is lost.
+        Nothing has moved for `stall_timeout`; the exchange is lost, and where it was one of direct
+        messages `comm` takes no further one: go on with ``comm.Dup()``.
     DamagedMessage
         On all ranks: a checksum differs.
 

@@ -177,14 +177,15 @@ class Redistribution:
         def prepare() -> tuple[list[np.ndarray], list[np.ndarray]]:
             given = [to_array(array, "an array of a box") for array in arrays]
             if out is None:
-                found.extend(np.empty(extent, self._dtype) for extent in self._extents)
+                found[:] = [np.empty(extent, self._dtype) for extent in self._extents]
             else:
-                found.extend(_to_out(array) for array in out)
-                _check_apart(given, found)
+                found[:] = out
+                _check_out(found, given)
             return given, found
 
         self._core.move(prepare)
-        self._warn()
+        if self._core.warning() != self._said:
+            self._warn()
         return found
 
     @property
@@ -248,17 +249,13 @@ def to_boxes(boxes: object, what: str) -> list[tuple[tuple[int, ...], tuple[int,
     return found
 
 
-def _to_out(array: object) -> np.ndarray:
-    if not isinstance(array, np.ndarray):
-        raise wrong_type("out", array, "a list of NumPy arrays")
-    if not array.flags.writeable:
-        raise InvalidArgument("out cannot be written: got a read-only array. Pass a copy of it")
-    return array
-
-
-def _check_apart(given: list[np.ndarray], out: list[np.ndarray]) -> None:
-    """Raise where the memory of an array in `out` is that of another one."""
+def _check_out(out: list[np.ndarray], given: list[np.ndarray]) -> None:
+    """Raise where an array cannot be written, or its memory is that of another one."""
     for i, array in enumerate(out):
+        if not isinstance(array, np.ndarray):
+            raise wrong_type("out", array, "a list of NumPy arrays")
+        if not array.flags.writeable:
+            raise InvalidArgument("out cannot be written: got a read-only array. Pass a copy of it")
         for other in (*given, *out[:i]):
             if np.may_share_memory(array, other):
                 raise InvalidArgument(

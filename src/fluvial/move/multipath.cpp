@@ -2,11 +2,13 @@
 #include "fluvial/move/multipath.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <random>
 #include <string>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/move/arrival_memory.hpp"
 #include "fluvial/move/flow_sums.hpp"
 #include "fluvial/move/path_roles.hpp"
 #include "fluvial/mpi/agree.hpp"
@@ -83,6 +85,11 @@ class Exchange {
         for (std::size_t i = 0; i < flows.size(); ++i) {
             add(i, tags);
         }
+        // In front: what is sent is on its way before MPI copies what has come, which may take
+        // long.
+        roles_.insert(roles_.begin(), std::make_move_iterator(sources_.begin()),
+                      std::make_move_iterator(sources_.end()));
+        sources_.clear();
         if (options.checksum && controls_) {
             sums_.emplace(comm, flows, outgoing, *controls_);
         }
@@ -143,7 +150,7 @@ class Exchange {
         Arrived& arrived = moved_.arrived[number];
         const int me = comm_.rank();
         if (flow.to == me) {
-            arrived = {std::make_shared_for_overwrite<std::byte[]>(flow.bytes), flow.bytes};
+            arrived = {arrival_memory(flow.bytes), flow.bytes};
         }
         if (flow.from == flow.to) {
             if (flow.to == me) {
@@ -182,7 +189,7 @@ class Exchange {
             roles_.push_back(destination_of(part, last, of.detour, arrived));
         }
         if (flow.from == me) {
-            roles_.push_back(source_of(part, first, of.detour, outgoing_[number]));
+            sources_.push_back(source_of(part, first, of.detour, outgoing_[number]));
         }
     }
 
@@ -194,7 +201,7 @@ class Exchange {
     std::optional<Controls> controls_;
     std::optional<FlowSums> sums_;
     Moved moved_;
-    std::vector<std::unique_ptr<Role>> roles_;
+    std::vector<std::unique_ptr<Role>> roles_, sources_;
     std::vector<mpi::Pending> pending_;
 };
 

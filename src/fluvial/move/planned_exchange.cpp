@@ -2,54 +2,55 @@
 #include "fluvial/move/planned_exchange.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/kept_duplicate.hpp"
 
 namespace fluvial::move {
 namespace {
 
-std::string words_of(std::span<const route::Flow> flows, const route::Plan& plan) {
-    std::string words;
-    for (std::size_t i = 0; i < flows.size(); ++i) {
-        words += text(flows[i].from, ">", flows[i].to);
-        for (const route::Path& path : plan.paths[i]) {
-            words += " by";
-            for (const route::Node stop : path.stops) {
-                words += text(" ", stop);
-            }
-        }
-        words += "; ";
-    }
-    return words;
-}
-
-std::string words_of(const std::vector<route::Node>& hosts) {
-    std::string words;
-    for (const route::Node host : hosts) {
-        words += text(host, " ");
-    }
-    return words;
-}
-
-void check(std::span<const route::RankFlow> flows, std::span<const Outgoing> outgoing, int rank) {
-    if (outgoing.size() != flows.size()) {
+void check(std::span<const std::pair<int, int>> ends, std::span<const Outgoing> outgoing,
+           int rank) {
+    if (outgoing.size() != ends.size()) {
         throw InvalidArgument(Problem{"not every flow has an entry for its bytes",
-                                      text(outgoing.size()), text(flows.size()), ""});
+                                      text(outgoing.size()), text(ends.size()), ""});
     }
-    for (std::size_t i = 0; i < flows.size(); ++i) {
-        const bool given = outgoing[i].owner != nullptr, source = flows[i].from == rank;
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+        const int from = ends[i].first;
+        const bool given = outgoing[i].owner != nullptr, source = from == rank;
         if (source != given) {
             throw InvalidArgument(
                 Problem{text("data of flow ", i, source ? " is missing" : " is not this rank's"),
                         source ? "nothing" : text(outgoing[i].bytes.size(), " bytes"),
-                        text("data where the flow begins, on rank ", flows[i].from), ""});
+                        text("data where the flow begins, on rank ", from), ""});
         }
     }
 }
 
 }  // namespace
+
+PlanWords words_of(const route::Topology& topology, std::span<const route::Flow> flows,
+                   const route::Plan& plan) {
+    PlanWords words;
+    for (const route::Node host : topology.host_of_rank()) {
+        words.hosts += text(host, " ");
+    }
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+        words.plan += text(flows[i].from, ">", flows[i].to);
+        for (const route::Path& path : plan.paths[i]) {
+            words.plan += " by";
+            for (const route::Node stop : path.stops) {
+                words.plan += text(" ", stop);
+            }
+        }
+        words.plan += "; ";
+    }
+    return words;
+}
 
 AgreedFlows agree_on_flows(const Agreeing& agreeing, const std::function<PlannedCall()>& prepare) {
     constexpr std::size_t few = 8;  // flows whose sizes go along with the agreement
@@ -62,9 +63,8 @@ AgreedFlows agree_on_flows(const Agreeing& agreeing, const std::function<Planned
         call = prepare();
         call.options.helpers.assign(agreeing.helpers.begin(), agreeing.helpers.end());
         bytes.assign(call.flows.size(), 0);
-        check(
-            rank_flows(*call.topology, call.flows, *call.plan, bytes, agreeing.ranks, call.options),
-            call.outgoing, agreeing.rank);
+        check(ends_of_flows(*call.topology, call.flows, agreeing.ranks, call.options.helpers),
+              call.outgoing, agreeing.rank);
     };
     const bool known = !agreeing.machines.empty();
     const auto size_of_flow = [&](std::size_t i) {
@@ -74,8 +74,11 @@ AgreedFlows agree_on_flows(const Agreeing& agreeing, const std::function<Planned
         comm, validate,
         [&](Terms& terms) {
             terms.add("the topology", call.topology->describe());
-            terms.add("the hosts of the ranks", words_of(call.topology->host_of_rank()));
-            terms.add("the plan", words_of(call.flows, *call.plan));
+            PlanWords words = call.words != nullptr
+                                  ? *call.words
+                                  : words_of(*call.topology, call.flows, *call.plan);
+            terms.add("the hosts of the ranks", std::move(words.hosts));
+            terms.add("the plan", std::move(words.plan));
             terms.add("the number of paths", exact(static_cast<Index>(call.options.paths)));
             terms.add("the window", exact(static_cast<Index>(call.options.window_bytes)));
             terms.add("the checksum", call.how.checksum ? "yes" : "no");
@@ -117,6 +120,38 @@ Exchanged exchange(const mpi::Comm& comm, const std::function<PlannedCall()>& pr
     PreparedExchange prepared(comm, agreed.flows, std::move(agreed.call.outgoing),
                               std::move(agreed.call.how), PreparedExchange::Agreed::Already);
     return {prepared.run(), std::move(agreed.warning)};
+}
+
+Exchanged exchange_over_kept(mpi::Comm& kept, const std::function<PlannedCall()>& prepare) {
+    std::optional<mpi::Comm> own;
+    try {
+        AgreedFlows agreed = agree_on_flows({kept, kept.rank(), kept.size()}, prepare);
+        const bool messages_alone =
+            !agreed.call.how.checksum &&
+            std::all_of(agreed.flows.begin(), agreed.flows.end(),
+                        [](const route::RankFlow& flow) { return flow.direct(); });
+        if (!messages_alone && !kept.serial()) {
+            own.emplace(mpi::Comm::duplicate(kept.handle()));
+        }
+        PreparedExchange prepared(own ? *own : kept, agreed.flows, std::move(agreed.call.outgoing),
+                                  std::move(agreed.call.how), PreparedExchange::Agreed::Already);
+        Exchanged exchanged{prepared.run(), std::move(agreed.warning)};
+        if (own && exchanged.moved.leaves_messages) {
+            own->abandon();
+        } else if (own) {
+            own->close();
+        }
+        return exchanged;
+    } catch (const InvalidArgument&) {
+        throw;  // the same on all ranks, and before anything moved
+    } catch (...) {
+        if (own) {
+            own->abandon();
+        } else {
+            mpi::lose(kept);
+        }
+        throw;
+    }
 }
 
 Exchanged exchange(const mpi::Comm& comm, const route::Topology& topology,

@@ -22,7 +22,16 @@ struct PlannedCall {
     route::RankFlowOptions options = {};
     ExchangeOptions how = {};
     Displaced displaced = Displaced::GoDirect;
+    /// words_of() these, where they are known from an earlier call.
+    const struct PlanWords* words = nullptr;
 };
+
+/// What ranks compare of a topology and of a plan.
+struct PlanWords {
+    std::string hosts, plan;
+};
+PlanWords words_of(const route::Topology& topology, std::span<const route::Flow> flows,
+                   const route::Plan& plan);
 
 /// The ranks that agree on a planned exchange: all of a communicator, or those that are no helpers.
 struct Agreeing {
@@ -64,5 +73,10 @@ Exchanged exchange(const mpi::Comm& comm, const route::Topology& topology,
 
 /// The same, of what `prepare` returns; what it throws on one rank is thrown on all.
 Exchanged exchange(const mpi::Comm& comm, const std::function<PlannedCall()>& prepare);
+
+/// The same over a communicator that is used again: windows travel over a duplicate, so no message
+/// is left in it when this returns. It is lost (mpi/kept_duplicate.hpp) where this throws anything
+/// but InvalidArgument before windows are on their way.
+Exchanged exchange_over_kept(mpi::Comm& kept, const std::function<PlannedCall()>& prepare);
 
 }  // namespace fluvial::move

@@ -44,10 +44,34 @@ struct RanksOfHosts {
     std::vector<int> end, proxy;
 };
 
+std::pair<int, int> ends_of(const Topology& topology, const Flow& flow, int ranks,
+                            const RanksOfHosts& hosts) {
+    const auto ends = hosts.along({flow.from, flow.to});
+    if (!ends) {
+        throw InvalidArgument(
+            Problem{"a flow begins or ends at a host without ranks",
+                    text(topology.name_of(flow.from), " to ", topology.name_of(flow.to)),
+                    text("hosts of the job's ", ranks, " ranks"),
+                    "Start the job on these hosts, or say where its ranks are"});
+    }
+    return {(*ends)[0], (*ends)[1]};
+}
+
 }  // namespace
 
 std::vector<int> first_ranks(const Topology& topology, int ranks) {
     return RanksOfHosts(topology, ranks, {}).end;
+}
+
+std::vector<std::pair<int, int>> ends_of_flows(const Topology& topology,
+                                               std::span<const Flow> flows, int ranks,
+                                               const std::vector<int>& helpers) {
+    const RanksOfHosts hosts(topology, ranks, helpers);
+    std::vector<std::pair<int, int>> ends;
+    for (const Flow& flow : flows) {
+        ends.push_back(ends_of(topology, flow, ranks, hosts));
+    }
+    return ends;
 }
 
 std::vector<RankFlow> rank_flows(const Topology& topology, std::span<const Flow> flows,
@@ -57,15 +81,8 @@ std::vector<RankFlow> rank_flows(const Topology& topology, std::span<const Flow>
     const Model model(topology, flows, plan, options.costs);
     std::vector<RankFlow> out;
     for (std::size_t i = 0; i < flows.size(); ++i) {
-        const auto ends = hosts.along({flows[i].from, flows[i].to});
-        if (!ends) {
-            throw InvalidArgument(Problem{
-                "a flow begins or ends at a host without ranks",
-                text(topology.name_of(flows[i].from), " to ", topology.name_of(flows[i].to)),
-                text("hosts of the job's ", ranks, " ranks"),
-                "Start the job on these hosts, or say where its ranks are"});
-        }
-        RankFlow flow{(*ends)[0], (*ends)[1], bytes[i], 0, {}};
+        const auto [from, to] = ends_of(topology, flows[i], ranks, hosts);
+        RankFlow flow{from, to, bytes[i], 0, {}};
         const auto size = static_cast<double>(bytes[i]);
         const Prediction found =
             options.paths == 0 ? model.best(i, size) : model.with_paths(i, size, options.paths);
@@ -88,7 +105,7 @@ std::vector<RankFlow> rank_flows(const Topology& topology, std::span<const Flow>
                                     ? options.window_bytes
                                     : static_cast<std::size_t>(found.window_bytes);
         } else if (flow.from != flow.to) {
-            flow.paths = {*ends};
+            flow.paths = {{from, to}};
         }
         out.push_back(std::move(flow));
     }

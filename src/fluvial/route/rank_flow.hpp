@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "fluvial/route/model.hpp"
@@ -33,6 +34,11 @@ struct RankFlowOptions {
 
 /// The first rank on each host; −1 where there is none of ranks 0 … `ranks` − 1.
 std::vector<int> first_ranks(const Topology& topology, int ranks);
+
+/// The ranks at which each flow begins and ends, as rank_flows() has them. Throws as it does.
+std::vector<std::pair<int, int>> ends_of_flows(const Topology& topology,
+                                               std::span<const Flow> flows, int ranks,
+                                               const std::vector<int>& helpers = {});
 
 /// The flows of a plan among ranks 0 … `ranks` − 1, where each host is its first rank
 /// that is no helper (Topology::host_of_rank), and as a proxy its first helper. Paths by way of
