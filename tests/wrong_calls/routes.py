@@ -7,6 +7,7 @@ import json
 import pathlib
 import socket
 
+import numpy as np
 from wrong_calls.table import Call
 
 import fluvial as fl
@@ -29,6 +30,15 @@ def routes(folder: pathlib.Path) -> list[Call]:
     }
     write = {"comm": None, "file": str(folder / "shared"), "data": {0: [1.0]}, "writers": 1}
     write |= {"align": 512, "window": 1024, "stall_timeout": 5.0}
+    write |= {"network": net, "planner": "best", "strict": True}
+    coupling = {
+        **{"comm": None, "shape": (4, 4), "dtype": "f8", "has": [((0, 0), (4, 4))]},
+        **{"wants": [((1, 1), (2, 2))], "network": net, "planner": "best", "paths": 2},
+        **{"window": 100, "costs": "pami", "stall_timeout": 5.0, "reroute_after": 2.0},
+        **{"checksum": True, "strict": True},
+    }
+    made = fl.route.Redistribution(None, 3, "f8", has=[(0, 3)], wants=[(1, 2)])
+    step = {"arrays": [[1.0, 2.0, 3.0]], "out": [np.zeros(2)]}
     flow = {"nodes": 3, "arcs": [(0, 1, 2), (1, 2, 3)], "sources": 0, "sinks": 2}
     return [
         Call("route.topology", fl.route.topology, {"text": "torus:4x4"}),
@@ -52,4 +62,7 @@ def routes(folder: pathlib.Path) -> list[Call]:
         ),
         Call("route.exchange", fl.route.exchange, alone),
         Call("route.sparse_write", fl.route.sparse_write, write),
+        Call("route.Redistribution", fl.route.Redistribution, coupling),
+        Call("Redistribution.move", made.move, step),
+        Call("route.HelperRanks", fl.route.HelperRanks, {"comm": None, "helps": False}),
     ]
