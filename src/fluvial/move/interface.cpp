@@ -155,7 +155,11 @@ void throw_none_fits(const std::string& option, const std::string& wanted,
 }
 
 std::string interface_of(const std::string& address) {
-    const std::vector<Interface> all = interfaces();
+    std::vector<Interface> all;
+    try {
+        all = interfaces();
+    } catch (const SystemError&) {  // no descriptor is free
+    }
     const auto found = std::find_if(all.begin(), all.end(), [&](const Interface& interface) {
         return interface.address == address;
     });

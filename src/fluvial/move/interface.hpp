@@ -32,7 +32,8 @@ bool fits(const Interface& interface, const std::string& wanted);
 /// Throws InvalidArgument, which lists the interfaces; `others` is what else the option may be.
 [[noreturn]] void throw_none_fits(const std::string& option, const std::string& wanted,
                                   const std::string& others, const std::vector<Interface>& all);
-/// The name of the interface that has that address of this host; the address where there is none.
+/// The name of the interface that has that address of this host; the address where there is none,
+/// or where the interfaces cannot be listed.
 std::string interface_of(const std::string& address);
 
 }  // namespace fluvial::move

@@ -100,7 +100,13 @@ std::vector<Reach> rails_among(const std::vector<Interface>& here,
 
 std::vector<Reach> rails_to(const std::vector<Endpoint>& endpoints, const Reach& first,
                             const std::string& chosen) {
-    return rails_among(interfaces(), endpoints, first, chosen);
+    std::vector<Interface> here;
+    try {
+        here = interfaces();
+    } catch (const SystemError&) {  // no descriptor is free: there would be none for others either
+        return {first};
+    }
+    return rails_among(here, endpoints, first, chosen);
 }
 
 }  // namespace fluvial::move

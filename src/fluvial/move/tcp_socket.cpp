@@ -74,11 +74,14 @@ void prepare(int fd) {
     set(fd, IPPROTO_TCP, TCP_KEEPCNT, 5);
 }
 
+/// Without a free descriptor it is none, and errno says so.
 host::Descriptor new_socket(int family) {
     const ForkPause pause;
     host::Descriptor descriptor(
         ::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
-    descriptor.close_in_children(pause);
+    if (descriptor.valid()) {
+        descriptor.close_in_children(pause);
+    }
     return descriptor;
 }
 
@@ -142,11 +145,12 @@ std::optional<TcpSocket> TcpSocket::connect(const Endpoint& to, const Deadline& 
         why = "not an address";
         return std::nullopt;
     }
-    TcpSocket socket(new_socket(address->family()));
-    if (socket.descriptor() < 0) {
-        why = std::strerror(errno);
+    host::Descriptor descriptor = new_socket(address->family());
+    if (!descriptor.valid()) {
+        why = text(std::strerror(errno), "; ", more_descriptors);
         return std::nullopt;
     }
+    TcpSocket socket(std::move(descriptor));
     int error = ::connect(socket.descriptor(), address->get(), address->bytes) == 0 ? 0 : errno;
     if (error == EINPROGRESS) {
         if (!wait_until_connected(socket.descriptor(), deadline)) {
@@ -165,13 +169,16 @@ std::optional<TcpSocket> TcpSocket::connect(const Endpoint& to, const Deadline& 
 
 TcpSocket TcpSocket::begin(const Endpoint& to) {
     const auto address = numeric(to.address, to.port);
-    TcpSocket socket(new_socket(address ? address->family() : AF_INET));
     if (!address) {
         throw_lost("not an address");
     }
-    if (socket.descriptor() < 0 ||
-        (::connect(socket.descriptor(), address->get(), address->bytes) != 0 &&
-         errno != EINPROGRESS)) {
+    host::Descriptor descriptor = new_socket(address->family());
+    if (!descriptor.valid()) {
+        throw_lost(std::strerror(errno));
+    }
+    TcpSocket socket(std::move(descriptor));
+    if (::connect(socket.descriptor(), address->get(), address->bytes) != 0 &&
+        errno != EINPROGRESS) {
         throw_lost(std::strerror(errno));
     }
     return socket;

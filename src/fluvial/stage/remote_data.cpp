@@ -21,19 +21,15 @@ constexpr double data_timeout_s = 30;
 /// Data goes by libfabric's `provider`; empty: as bytes of the connection.
 move::SecureConnection RemoteSeat::connect_data(const std::string& provider,
                                                 const Deadline& deadline) {
-    const move::Endpoint endpoint = [&] {
-        const std::lock_guard lock(mutex_);
-        return endpoint_;
-    }();
     move::SecureConnection connection =
-        connect_to(contact_, options_.stall_timeout_s, endpoint, deadline);
+        connect_to(contact_, options_.stall_timeout_s, reach_now().endpoint, deadline);
     connection.post(encode(DataMessage{stream_.token, provider, 0}));
     return connection;
 }
 
-std::string RemoteSeat::interface_now() const {
+move::Reach RemoteSeat::reach_now() const {
     const std::lock_guard lock(mutex_);
-    return interface_;
+    return {interface_, endpoint_};
 }
 
 /// By the interface that the connection for messages uses.
@@ -73,11 +69,10 @@ move::Rail::Way RemoteSeat::way_of(const move::Reach& reach, std::uint8_t number
 /// Over the interface of the connection for messages, which stands before anything is asked for,
 /// and over those of other networks that join the hosts, as they come to stand.
 RemoteSeat::DataSource RemoteSeat::connect_tcp(const Deadline& deadline) {
+    const move::Reach first = reach_now();
+    const std::vector<move::Reach> reaches = move::rails_to(contact_.endpoints, first, interfaces_);
     move::SecureConnection connection = connect_data("", deadline);
     const std::string there = interface_of_answer(first_answer(connection, deadline));
-    const move::Reach first{move::interface_of(connection.socket().own_address()),
-                            move::endpoint_of(connection.socket().peer())};
-    const std::vector<move::Reach> reaches = move::rails_to(contact_.endpoints, first, interfaces_);
     several_rails_ = reaches.size() > 1;
     if (!several_rails_) {
         return {std::make_shared<move::TcpRemoteReader>(std::move(connection), stream_.encrypt),
@@ -104,7 +99,7 @@ bool RemoteSeat::asks_anyway(std::uint64_t bytes_read) const {
 RemoteSeat::DataSource RemoteSeat::connect_to_data() {
     const Deadline deadline(data_timeout_s);
     if (transport_of(options_).libfabric) {
-        return {connect_half(open_half(), deadline), interface_now()};
+        return {connect_half(open_half(), deadline), reach_now().interface};
     }
     while (true) {
         try {

@@ -101,7 +101,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     DataSource connect_tcp(const Deadline& deadline);
     move::Rail::Way way_of(const move::Reach& reach, std::uint8_t number) const;
     move::SecureConnection connect_data(const std::string& provider, const Deadline& deadline);
-    std::string interface_now() const;
+    move::Reach reach_now() const;
     std::unique_ptr<move::FabricHalf> open_half();
     std::shared_ptr<move::RemoteReader> connect_half(std::unique_ptr<move::FabricHalf> half,
                                                      const Deadline& deadline);
