@@ -96,23 +96,3 @@ TEST_CASE("one rank at least does not help") {
     CHECK_THROWS_WITH_AS(HelperRanks(own_comm(), true), doctest::Contains("none to exchange data"),
                          InvalidArgument);
 }
-
-TEST_CASE("a helper whose exchange does not go on is told so in time") {
-    HelperRanks helpers(own_comm(), world_rank() > 1);
-    if (helpers.helps()) {
-        CHECK_THROWS_AS(helpers.serve(), TimedOut);
-    } else {
-        // The source stays away as soon as it has to wait, which so many windows do not spare it.
-        const OneFlow flow(50'000'000);
-        ExchangeOptions how{.stall_timeout_s = 0.5};
-        if (world_rank() == 0) {
-            how.rest = [](std::span<const mpi::Pending>) {
-                throw TimedOut(Problem{"this rank stays away", "", "", ""});
-            };
-        }
-        CHECK_THROWS_AS(flow.exchange(helpers, how), TimedOut);
-        CHECK_THROWS_WITH_AS(flow.exchange(helpers),
-                             doctest::Contains("an earlier exchange failed"), InvalidArgument);
-    }
-    world().barrier();
-}
