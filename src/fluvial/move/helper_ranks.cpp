@@ -64,7 +64,7 @@ Command command_from(std::span<const std::byte> bytes) {
 
 struct HelperRanks::State {
     mpi::Comm all, others;
-    mpi::Comm alarm;  ///< by which the others tell helpers that they have given up
+    mpi::Comm alarm;  ///< by which a rank tells the others that it has given up
     bool helps = false;
     int lead = 0;  ///< the first rank that does not help
     std::vector<int> helpers;
@@ -75,6 +75,8 @@ struct HelperRanks::State {
     void check(bool of_helper, const char* call) const;
     Moved move(std::span<const RankFlow> flows, std::span<const Outgoing> outgoing,
                const ExchangeOptions& how);
+    /// While one exists, a wait ends by TimedOut when another rank has given up.
+    progress::Setup alarmed() const;
     void close();
     void lose();
 };
@@ -122,12 +124,23 @@ Moved HelperRanks::State::move(std::span<const RankFlow> flows, std::span<const 
                       .run();
     const bool windows = std::any_of(flows.begin(), flows.end(),
                                      [](const RankFlow& flow) { return !flow.direct(); });
+    // Another rank may fail after all that is this one's has moved.
+    const progress::Setup until_alarm = alarmed();
     if (windows && all.any(moved.leaves_messages)) {
         mpi::Comm fresh = all.split(0, all.rank());
         all.abandon();
         all = std::move(fresh);
     }
     return moved;
+}
+
+progress::Setup HelperRanks::State::alarmed() const {
+    return progress::Setup([this](double) {
+        if (alarm.try_recv(alarm_tag)) {
+            throw TimedOut(Problem{"another rank of the exchange has given up", "", "",
+                                   "Its own error says why"});
+        }
+    });
 }
 
 void HelperRanks::State::close() {
@@ -139,9 +152,9 @@ void HelperRanks::State::close() {
 
 void HelperRanks::State::lose() {
     ended = "an earlier exchange failed";
-    for (const int helper : helpers) {
-        if (!helps && !alarm.serial()) {
-            alarm.isend(Bytes(), helper, alarm_tag).abandon();
+    for (int rank = 0; rank < alarm.size(); ++rank) {
+        if (rank != alarm.rank() && !alarm.serial()) {
+            alarm.isend(Bytes(), rank, alarm_tag).abandon();
         }
     }
     others.abandon();
@@ -177,12 +190,7 @@ std::uint64_t HelperRanks::serve() {
     State& state = *state_;
     state.check(true, "serve");
     // A helper that has nothing to do with what has failed would wait for ever.
-    const progress::Setup alarmed([&](double) {
-        if (state.alarm.try_recv(alarm_tag)) {
-            throw TimedOut(Problem{"the ranks that are helped have given up", "", "",
-                                   "Their own error says why"});
-        }
-    });
+    const progress::Setup until_alarm = state.alarmed();
     try {
         for (std::uint64_t served = 0;; ++served) {
             const Bytes bytes = state.all.bcast({}, state.lead);

@@ -29,14 +29,19 @@ struct OneFlow {
             (*data)[i] = static_cast<std::byte>(i * 7 + i / 251);
         }
     }
-    Exchanged exchange(HelperRanks& helpers, const ExchangeOptions& how = {}) const {
+    Exchanged exchange(HelperRanks& helpers, const ExchangeOptions& how = {},
+                       std::size_t window_bytes = 4096) const {
         std::vector<Outgoing> outgoing(1);
         if (world_rank() == 0) {
             outgoing[0] = {*data, data};
         }
         return helpers.exchange([&] {
-            return PlannedCall{
-                topology.get(), flows, &plan, outgoing, {.paths = 2, .window_bytes = 4096}, how};
+            return PlannedCall{topology.get(),
+                               flows,
+                               &plan,
+                               outgoing,
+                               {.paths = 2, .window_bytes = window_bytes},
+                               how};
         });
     }
 
@@ -95,4 +100,25 @@ TEST_CASE("what is wrong on one of the others is said on these, and helpers hear
 TEST_CASE("one rank at least does not help") {
     CHECK_THROWS_WITH_AS(HelperRanks(own_comm(), true), doctest::Contains("none to exchange data"),
                          InvalidArgument);
+}
+
+TEST_CASE("a helper whose exchange does not go on is told so in time") {
+    HelperRanks helpers(own_comm(), world_rank() > 1);
+    if (helpers.helps()) {
+        CHECK_THROWS_AS(helpers.serve(), TimedOut);
+    } else {
+        // The source stays away as soon as it has to wait: MPI keeps no copy of windows so large,
+        // so it waits for those that take them.
+        const OneFlow flow(50'000'000);
+        ExchangeOptions how{.stall_timeout_s = 0.5};
+        if (world_rank() == 0) {
+            how.rest = [](std::span<const mpi::Pending>) {
+                throw TimedOut(Problem{"this rank stays away", "", "", ""});
+            };
+        }
+        CHECK_THROWS_AS(flow.exchange(helpers, how, std::size_t{1} << 20), TimedOut);
+        CHECK_THROWS_WITH_AS(flow.exchange(helpers),
+                             doctest::Contains("an earlier exchange failed"), InvalidArgument);
+    }
+    world().barrier();
 }
