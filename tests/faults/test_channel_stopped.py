@@ -26,6 +26,7 @@ class test_every_wait_ends_and_names_who_is_stopped:
 
     def check(jobs):
         job = jobs.start()
+        pids = [job.pid(rank) for rank in range(4)]
         for name, (_, victim, _) in CASES.items():
             wait_until((jobs.where / name).exists, timeout=40, what=f"rank {victim}: {name}")
             job.signal(signal.SIGSTOP, rank=victim)
@@ -34,7 +35,6 @@ class test_every_wait_ends_and_names_who_is_stopped:
             wait_until(lambda e=ended: all(f.exists() for f in e), timeout=30, what=name)
             (jobs.where / f"{name} is over").touch()
             job.signal(signal.SIGCONT, rank=victim)
-        pids = [job.pid(rank) for rank in range(4)]
         for told in jobs.finish()["channel"]:  # the stopped rank is told so, too
             for name, (_, victim, _) in CASES.items():
                 kind, message, took = told[name]
