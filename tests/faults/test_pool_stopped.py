@@ -59,6 +59,41 @@ class test_a_rank_that_is_stopped:
         assert "rank 2 of the pool" in end
 
 
+@scenario("job on 2 ranks", timeout=60)
+class test_the_only_worker_goes_on_after_a_stop:
+    """It was lost to the lead, which lives: it is not told otherwise."""
+
+    def job(comm, fl, where):
+        def stand_by():
+            (where / "task").touch()
+            time.sleep(0.5)
+
+        told = "no error"
+        try:
+            pool = fl.Pool(comm=comm, stall_timeout=0.8, stuck_after=5)
+            if pool.leads:
+                told = str(pool.submit(stand_by).exception(timeout=40))
+                (where / "seen").touch()
+                wait_until((where / "continued").exists, timeout=30, what="SIGCONT")
+                time.sleep(2.5)  # the worker waits for longer than stall_timeout
+                pool.shutdown()
+        except fl.Error as error:
+            told += f"; {error}"
+        (where / f"told {comm.rank}").write_text(told)
+        wait_until((where / f"told {1 - comm.rank}").exists, timeout=30)  # who leaves ends the job
+
+    def check(jobs):
+        job = jobs.start()
+        wait_until((jobs.where / "task").exists, timeout=30, what="the task")
+        job.signal(signal.SIGSTOP, rank=1)
+        wait_until((jobs.where / "seen").exists, timeout=40, what="the error")
+        job.signal(signal.SIGCONT, rank=1)
+        (jobs.where / "continued").touch()
+        jobs.outcome("job")
+        assert "was stopped by a signal" in (jobs.where / "told 0").read_text()
+        assert (jobs.where / "told 1").read_text() == "no error"
+
+
 def _rank_after_a_while(_):
     time.sleep(0.02)
     return _world_rank()

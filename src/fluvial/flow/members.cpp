@@ -71,7 +71,9 @@ bool Members::is_dead(int rank) const {
 
 void Members::stop_watching(int rank) {
     std::erase(watched_, rank);
-    heartbeats_ = progress::Heartbeats::begin(neighbours(), stall_timeout_s_);
+    if (!watched_.empty()) {  // else it goes on beating for those that watch this rank
+        heartbeats_ = progress::Heartbeats::begin(neighbours(), stall_timeout_s_);
+    }
 }
 
 TaskFailure Members::silent_here(int rank, double silent_s) const {
@@ -109,7 +111,7 @@ std::optional<TaskFailure> Members::look() {
             return lost;
         }
     }
-    if (const auto silent = heartbeats_ ? heartbeats_->look() : std::nullopt) {
+    if (const auto silent = heartbeats_ && !watched_.empty() ? heartbeats_->look() : std::nullopt) {
         const TaskFailure lost = silent_here(silent->member, silent->silent_s);
         stop_watching(silent->member);
         return lost;
