@@ -8,13 +8,13 @@
 #include <cstring>
 #include <utility>
 
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sodium.h>
 #include <sys/socket.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/base/fork.hpp"
+#include "fluvial/move/socket_address.hpp"
 
 namespace fluvial::move {
 
@@ -46,32 +46,26 @@ double interval_s(double stall_timeout_s) {
     return std::min(interval_max_s, stall_timeout_s / beats_in_limit_min);
 }
 
-/// IPv4 addresses, too: the socket is one for both.
-std::optional<sockaddr_in6> address_of(const Endpoint& endpoint) {
-    sockaddr_in6 address{};
-    address.sin6_family = AF_INET6;
-    address.sin6_port = htons(endpoint.port);
-    for (const char* before : {"", "::ffff:"}) {
-        if (::inet_pton(AF_INET6, (before + endpoint.address).c_str(), &address.sin6_addr) == 1) {
-            return address;
-        }
+/// By a socket for addresses of that family; one of IPv6 sends to addresses of IPv4 as well.
+std::optional<Address> address_of(const Endpoint& endpoint, int family) {
+    auto address = numeric(endpoint.address, endpoint.port);
+    if (address && address->family() == AF_INET && family == AF_INET6) {
+        address = numeric("::ffff:" + endpoint.address, endpoint.port);
     }
-    return std::nullopt;
+    return address && address->family() == family ? address : std::nullopt;
 }
 
-bool bind_to(int fd, std::uint16_t port) {
-    sockaddr_in6 any{};
-    any.sin6_family = AF_INET6;
-    any.sin6_port = htons(port);
-    return ::bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof any) == 0;
+bool bind_to(int fd, int family, std::uint16_t port) {
+    const auto any = numeric(family == AF_INET ? "0.0.0.0" : "::", port);
+    return ::bind(fd, any->get(), any->bytes) == 0;
 }
 
-bool bind_to_one_of(int fd, const PortRange& ports) {
+bool bind_to_one_of(int fd, int family, const PortRange& ports) {
     if (ports.first == 0) {
-        return bind_to(fd, 0);
+        return bind_to(fd, family, 0);
     }
     for (int port = ports.first; port <= ports.last; ++port) {
-        if (bind_to(fd, static_cast<std::uint16_t>(port))) {
+        if (bind_to(fd, family, static_cast<std::uint16_t>(port))) {
             return true;
         }
     }
@@ -79,10 +73,10 @@ bool bind_to_one_of(int fd, const PortRange& ports) {
 }
 
 std::uint16_t port_of(int fd) {
-    sockaddr_in6 address{};
-    socklen_t bytes = sizeof address;
-    ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes);
-    return ntohs(address.sin6_port);
+    Address address;
+    address.bytes = sizeof address.storage;
+    ::getsockname(fd, address.get(), &address.bytes);
+    return endpoint_of(address).port;
 }
 
 }  // namespace
@@ -96,21 +90,25 @@ SharedKey drawn_key() {
     return key;
 }
 
-BeatSocket::BeatSocket(const std::string& network, const PortRange& ports) {
+BeatSocket::BeatSocket(const std::string& network, const PortRange& ports, bool only_ipv4) {
     const Interfaces interfaces = interfaces_of(network);
     if (interfaces.reachable_at.empty()) {
         return;
     }
     const ForkPause pause;
-    descriptor_ =
-        host::Descriptor(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    descriptor_.close_in_children(pause);
-    if (!descriptor_.valid()) {
-        return;  // a host without IPv6, or without descriptors: nobody is watched from here
+    const auto open = [this](int family) {
+        family_ = family;
+        descriptor_ =
+            host::Descriptor(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        return descriptor_.valid();
+    };
+    if ((only_ipv4 || !open(AF_INET6)) && !open(AF_INET)) {
+        return;  // no descriptor is free: nobody is watched from here
     }
+    descriptor_.close_in_children(pause);
     const int both = 0;
     ::setsockopt(descriptor_.get(), IPPROTO_IPV6, IPV6_V6ONLY, &both, sizeof both);
-    if (!bind_to_one_of(descriptor_.get(), ports)) {
+    if (!bind_to_one_of(descriptor_.get(), family_, ports)) {
         throw SystemError(Problem{text("no port is free for heartbeats: ", std::strerror(errno)),
                                   text("UDP, from ", ports.first, " to ", ports.last), "",
                                   "Give a wider range of ports"});
@@ -186,10 +184,10 @@ void DistantBeats::send() {
             continue;
         }
         for (const Endpoint& endpoint : peer->reachable_at) {
-            if (const auto address = address_of(endpoint)) {
+            if (const auto address = address_of(endpoint, socket_.family())) {
                 // One that cannot be sent is one that is lost.
                 ::sendto(socket_.descriptor(), &datagram, sizeof datagram, MSG_NOSIGNAL,
-                         reinterpret_cast<const sockaddr*>(&*address), sizeof *address);
+                         address->get(), address->bytes);
             }
         }
     }

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,15 +26,18 @@ SharedKey drawn_key();
 /// Where a rank's beats come from, and where those for it arrive.
 class BeatSocket {
   public:
-    /// `network` and `ports` as in network.hpp. Throws InvalidArgument, and SystemError when no
-    /// port is free.
-    BeatSocket(const std::string& network, const PortRange& ports);
+    /// `network` and `ports` as in network.hpp; `only_ipv4` as where the kernel has no IPv6. Throws
+    /// InvalidArgument, and SystemError when no port is free.
+    BeatSocket(const std::string& network, const PortRange& ports, bool only_ipv4 = false);
     int descriptor() const { return descriptor_.get(); }
-    /// Empty when the network is "off".
+    /// AF_INET6, which is for both kinds of addresses, or AF_INET.
+    int family() const { return family_; }
+    /// Empty when the network is "off", or no descriptor is free.
     const std::vector<Endpoint>& reachable_at() const { return reachable_at_; }
 
   private:
     host::Descriptor descriptor_;
+    int family_ = 0;
     std::vector<Endpoint> reachable_at_;
 };
 

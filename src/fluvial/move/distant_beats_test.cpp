@@ -26,8 +26,8 @@ namespace {
 constexpr double limit_s = 0.4;
 
 struct Pair {
-    explicit Pair(const SharedKey& key_of_second = {}) {
-        BeatSocket one("auto", {});
+    explicit Pair(const SharedKey& key_of_second = {}, bool first_only_ipv4 = false) {
+        BeatSocket one("auto", {}, first_only_ipv4);
         BeatSocket two("auto", {});
         at_first = one.reachable_at();
         const auto at_second = two.reachable_at();
@@ -72,6 +72,11 @@ TEST_CASE("a rank that beats is heard and not missed, and one that ends is") {
     pair.first->forget(2);
     pass(2 * limit_s);
     CHECK_FALSE(pair.first->look());
+}
+
+TEST_CASE("a host without IPv6 hears one that has it, and is heard") {
+    const Pair pair({}, true);
+    CHECK(becomes_true([&] { return pair.first->heard(2) > 3 && pair.second->heard(1) > 3; }));
 }
 
 TEST_CASE("beats of somebody without the key are none, nor is what else arrives") {
