@@ -76,7 +76,7 @@ struct HelperRanks::State {
     Moved move(std::span<const RankFlow> flows, std::span<const Outgoing> outgoing,
                const ExchangeOptions& how);
     /// While one exists, a wait ends by TimedOut when another rank has given up.
-    progress::Setup alarmed() const;
+    progress::Lookout alarmed() const;
     void close();
     void lose();
 };
@@ -125,7 +125,7 @@ Moved HelperRanks::State::move(std::span<const RankFlow> flows, std::span<const 
     const bool windows = std::any_of(flows.begin(), flows.end(),
                                      [](const RankFlow& flow) { return !flow.direct(); });
     // Another rank may fail after all that is this one's has moved.
-    const progress::Setup until_alarm = alarmed();
+    const progress::Lookout until_alarm = alarmed();
     if (windows && all.any(moved.leaves_messages)) {
         mpi::Comm fresh = all.split(0, all.rank());
         all.abandon();
@@ -134,8 +134,8 @@ Moved HelperRanks::State::move(std::span<const RankFlow> flows, std::span<const 
     return moved;
 }
 
-progress::Setup HelperRanks::State::alarmed() const {
-    return progress::Setup([this](double) {
+progress::Lookout HelperRanks::State::alarmed() const {
+    return progress::Lookout([this](double) {
         if (alarm.try_recv(alarm_tag)) {
             throw TimedOut(Problem{"another rank of the exchange has given up", "", "",
                                    "Its own error says why"});
@@ -190,7 +190,7 @@ std::uint64_t HelperRanks::serve() {
     State& state = *state_;
     state.check(true, "serve");
     // A helper that has nothing to do with what has failed would wait for ever.
-    const progress::Setup until_alarm = state.alarmed();
+    const progress::Lookout until_alarm = state.alarmed();
     try {
         for (std::uint64_t served = 0;; ++served) {
             const Bytes bytes = state.all.bcast({}, state.lead);

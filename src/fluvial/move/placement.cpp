@@ -53,6 +53,14 @@ bool is_in_place(int rank, const route::Topology& topology) {
     return is_in_place(rank, own_host(), topology);
 }
 
+std::string hosts_in_words(const route::Topology& topology) {
+    std::string words;
+    for (const route::Node host : topology.host_of_rank()) {
+        words += text(host, " ");
+    }
+    return words;
+}
+
 std::string check_in_place(std::span<const std::string> machines, const route::Topology& topology,
                            Displaced displaced) {
     const std::string ranks = displaced_ranks(machines, topology);

@@ -22,6 +22,9 @@ route::TopologyPtr placed(const mpi::Comm& comm, const route::Topology& topology
 /// no names, or it does not know of so many ranks. Local.
 bool is_in_place(int rank, const route::Topology& topology);
 
+/// The host of each rank, as ranks compare them.
+std::string hosts_in_words(const route::Topology& topology);
+
 /// What happens where ranks run on other hosts than the topology says: their data goes direct, or
 /// all ranks throw InvalidArgument.
 enum class Displaced { GoDirect, Throw };

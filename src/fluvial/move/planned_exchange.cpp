@@ -35,10 +35,7 @@ void check(std::span<const std::pair<int, int>> ends, std::span<const Outgoing> 
 
 PlanWords words_of(const route::Topology& topology, std::span<const route::Flow> flows,
                    const route::Plan& plan) {
-    PlanWords words;
-    for (const route::Node host : topology.host_of_rank()) {
-        words.hosts += text(host, " ");
-    }
+    PlanWords words{hosts_in_words(topology), {}};
     for (std::size_t i = 0; i < flows.size(); ++i) {
         words.plan += text(flows[i].from, ">", flows[i].to);
         for (const route::Path& path : plan.paths[i]) {

@@ -13,6 +13,13 @@
 
 namespace fluvial::move {
 
+/// What ranks compare of a topology and of a plan.
+struct PlanWords {
+    std::string hosts, plan;
+};
+PlanWords words_of(const route::Topology& topology, std::span<const route::Flow> flows,
+                   const route::Plan& plan);
+
 /// What one rank says of a planned exchange. The topology, the flows and the plan outlive it.
 struct PlannedCall {
     const route::Topology* topology = nullptr;
@@ -23,15 +30,8 @@ struct PlannedCall {
     ExchangeOptions how = {};
     Displaced displaced = Displaced::GoDirect;
     /// words_of() these, where they are known from an earlier call.
-    const struct PlanWords* words = nullptr;
+    const PlanWords* words = nullptr;
 };
-
-/// What ranks compare of a topology and of a plan.
-struct PlanWords {
-    std::string hosts, plan;
-};
-PlanWords words_of(const route::Topology& topology, std::span<const route::Flow> flows,
-                   const route::Plan& plan);
 
 /// The ranks that agree on a planned exchange: all of a communicator, or those that are no helpers.
 struct Agreeing {

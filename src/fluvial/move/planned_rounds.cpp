@@ -4,19 +4,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "fluvial/progress/engine.hpp"
+#include "fluvial/move/left_messages.hpp"
 
 namespace fluvial::move {
 
 using route::RankBytes;
 using route::RankFlow;
-
-namespace {
-
-/// Times the time that a rank waits for its own data to move on.
-constexpr double patience = 10;
-
-}  // namespace
 
 PlannedRounds::PlannedRounds(const mpi::Comm& comm, const route::Topology* topology,
                              const route::RankPlanOptions& options, double stall_timeout_s)
@@ -59,10 +52,7 @@ std::vector<Arrived> PlannedRounds::move(const std::vector<RankBytes>& data,
         paths_max_ = std::max(paths_max_, flow.paths.size());
     }
     Moved moved = exchange(*used_, flows_, outgoing, {.stall_timeout_s = stall_timeout_s_});
-    // Others may move data for long after this rank's has arrived, and one of them may have failed.
-    const progress::Setup limited(progress::time_limit(patience * stall_timeout_s_,
-                                                       "learn how the others' exchange has ended"));
-    if (windows && comm_.any(moved.leaves_messages)) {
+    if (windows && leaves_messages(comm_, moved, stall_timeout_s_)) {
         used_->leave_messages();
         fresh_ = comm_.split(0, comm_.rank());
         used_ = &fresh_;

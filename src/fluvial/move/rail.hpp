@@ -2,16 +2,16 @@
 /// One of the connections of a StripedReader: over one interface of this host, begun again for as
 /// long as it does not stand. No call waits.
 ///
-/// | event                              | finds          | what happens |
-/// |------------------------------------|----------------|-------------------------------------------|
-/// | advance()                          | down, in time  | a connection is begun | | | opening |
-/// the proof goes on; the greeting is said   | |                                    | ready | bytes
-/// of the windows asked for are taken  | | the owner answers the greeting     | opening        |
-/// ready; it is known where the rail ends    | | a window is refused                | ready | the
-/// window has the refusal, the rail the  | |                                    |                |
-/// next window                               | | the connection ends, or opening    | any | down;
-/// its windows are no longer asked for | | takes too long                     |                | |
-/// | forget()                           | ready          | what is still to come is thrown away |
+/// | event                        | finds         | what happens                              |
+/// |------------------------------|---------------|-------------------------------------------|
+/// | advance()                    | down, in time | a connection is begun                     |
+/// |                              | opening       | the proof goes on; the greeting is said   |
+/// |                              | ready         | bytes of the windows asked for are taken  |
+/// | the owner's answer           | opening       | ready; it is known where the rail ends    |
+/// | a window is refused          | ready         | it has the refusal, the rail the next one |
+/// | the connection ends, or      | any           | down; its windows are asked for elsewhere |
+/// | opening takes too long       |               |                                           |
+/// | forget()                     | ready         | what is still to come is thrown away      |
 #pragma once
 
 #include <cstdint>

@@ -10,6 +10,7 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/distribute/redistribute.hpp"
 #include "fluvial/move/declared_shares.hpp"
+#include "fluvial/move/left_messages.hpp"
 #include "fluvial/move/messages_on_their_way.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/receive_into.hpp"
@@ -22,15 +23,9 @@ using distribute::Share;
 using distribute::Transfer;
 using route::RankFlow;
 
-constexpr int tag = 0;  // between two ranks there is one message a step, and MPI keeps their order
+constexpr const char* not_all_come = "not all ranks have come to a step of a redistribution";
 
-std::string words_of(const std::vector<route::Node>& hosts) {
-    std::string words;
-    for (const route::Node host : hosts) {
-        words += text(host, " ");
-    }
-    return words;
-}
+constexpr int tag = 0;  // between two ranks there is one message a step, and MPI keeps their order
 
 void say(Terms& terms, const Coordinates& shape, DType dtype,
          const RedistributionOptions& options) {
@@ -38,8 +33,7 @@ void say(Terms& terms, const Coordinates& shape, DType dtype,
     terms.add("the dtype of the array", std::string(name_of(dtype)));
     const route::Topology* const topology = options.topology.get();
     terms.add("the topology", topology != nullptr ? topology->describe() : "none");
-    terms.add("the hosts of the ranks",
-              topology != nullptr ? words_of(topology->host_of_rank()) : "none");
+    terms.add("the hosts of the ranks", topology != nullptr ? hosts_in_words(*topology) : "none");
     terms.add("the planner", options.plan.planner);
     const route::Limits& limits = options.plan.limits;
     terms.add("the limits of a plan", text(limits.proxies_per_path, " ", limits.paths_per_flow, " ",
@@ -245,10 +239,14 @@ void Redistribution::State::move_direct(const std::function<StepArrays()>& prepa
 
 void Redistribution::State::move_by_paths(const std::function<StepArrays()>& prepare) {
     StepArrays arrays;
-    mpi::agree(comm, [&] {
-        arrays = prepare();
-        check(arrays);
-    });
+    {
+        const progress::Lookout limited(
+            progress::time_limit(options.how.stall_timeout_s, not_all_come));
+        mpi::agree(comm, [&] {
+            arrays = prepare();
+            check(arrays);
+        });
+    }
     const auto& [from, to] = arrays;
     std::vector<Outgoing> sent(flows.size());
     for (std::size_t i = 0; i < outgoing.size(); ++i) {
@@ -261,7 +259,7 @@ void Redistribution::State::move_by_paths(const std::function<StepArrays()>& pre
         const Arrived& arrived = moved.arrived[incoming_flows[i]];
         incoming[i].scatter({arrived.bytes.get(), arrived.size}, to);
     }
-    if (comm.any(moved.leaves_messages)) {
+    if (leaves_messages(comm, moved, options.how.stall_timeout_s)) {
         give_paths_up();
     }
 }

@@ -222,3 +222,84 @@ TEST_CASE("a rank that does not come is an error within the time that was given"
     world().barrier();
     comm.abandon();
 }
+
+namespace {
+
+/// 8 MB from rank 0 to rank 1, along two paths of a torus or direct; how this rank's part of a step
+/// ended.
+struct FromZeroToOne {
+    FromZeroToOne(bool by_paths, ExchangeOptions how)
+        : box(Region{{0}, {1'000'000}}, false), coupling(made(by_paths, std::move(how))) {}
+
+    std::string step() {
+        std::vector<HeldArray> from;
+        std::vector<WantedArray> to;
+        if (world_rank() == 0) {
+            from.push_back({box.view(), box.memory});
+        } else if (world_rank() == 1) {
+            to.push_back({box.view(), box.memory});
+        }
+        try {
+            coupling.move(from, to);
+        } catch (const TimedOut& error) {
+            return error.what();
+        }
+        return "";
+    }
+
+    BoxArray box;
+    Redistribution coupling;
+
+  private:
+    Redistribution made(bool by_paths, ExchangeOptions how) const {
+        RedistributionOptions options;
+        options.how = std::move(how);
+        if (by_paths) {
+            options.topology = route::make_topology(text("torus:", world_size()));
+            options.plan.flow = {2, 1 << 20};
+        }
+        const std::vector all{box.region};
+        const std::vector<Region> none;
+        return {own_comm(),
+                {1'000'000},
+                DType::Float64,
+                world_rank() == 0 ? all : none,
+                world_rank() == 1 ? all : none,
+                std::move(options)};
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a rank that does not come to a step is an error on the others in time") {
+    if (world_size() < 3) {
+        return;
+    }
+    for (const bool by_paths : {false, true}) {
+        CAPTURE(by_paths);
+        FromZeroToOne moving(by_paths, {.stall_timeout_s = 0.3});
+        CHECK((moving.coupling.flows()[0].paths.size() > 1) == by_paths);
+        CHECK(moving.step() == "");
+        if (world_rank() != world_size() - 1) {
+            CHECK(moving.step() != "");
+        }
+        world().barrier();
+        moving.coupling.abandon();
+    }
+}
+
+TEST_CASE("a rank that gives a step up is an error on all, also where all its data had come") {
+    if (world_size() < 3) {
+        return;
+    }
+    ExchangeOptions how{.stall_timeout_s = 0.2};
+    if (world_rank() == 0) {
+        how.rest = [](std::span<const mpi::Pending>) {
+            throw TimedOut(Problem{"this rank stays away", "", "", ""});
+        };
+    }
+    FromZeroToOne moving(true, how);
+    CHECK(moving.step() != "");
+    world().barrier();
+    moving.coupling.abandon();
+}

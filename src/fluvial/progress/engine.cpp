@@ -82,7 +82,8 @@ struct Mine {
 };
 
 thread_local int depth = 0;  ///< of what is served, of this thread
-thread_local Setup* setups = nullptr;
+thread_local Lookout* lookouts = nullptr;
+thread_local int setups = 0;
 thread_local std::exception_ptr interrupted;  ///< inside of what is served
 
 const Entries& own_entries() {
@@ -190,7 +191,7 @@ Served::Inside::~Inside() {
 }
 
 bool serves_others(const Served* own) {
-    if (setups != nullptr) {
+    if (setups > 0) {
         return false;
     }
     const Entries& mine = own_entries();
@@ -214,12 +215,20 @@ bool serve_others(const Served* own) {
     return moved;
 }
 
-Setup::Setup(std::function<void(double)> look) : look_(std::move(look)), outer_(setups) {
-    setups = this;
+Lookout::Lookout(std::function<void(double)> look) : look_(std::move(look)), outer_(lookouts) {
+    lookouts = this;
+}
+
+Lookout::~Lookout() {
+    lookouts = outer_;
+}
+
+Setup::Setup(std::function<void(double)> look) : Lookout(std::move(look)) {
+    ++setups;
 }
 
 Setup::~Setup() {
-    setups = outer_;
+    --setups;
 }
 
 std::function<void(double)> time_limit(double timeout_s, std::string what) {
@@ -239,7 +248,7 @@ void look_out(double waited_s) {
         }
         throw;
     }
-    for (Setup* one = setups; one != nullptr; one = one->outer_) {
+    for (Lookout* one = lookouts; one != nullptr; one = one->outer_) {
         if (one->look_) {
             one->look_(waited_s);
         }

@@ -80,26 +80,33 @@ bool serve_others(const Served* own = nullptr);
 /// There is such a thing, and it may be served now. A few nanoseconds where there is none.
 bool serves_others(const Served* own = nullptr);
 
-/// While one exists, this thread sets something up together with other ranks, by collective calls
-/// that all of them are about to make: its waits serve nothing, and call `look` (may be empty) ten
-/// times a second with the seconds that they have lasted; what it throws ends the wait. May nest.
-class Setup {
+/// While one exists, waits of this thread call `look` (may be empty) ten times a second with the
+/// seconds that they have lasted; what it throws ends the wait. May nest.
+class Lookout {
   public:
-    explicit Setup(std::function<void(double waited_s)> look = {});
-    ~Setup();
-    Setup(const Setup&) = delete;
-    Setup& operator=(const Setup&) = delete;
+    explicit Lookout(std::function<void(double waited_s)> look);
+    ~Lookout();
+    Lookout(const Lookout&) = delete;
+    Lookout& operator=(const Lookout&) = delete;
 
   private:
     friend void look_out(double waited_s);
     std::function<void(double)> look_;
-    Setup* outer_;
+    Lookout* outer_;
 };
 
-/// A limit for each wait of a Setup: TimedOut, "WHAT in time".
+/// The same while this thread sets something up together with other ranks, by collective calls that
+/// all of them are about to make: its waits serve nothing.
+class Setup : public Lookout {
+  public:
+    explicit Setup(std::function<void(double waited_s)> look = {});
+    ~Setup();
+};
+
+/// A limit for each wait: TimedOut, "WHAT in time".
 std::function<void(double)> time_limit(double timeout_s, std::string what);
 
-/// check_interrupt(), and what the Setup looks for: throws what ends a wait.
+/// check_interrupt(), and what Lookouts look for: throws what ends a wait.
 void look_out(double waited_s);
 
 /// Something that is waited for.

@@ -75,6 +75,19 @@ TEST_CASE("during set-up nothing is served, and what it looks for ends a wait") 
     CHECK(serves_others());
 }
 
+TEST_CASE("what a lookout looks for ends a wait, which serves meanwhile") {
+    int turns = 0;
+    const Served served([&] { return ++turns, false; }, false);
+    {
+        const Lookout lookout(time_limit(0.15, "no rank came"));
+        CHECK(serves_others());
+        CHECK_THROWS_WITH_AS(wait_for([] { return false; }), doctest::Contains("no rank came"),
+                             TimedOut);
+    }
+    CHECK(turns > 0);
+    CHECK_NOTHROW(wait_for([&, begin = now_ns()] { return now_ns() - begin > 200'000'000; }));
+}
+
 TEST_CASE("a wait of which nothing comes ends in time") {
     CHECK_THROWS_WITH_AS(
         wait_until([] { return false; }, Deadline(0.05), "the clock did not strike thirteen"),
