@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "bound_topology.hpp"
 #include "compute.hpp"
 #include "fluvial/move/planned_exchange.hpp"
 #include "fluvial/route/model.hpp"
@@ -23,6 +24,27 @@ using route::Plan;
 using route::Prediction;
 using route::Topology;
 using route::TopologyPtr;
+
+inline TopologyPtr topology_or_none(nb::handle topology) {
+    return topology.is_none() ? nullptr : nb::cast<BoundTopology&>(topology).held;
+}
+
+inline move::Displaced displaced_if(bool strict) {
+    return strict ? move::Displaced::Throw : move::Displaced::GoDirect;
+}
+
+/// How a transfer goes: (paths, window, costs, seconds without movement, seconds until another
+/// path, checksum, strict), as `to_transfer` in exchanging.py returns it.
+inline void read_transfer(nb::handle said, route::RankFlowOptions& flow, move::ExchangeOptions& how,
+                          move::Displaced& displaced) {
+    const auto all = nb::cast<nb::tuple>(said);
+    flow = {nb::cast<std::size_t>(all[0]), nb::cast<std::size_t>(all[1]),
+            route::costs_named(nb::cast<std::string>(all[2]))};
+    how.stall_timeout_s = nb::cast<double>(all[3]);
+    how.reroute_after_s = nb::cast<double>(all[4]);
+    how.checksum = nb::cast<bool>(all[5]);
+    displaced = displaced_if(nb::cast<bool>(all[6]));
+}
 
 /// (stops, nodes on the way, share).
 inline nb::tuple to_tuple(const Topology& topology, const Path& path) {

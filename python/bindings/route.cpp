@@ -15,6 +15,7 @@
 #include "communicator.hpp"
 #include "fluvial/move/placement.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/given_up.hpp"
 #include "fluvial/route/path.hpp"
 #include "planned.hpp"
 #include "route.hpp"
@@ -52,16 +53,8 @@ std::vector<Flow> to_flows(const std::vector<std::tuple<Index, Index, double>>& 
 BoundTopology place_ranks(std::optional<long> handle, const BoundTopology& topology) {
     const nb::gil_scoped_release release;
     mpi::Comm comm = to_comm(handle);
-    BoundTopology found;
-    try {
-        found = {move::placed(comm, *topology)};
-    } catch (const InvalidArgument&) {
-        comm.close();  // the same on all ranks
-        throw;
-    } catch (...) {
-        comm.abandon();
-        throw;
-    }
+    BoundTopology found =
+        mpi::given_up_on_error(comm, [&] { return BoundTopology{move::placed(comm, *topology)}; });
     comm.close();
     return found;
 }

@@ -13,6 +13,7 @@
 #include "fluvial/move/helper_ranks.hpp"
 #include "fluvial/move/planned_exchange.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/given_up.hpp"
 #include "fluvial/mpi/kept_duplicate.hpp"
 #include "planned.hpp"
 #include "preparation.hpp"
@@ -31,20 +32,14 @@ nb::object to_numpy(const move::Arrived& arrived) {
                                                                       {arrived.size}, owner));
 }
 
-/// What `prepare` returns: a plan, {flow: contiguous uint8}, paths, window, costs, time-outs,
-/// checksum, strict. `plan` keeps it.
+/// What `prepare` returns: a plan, {flow: contiguous uint8}, a transfer (planned.hpp). `plan` keeps
+/// it.
 move::PlannedCall call_of(const nb::callable& prepare, std::shared_ptr<nb::object>& plan) {
     return with_python([&] {
         const nb::tuple said = nb::cast<nb::tuple>(prepare());
         plan = share(nb::object(said[0]));
         move::PlannedCall call = nb::cast<Planned&>(*plan).call(nb::cast<nb::dict>(said[1]));
-        call.options = {nb::cast<std::size_t>(said[2]), nb::cast<std::size_t>(said[3]),
-                        route::costs_named(nb::cast<std::string>(said[4]))};
-        call.how.stall_timeout_s = nb::cast<double>(said[5]);
-        call.how.reroute_after_s = nb::cast<double>(said[6]);
-        call.how.checksum = nb::cast<bool>(said[7]);
-        call.displaced =
-            nb::cast<bool>(said[8]) ? move::Displaced::Throw : move::Displaced::GoDirect;
+        read_transfer(said[2], call.options, call.how, call.displaced);
         return call;
     });
 }
@@ -108,12 +103,9 @@ nb::tuple exchange_with_helpers(move::HelperRanks& helpers, const nb::callable& 
 move::HelperRanks make_helpers(std::optional<long> handle, const nb::callable& prepare) {
     mpi::Comm comm = to_comm(handle);
     bool helps = false;
-    try {
+    mpi::given_up_on_error(comm, [&] {
         mpi::agree(comm, [&] { with_python([&] { helps = nb::cast<bool>(prepare()); }); });
-    } catch (...) {
-        comm.close();  // the same on all ranks
-        throw;
-    }
+    });
     return {std::move(comm), helps};
 }
 

@@ -12,7 +12,9 @@
 #include "compute.hpp"
 #include "fluvial/move/redistribution.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/given_up.hpp"
 #include "fluvial/progress/engine.hpp"
+#include "planned.hpp"
 #include "preparation.hpp"
 #include "route.hpp"
 
@@ -34,9 +36,9 @@ std::vector<Region> to_regions(nb::handle boxes) {
     return regions;
 }
 
-/// `prepare` returns the shape, a dtype's name, boxes, boxes, a topology or None, planner, paths,
-/// window, costs, time-outs, checksum, strict; what it raises on one rank is raised on all. The GIL
-/// is held. `limit_s` is for ranks to come.
+/// `prepare` returns the shape, a dtype's name, boxes, boxes, a topology or None, planner, a
+/// transfer (planned.hpp); what it raises on one rank is raised on all. The GIL is held. `limit_s`
+/// is for ranks to come.
 Redistribution make_redistribution(std::optional<long> handle, double limit_s,
                                    const nb::callable& prepare) {
     const nb::gil_scoped_release release;
@@ -46,7 +48,7 @@ Redistribution make_redistribution(std::optional<long> handle, double limit_s,
     DType dtype = DType::UInt8;
     std::vector<Region> has, wants;
     move::RedistributionOptions options;
-    try {
+    mpi::given_up_on_error(comm, [&] {
         mpi::agree(comm, [&] {
             with_python([&] {
                 const nb::tuple said = nb::cast<nb::tuple>(prepare());
@@ -54,26 +56,12 @@ Redistribution make_redistribution(std::optional<long> handle, double limit_s,
                 dtype = dtype_from_name(nb::cast<std::string>(said[1]));
                 has = to_regions(said[2]);
                 wants = to_regions(said[3]);
-                if (!said[4].is_none()) {
-                    options.topology = nb::cast<BoundTopology&>(said[4]).held;
-                }
+                options.topology = topology_or_none(said[4]);
                 options.plan.planner = nb::cast<std::string>(said[5]);
-                options.plan.flow = {nb::cast<std::size_t>(said[6]), nb::cast<std::size_t>(said[7]),
-                                     route::costs_named(nb::cast<std::string>(said[8]))};
-                options.how.stall_timeout_s = nb::cast<double>(said[9]);
-                options.how.reroute_after_s = nb::cast<double>(said[10]);
-                options.how.checksum = nb::cast<bool>(said[11]);
-                options.displaced =
-                    nb::cast<bool>(said[12]) ? move::Displaced::Throw : move::Displaced::GoDirect;
+                read_transfer(said[6], options.plan.flow, options.how, options.displaced);
             });
         });
-    } catch (const InvalidArgument&) {
-        comm.close();  // the same on all ranks
-        throw;
-    } catch (...) {
-        comm.abandon();
-        throw;
-    }
+    });
     return {std::move(comm), shape, dtype, has, wants, std::move(options)};
 }
 

@@ -12,6 +12,8 @@
 #include "compute.hpp"
 #include "fluvial/move/sparse_write.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/given_up.hpp"
+#include "planned.hpp"
 #include "preparation.hpp"
 #include "route.hpp"
 
@@ -30,7 +32,7 @@ nb::tuple sparse_write(std::optional<long> handle, const nb::callable& prepare) 
         const nb::gil_scoped_release release;
         mpi::Comm comm = to_comm(handle);
         rank = comm.rank();
-        try {
+        written = mpi::given_up_on_error(comm, [&] {
             std::string path;
             std::shared_ptr<nb::object> keep;
             std::vector<move::FilePart> parts;
@@ -49,23 +51,13 @@ nb::tuple sparse_write(std::optional<long> handle, const nb::callable& prepare) 
                     options.align = nb::cast<std::uint64_t>(said[3]);
                     options.window_bytes = nb::cast<std::uint64_t>(said[4]);
                     options.stall_timeout_s = nb::cast<double>(said[5]);
-                    if (!said[6].is_none()) {
-                        options.topology = nb::cast<BoundTopology&>(said[6]).held;
-                    }
+                    options.topology = topology_or_none(said[6]);
                     options.plan.planner = nb::cast<std::string>(said[7]);
-                    if (nb::cast<bool>(said[8])) {
-                        options.displaced = move::Displaced::Throw;
-                    }
+                    options.displaced = displaced_if(nb::cast<bool>(said[8]));
                 });
             });
-            written = move::sparse_write(comm, path, parts, options);
-        } catch (const InvalidArgument&) {
-            comm.close();  // the same on all ranks, and before anything moved
-            throw;
-        } catch (...) {
-            comm.abandon();
-            throw;
-        }
+            return move::sparse_write(comm, path, parts, options);
+        });
         comm.close();
     }
     return nb::make_tuple(written.bytes, written.here, written.at_most, written.writers,

@@ -12,12 +12,19 @@ import numpy.typing as npt
 
 from .. import _core
 from .._core import InvalidArgument
-from ..base.arguments import to_array, to_float, to_int, to_mapping, to_text, wrong_type
+from ..base.arguments import (
+    to_array,
+    to_bool,
+    to_float,
+    to_int,
+    to_mapping,
+    to_text,
+    wrong_type,
+)
 from ..mpi.communicator import Communicator, handle_of
 from .planning import Plan
 
-WINDOW_MAX = 2**30
-"""Bytes of a window at most."""
+_WINDOW_MAX = 2**30
 
 
 class MovingOptions(TypedDict, total=False):
@@ -205,30 +212,37 @@ def prepared(
     """Return what the core needs; what this raises on one rank is raised on all."""
     if not isinstance(plan, Plan):
         raise wrong_type("plan", plan, "what fluvial.route.plan returns")
-    for name, value in (("checksum", checksum), ("strict", strict)):
-        if not isinstance(value, bool):
-            raise wrong_type(name, value, "True or False")
-    timeout = to_limit(stall_timeout, "stall_timeout")
-    reroute = 0.0 if reroute_after is None else to_limit(reroute_after, "reroute_after")
+    transfer = to_transfer(paths, window, costs, stall_timeout, reroute_after, checksum, strict)
     flows = len(plan.flows)
     given = {
         to_int(flow, "a flow in data", 0, flows - 1): to_bytes(array)
         for flow, array in to_mapping(data, "data", "a dict of arrays by flow").items()
     }
+    return plan._core, given, transfer
+
+
+def to_transfer(
+    paths: int | None,
+    window: int | None,
+    costs: str,
+    stall_timeout: float,
+    reroute_after: float | None,
+    checksum: bool,
+    strict: bool,
+) -> tuple[object, ...]:
+    """Return how a transfer goes, as the core reads it."""
     return (
-        plan._core,
-        given,
         0 if paths is None else to_int(paths, "paths", 1, 1024),
-        0 if window is None else to_int(window, "window", 1, WINDOW_MAX),
+        0 if window is None else to_int(window, "window", 1, _WINDOW_MAX),
         to_text(costs, "costs"),
-        timeout,
-        reroute,
-        checksum,
-        strict,
+        _to_limit(stall_timeout, "stall_timeout"),
+        0.0 if reroute_after is None else _to_limit(reroute_after, "reroute_after"),
+        to_bool(checksum, "checksum"),
+        to_bool(strict, "strict"),
     )
 
 
-def to_limit(value: float, name: str) -> float:
+def _to_limit(value: float, name: str) -> float:
     """Return seconds above 0."""
     limit = to_float(value, name)
     if not limit > 0:

@@ -13,18 +13,9 @@ import numpy.typing as npt
 
 from .. import _core
 from .._core import InvalidArgument
-from ..base.arguments import (
-    to_array,
-    to_bool,
-    to_choice,
-    to_dtype,
-    to_int,
-    to_ints,
-    to_text,
-    wrong_type,
-)
+from ..base.arguments import to_array, to_choice, to_dtype, to_ints, wrong_type
 from ..mpi.communicator import Communicator, handle_of
-from .exchanging import WINDOW_MAX, to_limit
+from .exchanging import to_transfer
 from .network import Topology, topology
 from .planning import PLANNERS
 
@@ -126,13 +117,7 @@ class Redistribution:
                 boxes,
                 None if network is None else topology(network)._core,
                 to_choice(planner, "planner", PLANNERS),
-                0 if paths is None else to_int(paths, "paths", 1, 1024),
-                0 if window is None else to_int(window, "window", 1, WINDOW_MAX),
-                to_text(costs, "costs"),
-                to_limit(stall_timeout, "stall_timeout"),
-                0.0 if reroute_after is None else to_limit(reroute_after, "reroute_after"),
-                to_bool(checksum, "checksum"),
-                to_bool(strict, "strict"),
+                to_transfer(paths, window, costs, stall_timeout, reroute_after, checksum, strict),
             )
 
         known = isinstance(stall_timeout, int | float) and stall_timeout > 0

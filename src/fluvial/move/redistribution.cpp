@@ -13,6 +13,7 @@
 #include "fluvial/move/left_messages.hpp"
 #include "fluvial/move/messages_on_their_way.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/given_up.hpp"
 #include "fluvial/mpi/receive_into.hpp"
 #include "fluvial/progress/engine.hpp"
 
@@ -284,17 +285,11 @@ Redistribution::Redistribution(mpi::Comm comm, const Coordinates& shape, DType d
     state_->has.assign(has.begin(), has.end());
     state_->wants.assign(wants.begin(), wants.end());
     state_->options = std::move(options);
-    try {
+    mpi::given_up_on_error(state_->comm, [this] {
         const progress::Setup setup(
             progress::time_limit(state_->options.how.stall_timeout_s, not_all_declared));
         state_->open();
-    } catch (const InvalidArgument&) {
-        state_->comm.close();  // the same on all ranks
-        throw;
-    } catch (...) {
-        state_->comm.abandon();
-        throw;
-    }
+    });
 }
 
 Redistribution::~Redistribution() = default;
