@@ -75,15 +75,23 @@ nb::tuple to_tuple(const move::Exchanged& exchanged, bool warns) {
 
 /// {flow: uint8} of flows that end on this rank, what paths carried, and a warning for rank 0, or
 /// nothing.
-nb::tuple exchange_routes(std::optional<long> handle, const nb::callable& prepare) {
+/// `limit_s` is for ranks to come that do not run.
+nb::tuple exchange_routes(std::optional<long> handle, double limit_s, const nb::callable& prepare) {
     std::shared_ptr<nb::object> plan;
     move::Exchanged exchanged;
     int rank = 0;
     {
         const nb::gil_scoped_release release;
-        const auto comm = handle ? mpi::kept_duplicate(*handle) : std::make_shared<mpi::Comm>();
-        rank = comm->rank();
-        exchanged = move::exchange_over_kept(*comm, [&] { return call_of(prepare, plan); });
+        const move::WatchedTask task(handle ? move::RankWatch::of(*handle) : nullptr,
+                                     move::RankWatch::kept_limit(limit_s), "the exchange");
+        exchanged = task.telling([&] {
+            const auto comm = task.watching([&] {
+                return handle ? mpi::kept_duplicate(*handle) : std::make_shared<mpi::Comm>();
+            });
+            rank = comm->rank();
+            return move::exchange_over_kept(
+                *comm, [&] { return call_of(prepare, plan); }, task);
+        });
     }
     return to_tuple(exchanged, rank == 0);
 }
@@ -112,7 +120,7 @@ move::HelperRanks make_helpers(std::optional<long> handle, const nb::callable& p
 }  // namespace
 
 void bind_exchange(nb::module_& m) {
-    m.def("exchange_routes", exchange_routes, "comm"_a.none(), "prepare"_a,
+    m.def("exchange_routes", exchange_routes, "comm"_a.none(), "limit_s"_a, "prepare"_a,
           "({flow: uint8} of those that end on this rank, {flow: paths}, a warning). Collective.");
     nb::class_<move::HelperRanks>(m, "HelperRanks", "Ranks that pass on what others exchange.")
         .def("helps", &move::HelperRanks::helps)

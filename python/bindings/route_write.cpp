@@ -8,7 +8,6 @@
 
 #include "arguments.hpp"
 #include "bound_topology.hpp"
-#include "communicator.hpp"
 #include "compute.hpp"
 #include "fluvial/move/sparse_write.hpp"
 #include "fluvial/mpi/agree.hpp"
@@ -16,6 +15,7 @@
 #include "planned.hpp"
 #include "preparation.hpp"
 #include "route.hpp"
+#include "watched_ranks.hpp"
 
 using namespace nanobind::literals;
 
@@ -25,14 +25,16 @@ namespace {
 /// `prepare` returns a path, {offset: contiguous uint8}, writers, alignment, window, time-out,
 /// a topology or None, planner, strict; what it raises on one rank is raised on all. Returns
 /// (bytes, here, at most on a rank, writers, paths, a warning for rank 0).
-nb::tuple sparse_write(std::optional<long> handle, const nb::callable& prepare) {
+/// `limit_s` is for ranks that do not run.
+nb::tuple sparse_write(std::optional<long> handle, double limit_s, const nb::callable& prepare) {
     move::SparseWritten written;
     int rank = 0;
     {
         const nb::gil_scoped_release release;
-        mpi::Comm comm = to_comm(handle);
+        WatchedRanks ranks(handle, move::RankWatch::kept_limit(limit_s), "the write");
+        mpi::Comm& comm = ranks.comm();
         rank = comm.rank();
-        written = mpi::given_up_on_error(comm, [&] {
+        const auto write = [&] {
             std::string path;
             std::shared_ptr<nb::object> keep;
             std::vector<move::FilePart> parts;
@@ -57,8 +59,11 @@ nb::tuple sparse_write(std::optional<long> handle, const nb::callable& prepare) 
                 });
             });
             return move::sparse_write(comm, path, parts, options);
+        };
+        written = mpi::given_up_on_error(comm, [&] {
+            return ranks.together(write);
         });
-        comm.close();
+        ranks.close();
     }
     return nb::make_tuple(written.bytes, written.here, written.at_most, written.writers,
                           written.paths_max, rank == 0 ? written.warning : std::string());
@@ -67,7 +72,7 @@ nb::tuple sparse_write(std::optional<long> handle, const nb::callable& prepare) 
 }  // namespace
 
 void bind_sparse_write(nb::module_& m) {
-    m.def("sparse_write", sparse_write, "comm"_a.none(), "prepare"_a,
+    m.def("sparse_write", sparse_write, "comm"_a.none(), "limit_s"_a, "prepare"_a,
           "(bytes, here, at most on a rank, writers, paths, a warning). Collective.");
 }
 

@@ -10,10 +10,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "communicator.hpp"
 #include "compute.hpp"
+#include "compute_pieces.hpp"
 #include "fluvial/scan/staged_file.hpp"
 #include "lent_arrays.hpp"
+#include "watched_ranks.hpp"
 
 using namespace nanobind::literals;
 
@@ -160,16 +161,10 @@ struct Described {
 /// A scan whose threads may need the GIL until they have ended.
 class HeldScan {
   public:
-    HeldScan(Request request, const Options& options, std::optional<long> handle) {
+    HeldScan(Request request, Options options, WatchedRanks& ranks) {
         const nb::gil_scoped_release release;
-        mpi::Comm comm = to_comm(handle);
-        try {
-            scan_ = std::make_unique<Scan>(std::move(request), options, comm);
-        } catch (...) {
-            comm.close();
-            throw;
-        }
-        comm.close();
+        options.task = ranks.task();
+        scan_ = std::make_unique<Scan>(std::move(request), options, ranks.comm());
     }
     HeldScan(HeldScan&&) = default;
     ~HeldScan() {
@@ -248,6 +243,35 @@ void bind_decoding(nb::module_& m) {
         "dataset"_a, "What a dataset's attributes say, and what of them cannot be used.");
 }
 
+void bind_ranks(nb::module_& m) {
+    nb::class_<WatchedRanks>(m, "ScanRanks", "The ranks of a scan, which watch each other.")
+        .def(
+            "__init__",
+            [](WatchedRanks* self, std::optional<long> handle, double stall_timeout) {
+                const nb::gil_scoped_release release;
+                new (self) WatchedRanks(handle, stall_timeout, "the scan");
+            },
+            "comm"_a.none(), "stall_timeout"_a, "Collective.")
+        .def(
+            "allgather",
+            [](WatchedRanks& self, const nb::bytes& mine) {
+                std::vector<std::vector<std::byte>> all;
+                {
+                    const std::span<const std::byte> said = to_span(mine);
+                    const nb::gil_scoped_release release;
+                    all = self.together([&] { return self.comm().allgather(said); });
+                }
+                nb::list out;
+                for (const std::vector<std::byte>& said : all) {
+                    out.append(to_bytes(said));
+                }
+                return out;
+            },
+            "mine"_a, "What each rank says. Collective.")
+        .def("close", &WatchedRanks::close, nb::call_guard<nb::gil_scoped_release>(),
+             "Collective.");
+}
+
 void bind_scans(nb::module_& m) {
     m.def(
         "step_as_file",
@@ -262,7 +286,8 @@ void bind_scans(nb::module_& m) {
                std::vector<int> over, std::vector<int> backwards, nb::handle weights,
                nb::handle where, nb::handle groups, const std::string& mode,
                const std::string& shuffle, int threads, int aggregators, std::int64_t buffer_bytes,
-               std::int64_t read_ahead_bytes, std::int64_t memory_bytes, bool reproducible) {
+               std::int64_t read_ahead_bytes, std::int64_t memory_bytes, bool reproducible,
+               double stall_timeout) {
                 Options options;
                 options.mode = to_mode(mode);
                 options.shuffle = to_shuffle(shuffle);
@@ -272,6 +297,7 @@ void bind_scans(nb::module_& m) {
                 options.read_ahead_bytes = read_ahead_bytes;
                 options.memory_bytes = memory_bytes;
                 options.reproducible = reproducible;
+                options.stall_timeout_s = stall_timeout;
                 new (self) Described{to_request(inputs, entries, selection, std::move(over),
                                                 std::move(backwards), weights, where, groups),
                                      options};
@@ -279,7 +305,7 @@ void bind_scans(nb::module_& m) {
             nb::kw_only(), "inputs"_a, "entries"_a, "selection"_a.none(), "over"_a, "backwards"_a,
             "weights"_a, "where"_a, "groups"_a.none(), "mode"_a, "shuffle"_a, "threads"_a,
             "aggregators"_a, "buffer_bytes"_a, "read_ahead_bytes"_a, "memory_bytes"_a,
-            "reproducible"_a,
+            "reproducible"_a, "stall_timeout"_a,
             "`inputs`: (list of datasets, Decoding). `entries`: (name, operator, input numbers). "
             "`backwards`: axes along which the last of equal elements is the first. "
             "`weights`: (axis, factors). `where`: (input number, sign, bound) or (function, input "
@@ -287,10 +313,10 @@ void bind_scans(nb::module_& m) {
     nb::class_<HeldScan>(m, "Scan", "Reads and computes on threads of its own.")
         .def(
             "__init__",
-            [](HeldScan* self, const Described& what, std::optional<long> handle) {
-                new (self) HeldScan(what.request, what.options, handle);
+            [](HeldScan* self, const Described& what, WatchedRanks& ranks) {
+                new (self) HeldScan(what.request, what.options, ranks);
             },
-            "request"_a, "comm"_a.none(), "Collective.")
+            "request"_a, "ranks"_a, "Collective.")
         .def(
             "start", [](HeldScan& s) { s.scan().start(); },
             nb::call_guard<nb::gil_scoped_release>())
@@ -324,5 +350,6 @@ void bind_scans(nb::module_& m) {
 
 void bind_scan(nanobind::module_& m) {
     fluvial::python::bind_decoding(m);
+    fluvial::python::bind_ranks(m);
     fluvial::python::bind_scans(m);
 }

@@ -157,6 +157,10 @@ def exchange(
     TimedOut
         Nothing has moved for `stall_timeout`; the exchange is lost, and where it was one of direct
         messages `comm` takes no further one: go on with ``comm.Dup()``.
+    PeerLost, PeerStalled
+        Before anything moves: a rank of this host has died, or one has been stopped for longer than
+        `stall_timeout`, 2 s at least. A rank that runs is waited for. What a rank raises before it
+        comes to move anything is raised on all that wait for it.
     DamagedMessage
         On all ranks: a checksum differs.
 
@@ -180,12 +184,16 @@ def exchange(
             checksum=checksum,
             strict=strict,
         ),
+        stall_timeout,
     )
 
 
-def exchange_by(comm: Communicator | None, prepare: Callable[[], tuple[object, ...]]) -> Exchanged:
+def exchange_by(
+    comm: Communicator | None, prepare: Callable[[], tuple[object, ...]], stall_timeout: float
+) -> Exchanged:
     """Move what `prepare` returns; what it raises on one rank is raised on all."""
-    arrived, used, warning = _core.exchange_routes(handle_of(comm), prepare)
+    limit = limit_or_default(stall_timeout)
+    arrived, used, warning = _core.exchange_routes(handle_of(comm), limit, prepare)
     if warning:
         warnings.warn(warning, UserWarning, stacklevel=3)
     return exchanged_of(arrived, used)
@@ -240,6 +248,12 @@ def to_transfer(
         to_bool(checksum, "checksum"),
         to_bool(strict, "strict"),
     )
+
+
+def limit_or_default(stall_timeout: float) -> float:
+    """Return how long ranks are waited for to hear what is wrong with `stall_timeout`."""
+    known = isinstance(stall_timeout, int | float) and stall_timeout > 0
+    return float(stall_timeout) if known else 300.0
 
 
 def _to_limit(value: float, name: str) -> float:

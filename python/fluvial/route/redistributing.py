@@ -15,7 +15,7 @@ from .. import _core
 from .._core import InvalidArgument
 from ..base.arguments import to_array, to_choice, to_dtype, to_ints, wrong_type
 from ..mpi.communicator import Communicator, handle_of
-from .exchanging import to_transfer
+from .exchanging import limit_or_default, to_transfer
 from .network import Topology, topology
 from .planning import PLANNERS
 
@@ -120,8 +120,7 @@ class Redistribution:
                 to_transfer(paths, window, costs, stall_timeout, reroute_after, checksum, strict),
             )
 
-        known = isinstance(stall_timeout, int | float) and stall_timeout > 0
-        limit = stall_timeout if known else 300.0  # what it is instead, `prepare` says
+        limit = limit_or_default(stall_timeout)
         self._core = _core.make_redistribution(handle_of(comm), limit, prepare)
         self._extents = wanted
         self._dtype = np.dtype(dtype)

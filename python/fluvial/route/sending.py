@@ -60,7 +60,11 @@ def send(
         else:
             fl.route.forward(comm, plan)
     """
-    return exchange_by(comm, lambda: prepared(_one(comm, plan, "send"), {0: data}, **options))
+    return exchange_by(
+        comm,
+        lambda: prepared(_one(comm, plan, "send"), {0: data}, **options),
+        options.get("stall_timeout", 300.0),
+    )
 
 
 def recv(
@@ -93,7 +97,7 @@ def recv(
             raise wrong_type("dtype", dtype, "a dtype of numbers")
         return prepared(_one(comm, plan, "recv"), None, **options)
 
-    arrived = exchange_by(comm, prepare)[0]
+    arrived = exchange_by(comm, prepare, options.get("stall_timeout", 300.0))[0]
     kind = np.dtype(dtype)
     if arrived.size % kind.itemsize:
         raise InvalidArgument(
@@ -105,7 +109,11 @@ def recv(
 
 def forward(comm: Communicator | None, plan: Plan, **options: Unpack[ExchangeOptions]) -> None:
     """Pass on what others send, as the plan says. Collective over `comm`, blocking: as `send`."""
-    exchange_by(comm, lambda: prepared(_one(comm, plan, "forward"), None, **options))
+    exchange_by(
+        comm,
+        lambda: prepared(_one(comm, plan, "forward"), None, **options),
+        options.get("stall_timeout", 300.0),
+    )
 
 
 def _to_dtype(dtype: npt.DTypeLike) -> np.dtype:

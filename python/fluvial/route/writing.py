@@ -14,7 +14,7 @@ from .. import _core
 from .._core import InvalidArgument
 from ..base.arguments import to_bool, to_choice, to_float, to_int, to_mapping, to_path
 from ..mpi.communicator import Communicator, handle_of
-from .exchanging import to_bytes
+from .exchanging import limit_or_default, to_bytes
 from .network import Topology, topology
 from .planning import PLANNERS
 
@@ -88,6 +88,9 @@ def sparse_write(
         On all ranks: the file cannot be written. What it has then is not known.
     TimedOut
         Nothing has moved for `stall_timeout`.
+    PeerLost, PeerStalled
+        A rank of this host has died, or one has been stopped for longer than `stall_timeout`, 2 s
+        at least. What a rank raises is raised on all that wait for it.
 
     Examples
     --------
@@ -99,6 +102,7 @@ def sparse_write(
     """
     size, here, at_most, writing, paths, warning = _core.sparse_write(
         handle_of(comm),
+        limit_or_default(stall_timeout),
         lambda: (
             *_prepare(file, data, writers, align, window, stall_timeout),
             None if network is None else topology(network)._core,

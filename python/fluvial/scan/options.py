@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Protocol, TypedDict
 
 from .._core import InvalidArgument
-from ..base.arguments import check_options, to_choice, to_int, wrong_type
+from ..base.arguments import check_options, to_choice, to_float, to_int, wrong_type
 from ..base.byte_count import to_bytes
 from ..base.messages import shown
 from ..describe.selection import Over
@@ -54,6 +54,11 @@ class ScanOptions(TypedDict, total=False):
         the same buffer. Ranks and threads then do not take over each other's work, which costs time
         where cores are not equally fast. Without it the last bit of sums, and of what is made of
         them, may differ.
+    stall_timeout
+        Of a collective scan, seconds: when a rank is stopped, or its host cannot be reached, for
+        longer, the others raise PeerStalled; 10 unless given, at least 2. ``float("inf")``: they
+        wait for it. A rank that has died on the same host is a PeerLost at once, and one that ends
+        its scan by an error of its own, such as KeyboardInterrupt, ends it for all.
     info
         An mpi4py Info or a dict with the hints cb_nodes, cb_buffer_size, fluvial_threads and
         fluvial_memory, whole numbers, and fluvial_reproducible, "true" or "false", for what the
@@ -70,6 +75,7 @@ class ScanOptions(TypedDict, total=False):
     read_ahead: int | str
     memory: int | str | None
     reproducible: bool
+    stall_timeout: float
     info: Hints | None
 
 
@@ -95,6 +101,7 @@ class CoreOptions(TypedDict):
     read_ahead_bytes: int
     memory_bytes: int
     reproducible: bool
+    stall_timeout: float
 
 
 def to_core(options: ScanOptions) -> CoreOptions:
@@ -117,6 +124,7 @@ def to_core(options: ScanOptions) -> CoreOptions:
         "read_ahead_bytes": to_bytes(options.get("read_ahead", "16 MiB"), "read_ahead"),
         "memory_bytes": to_bytes(options.get("memory"), "memory") or memory,
         "reproducible": bool(options.get("reproducible", _truth(info, "fluvial_reproducible"))),
+        "stall_timeout": to_float(options.get("stall_timeout", 10.0), "stall_timeout"),
     }
 
 

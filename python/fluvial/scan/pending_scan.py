@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import atexit
+import functools
+import json
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -14,7 +16,7 @@ from .. import _core
 from .._core import InvalidArgument
 from ..compute.passes import Results, more_passes, refuse_repeats, repeats
 from ..compute.registry import Reduced, Resolved
-from ..mpi.communicator import Communicator, handle_of, world
+from ..mpi.communicator import handle_of, world
 from .options import CoreOptions, ScanOptions, to_core
 from .request import CoreRequest, Request
 from .result import label
@@ -35,12 +37,12 @@ class PendingScan:
         self,
         scan: _core.Scan,
         request: Request,
-        comm: Communicator | None,
+        ranks: _core.ScanRanks,
         core_options: CoreOptions,
     ) -> None:
         self._scan: _core.Scan | None = scan
         self._request = request
-        self._comm = comm
+        self._ranks = ranks
         self._options = core_options
         self._result: Reduced = None
         self._error: BaseException | None = None
@@ -89,11 +91,13 @@ class PendingScan:
                     groups, self._stats = scan.wait()
                     if any(map(repeats, self._request.operators.values())):
                         groups = [self._repeated(groups[0])]
-                    request = _of_all_ranks(self._request, self._comm, self._options["shuffle"])
+                    request = _of_all_ranks(self._request, self._ranks, self._options["shuffle"])
                     self._result = label(request, groups)
                 except BaseException as error:
                     self._error = error
                     raise
+                finally:
+                    self._ranks.close()
             if self._error is not None:
                 raise self._error
         return self._result
@@ -106,22 +110,17 @@ class PendingScan:
             kept = [(n, operators[n], i) for n, _, i in core["entries"] if n in operators]
             narrowed: CoreRequest = {**core, "entries": kept}
             described = _core.ScanRequest(**narrowed, **self._options)
-            scan = _core.Scan(described, handle_of(self._comm))
+            scan = _core.Scan(described, self._ranks)
             scan.start()
             groups, stats = scan.wait()
             self._stats = {name: self._stats[name] + more for name, more in stats.items()}
             return groups[0]
 
-        together = self._comm is not None and self._options["mode"] == "collective"
-        agree = self._any_rank if together else bool
+        agree = self._any_rank if self._options["mode"] == "collective" else bool
         return more_passes(self._request.operators, first, again, agree)
 
     def _any_rank(self, mine: bool) -> bool:
-        if self._comm is None:
-            return mine
-        said = np.zeros(1, "i4")
-        self._comm.Allreduce(np.array([mine], "i4"), said)
-        return bool(said[0])
+        return any(map(bool, self._ranks.allgather(b"yes" if mine else b"")))
 
 
 _under_way: weakref.WeakSet[PendingScan] = weakref.WeakSet()
@@ -156,58 +155,53 @@ def begin(prepare: Callable[[], Request], options: ScanOptions) -> PendingScan:
         described = _core.ScanRequest(**request.core, **core_options)
     except Exception as error:
         failure = error
-    if comm is not None and comm.Get_size() > 1:
-        _agree(comm, failure, options.get("mode") == "independent")
-    if failure is not None:
-        raise failure
-    if request is None:
-        raise AssertionError("bug in Fluvial: no request and no failure")
-    return PendingScan(_core.Scan(described, handle), request, comm, core_options)
+    alone = options.get("mode") == "independent"
+    ranks = _core.ScanRanks(handle, core_options["stall_timeout"] if failure is None else 10.0)
+    try:
+        _agree(ranks, failure, alone)
+        if failure is not None:
+            raise failure
+        if request is None:
+            raise AssertionError("bug in Fluvial: no request and no failure")
+        return PendingScan(_core.Scan(described, ranks), request, ranks, core_options)
+    except BaseException:
+        ranks.close()
+        raise
 
 
-_Said = tuple[int, str, str]
-"""A rank, what it raised and what that says."""
+def _agree(ranks: _core.ScanRanks, failure: Exception | None, alone: bool) -> None:
+    """Raise on this rank what failed on another, and where modes differ. Collective.
 
-
-def _agree(comm: Communicator, failure: Exception | None, alone: bool) -> None:
-    """Raise on this rank what failed on another, and where modes differ.
-
-    Collective: three words, and what was said if any. `alone`: of an independent scan, which would
-    leave the ranks of a collective one waiting.
+    `alone`: of an independent scan, which would leave the ranks of a collective one waiting.
     """
-    said_by = np.zeros(3, "i4")
-    ok = failure is None
-    comm.Allreduce(np.array([not ok, ok and alone, ok and not alone], "i4"), said_by)
-    failed, independent, collective = said_by
-    if not failed:
-        if independent and collective:
-            raise InvalidArgument(
-                f"the ranks differ in the mode: got 'independent' on {independent} and "
-                f"'collective' on {collective} of {comm.Get_size()}; allowed: one for all. Or "
-                "reduce with local=True on those ranks that ask alone."
-            )
-        return
-    said = failure and (comm.Get_rank(), type(failure).__name__, str(failure))
-    first = comm.allreduce(said, op=_lower)
-    if first is not None and failure is None:
-        rank, kind, message = first
-        known = getattr(_core, kind, None)
-        if isinstance(known, type) and issubclass(known, _core.Error):
-            raise known(f"{message} (on rank {rank})")
-        raise InvalidArgument(f"the reduction failed on rank {rank}: {kind}: {message}")
+    said = {"failed": [type(failure).__name__, str(failure)]} if failure else {"alone": alone}
+    of_all = [json.loads(bytes(one)) for one in ranks.allgather(json.dumps(said).encode())]
+    for rank, theirs in enumerate(of_all):
+        if "failed" in theirs:
+            if failure is not None:
+                return
+            kind, message = theirs["failed"]
+            known = getattr(_core, kind, None)
+            if isinstance(known, type) and issubclass(known, _core.Error):
+                raise known(f"{message} (on rank {rank})")
+            raise InvalidArgument(f"the reduction failed on rank {rank}: {kind}: {message}")
+    independent = sum(theirs["alone"] for theirs in of_all)
+    if 0 < independent < len(of_all):
+        raise InvalidArgument(
+            f"the ranks differ in the mode: got 'independent' on {independent} and "
+            f"'collective' on {len(of_all) - independent} of {len(of_all)}; allowed: one for all. "
+            "Or reduce with local=True on those ranks that ask alone."
+        )
 
 
-def _lower(a: _Said | None, b: _Said | None) -> _Said | None:
-    return b if a is None or (b is not None and b < a) else a
-
-
-def _of_all_ranks(request: Request, comm: Communicator | None, shuffle: str) -> Request:
+def _of_all_ranks(request: Request, ranks: _core.ScanRanks, shuffle: str) -> Request:
     """Return the request with the result's kept axes, which hold all ranks' selections."""
-    if comm is None or shuffle != "to-one":
+    if shuffle != "to-one":
         return request
     start, count = request.core["selection"][:2]
     ranges = [(s, s + n) for s, n in zip(start, count, strict=True)] if all(count) else None
-    ranges = comm.allreduce(ranges, op=_covering)
+    of_all = [json.loads(bytes(one)) for one in ranks.allgather(json.dumps(ranges).encode())]
+    ranges = functools.reduce(_covering, of_all)
     view, frame = request.view, request.frame
     for axis, dim in enumerate(view.dims):
         if dim in frame.dims:

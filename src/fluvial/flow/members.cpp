@@ -9,6 +9,7 @@
 #include "fluvial/host/oversubscription.hpp"
 #include "fluvial/move/beats_between_hosts.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/progress/silence.hpp"
 
 namespace fluvial::flow {
 
@@ -77,27 +78,19 @@ void Members::stop_watching(int rank) {
 }
 
 TaskFailure Members::silent_here(int rank, double silent_s) const {
-    const host::Process& process = seat_of(rank).process;
     return {
         "PeerStalled",
-        describe_problem({text("process ", process.id,
-                               is_stopped(process) ? " was stopped by a signal" : " does not run"),
-                          text("no heartbeat for ", silent_s, " s"),
-                          text("up to stall_timeout=", stall_timeout_s_, " s"),
-                          "A larger stall_timeout of the pool waits longer"}),
+        progress::silent_here({seat_of(rank).process, silent_s, stall_timeout_s_, "the pool"}),
         rank,
         {}};
 }
 
 TaskFailure Members::silent_afar(int rank, double silent_s) const {
-    return {"PeerStalled",
-            describe_problem({text("process ", seat_of(rank).process.id,
-                                   " on another host does not run, or is not reached"),
-                              text("no heartbeat for ", silent_s, " s"),
-                              text("up to stall_timeout=", stall_timeout_s_, " s"),
-                              "A larger stall_timeout of the pool waits longer"}),
-            rank,
-            {}};
+    return {
+        "PeerStalled",
+        progress::silent_afar({seat_of(rank).process, silent_s, stall_timeout_s_, "the pool"}),
+        rank,
+        {}};
 }
 
 std::optional<TaskFailure> Members::look() {

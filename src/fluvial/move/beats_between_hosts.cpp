@@ -2,6 +2,8 @@
 #include "fluvial/move/beats_between_hosts.hpp"
 
 #include <cstdlib>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -74,6 +76,40 @@ std::unique_ptr<DistantBeats> beats_between_hosts(const mpi::Comm& comm, double 
     const SharedKey key = Card::read(cards.front()).key;
     return std::make_unique<DistantBeats>(std::move(*socket), key, comm.rank(), std::move(others),
                                           stall_timeout_s);
+}
+
+std::vector<int> watched_on_next_host(std::span<const int> hosts) {
+    std::map<int, std::vector<int>> ranks_of;
+    for (std::size_t rank = 0; rank < hosts.size(); ++rank) {
+        ranks_of[hosts[rank]].push_back(static_cast<int>(rank));
+    }
+    if (ranks_of.size() < 2) {
+        return {};
+    }
+    std::vector<int> watched(hosts.size());
+    for (auto host = ranks_of.begin(); host != ranks_of.end(); ++host) {
+        const auto next = std::next(host) != ranks_of.end() ? std::next(host) : ranks_of.begin();
+        for (std::size_t i = 0; i < host->second.size(); ++i) {
+            watched[static_cast<std::size_t>(host->second[i])] =
+                next->second[i % next->second.size()];
+        }
+    }
+    return watched;
+}
+
+std::unique_ptr<DistantBeats> beats_to_next_host(const mpi::Comm& comm, std::span<const int> hosts,
+                                                 double stall_timeout_s) {
+    const std::vector<int> watched = watched_on_next_host(hosts);
+    if (watched.empty()) {
+        return nullptr;
+    }
+    const auto watches = [&](int rank) {
+        return watched[static_cast<std::size_t>(comm.rank())] == rank;
+    };
+    const auto meets = [&](int rank) {
+        return watches(rank) || watched[static_cast<std::size_t>(rank)] == comm.rank();
+    };
+    return beats_between_hosts(comm, stall_timeout_s, meets, watches);
 }
 
 }  // namespace fluvial::move

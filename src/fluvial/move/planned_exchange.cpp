@@ -119,10 +119,12 @@ Exchanged exchange(const mpi::Comm& comm, const std::function<PlannedCall()>& pr
     return {prepared.run(), std::move(agreed.warning)};
 }
 
-Exchanged exchange_over_kept(mpi::Comm& kept, const std::function<PlannedCall()>& prepare) {
+Exchanged exchange_over_kept(mpi::Comm& kept, const std::function<PlannedCall()>& prepare,
+                             const WatchedTask& task) {
     std::optional<mpi::Comm> own;
     try {
-        AgreedFlows agreed = agree_on_flows({kept, kept.rank(), kept.size()}, prepare);
+        AgreedFlows agreed = task.watching(
+            [&] { return agree_on_flows({kept, kept.rank(), kept.size()}, prepare); });
         const bool messages_alone =
             !agreed.call.how.checksum &&
             std::all_of(agreed.flows.begin(), agreed.flows.end(),
@@ -140,7 +142,10 @@ Exchanged exchange_over_kept(mpi::Comm& kept, const std::function<PlannedCall()>
         }
         return exchanged;
     } catch (const InvalidArgument&) {
-        throw;  // the same on all ranks, and before anything moved
+        if (task.ended()) {
+            mpi::lose(kept);
+        }
+        throw;  // or the same on all ranks, and before anything moved
     } catch (...) {
         if (own) {
             own->abandon();

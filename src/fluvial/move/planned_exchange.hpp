@@ -9,6 +9,7 @@
 
 #include "fluvial/move/multipath.hpp"
 #include "fluvial/move/placement.hpp"
+#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/route/plan.hpp"
 
 namespace fluvial::move {
@@ -76,7 +77,9 @@ Exchanged exchange(const mpi::Comm& comm, const std::function<PlannedCall()>& pr
 
 /// The same over a communicator that is used again: windows travel over a duplicate, so no message
 /// is left in it when this returns. It is lost (mpi/kept_duplicate.hpp) where this throws anything
-/// but InvalidArgument before windows are on their way.
-Exchanged exchange_over_kept(mpi::Comm& kept, const std::function<PlannedCall()>& prepare);
+/// but InvalidArgument before windows are on their way. In `task` ranks are watched while they
+/// agree; then paths have limits of their own, and do without a proxy that stands still.
+Exchanged exchange_over_kept(mpi::Comm& kept, const std::function<PlannedCall()>& prepare,
+                             const WatchedTask& task = {});
 
 }  // namespace fluvial::move

@@ -19,4 +19,7 @@ std::shared_ptr<Comm> kept_duplicate(long handle);
 /// gets it. Local.
 void lose(Comm& kept);
 
+/// What Kept::end() does with a communicator that is kept.
+void end_with_user(Comm& comm, bool mpi_ends) noexcept;
+
 }  // namespace fluvial::mpi

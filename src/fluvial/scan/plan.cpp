@@ -25,7 +25,7 @@ constexpr Index window_min = 1024 * 1024;      ///< to map less costs more than 
 constexpr Index window_max = 4 * window_min;
 constexpr Index buffer_min = 4096;
 constexpr Index buffer_max = Index{1} << 30;
-constexpr Index memory_default = Options().memory_bytes;
+const Index memory_default = Options().memory_bytes;
 constexpr int threads_max = 1024;
 constexpr int tag_request = 2;
 

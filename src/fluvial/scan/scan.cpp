@@ -185,6 +185,27 @@ struct Scan::State {
         }
     }
 
+    Outcome finish() {
+        try {
+            wait_for_lanes();
+            if (collective && !all_finished) {
+                comm.barrier();  // the barrier that test() may have begun on any rank
+                all_finished = true;
+            }
+            work_sharing->close();
+            Outcome outcome = collect();
+            comm.close();
+            return outcome;
+        } catch (...) {
+            if (options.task.ended()) {
+                comm.abandon();
+            } else {
+                comm.close();  // what is thrown in collect() is thrown on all ranks
+            }
+            throw;
+        }
+    }
+
     Outcome collect() {
         wait_for_lanes();
         const std::int64_t merge_begin = now_ns();
@@ -312,7 +333,10 @@ void Scan::State::wait_for_lanes() {
 Scan::Scan(Request request, Options options, const mpi::Comm& comm)
     : state_([&] {
           const progress::Setup setup;
-          return new State(std::move(request), options, comm);
+          if (!options.task && comm.size() > 1 && options.mode == Options::Mode::Collective) {
+              options.task = {move::RankWatch::of(comm), options.stall_timeout_s, "the scan"};
+          }
+          return options.task.during([&] { return new State(std::move(request), options, comm); });
       }()) {}
 Scan::Scan(Scan&&) noexcept = default;
 Scan::~Scan() = default;
@@ -363,20 +387,7 @@ Outcome Scan::wait() {
                                       "one a scan", "Keep the first outcome"});
     }
     state.collected = true;
-    state.wait_for_lanes();
-    if (state.collective && !state.all_finished) {
-        state.comm.barrier();  // the barrier that test() may have begun on any rank
-        state.all_finished = true;
-    }
-    try {
-        state.work_sharing->close();
-        Outcome outcome = state.collect();
-        state.comm.close();
-        return outcome;
-    } catch (...) {
-        state.comm.close();  // what is thrown in collect() is thrown on all ranks
-        throw;
-    }
+    return state.options.task.during([&] { return state.finish(); });
 }
 
 Outcome run(Request request, const Options& options, const mpi::Comm& comm) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "fluvial/base/fork.hpp"
+#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/scan/request.hpp"
 
@@ -60,6 +61,12 @@ struct Options {
     /// Of this rank, beside partial results: where chunks are large, fewer threads work at once.
     /// One thread always does, and needs a chunk as it is stored and as it is decoded. 0: chosen.
     std::int64_t memory_bytes = 64 << 20;
+    /// Of a collective scan: when a rank is stopped, or its host cannot be reached, for longer, the
+    /// others get PeerStalled. At least RankWatch::stall_timeout_min_s; infinity: they wait.
+    double stall_timeout_s = 10;
+    /// Of which the scan is a part. Else it is a task of its own, and its communicator, which then
+    /// should serve many scans, has a watch.
+    move::WatchedTask task = {};
 };
 
 /// What a scan did, on this rank.

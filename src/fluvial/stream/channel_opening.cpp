@@ -2,8 +2,6 @@
 /// How a channel begins: its ranks agree on the options, and learn of each other.
 #include <algorithm>
 #include <cmath>
-#include <iterator>
-#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -101,39 +99,15 @@ std::vector<progress::Heartbeats::Neighbour> neighbours_of(const ChannelState& s
     return found;
 }
 
-/// For each rank the one that it watches on the next host, so that a host that fails as a whole is
-/// seen by another; the last host watches the first. None where there is one host.
-std::vector<int> watched_afar(const std::vector<Member>& members) {
-    std::map<int, std::vector<int>> hosts;
-    for (int rank = 0; rank < static_cast<int>(members.size()); ++rank) {
-        hosts[members[static_cast<std::size_t>(rank)].host].push_back(rank);
-    }
-    if (hosts.size() < 2) {
-        return {};
-    }
-    std::vector<int> watched(members.size());
-    for (auto host = hosts.begin(); host != hosts.end(); ++host) {
-        const auto next = std::next(host) != hosts.end() ? std::next(host) : hosts.begin();
-        for (std::size_t i = 0; i < host->second.size(); ++i) {
-            watched[static_cast<std::size_t>(host->second[i])] =
-                next->second[i % next->second.size()];
-        }
-    }
-    return watched;
-}
-
 std::unique_ptr<move::DistantBeats> beats_afar(const ChannelState& state) {
-    const std::vector<int> watched = watched_afar(state.members);
-    if (watched.empty() || std::isinf(state.options.stall_timeout_s)) {
+    if (std::isinf(state.options.stall_timeout_s)) {
         return nullptr;
     }
-    const auto watches = [&](int rank) {
-        return watched[static_cast<std::size_t>(state.rank)] == rank;
-    };
-    const auto meets = [&](int rank) {
-        return watches(rank) || watched[static_cast<std::size_t>(rank)] == state.rank;
-    };
-    return move::beats_between_hosts(state.comm, state.options.stall_timeout_s, meets, watches);
+    std::vector<int> hosts;
+    for (const Member& member : state.members) {
+        hosts.push_back(member.host);
+    }
+    return move::beats_to_next_host(state.comm, hosts, state.options.stall_timeout_s);
 }
 
 void introduce(ChannelState& state, Role role) {

@@ -1,32 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How a rank of a channel sees that another one is dead or stopped.
-#include <unistd.h>
-
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/progress/silence.hpp"
 #include "fluvial/stream/channel_state.hpp"
 #include "fluvial/stream/threshold.hpp"
 
 namespace fluvial::stream {
-
-namespace {
-
-std::string host_name() {
-    char name[256] = {};
-    return ::gethostname(name, sizeof name - 1) == 0 ? name : "this host";
-}
-
-std::string stalled_text(const host::Process& process, double silent_s, double stall_timeout_s) {
-    const char* const how = is_stopped(process) ? " was stopped by a signal" : " does not run";
-    return describe_problem(
-        {text("process ", process.id, " on ", host_name(), how),
-         text("no heartbeat for ", silent_s, " s"),
-         text("up to stall_timeout=", stall_timeout_s, " s"),
-         text("Continue it (kill -CONT ", process.id,
-              ") and open the channel again; a larger stall_timeout of the channel waits longer")});
-}
-
-}  // namespace
 
 void ChannelState::look_around() {
     if (closing) {
@@ -84,7 +64,10 @@ void ChannelState::look_for_the_stalled() {
     look_for_the_dead();  // dead ranks do not beat either
     const int other = silent->member;
     const host::Process& process = members[static_cast<std::size_t>(other)].process;
-    lose({"PeerStalled", stalled_text(process, silent->silent_s, options.stall_timeout_s), other});
+    lose({"PeerStalled",
+          progress::silent_here(
+              {process, silent->silent_s, options.stall_timeout_s, "the channel"}),
+          other});
 }
 
 /// The next host may have failed, or be cut off: its ranks cannot tell.
@@ -95,12 +78,8 @@ void ChannelState::look_for_the_distant() {
     }
     const host::Process& process = members[static_cast<std::size_t>(silent->member)].process;
     lose({"PeerStalled",
-          describe_problem(
-              {text("process ", process.id, " on another host does not run, or is not reached"),
-               text("no heartbeat for ", silent->silent_s, " s"),
-               text("up to stall_timeout=", options.stall_timeout_s, " s"),
-               "Look at its host and at the network; a larger stall_timeout of the "
-               "channel waits longer"}),
+          progress::silent_afar(
+              {process, silent->silent_s, options.stall_timeout_s, "the channel"}),
           silent->member});
 }
 
