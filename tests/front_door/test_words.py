@@ -119,3 +119,15 @@ def test_a_second_call_goes_on_at_once(tmp_path):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(str(ROOT / ".build" / "mpich" / "prefix"))
+
+
+def test_byte_code_is_kept_whatever_the_shell_says(tmp_path):
+    done = subprocess.run(
+        [ROOT / "run", "shell", "-c", "python -c 'import sys; print(sys.dont_write_bytecode)'"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1", "SHELL": "/bin/sh"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (0, "False\n"), done.stderr
