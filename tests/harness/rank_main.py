@@ -7,6 +7,7 @@ usage: rank_main.py MODULE TEST NAME RANKS RECORDS
 from __future__ import annotations
 
 import faulthandler
+import gc
 import importlib.util
 import os
 import pathlib
@@ -22,6 +23,7 @@ _GRACE_S = 2.0  # for the other ranks of the job to record the same error
 def main() -> int:
     module_file, test, name, ranks, records = sys.argv[1:]
     sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+    gc.disable()  # until all is imported, of which nothing is garbage
     comm = None
     rank = int(os.environ.get("FLUVIAL_LAUNCH_RANK", "-1"))
     if rank < 0:
@@ -50,7 +52,9 @@ def main() -> int:
 
 def _play(module_file: str, test: str, name: str, comm: Any, records: pathlib.Path) -> Any:
     import fluvial
+    from harness import pytest_on_ranks
 
+    pytest_on_ranks.stand_in()
     path = pathlib.Path(module_file)
     sys.path.insert(0, str(path.parent))
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -59,6 +63,8 @@ def _play(module_file: str, test: str, name: str, comm: Any, records: pathlib.Pa
     spec.loader.exec_module(module)
     arguments = pickle.loads((records / f"{name}.arguments").read_bytes())
     role = getattr(module, test).roles[name]
+    gc.freeze()
+    gc.enable()
     return role(comm, fluvial, records.parent, **arguments)
 
 

@@ -49,6 +49,18 @@ def test_processes_have_no_communicator(jobs, steps):
     assert jobs.finish() == {"counter": [(None, steps)] * 2}
 
 
+@scenario("job on 1 process")
+class test_a_rank_imports_pytest_only_when_it_needs_it:
+    def job(comm, fl, where):
+        before = "_pytest" in sys.modules
+        with pytest.raises(LookupError, match="no such dataset"):
+            raise LookupError("no such dataset")
+        return before, "_pytest" in sys.modules
+
+    def check(jobs):
+        assert jobs.finish() == {"job": [(False, True)]}
+
+
 @scenario("writer on 3 ranks")
 class test_an_error_on_one_rank_is_reported_with_its_rank:
     def writer(comm, fl, where):
