@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 
 
@@ -13,6 +12,8 @@ def html_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[objec
     >>> html_table("<x>", ["a"], [[1]])
     '<p><code>&lt;x&gt;</code></p><table><tr><th>a</th></tr><tr><td>1</td></tr></table>'
     """
+    import html  # has the names of all characters: only notebooks need them
+
     head = "".join(f"<th>{html.escape(column)}</th>" for column in columns)
     body = "".join(
         f"<tr>{''.join(f'<td>{html.escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import tomllib
 from collections.abc import Iterable, Mapping
 
 from .._core import InvalidArgument, NoSuchFile, UnknownName
@@ -91,6 +90,8 @@ def _is_text(said: str) -> bool:
 
 
 def _parsed(text: str, where: str, is_json: bool) -> Mapping[str, object]:
+    import tomllib  # few jobs say options, and all ranks import this module
+
     try:
         table = json.loads(text) if is_json else tomllib.loads(text)
     except ValueError as error:  # that of either
