@@ -62,11 +62,11 @@ def run_counted(script, text, every, window):
 LEAF = '(float t) leaf(int i) "leaves"; '
 
 
-@pytest.mark.slow
-def test_a_million_iterations_do_not_fill_memory(script):
-    text = LEAF + "foreach i in [1:1000000] { float t = leaf(i); float u = t + i; }"
-    counting = run_counted(script, text, every=200_000, window=100)
-    assert counting.tasks == 1_000_000
+def test_many_iterations_do_not_fill_memory(script):
+    """What is left behind adds up: one frame in 20,000 iterations would be too many."""
+    text = LEAF + "foreach i in [1:200000] { float t = leaf(i); float u = t + i; }"
+    counting = run_counted(script, text, every=20_000, window=100)
+    assert counting.tasks == 200_000
     assert counting.most[Frame] < 110
     assert counting.most[Variable] < 500
 
