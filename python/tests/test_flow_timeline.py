@@ -7,11 +7,9 @@ import time
 
 import numpy as np
 import pytest
-from fluvial.cli import command_line as cli
 from fluvial.flow.progress import Progress
 from fluvial.flow.timeline import Timeline
 from harness import scenario
-from matplotlib import image
 
 import fluvial as fl
 
@@ -22,6 +20,12 @@ MS = 1_000_000
 def nap(team, seconds):
     time.sleep(seconds)
     return team.size
+
+
+def width_of(picture):
+    from matplotlib import image  # not by all ranks of all tests of this module
+
+    return image.imread(picture).shape[1]
 
 
 def row(*events):
@@ -108,7 +112,7 @@ def test_what_a_pool_of_one_rank_did(tmp_path):
     assert (rank, timeline.tasks, events["tasks"].sum()) == (0, 6, 6)
     assert 0.05 <= timeline.busy_seconds <= timeline.seconds
     assert all(a["end"] <= b["begin"] for a, b in itertools.pairwise(events))
-    assert image.imread(path).shape[1] == 1500
+    assert width_of(path) == 1500
 
 
 def test_a_pool_that_was_not_asked_for_it_has_no_timeline():
@@ -120,6 +124,8 @@ def test_a_pool_that_was_not_asked_for_it_has_no_timeline():
 
 @pytest.mark.any_mpi
 def test_ranks_that_a_program_started(tmp_path, capfd, monkeypatch):
+    from fluvial.cli import command_line as cli
+
     path = tmp_path / "pool.json"
 
     def shown_by(*options):
@@ -148,7 +154,7 @@ def test_ranks_that_a_program_started(tmp_path, capfd, monkeypatch):
     assert all(r["wide (s)"] + r["idle (s)"] <= timeline.seconds + 1e-5 for r in said["rows"])
     assert "5 tasks on 3 ranks" in shown_by()
     shown_by("--png", str(tmp_path / "p.png"))
-    assert image.imread(tmp_path / "p.png").size > 0
+    assert width_of(tmp_path / "p.png") > 0
 
 
 @scenario("job on 4 ranks", timeout=60)

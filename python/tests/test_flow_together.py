@@ -8,7 +8,6 @@ import time
 
 import numpy as np
 import pytest
-import xarray as xr
 from harness import scenario
 
 import fluvial as fl
@@ -186,6 +185,8 @@ def test_a_place_that_is_a_future(pool):
 
 
 def test_the_ranks_of_a_task_stream_and_scan(pool, tmp_path):
+    import xarray as xr  # not by all ranks of all tests of this module
+
     wide = pool.with_options(ranks=3)
     xr.Dataset({"x": ("i", np.arange(1000.0))}).to_netcdf(tmp_path / "x.nc")
     assert wide.submit(stream_inside).result(60) == 4950.0
