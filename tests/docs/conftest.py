@@ -9,27 +9,21 @@ import pytest
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
 
 
-@pytest.fixture
-def build(prefix, tmp_path):
-    """Return a function that builds the CMake project of an example with the installed library."""
+@pytest.fixture(scope="session")
+def build(prefix, tmp_path_factory):
+    """Return a function that builds the CMake project of an example, once, with the library."""
+    folders = {}
 
     def built(example):
-        for command in (
-            [
-                "-G",
-                "Ninja",
-                "-S",
-                EXAMPLES / example,
-                "-B",
-                tmp_path / "b",
-                f"-DCMAKE_PREFIX_PATH={prefix}",
-            ],
-            ["--build", tmp_path / "b"],
-        ):
-            result = subprocess.run(
-                ["cmake", *command], capture_output=True, text=True, check=False
-            )
-            assert result.returncode == 0, result.stdout + result.stderr
-        return tmp_path / "b"
+        if example not in folders:
+            folder = tmp_path_factory.mktemp(example) / "b"
+            configure = ["-G", "Ninja", "-S", EXAMPLES / example, "-B", folder]
+            for command in ([*configure, f"-DCMAKE_PREFIX_PATH={prefix}"], ["--build", folder]):
+                result = subprocess.run(
+                    ["cmake", *command], capture_output=True, text=True, check=False
+                )
+                assert result.returncode == 0, result.stdout + result.stderr
+            folders[example] = folder
+        return folders[example]
 
     return built
