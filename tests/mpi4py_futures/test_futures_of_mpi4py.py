@@ -2,7 +2,6 @@
 """The tests that mpi4py has for its own executors, from its source distribution, on pools."""
 
 import json
-import os
 import pathlib
 import subprocess
 import sys
@@ -84,7 +83,6 @@ def outcomes_of(source, *names):
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,  # errors of jobs that are to fail
         timeout=380,
-        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
         check=True,
     ).stdout
     return json.loads(said)
