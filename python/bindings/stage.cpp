@@ -244,7 +244,7 @@ void bind_reader(nb::module_& m) {
                const std::string& start, const std::string& resume, const std::string& retained,
                const std::string& directory, double rendezvous_timeout, double step_timeout,
                double stall_timeout, const std::string& transport, const std::string& interfaces,
-               const std::string& contact) {
+               const std::string& fetch, const std::string& contact) {
                 const stage::ReaderOptions options{.start = stage::start_from_name(start),
                                                    .resume = resume,
                                                    .retained = retained,
@@ -254,13 +254,14 @@ void bind_reader(nb::module_& m) {
                                                    .stall_timeout_s = stall_timeout,
                                                    .transport = transport,
                                                    .interfaces = interfaces,
+                                                   .fetch = fetch,
                                                    .contact = contact};
                 const nb::gil_scoped_release release;
                 new (self) HeldReader(std::make_unique<CommReader>(name, handle, options));
             },
             nb::kw_only(), "name"_a, "comm"_a.none(), "start"_a, "resume"_a, "retained"_a,
             "directory"_a, "rendezvous_timeout"_a, "step_timeout"_a, "stall_timeout"_a,
-            "transport"_a, "interfaces"_a, "contact"_a)
+            "transport"_a, "interfaces"_a, "fetch"_a, "contact"_a)
         .def(
             "next", [](HeldReader& r) { return r->reader().next(); },
             nb::call_guard<nb::gil_scoped_release>())

@@ -40,6 +40,7 @@ nb::dict stats_of(const stage::ReaderStats& s) {
     d["steps_from_disk"] = s.steps_from_disk;
     d["bytes_from_disk"] = s.bytes_from_disk;
     d["bytes_received"] = s.bytes_received;
+    d["bytes_from_neighbours"] = s.bytes_from_neighbours;
     nb::dict by_interface;
     for (const auto& [interface, bytes] : s.bytes_by_interface) {
         by_interface[interface.c_str()] = bytes;

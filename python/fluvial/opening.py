@@ -89,6 +89,7 @@ def open(
     stall_timeout: float = 10.0,
     transport: str | None = None,
     interfaces: str | None = None,
+    fetch: Literal["once", "each"] | None = None,
     contact: str | None = None,
     follow: bool | str | os.PathLike[str] = False,
 ) -> Any: ...  # a ReadSeries, or a File where one has this name: types cannot tell
@@ -210,6 +211,9 @@ def open(
         Reader: by which of this host's interfaces a writer on another host is reached: "auto", data
         over several at a time where several networks join the two hosts; "one", over one at a time;
         or as for `network`, these alone; None: FLUVIAL_INTERFACES or "auto".
+    fetch
+        Reader: what several ranks on one host want of the same data of a step comes from another
+        host "once", for all of them, or for "each" by itself; None: FLUVIAL_FETCH or "once".
     contact
         Reader: what the writer's `contact` says, where the contact file cannot be seen. It holds
         the key: pass it on as you would a password.

@@ -37,9 +37,10 @@ _READS: dict[str, object] = {
     "retained": "",
     "transport": "",
     "interfaces": "",
+    "fetch": "",
     "contact": "",
 }
-_MAY_BE_NONE = ("resume", "network", "ports", "transport", "interfaces", "contact")
+_MAY_BE_NONE = ("resume", "network", "ports", "transport", "interfaces", "fetch", "contact")
 _FOLDERS = ("spill", "retain", "retained")
 OPTIONS_OF_WRITERS: set[str] = {"directory", *_TIMES, *_WRITES}
 OPTIONS_OF_READERS: set[str] = {"directory", *_TIMES, *_READS}

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
@@ -38,6 +39,16 @@ std::optional<Status> status_of(std::int64_t id) {
 }
 
 }  // namespace
+
+std::string process_table() {
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::string boot;
+    struct stat status{};
+    if (!std::getline(file, boot) || ::stat("/proc/self/ns/pid", &status) != 0) {
+        return "";
+    }
+    return text(boot, ' ', status.st_dev, ' ', status.st_ino);
+}
 
 Process own_process() {
     const auto id = static_cast<std::int64_t>(getpid());

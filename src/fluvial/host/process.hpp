@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace fluvial::host {
 
@@ -13,6 +14,9 @@ struct Process {
         0;  ///< clock ticks since boot: tells it from a later one with the same id
 };
 
+/// Which process table this process sees: two that see the same one can look for each other in it.
+/// Empty where that cannot be known.
+std::string process_table();
 /// This process.
 Process own_process();
 /// True when the process table has it, and it is neither dead nor waiting to be buried.

@@ -225,6 +225,25 @@ std::map<std::string, std::uint64_t> JoinedSeat::bytes_by_interface() const {
     return all;
 }
 
+bool JoinedSeat::is_elsewhere() const {
+    return std::any_of(parts_.begin(), parts_.end(),
+                       [](const Part& part) { return part.seat->is_elsewhere(); });
+}
+
+void JoinedSeat::share(const std::shared_ptr<move::SharedClaims>& claims, std::uint32_t host) {
+    for (const Part& part : parts_) {
+        part.seat->share(claims, host++);
+    }
+}
+
+std::uint64_t JoinedSeat::bytes_from_neighbours() const {
+    std::uint64_t all = 0;
+    for (const Part& part : parts_) {
+        all += part.seat->bytes_from_neighbours();
+    }
+    return all;
+}
+
 void JoinedSeat::wake() {
     for (const Part& part : parts_) {
         part.seat->wake();

@@ -33,6 +33,9 @@ class JoinedSeat final : public Seat {
     std::string host_of(int rank) const override;
     std::string transport() const override;
     std::map<std::string, std::uint64_t> bytes_by_interface() const override;
+    bool is_elsewhere() const override;
+    void share(const std::shared_ptr<move::SharedClaims>& claims, std::uint32_t host) override;
+    std::uint64_t bytes_from_neighbours() const override;
     bool retains_in(const std::string&) const override { return false; }
     void wake() override;
     void leave() override;

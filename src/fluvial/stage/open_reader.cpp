@@ -14,6 +14,7 @@
 #include "fluvial/stage/joined_seat.hpp"
 #include "fluvial/stage/local_seat.hpp"
 #include "fluvial/stage/membership.hpp"
+#include "fluvial/stage/neighbours.hpp"
 #include "fluvial/stage/position.hpp"
 #include "fluvial/stage/reader_state.hpp"
 #include "fluvial/stage/remote_seat.hpp"
@@ -363,6 +364,12 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
                 attach_rank();
             }
         });
+    }
+    if (comm.size() > 1) {
+        const bool shares = state->seat->is_elsewhere() && fetches_once(options);
+        if (auto claims = share_with_neighbours(comm, shares)) {
+            state->seat->share(claims, 0);
+        }
     }
     state->host = state->seat->host();
     state->transport = state->seat->transport();

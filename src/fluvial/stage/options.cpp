@@ -71,6 +71,8 @@ constexpr std::array<Named<Start>, 4> starts = {{{"oldest", Start::Oldest},
                                                  {"first", Start::First},
                                                  {"observe", Start::Observe}}};
 
+constexpr std::array<Named<bool>, 2> fetches = {{{"once", true}, {"each", false}}};
+
 const std::array<Named<TransportChoice>, 4> transports = {
     {{"auto", {}},
      {"tcp", {.network = true}},
@@ -189,6 +191,7 @@ void validate(const std::string& name, const ReaderOptions& options) {
     check_seconds("step_timeout", options.step_timeout_s, 0);
     check_seconds("stall_timeout", options.stall_timeout_s, 0.2);
     transport_of(options);
+    fetches_once(options);
 }
 
 FullPolicies full_policies_from_name(const std::string& name) {
@@ -266,6 +269,10 @@ TransportChoice transport_of(const ReaderOptions& options) {
 
 std::string effective_interfaces(const ReaderOptions& options) {
     return chosen(options.interfaces, "FLUVIAL_INTERFACES", "auto");
+}
+
+bool fetches_once(const ReaderOptions& options) {
+    return choose<bool>("fetch", chosen(options.fetch, "FLUVIAL_FETCH", "once"), fetches);
 }
 
 std::int64_t effective_queue_bytes(const WriterOptions& options) {

@@ -94,6 +94,9 @@ struct ReaderOptions {
     /// data over several at a time; "one": all of them, one at a time; or names, addresses or
     /// networks as move/rails.hpp has them; empty: FLUVIAL_INTERFACES or "auto".
     std::string interfaces{};
+    /// What several ranks of this job on one host want of a step that is elsewhere: "once", one of
+    /// them brings it for all; "each", every rank for itself; empty: FLUVIAL_FETCH or "once".
+    std::string fetch{};
     /// What Writer::contact() said, in the place of a contact file.
     std::string contact{};
 };
@@ -132,6 +135,7 @@ struct TransportChoice {
 };
 TransportChoice transport_of(const ReaderOptions& options);
 std::string effective_interfaces(const ReaderOptions& options);
+bool fetches_once(const ReaderOptions& options);
 
 /// `options.queue_bytes`, or the default in its place.
 std::int64_t effective_queue_bytes(const WriterOptions& options);

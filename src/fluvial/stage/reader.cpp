@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/reader.hpp"
 
+#include <algorithm>
 #include <iostream>
 
 #include "fluvial/base/clock.hpp"
@@ -215,13 +216,16 @@ ReaderStats Reader::stats() const {
 
 ReaderStats Reader::State::stats() const {
     const SeatStats now = seat->stats(next_index);
+    const std::uint64_t neighbours = seat->bytes_from_neighbours();
+    const std::uint64_t elsewhere = counters->bytes_received;
     return {
         .transport = transport,
         .steps_read = now.steps_taken,
         .steps_discarded = now.steps_discarded,
         .steps_from_disk = counters->steps_from_disk,
         .bytes_from_disk = counters->bytes_from_disk,
-        .bytes_received = counters->bytes_received,
+        .bytes_received = elsewhere - std::min(elsewhere, neighbours),
+        .bytes_from_neighbours = neighbours,
         .bytes_by_interface = seat->bytes_by_interface(),
         .bytes_viewed = counters->bytes_viewed,
         .bytes_copied = counters->bytes_copied,

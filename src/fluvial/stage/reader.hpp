@@ -31,6 +31,8 @@ struct ReaderStats {
     std::uint64_t steps_from_disk;  ///< of those read: spilled or retained ones
     std::uint64_t bytes_from_disk;
     std::uint64_t bytes_received;  ///< over a network
+    /// What other ranks of this host had brought over it already.
+    std::uint64_t bytes_from_neighbours;
     /// What each interface of this host brought, with messages and what came twice.
     std::map<std::string, std::uint64_t> bytes_by_interface;
     std::uint64_t bytes_viewed;  ///< handed out without a copy

@@ -9,6 +9,7 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/move/interface.hpp"
 #include "fluvial/move/rails.hpp"
+#include "fluvial/move/shared_claims.hpp"
 #include "fluvial/stage/remote_seat.hpp"
 
 namespace fluvial::stage {
@@ -92,6 +93,9 @@ RemoteSeat::~RemoteSeat() {
 
 void RemoteSeat::leave() {
     heartbeat_.reset();
+    if (claims_) {
+        claims_->leave();
+    }
     const std::lock_guard lock(mutex_);
     if (!connection_) {
         return;

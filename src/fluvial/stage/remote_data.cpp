@@ -7,6 +7,7 @@
 #include "fluvial/base/error.hpp"
 #include "fluvial/move/fabric_read.hpp"
 #include "fluvial/move/interface.hpp"
+#include "fluvial/move/shared_read.hpp"
 #include "fluvial/move/striped_read.hpp"
 #include "fluvial/move/tcp_read.hpp"
 #include "fluvial/stage/remote_seat.hpp"
@@ -91,9 +92,10 @@ RemoteSeat::DataSource RemoteSeat::connect_tcp(const Deadline& deadline) {
             ""};
 }
 
-bool RemoteSeat::asks_anyway(std::uint64_t bytes_read) const {
+bool RemoteSeat::asks_anyway(std::uint64_t step, std::uint64_t bytes_read) const {
     constexpr std::uint64_t along_bytes_max = 512 * 1024;
-    return several_rails_ && bytes_read > along_bytes_max;
+    return (several_rails_ && bytes_read > along_bytes_max) ||
+           (claims_ && claims_->overlapped(step));
 }
 
 RemoteSeat::DataSource RemoteSeat::connect_to_data() {
@@ -138,7 +140,7 @@ MemoryOnHost RemoteSeat::place_of(const Chunk& chunk, DType dtype) const {
             chunk.in_rank() != nullptr ? chunk.in_rank()->offset : 0, bytes_of(chunk, dtype), 0};
 }
 
-void RemoteSeat::count(const std::vector<move::RemoteBox>& boxes, const std::string& interface) {
+void RemoteSeat::count(std::span<const move::RemoteBox> boxes, const std::string& interface) {
     if (!interface.empty()) {
         for (const move::RemoteBox& box : boxes) {
             traffic_->count(interface, box.bytes());
@@ -146,10 +148,35 @@ void RemoteSeat::count(const std::vector<move::RemoteBox>& boxes, const std::str
     }
 }
 
-void RemoteSeat::read(const std::vector<move::RemoteBox>& boxes) {
+void RemoteSeat::read(std::uint64_t step, const std::vector<move::RemoteBox>& boxes) {
+    if (!claims_) {
+        fetch(boxes, [](double) {});
+        return;
+    }
+    const move::OwnRead own{
+        [this](std::span<const move::RemoteBox> some, const std::function<void(double)>& moved) {
+            fetch(some, moved);
+        },
+        [this] { look_while_others_fetch(); }};
+    bytes_from_neighbours_ += move::read_shared(*claims_, {step, host_}, boxes, own);
+}
+
+void RemoteSeat::look_while_others_fetch() {
+    const std::lock_guard lock(mutex_);
+    hear_all();
+    check_alive();
+}
+
+void RemoteSeat::note_along(std::uint64_t step, const std::vector<move::RemoteBox>& boxes) {
+    move::note_had(*claims_, {step, host_}, boxes);
+}
+
+void RemoteSeat::fetch(std::span<const move::RemoteBox> boxes,
+                       const std::function<void(double)>& moved) {
     while (true) {
         unsigned way = 0;
         const auto look = [&](double silent_s) {
+            moved(silent_s);
             const std::lock_guard lock(mutex_);
             hear_all();
             if (way_ != way) {

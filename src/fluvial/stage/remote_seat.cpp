@@ -7,6 +7,7 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/move/shared_claims.hpp"
 #include "fluvial/progress/engine.hpp"
 
 namespace fluvial::stage {
@@ -286,6 +287,9 @@ StreamStatus RemoteSeat::status() {
 }
 
 void RemoteSeat::give_back(std::uint64_t step, const std::optional<std::vector<PartAlong>>& read) {
+    if (claims_) {
+        claims_->pass(step);
+    }
     const std::lock_guard lock(mutex_);
     holds_.erase(step);
     if (!connection_ || !lost_.empty()) {

@@ -5,11 +5,13 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,6 +57,12 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     std::string host() const override { return stream_.host; }
     std::string transport() const override { return transport_; }
     move::Traffic::Bytes bytes_by_interface() const override { return traffic_->bytes(); }
+    bool is_elsewhere() const override { return true; }
+    void share(const std::shared_ptr<move::SharedClaims>& claims, std::uint32_t host) override {
+        claims_ = claims;
+        host_ = host;
+    }
+    std::uint64_t bytes_from_neighbours() const override { return bytes_from_neighbours_; }
     bool retains_in(const std::string&) const override { return false; }
     void wake() override { woken_.ring(); }
     void leave() override;
@@ -84,8 +92,9 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     void ask();
     int steps_ahead() const;
 
-    /// A step of which so many bytes were read is better asked for: that goes over several rails.
-    bool asks_anyway(std::uint64_t bytes_read) const;
+    /// What follows a step of which so many bytes were read is better asked for: that goes over
+    /// several rails, or is asked for by one rank of this host for all.
+    bool asks_anyway(std::uint64_t step, std::uint64_t bytes_read) const;
     /// What was read of it; nothing known when it was small.
     void give_back(std::uint64_t step, const std::optional<std::vector<PartAlong>>& read);
     void beat();
@@ -106,8 +115,14 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     std::shared_ptr<move::RemoteReader> connect_half(std::unique_ptr<move::FabricHalf> half,
                                                      const Deadline& deadline);
     MemoryOnHost place_of(const Chunk& chunk, DType dtype) const;
-    void read(const std::vector<move::RemoteBox>& boxes);
-    void count(const std::vector<move::RemoteBox>& boxes, const std::string& interface);
+    void read(std::uint64_t step, const std::vector<move::RemoteBox>& boxes);
+    /// Over the network.
+    void fetch(std::span<const move::RemoteBox> boxes,
+               const std::function<void(double silent_s)>& moved);
+    void look_while_others_fetch();
+    /// What of a step came along with its message, and was read. Only with `claims_`.
+    void note_along(std::uint64_t step, const std::vector<move::RemoteBox>& boxes);
+    void count(std::span<const move::RemoteBox> boxes, const std::string& interface);
     void explain_loss(const PeerLost& lost);
 
     std::string name_;
@@ -121,6 +136,9 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     bool pushes_ = true;  ///< parts of large steps come along, too
     StepMessageReader messages_;
     std::shared_ptr<ReadBuffers> buffers_ = std::make_shared<ReadBuffers>();
+    std::shared_ptr<move::SharedClaims> claims_;  ///< with other ranks of this host; may be none
+    std::uint32_t host_ = 0;                      ///< of the writer, in these
+    std::atomic<std::uint64_t> bytes_from_neighbours_ = 0;
     host::Event woken_;
     bool next_follows_ = false;
 

@@ -50,6 +50,9 @@ std::shared_ptr<const std::byte> RemoteStep::load(const Chunk& chunk, DType dtyp
     const Region all = whole(chunk.region.extent);
     if (const Part* part = find(chunk, all)) {
         note(chunk, all, dtype);
+        if (seat_->claims_) {
+            seat_->note_along(step_, {remote({&chunk, all, nullptr}, dtype)});
+        }
         return part->bytes;
     }
     const auto memory = seat_->buffers_->take(bytes_of(chunk, dtype));
@@ -57,8 +60,14 @@ std::shared_ptr<const std::byte> RemoteStep::load(const Chunk& chunk, DType dtyp
     return memory;
 }
 
+move::RemoteBox RemoteStep::remote(const ChunkBox& box, DType dtype) const {
+    return {seat_->place_of(*box.chunk, dtype), static_cast<std::uint32_t>(size_of(dtype)),
+            box.chunk->region.extent, box.box, box.to};
+}
+
 void RemoteStep::read(const std::vector<ChunkBox>& boxes, DType dtype, const std::string&) {
     std::vector<move::RemoteBox> wanted;
+    std::vector<move::RemoteBox> along;
     for (const ChunkBox& box : boxes) {
         const Chunk& chunk = *box.chunk;
         note(chunk, box.box, dtype);
@@ -69,15 +78,19 @@ void RemoteStep::read(const std::vector<ChunkBox>& boxes, DType dtype, const std
         } else if (const Part* part = find(chunk, box.box)) {
             const ArrayView all(part->bytes.get(), dtype, part->box.extent);
             copy(subview(all, within(box.box, part->box)), to);
+            if (seat_->claims_) {
+                along.push_back(remote(box, dtype));
+            }
         } else {
-            wanted.push_back({seat_->place_of(chunk, dtype),
-                              static_cast<std::uint32_t>(size_of(dtype)), chunk.region.extent,
-                              box.box, box.to});
+            wanted.push_back(remote(box, dtype));
         }
+    }
+    if (!along.empty()) {
+        seat_->note_along(step_, along);
     }
     if (!wanted.empty()) {
         const Read read(*this);
-        seat_->read(wanted);
+        seat_->read(step_, wanted);
     }
 }
 

@@ -74,7 +74,7 @@ class RemoteStep final : public StepAccess {
             }
             given_back_ = true;
         }
-        const bool asks = seat_->asks_anyway(bytes_read_);
+        const bool asks = seat_->asks_anyway(step_, bytes_read_);
         seat_->give_back(
             step_,
             whole_ ? std::nullopt : std::optional(asks ? std::vector<PartAlong>() : read_.parts()));
@@ -101,6 +101,7 @@ class RemoteStep final : public StepAccess {
     /// What came with the step, if it holds the box.
     const Part* find(const Chunk& chunk, const Region& box) const;
     void note(const Chunk& chunk, const Region& box, DType dtype);
+    move::RemoteBox remote(const ChunkBox& box, DType dtype) const;
 
     std::map<Place, Part> here_;
     std::vector<std::pair<Place, std::uint32_t>> chunks_;  ///< and which chunk of the step

@@ -17,6 +17,10 @@
 #include "fluvial/stage/step_decoder.hpp"
 #include "fluvial/stage/step_record.hpp"
 
+namespace fluvial::move {
+class SharedClaims;
+}
+
 namespace fluvial::stage {
 
 /// A box of a chunk, in the chunk's own coordinates.
@@ -89,6 +93,13 @@ class Seat {
     virtual std::string transport() const = 0;
     /// What came over a network so far, by interface of this host.
     virtual std::map<std::string, std::uint64_t> bytes_by_interface() const { return {}; }
+    /// Some data comes over a network.
+    virtual bool is_elsewhere() const { return false; }
+    /// From now on what is read is shared with other ranks of this host; `host`: which of the
+    /// writer's this seat is with.
+    virtual void share(const std::shared_ptr<move::SharedClaims>&, std::uint32_t) {}
+    /// What these have brought, of what was read.
+    virtual std::uint64_t bytes_from_neighbours() const { return 0; }
     /// The steps that the stream retains are those in the folder `path`.
     virtual bool retains_in(const std::string& path) const = 0;
     /// A thread that waits in next() looks around.
