@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps go to a reader on another host over three networks at a time; beside it, over one.
 
+Then to three ranks of a reader there, which fetch what they all want once; beside it, each.
+
 The hosts are namespaces of this machine, joined by three networks: a cluster in a box, which needs
 root. Both contestants are Fluvial, in turns.
 """
@@ -30,7 +32,8 @@ _LIMIT_S = 120.0
 _RATE = Metric("throughput", "MB/s", higher_is_better=True)
 _SIZES = (4 << 20, 32 << 20)  # a cable takes 64 KiB at once
 _STEPS = 6
-_CONTESTANTS = {"one": "over one", "auto": "over three"}
+_NETWORKS = {"one": "over one", "auto": "over three"}
+_FETCHES = {"each": "each rank for itself", "once": "once"}
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,30 @@ class Case:
     name: str
     bandwidth: float | None  # bytes per second of a cable; None: what the cores do
     slow: str = ""  # the interface of a network with a quarter of that
+    readers: int = 1
+
+    @property
+    def contestants(self) -> dict[str, str]:
+        """What is compared, the peer first."""
+        return _NETWORKS if self.readers == 1 else _FETCHES
+
+    def reader(self, words: list[str], who: str) -> list[str]:
+        """Return the command of the reader."""
+        if self.readers == 1:
+            return [*words, who]
+        from fluvial.launch import Launcher
+
+        variable = f"FLUVIAL_FETCH={who}"
+        return Launcher.detect().command(
+            self.readers, ["env", variable, *words, "one", str(self.readers)]
+        )
 
 
 CASES = (
     Case("three networks of 200 Mbit/s", PACE),
     Case("the same, one at a quarter", PACE, slow="eth1"),
     Case("three networks that nothing slows down", None),
+    Case("three ranks of a reader over 200 Mbit/s", PACE, readers=3),
 )
 
 
@@ -62,7 +83,7 @@ def ask(json: Json = None, quick: Quick = False, runs: Runs = None) -> None:
 
     started = header("rails", {"fluvial": ours.version})
     records: list[Record] = []
-    for case in CASES[:2] if quick else CASES:
+    for case in (*CASES[:2], CASES[3]) if quick else CASES:
         try:
             figures = _measure(case, path, runs or (1 if quick else 3), _SIZES[1 if quick else 0 :])
         except (NoBox, RuntimeError, subprocess.TimeoutExpired) as error:
@@ -89,12 +110,13 @@ def _measure(case: Case, path: str, runs: int, sizes: tuple[int, ...]) -> _Figur
             set_bandwidth(box, case.slow, case.bandwidth / 4)
         for _ in range(runs):
             for size in sizes:
-                for who in _CONTESTANTS:
+                for who in case.contestants:
                     with tempfile.TemporaryDirectory(prefix="fluvial-bench-") as folder:
                         words = [sys.executable, str(Path(__file__).with_name("worker.py"))]
-                        rest = [folder, str(size), str(_STEPS), who]
-                        writer = box.on(1, [*words, "write", *rest])
-                        seconds = _run(writer, box.on(2, [*words, "read", *rest]), path)
+                        rest = [folder, str(size), str(_STEPS)]
+                        writer = box.on(1, [*words, "write", *rest, "auto"])
+                        reader = box.on(2, case.reader([*words, "read", *rest], who))
+                        seconds = _run(writer, reader, path)
                     rate = size * (_STEPS - 1) / seconds / 1e6
                     figures.setdefault((size, who), []).append(rate)
     return figures
@@ -124,14 +146,16 @@ def _run(writer: list[str], reader: list[str], path: str) -> float:
 def _show(console: Console, case: Case, figures: _Figures) -> list[Record]:
     """Print a table, and return a record for each size."""
     table = Table(title=f"{case.name}: {_RATE.name}, {_RATE.unit}; more is better")
-    for column in ("step", *reversed(_CONTESTANTS.values()), "ratio"):
+    peer, ours = case.contestants
+    for column in ("step", case.contestants[ours], case.contestants[peer], "ratio"):
         table.add_column(column, justify="right")
     records = []
     for size in sorted({size for size, _ in figures}):
-        three, one = (Sample.of(figures[size, who]) for who in ("auto", "one"))
-        record = compare("rails", case.name, {"bytes": size}, _RATE, three, "over one", one)
+        mine, other = (Sample.of(figures[size, who]) for who in (ours, peer))
+        known_as = case.contestants[peer]
+        record = compare("rails", case.name, {"bytes": size}, _RATE, mine, known_as, other)
         records.append(record)
-        shown = spread(three, _RATE), spread(one, _RATE), f"{record.ratio:.2f}"
+        shown = spread(mine, _RATE), spread(other, _RATE), f"{record.ratio:.2f}"
         table.add_row(size_label(size), *shown)
     console.print(table)
     return records
