@@ -89,8 +89,7 @@ nb::tuple exchange_routes(std::optional<long> handle, double limit_s, const nb::
                 return handle ? mpi::kept_duplicate(*handle) : std::make_shared<mpi::Comm>();
             });
             rank = comm->rank();
-            return move::exchange_over_kept(
-                *comm, [&] { return call_of(prepare, plan); }, task);
+            return move::exchange_over_kept(*comm, [&] { return call_of(prepare, plan); }, task);
         });
     }
     return to_tuple(exchanged, rank == 0);

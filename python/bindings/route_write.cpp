@@ -60,9 +60,7 @@ nb::tuple sparse_write(std::optional<long> handle, double limit_s, const nb::cal
             });
             return move::sparse_write(comm, path, parts, options);
         };
-        written = mpi::given_up_on_error(comm, [&] {
-            return ranks.together(write);
-        });
+        written = mpi::given_up_on_error(comm, [&] { return ranks.together(write); });
         ranks.close();
     }
     return nb::make_tuple(written.bytes, written.here, written.at_most, written.writers,

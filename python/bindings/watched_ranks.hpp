@@ -13,7 +13,8 @@ namespace fluvial::python {
 /// end by an error of their own, are an error on all (move/rank_watch.hpp).
 class WatchedRanks {
   public:
-    /// Collective, blocking, where there is a handle. `of` is what has the limit, and outlives this.
+    /// Collective, blocking, where there is a handle. `of` is what has the limit, and outlives
+    /// this.
     WatchedRanks(std::optional<long> handle, double stall_timeout_s, const char* of)
         : task_(handle ? move::RankWatch::of(*handle) : nullptr, stall_timeout_s, of),
           comm_(task_.during([&] { return to_comm(handle); })) {}

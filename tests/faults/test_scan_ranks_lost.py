@@ -60,9 +60,7 @@ class test_a_rank_that_is_stopped:
             wait_until((where / "it was stopped").exists, timeout=60)
         told = _told(fl, lambda: _sum(fl, path, comm, stall_timeout=LIMIT))
         (where / f"told {comm.rank}").touch()
-        wait_until(
-            lambda: all((where / f"told {rank}").exists() for rank in range(4)), timeout=60
-        )
+        wait_until(lambda: all((where / f"told {rank}").exists() for rank in range(4)), timeout=60)
         return told, _sum(fl, path, comm, stall_timeout=LIMIT) == total
 
     def check(jobs):

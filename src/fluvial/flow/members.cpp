@@ -78,19 +78,17 @@ void Members::stop_watching(int rank) {
 }
 
 TaskFailure Members::silent_here(int rank, double silent_s) const {
-    return {
-        "PeerStalled",
-        progress::silent_here({seat_of(rank).process, silent_s, stall_timeout_s_, "the pool"}),
-        rank,
-        {}};
+    return {"PeerStalled",
+            progress::silent_here({seat_of(rank).process, silent_s, stall_timeout_s_, "the pool"}),
+            rank,
+            {}};
 }
 
 TaskFailure Members::silent_afar(int rank, double silent_s) const {
-    return {
-        "PeerStalled",
-        progress::silent_afar({seat_of(rank).process, silent_s, stall_timeout_s_, "the pool"}),
-        rank,
-        {}};
+    return {"PeerStalled",
+            progress::silent_afar({seat_of(rank).process, silent_s, stall_timeout_s_, "the pool"}),
+            rank,
+            {}};
 }
 
 std::optional<TaskFailure> Members::look() {

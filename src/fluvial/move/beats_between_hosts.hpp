@@ -20,9 +20,9 @@ std::unique_ptr<DistantBeats> beats_between_hosts(const mpi::Comm& comm, double 
                                                   const std::function<bool(int)>& meets,
                                                   const std::function<bool(int)>& watches);
 
-/// Of ranks of which `hosts` says where each is, the one on the next host that each of them watches,
-/// so that a host that fails as a whole is seen by another; the last host watches the first. None
-/// where there is one host.
+/// Of ranks of which `hosts` says where each is, the one on the next host that each of them
+/// watches, so that a host that fails as a whole is seen by another; the last host watches the
+/// first. None where there is one host.
 std::vector<int> watched_on_next_host(std::span<const int> hosts);
 
 /// beats_between_hosts() for that: null where there is one host. Collective, blocking.

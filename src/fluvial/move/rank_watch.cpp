@@ -51,9 +51,8 @@ std::shared_ptr<RankWatch> RankWatch::of(const mpi::Comm& comm) {
 }
 
 std::shared_ptr<RankWatch> RankWatch::of(long handle) {
-    auto watch = std::static_pointer_cast<RankWatch>(
-        mpi::kept_with(handle, mpi::KeptKind::RankWatch,
-                       [&] { return made(mpi::Comm::from_fortran(handle)); }));
+    auto watch = std::static_pointer_cast<RankWatch>(mpi::kept_with(
+        handle, mpi::KeptKind::RankWatch, [&] { return made(mpi::Comm::from_fortran(handle)); }));
     return watch->comm_.size() > 1 ? watch : nullptr;
 }
 
@@ -81,9 +80,8 @@ RankWatch::RankWatch(mpi::Comm comm) : comm_(std::move(comm)) {
             watched_.push_back(other);
         }
     }
-    mpi::agree(comm_, [&] {
-        heartbeats_ = progress::Heartbeats::begin(neighbours, stall_timeout_min_s);
-    });
+    mpi::agree(comm_,
+               [&] { heartbeats_ = progress::Heartbeats::begin(neighbours, stall_timeout_min_s); });
     distant_ = beats_to_next_host(comm_, hosts, stall_timeout_min_s);
 }
 

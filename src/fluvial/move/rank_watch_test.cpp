@@ -5,7 +5,6 @@
 #include <string>
 
 #include <doctest/doctest.h>
-
 #include <unistd.h>
 
 #include "fluvial/base/clock.hpp"
@@ -91,7 +90,9 @@ TEST_CASE("an error that all have ended with is no matter of the next task") {
     mpi::Comm comm = own_comm();
     const auto watch = RankWatch::of(comm);
     const auto fail = [&] {
-        WatchedTask(watch, long_s, "the test").during([] { throw InvalidArgument(Problem{"wrong", "", "", ""}); });
+        WatchedTask(watch, long_s, "the test").during([] {
+            throw InvalidArgument(Problem{"wrong", "", "", ""});
+        });
     };
     CHECK_THROWS_AS(fail(), InvalidArgument);
     comm.barrier();

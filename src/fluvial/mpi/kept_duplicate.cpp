@@ -26,9 +26,10 @@ void end_with_user(Comm& comm, bool mpi_ends) noexcept {
 }
 
 std::shared_ptr<Comm> kept_duplicate(long handle) {
-    const auto kept = std::static_pointer_cast<KeptDuplicate>(
-        kept_with(handle, KeptKind::Duplicate,
-                  [&] { return std::make_shared<KeptDuplicate>(Comm::from_fortran(handle)); }));
+    const auto kept =
+        std::static_pointer_cast<KeptDuplicate>(kept_with(handle, KeptKind::Duplicate, [&] {
+            return std::make_shared<KeptDuplicate>(Comm::from_fortran(handle));
+        }));
     if (kept->comm.serial()) {
         throw InvalidArgument(Problem{"an exchange on this communicator has failed on its way",
                                       "a further one", "",

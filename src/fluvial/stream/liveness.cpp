@@ -64,10 +64,10 @@ void ChannelState::look_for_the_stalled() {
     look_for_the_dead();  // dead ranks do not beat either
     const int other = silent->member;
     const host::Process& process = members[static_cast<std::size_t>(other)].process;
-    lose({"PeerStalled",
-          progress::silent_here(
-              {process, silent->silent_s, options.stall_timeout_s, "the channel"}),
-          other});
+    lose(
+        {"PeerStalled",
+         progress::silent_here({process, silent->silent_s, options.stall_timeout_s, "the channel"}),
+         other});
 }
 
 /// The next host may have failed, or be cut off: its ranks cannot tell.
@@ -77,10 +77,10 @@ void ChannelState::look_for_the_distant() {
         return;
     }
     const host::Process& process = members[static_cast<std::size_t>(silent->member)].process;
-    lose({"PeerStalled",
-          progress::silent_afar(
-              {process, silent->silent_s, options.stall_timeout_s, "the channel"}),
-          silent->member});
+    lose(
+        {"PeerStalled",
+         progress::silent_afar({process, silent->silent_s, options.stall_timeout_s, "the channel"}),
+         silent->member});
 }
 
 void ChannelState::lose(const mpi::Failure& lost) {
