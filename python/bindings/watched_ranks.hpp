@@ -17,7 +17,7 @@ class WatchedRanks {
     /// this.
     WatchedRanks(std::optional<long> handle, double stall_timeout_s, const char* of)
         : task_(handle ? move::RankWatch::of(*handle) : nullptr, stall_timeout_s, of),
-          comm_(task_.during([&] { return to_comm(handle); })) {}
+          comm_(duplicate(handle)) {}
     WatchedRanks(WatchedRanks&&) = default;
     ~WatchedRanks() { comm_.abandon(); }
 
@@ -39,6 +39,11 @@ class WatchedRanks {
     }
 
   private:
+    mpi::Comm duplicate(std::optional<long> handle) const {
+        task_.come();
+        return task_.during([&] { return to_comm(handle); });
+    }
+
     move::WatchedTask task_;
     mpi::Comm comm_;
 };

@@ -7,6 +7,7 @@
 
 #include "fluvial/base/bytes.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/waiting.hpp"
 #include "fluvial/move/beats_between_hosts.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/kept_duplicate.hpp"
@@ -16,7 +17,8 @@ namespace fluvial::move {
 
 namespace {
 
-constexpr int tag = 0;
+constexpr int tag = 0;  // of notes
+constexpr int tag_come = 1;
 /// Looks at a note that is sent, which leaves at once but for a peer that MPI has not met before.
 constexpr int looks_at_notes = 1000;
 /// Tasks that are not the last one and may not have ended: a scan is waited for when it likes.
@@ -148,6 +150,48 @@ void RankWatch::take_notes() {
     told_.erase(told_.begin(), told_.lower_bound(begun_ - kept_tasks));
 }
 
+/// In each round to the rank that is so far up, from the one that is so far down: after the last
+/// one this rank has heard of all, directly or not. Twice: that all have begun the task a rank may
+/// also hear from those that have given it up since, but not that all know of all.
+void RankWatch::come(Number task) {
+    const int ranks = comm_.size();
+    come_.erase(come_.begin(), come_.lower_bound({task, 0}));
+    std::vector<int> steps;
+    for (int step = 1; step < ranks; step *= 2) {
+        steps.push_back(step);
+    }
+    for (int round = 0; round < 2 * static_cast<int>(steps.size()); ++round) {
+        const int step = steps[static_cast<std::size_t>(round) % steps.size()];
+        ByteWriter out;
+        out.put(task);
+        out.put(round);
+        mpi::Request sent = comm_.isend(out.take(), (comm_.rank() + step) % ranks, tag_come);
+        const int from = (comm_.rank() + ranks - step) % ranks;
+        try {
+            wait_until([&] { return has_come(task, round, from) && sent.test(); },
+                       "MPI did not bring all ranks together");
+        } catch (...) {
+            sent.abandon();
+            throw;
+        }
+    }
+}
+
+bool RankWatch::has_come(Number task, int round, int from) {
+    while (!come_.contains({task, round})) {
+        auto word = comm_.try_recv(from, tag_come);
+        if (!word) {
+            return false;
+        }
+        word->message.wait();
+        const std::vector<std::byte> bytes = word->message.take();
+        ByteReader in(bytes);
+        const auto of = in.get<Number>();
+        come_.emplace(of, in.get<int>());
+    }
+    return true;
+}
+
 void RankWatch::look(Number task, double stall_timeout_s, const char* of) {
     take_notes();
     const auto fail = [&](const mpi::Failure& failure) {
@@ -190,6 +234,13 @@ WatchedTask::WatchedTask(std::shared_ptr<RankWatch> watch, double stall_timeout_
                                           "Infinity lets stopped ranks be"});
         }
     });
+}
+
+void WatchedTask::come() const {
+    if (!watch_) {
+        return;
+    }
+    during([&] { watch_->come(number_); });
 }
 
 }  // namespace fluvial::move

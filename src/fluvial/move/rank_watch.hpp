@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "fluvial/host/process.hpp"
@@ -67,6 +69,8 @@ class RankWatch final : public mpi::Kept {
     void tell(Number task, const mpi::Failure& failure) noexcept;
     void look(Number task, double stall_timeout_s, const char* of);
     void take_notes();
+    void come(Number task);
+    bool has_come(Number task, int round, int from);
     const host::Process& process_of(int rank) const;
 
     mpi::Comm comm_;
@@ -75,8 +79,9 @@ class RankWatch final : public mpi::Kept {
     std::unique_ptr<progress::Heartbeats> heartbeats_;
     std::unique_ptr<DistantBeats> distant_;
     Number begun_ = 0;
-    std::map<Number, mpi::Failure> told_;  ///< by the task that has ended by it
-    std::vector<mpi::Request> notes_;      ///< on their way
+    std::map<Number, mpi::Failure> told_;    ///< by the task that has ended by it
+    std::vector<mpi::Request> notes_;        ///< on their way
+    std::set<std::pair<Number, int>> come_;  ///< tasks and rounds of which a message has come
 };
 
 /// One task. What is made without a watch watches nobody.
@@ -88,6 +93,11 @@ class WatchedTask {
     WatchedTask(std::shared_ptr<RankWatch> watch, double stall_timeout_s, const char* of);
 
     explicit operator bool() const { return watch_ != nullptr; }
+
+    /// Blocking until all ranks have begun it, by 2 log2(P) messages, of which an error leaves no
+    /// trace. What follows may be what MPI cannot be told to give up, such as to make a
+    /// communicator.
+    void come() const;
 
     /// Returns what `work` does, a call of all ranks, and watches them in its waits.
     template <class Work>

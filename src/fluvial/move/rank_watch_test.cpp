@@ -190,3 +190,27 @@ TEST_CASE("an error in the first call of a task ends a later one of the same tas
     CHECK(next.during([&] { return comm.sum(1); }) == world_size());
     comm.close();
 }
+
+TEST_CASE("all come before any goes on, and tasks that were given up are no matter") {
+    if (world_size() == 1) {
+        return;
+    }
+    mpi::Comm comm = own_comm();
+    const auto watch = RankWatch::of(comm);
+    for (int round = 0; round < 3; ++round) {
+        const WatchedTask given_up(watch, long_s, "the test");
+        const auto come = [&] {
+            given_up.telling([&] {
+                if (is_last()) {
+                    throw TimedOut(Problem{"no more time", "", "", ""});
+                }
+                given_up.come();
+            });
+        };
+        CHECK_THROWS_WITH_AS(come(), doctest::Contains("no more time"), TimedOut);
+        const WatchedTask next(watch, long_s, "the test");
+        next.come();
+        CHECK(next.during([&] { return comm.sum(1); }) == world_size());
+    }
+    comm.close();
+}

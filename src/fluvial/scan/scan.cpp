@@ -335,6 +335,7 @@ Scan::Scan(Request request, Options options, const mpi::Comm& comm)
           const progress::Setup setup;
           if (!options.task && comm.size() > 1 && options.mode == Options::Mode::Collective) {
               options.task = {move::RankWatch::of(comm), options.stall_timeout_s, "the scan"};
+              options.task.come();
           }
           return options.task.during([&] { return new State(std::move(request), options, comm); });
       }()) {}
