@@ -87,7 +87,7 @@ def test_a_run_counts_what_it_timed(make_pair, size):
 def test_a_run_lasts_about_as_long_as_asked(make_pair):
     pair = make_pair()
     run = pair.run(1024, 0.03, 0.05, 1, 30.0)
-    assert 0.045 < run.seconds < 5
+    assert 0.02 < run.seconds < 5  # how many steps that is, is known from a few of them
     assert run.steps > 20
     assert len(run.latencies_s) > 20
     again = pair.run(1024, 0.0, 0.0, 3, 30.0)

@@ -95,10 +95,8 @@ class test_a_reader_without_descriptors_for_data:
         with fl.open(stream_name(where), **TIMES) as series:
             step = series.next()
             (where / "has-step").mkdir()
-            with (
-                descriptors_left(0),
-                pytest.raises(fl.PeerLost, match="Too many open files"),
-            ):
+            fails = pytest.raises(fl.PeerLost, match="Too many open files")
+            with descriptors_left(0), fails:
                 step["x"].read()
             with descriptors_left(1):
                 whole = is_whole(step, 0)

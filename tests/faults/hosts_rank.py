@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One rank of a job on two hosts: two producers on the first, two consumers on the second."""
 
+import faulthandler
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ from mpi4py import MPI
 
 import fluvial as fl
 
+faulthandler.dump_traceback_later(35)  # before the test gives up
 what = sys.argv[1]  # "run", "slow", "kill", "stop" or "cut"
 where = pathlib.Path(sys.argv[2])
 comm = MPI.COMM_WORLD

@@ -13,6 +13,9 @@ TORUS = "bgq:4x4x4x4x2"
 KiB, MiB = 1 << 10, 1 << 20
 
 
+pytestmark = pytest.mark.timeout(400)  # the first test builds the simulator
+
+
 @pytest.fixture(autouse=True, scope="module")
 def simulator():
     simulated.ROOT.joinpath(".build").mkdir(exist_ok=True)
