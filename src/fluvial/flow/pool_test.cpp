@@ -104,7 +104,8 @@ TEST_CASE("what a program keeps of a finished task is small, and what it does no
             return grown / (window * windows);
         };
         allocated_by_a_task(false);  // what the pool itself needs
-        CHECK(allocated_by_a_task(false) < 2);
+        // Less than the smallest thing that a task could leave; MPI's own pools may grow meanwhile.
+        CHECK(allocated_by_a_task(false) < 16);
         const double of_one = allocated_by_a_task(true) + sizeof(Future);
         CHECK(of_one < 256);  // with what MPI itself may keep for messages meanwhile
     }
