@@ -95,8 +95,10 @@ class test_a_reader_without_descriptors_for_data:
         with fl.open(stream_name(where), **TIMES) as series:
             step = series.next()
             (where / "has-step").mkdir()
-            fails = pytest.raises(fl.PeerLost, match="Too many open files")
-            with descriptors_left(0), fails:
+            with (
+                descriptors_left(0),
+                pytest.raises(fl.PeerLost, match="Too many open files"),
+            ):
                 step["x"].read()
             with descriptors_left(1):
                 whole = is_whole(step, 0)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
 from typing import Any
 
 
@@ -24,7 +26,7 @@ class _Ignored:
 
 
 class PytestOnRanks:
-    """Decorators without effect; for anything else (`raises`, `approx`) pytest is imported."""
+    """Decorators without effect; anything else (`raises`, `approx`) is pytest's own."""
 
     mark = fixture = param = _Ignored()
 
@@ -39,3 +41,25 @@ class PytestOnRanks:
 def stand_in() -> None:
     """Have `import pytest` find `PytestOnRanks`, in a process that runs no test."""
     sys.modules.setdefault("pytest", PytestOnRanks())  # type: ignore[arg-type]
+
+
+def import_for(role: Callable[..., Any]) -> None:
+    """Import pytest where a role says its name.
+
+    In the role it might be too late: where no descriptor is left, or Ctrl-C is about to come.
+    """
+    if "pytest" in set(_names(role, set())):
+        importlib.import_module("pytest").raises  # noqa: B018 (the attribute imports it)
+
+
+def _names(function: object, seen: set[object]) -> Iterator[str]:
+    """Yield the names in a function, and in functions of its module that it names."""
+    if not isinstance(function, FunctionType) or function in seen:
+        return
+    seen.add(function)
+    codes = [function.__code__]
+    for code in codes:
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+        for name in code.co_names:
+            yield name
+            yield from _names(function.__globals__.get(name), seen)

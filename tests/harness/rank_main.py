@@ -63,6 +63,7 @@ def _play(module_file: str, test: str, name: str, comm: Any, records: pathlib.Pa
     spec.loader.exec_module(module)
     arguments = pickle.loads((records / f"{name}.arguments").read_bytes())
     role = getattr(module, test).roles[name]
+    pytest_on_ranks.import_for(role)
     gc.freeze()
     gc.enable()
     return role(comm, fluvial, records.parent, **arguments)

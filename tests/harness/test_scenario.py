@@ -49,16 +49,27 @@ def test_processes_have_no_communicator(jobs, steps):
     assert jobs.finish() == {"counter": [(None, steps)] * 2}
 
 
-@scenario("job on 1 process")
-class test_a_rank_imports_pytest_only_when_it_needs_it:
-    def job(comm, fl, where):
-        before = "_pytest" in sys.modules
-        with pytest.raises(LookupError, match="no such dataset"):
-            raise LookupError("no such dataset")
-        return before, "_pytest" in sys.modules
+def _has_pytest():
+    return "_pytest" in sys.modules
+
+
+def _raises_in_a_function_of_the_module():
+    with pytest.raises(LookupError, match="no such dataset"):
+        raise LookupError("no such dataset")
+
+
+@scenario("one on 1 process, other on 1 process")
+class test_a_rank_imports_pytest_when_it_needs_it_and_before_its_role:
+    def one(comm, fl, where):
+        before = _has_pytest()
+        _raises_in_a_function_of_the_module()
+        return before
+
+    def other(comm, fl, where):
+        return _has_pytest()
 
     def check(jobs):
-        assert jobs.finish() == {"job": [(False, True)]}
+        assert jobs.finish() == {"one": [True], "other": [False]}
 
 
 @scenario("writer on 3 ranks")
