@@ -10,9 +10,11 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/host/child_process_fixture.hpp"
 
 using namespace fluvial;
 using host::AliveLock;
+using host::kill_and_wait;
 using host::MemoryFile;
 
 namespace {
@@ -37,11 +39,6 @@ pid_t child_that(Work work) {
     ::close(ends[0]);
     ::close(ends[1]);
     return child;
-}
-
-void kill_and_wait(pid_t child) {
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
 }
 
 }  // namespace

@@ -12,9 +12,12 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/host/child_process_fixture.hpp"
 #include "fluvial/host/memory_file.hpp"
 
 using namespace fluvial;
+using host::spawn;
+using host::status_of;
 
 namespace {
 
@@ -40,22 +43,6 @@ class SharedMemory {
     host::Mapping mapping_;
     Shared* shared_;
 };
-
-template <class Work>
-pid_t spawn(Work work) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-        work();
-        ::_exit(0);
-    }
-    return child;
-}
-
-int status_of(pid_t child) {
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    return status;
-}
 
 void wait_for_phase(const SharedMemory& shared, int phase) {
     const Deadline deadline(20);

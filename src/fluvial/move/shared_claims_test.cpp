@@ -11,10 +11,13 @@
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/host/child_process_fixture.hpp"
 #include "fluvial/host/file_place.hpp"
 
 using namespace fluvial;
 using namespace fluvial::move;
+using host::kill_and_wait;
+using host::spawn;
 using State = SharedClaims::State;
 using Want = SharedClaims::Want;
 
@@ -68,21 +71,6 @@ bool gets(SharedClaims& rank, const Stretch& wanted, const std::vector<std::byte
     const auto found = rank.find(wanted, Want::Look);
     std::vector<std::byte> got(data.size());
     return found.state == State::Ready && rank.copy(found, got.size(), got.data()) && got == data;
-}
-
-template <class Work>
-pid_t spawn(Work work) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-        work();
-        ::_exit(0);
-    }
-    return child;
-}
-
-void end(pid_t child) {
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
 }
 
 }  // namespace
@@ -221,7 +209,7 @@ TEST_CASE("a claimant that is killed or stopped is waited for no longer") {
             ranks[0].pass(1);
             CHECK(ranks[0].bytes_in_use() == block);  // the other rank has not
         }
-        end(child);
+        kill_and_wait(child);
         ::close(ready[0]);
         ::close(ready[1]);
     }
@@ -255,7 +243,7 @@ TEST_CASE("a rank that is killed at any moment leaves what others can go on with
         };
         ::usleep(static_cast<useconds_t>(500 * round));
         take_all();
-        end(child);
+        kill_and_wait(child);
         take_all();
         ranks[0].look_for_dead();
         bring(ranks[0], stretch(1'000'000, 0, 4 * block), numbers(4 * block, 1));
