@@ -12,6 +12,7 @@
 #include "compute.hpp"
 #include "fluvial/move/helper_ranks.hpp"
 #include "fluvial/move/planned_exchange.hpp"
+#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/given_up.hpp"
 #include "fluvial/mpi/kept_duplicate.hpp"

@@ -163,7 +163,9 @@ class HeldScan {
   public:
     HeldScan(Request request, Options options, WatchedRanks& ranks) {
         const nb::gil_scoped_release release;
-        options.task = ranks.task();
+        if (options.mode == Options::Mode::Collective) {  // else its errors are its own
+            options.task = std::make_shared<const move::WatchedTask>(ranks.task());
+        }
         scan_ = std::make_unique<Scan>(std::move(request), options, ranks.comm());
     }
     HeldScan(HeldScan&&) = default;

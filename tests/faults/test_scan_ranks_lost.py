@@ -124,6 +124,29 @@ class test_a_rank_that_is_late:
 
 
 @scenario("job on 2 ranks", timeout=60)
+class test_an_error_in_an_independent_scan:
+    """It is that rank's alone: the other one is right, though it is still at it."""
+
+    def job(comm, fl, where):
+        def fails(x):
+            raise LookupError("no such thing")
+
+        def takes_long(x):
+            time.sleep(1.0)  # longer than the time between two looks
+            return x >= 0
+
+        with fl.open(_file(where)) as file:
+            chosen = file["x"].where(fails if comm.rank == 0 else takes_long)
+            try:
+                return float(chosen.reduce("sum", comm=comm, mode="independent"))
+            except LookupError as error:
+                return str(error)
+
+    def check(jobs):
+        assert jobs.finish()["job"] == ["no such thing", sum(range(ROWS * 4))]
+
+
+@scenario("job on 2 ranks", timeout=60)
 class test_a_limit_that_is_too_short:
     def job(comm, fl, where):
         path = _file(where)

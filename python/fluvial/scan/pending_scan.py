@@ -37,7 +37,7 @@ class PendingScan:
         self,
         scan: _core.Scan,
         request: Request,
-        ranks: _core.ScanRanks,
+        ranks: _core.ScanRanks | None,
         core_options: CoreOptions,
     ) -> None:
         self._scan: _core.Scan | None = scan
@@ -97,7 +97,8 @@ class PendingScan:
                     self._error = error
                     raise
                 finally:
-                    self._ranks.close()
+                    if self._ranks is not None:
+                        self._ranks.close()
             if self._error is not None:
                 raise self._error
         return self._result
@@ -110,16 +111,17 @@ class PendingScan:
             kept = [(n, operators[n], i) for n, _, i in core["entries"] if n in operators]
             narrowed: CoreRequest = {**core, "entries": kept}
             described = _core.ScanRequest(**narrowed, **self._options)
-            scan = _core.Scan(described, self._ranks)
+            scan = _core.Scan(described, self._ranks or _core.ScanRanks(None, 10.0))
             scan.start()
             groups, stats = scan.wait()
             self._stats = {name: self._stats[name] + more for name, more in stats.items()}
             return groups[0]
 
-        agree = self._any_rank if self._options["mode"] == "collective" else bool
-        return more_passes(self._request.operators, first, again, agree)
+        return more_passes(self._request.operators, first, again, self._any_rank)
 
     def _any_rank(self, mine: bool) -> bool:
+        if self._ranks is None:
+            return mine
         return any(map(bool, self._ranks.allgather(b"yes" if mine else b"")))
 
 
@@ -163,10 +165,13 @@ def begin(prepare: Callable[[], Request], options: ScanOptions) -> PendingScan:
             raise failure
         if request is None:
             raise AssertionError("bug in Fluvial: no request and no failure")
-        return PendingScan(_core.Scan(described, ranks), request, ranks, core_options)
+        scan = _core.Scan(described, ranks)
     except BaseException:
         ranks.close()
         raise
+    if alone:
+        ranks.close()  # from now on each rank goes its own way
+    return PendingScan(scan, request, None if alone else ranks, core_options)
 
 
 def _agree(ranks: _core.ScanRanks, failure: Exception | None, alone: bool) -> None:
@@ -194,9 +199,9 @@ def _agree(ranks: _core.ScanRanks, failure: Exception | None, alone: bool) -> No
         )
 
 
-def _of_all_ranks(request: Request, ranks: _core.ScanRanks, shuffle: str) -> Request:
+def _of_all_ranks(request: Request, ranks: _core.ScanRanks | None, shuffle: str) -> Request:
     """Return the request with the result's kept axes, which hold all ranks' selections."""
-    if shuffle != "to-one":
+    if ranks is None or shuffle != "to-one":
         return request
     start, count = request.core["selection"][:2]
     ranges = [(s, s + n) for s, n in zip(start, count, strict=True)] if all(count) else None

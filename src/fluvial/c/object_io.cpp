@@ -9,6 +9,7 @@
 #include "fluvial/c/element_type.hpp"
 #include "fluvial/c/open_file.hpp"
 #include "fluvial/c/operators.hpp"
+#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/environment.hpp"
 #include "fluvial/scan/scan.hpp"
@@ -19,7 +20,7 @@ using c::guarded;
 
 struct fluvial_pending {
     scan::Scan scan;
-    bool collective = false;
+    std::shared_ptr<const move::WatchedTask> task;  ///< null where there is one rank
     bool wanted = false;  ///< the result, on this rank
     void* result = nullptr;
     DType type = DType::Float64;
@@ -202,14 +203,22 @@ void finish(fluvial_object_io& io) {
     } catch (...) {
         failure = std::current_exception();
     }
+    if (pending->task && pending->task->ended()) {
+        std::rethrow_exception(failure);  // a rank does not run, or has left: none is to be asked
+    }
     const mpi::Comm& comm = io.file->comm;
-    const Index failed = pending->collective ? comm.sum(failure ? 1 : 0) : 0;
-    if (failed > 0 && failed < comm.size()) {
-        mpi::agree(comm, [&] {
-            if (failure) {
-                std::rethrow_exception(failure);
-            }
-        });
+    const auto together = [&] {
+        const Index failed = comm.sum(failure ? 1 : 0);
+        if (failed > 0 && failed < comm.size()) {
+            mpi::agree(comm, [&] {
+                if (failure) {
+                    std::rethrow_exception(failure);
+                }
+            });
+        }
+    };
+    if (pending->task) {
+        pending->task->during(together);
     }
     if (failure) {
         std::rethrow_exception(failure);
@@ -225,14 +234,24 @@ int begin(fluvial_object_io* io, const MakeOperator& make, void* result,
         const mpi::Comm serial;
         const bool collective = io->mode != FLUVIAL_INDEPENDENT;
         const mpi::Comm& comm = collective ? io->file->comm : serial;
+        std::shared_ptr<const move::WatchedTask> task;
+        if (const auto watch = move::RankWatch::of(comm)) {
+            task = std::make_shared<const move::WatchedTask>(watch, scan::Options().stall_timeout_s,
+                                                             "the scan");
+            task->come();
+        }
         Order order;
-        mpi::agree_on(
-            comm, [&] { order = order_of(*io, make, result); },
-            [&](Terms& terms) { add_terms(*io, order, terms); });
+        const auto agree = [&] {
+            mpi::agree_on(
+                comm, [&] { order = order_of(*io, make, result); },
+                [&](Terms& terms) { add_terms(*io, order, terms); });
+        };
+        task ? task->during(agree) : agree();
+        order.options.task = task;
         const Index size = named_size == nullptr ? order.size : static_cast<Index>(*named_size);
         scan::Scan scan(std::move(order.request), order.options, comm);
-        io->pending = new fluvial_pending{
-            std::move(scan), comm.size() > 1, order.wanted, result, order.type, size, io->location};
+        io->pending = new fluvial_pending{std::move(scan), task,       order.wanted, result,
+                                          order.type,      size,       io->location};
         ++io->file->pending;
         io->pending->scan.start();
         if (io->block != 0) {

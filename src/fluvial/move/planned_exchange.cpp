@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/mpi/kept_duplicate.hpp"
 

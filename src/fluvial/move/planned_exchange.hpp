@@ -9,10 +9,11 @@
 
 #include "fluvial/move/multipath.hpp"
 #include "fluvial/move/placement.hpp"
-#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/route/plan.hpp"
 
 namespace fluvial::move {
+
+class WatchedTask;
 
 /// What ranks compare of a topology and of a plan.
 struct PlanWords {
@@ -80,6 +81,6 @@ Exchanged exchange(const mpi::Comm& comm, const std::function<PlannedCall()>& pr
 /// but InvalidArgument before windows are on their way. In `task` ranks are watched while they
 /// agree; then paths have limits of their own, and do without a proxy that stands still.
 Exchanged exchange_over_kept(mpi::Comm& kept, const std::function<PlannedCall()>& prepare,
-                             const WatchedTask& task = {});
+                             const WatchedTask& task);
 
 }  // namespace fluvial::move

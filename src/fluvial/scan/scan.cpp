@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "fluvial/base/clock.hpp"
+#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/scan/exchange.hpp"
@@ -197,7 +198,7 @@ struct Scan::State {
             comm.close();
             return outcome;
         } catch (...) {
-            if (options.task.ended()) {
+            if (options.task && options.task->ended()) {
                 comm.abandon();
             } else {
                 comm.close();  // what is thrown in collect() is thrown on all ranks
@@ -334,10 +335,12 @@ Scan::Scan(Request request, Options options, const mpi::Comm& comm)
     : state_([&] {
           const progress::Setup setup;
           if (!options.task && comm.size() > 1 && options.mode == Options::Mode::Collective) {
-              options.task = {move::RankWatch::of(comm), options.stall_timeout_s, "the scan"};
-              options.task.come();
+              options.task = std::make_shared<const move::WatchedTask>(
+                  move::RankWatch::of(comm), options.stall_timeout_s, "the scan");
+              options.task->come();
           }
-          return options.task.during([&] { return new State(std::move(request), options, comm); });
+          const auto make = [&] { return new State(std::move(request), options, comm); };
+          return options.task ? options.task->during(make) : make();
       }()) {}
 Scan::Scan(Scan&&) noexcept = default;
 Scan::~Scan() = default;
@@ -388,7 +391,8 @@ Outcome Scan::wait() {
                                       "one a scan", "Keep the first outcome"});
     }
     state.collected = true;
-    return state.options.task.during([&] { return state.finish(); });
+    const auto finish = [&] { return state.finish(); };
+    return state.options.task ? state.options.task->during(finish) : finish();
 }
 
 Outcome run(Request request, const Options& options, const mpi::Comm& comm) {

@@ -19,9 +19,12 @@
 #include <vector>
 
 #include "fluvial/base/fork.hpp"
-#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/scan/request.hpp"
+
+namespace fluvial::move {
+class WatchedTask;
+}
 
 namespace fluvial::scan {
 
@@ -64,9 +67,9 @@ struct Options {
     /// Of a collective scan: when a rank is stopped, or its host cannot be reached, for longer, the
     /// others get PeerStalled. At least RankWatch::stall_timeout_min_s; infinity: they wait.
     double stall_timeout_s = 10;
-    /// Of which the scan is a part. Else it is a task of its own, and its communicator, which then
-    /// should serve many scans, has a watch.
-    move::WatchedTask task = {};
+    /// Of which the scan is a part (move/rank_watch.hpp). Null: it is a task of its own, and its
+    /// communicator, which then should serve many scans, has a watch.
+    std::shared_ptr<const move::WatchedTask> task = nullptr;
 };
 
 /// What a scan did, on this rank.
