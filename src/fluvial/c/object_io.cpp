@@ -21,7 +21,7 @@ using c::guarded;
 struct fluvial_pending {
     scan::Scan scan;
     std::shared_ptr<const move::WatchedTask> task;  ///< null where there is one rank
-    bool wanted = false;  ///< the result, on this rank
+    bool wanted = false;                            ///< the result, on this rank
     void* result = nullptr;
     DType type = DType::Float64;
     Index size = 0;  ///< entries that `result` has room for
@@ -250,8 +250,8 @@ int begin(fluvial_object_io* io, const MakeOperator& make, void* result,
         order.options.task = task;
         const Index size = named_size == nullptr ? order.size : static_cast<Index>(*named_size);
         scan::Scan scan(std::move(order.request), order.options, comm);
-        io->pending = new fluvial_pending{std::move(scan), task,       order.wanted, result,
-                                          order.type,      size,       io->location};
+        io->pending = new fluvial_pending{std::move(scan), task, order.wanted, result,
+                                          order.type,      size, io->location};
         ++io->file->pending;
         io->pending->scan.start();
         if (io->block != 0) {
