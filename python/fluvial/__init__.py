@@ -6,9 +6,9 @@
 2.0
 """
 
+import importlib
 from typing import TYPE_CHECKING
 
-from . import distribute, ops, route
 from ._core import (
     DamagedFile,
     DamagedMessage,
@@ -28,25 +28,20 @@ from ._core import (
     WrongType,
     __version__,
 )
-from .describe.records import Particles, Record, Records
-from .flow.command import CommandFailed, CompletedCommand, command
-from .flow.exported import TaskLibrary
-from .flow.parallel import parallel
-from .flow.pool import Pool
-from .flow.task import task
-from .opening import open
-from .pipeline.run import PipeReport
-from .piping import pipe
-from .reducing import reduce
-from .stage.dataset import Chunk, Dataset
-from .stage.reader import ReadSeries, ReadStep
-from .stage.writer import WriteSeries, WriteStep
-from .stream.channel import Channel
-from .stream.stream import Batch, Inquiry, QueryResult, Stream
-from .stream.threshold import Threshold
 from .xarray.import_hook import when_imported
 
 if TYPE_CHECKING:
+    from . import distribute, ops, route
+    from .describe.records import Particles, Record, Records
+    from .flow.command import CommandFailed, CompletedCommand, command
+    from .flow.exported import TaskLibrary
+    from .flow.parallel import parallel
+    from .flow.pool import Pool
+    from .flow.task import task
+    from .opening import open
+    from .pipeline.run import PipeReport
+    from .piping import pipe
+    from .reducing import reduce
     from .scan.file import File
     from .scan.file_dataset import FileDataset
     from .scan.file_series import FileSeries, FileSteps
@@ -54,8 +49,14 @@ if TYPE_CHECKING:
     from .scan.grouped_dataset import GroupedDataset
     from .scan.pending_scan import PendingScan
     from .scan.step_dataset import StepDataset
+    from .stage.dataset import Chunk, Dataset
     from .stage.file_write_step import FileWriteStep
     from .stage.file_writer import FileWriteSeries
+    from .stage.reader import ReadSeries, ReadStep
+    from .stage.writer import WriteSeries, WriteStep
+    from .stream.channel import Channel
+    from .stream.stream import Batch, Inquiry, QueryResult, Stream
+    from .stream.threshold import Threshold
 
 __all__ = [
     "Batch",
@@ -116,8 +117,15 @@ __all__ = [
     "task",
 ]
 
-# These need xarray, which takes longer to import than all the rest, so they come when asked for.
-_WITH_XARRAY = {
+# Where a name is, which is imported when it is first asked for: a rank of a stream needs neither pools
+# nor xarray, and to import all takes thrice as long as what every program needs.
+_HOMES = {
+    "Batch": "stream.stream",
+    "Channel": "stream.channel",
+    "Chunk": "stage.dataset",
+    "CommandFailed": "flow.command",
+    "CompletedCommand": "flow.command",
+    "Dataset": "stage.dataset",
     "File": "scan.file",
     "FileDataset": "scan.file_dataset",
     "FileSeries": "scan.file_series",
@@ -126,9 +134,30 @@ _WITH_XARRAY = {
     "FileWriteSeries": "stage.file_writer",
     "FileWriteStep": "stage.file_write_step",
     "GroupedDataset": "scan.grouped_dataset",
+    "Inquiry": "stream.stream",
+    "Particles": "describe.records",
     "PendingScan": "scan.pending_scan",
+    "PipeReport": "pipeline.run",
+    "Pool": "flow.pool",
+    "QueryResult": "stream.stream",
+    "ReadSeries": "stage.reader",
+    "ReadStep": "stage.reader",
+    "Record": "describe.records",
+    "Records": "describe.records",
     "StepDataset": "scan.step_dataset",
+    "Stream": "stream.stream",
+    "TaskLibrary": "flow.exported",
+    "Threshold": "stream.threshold",
+    "WriteSeries": "stage.writer",
+    "WriteStep": "stage.writer",
+    "command": "flow.command",
+    "open": "opening",
+    "parallel": "flow.parallel",
+    "pipe": "piping",
+    "reduce": "reducing",
+    "task": "flow.task",
 }
+_MODULES = ("distribute", "ops", "route")
 
 
 def __dir__() -> list[str]:
@@ -137,11 +166,13 @@ def __dir__() -> list[str]:
 
 if not TYPE_CHECKING:  # which would take it to have any name
 
-    def __getattr__(name: str) -> type:
-        if name in _WITH_XARRAY:
-            import importlib
-
-            return getattr(importlib.import_module(f".{_WITH_XARRAY[name]}", __name__), name)
+    def __getattr__(name: str) -> object:
+        if name in _HOMES:
+            value = getattr(importlib.import_module(f".{_HOMES[name]}", __name__), name)
+            globals()[name] = value
+            return value
+        if name in _MODULES:
+            return importlib.import_module(f".{name}", __name__)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

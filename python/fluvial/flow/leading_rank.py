@@ -53,7 +53,9 @@ class Lead:
             thread.start()
         while True:
             closing = self._closing.is_set()
-            done = self._core.wait_for_some(_LOOK_EVERY_S)
+            with self._lock:
+                waits = bool(self._numbers) or not closing
+            done = self._core.wait_for_some(_LOOK_EVERY_S if waits else 0)
             with self._lock:
                 told = [self._told(*one) for one in done] + self._refused
                 self._refused = []
