@@ -31,7 +31,6 @@ PACE = 25e6
 _LIMIT_S = 120.0
 _RATE = Metric("throughput", "MB/s", higher_is_better=True)
 _SIZES = (4 << 20, 32 << 20)  # a cable takes 64 KiB at once
-_STEPS = 6
 _NETWORKS = {"one": "over one", "auto": "over three"}
 _FETCHES = {"each": "each rank for itself", "once": "once"}
 
@@ -44,6 +43,7 @@ class Case:
     bandwidth: float | None  # bytes per second of a cable; None: what the cores do
     slow: str = ""  # the interface of a network with a quarter of that
     readers: int = 1
+    steps: int = 12
 
     @property
     def contestants(self) -> dict[str, str]:
@@ -65,8 +65,8 @@ class Case:
 CASES = (
     Case("three networks of 200 Mbit/s", PACE),
     Case("the same, one at a quarter", PACE, slow="eth1"),
-    Case("three networks that nothing slows down", None),
-    Case("three ranks of a reader over 200 Mbit/s", PACE, readers=3),
+    Case("three networks that nothing slows down", None, steps=100),
+    Case("three ranks of a reader over 200 Mbit/s", PACE, readers=3, steps=6),
 )
 
 
@@ -113,11 +113,11 @@ def _measure(case: Case, path: str, runs: int, sizes: tuple[int, ...]) -> _Figur
                 for who in case.contestants:
                     with tempfile.TemporaryDirectory(prefix="fluvial-bench-") as folder:
                         words = [sys.executable, str(Path(__file__).with_name("worker.py"))]
-                        rest = [folder, str(size), str(_STEPS)]
+                        rest = [folder, str(size), str(case.steps)]
                         writer = box.on(1, [*words, "write", *rest, "auto"])
                         reader = box.on(2, case.reader([*words, "read", *rest], who))
                         seconds = _run(writer, reader, path)
-                    rate = size * (_STEPS - 1) / seconds / 1e6
+                    rate = size * (case.steps - 1) / seconds / 1e6
                     figures.setdefault((size, who), []).append(rate)
     return figures
 

@@ -117,8 +117,8 @@ __all__ = [
     "task",
 ]
 
-# Where a name is, which is imported when it is first asked for: a rank of a stream needs neither pools
-# nor xarray, and to import all takes thrice as long as what every program needs.
+# Where a name is, which is imported when it is first asked for: a rank of a stream needs neither
+# pools nor xarray, and to import all takes thrice as long as what every program needs.
 _HOMES = {
     "Batch": "stream.stream",
     "Channel": "stream.channel",

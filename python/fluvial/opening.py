@@ -209,8 +209,9 @@ def open(
         where it does not work; None: FLUVIAL_TRANSPORT or "auto".
     interfaces
         Reader: by which of this host's interfaces a writer on another host is reached: "auto", data
-        over several at a time where several networks join the two hosts; "one", over one at a time;
-        or as for `network`, these alone; None: FLUVIAL_INTERFACES or "auto".
+        over several at a time where several networks join the two hosts and that is faster; "one",
+        over one at a time; or as for `network`, over these alone and all of them; None:
+        FLUVIAL_INTERFACES or "auto".
     fetch
         Reader: what several ranks on one host want of the same data of a step comes from another
         host "once", for all of them, or for "each" by itself; None: FLUVIAL_FETCH or "once".

@@ -71,8 +71,11 @@ class Rail {
     const std::string& interface_there() const { return there_; }
     /// Why it was down last; empty: it never was.
     const std::string& why_down() const { return why_down_; }
-    /// Bytes of windows since this was called before.
+    /// Bytes of windows since take_count().
+    std::uint64_t count() const { return bytes_; }
     std::uint64_t take_count() { return std::exchange(bytes_, 0); }
+    /// Bytes a second while it was busy of late; a guess until something has come.
+    double rate() const;
 
   private:
     enum class State { Down, Opening, Ready, Retired };
@@ -90,7 +93,6 @@ class Rail {
     bool hear(Asked& asked);
     bool receive_some(Asked& asked);
     void finish(const Asked& asked);
-    double rate() const;
 
     Way way_;
     IncomingData data_;

@@ -78,6 +78,11 @@ WindowSizes window_sizes(std::uint64_t bytes, std::size_t rails) {
     return {windows_a_rail * rails, window_bytes_min, window_bytes_max};
 }
 
+WindowSizes window_sizes_alone(std::uint64_t bytes) {
+    constexpr std::uint64_t windows = 4;
+    return {windows, std::min(bytes, striped_bytes_min), window_bytes_max};
+}
+
 std::vector<ReadWindow> windows_of(std::span<const RemoteBox> boxes, const WindowSizes& sizes) {
     std::uint64_t bytes = 0;
     for (const RemoteBox& box : boxes) {

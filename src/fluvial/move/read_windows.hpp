@@ -28,6 +28,8 @@ struct WindowSizes {
 };
 /// For a read of so many bytes over so many rails.
 WindowSizes window_sizes(std::uint64_t bytes, std::size_t rails);
+/// For one that a single rail is expected to bring: the others may have to help all the same.
+WindowSizes window_sizes_alone(std::uint64_t bytes);
 
 /// The boxes in their order, in windows of about these sizes: a large box is cut along its
 /// outermost axis, small boxes share a window. A place with a checksum is checked as a whole, so

@@ -17,6 +17,8 @@ namespace {
 constexpr double silent_s_max = 2;
 /// What is expected that much later than over another rail is asked for there, too.
 constexpr double much_later = 2, later_s = 0.05;
+/// The others help one rail that brings nothing for so long.
+constexpr double alone_silent_s_max = 0.1;
 
 }  // namespace
 
@@ -26,11 +28,15 @@ class StripedReader::Reading final : public progress::Waiting {
     Reading(StripedReader& reader, std::span<const RemoteBox> boxes,
             const std::function<void(double)>& look)
         : reader_(reader), rails_(reader.rails_), look_(look), stood_(rails_.size(), true) {
-        std::uint64_t bytes = 0;
         for (const RemoteBox& box : boxes) {
-            bytes += box.bytes();
+            bytes_ += box.bytes();
         }
-        windows_ = windows_of(boxes, window_sizes(bytes, rails_.size()));
+        const WindowSizes sizes = window_sizes(bytes_, rails_.size());
+        tries_ = reader.policy_ && sizes.least < bytes_;
+        if (tries_ && reader.policy_->next(bytes_) == RailPolicy::Over::One) {
+            alone_ = fastest();
+        }
+        windows_ = windows_of(boxes, alone_ ? window_sizes_alone(bytes_) : sizes);
     }
     ~Reading() override {
         for (Rail& rail : rails_) {
@@ -58,12 +64,14 @@ class StripedReader::Reading final : public progress::Waiting {
             ++done_;
         }
         if (done_ == windows_.size()) {
+            note_time();
             return Seen::End;
         }
         if (windows_[done_].refused) {
             refused_ = true;
             std::rethrow_exception(windows_[done_].refused);
         }
+        have_others_help();
         hand_out();
         hand_out_again();
         return moved ? Seen::Movement : Seen::Nothing;
@@ -105,6 +113,40 @@ class StripedReader::Reading final : public progress::Waiting {
             }
         }
     }
+    /// Of the rails that stand.
+    const Rail* fastest() const {
+        const Rail* best = nullptr;
+        for (const Rail& rail : rails_) {
+            if (rail.stands() && (best == nullptr || rail.rate() > best->rate())) {
+                best = &rail;
+            }
+        }
+        return best;
+    }
+    /// Where the rail that has the read alone is no good.
+    void have_others_help() {
+        if (alone_ == nullptr) {
+            return;
+        }
+        const double seconds = seconds_since(begin_ns_);
+        const bool hopeless = reader_.policy_->hopeless(bytes_, alone_->count(), seconds);
+        if (hopeless) {
+            reader_.policy_->took(RailPolicy::Over::One, bytes_, alone_->count(), seconds);
+        }
+        if (hopeless || !alone_->stands() || alone_->silent_s() > alone_silent_s_max) {
+            alone_ = nullptr;
+            tries_ = false;
+        }
+    }
+    /// The next reads go the way that took less. Where a single rail has brought all there was no
+    /// choice, and so nothing to learn.
+    void note_time() {
+        const auto brought = [](const Rail& rail) { return rail.count() > 0; };
+        if (tries_ && (alone_ != nullptr || std::ranges::count_if(rails_, brought) > 1)) {
+            reader_.policy_->took(alone_ ? RailPolicy::Over::One : RailPolicy::Over::All, bytes_,
+                                  bytes_, seconds_since(begin_ns_));
+        }
+    }
     void note_failed() {
         for (std::size_t i = 0; i < rails_.size(); ++i) {
             Rail& rail = rails_[i];
@@ -131,7 +173,8 @@ class StripedReader::Reading final : public progress::Waiting {
         for (bool any = true; any;) {
             any = false;
             for (Rail& rail : rails_) {
-                ReadWindow* const window = rail.has_room() ? next() : nullptr;
+                const bool may = alone_ == nullptr || alone_ == &rail;
+                ReadWindow* const window = may && rail.has_room() ? next() : nullptr;
                 if (window != nullptr) {
                     rail.ask(*window);
                     any = true;
@@ -168,6 +211,10 @@ class StripedReader::Reading final : public progress::Waiting {
     const std::function<void(double)>& look_;
     std::vector<bool> stood_;
     std::vector<ReadWindow> windows_;
+    std::uint64_t bytes_ = 0;
+    bool tries_ = false;           ///< the time that it takes says something
+    const Rail* alone_ = nullptr;  ///< the only one that is asked, if any
+    std::int64_t begin_ns_ = now_ns();
     std::size_t done_ = 0;  ///< windows before this one have come
     std::size_t next_ = 0;  ///< windows before this one were asked for
     bool refused_ = false;
@@ -175,11 +222,16 @@ class StripedReader::Reading final : public progress::Waiting {
     std::int64_t stood_ns_ = now_ns();
 };
 
-StripedReader::StripedReader(std::vector<Rail> rails, bool encrypt, double patience_s, Count count)
+StripedReader::StripedReader(std::vector<Rail> rails, bool encrypt, double patience_s, Count count,
+                             Use use)
     : rails_(std::move(rails)),
       encrypt_(encrypt),
       patience_s_(patience_s),
-      count_(std::move(count)) {}
+      count_(std::move(count)) {
+    if (use == Use::WhatIsFaster) {
+        policy_.emplace();
+    }
+}
 
 void StripedReader::read(std::span<const RemoteBox> boxes,
                          const std::function<void(double)>& look) {

@@ -91,8 +91,9 @@ struct ReaderOptions {
     /// empty: FLUVIAL_TRANSPORT or "auto".
     std::string transport{};
     /// By which of this host's interfaces a writer elsewhere is reached: "auto", all of them, and
-    /// data over several at a time; "one": all of them, one at a time; or names, addresses or
-    /// networks as move/rails.hpp has them; empty: FLUVIAL_INTERFACES or "auto".
+    /// data over several at a time where that is faster; "one": all of them, one at a time; or
+    /// names, addresses or networks as move/rails.hpp has them; empty: FLUVIAL_INTERFACES or
+    /// "auto".
     std::string interfaces{};
     /// What several ranks of this job on one host want of a step that is elsewhere: "once", one of
     /// them brings it for all; "each", every rank for itself; empty: FLUVIAL_FETCH or "once".

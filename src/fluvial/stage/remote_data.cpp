@@ -87,8 +87,10 @@ RemoteSeat::DataSource RemoteSeat::connect_tcp(const Deadline& deadline) {
     const auto count = [traffic = traffic_](const std::string& interface, std::uint64_t bytes) {
         traffic->count(interface, bytes);
     };
+    using Use = move::StripedReader::Use;
+    const Use use = interfaces_ == "auto" ? Use::WhatIsFaster : Use::AllRails;
     return {std::make_shared<move::StripedReader>(std::move(rails), stream_.encrypt,
-                                                  options_.stall_timeout_s, count),
+                                                  options_.stall_timeout_s, count, use),
             ""};
 }
 
