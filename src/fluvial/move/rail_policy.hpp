@@ -21,8 +21,8 @@ class RailPolicy {
     /// Such a read goes on over one rail, which has brought so much in that time: clearly less than
     /// all would have, so they had better help.
     bool hopeless(std::uint64_t bytes, std::uint64_t brought, double seconds) const;
-    /// So much of such a read took so long. Of one that was hopeless, which the first trial is
-    /// enough to know: what had come until then.
+    /// So much of such a read took so long. Of one that others had to help, for which
+    /// the first trial is enough to know: what had come until then.
     void took(Over over, std::uint64_t bytes, std::uint64_t brought, double seconds);
 
   private:

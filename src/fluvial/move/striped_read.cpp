@@ -129,11 +129,9 @@ class StripedReader::Reading final : public progress::Waiting {
             return;
         }
         const double seconds = seconds_since(begin_ns_);
-        const bool hopeless = reader_.policy_->hopeless(bytes_, alone_->count(), seconds);
-        if (hopeless) {
+        if (!alone_->stands() || alone_->silent_s() > alone_silent_s_max ||
+            reader_.policy_->hopeless(bytes_, alone_->count(), seconds)) {
             reader_.policy_->took(RailPolicy::Over::One, bytes_, alone_->count(), seconds);
-        }
-        if (hopeless || !alone_->stands() || alone_->silent_s() > alone_silent_s_max) {
             alone_ = nullptr;
             tries_ = false;
         }
