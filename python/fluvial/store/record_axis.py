@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which axis of files is that of their records, and how many of them are complete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .._core import DamagedFile, FileDataset, InvalidArgument
+from ..base.messages import listed
+from .joined_files import UNNAMED, JoinedFiles
+
+
+def record_dimension(files: JoinedFiles) -> str | None:
+    """Return the dimension of time: joined, unlimited, or with times for coordinates. Local.
+
+    UNNAMED where there is none, and unlimited axes without a name are to be taken for it.
+    """
+    names = [name for name, _, _ in files.dimensions]
+    joined = files.joined_dimension
+    if joined is not None:
+        return joined if joined in names else None
+    unlimited = [name for name, _, is_unlimited in files.dimensions if is_unlimited]
+    if len(unlimited) == 1:
+        return unlimited[0]
+    times = [
+        name
+        for name in unlimited or names
+        if name in files.names and _is_time(files.attributes_of(name))
+    ]
+    if len(times) > 1 or (len(unlimited) > 1 and not times):
+        raise InvalidArgument(
+            f"'{files.path}' has no steps: got {listed(times or unlimited)}; allowed: one "
+            "dimension of time, or one that is unlimited. Use its datasets whole: file[name]"
+        )
+    if times:
+        return times[0]
+    return UNNAMED if files.unnamed_records and _along(files, UNNAMED) else None
+
+
+def records_along(files: JoinedFiles, dim: str) -> int:
+    """Return how many records there are. Local.
+
+    Of files that are being written, how many are complete: all datasets have them, and of the last
+    one each chunk is stored.
+
+    Raises
+    ------
+    DamagedFile
+        The file is complete, and has more records of one dataset than of another.
+    """
+    if dim != UNNAMED and not files.grows:
+        return files.dims[dim]
+    along = _along(files, dim)
+    if files.grows:
+        return min((_stored_records(dataset, axis) for dataset, axis in along.values()), default=0)
+    lengths = {name: dataset.shape[axis] for name, (dataset, axis) in along.items()}
+    if len(set(lengths.values())) > 1:
+        least, most = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
+        raise DamagedFile(
+            f"'{files.path}' has not as many records of one dataset as of another: got "
+            f"{lengths[least]} of '{least}' and {lengths[most]} of '{most}'; allowed: as many. Use "
+            "its datasets whole, without follow: file[name]"
+        )
+    return next(iter(lengths.values()), 0)
+
+
+def _along(files: JoinedFiles, dim: str) -> dict[str, tuple[FileDataset, int]]:
+    """Return the datasets that have the dimension, and their axis along it."""
+    found = {}
+    for name in files.names:
+        axis = None if name in files.unreadable else files.axis_of(name, dim)
+        if axis is not None:
+            found[name] = files.parts_of(name)[0], axis
+    return found
+
+
+def _stored_records(dataset: FileDataset, axis: int) -> int:
+    """Return how many records were written, each after the one before it.
+
+    A program may make room for records before it writes them.
+    """
+    shape = dataset.shape
+
+    def is_stored(record: int) -> bool:
+        start, count = [0] * len(shape), list(shape)
+        start[axis], count[axis] = record, 1
+        return dataset.is_stored(start, count)
+
+    low, high = 0, shape[axis]  # those below are stored, that at the upper one is not
+    if high and is_stored(high - 1):
+        return high
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if is_stored(middle) else (low, middle)
+    return low
+
+
+def _is_time(attributes: Mapping[str, object]) -> bool:
+    """Tell whether a coordinate is time, as the CF conventions say it."""
+    units = attributes.get("units", "")
+    return (
+        attributes.get("axis") == "T"
+        or attributes.get("standard_name") == "time"
+        or (isinstance(units, str) and " since " in units)
+    )
