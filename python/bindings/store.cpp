@@ -114,7 +114,18 @@ void bind_dataset(nb::module_& m) {
             "strides, swapped), 'chunked' (chunk, filters, swapped) or 'by library' (why, "
             "granule).")
         .def("read", &read, "start"_a, "count"_a,
-             "The elements of a region in native byte order. Local.");
+             "The elements of a region in native byte order. Local.")
+        .def_prop_ro("unlimited", &Dataset::unlimited,
+                     "Whether it may become longer, an entry an axis; or [].")
+        .def(
+            "is_stored",
+            [](const Dataset& d, nb::handle start, nb::handle count) {
+                const Region region{to_coordinates(start, "start"), to_coordinates(count, "count")};
+                const nb::gil_scoped_release release;
+                return d.is_stored(region);
+            },
+            "start"_a, "count"_a,
+            "Whether all chunks of a region were written, as the file's index says now. Local.");
 }
 
 void bind_file(nb::module_& m) {
@@ -137,6 +148,8 @@ void bind_file(nb::module_& m) {
         .def_prop_ro("unreadable", &File::unreadable,
                      "Why datasets cannot be opened, by name: those that are damaged.")
         .def_prop_ro("groups", &File::groups, "Paths of the groups below the root.")
+        .def_prop_ro("grows", &File::grows,
+                     "Whether a program was writing it when it was opened, for others to read.")
         .def(
             "group_attributes",
             [](const File& f, nb::handle group) {

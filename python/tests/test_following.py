@@ -278,3 +278,25 @@ def test_the_mark_says_who_writes(tmp_path):
             step.put("x", np.zeros(3))
         assert progress_of(name).finished == 0
     assert progress_of(name).writer is Writer.NONE
+
+
+@pytest.mark.parametrize("name", ["run.h5", "data%T.nc"], indirect=True)
+def test_a_pipe_follows_to_the_end(name, tmp_path):
+    with writer(name, 10) as process:
+        report = fl.pipe(name, tmp_path / "copy.h5", reading={"follow": True, **LIMITS})
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+    assert report.steps == 10
+    with fl.open(tmp_path / "copy.h5") as copy:
+        assert [float(step["E_x"].max()) for step in copy] == list(range(10))
+
+
+def test_the_command_line_follows_to_the_end(tmp_path):
+    name, copy = str(tmp_path / "run.h5"), str(tmp_path / "copy%T.h5")
+    with writer(name, 10) as process:
+        command = [sys.executable, "-m", "fluvial", "pipe", "--follow", name, copy]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        process.communicate(timeout=60)
+    assert done.returncode == 0, done.stderr
+    with fl.open(copy) as series:
+        assert len(series) == 10

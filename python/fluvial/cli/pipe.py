@@ -32,6 +32,9 @@ def _pipe(
     names: Annotated[
         list[str], typer.Argument(metavar="SOURCE… DESTINATION", help="Streams, files, data%T.h5.")
     ],
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for steps of files that are being written.")
+    ] = False,
     steps: Annotated[
         str | None, typer.Option(help="Numbers of steps: 10:100:10, or 0,5,10:. [default: all]")
     ] = None,
@@ -101,7 +104,7 @@ def _pipe(
                 rate=rate,
                 original_timing=original_timing,
                 speed=speed,
-                reading=both,
+                reading=both | ({"follow": True} if follow else {}),
                 writing=both
                 | {name: value for name, value in writing.items() if value is not None},
                 on_step=watched.update,

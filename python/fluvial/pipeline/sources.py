@@ -76,8 +76,8 @@ class Sources:
 
     @property
     def total(self) -> int | None:
-        """How many steps there are; None of live series."""
-        if not all(hasattr(series, "steps") for series in self._series):
+        """How many steps there are; None of live series, and of files that are being written."""
+        if not all(_has_all_steps(series) for series in self._series):
             return None
         return len({n for s in self._series for n in s.steps.indices if n in self._choice})
 
@@ -94,7 +94,7 @@ class Sources:
                 heads[i] = next(rows[i], None)
 
     def _chosen(self, series: Any) -> Iterator[PipedStep]:
-        if hasattr(series, "steps"):
+        if _has_all_steps(series):
             for at, number in enumerate(series.steps.indices):
                 if number in self._choice:
                     yield series.steps[at]
@@ -104,6 +104,10 @@ class Sources:
                 yield step
             if self._choice.ends_before(step.iteration + 1):
                 return
+
+
+def _has_all_steps(series: Any) -> bool:
+    return hasattr(series, "steps") and not series.followed
 
 
 def _first_wins(attributes: Iterable[Mapping[str, object]]) -> dict[str, object]:

@@ -36,6 +36,7 @@ def open_files(
     raw: Raw | None = None,
     decode: bool | str = True,
     isolated: bool = False,
+    unnamed_records: bool = False,
 ) -> File:
     """Open a file, all that a pattern matches (sorted by name), or a list of them, as one. Local.
 
@@ -55,6 +56,8 @@ def open_files(
     isolated
         Another process opens the files first; where one ends it, that is a DamagedFile. Not for
         raw files, of which nothing is parsed.
+    unnamed_records
+        Where no dimension is that of time, an unlimited first axis without a name is.
 
     Raises
     ------
@@ -77,7 +80,7 @@ def open_files(
     layouts = None
     if raw is not None:
         layouts = [raw_layout(r) for r in (raw if isinstance(raw, list | tuple) else [raw])]
-    return File(open_joined(paths, decode, layouts), comm)
+    return File(open_joined(paths, decode, layouts, unnamed_records), comm)
 
 
 def _paths_of(path: Path | Sequence[Path]) -> list[str]:

@@ -123,6 +123,8 @@ class SeriesInFiles:
 
     comm: Communicator | None
     """Over which reductions run unless they say otherwise."""
+    followed = False
+    """Whether more steps may come."""
 
     @functools.cached_property
     def steps(self) -> FileSteps:

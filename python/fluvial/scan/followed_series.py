@@ -4,7 +4,8 @@
 Files are opened anew where there may be more in them. What the writer leaves beside them
 (`store/progress_mark.py`) says which steps are finished, and that no more will come. Files of other
 programs have no such mark: of numbered ones, the last is left alone until it has not changed for a
-second; HDF5 of version 3 says itself when its writer has closed it.
+second; HDF5 of version 3 says itself whether its writer has closed it, or lets others read
+meanwhile (SWMR): then it has as many steps as there are whole records of all datasets that grow.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..base.messages import shown_text
 from ..describe.attributes import Attributes
 from ..mpi.communicator import Communicator
 from ..mpi.together import Together
-from ..store.hdf5_flags import closed_by_writer
+from ..store.hdf5_flags import Hdf5Writer, writer_of
 from ..store.numbered_files import has_number, numbered_files
 from ..store.progress_mark import Progress, Writer, progress_of, writer_rests
 from ..store.stored_steps import StoredStep
@@ -62,6 +63,8 @@ class FollowedSeries(SeriesInFiles):
     ...     for step in series:
     ...         print(step.time, step.meshes["E"].x.max())
     """
+
+    followed = True
 
     def __init__(
         self,
@@ -196,7 +199,7 @@ class FollowedSeries(SeriesInFiles):
                     return _Found(number)
             if ended or self._complete(progress):
                 # What was finished since the look before is there now.
-                return _Found(self._finished_after(after, anew=True))
+                return _Found(self._finished_after(after, complete=True))
             if progress.writer is Writer.GONE:
                 raise PeerLost(
                     f"the writer of '{shown_text(self.name)}' is gone: got {progress.said}; "
@@ -217,9 +220,10 @@ class FollowedSeries(SeriesInFiles):
             f"Raise {option}, or name a file by follow= that is made when no step will come"
         )
 
-    def _finished_after(self, after: int, anew: bool = False) -> int | None:
-        for again in (anew, True):
-            files = self._open_whole() if again or self._latest is None else self._latest
+    def _finished_after(self, after: int, complete: bool = False) -> int | None:
+        for again in (complete, True):
+            anew = again or self._latest is None
+            files = self._open_whole(complete) if anew else self._latest
             if files is None:
                 return None
             found = [number for number in self._finished_in(files) if number > after]
@@ -238,10 +242,13 @@ class FollowedSeries(SeriesInFiles):
             return numbers
         return numbers[:-1]  # another program may still be writing it
 
-    def _open_whole(self) -> File | FileSeries | None:
-        """Open the files as a finished step left them; None: that is not so now."""
+    def _open_whole(self, complete: bool = False) -> File | FileSeries | None:
+        """Open the files as a finished step left them; None: that is not so now.
+
+        Of files that are `complete` an error is one; else another look may find them whole.
+        """
         with self._writer_rests_after(self._late_looks):
-            files = self._open_if_whole()
+            files = self._open_if_whole(complete)
         self._late_looks = 0 if files is not None else self._late_looks + 1
         return files
 
@@ -250,9 +257,11 @@ class FollowedSeries(SeriesInFiles):
         patient = late_looks < _LATE_LOOKS_MAX
         return contextlib.nullcontext() if patient else writer_rests(self.name)
 
-    def _open_if_whole(self) -> File | FileSeries | None:
+    def _open_if_whole(self, complete: bool) -> File | FileSeries | None:
         before = progress_of(self.name)
         if not before.whole and before.writer is Writer.WRITES:
+            return None
+        if before.writer is Writer.NONE and self._hdf5_writer() is Hdf5Writer.ALONE:
             return None
         try:
             files = self._open_now()
@@ -263,7 +272,7 @@ class FollowedSeries(SeriesInFiles):
                 return None
             if self._latest is None and not self._exists():
                 return None
-            if not self._settled():
+            if not complete and not self._settled():
                 return None
             raise
         if progress_of(self.name).changes != before.changes:
@@ -303,9 +312,13 @@ class FollowedSeries(SeriesInFiles):
         try:
             if self._latest.attrs.get("software") == _OWN:
                 return True
-            return not has_number(self.name) and closed_by_writer(self.name)
+            return self._hdf5_writer() is Hdf5Writer.NONE
         except Error:
             return False  # it is being written
+
+    def _hdf5_writer(self) -> Hdf5Writer:
+        """Return what one file of another program says of it."""
+        return Hdf5Writer.UNKNOWN if has_number(self.name) else writer_of(self.name)
 
     def _exists(self) -> bool:
         if not has_number(self.name):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from .._core import InvalidArgument
@@ -28,7 +29,9 @@ class StoredSeries(NamedTuple):
     options: Options
     """`raw`, `decode` and `isolated` of `open_files`, as far as they are given."""
 
-    def open(self, comm: Communicator | None = None) -> File | FileSeries:
+    def open(
+        self, comm: Communicator | None = None, unnamed_records: bool = False
+    ) -> File | FileSeries:
         """Open the files that are there. Errors are those of `open_files` and `open_numbered`."""
         files: File | FileSeries
         if isinstance(self.name, str) and self._is_numbered(self.name):
@@ -39,7 +42,9 @@ class StoredSeries(NamedTuple):
                 )
             files = open_numbered(self.name, comm=comm, **self.options)
         else:
-            files = open_files(self.name, comm=comm, **self.options)
+            files = open_files(
+                self.name, comm=comm, unnamed_records=unnamed_records, **self.options
+            )
         if self.engine is not None:
             _check_engine(self.engine, files)
         return files
@@ -61,7 +66,9 @@ class StoredSeries(NamedTuple):
                 f"this cannot be followed: got {shown(name)}; allowed: one file, or a file for "
                 "each step by its number, as in 'data%T.h5'"
             )
-        return FollowedSeries(name, self.open, comm, until, Limits(first_s, next_s))
+        return FollowedSeries(
+            name, partial(self.open, unnamed_records=True), comm, until, Limits(first_s, next_s)
+        )
 
     @staticmethod
     def _is_numbered(name: str) -> bool:

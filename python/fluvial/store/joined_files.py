@@ -7,7 +7,7 @@ import functools
 import os
 import warnings
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -28,13 +28,22 @@ from .zarr_file import open_zarr
 
 Method = TypeVar("Method", bound=Callable[..., object])
 
+UNNAMED = ""  # as the name of a dimension: unlimited first axes that have none
+
 
 def open_joined(
-    paths: Sequence[str], decode: bool | str, layouts: list[tuple[object, ...]] | None = None
+    paths: Sequence[str],
+    decode: bool | str,
+    layouts: list[tuple[object, ...]] | None = None,
+    unnamed_records: bool = False,
 ) -> JoinedFiles:
-    """Open files as one, by their first bytes, or raw ones of these layouts."""
+    """Open files as one, by their first bytes, or raw ones of these layouts.
+
+    With `unnamed_records`, where no dimension is that of time, an unlimited first axis without a
+    name is: HDF5 of programs that name no axes.
+    """
     opened = [_open(path) if layouts is None else _core.open_raw(path, layouts) for path in paths]
-    return JoinedFiles(opened, decode, layouts)
+    return JoinedFiles(opened, decode, layouts, unnamed_records)
 
 
 def _open(path: str) -> _core.File:
@@ -56,9 +65,12 @@ class JoinedFiles:
         parts: Sequence[_core.File],
         decode: bool | str,
         layouts: list[tuple[object, ...]] | None = None,
+        unnamed_records: bool = False,
     ) -> None:
         self.decode = decode
         self._layouts = layouts
+        self.unnamed_records = unnamed_records
+        """Whether unlimited first axes without a name are that of the records."""
         self._parts = list(parts)
         self.names = self._parts[0].names
         """Of the datasets, those among them that cannot be opened."""
@@ -114,11 +126,21 @@ class JoinedFiles:
     @property
     def dims(self) -> dict[str, int]:
         """Lengths of the dimensions; of the joined one, over all files."""
-        joined = self._joined
+        joined = self.joined_dimension
         return {
             name: sum(self._lengths(name)) if name == joined else length
             for name, length, _ in self._open()[0].dimensions
         }
+
+    @property
+    def dimensions(self) -> list[tuple[str, int, bool]]:
+        """Name, length, and whether it is unlimited, of the dimensions of the (first) file."""
+        return self._open()[0].dimensions
+
+    @property
+    def grows(self) -> bool:
+        """Whether it was being written when it was opened, in a way that lets others read."""
+        return any(part.grows for part in self._open())
 
     @property
     def is_openpmd(self) -> bool:
@@ -140,32 +162,15 @@ class JoinedFiles:
         self._iterations.update(files for _, files in found)
         return found
 
-    def record_dimension(self) -> str | None:
-        """Return the dimension of time: joined, unlimited, or with times for coordinates. Local."""
-        dimensions = self._open()[0].dimensions
-        names = [name for name, _, _ in dimensions]
-        if self._joined is not None:
-            return self._joined if self._joined in names else None
-        unlimited = [name for name, _, is_unlimited in dimensions if is_unlimited]
-        if len(unlimited) == 1:
-            return unlimited[0]
-        times = [
-            name
-            for name in unlimited or names
-            if name in self.names and _is_time(self.attributes_of(name))
-        ]
-        if len(times) > 1 or (len(unlimited) > 1 and not times):
-            raise InvalidArgument(
-                f"'{self.path}' has no steps: got {listed(times or unlimited)}; allowed: one "
-                "dimension of time, or one that is unlimited. Use its datasets whole: file[name]"
-            )
-        return times[0] if times else None
-
     def axis_of(self, name: str, dimension: str) -> int | None:
         """Return the axis of a dataset along a dimension of the file; None where it has none.
 
-        Datasets name dimensions as their group does: the nearest one outwards is meant.
+        Datasets name dimensions as their group does: the nearest one outwards is meant. UNNAMED is
+        an unlimited first axis without a name.
         """
+        if dimension == UNNAMED:
+            first = self.parts_of(name)[0]
+            return 0 if first.unlimited[:1] == [True] and not self.dims_of(name)[0] else None
         known = {path for path, _, _ in self._open()[0].dimensions}
         for axis, short in enumerate(self.dims_of(name)):
             group = name.rpartition("/")[0]
@@ -191,12 +196,13 @@ class JoinedFiles:
         if name not in known:
             parts = self._open()
             dims = parts[0].dataset(name).dimensions
-            joined = len(parts) > 1 and bool(dims) and dims[0] == self._joined
-            if len(parts) > 1 and not joined and self._joined and self._joined in dims:
+            along = self.joined_dimension
+            joined = len(parts) > 1 and bool(dims) and dims[0] == along
+            if len(parts) > 1 and not joined and along and along in dims:
                 raise InvalidArgument(
                     f"'{name}' cannot be joined: got dimensions {listed(dims)}; allowed: "
-                    f"'{self._joined}', along which the files are joined, as the first. Open the "
-                    "files one by one"
+                    f"'{along}', along which the files are joined, as the first. Open the files "
+                    "one by one"
                 )
             known[name] = [part.dataset(name) for part in (parts if joined else parts[:1])]
         return known[name]
@@ -256,7 +262,7 @@ class JoinedFiles:
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the paths: the process that unpickles this opens the files."""
         paths = [os.path.abspath(part.path) for part in self._open()]
-        return open_joined, (paths, self.decode, self._layouts)
+        return open_joined, (paths, self.decode, self._layouts, self.unnamed_records)
 
     def close(self) -> None:
         """Close the files; what other threads have begun ends, or raises. Idempotent."""
@@ -293,7 +299,7 @@ class JoinedFiles:
         return [part.dataset(name) for part in self._open()]
 
     @functools.cached_property
-    def _joined(self) -> str | None:
+    def joined_dimension(self) -> str | None:
         """The dimension along which several files are one."""
         first, *others = self._open()
         if not others:
@@ -337,16 +343,6 @@ class _Iteration(JoinedFiles):
 
 def _open_iteration(files: JoinedFiles, number: int) -> JoinedFiles:
     return dict(files.iterations())[number]
-
-
-def _is_time(attributes: Mapping[str, object]) -> bool:
-    """Tell whether a coordinate is time, as the CF conventions say it."""
-    units = attributes.get("units", "")
-    return (
-        attributes.get("axis") == "T"
-        or attributes.get("standard_name") == "time"
-        or (isinstance(units, str) and " since " in units)
-    )
 
 
 def _check_alike(name: str, parts: Sequence[_core.FileDataset]) -> None:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from .. import _core
 from .joined_files import JoinedFiles
+from .record_axis import record_dimension, records_along
 
 
 class StoredStep(NamedTuple):
@@ -49,10 +50,12 @@ def steps_of(files: JoinedFiles) -> StoredSteps:
             [index for index, _ in found],
             lambda at: StoredStep(*found[at], None, of_series),
         )
-    dim = files.record_dimension()
+    dim = record_dimension(files)
     if dim is None:
         return StoredSteps([0], lambda _: StoredStep(0, files))
-    return StoredSteps(range(files.dims[dim]), lambda at: StoredStep(at, files, (dim, at)))
+    return StoredSteps(
+        range(records_along(files, dim)), lambda at: StoredStep(at, files, (dim, at))
+    )
 
 
 def steps_of_numbered(
@@ -70,7 +73,7 @@ def steps_of_numbered(
         index, path = paths[at]
         files = open_one(path)
         if not files.has_iterations:
-            dim = files.record_dimension()
+            dim = record_dimension(files)
             one = dim is not None and files.dims[dim] == 1
             return StoredStep(index, files, (dim, 0) if dim is not None and one else None)
         found = files.iterations()

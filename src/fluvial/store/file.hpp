@@ -57,6 +57,11 @@ class Dataset {
     /// here for ByLibrary alone. Throws InvalidArgument for a region outside the shape,
     /// DamagedFile.
     virtual void read(const Region& region, const MutableArrayView& to) const;
+    /// Whether the dataset may become longer along each axis; empty where the format does not say.
+    virtual std::vector<bool> unlimited() const { return {}; }
+    /// Whether all chunks of a region inside the shape were written, by what the file's index says
+    /// now; true where there are none. Local. Throws InvalidArgument, DamagedFile.
+    virtual bool is_stored(const Region&) const { return true; }
 
   protected:
     /// The part of read() that is the same everywhere. Throws InvalidArgument.
@@ -87,6 +92,9 @@ class File {
     /// Paths of the groups below the root, each after the one that it is in; none in formats
     /// without groups.
     virtual const std::vector<std::string>& groups() const;
+    /// Whether a program was writing it when it was opened, in a way that lets others read
+    /// meanwhile.
+    virtual bool grows() const { return false; }
     /// The attributes of the file for "". Throws InvalidArgument when there is no such group,
     /// DamagedFile.
     virtual Attributes group_attributes(const std::string& group) const;

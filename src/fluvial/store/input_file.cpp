@@ -41,12 +41,21 @@ InputFile::InputFile(InputFile&& other) noexcept
       descriptor_(std::exchange(other.descriptor_, -1)),
       size_(other.size_),
       device_(other.device_),
-      inode_(other.inode_) {}
+      inode_(other.inode_),
+      grows_(other.grows_) {}
 
 InputFile::~InputFile() {
     if (descriptor_ >= 0) {
         ::close(descriptor_);
     }
+}
+
+std::uint64_t InputFile::size_now() const {
+    struct stat facts{};
+    if (::fstat(descriptor_, &facts) != 0) {
+        throw_errno("cannot ask for the size of '" + path_ + "'", errno);
+    }
+    return static_cast<std::uint64_t>(facts.st_size);
 }
 
 void InputFile::read(std::uint64_t offset, std::span<std::byte> to) const {

@@ -22,8 +22,10 @@ class InputFile {
     ~InputFile();
 
     const std::string& path() const { return path_; }
-    /// Bytes, when it was opened.
-    std::uint64_t size() const { return size_; }
+    /// Bytes, when it was opened; by now, if it grows().
+    std::uint64_t size() const { return grows_ ? size_now() : size_; }
+    /// From here on it counts that another program goes on writing it.
+    void grows() { grows_ = true; }
     /// Fills `to` from `offset` on. Local, blocking. Throws DamagedFile when the file ends before
     /// that, SystemError.
     void read(std::uint64_t offset, std::span<std::byte> to) const;
@@ -40,9 +42,12 @@ class InputFile {
   private:
     InputFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
 
+    std::uint64_t size_now() const;
+
     std::string path_;
     int descriptor_ = -1;
     std::uint64_t size_ = 0, device_ = 0, inode_ = 0;
+    bool grows_ = false;
 };
 
 }  // namespace fluvial::store

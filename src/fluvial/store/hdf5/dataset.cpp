@@ -5,6 +5,7 @@
 #include <mutex>
 #include <set>
 
+#include "fluvial/describe/index_walk.hpp"
 #include "fluvial/store/hdf5/driver.hpp"
 #include "fluvial/store/hdf5/layout.hpp"
 #include "fluvial/store/hdf5/virtual_sources.hpp"
@@ -21,15 +22,18 @@ void set_all(const MutableArrayView& to, const std::vector<std::byte>& fill) {
 
 class Hdf5Dataset final : public Dataset {
   public:
-    Hdf5Dataset(std::shared_ptr<const OpenHdf5> file, Hdf5Id dataset, Coordinates stored,
+    Hdf5Dataset(std::shared_ptr<const OpenHdf5> file, Hdf5Id dataset, const Hdf5Shape& stored,
                 DatasetDescription description, Hdf5Storage storage)
         : Dataset(std::move(description), std::move(storage.layout)),
           file_(std::move(file)),
           dataset_(std::move(dataset)),
-          stored_(stored),
+          stored_(stored.extent),
+          unlimited_(stored.unlimited),
           storage_(std::move(storage)) {}
 
     const InputFile& bytes() const override { return file_->bytes; }
+    std::vector<bool> unlimited() const override { return unlimited_; }
+    bool is_stored(const Region& region) const override;
     StoredChunk locate(const Coordinates& chunk) const override;
     void read(const Region& region, const MutableArrayView& to) const override;
 
@@ -44,6 +48,7 @@ class Hdf5Dataset final : public Dataset {
     std::shared_ptr<const OpenHdf5> file_;
     Hdf5Id dataset_;
     Coordinates stored_;  ///< extents of what HDF5 has
+    std::vector<bool> unlimited_;
     Hdf5Storage storage_;
     mutable std::set<std::string> sound_sources_;  ///< of a virtual dataset; under the session
     mutable std::once_flag chunks_read_;
@@ -90,6 +95,44 @@ StoredChunk Hdf5Dataset::locate(const Coordinates& chunk) const {
         place.filters_left_out = ~std::uint32_t{0};
     }
     return place;
+}
+
+bool Hdf5Dataset::is_stored(const Region& region) const {
+    const auto* chunked = std::get_if<Chunked>(&layout());
+    const auto* by_library = std::get_if<ByLibrary>(&layout());
+    const Coordinates length = chunked != nullptr      ? chunked->chunk
+                               : by_library != nullptr ? by_library->granule
+                                                       : Coordinates();
+    check_inside(region, shape(), text("region of ", what()));
+    if (region.empty() || length.empty()) {
+        return true;
+    }
+    if (storage_.nothing_stored || intersect(region, whole(stored_)) != region) {
+        return false;
+    }
+    const Hdf5Chunks* const known = chunks();
+    Coordinates begin = region.offset, count = region.extent;
+    for (int axis = 0; axis < region.ndim(); ++axis) {
+        begin[axis] = region.offset[axis] / length[axis];
+        count[axis] =
+            (region.offset[axis] + region.extent[axis] - 1) / length[axis] - begin[axis] + 1;
+    }
+    IndexWalk walk(count.span());
+    do {
+        hsize_t first[ndim_max] = {};
+        Coordinates chunk = begin;
+        for (int axis = 0; axis < region.ndim(); ++axis) {
+            chunk[axis] += walk.at()[axis];
+            first[axis] = static_cast<hsize_t>(chunk[axis] * length[axis]);
+        }
+        const bool stored = known != nullptr
+                                ? known->find(chunk).stored
+                                : find(first, text("chunk ", chunk, " of ", what())).stored;
+        if (!stored) {
+            return false;
+        }
+    } while (walk.next() >= 0);
+    return true;
 }
 
 StoredChunk Hdf5Dataset::find(const hsize_t* first, const std::string& which) const {
@@ -225,7 +268,7 @@ std::shared_ptr<const Dataset> open_hdf5_dataset(std::shared_ptr<const OpenHdf5>
                                        chunks != nullptr ? chunks->chunk : Coordinates()};
         }
     }
-    return std::make_shared<Hdf5Dataset>(std::move(file), std::move(object), entry.shape.extent,
+    return std::make_shared<Hdf5Dataset>(std::move(file), std::move(object), entry.shape,
                                          std::move(description), std::move(storage));
 }
 

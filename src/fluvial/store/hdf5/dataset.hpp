@@ -15,6 +15,7 @@ namespace fluvial::store {
 struct OpenHdf5 {
     InputFile bytes;
     Hdf5Id file;
+    bool grows;  ///< another program wrote it when it was opened, so that others can read it
 };
 
 /// `description.shape` may exceed the stored extents (a variable that lags behind its unlimited

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/store/hdf5/driver.hpp"
 
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include "fluvial/store/hdf5/guard/guard.hpp"
 
@@ -15,12 +17,15 @@ namespace fluvial::store {
 
 namespace {
 
+constexpr int reads_again = 100;  // as libhdf5 by itself in a file that is being written
+
 /// HDF5 sees the first member; the rest is ours.
 struct OpenFile {
     H5FD_t seen_by_hdf5;
     const InputFile* file;
     Hdf5Guard* guard;  ///< none: libhdf5 needs none
     haddr_t end_of_allocation;
+    bool swmr;  ///< another program writes it, in the way that lets others read meanwhile
 };
 
 Hdf5Probe* probe = nullptr;  // of the thread that has the session
@@ -44,8 +49,13 @@ H5FD_t* open(const char* name, unsigned flags, hid_t, haddr_t) {
             return nullptr;
         }
         auto file = std::make_unique<InputFile>(name);
-        auto guard = guard_of(*file, hdf5_sizes(*file));
+        const Hdf5Sizes sizes = hdf5_sizes(*file);
         auto opened = std::make_unique<OpenFile>();
+        opened->swmr = (flags & H5F_ACC_SWMR_READ) != 0;
+        if (opened->swmr) {
+            file->grows();
+        }
+        auto guard = guard_of(*file, sizes);
         opened->guard = guard.release();
         opened->file = file.release();
         return &opened.release()->seen_by_hdf5;
@@ -67,10 +77,13 @@ int compare(const H5FD_t* a, const H5FD_t* b) {
     return std::less<>()(a, b) ? -1 : std::less<>()(b, a) ? 1 : 0;
 }
 
-herr_t query(const H5FD_t*, unsigned long* flags) {
+herr_t query(const H5FD_t* file, unsigned long* flags) {
     // Not H5FD_FEAT_ACCUMULATE_METADATA_READ: 1.10 copies from outside of what it accumulated when
     // an address is close to the largest there is.
     *flags = H5FD_FEAT_DATA_SIEVE;
+    if (file != nullptr && ours(file).swmr) {
+        *flags |= H5FD_FEAT_SUPPORTS_SWMR_IO;
+    }
     return 0;
 }
 
@@ -125,7 +138,14 @@ herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes,
         }
         const std::span<std::byte> read_to(static_cast<std::byte*>(to), bytes);
         from.read(address, read_to);
-        if (const char* reason = refused(ours(file), kind, address, read_to)) {
+        const char* reason = refused(ours(file), kind, address, read_to);
+        // What is just being written may be half of it, which libhdf5 itself reads again, too.
+        for (int again = 0; reason != nullptr && ours(file).swmr && again < reads_again; ++again) {
+            std::this_thread::sleep_for(std::chrono::microseconds(100));
+            from.read(address, read_to);
+            reason = refused(ours(file), kind, address, read_to);
+        }
+        if (reason != nullptr) {
             push_reason("read", H5E_READERROR, reason);
             return -1;
         }

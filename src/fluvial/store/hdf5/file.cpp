@@ -11,6 +11,7 @@
 #include "fluvial/store/hdf5/dimensions.hpp"
 #include "fluvial/store/hdf5/driver.hpp"
 #include "fluvial/store/hdf5/guard/needed.hpp"
+#include "fluvial/store/hdf5/sizes.hpp"
 #include "fluvial/store/missing_dataset.hpp"
 #include "fluvial/store/text_encoding.hpp"
 
@@ -20,9 +21,15 @@ namespace {
 
 std::shared_ptr<const OpenHdf5> open_both(const std::string& path) {
     static_cast<void>(guard_needed());  // throws what the driver could only call a damaged file
-    auto opened = std::make_shared<OpenHdf5>(OpenHdf5{InputFile(path), Hdf5Id()});
+    auto opened = std::make_shared<OpenHdf5>(OpenHdf5{InputFile(path), Hdf5Id(), false});
     const Hdf5Id access = hdf5_access();
-    opened->file = Hdf5Id(hdf5_checked(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access),
+    unsigned flags = H5F_ACC_RDONLY;
+    if (written_for_readers(opened->bytes, hdf5_sizes(opened->bytes))) {
+        opened->bytes.grows();
+        opened->grows = true;
+        flags |= H5F_ACC_SWMR_READ;
+    }
+    opened->file = Hdf5Id(hdf5_checked(H5Fopen(path.c_str(), flags, access),
                                        "'" + path + "' cannot be opened as HDF5"));
     return opened;
 }
@@ -55,6 +62,7 @@ class Hdf5File final : public File {
     const std::vector<std::string>& names() const override { return names_; }
     const std::map<std::string, std::string>& unreadable() const override { return unreadable_; }
     const std::vector<std::string>& groups() const override { return groups_; }
+    bool grows() const override { return opened_->grows; }
 
     Attributes group_attributes(const std::string& group) const override {
         const auto found = group_paths_.find(group);

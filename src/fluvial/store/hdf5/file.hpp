@@ -9,6 +9,9 @@
 /// from openPMD's axisLabels. A dimension of netCDF-4 that belongs to a group is listed with its
 /// path ("group/x"); datasets name it without ("x").
 ///
+/// A file that another program writes so that others can read it meanwhile (SWMR) is read as it was
+/// when it was opened: shapes stay, the index of chunks is looked at when they are read.
+///
 /// openPMD's constant record components are datasets whose elements are all one value.
 #pragma once
 

@@ -60,7 +60,8 @@ class GrowingFile {
         const hid_t memory = H5Screate_simple(3, extent, nullptr);
         H5Sselect_hyperslab(space, H5S_SELECT_SET, offset, nullptr, extent, nullptr);
         const std::vector<float> values(n_rows * columns, static_cast<float>(record));
-        REQUIRE(H5Dwrite(frames_, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, values.data()) >= 0);
+        REQUIRE(H5Dwrite(frames_, H5T_NATIVE_FLOAT, memory, space, H5P_DEFAULT, values.data()) >=
+                0);
         REQUIRE(H5Dflush(frames_) >= 0);
         H5Sclose(memory);
         H5Sclose(space);

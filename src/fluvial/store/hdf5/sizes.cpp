@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Source: "HDF5 File Format Specification Version 3.0", II.A, Disk Format: Level 0A - Format
+// Signature and Superblock.
 #include "fluvial/store/hdf5/sizes.hpp"
 
 #include <algorithm>
@@ -31,6 +33,17 @@ Hdf5Sizes hdf5_sizes(const InputFile& file) {
         return known(sizes.address_bytes) && known(sizes.length_bytes) ? sizes : Hdf5Sizes();
     }
     return {};
+}
+
+bool written_for_readers(const InputFile& file, const Hdf5Sizes& sizes) {
+    constexpr std::size_t version_at = 8, flags_at = 11;
+    constexpr auto swmr_writer = std::byte{0x04};
+    std::array<std::byte, 12> block{};
+    if (file.size() < block.size() || sizes.base > file.size() - block.size()) {
+        return false;
+    }
+    file.read(sizes.base, block);
+    return block[version_at] >= std::byte{3} && (block[flags_at] & swmr_writer) != std::byte{0};
 }
 
 std::uint64_t undefined_address(const Hdf5Sizes& sizes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How wide the numbers of an HDF5 file are, which its superblock says.
+/// What the superblock of an HDF5 file says: how wide its numbers are, and who is writing it.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,10 @@ struct Hdf5Sizes {
 
 /// The sizes that the superblock gives; where it makes no sense, 8, 8 and 0.
 Hdf5Sizes hdf5_sizes(const InputFile& file);
+
+/// Whether a program writes the file in the way that lets others read it meanwhile (SWMR), or did
+/// when it was killed.
+bool written_for_readers(const InputFile& file, const Hdf5Sizes& sizes);
 
 /// The address of what is nowhere.
 std::uint64_t undefined_address(const Hdf5Sizes& sizes);
