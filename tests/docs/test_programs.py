@@ -145,6 +145,28 @@ def test_cpp_writer_and_reader(build, launcher, tmp_path):
     check = pathlib.Path(sys.executable).with_name("openPMD_check_h5")
     for path in (tmp_path / "plate.h5", tmp_path / "plate3.h5"):
         assert "Result: 0 Errors" in run_serial(sys.executable, check, "-i", path)
+    check_climate(programs / "climate", launcher, tmp_path / "climate.nc")
+
+
+def check_climate(program, launcher, path):
+    """What C++ ranks write as netCDF is what programs for climate data expect."""
+    run_on(launcher, 3, program, path)
+    lat, lon = -89.0 + 2 * np.arange(90), 2.0 * np.arange(180)
+    for engine in ("netcdf4", "fluvial"):
+        with xr.open_dataset(path, engine=engine) as found:
+            assert found.attrs["Conventions"] == "CF-1.8"
+            assert found["t2m"].dims == ("time", "lat", "lon")
+            assert found["t2m"].attrs["units"] == "K"
+            days = np.datetime64("2026-01-01") + np.arange(5).astype("timedelta64[D]")
+            np.testing.assert_array_equal(found["time"], days.astype("datetime64[ns]"))
+            np.testing.assert_array_equal(found["lat"], lat)
+            np.testing.assert_array_equal(found["lon"], lon)
+            expected = 250 + np.arange(5)[:, None] + 50 * np.cos(np.deg2rad(lat))
+            np.testing.assert_allclose(
+                found["t2m"], np.repeat(expected[:, :, None], 180, 2), rtol=1e-6
+            )
+    with fl.open(path) as series:
+        assert [str(step.time)[:10] for step in series][-1] == "2026-01-05"
 
 
 def run_serial(*command):

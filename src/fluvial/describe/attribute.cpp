@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/describe/attribute.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace fluvial {
 namespace {
 
@@ -48,7 +51,30 @@ Attribute decode_value(ByteReader& in) {
     }
 }
 
+bool same(double one, double other) {
+    return one == other || (std::isnan(one) && std::isnan(other));
+}
+
 }  // namespace
+
+bool say_the_same(const Attribute& one, const Attribute& other) {
+    if (const auto *a = std::get_if<double>(&one), *b = std::get_if<double>(&other);
+        a != nullptr && b != nullptr) {
+        return same(*a, *b);
+    }
+    using Numbers = std::vector<double>;
+    if (const auto *a = std::get_if<Numbers>(&one), *b = std::get_if<Numbers>(&other);
+        a != nullptr && b != nullptr) {
+        return std::ranges::equal(*a, *b, same);
+    }
+    return one == other;
+}
+
+bool say_the_same(const Attributes& one, const Attributes& other) {
+    return std::ranges::equal(one, other, [](const auto& a, const auto& b) {
+        return a.first == b.first && say_the_same(a.second, b.second);
+    });
+}
 
 void encode(ByteWriter& out, const Attributes& attributes) {
     out.put<std::uint32_t>(static_cast<std::uint32_t>(attributes.size()));

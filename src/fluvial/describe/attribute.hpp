@@ -17,6 +17,11 @@ using Attribute = std::variant<bool, std::int64_t, double, std::string, std::vec
                                std::vector<double>, std::vector<std::string>>;
 using Attributes = std::map<std::string, Attribute>;
 
+/// Whether they say the same. Unlike by ==, NaN says what NaN says: it is missing values' usual
+/// mark.
+bool say_the_same(const Attribute& one, const Attribute& other);
+bool say_the_same(const Attributes& one, const Attributes& other);
+
 void encode(ByteWriter& out, const Attributes& attributes);
 Attributes decode_attributes(ByteReader& in);
 

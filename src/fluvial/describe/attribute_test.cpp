@@ -98,3 +98,15 @@ TEST_CASE("corrupt attributes are an error or other attributes, never a crash") 
     }
     CHECK(refused > 500);
 }
+
+TEST_CASE("NaN says what NaN says") {
+    using Numbers = std::vector<double>;
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    const Attributes said = {{"_FillValue", nan}, {"range", Numbers{0, nan}}, {"units", "K"}};
+    CHECK(say_the_same(said, said));
+    CHECK(!say_the_same(said, {{"_FillValue", nan}, {"range", Numbers{0, nan}}}));
+    CHECK(!say_the_same(Attribute(nan), Attribute(1.0)));
+    CHECK(!say_the_same(Attribute(Numbers{0, nan}), Attribute(Numbers{0})));
+    CHECK(!say_the_same(Attribute(1.0), Attribute(std::int64_t{1})));
+    CHECK(!say_the_same(Attribute(std::string("a")), Attribute(std::string("b"))));
+}

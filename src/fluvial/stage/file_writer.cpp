@@ -12,6 +12,7 @@
 #include "fluvial/describe/group_attributes.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/stage/file_writer_state.hpp"
+#include "fluvial/store/byte_order.hpp"
 
 namespace fluvial::stage {
 namespace {
@@ -39,10 +40,12 @@ class OpenFile {
 Bytes StepPlaces::encode() const {
     ByteWriter out;
     out.put_string(path);
-    out.put<std::uint64_t>(begins.size());
-    for (const auto& begin : begins) {
-        out.put(begin.has_value());
-        out.put(begin.value_or(0));
+    out.put(of.big_endian);
+    out.put<std::uint64_t>(of.begins.size());
+    for (std::size_t i = 0; i < of.begins.size(); ++i) {
+        out.put(of.begins[i].has_value());
+        out.put(of.begins[i].value_or(0));
+        out.put(!of.kept.empty() && of.kept[i]);
     }
     return out.take();
 }
@@ -51,11 +54,12 @@ StepPlaces StepPlaces::decode(std::span<const std::byte> bytes) {
     ByteReader in(bytes);
     StepPlaces places;
     places.path = in.get_string();
-    places.begins.resize(in.get<std::uint64_t>());
-    for (auto& begin : places.begins) {
+    places.of.big_endian = in.get<bool>();
+    for (auto count = in.get<std::uint64_t>(); count > 0; --count) {
         const bool there = in.get<bool>();
         const auto at = in.get<std::uint64_t>();
-        begin = there ? std::optional(at) : std::nullopt;
+        places.of.begins.push_back(there ? std::optional(at) : std::nullopt);
+        places.of.kept.push_back(in.get<bool>());
     }
     return places;
 }
@@ -121,22 +125,8 @@ void FileWriter::State::write(FileWriteStep::State& step,
         });
         places = StepPlaces::decode(comm.bcast(places.encode(), 0));
         mpi::agree(comm, [&] {
-            if (step.kept.empty()) {
-                return;
-            }
-            const OpenFile file(places.path);
-            std::map<std::string, std::size_t> at;
-            for (std::size_t i = 0; i < contents.datasets.size(); ++i) {
-                at[contents.datasets[i].name] = i;
-            }
-            for (const KeptChunk& kept : step.kept) {
-                const DatasetDescription& dataset = step.puts.datasets[kept.dataset];
-                if (const auto begin = places.begins[at.at(dataset.name)]) {
-                    const ArrayView elements(kept.elements.get(), dataset.dtype,
-                                             kept.region.extent);
-                    store::write_part(file, places.path, *begin, dataset.shape, kept.region,
-                                      elements);
-                }
+            if (!step.kept.empty()) {
+                write_parts(places, contents, step);
             }
         });
         mpi::agree(comm, [&] {
@@ -147,6 +137,39 @@ void FileWriter::State::write(FileWriteStep::State& step,
     } catch (...) {
         give_up(number);
         throw;
+    }
+}
+
+/// What this rank has put, whose bytes are turned round where the file has them otherwise.
+void FileWriter::State::write_parts(const StepPlaces& places, const store::StepContents& contents,
+                                    FileWriteStep::State& step) {
+    const OpenFile file(places.path);
+    std::map<std::string, std::size_t> at;
+    for (std::size_t i = 0; i < contents.datasets.size(); ++i) {
+        at[contents.datasets[i].name] = i;
+    }
+    for (KeptChunk& kept : step.kept) {
+        const DatasetDescription& dataset = step.puts.datasets[kept.dataset];
+        const std::size_t place = at.at(dataset.name);
+        const auto begin = places.of.begins[place];
+        if (!begin) {
+            continue;
+        }
+        const MutableArrayView elements{
+            kept.elements.get(), dataset.dtype, kept.region.extent,
+            contiguous_strides(kept.region.extent, size_of(dataset.dtype))};
+        if (places.of.big_endian && store::big_endian_is_swapped(dataset.dtype)) {
+            store::swap_bytes(elements);
+        }
+        if (!places.of.kept[place]) {
+            store::write_part(file, places.path, *begin, dataset.shape, kept.region, elements);
+        } else if (!store::has_part(file, places.path, *begin, dataset.shape, kept.region,
+                                    elements)) {
+            throw InvalidArgument(Problem{
+                text("the coordinate '", dataset.name, "' changes in step ", step.puts.number),
+                text("other elements at ", kept.region),
+                "what it was in the first step: a file has coordinates once", ""});
+        }
     }
 }
 

@@ -29,7 +29,7 @@ struct KeptChunk {
 /// Where rank 0 has made room.
 struct StepPlaces {
     std::string path;
-    std::vector<std::optional<std::uint64_t>> begins;  ///< of the merged step's datasets
+    store::Places of;  ///< the merged step's datasets
 
     Bytes encode() const;
     static StepPlaces decode(std::span<const std::byte> bytes);
@@ -59,6 +59,8 @@ struct FileWriter::State {
     }
     void write(FileWriteStep::State& step, const std::optional<std::string>& failed);
     StepPlaces lay_out(const store::StepContents& contents);
+    static void write_parts(const StepPlaces& places, const store::StepContents& contents,
+                            FileWriteStep::State& step);
     void finish(std::uint64_t number);
     void give_up(std::uint64_t number);
 

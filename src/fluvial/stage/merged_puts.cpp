@@ -21,7 +21,8 @@ Coordinates decode_coordinates(ByteReader& in) {
 /// What any rank says; throws where two say different things of one name.
 void join(Attributes& known, const Attributes& said, const std::string& what) {
     for (const auto& [name, value] : said) {
-        if (const auto [at, fresh] = known.emplace(name, value); !fresh && at->second != value) {
+        if (const auto [at, fresh] = known.emplace(name, value);
+            !fresh && !say_the_same(at->second, value)) {
             throw InvalidArgument(Problem{"the ranks differ in " + what,
                                           "two values of '" + name + "'", "one for all",
                                           "Give every rank the same, or only one"});

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/agree.hpp"
@@ -21,18 +22,24 @@ std::string engine_of(const std::string& name, const std::string& option) {
     if (store::writes_files(said.name)) {
         return said.name;
     }
-    constexpr std::array<std::string_view, 3> suffixes = {".h5", ".hdf5", ".he5"};
-    for (const std::string_view suffix : suffixes) {
+    constexpr std::array<std::pair<std::string_view, const char*>, 5> suffixes = {
+        {{".h5", "hdf5"},
+         {".hdf5", "hdf5"},
+         {".he5", "hdf5"},
+         {".nc", "netcdf"},
+         {".nc5", "netcdf"}}};
+    for (const auto& [suffix, engine] : suffixes) {
         if (said.name.empty() && name.ends_with(suffix)) {
-            return "hdf5";
+            return engine;
         }
     }
-    throw InvalidArgument(
-        Problem{"files of this kind cannot be written from C++",
-                said.name.empty() ? "'" + name + "'"
-                                  : "'" + name + "' with " + said.where + " '" + said.name + "'",
-                "HDF5 (.h5, 'hdf5'), and streams, whose names have no suffix of a file format",
-                "Write HDF5, and convert it by `fluvial pipe`"});
+    throw InvalidArgument(Problem{
+        "files of this kind cannot be written from C++",
+        said.name.empty() ? "'" + name + "'"
+                          : "'" + name + "' with " + said.where + " '" + said.name + "'",
+        "HDF5 (.h5, 'hdf5'), netCDF (.nc, 'netcdf'), and streams, whose names have no suffix "
+        "of a file format",
+        "Write HDF5, and convert it by `fluvial pipe`"});
 }
 
 std::variant<Writer, FileWriter> open(const std::string& name, const mpi::Comm& comm,

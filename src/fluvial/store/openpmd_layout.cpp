@@ -136,7 +136,8 @@ Attributes record_defaults(const Coordinates& shape) {
 
 void merge(Attributes& known, const Attributes& said, const std::string& record) {
     for (const auto& [name, value] : said) {
-        if (const auto [at, fresh] = known.emplace(name, value); !fresh && at->second != value) {
+        if (const auto [at, fresh] = known.emplace(name, value);
+            !fresh && !say_the_same(at->second, value)) {
             throw InvalidArgument(Problem{"components of '" + record + "' differ in " + name,
                                           "another value than that of the first one",
                                           "the same for all: it belongs to the record",

@@ -13,6 +13,7 @@
 #ifdef FLUVIAL_WITH_HDF5
 #include "fluvial/store/hdf5/output.hpp"
 #endif
+#include "fluvial/store/netcdf_classic_output.hpp"
 
 namespace fluvial::store {
 namespace {
@@ -37,32 +38,28 @@ void write_at(int file, const std::string& path, const std::byte* data, std::siz
     }
 }
 
-}  // namespace
-
-bool writes_files(const std::string& engine) {
-    return engine == "hdf5";
-}
-
-std::unique_ptr<Output> make_output(const std::string& engine, const std::string& path,
-                                    const std::optional<std::string>& pattern) {
-    if (!writes_files(engine)) {
-        throw InvalidArgument(Problem{"files cannot be written from C++ by this engine",
-                                      "'" + engine + "' for '" + path + "'", "hdf5",
-                                      "Write HDF5, and convert it by `fluvial pipe`"});
+void read_at(int file, const std::string& path, std::span<std::byte> to, std::uint64_t at) {
+    std::size_t done = 0;
+    while (done < to.size()) {
+        const ssize_t got =
+            ::pread(file, to.data() + done, to.size() - done, static_cast<off_t>(at + done));
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got <= 0) {
+            throw_errno("'" + path + "' cannot be read", got < 0 ? errno : EIO);
+        }
+        done += static_cast<std::size_t>(got);
     }
-#ifdef FLUVIAL_WITH_HDF5
-    return std::make_unique<Hdf5Output>(path, pattern);
-#else
-    static_cast<void>(pattern);
-    throw InvalidArgument(Problem{"this build of Fluvial has no HDF5", "'" + path + "'", "streams",
-                                  "Build it with FLUVIAL_HDF5=ON"});
-#endif
 }
 
-void write_part(int file, const std::string& path, std::uint64_t begin, const Coordinates& shape,
-                const Region& region, const ArrayView& elements) {
+/// Calls `visit(bytes, at)` for each piece of a part that is one both in memory and in the file,
+/// until one returns false; that is the result.
+template <class Visit>
+bool for_each_run(std::uint64_t begin, const Coordinates& shape, const Region& region,
+                  const ArrayView& elements, const Visit& visit) {
     if (region.empty()) {
-        return;
+        return true;
     }
     std::vector<std::byte> packed;
     ArrayView view = elements;
@@ -86,13 +83,59 @@ void write_part(int file, const std::string& path, std::uint64_t begin, const Co
     const std::uint64_t first =
         begin + static_cast<std::uint64_t>(offset_of(region.offset, strides));
     const std::byte* data = view.data;
+    bool good = true;
     for_each_offset(
         outer.span(),
         [&](Index at) {
-            write_at(file, path, data, bytes, first + static_cast<std::uint64_t>(at));
+            good = good && visit(std::span(data, bytes), first + static_cast<std::uint64_t>(at));
             data += bytes;
         },
         strides);
+    return good;
+}
+
+}  // namespace
+
+bool writes_files(const std::string& engine) {
+    return engine == "hdf5" || engine == "netcdf";
+}
+
+std::unique_ptr<Output> make_output(const std::string& engine, const std::string& path,
+                                    const std::optional<std::string>& pattern) {
+    if (!writes_files(engine)) {
+        throw InvalidArgument(Problem{"files cannot be written from C++ by this engine",
+                                      "'" + engine + "' for '" + path + "'", "hdf5, netcdf",
+                                      "Write HDF5, and convert it by `fluvial pipe`"});
+    }
+    if (engine == "netcdf") {
+        return std::make_unique<NetcdfClassicOutput>(path);
+    }
+#ifdef FLUVIAL_WITH_HDF5
+    return std::make_unique<Hdf5Output>(path, pattern);
+#else
+    static_cast<void>(pattern);
+    throw InvalidArgument(Problem{"this build of Fluvial has no HDF5", "'" + path + "'", "streams",
+                                  "Build it with FLUVIAL_HDF5=ON"});
+#endif
+}
+
+void write_part(int file, const std::string& path, std::uint64_t begin, const Coordinates& shape,
+                const Region& region, const ArrayView& elements) {
+    for_each_run(begin, shape, region, elements, [&](std::span<const std::byte> run, auto at) {
+        write_at(file, path, run.data(), run.size(), at);
+        return true;
+    });
+}
+
+bool has_part(int file, const std::string& path, std::uint64_t begin, const Coordinates& shape,
+              const Region& region, const ArrayView& elements) {
+    std::vector<std::byte> there;
+    return for_each_run(begin, shape, region, elements,
+                        [&](std::span<const std::byte> run, auto at) {
+                            there.resize(run.size());
+                            read_at(file, path, there, at);
+                            return std::equal(run.begin(), run.end(), there.begin());
+                        });
 }
 
 void take_room(int file, const std::string& path, std::uint64_t end) {

@@ -2,8 +2,8 @@
 /// Files that are laid out by one process, and whose elements any number of processes write.
 ///
 ///     auto output = make_output("hdf5", "run.h5");           one process
-///     const auto begins = output->lay_out(contents);
-///     write_part(file, begins[0], shape, region, view);      each process, with a descriptor
+///     const Places places = output->lay_out(contents);
+///     write_part(file, *places.begins[0], shape, region, view);  each process, with a descriptor
 ///     output->finish();                                      one process, when all have written
 ///
 /// So parallel output needs no parallel library of the format.
@@ -28,15 +28,23 @@ struct StepContents {
     std::vector<DatasetDescription> datasets;  ///< without chunks
 };
 
+/// Where the elements of a step are written; entries are those of the step's datasets.
+struct Places {
+    /// The byte at which the first element lies; none of a dataset without elements.
+    std::vector<std::optional<std::uint64_t>> begins;
+    /// Datasets that are there already, and must have the same elements again; empty: none is.
+    std::vector<bool> kept;
+    bool big_endian = false;
+};
+
 /// A new file to which steps are added. One process has it. Every method throws SystemError where
 /// the disk has no room or the file cannot be written.
 class Output {
   public:
     virtual ~Output() = default;
-    /// Makes the objects of a step, with all their room; the byte at which the first element of
-    /// each dataset lies, and none of a dataset without elements. The first step makes the file.
-    /// Throws InvalidArgument where the format has no place for what was put.
-    virtual std::vector<std::optional<std::uint64_t>> lay_out(const StepContents& step) = 0;
+    /// Makes the objects of a step, with all their room, and says where it is. The first step makes
+    /// the file. Throws InvalidArgument where the format has no place for what was put.
+    virtual Places lay_out(const StepContents& step) = 0;
     /// Makes the step that was laid out last a part of the file, now that it is written.
     virtual void finish() = 0;
     /// Takes a step out again that could not be written.
@@ -58,6 +66,10 @@ std::unique_ptr<Output> make_output(const std::string& engine, const std::string
 /// Local. Throws SystemError, which names `path`.
 void write_part(int file, const std::string& path, std::uint64_t begin, const Coordinates& shape,
                 const Region& region, const ArrayView& elements);
+
+/// Whether such a part is what the file has there. Local. Throws SystemError.
+bool has_part(int file, const std::string& path, std::uint64_t begin, const Coordinates& shape,
+              const Region& region, const ArrayView& elements);
 
 /// Has the file system set blocks aside up to the byte `end`, so that no write finds the disk full.
 /// Throws SystemError when there is no room.

@@ -210,7 +210,7 @@ std::optional<std::uint64_t> make_dataset(hid_t step, const DatasetDescription& 
 
 Hdf5Output::~Hdf5Output() = default;
 
-std::vector<std::optional<std::uint64_t>> Hdf5Output::lay_out(const StepContents& step) {
+Places Hdf5Output::lay_out(const StepContents& step) {
     const Hdf5Session session;
     const Attributes of_series = openpmd_series_attributes(step.of_series, pattern_);
     const OpenPmdLayout layout = openpmd_layout(step, of_series);
@@ -231,13 +231,12 @@ std::vector<std::optional<std::uint64_t>> Hdf5Output::lay_out(const StepContents
         attributes.write_all(constant.attributes);
         attributes.write_extent(constant.shape);
     }
-    std::vector<std::optional<std::uint64_t>> begins;
-    begins.reserve(layout.datasets.size());
+    Places places;
     for (const DatasetDescription& dataset : layout.datasets) {
-        begins.push_back(make_dataset(iteration, dataset, path_));
+        places.begins.push_back(make_dataset(iteration, dataset, path_));
     }
     flush();
-    return begins;
+    return places;
 }
 
 void Hdf5Output::make_file(const Attributes& of_series) {

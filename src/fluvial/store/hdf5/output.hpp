@@ -15,7 +15,7 @@ class Hdf5Output : public Output {
         : path_(std::move(path)), pattern_(std::move(pattern)) {}
     ~Hdf5Output() override;
 
-    std::vector<std::optional<std::uint64_t>> lay_out(const StepContents& step) override;
+    Places lay_out(const StepContents& step) override;
     void finish() override;
     void give_up(std::uint64_t number) override;
     void close() override;

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/store/netcdf_classic_output.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <string_view>
+#include <tuple>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/store/byte_order.hpp"
+#include "fluvial/store/netcdf_classic_header.hpp"
+
+namespace fluvial::store {
+namespace {
+
+constexpr std::uint64_t records_at = 4;  // the byte at which their number lies, of 8 bytes
+constexpr const char* other_format = "Call it something else, or write HDF5, which has paths";
+
+/// The format's number of a dtype; throws where it has none.
+ClassicType type_of(const RecordVariable& variable) {
+    for (std::uint32_t number = 1; number <= static_cast<std::uint32_t>(ClassicType::UInt64);
+         ++number) {
+        const auto type = static_cast<ClassicType>(number);
+        if (dtype_of(type) == variable.dtype) {
+            return type;
+        }
+    }
+    throw InvalidArgument(
+        Problem{"'" + variable.name + "' has a dtype that files of netCDF do not have",
+                std::string(name_of(variable.dtype)),
+                "integers of 8 to 64 bits, float32 and float64", "Convert it, or write HDF5"});
+}
+
+std::uint64_t padded(std::uint64_t bytes) {
+    return (bytes + 3) / 4 * 4;
+}
+
+std::uint64_t bytes_of(const RecordVariable& variable) {
+    return static_cast<std::uint64_t>(volume_of(variable.shape)) * size_of(variable.dtype);
+}
+
+void check_name(const std::string& name, const std::string& what) {
+    const auto printable = [](char letter) {
+        const auto code = static_cast<unsigned char>(letter);
+        return code >= 0x20 && code != 0x7f && letter != '/';
+    };
+    const bool good = !name.empty() && std::all_of(name.begin(), name.end(), printable) &&
+                      name.back() != ' ' &&
+                      (std::isalnum(static_cast<unsigned char>(name.front())) != 0 ||
+                       name.front() == '_' || static_cast<unsigned char>(name.front()) > 127);
+    if (!good) {
+        throw InvalidArgument(
+            Problem{what + " of a netCDF file cannot be called that", "'" + name + "'",
+                    "letters, digits and signs without '/', the first a letter, a digit or '_'",
+                    other_format});
+    }
+}
+
+/// Big-endian numbers, one behind the other.
+class HeaderWriter {
+  public:
+    void raw(std::string_view text) {
+        for (const char letter : text) {
+            bytes_.push_back(static_cast<std::byte>(letter));
+        }
+    }
+    void number(std::uint64_t value, int width) {
+        for (int shift = 8 * (width - 1); shift >= 0; shift -= 8) {
+            bytes_.push_back(static_cast<std::byte>(value >> shift & 0xff));
+        }
+    }
+    void count(std::uint64_t value) { number(value, 8); }
+    void tag(std::uint64_t kind, std::size_t entries) {
+        number(entries > 0 ? kind : 0, 4);
+        count(entries);
+    }
+    void name(const std::string& name) { padded_text(name); }
+    void attributes(const Attributes& attributes, const std::string& owner);
+    std::vector<std::byte> take() { return std::move(bytes_); }
+
+  private:
+    void padded_text(const std::string& text) {
+        count(text.size());
+        raw(text);
+        pad();
+    }
+    void pad() {
+        while (bytes_.size() % 4 != 0) {
+            bytes_.push_back(std::byte{0});
+        }
+    }
+    template <class T>
+    void numbers(ClassicType type, const std::vector<T>& values) {
+        number(static_cast<std::uint64_t>(type), 4);
+        count(values.size());
+        for (const T value : values) {
+            number(std::bit_cast<std::uint64_t>(value), 8);
+        }
+    }
+
+    std::vector<std::byte> bytes_;
+};
+
+void HeaderWriter::attributes(const Attributes& attributes, const std::string& owner) {
+    constexpr std::uint64_t list_of_attributes = 0x0c;
+    tag(list_of_attributes, attributes.size());
+    for (const auto& [said, value] : attributes) {
+        check_name(said, "an attribute of " + owner);
+        name(said);
+        if (const auto* word = std::get_if<std::string>(&value)) {
+            number(static_cast<std::uint64_t>(ClassicType::Char), 4);
+            padded_text(*word);
+        } else if (const auto* yes = std::get_if<bool>(&value)) {
+            number(static_cast<std::uint64_t>(ClassicType::Byte), 4);
+            count(1);
+            number(*yes ? 1 : 0, 1);
+            pad();
+        } else if (const auto* whole = std::get_if<std::int64_t>(&value)) {
+            numbers(ClassicType::Int64, std::vector<std::int64_t>{*whole});
+        } else if (const auto* real = std::get_if<double>(&value)) {
+            numbers(ClassicType::Double, std::vector<double>{*real});
+        } else if (const auto* wholes = std::get_if<std::vector<std::int64_t>>(&value)) {
+            numbers(ClassicType::Int64, *wholes);
+        } else if (const auto* reals = std::get_if<std::vector<double>>(&value)) {
+            numbers(ClassicType::Double, *reals);
+        } else {
+            throw InvalidArgument(
+                Problem{"attribute '" + said + "' of " + owner + " cannot be one of a netCDF file",
+                        "several texts", "text, a number, or numbers", "Join texts to one"});
+        }
+    }
+}
+
+/// Sorted into those that are there once and, behind them, those of each record.
+void check_and_sort(RecordLayout& layout) {
+    for (const RecordVariable& variable : layout.variables) {
+        static_cast<void>(type_of(variable));
+        if (volume_of(variable.shape) == 0) {
+            throw InvalidArgument(Problem{
+                "'" + variable.name + "' has no elements", text("shape ", variable.shape),
+                "axes of at least one element, as netCDF has them", "Leave it out, or write HDF5"});
+        }
+    }
+    std::stable_partition(layout.variables.begin(), layout.variables.end(),
+                          [](const RecordVariable& variable) { return !variable.by_record; });
+    if (layout.variables.empty() || !layout.variables.back().by_record) {
+        throw InvalidArgument(Problem{"the first step has nothing that changes with time",
+                                      "coordinates alone",
+                                      "a dataset that is no coordinate, or a time", ""});
+    }
+}
+
+std::vector<std::byte> header_of(const RecordLayout& layout, const Attributes& of_series,
+                                 const std::map<std::string, std::uint64_t>& begins) {
+    constexpr std::uint64_t list_of_dimensions = 0x0a, list_of_variables = 0x0b;
+    HeaderWriter out;
+    out.raw("CDF\5");
+    out.count(0);  // records
+    out.tag(list_of_dimensions, layout.dimensions.size() + 1);
+    out.name(record_axis);
+    out.count(0);
+    std::map<std::string, std::uint64_t> numbers;
+    for (const auto& [name, length] : layout.dimensions) {
+        check_name(name, "an axis");
+        numbers.emplace(name, numbers.size() + 1);
+        out.name(name);
+        out.count(static_cast<std::uint64_t>(length));
+    }
+    out.attributes(of_series, "the series");
+    out.tag(list_of_variables, layout.variables.size());
+    for (const RecordVariable& variable : layout.variables) {
+        check_name(variable.name, "a dataset");
+        out.name(variable.name);
+        out.count(variable.dimensions.size() + (variable.by_record ? 1 : 0));
+        if (variable.by_record) {
+            out.count(0);
+        }
+        for (const std::string& label : variable.dimensions) {
+            out.count(numbers.at(label));
+        }
+        out.attributes(variable.attributes, "'" + variable.name + "'");
+        out.number(static_cast<std::uint64_t>(type_of(variable)), 4);
+        out.count(padded(bytes_of(variable)));
+        const auto begin = begins.find(variable.name);
+        out.count(begin == begins.end() ? 0 : begin->second);
+    }
+    return out.take();
+}
+
+}  // namespace
+
+NetcdfClassicOutput::~NetcdfClassicOutput() {
+    if (file_ >= 0) {
+        ::close(file_);
+    }
+}
+
+void NetcdfClassicOutput::make_file() {
+    if (file_ >= 0) {
+        return;
+    }
+    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file_ < 0) {
+        throw_errno("'" + path_ + "' cannot be made", errno,
+                    "Write to a folder where this user may, on a disk with room");
+    }
+}
+
+Places NetcdfClassicOutput::lay_out(const StepContents& step) {
+    RecordLayout layout = record_layout(step);
+    check_and_sort(layout);
+    make_file();
+    const bool first = !layout_;
+    if (first) {
+        write_header(layout, record_series_attributes(step.of_series));
+    } else {
+        check_alike(*layout_, layout, step.number);
+    }
+    take_room(file_, path_, first_record_ + (records_ + 1) * record_bytes_);
+    for (RecordVariable& variable : layout.variables) {
+        if (variable.values && (first || variable.by_record)) {
+            if (big_endian_is_swapped(variable.dtype)) {
+                swap_bytes({variable.values->data(), variable.dtype, variable.shape,
+                            contiguous_strides(variable.shape, size_of(variable.dtype))});
+            }
+            write(*variable.values, begin_of(variable));
+        }
+    }
+    Places places;
+    places.big_endian = true;
+    for (const DatasetDescription& dataset : step.datasets) {
+        const RecordVariable& variable = *layout_->find(dataset.name);
+        places.begins.emplace_back(begin_of(variable));
+        places.kept.push_back(!first && !variable.by_record);
+    }
+    return places;
+}
+
+void NetcdfClassicOutput::write_header(RecordLayout layout, const Attributes& of_series) {
+    begins_.clear();
+    std::uint64_t end = header_of(layout, of_series, begins_).size();
+    record_bytes_ = 0;
+    first_record_ = 0;
+    std::size_t by_record = 0;
+    for (const RecordVariable& variable : layout.variables) {
+        if (variable.by_record && by_record++ == 0) {
+            first_record_ = end;
+        }
+        begins_[variable.name] = end;
+        end += padded(bytes_of(variable));
+    }
+    // A lone variable of records is not padded.
+    record_bytes_ = by_record == 1 ? bytes_of(layout.variables.back()) : end - first_record_;
+    take_room(file_, path_, end);
+    write(header_of(layout, of_series, begins_), 0);
+    layout_ = std::move(layout);
+}
+
+std::uint64_t NetcdfClassicOutput::begin_of(const RecordVariable& variable) const {
+    return begins_.at(variable.name) + (variable.by_record ? records_ * record_bytes_ : 0);
+}
+
+void NetcdfClassicOutput::finish() {
+    HeaderWriter count;
+    count.count(records_ + 1);
+    write(count.take(), records_at);
+    ++records_;
+}
+
+void NetcdfClassicOutput::give_up(std::uint64_t) {
+    // The next record takes its place; the first may be another one.
+    if (records_ == 0 && file_ >= 0) {
+        layout_.reset();
+        if (::ftruncate(file_, 0) != 0) {
+            throw_errno("'" + path_ + "' cannot be written", errno);
+        }
+    }
+}
+
+void NetcdfClassicOutput::close() {
+    if (file_ < 0) {
+        return;
+    }
+    const int result = ::close(file_);
+    file_ = -1;
+    if (records_ == 0) {
+        ::unlink(path_.c_str());
+    } else if (result != 0) {
+        throw_errno("'" + path_ + "' cannot be closed", errno);
+    }
+}
+
+void NetcdfClassicOutput::write(std::span<const std::byte> bytes, std::uint64_t at) const {
+    const Coordinates shape = {static_cast<Index>(bytes.size())};
+    write_part(file_, path_, at, shape, whole(shape), ArrayView(bytes.data(), DType::UInt8, shape));
+}
+
+}  // namespace fluvial::store
