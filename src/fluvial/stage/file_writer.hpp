@@ -2,15 +2,15 @@
 /// The writing end of a series in files: what a stream would carry goes where the format has it.
 /// One rank lays out the file, and each writes its own parts; no parallel library is needed.
 ///
-/// | at the end of a step       | rank 0                        | every rank |
-/// |----------------------------|-------------------------------|------------------------------------|
-/// | all have come, or TimedOut |                               | tells the others what it has put
-/// | | the parts are a whole      |                               | InvalidArgument on all, or goes
-/// on | |                            | makes the objects of the step | waits for the places | | the
-/// places are known       |                               | writes its own elements there      | |
-/// all have written           | makes the step a part of the  | the step has ended | | | file,
-/// notes it for followers  |                                    | | any rank failed            |
-/// takes the step out again      | throws what that rank threw        |
+/// | at the end of a step       | rank 0                        | every rank                    |
+/// |----------------------------|-------------------------------|-------------------------------|
+/// | all have come, or TimedOut |                               | tells what it has put         |
+/// | the parts are a whole      |                               | InvalidArgument, or goes on   |
+/// |                            | makes the objects of the step | waits for the places          |
+/// | the places are known       |                               | writes its own elements there |
+/// | all have written           | makes the step a part of the  | the step has ended            |
+/// |                            | file, notes it for followers  |                               |
+/// | any rank failed            | takes the step out again      | throws what that rank threw   |
 #pragma once
 
 #include <cstdint>
