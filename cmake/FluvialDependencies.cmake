@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the library links: threads, and by its options MPI 3.1 or later with libsodium, HDF5, libdeflate, zstd; Python
-# and nanobind when asked for.
+# What the library links: threads, and by its options MPI 3.1 or later with libsodium and OpenSSL, HDF5, libdeflate,
+# zstd; Python and nanobind when asked for.
 
 if(FLUVIAL_PYTHON)
     find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
@@ -20,6 +20,16 @@ if(FLUVIAL_MPI OR FLUVIAL_DEFLATE OR FLUVIAL_ZSTD)
 endif()
 if(FLUVIAL_MPI)
     pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium>=1.0.12)
+endif()
+set(FLUVIAL_WITH_OPENSSL OFF)
+if(FLUVIAL_MPI AND NOT FLUVIAL_OPENSSL STREQUAL "OFF")
+    pkg_check_modules(crypto QUIET IMPORTED_TARGET libcrypto>=1.1.1)
+    if(crypto_FOUND)
+        set(FLUVIAL_WITH_OPENSSL ON)
+    elseif(NOT FLUVIAL_OPENSSL STREQUAL "AUTO")
+        message(FATAL_ERROR "FLUVIAL_OPENSSL=${FLUVIAL_OPENSSL}: OpenSSL's libcrypto is not here; install it (Debian: "
+                            "libssl-dev), or set FLUVIAL_OPENSSL=AUTO or OFF")
+    endif()
 endif()
 if(FLUVIAL_DEFLATE)
     pkg_check_modules(deflate REQUIRED IMPORTED_TARGET libdeflate)

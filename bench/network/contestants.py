@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 """The names of the contestants, which take turns."""
 
-BARE, FLUVIAL = "TCP socket", "Fluvial"
+BARE, FLUVIAL, ENCRYPTED = "TCP socket", "Fluvial", "Fluvial, encrypted"

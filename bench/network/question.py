@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps go to a reader over TCP; beside it the same bytes through a bare socket.
+"""Steps go to a reader over TCP, encrypted and not; beside it the same through a bare socket.
 
 Both fill an array on one side and sum it on the other, between two processes on cores of their own,
 over the loopback device, in turns.
@@ -18,7 +18,7 @@ from rich.table import Table
 from bench import peers
 from bench.child import Child, ChildError, gather
 from bench.machine import two_sides
-from bench.network.contestants import BARE, FLUVIAL
+from bench.network.contestants import BARE, ENCRYPTED, FLUVIAL
 from bench.options import Json, Output, Quick, Runs, fluvial_path, header
 from bench.record import Metric, Sample, append_lines, compare
 from bench.table import size_label, spread, wide_console
@@ -49,7 +49,7 @@ def ask(json: Json = None, quick: Quick = False, runs: Runs = None) -> None:
             ):
                 for _ in range(runs or (2 if quick else 5)):
                     for bytes_ in sizes:
-                        for who in (BARE, FLUVIAL):
+                        for who in (BARE, FLUVIAL, ENCRYPTED):
                             fewest, most = _STEPS
                             steps = min(most, max(fewest, _TURN_BYTES // bytes_))
                             steps = steps // 4 if quick else steps
@@ -63,15 +63,18 @@ def ask(json: Json = None, quick: Quick = False, runs: Runs = None) -> None:
         console.print(f"a measuring process failed: {error}", style="red", markup=False)
         raise typer.Exit(1) from error
     table = Table(title="A step over TCP; us, less is better")
-    for column in ("step", FLUVIAL, BARE, "ratio"):
+    for column in ("step", BARE, FLUVIAL, "ratio", ENCRYPTED, "ratio"):
         table.add_column(column, justify="right")
     records = []
     for bytes_ in sizes:
-        mine, theirs = (Sample.of(figures[bytes_, who]) for who in (FLUVIAL, BARE))
-        record = compare("network", "step", {"bytes": bytes_}, _TIME, mine, BARE, theirs)
-        records.append(record)
-        shown = spread(mine, _TIME), spread(theirs, _TIME), f"{record.ratio:.2f}"
-        table.add_row(size_label(bytes_), *shown)
+        theirs = Sample.of(figures[bytes_, BARE])
+        row = [size_label(bytes_), spread(theirs, _TIME)]
+        for who, name in ((FLUVIAL, "step"), (ENCRYPTED, "encrypted step")):
+            mine = Sample.of(figures[bytes_, who])
+            record = compare("network", name, {"bytes": bytes_}, _TIME, mine, BARE, theirs)
+            records.append(record)
+            row += [spread(mine, _TIME), f"{record.ratio:.2f}"]
+        table.add_row(*row)
     console.print(table)
     output = Output.of("network", json, None)
     append_lines(output.json, started, records)

@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import numpy as np
 
 import fluvial
 from bench.child import serve
-from bench.network.contestants import BARE, FLUVIAL
+from bench.network.contestants import BARE, ENCRYPTED, FLUVIAL
 
 _ADDRESS = "127.0.0.1"
 _PATIENCE_S = 20.0
@@ -56,9 +57,9 @@ def receive_bare(folder: Path, bytes_: int, steps: int) -> float:
         return time.perf_counter() - begin
 
 
-def send_steps(folder: Path, bytes_: int, steps: int) -> float:
+def send_steps(folder: Path, bytes_: int, steps: int, encrypt: bool = False) -> float:
     """Fill a span of each step."""
-    with fluvial.open("network", "w", directory=folder, network="lo") as series:
+    with fluvial.open("network", "w", directory=folder, network="lo", encrypt=encrypt) as series:
         for index in range(steps):
             with series.step() as step:
                 step.span("x", "float64", (bytes_ // 8,))[...] = index
@@ -98,6 +99,8 @@ def main() -> None:
         (BARE, "receive"): receive_bare,
         (FLUVIAL, "send"): send_steps,
         (FLUVIAL, "receive"): receive_steps,
+        (ENCRYPTED, "send"): partial(send_steps, encrypt=True),
+        (ENCRYPTED, "receive"): receive_steps,
     }
 
     def answer(command: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@
 
 #include <sodium.h>
 
+#include "fluvial/base/assert.hpp"
 #include "fluvial/base/error.hpp"
 
 namespace fluvial::move {
@@ -13,17 +14,22 @@ namespace {
 
 /// With the byte order of the host: messages are in it.
 /// Its last byte is the number of the version.
-constexpr std::uint64_t protocol = 0x464c55'4e455435;  // "FLUNET5"
+constexpr std::uint64_t protocol = 0x464c55'4e455436;  // "FLUNET6"
 constexpr std::size_t nonce_bytes = 32;
 constexpr std::size_t public_bytes = crypto_scalarmult_BYTES;
-constexpr std::size_t head_bytes = crypto_secretstream_xchacha20poly1305_HEADERBYTES;
+constexpr std::size_t head_bytes = cipher_head_bytes;
+constexpr std::size_t cipher_bytes = 1;  // those that are offered, or that is chosen
 constexpr std::size_t proof_bytes = crypto_auth_BYTES;
-constexpr std::size_t seal_bytes = crypto_secretstream_xchacha20poly1305_ABYTES;
-constexpr std::size_t hello_bytes = sizeof protocol + nonce_bytes + public_bytes;
-constexpr std::size_t server_bytes = nonce_bytes + public_bytes + head_bytes + proof_bytes;
+constexpr std::size_t hello_bytes = sizeof protocol + cipher_bytes + nonce_bytes + public_bytes;
+constexpr std::size_t server_key_at = cipher_bytes + nonce_bytes;
+constexpr std::size_t server_head_at = server_key_at + public_bytes;
+constexpr std::size_t server_bytes = server_head_at + head_bytes + proof_bytes;
 constexpr std::size_t client_bytes = proof_bytes + head_bytes;
 constexpr std::size_t message_bytes_max = std::size_t{1} << 30;
 constexpr std::size_t ahead_bytes = 64 * 1024;
+constexpr std::size_t together_bytes_max =
+    16 * 1024;  // more grow no further, which would copy them
+constexpr std::size_t spare_bytes_max = std::size_t{1} << 20, spares_max = 16;
 
 static_assert(shared_key_bytes == crypto_auth_KEYBYTES);
 
@@ -40,22 +46,21 @@ void append(Bytes& to, const void* data, std::size_t bytes) {
 
 }  // namespace
 
-struct SecureConnection::Ciphers {
+struct SecureConnection::HandShake {
     std::array<unsigned char, crypto_scalarmult_SCALARBYTES> secret{};
     Block shared{};  ///< of the exchange of keys
     Bytes said;      ///< the hand-shake so far
-    crypto_secretstream_xchacha20poly1305_state pushes{};
-    crypto_secretstream_xchacha20poly1305_state pulls{};
 
-    Ciphers() = default;
-    ~Ciphers() {
+    HandShake() = default;
+    ~HandShake() {
         sodium_memzero(secret.data(), secret.size());
         sodium_memzero(shared.data(), shared.size());
     }
-    Ciphers(const Ciphers&) = delete;
-    Ciphers& operator=(const Ciphers&) = delete;
+    HandShake(const HandShake&) = delete;
+    HandShake& operator=(const HandShake&) = delete;
 
-    void say_key() {
+    void say_key(std::uint8_t ciphers) {
+        append(said, &ciphers, cipher_bytes);
         std::array<unsigned char, nonce_bytes + public_bytes> mine{};
         randombytes_buf(mine.data(), nonce_bytes);
         randombytes_buf(secret.data(), secret.size());
@@ -94,7 +99,7 @@ namespace {
 
 /// What both directions' keys are made of: the two hellos, without what comes after the public
 /// keys.
-constexpr std::size_t keys_said_bytes = hello_bytes + nonce_bytes + public_bytes;
+constexpr std::size_t keys_said_bytes = hello_bytes + server_head_at;
 
 [[noreturn]] void throw_other_version() {
     throw Error(
@@ -110,14 +115,22 @@ void check_proof(const unsigned char* got, const Block& expected) {
     }
 }
 
+CipherHead head_at(const unsigned char* bytes) {
+    CipherHead head;
+    std::copy_n(bytes, head.size(), head.begin());
+    return head;
+}
+
 }  // namespace
 
-SecureConnection::SecureConnection(TcpSocket socket, const SharedKey& key, Side side)
+SecureConnection::SecureConnection(TcpSocket socket, const SharedKey& key, Side side,
+                                   std::uint8_t ciphers)
     : socket_(std::move(socket)),
       key_(key),
       side_(side),
+      offered_(ciphers),
       state_(side == Side::Server ? State::AwaitsHello : State::AwaitsServer),
-      ciphers_(std::make_unique<Ciphers>()) {
+      hand_shake_(std::make_unique<HandShake>()) {
     if (side_ == Side::Client) {
         send_hello();
     }
@@ -159,9 +172,9 @@ bool SecureConnection::fill(std::size_t bytes) {
 }
 
 void SecureConnection::send_hello() {
-    append(ciphers_->said, &protocol, sizeof protocol);
-    ciphers_->say_key();
-    messages_to_send() = ciphers_->said;
+    append(hand_shake_->said, &protocol, sizeof protocol);
+    hand_shake_->say_key(offered_);
+    messages_to_send() = hand_shake_->said;
 }
 
 /// Throws as soon as the first bytes are those of another version, whose hand-shake may be shorter.
@@ -182,53 +195,49 @@ void SecureConnection::check_version() {
 }
 
 void SecureConnection::answer_hello() {
-    Ciphers& c = *ciphers_;
-    append(c.said, incoming_.data() + used_, hello_bytes);
-    c.say_key();
-    c.exchange(reinterpret_cast<const unsigned char*>(c.said.data()) + hello_bytes - public_bytes);
-    unsigned char head[head_bytes];
-    const Block key = c.stream_key(key_, Side::Server, keys_said_bytes);
-    crypto_secretstream_xchacha20poly1305_init_push(&c.pushes, head, key.data());
-    append(c.said, head, sizeof head);
-    const Block proof = c.proof(key_, Side::Server);
-    append(c.said, proof.data(), proof.size());
-    messages_to_send().assign(c.said.begin() + hello_bytes, c.said.end());
+    HandShake& h = *hand_shake_;
+    append(h.said, incoming_.data() + used_, hello_bytes);
+    cipher_ = chosen_cipher(offered_, std::to_integer<std::uint8_t>(h.said[sizeof protocol]));
+    h.say_key(static_cast<std::uint8_t>(cipher_));
+    h.exchange(reinterpret_cast<const unsigned char*>(h.said.data()) + hello_bytes - public_bytes);
+    CipherHead head;
+    sealing_ = make_sealing(cipher_, h.stream_key(key_, Side::Server, keys_said_bytes), head);
+    append(h.said, head.data(), head.size());
+    const Block proof = h.proof(key_, Side::Server);
+    append(h.said, proof.data(), proof.size());
+    messages_to_send().assign(h.said.begin() + hello_bytes, h.said.end());
     state_ = State::AwaitsProof;
 }
 
 void SecureConnection::answer_server() {
-    Ciphers& c = *ciphers_;
+    HandShake& h = *hand_shake_;
     const auto* theirs = reinterpret_cast<const unsigned char*>(incoming_.data() + used_);
-    append(c.said, theirs, server_bytes - proof_bytes);
-    check_proof(theirs + server_bytes - proof_bytes, c.proof(key_, Side::Server));
-    c.exchange(theirs + nonce_bytes);
-    const Block pull_key = c.stream_key(key_, Side::Server, keys_said_bytes);
-    if (crypto_secretstream_xchacha20poly1305_init_pull(
-            &c.pulls, theirs + nonce_bytes + public_bytes, pull_key.data()) != 0) {
-        throw Error("the head of the writer's cipher makes no sense");
-    }
-    append(c.said, theirs + server_bytes - proof_bytes, proof_bytes);
-    unsigned char head[head_bytes];
-    const Block push_key = c.stream_key(key_, Side::Client, keys_said_bytes);
-    crypto_secretstream_xchacha20poly1305_init_push(&c.pushes, head, push_key.data());
-    append(c.said, head, sizeof head);
-    const Block proof = c.proof(key_, Side::Client);
+    append(h.said, theirs, server_bytes - proof_bytes);
+    check_proof(theirs + server_bytes - proof_bytes, h.proof(key_, Side::Server));
+    cipher_ = chosen_cipher(offered_, theirs[0]);
+    h.exchange(theirs + server_key_at);
+    opening_ = make_opening(cipher_, h.stream_key(key_, Side::Server, keys_said_bytes),
+                            head_at(theirs + server_head_at));
+    append(h.said, theirs + server_bytes - proof_bytes, proof_bytes);
+    CipherHead head;
+    sealing_ = make_sealing(cipher_, h.stream_key(key_, Side::Client, keys_said_bytes), head);
+    append(h.said, head.data(), head.size());
+    const Block proof = h.proof(key_, Side::Client);
     append(messages_to_send(), proof.data(), proof.size());
-    append(messages_to_send(), head, sizeof head);
+    append(messages_to_send(), head.data(), head.size());
     state_ = State::Proven;
+    hand_shake_.reset();
 }
 
 void SecureConnection::check_client() {
-    Ciphers& c = *ciphers_;
+    HandShake& h = *hand_shake_;
     const auto* theirs = reinterpret_cast<const unsigned char*>(incoming_.data() + used_);
-    append(c.said, theirs + proof_bytes, head_bytes);
-    check_proof(theirs, c.proof(key_, Side::Client));
-    const Block key = c.stream_key(key_, Side::Client, keys_said_bytes);
-    if (crypto_secretstream_xchacha20poly1305_init_pull(&c.pulls, theirs + proof_bytes,
-                                                        key.data()) != 0) {
-        throw Error("the head of a reader's cipher makes no sense");
-    }
+    append(h.said, theirs + proof_bytes, head_bytes);
+    check_proof(theirs, h.proof(key_, Side::Client));
+    opening_ = make_opening(cipher_, h.stream_key(key_, Side::Client, keys_said_bytes),
+                            head_at(theirs + proof_bytes));
     state_ = State::Proven;
+    hand_shake_.reset();
 }
 
 /// One message of the hand-shake; false when it has not come yet.
@@ -262,7 +271,8 @@ std::optional<Bytes> SecureConnection::take() {
     return take_message();
 }
 
-std::optional<Bytes> SecureConnection::take_message() {
+/// Of the message that comes next, without its seal; nothing while it is not all there.
+std::optional<std::size_t> SecureConnection::message_bytes() {
     std::uint32_t sealed = 0;
     if (!fill(sizeof sealed)) {
         return std::nullopt;
@@ -272,25 +282,42 @@ std::optional<Bytes> SecureConnection::take_message() {
         throw Error(Problem{"a message of another host has a size that none has",
                             text(sealed, " bytes"), text("at most ", message_bytes_max), ""});
     }
-    if (!fill(sizeof sealed + sealed)) {
-        return std::nullopt;
-    }
-    Bytes message(sealed - seal_bytes);
-    unsigned char tag = 0;
-    const auto* from =
-        reinterpret_cast<const unsigned char*>(incoming_.data() + used_ + sizeof sealed);
-    if (crypto_secretstream_xchacha20poly1305_pull(&ciphers_->pulls,
-                                                   reinterpret_cast<unsigned char*>(message.data()),
-                                                   nullptr, &tag, from, sealed, nullptr, 0) != 0) {
+    return fill(sizeof sealed + sealed) ? std::optional(sealed - seal_bytes) : std::nullopt;
+}
+
+/// The message that comes next, which has as many bytes as `to`.
+void SecureConnection::open_message(std::span<std::byte> to) {
+    const std::size_t sealed = to.size() + seal_bytes;
+    used_ += sizeof(std::uint32_t);
+    if (!opening_->open(std::span(incoming_).subspan(used_, sealed), to.data())) {
         throw Error(
             "a message of another host was changed on its way; find out which hosts are in the "
             "network");
     }
-    used_ += sizeof sealed + sealed;
+    used_ += sealed;
+}
+
+std::optional<Bytes> SecureConnection::take_message() {
+    const auto bytes = message_bytes();
+    if (!bytes) {
+        return std::nullopt;
+    }
+    Bytes message(*bytes);
+    open_message(message);
     return message;
 }
 
+std::size_t SecureConnection::take_into(std::span<std::byte> to) {
+    const auto bytes = message_bytes();
+    if (!bytes || *bytes > to.size()) {
+        return 0;
+    }
+    open_message(to.first(*bytes));
+    return *bytes;
+}
+
 void SecureConnection::post(std::span<const std::byte> message) {
+    FLUVIAL_ASSERT(sealing_ != nullptr);  // nothing is said before keys are exchanged
     const auto sealed = static_cast<std::uint32_t>(message.size() + seal_bytes);
     if (message.size() > message_bytes_max - seal_bytes) {
         throw Error(Problem{"a message to another host is too long", text(message.size(), " bytes"),
@@ -300,9 +327,7 @@ void SecureConnection::post(std::span<const std::byte> message) {
     append(to, &sealed, sizeof sealed);
     const std::size_t at = to.size();
     to.resize(at + sealed);
-    crypto_secretstream_xchacha20poly1305_push(
-        &ciphers_->pushes, reinterpret_cast<unsigned char*>(to.data() + at), nullptr, raw(message),
-        message.size(), nullptr, 0, 0);
+    sealing_->seal(message, to.data() + at);
 }
 
 void SecureConnection::post_raw(std::span<const std::byte> bytes,
@@ -323,10 +348,25 @@ std::size_t SecureConnection::read_raw(std::span<std::byte> to) {
 }
 
 Bytes& SecureConnection::messages_to_send() {
-    if (outgoing_.empty() || !outgoing_.back().raw.empty()) {
+    if (outgoing_.empty() || !outgoing_.back().raw.empty() ||
+        outgoing_.back().messages.size() > together_bytes_max) {
         outgoing_.emplace_back();
+        if (!spares_.empty()) {
+            outgoing_.back().messages = std::move(spares_.back());
+            spares_.pop_back();
+        }
     }
     return outgoing_.back().messages;
+}
+
+/// For messages to come: memory that is new costs more than to encrypt what is written into it.
+void SecureConnection::keep_memory(Bytes messages) {
+    constexpr std::size_t worth_it_bytes = 4096;
+    const std::size_t bytes = messages.capacity();
+    if (bytes >= worth_it_bytes && bytes <= spare_bytes_max && spares_.size() < spares_max) {
+        messages.clear();
+        spares_.push_back(std::move(messages));
+    }
 }
 
 bool SecureConnection::sending() const {
@@ -345,6 +385,7 @@ bool SecureConnection::flush() {
         bool went = false;
         while (sending() && sent_ >= outgoing_.front().bytes().size()) {
             sent_ -= outgoing_.front().bytes().size();
+            keep_memory(std::move(outgoing_.front().messages));
             outgoing_.pop_front();
             went = true;
         }

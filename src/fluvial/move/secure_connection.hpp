@@ -3,17 +3,17 @@
 /// before anything else is said, and what follows is encrypted. No call waits.
 ///
 ///     client                                        server
-///     hello: protocol, nonce, public key       →
-///                                              ←    hello: nonce, public key, head of its cipher,
-///                                                   proof
+///     hello: protocol, ciphers, nonce, key     →
+///                                              ←    hello: chosen cipher, nonce, key, head of the
+///                                                   cipher, proof
 ///     proof, head of its cipher                →
 ///     messages                                 ↔    messages
 ///
 /// The proofs are HMAC-SHA-512-256 under the key over all messages so far, so that neither can be
-/// played back, reflected or moved to another connection; there is nothing to negotiate down to.
-/// Messages go by libsodium's secretstream (XChaCha20-Poly1305) under keys that are made, for each
-/// connection and direction, of the key and of an exchange of new keys (X25519): an attacker that
-/// learns the key later cannot read earlier messages. A message that is changed, left out, repeated
+/// played back, reflected or moved to another connection, nor the ciphers that were offered be
+/// changed. Messages are sealed (message_cipher.hpp) under keys that are made, for each connection
+/// and direction, of the key and of an exchange of new keys (X25519): an attacker that learns the
+/// key later cannot read earlier messages. A message that is changed, left out, repeated
 /// or moved ends the connection.
 #pragma once
 
@@ -25,6 +25,7 @@
 #include <span>
 
 #include "fluvial/base/bytes.hpp"
+#include "fluvial/move/message_cipher.hpp"
 #include "fluvial/move/tcp_socket.hpp"
 
 namespace fluvial::move {
@@ -36,7 +37,8 @@ class SecureConnection {
   public:
     enum class Side { Client, Server };
 
-    SecureConnection(TcpSocket socket, const SharedKey& key, Side side);
+    SecureConnection(TcpSocket socket, const SharedKey& key, Side side,
+                     std::uint8_t ciphers = offered_ciphers());
     SecureConnection(SecureConnection&&) noexcept;
     SecureConnection& operator=(SecureConnection&&) noexcept;
     ~SecureConnection();
@@ -45,13 +47,18 @@ class SecureConnection {
     void read_ahead() { read_ahead_ = true; }
     /// The other side knows the key.
     bool proven() const;
+    /// By which messages are sealed, once proven().
+    Cipher cipher() const { return cipher_; }
     /// A message that has come. Goes on with the hand-shake, too. Throws Refused when the other
     /// side does not know the key, Error when what it says makes no sense, PeerLost when it has
     /// gone.
     std::optional<Bytes> take();
+    /// The same once proven(), into `to`, whose first bytes get it; how many. 0: none has come, it
+    /// is empty, or longer than `to`, and take() gives it.
+    std::size_t take_into(std::span<std::byte> to);
     /// Some of what comes next is here already, and no descriptor tells.
     bool has_more() const { return used_ < filled_; }
-    /// Queues a message; once proven() at the client, at any time at the server.
+    /// Queues a message, once proven().
     void post(std::span<const std::byte> message);
     /// Sends what can be sent; true when all was. Throws PeerLost.
     bool flush();
@@ -68,7 +75,7 @@ class SecureConnection {
     int descriptor() const { return socket_.descriptor(); }
 
   private:
-    struct Ciphers;
+    struct HandShake;
     enum class State { AwaitsHello, AwaitsServer, AwaitsProof, Proven };
 
     bool fill(std::size_t bytes);
@@ -78,14 +85,19 @@ class SecureConnection {
     void answer_hello();
     void answer_server();
     void check_client();
+    std::optional<std::size_t> message_bytes();
+    void open_message(std::span<std::byte> to);
     std::optional<Bytes> take_message();
 
     TcpSocket socket_;
     SharedKey key_;
     Side side_;
+    std::uint8_t offered_;
+    Cipher cipher_ = Cipher::XChaCha20;
     bool read_ahead_ = false;
     State state_;
-    std::unique_ptr<Ciphers> ciphers_;
+    std::unique_ptr<HandShake> hand_shake_;  ///< until proven()
+    std::unique_ptr<MessageCipher> sealing_, opening_;
     Bytes incoming_;        ///< what has come ...
     std::size_t used_ = 0;  ///< ... of which this much has been taken
     std::size_t filled_ = 0;
@@ -97,9 +109,11 @@ class SecureConnection {
         std::span<const std::byte> bytes() const { return messages.empty() ? raw : messages; }
     };
     Bytes& messages_to_send();
+    void keep_memory(Bytes messages);
 
     std::deque<Outgoing> outgoing_;
-    std::size_t sent_ = 0;  ///< of the first
+    std::vector<Bytes> spares_;  ///< memory of messages that were sent
+    std::size_t sent_ = 0;       ///< of the first
 };
 
 }  // namespace fluvial::move

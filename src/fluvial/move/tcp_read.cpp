@@ -11,11 +11,7 @@
 #include "fluvial/progress/engine.hpp"
 
 namespace fluvial::move {
-namespace {
-
-constexpr std::size_t encrypted_part_bytes = 256 * 1024;
-
-}  // namespace
+namespace {}  // namespace
 
 /// Waits for the answer to a request.
 class TcpRemoteReader::Answer final : public progress::Waiting {

@@ -16,7 +16,9 @@ void RemoteSeat::announce(Bytes message) {
         take_in({std::move(message), nullptr, 0});
         return;
     }
-    arriving_ = {{std::move(message), nullptr, behind}, buffers_->take(behind)};
+    arriving_ = {{std::move(message), nullptr, behind},
+                 buffers_->take(behind),
+                 move::IncomingData(stream_.encrypt)};
     arrived_ = 0;
 }
 
@@ -33,7 +35,8 @@ void RemoteSeat::take_in(StepMessage message) {
 /// True once all is there.
 bool RemoteSeat::receive_behind() {
     while (arrived_ < arriving_->message.bytes_behind) {
-        const std::size_t got = connection_->read_raw(
+        const std::size_t got = arriving_->data.take(
+            *connection_,
             {arriving_->behind.get() + arrived_, arriving_->message.bytes_behind - arrived_});
         if (got == 0) {
             return false;

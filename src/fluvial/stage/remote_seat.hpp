@@ -17,6 +17,7 @@
 
 #include "fluvial/host/event.hpp"
 #include "fluvial/move/fabric_read.hpp"
+#include "fluvial/move/incoming_data.hpp"
 #include "fluvial/move/rail.hpp"
 #include "fluvial/move/rails.hpp"
 #include "fluvial/move/remote_read.hpp"
@@ -79,6 +80,7 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     struct Arriving {
         StepMessage message;
         std::shared_ptr<std::byte> behind;
+        move::IncomingData data;
     };
     OpenedStep open_step(StepMessage message);
     /// What follows is called with `mutex_`.

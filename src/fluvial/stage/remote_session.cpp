@@ -8,6 +8,7 @@
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
+#include "fluvial/move/incoming_data.hpp"
 #include "fluvial/stage/local_seat.hpp"
 #include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/stream_end.hpp"
@@ -257,7 +258,7 @@ bool RemoteSession::hand_out() {
 void RemoteSession::post(const StepMessages::Message& message) {
     connection_.post(message.bytes);
     for (const move::PackedBytes& part : message.behind) {
-        connection_.post_raw(part.bytes, part.owner);
+        move::post_data(connection_, part.bytes, part.owner, memory_.encrypt);
     }
 }
 

@@ -164,7 +164,7 @@ std::shared_ptr<const std::byte> StepMessages::copy_of_data(const StepForm& form
 void StepMessages::put_data(ByteWriter& out, Message& message,
                             std::shared_ptr<const std::byte> data) const {
     const std::span<const std::byte> bytes(data.get(), along_.bytes());
-    const bool inside = memory_.encrypt || bytes.size() <= part_inside_max;
+    const bool inside = bytes.size() <= part_inside_max;
     out.put(true);
     out.put(inside);
     if (inside) {
@@ -182,7 +182,7 @@ void StepMessages::put_parts(ByteWriter& out, Message& message,
     out.put(static_cast<std::uint32_t>(parts.size()));
     for (const ChosenPart& part : parts) {
         const std::span<const std::byte> bytes = part.bytes.bytes;
-        const bool inside = memory_.encrypt || bytes.size() <= part_inside_max;
+        const bool inside = bytes.size() <= part_inside_max;
         out.put(part.chunk);
         put(out, part.box);
         out.put(inside);
