@@ -308,7 +308,7 @@ std::optional<Bytes> SecureConnection::take_message() {
 }
 
 std::size_t SecureConnection::take_into(std::span<std::byte> to) {
-    const auto bytes = message_bytes();
+    const auto bytes = proven() ? message_bytes() : std::nullopt;
     if (!bytes || *bytes > to.size()) {
         return 0;
     }
