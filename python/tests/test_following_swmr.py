@@ -5,8 +5,6 @@ import subprocess
 import sys
 import time
 
-import h5py
-import numpy as np
 import pytest
 
 import fluvial as fl
@@ -28,6 +26,12 @@ def append(dataset, value):
     dataset.resize(len(dataset) + 1, axis=0)
     dataset[-1] = value
     dataset.flush()
+
+def write_frames(count):  # each has its number everywhere
+    frames = frames_of(file, "entry/frames")
+    file.swmr_mode = True
+    for index in range(count):
+        append(frames, index)
 
 path = sys.argv[1]
 file = h5py.File(path, "w", libver=("v110", "v110"))
@@ -159,10 +163,7 @@ for index in range(1000):
 
 def test_a_complete_file_gives_the_same_steps(path):
     program = """
-frames = frames_of(file, "entry/frames")
-file.swmr_mode = True
-for index in range(3):
-    append(frames, index)
+write_frames(3)
 file.close()
 """
     with run(path, program) as process:
@@ -226,10 +227,7 @@ file.close()
 
 def test_without_follow_it_is_read_as_it_is_now(path):
     program = """
-frames = frames_of(file, "entry/frames")
-file.swmr_mode = True
-for index in range(5):
-    append(frames, index)
+write_frames(5)
 print(flush=True)
 sys.stdin.readline()
 file.close()
@@ -248,26 +246,19 @@ file.close()
 def test_a_fast_writer_never_gives_a_wrong_number(path, seed):
     program = f"""
 random = np.random.default_rng({seed})
-file.close()
-file = h5py.File(path, "w", libver=("v110", "v110"), rdcc_nbytes=0 if {seed} else None)
 frames, energies = frames_of(file, "entry/frames"), numbers_of(file, "entry/energy")
 file.swmr_mode = True
-for index in range(400):
-    append(*((frames, index) if random.random() < 0.5 else (energies, index)))
-most = max(len(frames), len(energies))
-while len(frames) < most: append(frames, 0)
-while len(energies) < most: append(energies, 0)
-for index in range(most):
-    frames[index] = index
+while len(frames) < 200 or len(energies) < 200:
+    dataset = frames if random.random() < 0.5 else energies
+    if len(dataset) < 200:
+        append(dataset, len(dataset))
 file.close()
 """
     with run(path, program) as process, fl.open(path, follow=True, **LIMITS) as series:
         seen = 0
         for step in series:
-            values = step["entry/frames"].read().values
-            assert values.min() == values.max()
+            check(step, seen)
+            assert float(step["entry/energy"].read()) == seen
             seen += 1
         end(process)
-    with h5py.File(path) as file:
-        assert seen == len(file["entry/frames"])
-    assert np.isfinite(values).all()
+    assert seen == 200

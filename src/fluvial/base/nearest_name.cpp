@@ -69,4 +69,16 @@ std::string did_you_mean(std::string_view seen, std::span<const std::string> kno
     return nearest == nullptr ? "" : text("Did you mean '", *nearest, "'?");
 }
 
+std::string listed(std::span<const std::string> names) {
+    constexpr std::size_t names_max = 30;
+    std::string list;
+    for (std::size_t i = 0; i < names.size() && i < names_max; ++i) {
+        list += (i == 0 ? "'" : ", '") + names[i] + "'";
+    }
+    if (names.size() > names_max) {
+        list += " and " + std::to_string(names.size() - names_max) + " more";
+    }
+    return names.empty() ? "none" : list;
+}
+
 }  // namespace fluvial

@@ -16,4 +16,7 @@ namespace fluvial {
 /// 1964). Costs |seen| · |known| steps a name.
 std::string did_you_mean(std::string_view seen, std::span<const std::string> known);
 
+/// "'a', 'b' and 7 more": of many names the first ones, more would hide the message; "none".
+std::string listed(std::span<const std::string> names);
+
 }  // namespace fluvial

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include <sodium.h>
 #ifdef FLUVIAL_WITH_OPENSSL
@@ -64,6 +63,7 @@ class Aes256Gcm final : public MessageCipher {
 
     Aes256Gcm(const CipherKey& key, const CipherHead& head, Way way, std::uint64_t bytes_max)
         : key_(key), way_(way), bytes_max_(bytes_max), context_(EVP_CIPHER_CTX_new()) {
+        check(context_ != nullptr ? 1 : 0);
         std::copy_n(head.begin(), prefix_bytes, nonce_.begin());
         use_key();
     }
@@ -71,15 +71,14 @@ class Aes256Gcm final : public MessageCipher {
     Aes256Gcm& operator=(const Aes256Gcm&) = delete;
     ~Aes256Gcm() override {
         sodium_memzero(key_.data(), key_.size());
-        EVP_CIPHER_CTX_free(context_);
     }
 
     void seal(std::span<const std::byte> message, std::byte* to) override {
         begin(message.size());
         std::byte* const tag = crypt(message, to);
         int none = 0;
-        check(EVP_EncryptFinal_ex(context_, raw(tag), &none));
-        check(EVP_CIPHER_CTX_ctrl(context_, EVP_CTRL_GCM_GET_TAG, tag_bytes, tag));
+        check(EVP_EncryptFinal_ex(context_.get(), raw(tag), &none));
+        check(EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_GCM_GET_TAG, tag_bytes, tag));
         tag[tag_bytes] = std::byte{0};  // seals of all ciphers are of one length
     }
     bool open(std::span<const std::byte> sealed, std::byte* to) override {
@@ -91,9 +90,9 @@ class Aes256Gcm final : public MessageCipher {
         }
         begin(message.size());
         std::byte* const end = crypt(message, to);
-        check(EVP_CIPHER_CTX_ctrl(context_, EVP_CTRL_GCM_SET_TAG, tag_bytes, tag.data()));
+        check(EVP_CIPHER_CTX_ctrl(context_.get(), EVP_CTRL_GCM_SET_TAG, tag_bytes, tag.data()));
         int none = 0;
-        return EVP_DecryptFinal_ex(context_, raw(end), &none) == 1;
+        return EVP_DecryptFinal_ex(context_.get(), raw(end), &none) == 1;
     }
 
   private:
@@ -101,13 +100,16 @@ class Aes256Gcm final : public MessageCipher {
     static constexpr std::size_t prefix_bytes = 4, nonce_bytes = 12;
     static constexpr std::uint64_t messages_of_key_max = std::uint64_t{1} << 32;
 
+    struct Free {
+        void operator()(EVP_CIPHER_CTX* context) const { EVP_CIPHER_CTX_free(context); }
+    };
     static void check(int result) {
         if (result != 1) {
             throw Error("OpenSSL cannot encrypt by AES-256-GCM");
         }
     }
     void use_key() {
-        check(EVP_CipherInit_ex(context_, EVP_aes_256_gcm(), nullptr, key_.data(), nullptr,
+        check(EVP_CipherInit_ex(context_.get(), EVP_aes_256_gcm(), nullptr, key_.data(), nullptr,
                                 way_ == Way::Seal ? 1 : 0));
     }
     /// With the nonce of the next message.
@@ -121,7 +123,7 @@ class Aes256Gcm final : public MessageCipher {
             use_key();
         }
         std::memcpy(nonce_.data() + prefix_bytes, &messages_, sizeof messages_);
-        check(EVP_CipherInit_ex(context_, nullptr, nullptr, nullptr, nonce_.data(), -1));
+        check(EVP_CipherInit_ex(context_.get(), nullptr, nullptr, nullptr, nonce_.data(), -1));
         bytes_ += bytes;
         ++messages_;
     }
@@ -131,7 +133,7 @@ class Aes256Gcm final : public MessageCipher {
         while (!from.empty()) {
             const std::size_t bytes = std::min(from.size(), at_a_time);
             int done = 0;
-            check(EVP_CipherUpdate(context_, raw(to), &done, raw(from), static_cast<int>(bytes)));
+            check(EVP_CipherUpdate(context_.get(), raw(to), &done, raw(from), static_cast<int>(bytes)));
             from = from.subspan(bytes);
             to += bytes;
         }
@@ -141,7 +143,7 @@ class Aes256Gcm final : public MessageCipher {
     CipherKey key_;
     Way way_;
     std::uint64_t bytes_max_;
-    EVP_CIPHER_CTX* context_;
+    std::unique_ptr<EVP_CIPHER_CTX, Free> context_;
     std::array<unsigned char, nonce_bytes> nonce_{};
     std::uint64_t messages_ = 0, bytes_ = 0;  ///< under this key
 };

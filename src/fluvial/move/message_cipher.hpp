@@ -2,11 +2,11 @@
 /// Seals the messages of one direction of a connection, so that they cannot be read, changed, left
 /// out, repeated or moved without being noticed. Each direction of each connection has a new key.
 ///
-/// | cipher            | where                                    | from |
-/// |-------------------|------------------------------------------|-----------------------------------|
-/// | AES-256-GCM       | both CPUs have instructions for it, and  | OpenSSL's libcrypto | | | both
-/// sides are built with OpenSSL        |                                   | | XChaCha20-Poly1305|
-/// else                                     | libsodium's secretstream          |
+/// | cipher             | where                                    | from                    |
+/// |--------------------|------------------------------------------|-------------------------|
+/// | AES-256-GCM        | both CPUs have instructions for it, and  | OpenSSL's libcrypto     |
+/// |                    | both sides are built with OpenSSL        |                         |
+/// | XChaCha20-Poly1305 | else                                     | libsodium, secretstream |
 ///
 /// A nonce of AES-256-GCM is the number of the message, so that none is used twice under one key;
 /// after 64 GiB the key is replaced by a hash of itself. secretstream does as much by itself.

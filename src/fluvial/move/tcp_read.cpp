@@ -11,7 +11,6 @@
 #include "fluvial/progress/engine.hpp"
 
 namespace fluvial::move {
-namespace {}  // namespace
 
 /// Waits for the answer to a request.
 class TcpRemoteReader::Answer final : public progress::Waiting {

@@ -49,6 +49,15 @@ class Folder {
     std::string path_;
 };
 
+/// This rank's part of all elements, cut along an axis.
+inline Region part_of(const Coordinates& shape, int axis) {
+    Region mine = whole(shape);
+    const Index length = shape[axis], ranks = world_size(), rank = world_rank();
+    mine.offset[axis] = length * rank / ranks;
+    mine.extent[axis] = length * (rank + 1) / ranks - mine.offset[axis];
+    return mine;
+}
+
 template <class T = double>
 inline std::vector<T> all_of(const store::File& file, const std::string& name) {
     const auto dataset = file.dataset(name);

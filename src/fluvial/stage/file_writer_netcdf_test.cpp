@@ -30,17 +30,9 @@ std::vector<float> field(int step) {
     return values;
 }
 
-Region part_of(int axis) {
-    Region mine = whole(shape);
-    const Index length = shape[axis], ranks = world_size(), rank = world_rank();
-    mine.offset[axis] = length * rank / ranks;
-    mine.extent[axis] = length * (rank + 1) / ranks - mine.offset[axis];
-    return mine;
-}
-
 void put_field(SeriesWriteStep& step, int number, const Attributes& attributes) {
     const std::vector<float> values = field(number);
-    const Region mine = part_of(number % 2);
+    const Region mine = part_of(shape, number % 2);
     step.put("t", subview(ArrayView(values.data(), DType::Float32, shape), mine), mine.offset,
              shape, attributes);
 }
@@ -49,7 +41,7 @@ void put_field(SeriesWriteStep& step, int number, const Attributes& attributes) 
 void put_rows(SeriesWriteStep& step, std::int16_t first) {
     std::vector<std::int16_t> rows(static_cast<std::size_t>(shape[0]));
     std::iota(rows.begin(), rows.end(), first);
-    const Region mine = part_of(0);
+    const Region mine = part_of(shape, 0);
     step.put("y", ArrayView(rows.data() + mine.offset[0], DType::Int16, {mine.extent[0]}),
              {mine.offset[0]}, {shape[0]}, {{"axisLabels", std::string("y")}});
 }

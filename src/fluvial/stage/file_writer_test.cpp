@@ -35,19 +35,10 @@ std::vector<double> field(std::uint64_t step) {
     return values;
 }
 
-/// This rank's part of the field along an axis.
-Region part_of(int axis) {
-    Region mine = whole(shape);
-    const Index length = shape[axis], ranks = world_size(), rank = world_rank();
-    mine.offset[axis] = length * rank / ranks;
-    mine.extent[axis] = length * (rank + 1) / ranks - mine.offset[axis];
-    return mine;
-}
-
 template <class Step>
 void put_field(Step& step, const Attributes& attributes = {}) {
     const std::vector<double> values = field(step.index());
-    const Region mine = part_of(static_cast<int>(step.index() % 2));
+    const Region mine = part_of(shape, static_cast<int>(step.index() % 2));
     const ArrayView part = subview(ArrayView(values.data(), DType::Float64, shape), mine);
     step.put("meshes/E/x", part, mine.offset, shape, attributes);
 }

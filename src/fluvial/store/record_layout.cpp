@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/base/nearest_name.hpp"
 #include "fluvial/describe/group_attributes.hpp"
 
 namespace fluvial::store {
@@ -23,12 +24,12 @@ constexpr std::array<std::string_view, 7> of_openpmd = {
     "openPMD",       "openPMDextension",  "basePath",       "meshesPath",
     "particlesPath", "iterationEncoding", "iterationFormat"};
 
-std::string listed(const std::vector<RecordVariable>& variables) {
-    std::string names;
+std::string names_of(const std::vector<RecordVariable>& variables) {
+    std::vector<std::string> names;
     for (const RecordVariable& variable : variables) {
-        names += (names.empty() ? "'" : ", '") + variable.name + "'";
+        names.push_back(variable.name);
     }
-    return names.empty() ? "none" : names;
+    return listed(names);
 }
 
 template <class T>
@@ -237,8 +238,8 @@ Attributes record_series_attributes(const Attributes& said) {
 void check_alike(const RecordLayout& first, const RecordLayout& step, std::uint64_t number) {
     const auto refuse = [&](const std::string& name, const char* what) {
         throw InvalidArgument(
-            Problem{text("'", name, "' ", what, " step ", number), listed(step.variables),
-                    listed(first.variables) + ", as in the first step, because records are alike",
+            Problem{text("'", name, "' ", what, " step ", number), names_of(step.variables),
+                    names_of(first.variables) + ", as in the first step, because records are alike",
                     "Put the same in each step, or write files of one step each, 'data%T.nc'"});
     };
     for (const RecordVariable& known : first.variables) {
