@@ -69,9 +69,7 @@ class Aes256Gcm final : public MessageCipher {
     }
     Aes256Gcm(const Aes256Gcm&) = delete;
     Aes256Gcm& operator=(const Aes256Gcm&) = delete;
-    ~Aes256Gcm() override {
-        sodium_memzero(key_.data(), key_.size());
-    }
+    ~Aes256Gcm() override { sodium_memzero(key_.data(), key_.size()); }
 
     void seal(std::span<const std::byte> message, std::byte* to) override {
         begin(message.size());
@@ -133,7 +131,8 @@ class Aes256Gcm final : public MessageCipher {
         while (!from.empty()) {
             const std::size_t bytes = std::min(from.size(), at_a_time);
             int done = 0;
-            check(EVP_CipherUpdate(context_.get(), raw(to), &done, raw(from), static_cast<int>(bytes)));
+            check(EVP_CipherUpdate(context_.get(), raw(to), &done, raw(from),
+                                   static_cast<int>(bytes)));
             from = from.subspan(bytes);
             to += bytes;
         }

@@ -20,9 +20,10 @@ std::string remedy_for(const std::string& name, const std::vector<std::string>& 
 }  // namespace
 
 void throw_no_dataset(const File& file, const std::string& name) {
-    throw UnknownName(Problem{"no such dataset in '" + file.path() + "'", "'" + name + "'",
-                              file.names().empty() ? "none: the file holds no numeric dataset" : listed(file.names()),
-                              remedy_for(name, file.names())});
+    throw UnknownName(Problem{
+        "no such dataset in '" + file.path() + "'", "'" + name + "'",
+        file.names().empty() ? "none: the file holds no numeric dataset" : listed(file.names()),
+        remedy_for(name, file.names())});
 }
 
 void throw_unusable_dataset(const File& file, const std::string& name, const std::string& why) {
