@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <span>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/map.h>
@@ -10,6 +12,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "compute.hpp"
+#include "fluvial/store/chunk_packer.hpp"
 #include "fluvial/store/file.hpp"
 #include "fluvial/store/iterations.hpp"
 #include "fluvial/store/raw.hpp"
@@ -182,6 +185,25 @@ void bind_file(nb::module_& m) {
         "file"_a, "(index, contents) of each iteration of an openPMD file. Local.");
 }
 
+void bind_packing(nb::module_& m) {
+    using Elements = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+    m.def(
+        "pack_chunk",
+        [](const Elements& elements, std::size_t element_bytes, int level) {
+            store::ChunkPacker::Packed packed;
+            {
+                const nb::gil_scoped_release release;
+                packed = store::ChunkPacker(level).pack(
+                    std::as_bytes(std::span(elements.data(), elements.size())), element_bytes);
+            }
+            return nb::make_tuple(nb::bytes(packed.bytes.data(), packed.bytes.size()),
+                                  packed.filters_left_out);
+        },
+        "elements"_a, "element_bytes"_a, "level"_a,
+        "A chunk's bytes shuffled and deflated, and the filters that were left out because they "
+        "gain nothing, as HDF5 has it: bit i for filter i. Local.");
+}
+
 /// (name, dtype, shape, offset, swapped, dimensions, attributes)
 store::RawLayout to_raw_layout(nb::handle stated) {
     const Index offset = to_int(stated[3], "the offset of a raw dataset");
@@ -221,4 +243,5 @@ void bind_store(nanobind::module_& m) {
     fluvial::python::bind_dataset(m);
     fluvial::python::bind_file(m);
     fluvial::python::bind_raw(m);
+    fluvial::python::bind_packing(m);
 }

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import h5py
 import netCDF4
 import numpy as np
 import pytest
@@ -133,9 +134,9 @@ def test_cpp_writer_and_reader(build, launcher, tmp_path):
         f"step {i}: mean {300 + i + 59.5}, max {300 + i + 119}, row 7 {300 + i + 7}"
         for i in range(10)
     ]
-    for name in ("plate.h5", "plate%T.h5"):
+    for name in ("plate.h5", "plate%T.h5", "packed.h5"):
         path = str(tmp_path / name)
-        writer = [str(programs / "writer"), path]
+        writer = [str(programs / "writer"), path, "gzip" if name == "packed.h5" else "none"]
         with launcher.start(2, writer, timeout=60) as job, fl.open(path, follow=True) as series:
             for index, step in enumerate(series):
                 assert (step.index, step.time) == (index, index / 2)
@@ -143,7 +144,12 @@ def test_cpp_writer_and_reader(build, launcher, tmp_path):
                 np.testing.assert_array_equal(step["meshes/T"].read(), np.tile(rows, 64))
             assert (index, job.wait()) == (9, 0)
     check = pathlib.Path(sys.executable).with_name("openPMD_check_h5")
-    for path in (tmp_path / "plate.h5", tmp_path / "plate3.h5"):
+    with h5py.File(tmp_path / "packed.h5") as file:
+        field = file["data/9/meshes/T"]
+        assert (field.compression, field.shuffle, field.chunks) == ("gzip", True, (60, 64))
+        np.testing.assert_array_equal(field, np.tile(309.0 + np.arange(120)[:, None], 64))
+        assert field.id.get_storage_size() < field.nbytes / 20
+    for path in (tmp_path / "plate.h5", tmp_path / "plate3.h5", tmp_path / "packed.h5"):
         assert "Result: 0 Errors" in run_serial(sys.executable, check, "-i", path)
     check_climate(programs / "climate", launcher, tmp_path / "climate.nc")
 

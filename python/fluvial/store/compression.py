@@ -4,19 +4,19 @@
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from .. import _core
 from .._core import InvalidArgument
 from ..base.arguments import wrong_type
 from ..base.messages import shown
 from .step_contents import Packing, Parts
 
-PackedChunk = tuple[tuple[int, ...], bytes]
-"""Where it begins in its dataset, and its bytes as they lie in the file."""
+PackedChunk = tuple[tuple[int, ...], bytes, int]
+"""Where it begins in its dataset, its bytes as they lie in the file, and the filters left out."""
 
 _LEVELS = {
     "hdf5": {"gzip": (4, 1, 9)},
@@ -79,9 +79,10 @@ def packed(parts: Parts, packing: Packing) -> Iterator[PackedChunk]:
         for cell in np.ndindex(*(len(axis) for axis in grid)):
             begin = tuple(axis[at] for axis, at in zip(grid, cell, strict=True))
             piece = array[tuple(slice(b, b + n) for b, n in zip(begin, packing.chunk, strict=True))]
+            elements = _filled(piece, packing.chunk).reshape(-1).view(np.uint8)
             yield (
                 tuple(o + b for o, b in zip(offset, begin, strict=True)),
-                zlib.compress(_shuffled(_filled(piece, packing.chunk)), packing.level),
+                *_core.pack_chunk(elements, array.itemsize, packing.level),
             )
 
 
@@ -101,8 +102,3 @@ def _filled(piece: np.ndarray, chunk: tuple[int, ...]) -> np.ndarray:
     filled = np.zeros(chunk, piece.dtype)
     filled[tuple(slice(0, n) for n in piece.shape)] = piece
     return filled
-
-
-def _shuffled(piece: np.ndarray) -> bytes:
-    """Return the first bytes of all elements, then the second ones, and so on."""
-    return piece.reshape(-1).view(np.uint8).reshape(-1, piece.itemsize).T.tobytes()

@@ -73,7 +73,7 @@ def packing_of(
 
 def room_of(chunks: Iterable[PackedChunk]) -> int:
     """Return the bytes that chunks take at most, with their places in the index."""
-    return sum(len(data) + _INDEX_BYTES_MAX for _, data in chunks) + OBJECT_BYTES_MAX
+    return sum(len(data) + _INDEX_BYTES_MAX for _, data, _ in chunks) + OBJECT_BYTES_MAX
 
 
 def make_dataset(

@@ -176,8 +176,8 @@ class Hdf5Output:
         found = list(chunks)
         self._extend(room_of(found))
         try:
-            for offset, data in found:
-                dataset.write_direct_chunk(offset, data)
+            for offset, data, filters_left_out in found:
+                dataset.write_direct_chunk(offset, data, filters_left_out)
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from None
 

@@ -135,9 +135,9 @@ class Netcdf4Output:
         found = list(chunks)
         self._take_room(room_of(found))
         try:
-            for offset, data in found:
+            for offset, data, filters_left_out in found:
                 where = (self._records, *offset)
-                self._stored[name].dataset.write_direct_chunk(where, data)
+                self._stored[name].dataset.write_direct_chunk(where, data, filters_left_out)
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from None
 

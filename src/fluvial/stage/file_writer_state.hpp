@@ -61,6 +61,8 @@ struct FileWriter::State {
     StepPlaces lay_out(const store::StepContents& contents);
     static void write_parts(const StepPlaces& places, const store::StepContents& contents,
                             FileWriteStep::State& step);
+    void write_packed(const StepPlaces& places, const store::StepContents& contents,
+                      FileWriteStep::State& step);
     void finish(std::uint64_t number);
     void give_up(std::uint64_t number);
 

@@ -130,7 +130,7 @@ store::StepContents merged(const std::vector<RankPuts>& of_all) {
             const auto [at, fresh] = places.emplace(dataset.name, step.datasets.size());
             if (fresh) {
                 step.datasets.push_back(dataset);
-                continue;
+                step.datasets.back().chunks.clear();
             }
             DatasetDescription& known = step.datasets[at->second];
             if (known.dtype != dataset.dtype || known.shape != dataset.shape) {
@@ -140,12 +140,13 @@ store::StepContents merged(const std::vector<RankPuts>& of_all) {
                             text(name_of(known.dtype), " ", known.shape), ""});
             }
             join(known.attributes, dataset.attributes, "the attributes of '" + dataset.name + "'");
-            known.chunks.insert(known.chunks.end(), dataset.chunks.begin(), dataset.chunks.end());
+            for (const Chunk& chunk : dataset.chunks) {
+                known.chunks.push_back({chunk.region, static_cast<int>(rank), {}});
+            }
         }
     }
-    for (DatasetDescription& dataset : step.datasets) {
+    for (const DatasetDescription& dataset : step.datasets) {
         check_whole(dataset);
-        dataset.chunks.clear();
     }
     return step;
 }

@@ -27,6 +27,8 @@ struct SeriesWriterOptions {
     /// in netCDF (CDF-5), a record for each step (store/record_layout.hpp). Empty: FLUVIAL_ENGINE,
     /// or else as the name says: files where it has the suffix of a format, a "/" or a "%".
     std::string engine{};
+    /// Of files, as FileWriterOptions::compression; without effect on a stream.
+    std::string compression{};
     /// Of a stream; of these files have `step_timeout_s` alone.
     WriterOptions stream{};
 };

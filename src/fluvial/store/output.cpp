@@ -21,23 +21,6 @@ namespace {
 constexpr std::size_t write_bytes_max = std::size_t{1} << 30;  // of a call of pwrite
 constexpr const char* remedy = "Write to a folder where this user may, on a disk with room";
 
-void write_at(int file, const std::string& path, const std::byte* data, std::size_t bytes,
-              std::uint64_t at) {
-    while (bytes > 0) {
-        const ssize_t written =
-            ::pwrite(file, data, std::min(bytes, write_bytes_max), static_cast<off_t>(at));
-        if (written < 0 && errno == EINTR) {
-            continue;
-        }
-        if (written < 0) {
-            throw_errno("'" + path + "' cannot be written", errno, remedy);
-        }
-        data += written;
-        bytes -= static_cast<std::size_t>(written);
-        at += static_cast<std::uint64_t>(written);
-    }
-}
-
 void read_at(int file, const std::string& path, std::span<std::byte> to, std::uint64_t at) {
     std::size_t done = 0;
     while (done < to.size()) {
@@ -96,22 +79,44 @@ bool for_each_run(std::uint64_t begin, const Coordinates& shape, const Region& r
 
 }  // namespace
 
+std::vector<std::uint64_t> Output::place(const std::vector<PackedChunk>&) {
+    throw InvalidArgument("chunks of a format that does not compress");
+}
+
+void write_at(int file, const std::string& path, std::span<const std::byte> data,
+              std::uint64_t at) {
+    while (!data.empty()) {
+        const ssize_t written = ::pwrite(file, data.data(), std::min(data.size(), write_bytes_max),
+                                         static_cast<off_t>(at));
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written < 0) {
+            throw_errno("'" + path + "' cannot be written", errno, remedy);
+        }
+        data = data.subspan(static_cast<std::size_t>(written));
+        at += static_cast<std::uint64_t>(written);
+    }
+}
+
 bool writes_files(const std::string& engine) {
     return engine == "hdf5" || engine == "netcdf";
 }
 
 std::unique_ptr<Output> make_output(const std::string& engine, const std::string& path,
-                                    const std::optional<std::string>& pattern) {
+                                    const std::optional<std::string>& pattern,
+                                    const std::string& compression) {
     if (!writes_files(engine)) {
         throw InvalidArgument(Problem{"files cannot be written from C++ by this engine",
                                       "'" + engine + "' for '" + path + "'", "hdf5, netcdf",
                                       "Write HDF5, and convert it by `fluvial pipe`"});
     }
+    const Compression how = to_compression(compression, engine);
     if (engine == "netcdf") {
         return std::make_unique<NetcdfClassicOutput>(path);
     }
 #ifdef FLUVIAL_WITH_HDF5
-    return std::make_unique<Hdf5Output>(path, pattern);
+    return std::make_unique<Hdf5Output>(path, pattern, how);
 #else
     static_cast<void>(pattern);
     throw InvalidArgument(Problem{"this build of Fluvial has no HDF5", "'" + path + "'", "streams",
@@ -122,7 +127,7 @@ std::unique_ptr<Output> make_output(const std::string& engine, const std::string
 void write_part(int file, const std::string& path, std::uint64_t begin, const Coordinates& shape,
                 const Region& region, const ArrayView& elements) {
     for_each_run(begin, shape, region, elements, [&](std::span<const std::byte> run, auto at) {
-        write_at(file, path, run.data(), run.size(), at);
+        write_at(file, path, run, at);
         return true;
     });
 }

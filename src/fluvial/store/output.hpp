@@ -12,11 +12,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "fluvial/describe/array_view.hpp"
 #include "fluvial/describe/dataset.hpp"
+#include "fluvial/store/packing.hpp"
 
 namespace fluvial::store {
 
@@ -25,7 +27,7 @@ struct StepContents {
     std::uint64_t number = 0;  ///< of the iteration
     Attributes attributes;     ///< of the step and of groups (group_attributes.hpp)
     Attributes of_series;
-    std::vector<DatasetDescription> datasets;  ///< without chunks
+    std::vector<DatasetDescription> datasets;  ///< chunks say which rank has what, without places
 };
 
 /// Where the elements of a step are written; entries are those of the step's datasets.
@@ -34,7 +36,17 @@ struct Places {
     std::vector<std::optional<std::uint64_t>> begins;
     /// Datasets that are there already, and must have the same elements again; empty: none is.
     std::vector<bool> kept;
+    /// Datasets that are compressed, whose chunks get their places one by one; empty: none is.
+    std::vector<std::optional<Packing>> packings;
     bool big_endian = false;
+};
+
+/// A chunk of a compressed dataset, as it will lie in the file.
+struct PackedChunk {
+    std::size_t dataset = 0;  ///< its position in the step
+    Coordinates offset;       ///< of its first element
+    std::uint64_t bytes = 0;
+    std::uint32_t filters_left_out = 0;  ///< bit i: filter i was not applied
 };
 
 /// A new file to which steps are added. One process has it. Every method throws SystemError where
@@ -45,6 +57,9 @@ class Output {
     /// Makes the objects of a step, with all their room, and says where it is. The first step makes
     /// the file. Throws InvalidArgument where the format has no place for what was put.
     virtual Places lay_out(const StepContents& step) = 0;
+    /// Makes room for chunks of compressed datasets of the step that was laid out last, and says at
+    /// which byte each begins.
+    virtual std::vector<std::uint64_t> place(const std::vector<PackedChunk>& chunks);
     /// Makes the step that was laid out last a part of the file, now that it is written.
     virtual void finish() = 0;
     /// Takes a step out again that could not be written.
@@ -57,9 +72,14 @@ class Output {
 bool writes_files(const std::string& engine);
 
 /// `pattern`: that of the names of files of one iteration each, such as "data%T.h5". Throws
-/// InvalidArgument for an engine that is none of these, or that this build was made without.
+/// InvalidArgument for an engine that is none of these, or that this build was made without, and
+/// for a compression that it does not have.
 std::unique_ptr<Output> make_output(const std::string& engine, const std::string& path,
-                                    const std::optional<std::string>& pattern = {});
+                                    const std::optional<std::string>& pattern = {},
+                                    const std::string& compression = {});
+
+/// Writes bytes of a file. Local. Throws SystemError, which names `path`.
+void write_at(int file, const std::string& path, std::span<const std::byte> data, std::uint64_t at);
 
 /// Writes a part of a dataset whose first element lies at the byte `begin` of a file. Elements that
 /// are one piece both in memory and in the file go in one call; others are copied row by row first.

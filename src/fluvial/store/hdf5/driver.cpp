@@ -3,15 +3,11 @@
 
 #include <chrono>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <thread>
 
+#include "fluvial/store/hdf5/driver_class.hpp"
 #include "fluvial/store/hdf5/guard/guard.hpp"
-
-#if H5_VERSION_GE(1, 14, 0)
-#include <H5FDdevelop.h>
-#endif
 
 namespace fluvial::store {
 
@@ -19,13 +15,10 @@ namespace {
 
 constexpr int reads_again = 100;  // as libhdf5 by itself in a file that is being written
 
-/// HDF5 sees the first member; the rest is ours.
-struct OpenFile {
-    H5FD_t seen_by_hdf5;
+struct OpenFile : DrivenFile {
     const InputFile* file;
     Hdf5Guard* guard;  ///< none: libhdf5 needs none
-    haddr_t end_of_allocation;
-    bool swmr;  ///< another program writes it, in the way that lets others read meanwhile
+    bool swmr;         ///< another program writes it, in the way that lets others read meanwhile
 };
 
 Hdf5Probe* probe = nullptr;  // of the thread that has the session
@@ -37,15 +30,10 @@ const OpenFile& ours(const H5FD_t* file) {
     return *reinterpret_cast<const OpenFile*>(file);
 }
 
-/// Puts the reason where throw_hdf5 finds it.
-void push_reason(const char* function, hid_t minor, const char* reason) {
-    H5Epush2(H5E_DEFAULT, __FILE__, function, __LINE__, H5E_ERR_CLS, H5E_IO, minor, "%s", reason);
-}
-
 H5FD_t* open(const char* name, unsigned flags, hid_t, haddr_t) {
     try {
         if ((flags & H5F_ACC_RDWR) != 0) {
-            push_reason("open", H5E_CANTOPENFILE, "this driver only reads");
+            push_hdf5_reason("open", H5E_CANTOPENFILE, "this driver only reads");
             return nullptr;
         }
         auto file = std::make_unique<InputFile>(name);
@@ -60,7 +48,7 @@ H5FD_t* open(const char* name, unsigned flags, hid_t, haddr_t) {
         opened->file = file.release();
         return &opened.release()->seen_by_hdf5;
     } catch (const std::exception& error) {
-        push_reason("open", H5E_CANTOPENFILE, error.what());
+        push_hdf5_reason("open", H5E_CANTOPENFILE, error.what());
         return nullptr;
     }
 }
@@ -72,11 +60,6 @@ herr_t close(H5FD_t* file) {
     return 0;
 }
 
-/// No two are the same: a file that was written anew since it was opened last is read anew.
-int compare(const H5FD_t* a, const H5FD_t* b) {
-    return std::less<>()(a, b) ? -1 : std::less<>()(b, a) ? 1 : 0;
-}
-
 herr_t query(const H5FD_t* file, unsigned long* flags) {
     // Not H5FD_FEAT_ACCUMULATE_METADATA_READ: 1.10 copies from outside of what it accumulated when
     // an address is close to the largest there is.
@@ -84,15 +67,6 @@ herr_t query(const H5FD_t* file, unsigned long* flags) {
     if (file != nullptr && ours(file).swmr) {
         *flags |= H5FD_FEAT_SUPPORTS_SWMR_IO;
     }
-    return 0;
-}
-
-haddr_t get_end_of_allocation(const H5FD_t* file, H5FD_mem_t) {
-    return ours(file).end_of_allocation;
-}
-
-herr_t set_end_of_allocation(H5FD_t* file, H5FD_mem_t, haddr_t address) {
-    ours(file).end_of_allocation = address;
     return 0;
 }
 
@@ -133,7 +107,7 @@ herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes,
     try {
         const InputFile& from = *ours(file).file;
         if (bytes > from.size() || address > from.size() - bytes) {
-            push_reason("read", H5E_READERROR, "an address beyond the end of the file");
+            push_hdf5_reason("read", H5E_READERROR, "an address beyond the end of the file");
             return -1;
         }
         const std::span<std::byte> read_to(static_cast<std::byte*>(to), bytes);
@@ -146,38 +120,27 @@ herr_t read(H5FD_t* file, H5FD_mem_t kind, hid_t, haddr_t address, size_t bytes,
             reason = refused(ours(file), kind, address, read_to);
         }
         if (reason != nullptr) {
-            push_reason("read", H5E_READERROR, reason);
+            push_hdf5_reason("read", H5E_READERROR, reason);
             return -1;
         }
         return 0;
     } catch (const std::exception& error) {
-        push_reason("read", H5E_READERROR, error.what());
+        push_hdf5_reason("read", H5E_READERROR, error.what());
         return -1;
     }
 }
 
 herr_t write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, size_t, const void*) {
-    push_reason("write", H5E_WRITEERROR, "this driver only reads");
+    push_hdf5_reason("write", H5E_WRITEERROR, "this driver only reads");
     return -1;
 }
 
 const H5FD_class_t& driver() {
     static const H5FD_class_t our_class = [] {
-        H5FD_class_t c{};
-#if H5_VERSION_GE(1, 14, 0)
-        c.version = H5FD_CLASS_VERSION;
-        c.value = static_cast<H5FD_class_value_t>(H5_VFD_RESERVED +
-                                                  100);  // of those for drivers of a program
-#endif
-        c.name = "fluvial";
-        c.maxaddr = (haddr_t{1} << 63) - 1;
-        c.fc_degree = H5F_CLOSE_WEAK;
+        H5FD_class_t c = driver_class("fluvial", 100);
         c.open = &open;
         c.close = &close;
-        c.cmp = &compare;
         c.query = &query;
-        c.get_eoa = &get_end_of_allocation;
-        c.set_eoa = &set_end_of_allocation;
         c.get_eof = &get_end_of_file;
         c.get_handle = &get_handle;
         c.read = &read;
@@ -193,14 +156,8 @@ const H5FD_class_t& driver() {
 }  // namespace
 
 Hdf5Id hdf5_access() {
-    const Hdf5Session session;
     static hid_t registered = H5I_INVALID_HID;
-    if (registered < 0 || H5Iis_valid(registered) <= 0) {  // the application may call H5close
-        registered = hdf5_checked(H5FDregister(&driver()), "HDF5 does not take a file driver");
-    }
-    Hdf5Id access(hdf5_checked(H5Pcreate(H5P_FILE_ACCESS), "HDF5 has no access properties"));
-    hdf5_checked(H5Pset_driver(access, registered, nullptr), "HDF5 does not take a file driver");
-    return access;
+    return hdf5_access_by(registered, driver());
 }
 
 const InputFile& bytes_of_file(hid_t object) {

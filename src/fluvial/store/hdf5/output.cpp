@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <memory>
 #include <string_view>
 
 #include <fcntl.h>
@@ -11,11 +12,13 @@
 #include <unistd.h>
 
 #include "fluvial/base/error.hpp"
+#include "fluvial/store/hdf5/output_driver.hpp"
 
 namespace fluvial::store {
 namespace {
 
 constexpr std::uint64_t object_bytes_max = 4096;  // of a group or dataset with its attributes
+constexpr std::uint64_t index_bytes_max = 256;    // of a chunk in the index, at rank 32
 /// openPMD wants these as unsigned numbers of 32 bits.
 constexpr std::array<std::string_view, 2> of_32_bits = {"openPMDextension", "macroWeighted"};
 
@@ -186,18 +189,30 @@ Hdf5Id group_at(hid_t parent, const std::string& name, const std::string& path) 
         written(H5Gcreate2(parent, name.c_str(), with_groups(), H5P_DEFAULT, H5P_DEFAULT), path));
 }
 
-/// A dataset with all its room and nothing written into it; where its elements begin.
+/// A dataset with all its room and nothing written into it; where its elements begin. One that is
+/// compressed has no room yet.
 std::optional<std::uint64_t> make_dataset(hid_t step, const DatasetDescription& dataset,
+                                          const std::optional<Packing>& packing,
                                           const std::string& path) {
     const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE));
     H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER);
-    H5Pset_layout(properties, H5D_CONTIGUOUS);
-    H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
+    if (packing) {
+        const std::vector<hsize_t> chunk(packing->chunk.begin(), packing->chunk.end());
+        H5Pset_chunk(properties, packing->chunk.size(), chunk.data());
+        H5Pset_shuffle(properties);
+        H5Pset_deflate(properties, static_cast<unsigned>(packing->level));
+    } else {
+        H5Pset_layout(properties, H5D_CONTIGUOUS);
+        H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY);
+    }
     const Hdf5Id type = type_of(dataset.dtype), space = space_of(dataset.shape);
     const Hdf5Id made(written(
         H5Dcreate2(step, dataset.name.c_str(), type, space, with_groups(), properties, H5P_DEFAULT),
         path));
     AttributeWriter(made, path).write_all(dataset.attributes);
+    if (packing) {
+        return std::nullopt;
+    }
     const haddr_t offset = H5Dget_offset(made);
     if (offset == HADDR_UNDEF && volume_of(dataset.shape) > 0) {
         throw SystemError(Problem{"'" + path + "' cannot be written",
@@ -217,7 +232,13 @@ Places Hdf5Output::lay_out(const StepContents& step) {
     if (!file_.valid()) {
         make_file(of_series);
     }
-    make_room(layout);
+    Places places;
+    names_.clear();
+    for (const DatasetDescription& dataset : layout.datasets) {
+        places.packings.push_back(packing_of(compression_, dataset));
+        names_.push_back(text("data/", step.number, "/", dataset.name));
+    }
+    make_room(layout, places);
     const Hdf5Id iteration = group_at(file_, text("data/", step.number), path_);
     for (const auto& [path, attributes] : layout.groups) {
         if (path.empty()) {
@@ -231,28 +252,68 @@ Places Hdf5Output::lay_out(const StepContents& step) {
         attributes.write_all(constant.attributes);
         attributes.write_extent(constant.shape);
     }
-    Places places;
-    for (const DatasetDescription& dataset : layout.datasets) {
-        places.begins.push_back(make_dataset(iteration, dataset, path_));
+    for (std::size_t i = 0; i < layout.datasets.size(); ++i) {
+        places.begins.push_back(
+            make_dataset(iteration, layout.datasets[i], places.packings[i], path_));
     }
     flush();
     return places;
 }
 
 void Hdf5Output::make_file(const Attributes& of_series) {
-    const Hdf5Id access(H5Pcreate(H5P_FILE_ACCESS));
+    const Hdf5Id access = hdf5_output_access();
     H5Pset_libver_bounds(access, H5F_LIBVER_EARLIEST, H5F_LIBVER_V110);  // for older programs
     file_ = Hdf5Id(written(H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access), path_));
     AttributeWriter(file_, path_).write_all(of_series);
 }
 
-/// libhdf5 takes back at its next flush what is too much, and does not survive a full disk.
-void Hdf5Output::make_room(const OpenPmdLayout& layout) const {
+std::vector<std::uint64_t> Hdf5Output::place(const std::vector<PackedChunk>& chunks) {
+    const Hdf5Session session;
+    std::uint64_t bytes = object_bytes_max;
+    std::uint64_t longest = 0;
+    for (const PackedChunk& chunk : chunks) {
+        bytes += chunk.bytes + index_bytes_max;
+        longest = std::max(longest, chunk.bytes);
+    }
+    add_room(bytes);
+    // What libhdf5 is given in place of the bytes that the ranks have; it looks at none of them.
+    const auto nothing = std::make_unique_for_overwrite<std::byte[]>(longest);
+    std::vector<std::uint64_t> begins;
+    Hdf5Id dataset;
+    std::optional<std::size_t> opened;
+    for (const PackedChunk& chunk : chunks) {
+        if (opened != chunk.dataset) {
+            opened = chunk.dataset;
+            dataset = Hdf5Id(written(H5Dopen2(file_, names_[*opened].c_str(), H5P_DEFAULT), path_));
+        }
+        const std::vector<hsize_t> offset(chunk.offset.begin(), chunk.offset.end());
+        Hdf5Placing placing;
+        written(H5Dwrite_chunk(dataset, H5P_DEFAULT, chunk.filters_left_out, offset.data(),
+                               chunk.bytes, nothing.get()),
+                path_);
+        if (placing.writes != 1 || placing.bytes != chunk.bytes) {
+            throw SystemError(Problem{"libhdf5 does not write a chunk in one piece",
+                                      text(placing.writes, " writes, the last of ", placing.bytes,
+                                           " bytes, for ", chunk.bytes),
+                                      "one write", "Write without compression"});
+        }
+        begins.push_back(placing.offset);
+    }
+    flush();
+    return begins;
+}
+
+void Hdf5Output::make_room(const OpenPmdLayout& layout, const Places& places) const {
     std::uint64_t bytes = object_bytes_max * (layout.groups.size() + layout.constants.size() +
                                               layout.datasets.size() + 2);
-    for (const DatasetDescription& dataset : layout.datasets) {
-        bytes += bytes_of(dataset);
+    for (std::size_t i = 0; i < layout.datasets.size(); ++i) {
+        bytes += places.packings[i] ? 0 : bytes_of(layout.datasets[i]);
     }
+    add_room(bytes);
+}
+
+/// libhdf5 takes back at its next flush what is too much, and does not survive a full disk.
+void Hdf5Output::add_room(std::uint64_t bytes) const {
     const int file = ::open(path_.c_str(), O_RDWR | O_CLOEXEC);
     struct stat facts = {};
     if (file < 0 || ::fstat(file, &facts) != 0) {
