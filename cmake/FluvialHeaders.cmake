@@ -78,6 +78,8 @@ set(fluvial_public_headers
     scan/request.hpp
     scan/scan.hpp
     scan/series.hpp
+    scan/series_step.hpp
+    scan/stored_steps.hpp
     scan/variable.hpp
     stage/file_writer.hpp
     stage/options.hpp

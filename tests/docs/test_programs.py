@@ -134,6 +134,11 @@ def test_cpp_writer_and_reader(build, launcher, tmp_path):
         f"step {i}: mean {300 + i + 59.5}, max {300 + i + 119}, row 7 {300 + i + 7}"
         for i in range(10)
     ]
+    for name in ("plate", str(tmp_path / "followed.h5"), str(tmp_path / "followed%T.h5")):
+        writer, follower = [str(programs / "writer"), name], [str(programs / "follower"), name]
+        assert run_pair(launcher, tmp_path, writer, follower) == [
+            f"step {i}: mean {300 + i + 59.5}, max {300 + i + 119}" for i in range(10)
+        ]
     for name in ("plate.h5", "plate%T.h5", "packed.h5"):
         path = str(tmp_path / name)
         writer = [str(programs / "writer"), path, "gzip" if name == "packed.h5" else "none"]

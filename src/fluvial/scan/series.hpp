@@ -9,74 +9,38 @@
 ///     }
 ///     series.close();
 ///
-/// | what is opened                | its steps                                                    |
-/// |-------------------------------|--------------------------------------------------------------|
-/// | a stream                      | those of stage::Reader, as they come                         |
-/// | a file of openPMD             | its iterations                                               |
-/// | numbered files, "data%T.h5"   | a file each, opened with its step                            |
-/// | any other file                | the records of its unlimited dimension, or of the one whose  |
-/// |                               | coordinate is time; else one step with all that there is     |
+/// The steps of a stream are those of stage::Reader, as they come; of files, those that
+/// StoredSteps finds (stored_steps.hpp), or, with SeriesOptions::follow, each as it is finished.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "fluvial/describe/attribute.hpp"
 #include "fluvial/mpi/comm.hpp"
-#include "fluvial/scan/variable.hpp"
+#include "fluvial/scan/series_step.hpp"
+#include "fluvial/scan/stored_steps.hpp"
 #include "fluvial/stage/reader.hpp"
-#include "fluvial/store/file.hpp"
 
 namespace fluvial::scan {
+
+class FollowedFiles;
 
 struct SeriesOptions {
     /// "stage" for streams; "hdf5", "netcdf" or "raw" for files of it. Empty: FLUVIAL_ENGINE, or
     /// else as the name says: files where one of this name exists, or it has the suffix of a
     /// format, a "/" or a "%".
     std::string engine{};
-    /// Of a stream; without effect on files.
+    /// Files that are still being written: next() waits for steps, until their writer has closed
+    /// them. Without effect on streams, which are always followed.
+    bool follow = false;
+    /// A file that somebody makes when no step will come, for files of programs that do not say.
+    std::string until{};
+    /// Of a stream. Of files that are followed `rendezvous_timeout_s` is how long they are waited
+    /// for, and `step_timeout_s` how long a further step is.
     stage::ReaderOptions stream{};
-};
-
-/// One step. Of a stream usable until the next one is asked for, of files for as long as it exists.
-class SeriesStep {
-  public:
-    /// The number of the step, the iteration or the record, or that in the file's name.
-    std::uint64_t index() const { return index_; }
-    /// The attributes of the step or iteration, or of the file where that is the step; a record has
-    /// none.
-    const Attributes& attributes() const;
-    const std::vector<std::string>& names() const { return file_->names(); }
-    bool has(const std::string& name) const;
-    /// The dataset as scans take it (scan.hpp). Of a record this has the axis of time, too. Throws
-    /// InvalidArgument that lists the names when there is none of this name.
-    DatasetPtr dataset(const std::string& name) const { return file_->dataset(name); }
-    /// The same to be selected and reduced. Of a record, the axis of time has a length of 1.
-    Variable variable(const std::string& name) const;
-    /// All of a dataset's elements, stored values in native byte order; of a record without the
-    /// axis of time. Local, blocking.
-    compute::Array read(const std::string& name) const;
-
-    /// A dimension of the file, and the place along it that is this step.
-    struct Record {
-        std::string dimension;
-        Index at = 0;
-    };
-
-  private:
-    friend class Series;
-    SeriesStep(std::uint64_t index, std::shared_ptr<const store::File> file,
-               std::optional<Record> record = {})
-        : index_(index), file_(std::move(file)), record_(std::move(record)) {}
-    std::optional<int> axis_of_record(const store::Dataset& dataset) const;
-
-    std::uint64_t index_;
-    std::shared_ptr<const store::File> file_;
-    std::optional<Record> record_;
 };
 
 class Series {
@@ -87,28 +51,32 @@ class Series {
     /// where ranks see different numbers of steps.
     Series(const std::string& name, const mpi::Comm& comm, const SeriesOptions& options = {});
 
+    Series(Series&&) noexcept;
+    Series& operator=(Series&&) noexcept;
+    ~Series();
+
     bool live() const { return reader_ != nullptr; }
     /// The next step; none at the end. Of a stream it waits, and ends the step before; errors are
-    /// those of stage::Reader::next. Of files local.
+    /// those of stage::Reader::next. Of files that are followed it waits, too, and is collective:
+    /// TimedOut when no step comes, PeerLost when the writer is gone. Of other files local.
     std::optional<SeriesStep> next();
-    /// Of files: how many steps there are. Throws InvalidArgument for a stream.
+    /// Of files: how many steps there are. Throws InvalidArgument for a stream, and for files that
+    /// are followed.
     std::size_t size() const;
-    /// Of files: the step at a position. Throws InvalidArgument outside of them, and for a stream.
+    /// Of files: the step at a position. Throws InvalidArgument outside of them, and as size().
     SeriesStep at(std::size_t position) const;
-    /// The attributes of the whole series.
+    /// The attributes of the whole series; of files that are followed, as they are with the step
+    /// that was given last.
     Attributes attributes() const;
-    /// Leaves a stream; no further step is given.
+    /// Leaves a stream; no further step is given. Collective of a stream and of files that are
+    /// followed.
     void close();
 
   private:
-    void find_steps(const std::shared_ptr<const store::File>& file);
-    void find_numbered(const std::string& pattern);
-    static SeriesStep whole_file(std::uint64_t number, const std::string& path);
-
     std::string name_;
     std::unique_ptr<stage::Reader> reader_;  ///< of a stream
-    std::shared_ptr<const store::File> first_;
-    std::vector<std::function<SeriesStep()>> steps_;  ///< of files: opens one
+    std::unique_ptr<FollowedFiles> followed_;
+    std::optional<StoredSteps> stored_;
     std::size_t next_ = 0;
 };
 

@@ -1,7 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How programs that follow files know how far their writer is: a small file beside them,
-/// NAME.writing. The table of what writers do and followers find is in
-/// python/fluvial/store/progress_mark.py, which does the same from Python.
+/// How those that follow files know how far their writer is: a small file beside them.
+/// python/fluvial/store/progress_mark.py does the same from Python.
+///
+/// | the writer                 | does to NAME.writing          | a follower finds |
+/// |----------------------------|-------------------------------|-----------------------------------|
+/// | opens the series           | makes and locks it            | a lock: it is being written | |
+/// begins to change what says | makes the count of changes    | odd: it may not be whole, so it   |
+/// | what is in a file          | odd                           | looks again | | has changed that
+/// | makes that count even again   | another count: it looks again     | | has finished a step |
+/// notes its number              | steps up to that one are there    | | is about to change it, and
+/// | waits a second at most        | that it is in time: it asks for   | | a follower asks for a
+/// rest |                               | that where it was late            | | closes the series
+/// | removes it, after the files   | none: nothing more will come      | | fails | says why, lets
+/// go of the lock | no lock: the writer is gone       | | is killed                  | | the same |
+///
+/// The lock is one of fcntl, which the kernel lets go of with the process, and which file systems
+/// that are shared between hosts carry on. A follower asks for a rest by such a lock on the second
+/// byte.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +66,39 @@ class ProgressMark {
     std::uint64_t changes_ = 0;
     std::uint64_t finished_ = 0;   ///< one more than the number of the last step that is finished
     bool rested_in_vain_ = false;  ///< for longer than there is; the follower may be stopped
+};
+
+/// What a follower finds.
+struct Progress {
+    enum class Writer {
+        Writes,
+        Gone,  ///< it was killed, or failed
+        None   ///< it has closed the files, or leaves no mark because it is another program
+    };
+    Writer writer = Writer::None;
+    std::uint64_t changes = 0;
+    std::uint64_t finished = 0;  ///< one more than the number of the last step that is finished
+    std::string said{};          ///< who the writer is, or why it failed
+
+    /// Whether what says what is in the files is not just being changed.
+    bool whole() const { return changes % 2 == 0; }
+    friend bool operator==(const Progress&, const Progress&) = default;
+};
+
+/// What the writer of these files has left beside them. Local.
+Progress progress_of(const std::string& name);
+
+/// While one exists, a writer on this or another host begins no change for up to a second; what it
+/// had begun is waited for, for half of that.
+class WriterRests {
+  public:
+    explicit WriterRests(const std::string& name);
+    WriterRests(const WriterRests&) = delete;
+    WriterRests& operator=(const WriterRests&) = delete;
+    ~WriterRests();
+
+  private:
+    int file_;  ///< -1: there is no mark, or there are no locks, and the writer goes on
 };
 
 }  // namespace fluvial::store

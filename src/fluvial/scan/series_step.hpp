@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/// One step of a series, whether it came from a stream or lies in files.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fluvial/describe/attribute.hpp"
+#include "fluvial/scan/variable.hpp"
+#include "fluvial/store/file.hpp"
+
+namespace fluvial::scan {
+
+/// One step. Of a stream usable until the next one is asked for, of files for as long as it exists.
+class SeriesStep {
+  public:
+    /// The number of the step, the iteration or the record, or that in the file's name.
+    std::uint64_t index() const { return index_; }
+    /// The attributes of the step or iteration, or of the file where that is the step; a record has
+    /// none.
+    const Attributes& attributes() const;
+    const std::vector<std::string>& names() const { return file_->names(); }
+    bool has(const std::string& name) const;
+    /// The dataset as scans take it (scan.hpp). Of a record this has the axis of time, too. Throws
+    /// InvalidArgument that lists the names when there is none of this name.
+    DatasetPtr dataset(const std::string& name) const { return file_->dataset(name); }
+    /// The same to be selected and reduced. Of a record, the axis of time has a length of 1.
+    Variable variable(const std::string& name) const;
+    /// All of a dataset's elements, stored values in native byte order; of a record without the
+    /// axis of time. Local, blocking.
+    compute::Array read(const std::string& name) const;
+
+    /// A dimension of the file, and the place along it that is this step.
+    struct Record {
+        std::string dimension;
+        Index at = 0;
+    };
+
+  private:
+    friend class Series;
+    friend class StoredSteps;
+    SeriesStep(std::uint64_t index, std::shared_ptr<const store::File> file,
+               std::optional<Record> record = {})
+        : index_(index), file_(std::move(file)), record_(std::move(record)) {}
+    std::optional<int> axis_of_record(const store::Dataset& dataset) const;
+
+    std::uint64_t index_;
+    std::shared_ptr<const store::File> file_;
+    std::optional<Record> record_;
+};
+
+}  // namespace fluvial::scan
