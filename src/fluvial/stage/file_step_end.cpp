@@ -201,7 +201,7 @@ void FileWriter::State::write_packed(const StepPlaces& places, const store::Step
                                 ArrayView(kept.elements.get(), dataset.dtype, kept.region.extent)});
             }
         }
-        parts.emplace(contents, places.of, mine, comm.rank());
+        parts.emplace(contents, places.of, mine, comm.rank(), comm.size());
         for (auto& [rank, message] : parts->messages()) {
             messages.push_back({rank, std::move(message)});
         }

@@ -59,14 +59,9 @@ MutableArrayView row_major(std::byte* data, DType dtype, const Coordinates& exte
 }  // namespace
 
 PackedParts::PackedParts(const store::StepContents& step, const store::Places& places,
-                         const std::vector<PackedPart>& mine, int rank)
+                         const std::vector<PackedPart>& mine, int rank, int ranks)
     : step_(step), places_(places), rank_(rank) {
-    for (std::size_t i = 0; i < step.datasets.size(); ++i) {
-        const DatasetDescription& dataset = step.datasets[i];
-        if (places.packings[i] && !store::fits(dataset.chunks, dataset.shape, packing(i).chunk)) {
-            find_makers(i);
-        }
-    }
+    share_out(owners(), ranks);
     for (const PackedPart& part : mine) {
         add(part);
     }
@@ -83,21 +78,71 @@ Region PackedParts::region_of(const Cell& cell) const {
     return region;
 }
 
-/// The rank that has most elements of a chunk makes it; of several the lowest.
-void PackedParts::find_makers(std::size_t dataset) {
-    std::map<Cell, std::map<int, Index>> elements;
+/// The rank that has most elements of each chunk; of several the lowest.
+std::map<PackedParts::Cell, int> PackedParts::owners() const {
+    std::map<Cell, int> owners;
+    for (std::size_t dataset = 0; dataset < step_.datasets.size(); ++dataset) {
+        if (places_.packings[dataset]) {
+            add_owners(dataset, owners);
+        }
+    }
+    return owners;
+}
+
+void PackedParts::add_owners(std::size_t dataset, std::map<Cell, int>& owners) const {
     const DatasetDescription& described = step_.datasets[dataset];
+    const Coordinates& chunk = packing(dataset).chunk;
+    if (store::fits(described.chunks, described.shape, chunk)) {  // each chunk is one rank's
+        for (const Chunk& put : described.chunks) {
+            for_each_chunk(put.region, described.shape, chunk,
+                           [&](Index number) { owners[{dataset, number}] = put.rank; });
+        }
+        return;
+    }
+    std::map<Cell, std::map<int, Index>> elements;
     for (const Chunk& put : described.chunks) {
-        for_each_chunk(put.region, described.shape, packing(dataset).chunk, [&](Index number) {
+        for_each_chunk(put.region, described.shape, chunk, [&](Index number) {
             const Cell cell{dataset, number};
             elements[cell][put.rank] += intersect(put.region, region_of(cell))->volume();
         });
     }
     for (const auto& [cell, by_rank] : elements) {
-        makers_[cell] = std::ranges::max_element(by_rank, {}, [](const auto& of_rank) {
-                            return of_rank.second;
-                        })->first;
+        owners[cell] = std::ranges::max_element(by_rank, {}, [](const auto& of_rank) {
+                           return of_rank.second;
+                       })->first;
     }
+}
+
+/// Ranks that have more than their share of the bytes give chunks to those that have less.
+void PackedParts::share_out(std::map<Cell, int> owners, int ranks) {
+    const auto bytes = [&](const Cell& cell) {
+        return bytes_of(packing(cell.first).chunk, described(cell).dtype);
+    };
+    std::vector<std::size_t> load(static_cast<std::size_t>(ranks));
+    std::size_t all = 0;
+    for (const auto& [cell, rank] : owners) {
+        load[static_cast<std::size_t>(rank)] += bytes(cell);
+        all += bytes(cell);
+    }
+    const std::size_t share = all / static_cast<std::size_t>(ranks);
+    std::size_t idle = 0;  // ranks before it have their share
+    for (auto& [cell, rank] : owners) {
+        std::size_t& has = load[static_cast<std::size_t>(rank)];
+        const std::size_t moved = bytes(cell);
+        if (has < share + moved) {
+            continue;
+        }
+        while (idle < load.size() && load[idle] + moved > share) {
+            ++idle;
+        }
+        if (idle == load.size()) {
+            break;
+        }
+        has -= moved;
+        load[idle] += moved;
+        rank = static_cast<int>(idle);
+    }
+    makers_ = std::move(owners);
 }
 
 void PackedParts::add(const PackedPart& part) {
@@ -106,14 +151,14 @@ void PackedParts::add(const PackedPart& part) {
         const Cell cell{part.dataset, number};
         const Region inside = *intersect(part.region, region_of(cell));
         const ArrayView elements = part_of(part.elements, part.region, inside);
-        const auto maker = makers_.find(cell);
-        if (maker == makers_.end() || maker->second == rank_) {
+        const int maker = makers_.at(cell);
+        if (maker == rank_) {
             mine_[cell].push_back({inside, elements});
             return;
         }
         Bytes packed(bytes_of(inside.extent, dataset.dtype));
         copy(elements, row_major(packed.data(), dataset.dtype, inside.extent));
-        ByteWriter& message = for_others_[maker->second];
+        ByteWriter& message = for_others_[maker];
         message.put<std::uint64_t>(part.dataset);
         message.put(number);
         for (int axis = 0; axis < dataset.shape.size(); ++axis) {

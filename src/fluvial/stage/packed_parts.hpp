@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Compressed datasets in files: each chunk is made by the rank that has most of it, whatever way
-/// the ranks have cut the dataset.
+/// the ranks have cut the dataset; but no rank makes more chunks than its share, because
+/// compressing one takes many times as long as sending it.
 ///
 /// | every rank                                    | rank 0                                   |
 /// |-----------------------------------------------|------------------------------------------|
@@ -34,7 +35,7 @@ class PackedParts {
   public:
     /// Local. `step`: of all ranks. `places` says how datasets are compressed.
     PackedParts(const store::StepContents& step, const store::Places& places,
-                const std::vector<PackedPart>& mine, int rank);
+                const std::vector<PackedPart>& mine, int rank, int ranks);
 
     /// Messages to the ranks that make chunks of which this one has elements, and what comes of
     /// others'. Local.
@@ -60,14 +61,16 @@ class PackedParts {
     }
     const store::Packing& packing(std::size_t dataset) const { return *places_.packings[dataset]; }
     Region region_of(const Cell& cell) const;
-    void find_makers(std::size_t dataset);
+    std::map<Cell, int> owners() const;
+    void add_owners(std::size_t dataset, std::map<Cell, int>& owners) const;
+    void share_out(std::map<Cell, int> owners, int ranks);
     void add(const PackedPart& part);
     std::span<const std::byte> elements_of(const Cell& cell, const std::vector<Piece>& pieces);
 
     const store::StepContents& step_;
     const store::Places& places_;
     int rank_;
-    std::map<Cell, int> makers_;  ///< of chunks of which not one rank has all
+    std::map<Cell, int> makers_;
     std::map<Cell, std::vector<Piece>> mine_;
     std::map<int, ByteWriter> for_others_;
     std::vector<Bytes> from_others_;
