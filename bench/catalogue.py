@@ -7,6 +7,7 @@ CATALOGUE: dict[str, str] = {
     "stage": "How fast does a step get from a writer to a reader on the same host, beside SST?",
     "datasets": "What does a step of thousands of datasets cost, beside SST?",
     "spill": "How fast do steps that overflow the queue go over a disk, beside bare files?",
+    "write": "How fast do ranks write a file together, plain and compressed, beside libhdf5?",
     "pipe": "What does output through a pipe cost a simulation, beside writing the file itself?",
     "strategies": "How fast is a simulation's data loaded by each distribution strategy?",
     "network": "How fast does a step get to a reader by TCP, beside a bare socket?",

@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,8 +76,11 @@ def engine() -> Program:
     return with_fluvial("engine", _PROGRAMS / "engine.cpp")
 
 
-def with_fluvial(name: str, source: Path, mpi: str = MPICH) -> Program:
-    """Return a program that is linked with the library which `./run build` installed for `mpi`."""
+def with_fluvial(name: str, source: Path, mpi: str = MPICH, also: Sequence[str] = ()) -> Program:
+    """Return a program that is linked with the library which `./run build` installed for `mpi`.
+
+    `also`: names of a library for pkg-config, of which the first that it knows is used, too.
+    """
     prefix = BUILD / mpi / "prefix"
     pkgconfig = prefix / "lib" / "pkgconfig"
     if not (pkgconfig / "fluvial.pc").exists():
@@ -91,6 +95,12 @@ def with_fluvial(name: str, source: Path, mpi: str = MPICH) -> Program:
     if done.returncode != 0:
         return Program(None, missing=f"pkg-config does not find Fluvial: {done.stderr.strip()}")
     words = shlex.split(done.stdout)
+    known = (shutil.which("pkg-config") or "pkg-config", "--cflags", "--libs")
+    for package in also:
+        found = subprocess.run([*known, package], capture_output=True, text=True, check=False)
+        if found.returncode == 0:
+            words += shlex.split(found.stdout)
+            break
     # The library's file is named too, so that a new one makes a new program.
     library = str(prefix / "lib" / "libfluvial.a")
     # Headers that are not installed are the checkout's: some benches call what no program should.

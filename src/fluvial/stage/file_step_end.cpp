@@ -48,6 +48,12 @@ std::map<std::string, std::size_t> positions_of(const store::StepContents& step)
     return positions;
 }
 
+/// However a step ends.
+struct EndOfMemory {
+    StepMemory& memory;
+    ~EndOfMemory() { memory.end_step(); }
+};
+
 Bytes encode(const std::vector<store::PackedChunk>& chunks) {
     ByteWriter out;
     for (const store::PackedChunk& chunk : chunks) {
@@ -114,6 +120,7 @@ void FileWriter::State::write(FileWriteStep::State& step,
     check_process();
     step.ended = true;
     step_open = false;
+    const EndOfMemory end_of_memory{memory};
     const std::uint64_t number = step.puts.number;
     const progress::Setup limited = limit(text("not all ranks ended step ", number));
     mpi::agree(comm, [&] {
@@ -168,7 +175,7 @@ void FileWriter::State::write_parts(const StepPlaces& places, const store::StepC
             continue;
         }
         const MutableArrayView elements{
-            kept.elements.get(), dataset.dtype, kept.region.extent,
+            kept.elements, dataset.dtype, kept.region.extent,
             contiguous_strides(kept.region.extent, size_of(dataset.dtype))};
         if (places.of.big_endian && store::big_endian_is_swapped(dataset.dtype)) {
             store::swap_bytes(elements);
@@ -198,7 +205,7 @@ void FileWriter::State::write_packed(const StepPlaces& places, const store::Step
             const std::size_t place = at.at(dataset.name);
             if (places.of.packings[place]) {
                 mine.push_back({place, kept.region,
-                                ArrayView(kept.elements.get(), dataset.dtype, kept.region.extent)});
+                                ArrayView(kept.elements, dataset.dtype, kept.region.extent)});
             }
         }
         parts.emplace(contents, places.of, mine, comm.rank(), comm.size());

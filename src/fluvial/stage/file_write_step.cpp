@@ -59,12 +59,10 @@ MutableArrayView FileWriteStep::span(const std::string& name, DType dtype, const
     Chunk chunk;
     chunk.region = region;
     dataset.chunks.push_back(chunk);
-    KeptChunk& kept = step.kept.emplace_back(KeptChunk{
+    const KeptChunk& kept = step.kept.emplace_back(KeptChunk{
         at->second, region,
-        std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(region.volume()) *
-                                                    size_of(dtype))});
-    return {kept.elements.get(), dtype, region.extent,
-            contiguous_strides(region.extent, size_of(dtype))};
+        step.writer->memory.take(static_cast<std::size_t>(region.volume()) * size_of(dtype))});
+    return {kept.elements, dtype, region.extent, contiguous_strides(region.extent, size_of(dtype))};
 }
 
 void FileWriteStep::end() {

@@ -13,6 +13,7 @@
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/stage/file_writer.hpp"
 #include "fluvial/stage/merged_puts.hpp"
+#include "fluvial/stage/step_memory.hpp"
 #include "fluvial/store/numbered_files.hpp"
 #include "fluvial/store/output.hpp"
 #include "fluvial/store/progress_mark.hpp"
@@ -23,7 +24,7 @@ namespace fluvial::stage {
 struct KeptChunk {
     std::size_t dataset;  ///< its place among the step's
     Region region;
-    std::unique_ptr<std::byte[]> elements;  ///< row-major, without gaps
+    std::byte* elements;  ///< row-major, without gaps
 };
 
 /// Where rank 0 has made room.
@@ -73,6 +74,7 @@ struct FileWriter::State {
     bool numbered;
     Attributes attributes{};
     std::map<std::string, Attributes> said{};  ///< of datasets, by earlier steps
+    StepMemory memory{};                       ///< of the chunks of a step
     std::uint64_t next = 0;
     bool step_open = false, closed = false;
     // Of rank 0:
