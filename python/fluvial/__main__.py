@@ -3,23 +3,21 @@
 
 import sys
 
+_OF_THE_COMMAND = ("cftime", "h5netcdf", "h5py", "rich", "typer", "xarray")
+
 
 def main() -> None:
-    """Run the command line.
-
-    The word `run` needs nothing of files, and jobs start at once: the import of xarray would take
-    longer than their start.
-    """
+    """Run the command line. Words import what they need when they are called."""
     try:
-        if sys.argv[1:2] == ["run"]:
-            from .cli.run import main as called
-        else:
-            from .cli.command_line import main as called
+        from .cli.command_line import main as called
+
+        called()
     except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in _OF_THE_COMMAND:
+            raise
         sys.exit(
             f"fluvial: the command needs more packages ({error}): pip install 'fluvial[files]'"
         )
-    called()
 
 
 if __name__ == "__main__":

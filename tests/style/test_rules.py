@@ -61,6 +61,11 @@ def test_what_breaks_a_rule_is_found(rule, path, text):
         (rules.python_floors_kept, "python/fluvial/scan/a.py", "from ..base import messages\n"),
         (rules.python_floors_kept, "python/fluvial/scan/a.py", "from .. import _core\n"),
         (rules.python_floors_kept, "python/fluvial/opening.py", "from .scan import file\n"),
+        (
+            rules.python_floors_kept,
+            "python/fluvial/cli/look_words.py",
+            "def f():\n    from ..base.messages import shown\n",
+        ),
         (rules.mpi_at_home, "src/fluvial/stage/writer_test.cpp", "#include <mpi.h>\n"),
         (rules.mpi_at_home, "src/fluvial/mpi/comm.hpp", "#include <mpi.h>\n"),
         (rules.mpi_at_home, "src/fluvial/c/fluvial.h", "#include <mpi.h>\n"),

@@ -8,8 +8,6 @@ import reprlib
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from .. import _core
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]*")
@@ -27,12 +25,14 @@ class _Short(reprlib.Repr):
         self.maxstring = self.maxother = self.maxlong = 80
 
     def repr1(self, x: object, level: int) -> str:
-        if isinstance(x, np.ndarray) or (hasattr(x, "dtype") and hasattr(x, "shape")):
+        if hasattr(x, "dtype") and hasattr(x, "shape"):
             return _array(x)
         return super().repr1(x, level)
 
 
 def _array(array: Any) -> str:
+    import numpy as np  # which not every program has use for
+
     if isinstance(array, np.generic):
         return repr(array.item())
     kind = "an array" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
@@ -49,6 +49,7 @@ def shown(value: object) -> str:
 
     >>> shown("mean"), shown(object()), len(shown("x" * 1000))
     ("'mean'", '<object object>', 80)
+    >>> import numpy as np
     >>> shown(np.zeros((1000, 3)))
     'an array of float64, shape (1000, 3)'
     """

@@ -4,20 +4,17 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-import xarray as xr
 
-from ..scan.file_dataset import FileDataset
 from . import selections
 from .application import is_first, say
-from .looks import Look, looking_at
-from .pictures import draw
 from .printing import ROWS_MAX, Format, check_rows, print_as
-from .series_tables import dataset_rows, statistic_rows
-from .tables import rows_of
-from .watching import watch
+
+if TYPE_CHECKING:
+    from ..scan.file_dataset import FileDataset
+    from .looks import Look
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A file, data%T.h5, or a stream.")]
 Dataset = Annotated[str, typer.Argument(metavar="DATASET", help="Its name in a step.")]
@@ -61,6 +58,9 @@ def _ls(
 
     fluvial ls melt -l 'particles/atoms/position/*'
     """
+    from .looks import looking_at
+    from .series_tables import dataset_rows, statistic_rows
+
     with looking_at(name, wait, directory) as look:
         if long:
             print_as(statistic_rows(look, datasets or [], steps, count), name, format)
@@ -83,6 +83,11 @@ def _dump(
 
     fluvial dump run.h5 meshes/E/x --step 100 --isel y=0 --format csv
     """
+    import xarray as xr
+
+    from .looks import looking_at
+    from .rows import rows_of
+
     with looking_at(name, wait, directory) as look:
         chosen = _selected(look, dataset, step, isel, where)
         remedy = (
@@ -112,6 +117,9 @@ def _plot(
 
     fluvial plot run.h5 meshes/rho --step 100 --isel z=16 -o rho.png
     """
+    from .looks import looking_at
+    from .pictures import draw
+
     with looking_at(name, wait, directory) as look:
         chosen = _selected(look, dataset, step, isel, where)
         draw(chosen, out, f"{dataset} of {name}", histogram, look.live)
@@ -133,6 +141,9 @@ def _watch(
 
     Of JSON there is one line a look. CSV has a line for each reader.
     """
+    from .looks import looking_at
+    from .watching import watch
+
     with looking_at(name, wait, directory) as look:
         watch(look, interval, count, format)
 

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Sequence
 from .. import launch
 from .._core import InvalidArgument
 from ..base.messages import did_you_mean, shown
-from ..swift.loading import load
-from ..swift.surroundings import Surroundings
 
 _PYTHON = (sys.executable, os.path.join(os.path.dirname(launch.__file__), "python_program.py"))
 _ALLOWED = "allowed: a Python program (.py), a script (.swift), an executable, a command on PATH"
@@ -67,6 +65,9 @@ def check_script(words: Sequence[str]) -> None:
         )
     if not os.path.isfile(program):
         raise _not_found(program)
+    from ..swift.loading import load
+    from ..swift.surroundings import Surroundings
+
     load(program, Surroundings(program, arguments))
 
 

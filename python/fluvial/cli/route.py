@@ -8,14 +8,8 @@ from typing import Annotated
 import typer
 
 from .._core import InvalidArgument
-from ..base.byte_count import to_bytes
 from ..base.messages import shown
-from ..route.network import topology
-from ..route.planning import Path, Plan, plan
-from . import tables
 from .printing import Format, print_as
-from .route_measuring import measure_network
-from .route_picture import draw
 
 _SIZES = tuple(2**k for k in range(10, 31, 2))
 
@@ -24,7 +18,7 @@ def add_route(app: typer.Typer) -> None:
     """Give the command its word `route`."""
     route = typer.Typer(no_args_is_help=True, help="Paths of flows through a network.")
     route.command("explain")(_explain)
-    route.command("measure")(measure_network)
+    route.command("measure")(_measure)
     app.add_typer(route, name="route")
 
 
@@ -55,12 +49,18 @@ def _explain(
             f"--from and --to come in pairs: got {len(sources)} and {len(targets)}; allowed: as "
             "many of one as of the other"
         )
+    from ..route.network import topology
+    from ..route.planning import plan
+    from .route_rows import paths_of, sizes_of
+
     net = topology(network)
     count = _to_sizes(size)[0]
     flows = [(source, target, count) for source, target in zip(sources, targets, strict=True)]
     made = plan(net, flows, planner, proxies_per_path=proxies, paths_per_flow=paths)
     others = _to_sizes(sizes) if sizes is not None else list(_SIZES)
     if png is not None:
+        from .route_picture import draw
+
         draw(made, others, costs, png)
     if what_if or sizes is not None:
         rows = [row for i in range(len(flows)) for row in sizes_of(made, i, others, costs)]
@@ -69,7 +69,25 @@ def _explain(
     print_as(rows, str(net), format)
 
 
+def _measure(
+    out: Annotated[str, typer.Option(help="The JSON file of the topology.")],
+    seconds: Annotated[float, typer.Option(help="Of one measurement of a bandwidth.")] = 0.25,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for a host's answer.")] = 60.0,
+    progress: Annotated[bool, typer.Option(help="Say how far it is.")] = True,
+    format: Annotated[Format, typer.Option(help="table, json or csv.")] = Format.table,
+) -> None:
+    """Measure how fast the hosts of a job reach each other, and write their topology.
+
+    mpiexec -n 6 -hosts a,b,c fluvial route measure --out cluster.json
+    """
+    from .route_measuring import measure_network
+
+    measure_network(out, seconds, timeout, progress, format)
+
+
 def _to_sizes(text: str) -> list[int]:
+    from ..base.byte_count import to_bytes
+
     sizes = [to_bytes(part.strip(), "the size of a message") for part in text.split(",")]
     for size in sizes:
         if size < 1:
@@ -77,57 +95,3 @@ def _to_sizes(text: str) -> list[int]:
                 f"a size of a message is out of range: got {shown(text)}; allowed: 1 byte or more"
             )
     return sizes
-
-
-def _names(made: Plan, nodes: tuple[int, ...]) -> str:
-    return " → ".join(map(made.topology.name, nodes))
-
-
-def paths_of(made: Plan, flow: int, costs: str) -> list[tables.Row]:
-    """Return one row a path of a flow."""
-    source, target, size = made.flows[flow]
-    found = made.predict(size, flow, costs=costs)
-    ends = _names(made, (source, target))
-    rows: list[tables.Row] = []
-    for number, path in enumerate(_by_proxies(made.paths[flow]), start=1):
-        rows.append(
-            {
-                "flow": ends,
-                "path": number,
-                "used": not found.direct and number <= found.paths,
-                "proxies": _names(made, path.proxies) or "none",
-                "links": len(path.nodes) - 1,
-                "share": round(path.share, 6),
-                "speed-up": round(found.speed_up, 2),
-                "way": _names(made, path.nodes),
-            }
-        )
-    if found.direct:
-        for row in rows:
-            row["used"] = row["proxies"] == "none"
-    return rows
-
-
-def _by_proxies(paths: list[Path]) -> list[Path]:
-    """In the order in which the model uses them."""
-    return sorted(paths, key=lambda path: len(path.proxies))
-
-
-def sizes_of(made: Plan, flow: int, sizes: list[int], costs: str) -> list[tables.Row]:
-    """Return one row a size of message: what is predicted for it."""
-    source, target, _ = made.flows[flow]
-    rows: list[tables.Row] = []
-    for size in sizes:
-        found = made.predict(size, flow, costs=costs)
-        rows.append(
-            {
-                "flow": _names(made, (source, target)),
-                "bytes": size,
-                "paths": found.paths,
-                "window (bytes)": None if found.direct else int(found.window),
-                "time (s)": float(f"{found.seconds:.4g}"),
-                "direct (s)": float(f"{found.direct_seconds:.4g}"),
-                "speed-up": round(found.speed_up, 2),
-            }
-        )
-    return rows

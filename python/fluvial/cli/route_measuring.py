@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`fluvial route measure`: the topology of the hosts that a job runs on."""
+"""What `fluvial route measure` does: the topology of the hosts that a job runs on."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from typing import Annotated
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
@@ -27,16 +25,9 @@ _SAYS_EVERY_S = 5.0
 
 
 def measure_network(
-    out: Annotated[str, typer.Option(help="The JSON file of the topology.")],
-    seconds: Annotated[float, typer.Option(help="Of one measurement of a bandwidth.")] = 0.25,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for a host's answer.")] = 60.0,
-    progress: Annotated[bool, typer.Option(help="Say how far it is.")] = True,
-    format: Annotated[Format, typer.Option(help="table, json or csv.")] = Format.table,
+    out: str, seconds: float, timeout: float, progress: bool, format: Format
 ) -> None:
-    """Measure how fast the hosts of a job reach each other, and write their topology.
-
-    mpiexec -n 6 -hosts a,b,c fluvial route measure --out cluster.json
-    """
+    """Measure between the hosts of this job; write the topology on the first rank, print rows."""
     comm = world()
     if comm is None:
         raise InvalidArgument(

@@ -16,12 +16,10 @@ import typer
 
 from .. import _core
 from .._core import InvalidArgument
-from ..flow.timeline import checked_name
 from ..launch.launcher import KINDS, Launcher
 from ..launch.side_by_side import JobPlan, Options, SideBySide
 from ..stage.stale_contacts import contact_folder, remove_stale_contacts
-from ..swift.surroundings import NARROW, TRACE
-from .application import call, new_app, say
+from .application import say
 from .job_words import ProgramWords, to_plans, to_seconds
 from .programs import check_script
 
@@ -31,14 +29,6 @@ _OF_A_PROGRAM = {"ranks", "module", "env", "words"}
 def add_run(app: typer.Typer) -> None:
     """Give the command its word `run`."""
     app.command("run", context_settings={"allow_interspersed_args": False})(_run)
-
-
-def main() -> None:
-    """Run the command line `fluvial run …`."""
-    app = new_app()
-    app.callback()(lambda: None)  # so that `run` is a word, and no name of the only command
-    add_run(app)
-    call(app)
 
 
 def _run(
@@ -100,10 +90,8 @@ def _run(
         return
     first = ProgramWords(ranks, module, env or (), words or ())
     plans = to_plans(first, lambda rest: _parse(context, rest))
-    wishes = {NARROW: "1"} if narrow else {}
-    if trace is not None:
-        wishes[TRACE] = os.path.abspath(checked_name(trace))
-    if wishes:
+    if narrow or trace is not None:
+        wishes = _wishes(narrow, trace)
         plans = tuple(replace(plan, env={**plan.env, **wishes}) for plan in plans)
     limit = to_seconds(timeout)
     launcher = _find_launcher(mpi)
@@ -123,6 +111,17 @@ def _run(
         ended = len(plans) > 1 and not keep_going
         say(verdict.why + ("; all jobs are ended" if ended else ""), "red")
     raise typer.Exit(verdict.code)
+
+
+def _wishes(narrow: bool, trace: str | None) -> dict[str, str]:
+    """Return variables of the environment that say how a script is to be run."""
+    from ..flow.timeline import checked_name
+    from ..swift.surroundings import NARROW, TRACE
+
+    wishes = {NARROW: "1"} if narrow else {}
+    if trace is not None:
+        wishes[TRACE] = os.path.abspath(checked_name(trace))
+    return wishes
 
 
 def _parse(context: typer.Context, rest: Sequence[str]) -> ProgramWords:

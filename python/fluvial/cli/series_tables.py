@@ -12,7 +12,8 @@ import numpy as np
 from .._core import DamagedFile, InvalidArgument
 from ..pipeline.conversion import DatasetChoice
 from .looks import Look, numbers
-from .tables import Described, Plain, Row, layout_in_words, plain
+from .rows import attribute, plain
+from .tables import Described, Row, layout_in_words
 
 _STATISTICS = ("min", "max", "mean")
 
@@ -31,7 +32,7 @@ def describe_series(look: Look) -> Described:
         "step": None if step is None else step.iteration,
         "time": None if step is None else plain(step.time),
         "dimensions": {},
-        "attributes": {k: _attribute(v) for k, v in series.attrs.items()},
+        "attributes": {k: attribute(v) for k, v in series.attrs.items()},
         "datasets": [] if step is None else [_described(step, name) for name in step.names()],
     }
     return described
@@ -105,9 +106,5 @@ def _described(step: Any, name: str) -> Described:
         "dims": list(dataset.dims),
         "shape": list(dataset.shape),
         "layout": chunks if layout is None else layout_in_words(layout),
-        "attributes": {key: _attribute(value) for key, value in dataset.attrs.items()},
+        "attributes": {key: attribute(value) for key, value in dataset.attrs.items()},
     }
-
-
-def _attribute(value: object) -> Plain:
-    return [plain(item) for item in value] if isinstance(value, list) else plain(value)

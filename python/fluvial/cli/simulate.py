@@ -11,8 +11,6 @@ from typing import Annotated
 import typer
 
 from .._core import InvalidArgument, simulate_flow
-from ..flow.timeline import checked_name
-from ..swift.simulation import read_model, simulate_script
 
 
 class Load(enum.StrEnum):
@@ -109,6 +107,9 @@ def _script(
     """
     if error is not None and not 0 <= error < 1:
         raise InvalidArgument(f"--error: got {error}; allowed: 0 up to 1")
+    from ..flow.timeline import checked_name
+    from ..swift.simulation import read_model, simulate_script
+
     if trace is not None:
         checked_name(trace)
     path, *arguments = words

@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command line prints: results as rows, files as tables."""
+"""How the command line prints rows, and what is in a file: as tables and as JSON."""
 
 from __future__ import annotations
 
 import decimal
 import json
 import math
-import os
 import sys
 from typing import Any, TypeAlias
 
-import numpy as np
-import xarray as xr
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-
-from .._core import DamagedFile
-from ..scan.file import File
 
 Plain = None | bool | int | float | str | list["Plain"]
 """What JSON knows."""
@@ -26,48 +20,6 @@ Described: TypeAlias = dict[str, Any]
 """What a file or a dataset is, by key, as JSON takes it."""
 
 _ROWS_SHOWN = 40
-
-
-def rows_of(result: xr.Dataset) -> list[Row]:
-    """Return one row for each kept position: coordinates, then results."""
-    dims = list(dict.fromkeys(str(d) for v in result.data_vars.values() for d in v.dims))
-    frame = result.reset_coords(drop=False) if dims else result.reset_coords()
-    results = [str(v) for v in result.data_vars]
-    coords = sorted(
-        map(str, result.coords), key=lambda c: (c not in dims, dims.index(c) if c in dims else 0)
-    )
-    own = {v: [c for c in coords if c.startswith(f"{v}_")] for v in results}
-    shared = [c for c in coords if not any(c in mine for mine in own.values())]
-    columns = shared + [column for v in results for column in (v, *own[v])]
-    sizes = {d: result.sizes[d] for d in dims}
-    places = [place.ravel() for place in np.indices(tuple(sizes.values()))]
-    flat: dict[str, np.ndarray] = {
-        d: place for d, place in zip(dims, places, strict=True) if d not in columns
-    }
-    for column in columns:
-        flat[column] = frame[column].variable.set_dims(sizes).values.ravel()
-    return [
-        dict(zip(flat, map(plain, row), strict=True)) for row in zip(*flat.values(), strict=True)
-    ]
-
-
-def plain(value: object) -> Plain:
-    """Return what JSON knows: numbers, text (times as ISO 8601), None for NaN and NaT."""
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        if np.isnat(value):
-            return None
-        text = str(value)
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-        return text.removesuffix("T00:00:00")
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None if math.isnan(value) else str(value)
-    if isinstance(value, complex):
-        return [value.real, value.imag]
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def print_json(document: object) -> None:
@@ -146,38 +98,6 @@ def _shown(value: Plain) -> str:
     return "–" if value is None else str(value)
 
 
-def describe_file(file: File) -> Described:
-    """Return what `fluvial info` says, as JSON knows it."""
-    sizes = [os.path.getsize(path) for path in file.paths]
-    datasets: list[Described] = []
-    for name in file.names:
-        try:
-            dataset = file[name]
-        except DamagedFile as error:
-            datasets.append({"name": name, "error": str(error)})
-            continue
-        attrs = {key: _attribute(value) for key, value in dataset.attrs.items()}
-        stored = dataset.stored_dtype.name
-        datasets.append(
-            {
-                "name": name,
-                "dtype": stored,
-                "dims": list(dataset.dims),
-                "shape": list(dataset.shape),
-                "layout": layout_in_words(dataset.layout),
-                "attributes": attrs,
-            }
-        )
-    return {
-        "files": file.paths,
-        "format": file.format,
-        "bytes": sum(sizes),
-        "dimensions": file.dims,
-        "attributes": {key: _attribute(value) for key, value in file.attrs.items()},
-        "datasets": datasets,
-    }
-
-
 def layout_in_words(layout: dict[str, Any]) -> str:
     """Return a layout in a few words.
 
@@ -249,7 +169,3 @@ def _of_series(described: Described) -> list[str]:
         time = "" if described["time"] is None else f", time {described['time']}"
         lines.append(f"in step {described['step']}{time}:")
     return lines
-
-
-def _attribute(value: object) -> Plain:
-    return [plain(item) for item in value] if isinstance(value, list) else plain(value)

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..flow.timeline import Timeline, is_timeline
-from ..stream import trace
 from . import tables
 from .printing import Format, print_csv
+
+if TYPE_CHECKING:
+    from ..flow.timeline import Timeline
 
 
 def add_trace(app: typer.Typer) -> None:
@@ -28,6 +29,9 @@ def _show_trace(
 
     fluvial trace trace.json --png trace.png
     """
+    from ..flow.timeline import Timeline, is_timeline
+    from ..stream import trace
+
     if is_timeline(file):
         _show_timeline(Timeline.read(file), os.path.basename(file), png, format)
         return

@@ -8,12 +8,15 @@ not import it: it waits until the program does.
 from __future__ import annotations
 
 import importlib
-import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
 import types
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
+
+if TYPE_CHECKING:  # all programs import this module, and importlib.abc needs ten others
+    from importlib.abc import Loader
 
 
 def when_imported(module: str) -> None:
@@ -24,7 +27,7 @@ def when_imported(module: str) -> None:
         sys.meta_path.insert(0, _Finder(module))
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
     """Asked for xarray, it steps aside for the others and has their loader tell."""
 
     def __init__(self, module: str) -> None:
@@ -41,12 +44,12 @@ class _Finder(importlib.abc.MetaPathFinder):
         sys.meta_path.remove(self)
         spec = importlib.util.find_spec(fullname)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, self._module)
+            spec.loader = cast("Loader", _Loader(spec.loader, self._module))
         return spec
 
 
-class _Loader(importlib.abc.Loader):
-    def __init__(self, loader: importlib.abc.Loader, module: str) -> None:
+class _Loader:
+    def __init__(self, loader: Loader, module: str) -> None:
         self._loader = loader
         self._module = module
 
