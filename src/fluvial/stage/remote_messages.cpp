@@ -7,6 +7,9 @@
 namespace fluvial::stage {
 namespace {
 
+/// Steps that a reader has asked for and not got: more than any version asks for.
+constexpr int asked_max = 1024;
+
 /// Numbers of a StreamStatus, which lie between its texts and its readers.
 struct StatusNumbers {
     int writer_ranks, writer_pid, writers_closed;
@@ -89,6 +92,11 @@ AttachedMessage decode_attached(ByteReader& in) {
     message.ranks = in.get_vector<int>();
     message.arena_bytes = in.get_vector<std::uint64_t>();
     message.may_run_ahead = get_flag(in);
+    if (message.ranks.size() != message.arena_bytes.size()) {
+        throw Error(Problem{"the writer's host names other ranks than it has memory of",
+                            text(message.ranks.size(), " ranks"),
+                            text(message.arena_bytes.size(), ", as many as memories"), ""});
+    }
     return message;
 }
 
@@ -110,6 +118,10 @@ GoesOnMessage decode_goes_on(ByteReader& in) {
     message.next = in.get<std::uint64_t>();
     message.holds = in.get_vector<std::uint64_t>();
     message.wanted = get_parts(in);
+    if (message.asked < 0 || message.asked > asked_max) {
+        throw Error(Problem{"a reader on another host has asked for too many steps at a time",
+                            text(message.asked), text("0 to ", asked_max), ""});
+    }
     return message;
 }
 

@@ -102,7 +102,9 @@ std::vector<Type> types(move::KnownMemory& memory) {
         {"GoesOn", encode(goes_on()),
          [](const Bytes& m) {
              ByteReader in = behind_kind(m);
-             decode_goes_on(in);
+             const int asked = decode_goes_on(in).asked;
+             REQUIRE(asked >= 0);
+             REQUIRE(asked <= 1024);
          }},
         {"Wants", wants.take(),
          [](const Bytes& m) {
@@ -114,7 +116,8 @@ std::vector<Type> types(move::KnownMemory& memory) {
         {"Attached", encode(attached()),
          [](const Bytes& m) {
              ByteReader in = behind_kind(m);
-             decode_attached(in);
+             const AttachedMessage found = decode_attached(in);
+             REQUIRE(found.ranks.size() == found.arena_bytes.size());
          }},
         {"Failed", encode_failed("PeerLost", "it is gone"),
          [](const Bytes& m) {

@@ -109,9 +109,9 @@ void RemoteSeat::hear(Bytes message) {
             announce(std::move(message));
             break;
         case FromWriter::End:
+            bearings_ = in.get<Bearings>();
             asked_ = 0;
             ended_ = true;
-            bearings_ = in.get<Bearings>();
             break;
         case FromWriter::Failed: {
             asked_ = 0;

@@ -82,7 +82,7 @@ bool RemoteSession::has_all() const {
 
 void RemoteSession::advance(bool heard, bool asked_for_data) {
     try {
-        if (heard) {
+        if (heard || unheard_) {
             take_messages();
         }
         if (!over_) {
@@ -116,12 +116,12 @@ void RemoteSession::serve_data(bool asked) {
 
 void RemoteSession::take_messages() {
     while (!over_) {
-        const auto message = connection_.take();
-        if (!message) {
+        if (!unheard_ && !(unheard_ = connection_.take())) {
             return;
         }
         control().reader(place_.cell).beat_ns.store(now_ns(), std::memory_order_relaxed);
-        hear(*message);
+        hear(*unheard_);
+        unheard_.reset();
         if (!connection_.has_more()) {
             return;
         }

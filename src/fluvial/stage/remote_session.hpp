@@ -97,6 +97,7 @@ class RemoteSession final : public move::Exposed {
     int asked_ = 0;        ///< steps that the reader asks for
     bool ended_ = false;   ///< and the reader was told
     bool left_ = false;
+    std::optional<Bytes> unheard_;  ///< a message that could not be acted upon yet
     bool over_ = false;
     std::string lost_;  ///< how the connection ended
 };

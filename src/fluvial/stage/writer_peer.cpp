@@ -34,11 +34,12 @@ void WriterPeer::advance() {
     try {
         tell();
         connection_.flush();
-        while (const auto message = connection_.take()) {
-            hear(*message);
+        while (unheard_ || (unheard_ = connection_.take())) {
+            hear(*unheard_);
+            unheard_.reset();
         }
-    } catch (const PeerStalled&) {  // another process is stopped inside its critical section
-        return;
+    } catch (const PeerStalled&) {  // another process is stopped inside its critical section:
+        return;                     // again later
     } catch (const Error& error) {
         lost = error.what();
     }
@@ -91,18 +92,18 @@ void WriterPeer::hear(const Bytes& message) {
         case Word::Beat:
             return;
         case Word::Failed: {
-            heard_end_ = true;
             const std::string kind = in.get_string();
             const std::string what = in.get_string();
             const ControlLock lock(control_);
             fail(control_, kind, what);
+            heard_end_ = true;
             return;
         }
         case Word::Closed: {
-            heard_end_ = true;
             const auto steps = in.get<std::uint64_t>();
             const ControlLock lock(control_);
             close_elsewhere(control_, steps);
+            heard_end_ = true;
             return;
         }
     }

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "fluvial/move/secure_connection.hpp"
@@ -43,6 +44,7 @@ class WriterPeer {
     move::SecureConnection connection_;
     std::string host_;
     const ControlBlock& control_;
+    std::optional<Bytes> unheard_;  ///< a message that could not be acted upon yet
     std::int64_t beat_ns_ = 0;
     bool told_end_ = false;
     bool heard_end_ = false;

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What is said between hosts (remote_messages.hpp), changed at random by one that has the key: the
+/// other side takes it or refuses it, and goes on.
+#include <atomic>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/base/seed_fixture.hpp"
+#include "fluvial/base/waiting.hpp"
+#include "fluvial/host/event.hpp"
+#include "fluvial/move/connection_fixture.hpp"
+#include "fluvial/stage/arena.hpp"
+#include "fluvial/stage/mutation_fixture.hpp"
+#include "fluvial/stage/remote_messages.hpp"
+#include "fluvial/stage/remote_seat.hpp"
+#include "fluvial/stage/remote_service.hpp"
+#include "fluvial/stage/stream_fixture.hpp"
+#include "fluvial/stage/writer_peer.hpp"
+
+using namespace fluvial;
+using namespace fluvial::stage;
+
+namespace {
+
+const std::uint32_t seed = test_seed(2718);
+
+template <class... Values>
+Bytes message(const Values&... values) {
+    ByteWriter out;
+    (out.put(values), ...);
+    return out.take();
+}
+
+bool is_of(const Bytes& message, FromWriter kind, std::size_t bytes) {
+    return message.size() >= bytes && static_cast<FromWriter>(message[0]) == kind;
+}
+
+/// A writer's host that serves readers elsewhere, in the process of the test.
+struct ServingHost {
+    ServingHost() { contact.endpoints = service.endpoints(); }
+    move::SecureConnection connect() const {
+        return connect_to(contact, 10, contact.endpoints.at(0), Deadline(10));
+    }
+    /// Of one reader rank.
+    move::SecureConnection attach() const {
+        move::SecureConnection connection = connect();
+        connection.post(encode(AttachMessage{{}, 10, "test", "node17"}));
+        const Bytes answer = first_answer(connection, Deadline(10));
+        REQUIRE(is_of(answer, FromWriter::Attached, 1));
+        return connection;
+    }
+    /// Writes a step, where the queue has room.
+    void write() {
+        if (const auto admission = admit(stream.control, steps)) {
+            finish_writing(stream.control, admission->slot, 0, {}, false);
+            ++steps;
+            bell.ring();
+        }
+    }
+    bool nobody_attached() const { return stream.control.header().remote_readers == 0; }
+
+    std::uint64_t steps = 0;
+    Stream stream{WriterOptions{.queue_steps = 4}};
+    Arena arena{"test", 1 << 20, 1 << 20};
+    Contact contact = new_contact();
+    host::Event bell;
+    RemoteService service{contact.key,
+                          {&stream.control, nullptr, {}, false},
+                          {{"127.0.0.1"}, {"127.0.0.1"}},
+                          {},
+                          bell};
+};
+
+/// Until the other side hangs up, or says nothing for a while.
+void hear_out(move::SecureConnection& connection) {
+    try {
+        const Deadline deadline(0.005);
+        while (!deadline.passed()) {
+            connection.flush();
+            connection.take();
+        }
+    } catch (const Error&) {  // it has hung up
+    }
+}
+
+/// A writer's host that answers the first question for a step with `said`.
+struct SayingHost {
+    explicit SayingHost(const Bytes& said)
+        : listener({"127.0.0.1"}, 0, 0), thread([this, said] { answer(said); }) {
+        contact.endpoints = {{"127.0.0.1", listener.port()}};
+    }
+    ~SayingHost() {
+        stop = true;
+        thread.join();
+    }
+    SayingHost(const SayingHost&) = delete;
+    SayingHost& operator=(const SayingHost&) = delete;
+
+    void answer(const Bytes& said) {
+        std::optional<move::SecureConnection> connection;
+        while (!stop) {
+            try {
+                if (auto socket = connection ? std::nullopt : listener.accept()) {
+                    connection.emplace(std::move(*socket), contact.key,
+                                       move::SecureConnection::Side::Server);
+                }
+                if (!connection) {
+                    continue;
+                }
+                connection->flush();
+                const auto heard = connection->take();
+                if (heard && static_cast<FromReader>(heard->at(0)) == FromReader::Attach) {
+                    connection->post(encode(AttachedMessage{}));
+                    connection->post(message(FromWriter::Joined));
+                } else if (heard && static_cast<FromReader>(heard->at(0)) == FromReader::Next) {
+                    connection->post(said);
+                }
+            } catch (const Error&) {  // the reader is gone
+                return;
+            }
+        }
+    }
+
+    Contact contact = new_contact();
+    move::TcpListener listener;
+    std::atomic<bool> stop = false;
+    std::thread thread;
+};
+
+}  // namespace
+
+TEST_CASE("a host of the writer always learns how another one has ended") {
+    enum class Word : std::uint8_t { Beat, Failed, Closed };  // as writer_peer.cpp has them
+    std::mt19937 random(seed);
+    ByteWriter failed;
+    failed.put(Word::Failed);
+    failed.put_string("PeerLost");
+    failed.put_string("a rank is gone");
+    for (const Bytes& said :
+         {message(Word::Beat), failed.take(), message(Word::Closed, std::uint64_t{0})}) {
+        for (int round = 0; round < 300; ++round) {
+            const Stream stream{WriterOptions{}};
+            move::Pair pair;
+            move::shake_hands(pair.client, pair.server);
+            WriterPeer here(std::move(pair.server), "node17", stream.control);
+            {
+                move::SecureConnection there(std::move(pair.client));
+                there.post(mutated(said, random));
+                wait_until([&] { return there.flush(); }, Deadline(10), "it is not sent");
+            }
+            wait_until(
+                [&] {
+                    here.advance();
+                    return here.over();
+                },
+                Deadline(10), "the end of a connection is not noticed");
+            const ControlHeader& header = stream.control.header();
+            CHECK((header.failure.set != 0 ||
+                   header.closed_elsewhere != std::numeric_limits<std::uint64_t>::max()));
+        }
+    }
+}
+
+TEST_CASE("a reader elsewhere says what it likes, and the writer's host goes on") {
+    std::mt19937 random(seed);
+    ServingHost host;
+    ByteWriter wants;
+    wants.put(FromReader::Wants);
+    put(wants, {{1, {{0, 2}, {3, 4}}, {{1, 0}, {2, 4}}}});
+    const std::vector<Bytes> of_visitors = {encode(AttachMessage{{}, 3, "test", "node17"}),
+                                            encode(DataMessage{{}, "", 3}),
+                                            encode(GoesOnMessage{})};
+    const std::vector<Bytes> of_readers = {
+        message(FromReader::Next),   message(FromReader::Done, std::uint64_t{0}),
+        message(FromReader::Status), message(FromReader::Beat),
+        message(FromReader::Leave),  wants.take()};
+    for (int round = 0; round < 200; ++round) {
+        const bool attached = round % 2 == 0;
+        move::SecureConnection reader = attached ? host.attach() : host.connect();
+        const auto& all = attached ? of_readers : of_visitors;
+        if (round % 10 == 0) {
+            host.write();
+        }
+        try {
+            for (unsigned count = 1 + random() % 4; count > 0; --count) {
+                const Bytes& one = all[random() % all.size()];
+                reader.post(random() % 3 == 0 ? one : mutated(one, random));
+            }
+        } catch (const PeerLost&) {  // it has hung up already
+        }
+        hear_out(reader);
+    }
+    wait_until([&] { return host.nobody_attached(); }, Deadline(10), "a place was not given back");
+    CHECK(host.stream.control.header().failure.set == 0);
+    move::SecureConnection reader = host.attach();
+    CHECK(is_of(move::next_message(reader, reader), FromWriter::Joined, 1));
+    host.write();
+    reader.post(message(FromReader::Next));
+    CHECK(is_of(move::next_message(reader, reader), FromWriter::Step, 9));
+}
+
+TEST_CASE("a host of the writer says what it likes, and a reader has a step, an end or an error") {
+    std::mt19937 random(seed);
+    const std::size_t end_bytes = message(FromWriter::End, Bearings{}).size();
+    const std::vector<Bytes> all = {message(FromWriter::Joined),
+                                    message(FromWriter::End, Bearings{}),
+                                    message(FromWriter::Beat, Bearings{}),
+                                    encode_failed("PeerLost", "a rank is gone"),
+                                    encode(StreamStatus{}),
+                                    encode_carries_data("eth1")};
+    int ends = 0, errors = 0;
+    for (int round = 0; round < 400; ++round) {
+        const Bytes said = mutated(all[static_cast<std::size_t>(round) % all.size()], random);
+        CAPTURE(round);
+        const SayingHost host(said);
+        ReaderOptions options;
+        options.step_timeout_s = 0.02;
+        const auto seat = std::make_shared<RemoteSeat>("test", host.contact, AttachRequest{},
+                                                       options, Deadline(10));
+        seat->wait_for_others();
+        HandleLock handle;
+        HandleLock::Call call(handle, "a test");
+        try {
+            const bool ended = !seat->next(call).has_value();
+            CHECK(ended);
+            CHECK(is_of(said, FromWriter::End, end_bytes));
+            ++ends;
+        } catch (const Error&) {
+            ++errors;
+        }
+    }
+    CHECK(ends > 10);
+    CHECK(errors > 200);
+}
