@@ -30,7 +30,8 @@ AliveLock::AliveLock(const MemoryFile& file, std::int64_t byte) {
     description_ = Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
     if (!description_.valid()) {
         throw_errno("cannot reopen shared memory through " + path, errno,
-                    "Mount /proc in this container");
+                    errno == EMFILE || errno == ENFILE ? "Raise the limit on open files (ulimit -n)"
+                                                       : "Mount /proc in this container");
     }
     description_.close_in_children(pause);
     struct flock lock = one_byte(byte);

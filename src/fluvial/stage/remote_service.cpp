@@ -60,7 +60,7 @@ host::AliveLock take_place(const ControlBlock& control, const AttachReply& place
     } catch (const Error& error) {  // no descriptor is free
         const ControlLock lock(control);
         lose_reader(control, place.cell, text("could not be let in: ", error.what()));
-        throw;
+        throw_error(error.kind(), text("the writer cannot let a reader in: ", error.what()));
     }
 }
 
