@@ -213,11 +213,15 @@ void FileWriter::State::write_packed(const StepPlaces& places, const store::Step
             messages.push_back({rank, std::move(message)});
         }
     });
-    for (auto& message : mpi::sparse_exchange(comm, std::move(messages), tag_packed_parts)) {
-        parts->take(std::move(message.bytes));
-    }
+    std::vector<mpi::Addressed> received =
+        mpi::sparse_exchange(comm, std::move(messages), tag_packed_parts);
     std::vector<store::PackedChunk> mine;
-    mpi::agree(comm, [&] { mine = parts->pack(); });
+    mpi::agree(comm, [&] {
+        for (mpi::Addressed& message : received) {
+            parts->take(std::move(message.bytes));
+        }
+        mine = parts->pack();
+    });
     std::vector<store::PackedChunk> of_all;
     std::size_t first = 0;
     const auto told = comm.allgather(encode(mine));
