@@ -14,7 +14,9 @@
 #include "compute.hpp"
 #include "fluvial/store/chunk_packer.hpp"
 #include "fluvial/store/file.hpp"
+#include "fluvial/store/hdf5_signature.hpp"
 #include "fluvial/store/iterations.hpp"
+#include "fluvial/store/progress_mark.hpp"
 #include "fluvial/store/raw.hpp"
 
 using namespace nanobind::literals;
@@ -204,6 +206,84 @@ void bind_packing(nb::module_& m) {
         "gain nothing, as HDF5 has it: bit i for filter i. Local.");
 }
 
+const char* name_of(store::Progress::Writer writer) {
+    switch (writer) {
+        case store::Progress::Writer::Writes:
+            return "writes";
+        case store::Progress::Writer::Gone:
+            return "gone";
+        case store::Progress::Writer::None:
+            break;
+    }
+    return "none";
+}
+
+const char* name_of(store::Hdf5Writer writer) {
+    switch (writer) {
+        case store::Hdf5Writer::Alone:
+            return "alone";
+        case store::Hdf5Writer::WithReaders:
+            return "with readers";
+        case store::Hdf5Writer::None:
+            return "none";
+        case store::Hdf5Writer::Unknown:
+            break;
+    }
+    return "unknown";
+}
+
+/// A mark with what is being changed, between two calls.
+struct ChangingMark {
+    explicit ChangingMark(const std::string& name) : mark(name) {}
+    store::ProgressMark mark;
+    std::optional<store::ProgressMark::Changing> changing{};
+};
+
+struct EndedRest {
+    explicit EndedRest(const std::string& name) { rest.emplace(name); }
+    std::optional<store::WriterRests> rest{};
+};
+
+void bind_progress(nb::module_& m) {
+    const auto released = nb::call_guard<nb::gil_scoped_release>();
+    nb::class_<ChangingMark>(m, "ProgressMark",
+                             "What a writer of files leaves beside them for those that follow it.")
+        .def(nb::init<const std::string&>(), "name"_a)
+        .def(
+            "begin_change", [](ChangingMark& m) { m.changing.emplace(m.mark); }, released,
+            "What says what is in the files may not be whole now. Waits, at most a second, for a "
+            "follower that has asked for a rest.")
+        .def(
+            "end_change", [](ChangingMark& m) { m.changing.reset(); }, "It is whole again.")
+        .def(
+            "finish", [](ChangingMark& m, std::uint64_t number) { m.mark.finish(number); },
+            "number"_a, "Notes a step that is finished.")
+        .def(
+            "fail", [](ChangingMark& m, const std::string& why) { m.mark.fail(why); }, "why"_a,
+            "Says that no step will follow, though the files are not what they were to be.")
+        .def(
+            "close", [](ChangingMark& m) { m.mark.close(); },
+            "Says that no step follows. Idempotent.");
+    nb::class_<EndedRest>(m, "WriterRests",
+                          "Until its end, a writer begins no change, for up to a second.")
+        .def(nb::init<const std::string&>(), "name"_a, released)
+        .def("end", [](EndedRest& r) { r.rest.reset(); }, "The writer may go on.");
+    m.def(
+        "progress_of",
+        [](const std::string& name) {
+            const store::Progress found = store::progress_of(name);
+            const auto said = nb::steal(PyUnicode_DecodeUTF8(
+                found.said.data(), static_cast<Py_ssize_t>(found.said.size()), "replace"));
+            return nb::make_tuple(name_of(found.writer), found.changes, found.finished, said);
+        },
+        "name"_a,
+        "(writer, changes, steps, said) of what the writer of files has left beside them. Local.");
+    m.def(
+        "hdf5_writer_of",
+        [](const std::string& path) { return name_of(store::hdf5_writer_of(path)); }, "path"_a,
+        "What an HDF5 file says of its writer: unknown, alone, with readers, none. Local.");
+}
+
 /// (name, dtype, shape, offset, swapped, dimensions, attributes)
 store::RawLayout to_raw_layout(nb::handle stated) {
     const Index offset = to_int(stated[3], "the offset of a raw dataset");
@@ -244,4 +324,5 @@ void bind_store(nanobind::module_& m) {
     fluvial::python::bind_file(m);
     fluvial::python::bind_raw(m);
     fluvial::python::bind_packing(m);
+    fluvial::python::bind_progress(m);
 }

@@ -2,6 +2,7 @@
 """Files that are still being written, followed by a program beside their writer."""
 
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -176,6 +177,17 @@ def test_a_mark_that_is_just_being_made_is_not_that_of_a_writer_that_is_gone(tmp
     name = str(tmp_path / "run.h5")
     open(path_of_mark(name), "w").close()
     assert progress_of(name).writer is Writer.WRITES
+
+
+@pytest.mark.parametrize(
+    "mark", [b"\xff\xfe", b"\xff\n\xff\n", b"1 2 3\nx\n", b"-1 0\nx\n", b"\n\n"]
+)
+def test_a_damaged_mark_is_no_error_of_its_own(tmp_path, mark):
+    name = str(tmp_path / "run.h5")
+    pathlib.Path(path_of_mark(name)).write_bytes(mark)
+    found = progress_of(name)
+    assert (found.changes, found.finished) == (0, -1)
+    assert found.writer is (Writer.GONE if mark[-2:] in (b"x\n", b"\xff\n") else Writer.WRITES)
 
 
 def test_why_a_writer_failed_is_told(tmp_path):

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the superblock of an HDF5 file says of its writer (format specification, section II.A)."""
+"""What the superblock of an HDF5 file says of its writer."""
 
 from __future__ import annotations
 
 from enum import Enum
 
-_SIGNATURE = b"\x89HDF\r\n\x1a\n"
-_FLAGS_AT = 11
-_OPEN_FOR_WRITING, _FOR_READERS = 0x01, 0x04
-_BYTES = 12
+from .. import _core
 
 
 class Hdf5Writer(Enum):
@@ -25,15 +22,5 @@ class Hdf5Writer(Enum):
 
 
 def writer_of(path: str) -> Hdf5Writer:
-    """Return what this file says of its writer."""
-    try:
-        with open(path, "rb") as file:
-            block = file.read(_BYTES)
-    except OSError:
-        return Hdf5Writer.UNKNOWN
-    if len(block) < _BYTES or not block.startswith(_SIGNATURE) or block[8] < 3:
-        return Hdf5Writer.UNKNOWN
-    flags = block[_FLAGS_AT]
-    if flags & _FOR_READERS:
-        return Hdf5Writer.WITH_READERS
-    return Hdf5Writer.ALONE if flags & _OPEN_FOR_WRITING else Hdf5Writer.NONE
+    """Return what this file says of its writer. Local."""
+    return Hdf5Writer(_core.hdf5_writer_of(path))

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How those that follow files know how far their writer is: a small file beside them.
-/// python/fluvial/store/progress_mark.py does the same from Python.
 ///
 /// | the writer                 | does to NAME.writing          | a follower finds |
 /// |----------------------------|-------------------------------|-----------------------------------|
