@@ -14,6 +14,7 @@ void bind_structure_factor(nb::module_& m);
 void bind_flow(nb::module_& m);
 void bind_flow_simulation(nb::module_& m);
 void bind_library_file(nb::module_& m);
+void bind_rank_watch(nb::module_& m);
 void bind_route(nb::module_& m);
 void bind_scan(nb::module_& m);
 void bind_stage(nb::module_& m);
@@ -31,6 +32,7 @@ NB_MODULE(_core, m) {
     bind_compute(m);
     bind_structure_factor(m);
     bind_distribute(m);
+    bind_rank_watch(m);
     bind_route(m);
     bind_scan(m);
     bind_stage(m);

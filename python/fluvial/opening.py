@@ -319,7 +319,7 @@ def _write_files(chosen: Choice, comm: Communicator | None) -> FileWriteSeries:
             f"to write files needs a Python package that is not installed: got {error}; allowed: "
             "xarray, h5py. Run: pip install 'fluvial[files]'"
         ) from error
-    kept = {"step_timeout", *WRITE_OPTIONS} & chosen.options.keys()
+    kept = {"step_timeout", "stall_timeout", *WRITE_OPTIONS} & chosen.options.keys()
     said = {key: chosen.options[key] for key in kept}
     return FileWriteSeries(path, comm, engine=engine, **said)
 

@@ -3,16 +3,27 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import pickle
 import time
-from collections.abc import Callable
-from typing import Any, TypeVar
+from array import array
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .. import _core
 from .._core import InvalidArgument
 from ..base.messages import shown_text
 from .communicator import Communicator
 
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
 Found = TypeVar("Found")
+_LOOK_EVERY_S = 0.02
+
+_given_up: list[MPI.Request] = []
+"""Calls that are not over: MPI may still write into their memory."""
 
 
 class Together:
@@ -26,34 +37,96 @@ class Together:
         Seconds that a rank waits for the others.
     what
         Completes "a rank did not come to …".
+    watch
+        Tells of ranks that have died or are stopped, while this one waits for them.
     """
 
-    def __init__(self, comm: Communicator | None, timeout: float, what: str) -> None:
+    def __init__(
+        self,
+        comm: Communicator | None,
+        timeout: float,
+        what: str,
+        watch: _core.WatchedTask | None = None,
+    ) -> None:
         self._comm = comm
         self._timeout = timeout
         self._what = what
+        self._watch = watch
 
     def gather(self, mine: Found) -> list[Found]:
         """Return what each rank has, on the first; nothing on the others."""
         if self._comm is None:
             return [mine]
         self._come()
-        return self._comm.gather(mine) or []
+        said = pickle.dumps(mine, pickle.HIGHEST_PROTOCOL)
+        if self._comm.rank > 0:
+            self._wait(self._comm.Igather(array("q", [len(said)]), None))
+            self._wait(self._comm.Igatherv(said, None))
+            return []
+        sizes = array("q", bytes(8 * self._comm.size))
+        self._wait(self._comm.Igather(array("q", [len(said)]), sizes))
+        of_all = bytearray(sum(sizes))
+        self._wait(self._comm.Igatherv(said, [of_all, sizes.tolist(), _bytes()]))
+        return _each(of_all, sizes)
+
+    def gather_everywhere(self, mine: Found) -> list[Found]:
+        """Return what each rank has, on all."""
+        if self._comm is None:
+            return [mine]
+        self._come()
+        return self._all_have(mine)
+
+    def some(self, comm: Communicator | None, what: str) -> Together:
+        """Return some of these ranks, which look after all of them. Local."""
+        return Together(comm, self._timeout, what, self._watch)
+
+    def _all_have(self, mine: Found) -> list[Found]:
+        assert self._comm is not None
+        said = pickle.dumps(mine, pickle.HIGHEST_PROTOCOL)
+        sizes = array("q", bytes(8 * self._comm.size))
+        self._wait(self._comm.Iallgather(array("q", [len(said)]), sizes))
+        of_all = bytearray(sum(sizes))
+        self._wait(self._comm.Iallgatherv(said, [of_all, sizes.tolist(), _bytes()]))
+        return _each(of_all, sizes)
+
+    def _of_first(self, mine: Found) -> Found:
+        """Return what the first rank has."""
+        assert self._comm is not None
+        said = bytearray(
+            pickle.dumps(mine, pickle.HIGHEST_PROTOCOL) if self._comm.rank == 0 else b""
+        )
+        size = array("q", [len(said)])
+        self._wait(self._comm.Ibcast(size))
+        said = said or bytearray(size[0])
+        self._wait(self._comm.Ibcast(said))
+        return mine if self._comm.rank == 0 else pickle.loads(said)
 
     def _come(self) -> None:
         """Wait until all ranks are here; TimedOut when one does not come."""
         assert self._comm is not None
-        here = self._comm.Ibarrier()
+        self._wait(self._comm.Ibarrier(), self._timeout)
+
+    def _wait(self, call: MPI.Request, timeout: float = math.inf) -> None:
+        """Wait for a call of all ranks, and look after them meanwhile."""
         begin, nap = time.monotonic(), 0.0
-        while not here.Test():
-            if time.monotonic() - begin > self._timeout:
-                raise _core.TimedOut(
-                    f"a rank did not come to {self._what} in time: got "
-                    f"{self._timeout:g} s of waiting; allowed: less. Look at the other ranks, "
-                    "or raise step_timeout"
-                )
-            time.sleep(nap)
-            nap = min(nap + 1e-5, 1e-3)
+        look_at = begin + _LOOK_EVERY_S
+        try:
+            while not call.Test():
+                now = time.monotonic()
+                if now - begin > timeout:
+                    raise _core.TimedOut(
+                        f"a rank did not come to {self._what} in time: got "
+                        f"{timeout:g} s of waiting; allowed: less. Look at the other ranks, "
+                        "or raise step_timeout"
+                    )
+                if self._watch is not None and now > look_at:
+                    self._watch.look()
+                    look_at = now + _LOOK_EVERY_S
+                time.sleep(nap)
+                nap = min(nap + 1e-5, 1e-3)
+        except BaseException:
+            _given_up.append(call)
+            raise
 
     def run(self, work: Callable[[], Found], everywhere: bool = False) -> Found:
         """Work on the first rank, or on all; what one raises is raised on all.
@@ -75,9 +148,10 @@ class Together:
                 raise error
             return result
         if everywhere:
-            errors = self._comm.allgather(_told(error))
+            errors = self._all_have(_told(error))
         else:
-            result, one = self._comm.bcast((result, _told(error)))
+            found, one = self._of_first((result, _told(error)))
+            result = found
             errors = [one]
         for rank, told in enumerate(errors):
             if told is not None:
@@ -103,7 +177,7 @@ class Together:
             words = told(found)
         except Exception as raised:
             error = raised
-        of_all = self._comm.allgather((words, _told(error)))
+        of_all = self._all_have((words, _told(error)))
         if error is not None:
             raise error
         for rank, (_, failed) in enumerate(of_all):
@@ -117,6 +191,19 @@ class Together:
                 )
         assert found is not None
         return found
+
+
+def _each(of_all: bytearray, sizes: Sequence[int]) -> list[Any]:
+    """Return what each rank has said, of all that was said in a row."""
+    ends = itertools.accumulate(sizes)
+    with memoryview(of_all) as said:
+        return [pickle.loads(said[end - size : end]) for size, end in zip(sizes, ends, strict=True)]
+
+
+def _bytes() -> MPI.Datatype:
+    from mpi4py import MPI
+
+    return MPI.BYTE
 
 
 def _told(error: Exception | None) -> tuple[str, str] | None:

@@ -15,7 +15,7 @@ from ..base.made_here import MadeHere
 from ..base.messages import shown
 from ..describe.attributes import AttributeValue, plain
 from ..describe.group_attributes import Groups, plain_groups, to_iteration
-from ..mpi.communicator import Communicator, check_communicator
+from ..mpi.communicator import Communicator, check_communicator, handle_of
 from ..mpi.together import Together
 from ..store.compression import PackedChunk, packed, to_compression
 from ..store.hdf5_host_file import remove_files_of_hosts
@@ -51,6 +51,7 @@ class FileWriteSeries:
         name: str,
         comm: Communicator | None,
         step_timeout: float = 300.0,
+        stall_timeout: float = 10.0,
         engine: str = "hdf5",
         zarr_format: Literal[2, 3] = 3,
         compression: str | None = None,
@@ -65,10 +66,11 @@ class FileWriteSeries:
         self.coordinates = PutCoordinates() if engine in _OF_LABELLED_ARRAYS else None
         """What labelled arrays bring along; None: the format has no place for it."""
         self._engine = engine
+        limit_s = to_float(step_timeout, "step_timeout")
+        stall_s = to_float(stall_timeout, "stall_timeout")
+        watch = _core.WatchedTask(handle_of(comm), stall_s, "the series")
         self._comm = None if comm is None else comm.Dup()
-        self._ranks = Together(
-            self._comm, to_float(step_timeout, "step_timeout"), f"write '{name}'"
-        )
+        self._ranks = Together(self._comm, limit_s, f"write '{name}'", watch)
         self._numbered = has_number(name)
         versions: tuple[Literal[2, 3], ...] = (2, 3)
         self._zarr_format, self._compression, by_host = self._ranks.alike(
@@ -94,7 +96,7 @@ class FileWriteSeries:
         self._opened: tuple[str, int] | None = None
         self._closed = False
         self._ranks.run(self._check_name)
-        self._hosts = HostFiles(name, self._comm, step_timeout) if by_host else None
+        self._hosts = HostFiles(name, self._comm, self._ranks) if by_host else None
 
     def step(
         self,

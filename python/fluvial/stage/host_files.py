@@ -44,19 +44,19 @@ class HostFiles:
         Of the series' own file, which says where in the datasets the parts belong.
     comm
         All ranks; None: this process alone.
-    timeout
-        Seconds that a rank waits for the others of its host.
+    ranks
+        The same, as they work together.
     """
 
-    def __init__(self, path: str, comm: Communicator | None, timeout: float) -> None:
-        names = [socket.gethostname()] if comm is None else comm.allgather(socket.gethostname())
+    def __init__(self, path: str, comm: Communicator | None, ranks: Together) -> None:
+        names = ranks.gather_everywhere(socket.gethostname())
         hosts = list(dict.fromkeys(names))
         self._host_of = [hosts.index(name) for name in names]
         rank = 0 if comm is None else comm.rank
         mine = self._host_of[rank]
         self._path = path_of_host(path, mine)
         self._comm = None if comm is None else comm.Split(mine, rank)
-        self._ranks = Together(self._comm, timeout, f"write '{self._path}'")
+        self._ranks = ranks.some(self._comm, f"write '{self._path}'")
         self._rank = 0 if self._comm is None else self._comm.rank
         self._file = HostFile(self._path) if self._rank == 0 else None
         self._opened = -1

@@ -128,6 +128,15 @@ class WatchedTask {
             [this](double) { watch_->look(number_, stall_timeout_s_, of_); });
         return work();
     }
+    /// One look at the others, for a wait of all ranks that is not the engine's. Throws what is
+    /// seen or heard of them, of which the others are told.
+    void look() const {
+        telling([&] {
+            if (watch_) {
+                watch_->look(number_, stall_timeout_s_, of_);
+            }
+        });
+    }
     /// It has been ended by what was seen or heard of others: ranks are where they are, and nothing
     /// that needs all of them works any more.
     bool ended() const { return watch_ && watch_->told_.contains(number_); }
