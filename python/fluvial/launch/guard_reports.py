@@ -60,6 +60,14 @@ class GuardReports:
             elif key.fd in self._guards:
                 yield from self._read(self._guards[key.fd])
 
+    def attend(self, descriptor: int) -> None:
+        """Have it end a `wait`, too, when it is readable."""
+        self._selector.register(descriptor, selectors.EVENT_READ)
+
+    def forget(self, descriptor: int) -> None:
+        """Undo `attend`."""
+        self._selector.unregister(descriptor)
+
     @property
     def guards(self) -> int:
         """How many are connected."""
@@ -106,7 +114,7 @@ class GuardReports:
             message = b""
         kind, text = message[:1], message[1:]
         if kind in (b"1", b"2"):
-            _write(int(kind), text)
+            write_all(int(kind), text)
         elif kind == b"H":
             guard.job, guard.rank = map(int, text.split())
         elif kind == b"X":
@@ -118,6 +126,7 @@ class GuardReports:
                 yield RankEnded(guard.job, guard.rank, None)
 
 
-def _write(descriptor: int, text: bytes) -> None:
+def write_all(descriptor: int, text: bytes) -> None:
+    """Write all of it."""
     while text:
         text = text[os.write(descriptor, text) :]

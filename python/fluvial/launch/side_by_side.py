@@ -18,7 +18,8 @@ this process is killed          a pipe to each supervisor closes, and the superv
 ==============================  ===================================================================
 
 A job is ended by its guards: they kill their programs and end themselves, upon which mpiexec has
-nothing to complain of. What is there half a second later is killed.
+little to complain of, and what it says of a job that has failed is not passed on. What is there
+half a second later is killed.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from . import rank_guard
 from .guard_reports import GuardReports
 from .job import Job, Redirected
 from .launcher import Launcher
+from .launcher_words import LauncherWords
 from .supervisor import TIMED_OUT, become_subreaper, kill_descendants
 
 LAST_WORDS_S = 3.0
@@ -106,10 +108,12 @@ class Verdict:
 class _Running:
     """A job that was started, and what is known of its ranks."""
 
-    def __init__(self, number: int, plan: JobPlan, job: Job):
+    def __init__(self, number: int, plan: JobPlan, job: Job, words: LauncherWords | None):
         self.number = number
         self.plan = plan
         self.job = job
+        self.words = words
+        """What its mpiexec says; None after its end."""
         self.ended_ranks = 0
         self.lost_rank: int | None = None
         self.failed = False
@@ -144,12 +148,17 @@ class SideBySide:
             stack.callback(reports.close)
             stack.callback(self._kill_all)
             for number, plan in enumerate(self._plans):
-                job = self._start(number, plan, reports.address)
-                self._running.append(_Running(number, plan, job))
+                words = LauncherWords()
+                try:
+                    job = self._start(number, plan, reports.address, words)
+                finally:
+                    words.given()
+                reports.attend(words.source)
+                self._running.append(_Running(number, plan, job, words))
             self._attend(reports, wake)
         return self._first or Verdict(0)
 
-    def _start(self, number: int, plan: JobPlan, address: str) -> Job:
+    def _start(self, number: int, plan: JobPlan, address: str, words: LauncherWords) -> Job:
         guard = [sys.executable, "-I", "-S", rank_guard.__file__, "--report-to", address]
         guard += ["--job", str(number)]
         if self._options.label:
@@ -162,6 +171,7 @@ class SideBySide:
             ranks=plan.ranks,
             env=self._launcher.environment(plan.env, yielding=self._options.yielding),
             stdin=self._options.stdin if len(self._plans) == 1 else subprocess.DEVNULL,
+            stderr=words.target,
         )
 
     @contextlib.contextmanager
@@ -193,6 +203,7 @@ class SideBySide:
             with contextlib.suppress(BlockingIOError):
                 os.read(wake, 4096)
             for running in self._running:
+                self._hear(running, reports)
                 if not running.runs:
                     self._note_end(running)
             for number in self._stops[answered:]:
@@ -208,7 +219,16 @@ class SideBySide:
         while reports.guards:
             self._take(reports, 0.0)
         for running in self._running:
+            self._hear(running, reports)
             self._note_end(running)
+
+    def _hear(self, running: _Running, reports: GuardReports) -> None:
+        """Pass on what mpiexec says, after what guards have told: of a failed rank it is enough."""
+        words = running.words
+        if words is not None and not words.pass_on(wanted=not running.failed):
+            reports.forget(words.source)
+            words.close()
+            running.words = None
 
     def _take(self, reports: GuardReports, seconds: float) -> None:
         for ended in reports.wait(seconds):
