@@ -148,4 +148,12 @@ class WatchedTask {
     const char* of_ = "";
 };
 
+/// The next task of a communicator, whose limit is no shorter than is kept. Nobody is watched where
+/// there is one rank. Collective and blocking at the first one of a communicator.
+inline WatchedTask watched(const mpi::Comm& comm, double stall_timeout_s, const char* of) {
+    return comm.serial()
+               ? WatchedTask()
+               : WatchedTask(RankWatch::of(comm), RankWatch::kept_limit(stall_timeout_s), of);
+}
+
 }  // namespace fluvial::move

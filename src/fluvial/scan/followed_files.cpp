@@ -59,6 +59,7 @@ FollowedFiles::FollowedFiles(std::string name, const mpi::Comm& comm,
       comm_(comm.serial() ? mpi::Comm() : comm.split(0, comm.rank())),
       open_(std::move(open)),
       limits_(std::move(limits)),
+      watch_(move::watched(comm, limits_.stall_s, "the series")),
       numbered_(store::has_number(name_)) {}
 
 FollowedFiles::~FollowedFiles() {
@@ -72,6 +73,7 @@ std::optional<SeriesStep> FollowedFiles::next() {
     if (ended_) {
         return std::nullopt;
     }
+    const progress::Lookout looking([this](double) { watch_.look(); });
     std::optional<std::uint64_t> number;
     mpi::agree(comm_, [&] {
         if (comm_.rank() == 0) {

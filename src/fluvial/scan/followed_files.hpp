@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "fluvial/describe/attribute.hpp"
+#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/scan/series_step.hpp"
 #include "fluvial/scan/stored_steps.hpp"
@@ -32,6 +33,7 @@ class FollowedFiles {
     struct Limits {
         double first_s;     ///< for the files to be there
         double next_s;      ///< for another step
+        double stall_s;     ///< for a rank that is stopped, or whose host is cut off
         std::string until;  ///< a file that is made when no step will come; empty: none
     };
 
@@ -44,7 +46,8 @@ class FollowedFiles {
 
     /// The next step, once it is finished; none at the end. Collective, blocking. Throws on every
     /// rank TimedOut (no step came, and nothing says that none will), PeerLost (the writer is gone,
-    /// and all that it has finished was given), and what opening the files throws.
+    /// and all that it has finished was given; or a rank is), PeerStalled (a rank is stopped), and
+    /// what opening the files throws.
     std::optional<SeriesStep> next();
     /// Of the (first) file, as the step that was given last found it. Local.
     Attributes attributes() const;
@@ -77,6 +80,7 @@ class FollowedFiles {
     mpi::Comm comm_;
     std::function<StoredSteps()> open_;
     Limits limits_;
+    move::WatchedTask watch_;
     bool numbered_;
     std::optional<StoredSteps> latest_;
     store::Progress opened_at_{};  ///< how far the writer was when `latest_` was opened

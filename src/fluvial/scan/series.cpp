@@ -93,7 +93,8 @@ Series::Series(const std::string& name, const mpi::Comm& comm, const SeriesOptio
         followed_ = std::make_unique<FollowedFiles>(
             name, comm, [open] { return open(true); },
             FollowedFiles::Limits{options.stream.rendezvous_timeout_s,
-                                  options.stream.step_timeout_s, options.until});
+                                  options.stream.step_timeout_s, options.stream.stall_timeout_s,
+                                  options.until});
         return;
     }
     mpi::agree_on(

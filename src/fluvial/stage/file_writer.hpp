@@ -32,6 +32,8 @@ struct FileWriterOptions {
     /// Of a rank for the others, at the end of a step and of the series; with what they compress
     /// and write there.
     double step_timeout_s = 300;
+    /// How long a rank may be stopped, or its host cut off, until it is an error on all ranks.
+    double stall_timeout_s = 10;
 };
 
 class FileWriter;
@@ -56,8 +58,8 @@ class FileWriteStep {
                           const Coordinates& shape, const Attributes& attributes = {});
     /// Writes the step. Collective, blocking. Throws on every rank: InvalidArgument (ranks differ,
     /// elements are missing, the format has no place for what was put), SystemError (no room on the
-    /// disk), TimedOut (a rank does not come; then no step can follow). The step is not in the file
-    /// then, and the next one may be.
+    /// disk), TimedOut (a rank does not come), PeerStalled, PeerLost (one is stopped, or has died).
+    /// The step is not in the file then; the next one may be, unless ranks do not come any more.
     void end();
     /// Gives the step up on all ranks: their end() throws. Collective, blocking.
     void abandon();

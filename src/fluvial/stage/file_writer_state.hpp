@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fluvial/base/fork.hpp"
+#include "fluvial/move/rank_watch.hpp"
 #include "fluvial/progress/engine.hpp"
 #include "fluvial/stage/file_writer.hpp"
 #include "fluvial/stage/merged_puts.hpp"
@@ -49,14 +50,20 @@ struct FileWriter::State {
         : name(series),
           options(said),
           comm(user.serial() ? mpi::Comm() : user.split(0, user.rank())),
+          watch(move::watched(user, said.stall_timeout_s, "the series")),
           numbered(store::has_number(series)) {}
 
     /// Throws InvalidArgument in a child by fork.
     void check_process() const { made.check("the series"); }
     void take_name();
-    /// While one exists, ranks that do not come are a TimedOut. After that no step can follow.
+    /// While one exists, ranks that do not come are a TimedOut, those that have died a PeerLost,
+    /// and those that are stopped a PeerStalled. After that no step can follow.
     progress::Setup limit(const std::string& what) const {
-        return progress::Setup(progress::time_limit(options.step_timeout_s, what));
+        return progress::Setup(
+            [this, late = progress::time_limit(options.step_timeout_s, what)](double waited_s) {
+                watch.look();
+                late(waited_s);
+            });
     }
     void write(FileWriteStep::State& step, const std::optional<std::string>& failed);
     StepPlaces lay_out(const store::StepContents& contents);
@@ -71,6 +78,7 @@ struct FileWriter::State {
     std::string name;
     FileWriterOptions options;
     mpi::Comm comm;
+    move::WatchedTask watch;
     bool numbered;
     Attributes attributes{};
     std::map<std::string, Attributes> said{};  ///< of datasets, by earlier steps

@@ -2,11 +2,13 @@
 // How openPMD's own programs read such files is tested in Python.
 #include "fluvial/stage/file_writer.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -269,4 +271,28 @@ TEST_CASE("a rank that does not come is an error on the others") {
         }
     }
     world().barrier();
+}
+
+TEST_CASE("a rank that is stopped is an error on all, also on itself when it goes on") {
+    if (world_size() == 1) {
+        return;
+    }
+    const Folder folder;
+    SeriesWriterOptions options;
+    options.stream.stall_timeout_s = 2;
+    SeriesWriter series(folder / "run.h5", world(), options);
+    {
+        SeriesWriteStep step = series.begin_step();
+        put_field(step);
+        step.end();
+    }
+    SeriesWriteStep step = series.begin_step();
+    put_field(step);
+    if (world_rank() == world_size() - 1) {
+        const std::string stop =
+            text("(kill -STOP ", ::getpid(), "; sleep 5; kill -CONT ", ::getpid(), ") &");
+        REQUIRE(std::system(stop.c_str()) == 0);
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until it is
+    }
+    CHECK_THROWS_WITH_AS(step.end(), doctest::Contains("stall_timeout of the series"), PeerStalled);
 }

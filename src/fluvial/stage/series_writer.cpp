@@ -51,7 +51,9 @@ std::variant<Writer, FileWriter> open(const std::string& name, const mpi::Comm& 
     if (engine == "stage") {
         return Writer(name, comm, options.stream);
     }
-    return FileWriter(name, comm, {engine, options.compression, options.stream.step_timeout_s});
+    return FileWriter(name, comm,
+                      {engine, options.compression, options.stream.step_timeout_s,
+                       options.stream.stall_timeout_s});
 }
 
 }  // namespace

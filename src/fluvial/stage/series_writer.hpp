@@ -29,7 +29,7 @@ struct SeriesWriterOptions {
     std::string engine{};
     /// Of files, as FileWriterOptions::compression; without effect on a stream.
     std::string compression{};
-    /// Of a stream; of these files have `step_timeout_s` alone.
+    /// Of a stream; of these files have `step_timeout_s` and `stall_timeout_s`.
     WriterOptions stream{};
 };
 
