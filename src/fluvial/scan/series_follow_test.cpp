@@ -158,10 +158,12 @@ TEST_CASE("files that do not come, and steps that do not, are waited for as long
     Series none(folder / "none.h5", world(), following(0.3));
     CHECK_THROWS_WITH_AS(none.next(), doctest::Contains("rendezvous_timeout_s"), TimedOut);
     none.close();
-    Series slow(folder / "slow.h5", world(), following(0.5));
+    SeriesOptions impatient = following();
+    impatient.stream.step_timeout_s = 0.5;
+    Series slow(folder / "slow.h5", world(), impatient);
     const WriterThread writing(folder / "slow.h5", [](FileWriter& writer) {
         write_step(writer, 7);
-        std::this_thread::sleep_for(std::chrono::seconds(2));
+        std::this_thread::sleep_for(std::chrono::seconds(4));
         writer.close();
     });
     const auto step = slow.next();
