@@ -48,7 +48,7 @@ std::map<std::string, std::size_t> positions_of(const store::StepContents& step)
     return positions;
 }
 
-/// However a step ends.
+/// Lets the next step have the memory of this one, however it ends.
 struct EndOfMemory {
     StepMemory& memory;
     ~EndOfMemory() { memory.end_step(); }

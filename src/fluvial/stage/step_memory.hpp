@@ -9,7 +9,7 @@
 
 namespace fluvial::stage {
 
-/// One thread at a time. Has no more than two steps of memory, between them that of one.
+/// One thread at a time. Keeps what the last step took, and within a step what that one takes.
 class StepMemory {
   public:
     /// `bytes` of memory, whatever is in them, until end_step().
