@@ -2,6 +2,7 @@
 // Files that are followed while a thread of the first rank writes them. How programs follow each
 // other's files, also C++ and Python, is tested in tests/.
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/world_fixture.hpp"
@@ -197,4 +199,22 @@ TEST_CASE("a file says that no step will come, where its program does not") {
         other.join();
     }
     series.close();
+}
+
+TEST_CASE("a rank that is stopped is an error on all, also on itself when it goes on") {
+    if (world_size() == 1) {
+        return;
+    }
+    const Folder folder;
+    SeriesOptions options = following();
+    options.stream.stall_timeout_s = 2;
+    Series series(folder / "run.h5", world(), options);
+    if (world_rank() == world_size() - 1) {
+        const std::string stop =
+            text("(kill -STOP ", ::getpid(), "; sleep 5; kill -CONT ", ::getpid(), ") &");
+        REQUIRE(std::system(stop.c_str()) == 0);
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until it is
+    }
+    CHECK_THROWS_WITH_AS(series.next(), doctest::Contains("stall_timeout of the series"),
+                         PeerStalled);
 }
