@@ -14,7 +14,7 @@ namespace {
 
 /// With the byte order of the host: messages are in it.
 /// Its last byte is the number of the version.
-constexpr std::uint64_t protocol = 0x464c55'4e455436;  // "FLUNET6"
+constexpr std::uint64_t protocol = 0x464c55'4e455437;  // "FLUNET7"
 constexpr std::size_t nonce_bytes = 32;
 constexpr std::size_t public_bytes = crypto_scalarmult_BYTES;
 constexpr std::size_t head_bytes = cipher_head_bytes;
@@ -334,6 +334,7 @@ void SecureConnection::post_raw(std::span<const std::byte> bytes,
                                 std::shared_ptr<const void> owner) {
     if (!bytes.empty()) {
         outgoing_.push_back({{}, bytes, std::move(owner)});
+        ++raw_posted_;
     }
 }
 
@@ -385,6 +386,7 @@ bool SecureConnection::flush() {
         bool went = false;
         while (sending() && sent_ >= outgoing_.front().bytes().size()) {
             sent_ -= outgoing_.front().bytes().size();
+            raw_sent_ += outgoing_.front().raw.empty() ? 0 : 1;
             keep_memory(std::move(outgoing_.front().messages));
             outgoing_.pop_front();
             went = true;

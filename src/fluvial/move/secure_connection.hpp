@@ -67,6 +67,10 @@ class SecureConnection {
     /// Queues bytes that go as they are, between the messages before and behind; they stay as they
     /// are until they are sent, for as long as `owner` is kept.
     void post_raw(std::span<const std::byte> bytes, std::shared_ptr<const void> owner);
+    /// How often bytes were queued raw, and how many of these queues are sent: what was queued by
+    /// then is the system's, and its memory may change.
+    std::uint64_t raw_posted() const { return raw_posted_; }
+    std::uint64_t raw_sent() const { return raw_sent_; }
     /// Takes bytes that the other side has posted raw, at the place where it did: the message
     /// before says how many there are. How many came; 0: none for now.
     std::size_t read_raw(std::span<std::byte> to);
@@ -114,6 +118,7 @@ class SecureConnection {
     std::deque<Outgoing> outgoing_;
     std::vector<Bytes> spares_;  ///< memory of messages that were sent
     std::size_t sent_ = 0;       ///< of the first
+    std::uint64_t raw_posted_ = 0, raw_sent_ = 0;
 };
 
 }  // namespace fluvial::move

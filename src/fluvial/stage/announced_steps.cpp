@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a seat elsewhere takes the messages of steps, and opens these (stage/step_message_reader.hpp
 // has what they say).
+#include <algorithm>
 #include <utility>
 
 #include "fluvial/base/clock.hpp"
@@ -9,6 +10,16 @@
 #include "fluvial/stage/remote_step.hpp"
 
 namespace fluvial::stage {
+namespace {
+
+/// How many steps that have come with so many bytes are asked for at a time: what costs with small
+/// ones is to wake the other side.
+int steps_ahead(std::uint64_t bytes) {
+    constexpr std::uint64_t together = std::uint64_t{2} << 20, least = 4, most = 32;
+    return static_cast<int>(std::clamp(together / std::max<std::uint64_t>(bytes, 1), least, most));
+}
+
+}  // namespace
 
 void RemoteSeat::announce(Bytes message) {
     const std::uint64_t behind = StepMessage::bytes_behind_of(message);
@@ -28,7 +39,7 @@ void RemoteSeat::take_in(StepMessage message) {
     holds_.insert(step);
     next_to_come_ = step + 1;
     --asked_;
-    small_ = message.bytes.size() + message.bytes_behind <= 2 * small_step_bytes;
+    steps_ahead_ = steps_ahead(message.bytes.size() + message.bytes_behind);
     steps_.push_back(std::move(message));
 }
 

@@ -56,6 +56,7 @@ Bytes encode(const AttachMessage& message) {
     out.put(message.stall_timeout_s);
     out.put_string(message.stream);
     out.put_string(message.host);
+    out.put(message.may_go_on);
     return out.take();
 }
 
@@ -65,6 +66,7 @@ AttachMessage decode_attach(ByteReader& in) {
     message.stall_timeout_s = in.get<double>();
     message.stream = in.get_string();
     message.host = in.get_string();
+    message.may_go_on = get_flag(in);
     return message;
 }
 

@@ -90,7 +90,8 @@ struct AttachMessage {
     AttachRequest request;
     double stall_timeout_s = 0;
     std::string stream;
-    std::string host;  ///< of the reader
+    std::string host;        ///< of the reader
+    bool may_go_on = false;  ///< there is another way, should the connection fall silent
 };
 
 /// Where a reader is that goes on over another connection, the one before having fallen silent.

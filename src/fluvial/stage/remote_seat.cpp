@@ -13,16 +13,14 @@
 namespace fluvial::stage {
 namespace {
 
-/// Steps that are asked for at a time, and while they are small.
-constexpr int steps_ahead_max = 4, small_steps_ahead_max = 16;
+/// Of steps that the writer has back already, so many are given back at a time.
+constexpr std::size_t done_at_a_time = 32;
 
 }  // namespace
 
 /// Waits for what the writer's host says.
 class RemoteSeat::Listening final : public progress::Waiting {
   public:
-    /// `done` is asked with the seat's mutex; what it throws ends the wait. Other threads have
-    /// their turns of `call` (may be null) meanwhile.
     Listening(RemoteSeat& seat, const Deadline& deadline, std::function<bool()> done,
               HandleLock::Call* call)
         : seat_(seat), deadline_(deadline), done_(std::move(done)), call_(call) {}
@@ -43,7 +41,7 @@ class RemoteSeat::Listening final : public progress::Waiting {
         }
         {
             const std::lock_guard lock(seat_.mutex_);
-            seat_.hear_all();
+            call_ != nullptr ? seat_.hear_until_step() : seat_.hear_all();
             in_time = done_();
         }
         if (in_time || deadline_.passed()) {
@@ -77,29 +75,51 @@ class RemoteSeat::Listening final : public progress::Waiting {
     HandleLock::Call* call_;
 };
 
+bool RemoteSeat::listen_until(const Deadline& deadline, std::function<bool()> done,
+                              HandleLock::Call* for_step) {
+    Listening listening(*this, deadline, std::move(done), for_step);
+    progress::BackOff back_off;
+    progress::wait(listening, back_off);
+    return listening.in_time;
+}
+
 void RemoteSeat::hear_all() {
+    hear([] { return true; });
+}
+
+/// What comes behind a step waits in the network until that is taken: then it is in the processor's
+/// caches when it is looked at.
+void RemoteSeat::hear_until_step() {
+    hear([this] { return steps_.empty(); });
+}
+
+template <class Goes>
+void RemoteSeat::hear(Goes goes_on) {
     if (!connection_ || !lost_.empty()) {
         return;
     }
     try {
         connection_->flush();
-        do {
-            if (arriving_ && !receive_behind()) {
-                return;
+        bool more = true;
+        while (more && goes_on()) {
+            if (arriving_) {
+                more = receive_behind();
+                continue;
             }
             auto message = connection_->take();
             if (!message) {
                 return;
             }
             heard_ns_ = now_ns();
-            hear(std::move(*message));
-        } while (connection_->has_more() || arriving_);
+            act_on(std::move(*message));
+            more = connection_->has_more() || arriving_;
+        }
     } catch (const Error& error) {
         lost_ = error.what();
     }
 }
 
-void RemoteSeat::hear(Bytes message) {
+void RemoteSeat::act_on(Bytes message) {
     ByteReader in(message);
     switch (in.get<FromWriter>()) {
         case FromWriter::Joined:
@@ -112,6 +132,7 @@ void RemoteSeat::hear(Bytes message) {
             bearings_ = in.get<Bearings>();
             asked_ = 0;
             ended_ = true;
+            post_done();
             break;
         case FromWriter::Failed: {
             asked_ = 0;
@@ -162,19 +183,14 @@ void RemoteSeat::check_alive() const {
 
 void RemoteSeat::wait_for_others() {
     const Deadline deadline(options_.rendezvous_timeout_s);
-    Listening listening(
-        *this, deadline,
-        [&] {
-            if (failure_) {
-                throw_failure();
-            }
-            check_alive();
-            return joined_;
-        },
-        nullptr);
-    progress::BackOff back_off;
-    progress::wait(listening, back_off);
-    if (!listening.in_time) {
+    const auto joined = [&] {
+        if (failure_) {
+            throw_failure();
+        }
+        check_alive();
+        return joined_;
+    };
+    if (!listen_until(deadline, joined)) {
         throw TimedOut(Problem{"the reader's ranks did not all attach in time", "", "",
                                "Raise rendezvous_timeout"});
     }
@@ -196,13 +212,8 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call) {
         }
         return !steps_.empty() || ended_;
     };
-    if (!has_step()) {
-        Listening listening(*this, deadline, answered, &call);
-        progress::BackOff back_off;
-        progress::wait(listening, back_off);
-        if (!listening.in_time) {
-            throw no_step_in_time(name_, options_.step_timeout_s);
-        }
+    if (!has_step() && !listen_until(deadline, answered, &call)) {
+        throw no_step_in_time(name_, options_.step_timeout_s);
     }
     StepMessage message;
     {
@@ -213,7 +224,7 @@ std::optional<OpenedStep> RemoteSeat::next(HandleLock::Call& call) {
         message = std::move(steps_.front());
         steps_.pop_front();
         // Several at a time: what costs is to wake the other side.
-        const bool few = asked_ + static_cast<int>(steps_.size()) <= steps_ahead() / 2;
+        const bool few = asked_ + static_cast<int>(steps_.size()) <= steps_ahead_ / 2;
         if (stream_.may_run_ahead && few && connection_ && lost_.empty() && !ended_ && !failure_) {
             ask();
         }
@@ -226,19 +237,16 @@ bool RemoteSeat::has_step() const {
     return !steps_.empty();
 }
 
-int RemoteSeat::steps_ahead() const {
-    return small_ ? small_steps_ahead_max : steps_ahead_max;
-}
-
 /// For the next step, and perhaps for some that follow, which come while this one is read.
 void RemoteSeat::ask() {
-    const int wanted = stream_.may_run_ahead ? steps_ahead() : 1;
+    const int wanted = stream_.may_run_ahead ? steps_ahead_ : 1;
+    post_done();
     ByteWriter out;
     out.put(FromReader::Next);
     for (; asked_ + static_cast<int>(steps_.size()) < wanted; ++asked_) {
         connection_->post(out.view());
     }
-    hear_all();
+    hear_until_step();
 }
 
 Attributes RemoteSeat::attributes() {
@@ -268,17 +276,12 @@ StreamStatus RemoteSeat::status() {
         connection_->post(out.view());
     }
     const Deadline deadline(options_.step_timeout_s);
-    Listening listening(
-        *this, deadline,
-        [&] {
-            if (!status_) {
-                check_alive();
-            }
-            return status_.has_value();
-        },
-        nullptr);
-    progress::BackOff back_off;
-    progress::wait(listening, back_off);
+    listen_until(deadline, [&] {
+        if (!status_) {
+            check_alive();
+        }
+        return status_.has_value();
+    });
     const std::lock_guard lock(mutex_);
     if (!status_) {
         throw TimedOut("the writer's host does not say in time how the stream is");
@@ -286,7 +289,20 @@ StreamStatus RemoteSeat::status() {
     return *status_;
 }
 
-void RemoteSeat::give_back(std::uint64_t step, const std::optional<std::vector<PartAlong>>& read) {
+/// Says what the writer's host counts as in this reader's hands until then.
+void RemoteSeat::post_done() {
+    ByteWriter out;
+    for (const std::uint64_t step : done_) {
+        out.clear();
+        out.put(FromReader::Done);
+        out.put(step);
+        connection_->post(out.view());
+    }
+    done_.clear();
+}
+
+void RemoteSeat::give_back(std::uint64_t step, const std::optional<std::vector<PartAlong>>& read,
+                           bool complete) {
     if (claims_) {
         claims_->pass(step);
     }
@@ -303,11 +319,13 @@ void RemoteSeat::give_back(std::uint64_t step, const std::optional<std::vector<P
         connection_->post(out.view());
         out.clear();
     }
-    out.put(FromReader::Done);
-    out.put(step);
-    connection_->post(out.view());
+    done_.push_back(step);
+    if (complete && given_back_early_ && !ended_ && done_.size() < done_at_a_time) {
+        return;
+    }
+    post_done();
     if (!next_follows_) {
-        hear_all();
+        hear_until_step();
     }
 }
 

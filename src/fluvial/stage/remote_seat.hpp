@@ -73,8 +73,11 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     class Listening;
 
     void attach(const AttachRequest& request, const Deadline& deadline);
-    template <class Done>
-    void listen_until(const Deadline& deadline, const char* what, Done done);
+    /// Hears the writer's host until `done`, which is asked with the mutex and whose throw ends the
+    /// wait; false at the deadline. `for_step`: it is for a step, and other threads have their
+    /// turns of that call meanwhile.
+    bool listen_until(const Deadline& deadline, std::function<bool()> done,
+                      HandleLock::Call* for_step = nullptr);
     bool has_step() const;
     /// A message of which something behind is still to come.
     struct Arriving {
@@ -85,20 +88,25 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     OpenedStep open_step(StepMessage message);
     /// What follows is called with `mutex_`.
     void hear_all();
-    void hear(Bytes message);
+    void hear_until_step();
+    template <class Goes>
+    void hear(Goes goes_on);
+    void act_on(Bytes message);
     void announce(Bytes message);
     bool receive_behind();
     void take_in(StepMessage message);
     void check_alive() const;
     void throw_failure();
     void ask();
-    int steps_ahead() const;
 
     /// What follows a step of which so many bytes were read is better asked for: that goes over
     /// several rails, or is asked for by one rank of this host for all.
     bool asks_anyway(std::uint64_t step, std::uint64_t bytes_read) const;
     /// What was read of it; nothing known when it was small.
-    void give_back(std::uint64_t step, const std::optional<std::vector<PartAlong>>& read);
+    /// `complete`: all of its data came along.
+    void give_back(std::uint64_t step, const std::optional<std::vector<PartAlong>>& read,
+                   bool complete);
+    void post_done();
     void beat();
     std::optional<move::Endpoint> other_way();
     void go_on(move::SecureConnection connection, const move::Endpoint& endpoint);
@@ -160,7 +168,9 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     bool joined_ = false;
     int asked_ = 0;  ///< steps that were asked for and have not come
     std::deque<StepMessage> steps_;
-    bool small_ = false;  ///< the latest of them came with all of its data
+    int steps_ahead_ = 4;  ///< that are asked for at a time, as the latest of them is large
+    bool given_back_early_ = false;    ///< the writer needs no word of steps that came complete
+    std::vector<std::uint64_t> done_;  ///< such steps, of which that word is still to be given
     std::optional<Arriving> arriving_;
     std::size_t arrived_ = 0;        ///< of that
     std::vector<PartAlong> wanted_;  ///< as the writer's host knows

@@ -34,8 +34,9 @@ RemoteSession::RemoteSession(move::SecureConnection connection, const AttachMess
       host_(message.host.substr(0, 64)),
       place_(place),
       runs_ahead_(nothing_slips_away(*memory.control, place)),
+      goes_on_(message.may_go_on),
       alive_(std::move(alive)),
-      messages_(memory) {
+      messages_(memory, runs_ahead_ && !goes_on_) {
     connection_.read_ahead();
     randombytes_buf(token_.data(), token_.size());
     AttachedMessage answer{.reply = place_,
@@ -91,6 +92,10 @@ void RemoteSession::advance(bool heard, bool asked_for_data) {
             offer();
             serve_data(asked_for_data);
             connection_.flush();
+            while (note_sent()) {
+                offer();
+                connection_.flush();
+            }
         }
     } catch (const PeerStalled&) {
         // Of the writer's ranks: another process is stopped inside its critical section. Again
@@ -233,11 +238,31 @@ void RemoteSession::send_step(const Taken& taken, std::uint64_t step, const Bear
         done_.push_back(step);
         return;
     }
-    if (handed_out.message.whole && runs_ahead_) {
-        // The reader has it as good as in its hands: the writer need not wait for that.
-        spent_.push_back(*std::exchange(handed_out.taken, std::nullopt));
-    }
     post(handed_out.message);
+    if (!runs_ahead_ || !handed_out.message.complete) {
+        return;
+    }
+    // The reader has it as good as in its hands: the writer need not wait for that.
+    if (!handed_out.message.borrows) {
+        spent_.push_back(*std::exchange(handed_out.taken, std::nullopt));
+    } else if (!goes_on_) {
+        unsent_.push_back({step, connection_.raw_posted()});
+        handed_out.message = {};  // nothing will be sent again
+    }
+}
+
+/// Places of steps that are on their way; true where there are such.
+bool RemoteSession::note_sent() {
+    bool any = false;
+    for (; !unsent_.empty() && unsent_.front().raw_posted <= connection_.raw_sent();
+         unsent_.pop_front()) {
+        const auto sent = handed_out_.find(unsent_.front().step);
+        if (sent != handed_out_.end() && sent->second.taken) {
+            spent_.push_back(*std::exchange(sent->second.taken, std::nullopt));
+            any = true;
+        }
+    }
+    return any;
 }
 
 bool RemoteSession::hand_out() {
@@ -246,7 +271,12 @@ bool RemoteSession::hand_out() {
     }
     try {
         offer();
-        return connection_.flush();
+        const bool all = connection_.flush();
+        if (note_sent()) {
+            const ControlLock lock(control());
+            let_go();
+        }
+        return all;
     } catch (const PeerStalled&) {  // again later
     } catch (const std::exception& error) {
         lost_ = error.what();
@@ -263,6 +293,11 @@ void RemoteSession::post(const StepMessages::Message& message) {
 }
 
 void RemoteSession::go_on(move::SecureConnection connection, const GoesOnMessage& message) {
+    if (!goes_on_) {  // it has said that it would not: its steps are not kept
+        lost_ = "it goes on over another connection, which it has not announced";
+        over_ = true;
+        return;
+    }
     connection_ = std::move(connection);
     connection_.read_ahead();
     data_.clear();

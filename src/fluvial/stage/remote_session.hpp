@@ -3,6 +3,7 @@
 /// like any other, and this object does there what that rank would do. No call waits.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -72,6 +73,7 @@ class RemoteSession final : public move::Exposed {
     void post(const StepMessages::Message& message);
     void take_back();
     void let_go();
+    bool note_sent();
     Bearings bearings_of(std::uint64_t next_index) const;
     const ControlBlock& control() const { return *memory_.control; }
 
@@ -83,6 +85,7 @@ class RemoteSession final : public move::Exposed {
     Token token_{};
     AttachReply place_;
     bool runs_ahead_;  ///< the reader may ask for steps before it wants them
+    bool goes_on_;     ///< it may do so over another connection, and gets steps again
     host::AliveLock alive_;
     StepMessages messages_;
     struct HandedOut {
@@ -92,6 +95,12 @@ class RemoteSession final : public move::Exposed {
     std::map<std::uint64_t, HandedOut> handed_out_;  ///< by step
     std::vector<std::uint64_t> done_;  ///< of these, the reader has finished with them
     std::vector<Taken> spent_;         ///< their places are to be given back
+    /// Steps that are needed here until the system has them, as SecureConnection counts that.
+    struct Unsent {
+        std::uint64_t step;
+        std::uint64_t raw_posted;
+    };
+    std::deque<Unsent> unsent_;
     std::uint64_t next_index_ = 0;
     bool joined_ = false;  ///< and the reader was told
     int asked_ = 0;        ///< steps that the reader asks for

@@ -9,18 +9,23 @@ namespace fluvial::stage {
 
 void RemoteStep::has(const AnnouncedStep& announced) {
     whole_ = announced.whole;
+    complete_ = whole_;
     if (whole_) {  // and is looked at there
         message_ = announced.message;
         return;
     }
+    std::size_t chunks = 0, complete = 0;
     for (const auto& [name, dataset] : announced.description.datasets) {
         for (const Chunk& chunk : dataset.chunks) {  // as the writer's host counts them
             chunks_.push_back({place_of(chunk), static_cast<std::uint32_t>(chunks_.size())});
+            chunks += chunk.region.empty() ? 0 : 1;
         }
     }
     for (const AnnouncedStep::Part& part : announced.parts) {
         here_.emplace(place_of(*part.chunk), Part{part.box, part.bytes});
+        complete += part.box.extent == part.chunk->region.extent ? 1 : 0;
     }
+    complete_ = complete == chunks;
 }
 
 const RemoteStep::Part* RemoteStep::find(const Chunk& chunk, const Region& box) const {

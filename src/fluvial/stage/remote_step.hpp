@@ -77,7 +77,8 @@ class RemoteStep final : public StepAccess {
         const bool asks = seat_->asks_anyway(step_, bytes_read_);
         seat_->give_back(
             step_,
-            whole_ ? std::nullopt : std::optional(asks ? std::vector<PartAlong>() : read_.parts()));
+            whole_ ? std::nullopt : std::optional(asks ? std::vector<PartAlong>() : read_.parts()),
+            complete_);
     }
 
     std::shared_ptr<RemoteSeat> seat_;
@@ -86,7 +87,8 @@ class RemoteStep final : public StepAccess {
     int reads_ = 0;  ///< under way
     bool finished_ = false;
     bool given_back_ = false;
-    bool whole_ = false;
+    bool complete_ = false;                       ///< all of its data came along ...
+    bool whole_ = false;                          ///< ... because it is small
     std::shared_ptr<const StepMessage> message_;  ///< of a step that came with all of its data
 
     /// Of a chunk: the rank of the writer, and where in its memory.

@@ -43,6 +43,7 @@ void RemoteSeat::beat() {
     if (!connection_ || !lost_.empty()) {
         return;
     }
+    post_done();
     if (!connection_->sending()) {
         ByteWriter out;
         out.put(FromReader::Beat);

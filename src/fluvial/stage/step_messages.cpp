@@ -10,9 +10,21 @@
 #include "fluvial/describe/array_view.hpp"
 
 namespace fluvial::stage {
+namespace {
 
-StepMessages::StepMessages(const StreamMemory& memory)
-    : memory_(memory), unsent_(memory.arenas.size()), known_layouts_(memory.arenas.size()) {
+/// Fewer bytes, and those of more chunks, are copied sooner than they are sent one by one.
+constexpr std::uint64_t lent_bytes_min = 16 * 1024;
+constexpr std::size_t lent_pieces_max = 8;
+/// Between what lies behind a message.
+constexpr std::array<std::byte, part_alignment> gap{};
+
+}  // namespace
+
+StepMessages::StepMessages(const StreamMemory& memory, bool lends)
+    : memory_(memory),
+      lends_(lends),
+      unsent_(memory.arenas.size()),
+      known_layouts_(memory.arenas.size()) {
     for (const host::Mapping& arena : memory_.arenas) {
         const auto rank = static_cast<int>(records_.size());
         records_.emplace_back(rank, arena.data(), arena.size());
@@ -44,11 +56,11 @@ StepMessages::Message StepMessages::message_of(const Taken& taken, std::uint64_t
     } else {
         auto form = decoder_.decode(readers_, records);
         along_.follow(*form);
-        const auto data = along_.bytes() <= whole_bytes_max ? copy_of_data(*form) : nullptr;
+        auto data = along_.bytes() <= whole_bytes_max ? all_data(*form) : std::nullopt;
         if (data) {
-            put_data(out, message, data);
+            put_data(out, message, std::move(*data));
         } else {
-            put_parts(out, message, choose_parts(form->description));
+            put_parts(out, message, choose_parts(form->description, message.complete));
         }
         StepDescription description = std::move(form->description);
         StepForm::give_back(std::move(form), std::move(description));
@@ -56,6 +68,8 @@ StepMessages::Message StepMessages::message_of(const Taken& taken, std::uint64_t
     std::uint64_t bytes_behind = 0;
     for (const move::PackedBytes& part : message.behind) {
         bytes_behind += part.bytes.size();
+        message.borrows =
+            message.borrows || (part.owner == nullptr && part.bytes.data() != gap.data());
     }
     out.put(bytes_behind);
     message.bytes = out.take();
@@ -111,10 +125,11 @@ void StepMessages::put_record(ByteWriter& out, std::span<const std::byte> record
     known_layout.assign(layout.begin(), layout.end());
 }
 
-/// What the reader wants of a larger step, where there is such a chunk.
-std::vector<StepMessages::ChosenPart> StepMessages::choose_parts(
-    const StepDescription& step) const {
+/// What the reader wants of a larger step, where there is such a chunk; whether that is `all`.
+std::vector<StepMessages::ChosenPart> StepMessages::choose_parts(const StepDescription& step,
+                                                                 bool& all) const {
     std::vector<ChosenPart> chosen;
+    all = true;
     std::uint32_t number = 0;
     std::uint64_t bytes = 0;
     auto wanted = wanted_.begin();
@@ -126,23 +141,32 @@ std::vector<StepMessages::ChosenPart> StepMessages::choose_parts(
             }
             const bool same = wanted != wanted_.end() && wanted->chunk == chunk_number &&
                               wanted->region == chunk.region;
-            if (chunk.here() == nullptr || chunk.region.empty() || !same) {
+            if (chunk.region.empty()) {
                 continue;
             }
+            if (chunk.here() == nullptr || !same) {
+                all = false;
+                continue;
+            }
+            all = all && wanted->box.extent == chunk.region.extent;
             bytes += static_cast<std::uint64_t>(wanted->box.volume()) * size_of(dataset.dtype);
             if (bytes > parts_bytes_max) {
+                all = false;
                 return chosen;
             }
-            const ArrayView all(chunk.here(), dataset.dtype, chunk.region.extent);
-            chosen.push_back(
-                {chunk_number, wanted->box, move::packed(subview(all, wanted->box), nullptr)});
+            const ArrayView whole_chunk(chunk.here(), dataset.dtype, chunk.region.extent);
+            chosen.push_back({chunk_number, wanted->box,
+                              move::packed(subview(whole_chunk, wanted->box), nullptr)});
         }
     }
     return chosen;
 }
 
-/// All chunks, each where DataAlong has it; none where one of them is not in memory.
-std::shared_ptr<const std::byte> StepMessages::copy_of_data(const StepForm& form) const {
+/// All chunks, each where DataAlong has it; nothing where one of them is not in memory.
+std::optional<std::vector<move::PackedBytes>> StepMessages::all_data(const StepForm& form) const {
+    if (lends_ && along_.bytes() >= lent_bytes_min && along_.pieces().size() <= lent_pieces_max) {
+        return lent_data(form);
+    }
     const std::shared_ptr<std::byte> data = buffers_->take(along_.bytes());
     auto piece = along_.pieces().begin();
     std::uint64_t end = 0;
@@ -158,26 +182,46 @@ std::shared_ptr<const std::byte> StepMessages::copy_of_data(const StepForm& form
             std::memcpy(data.get() + at, from, bytes);
         }
     });
-    return all ? data : nullptr;
+    if (!all) {
+        return std::nullopt;
+    }
+    return std::vector<move::PackedBytes>{{{data.get(), along_.bytes()}, data}};
+}
+
+/// The same, but as they lie in the memory of the stream.
+std::optional<std::vector<move::PackedBytes>> StepMessages::lent_data(const StepForm& form) const {
+    std::vector<move::PackedBytes> data;
+    auto piece = along_.pieces().begin();
+    std::uint64_t end = 0;
+    bool all = true;
+    for_each_chunk(form, [&](const Chunk& chunk) {
+        const auto [at, bytes] = *piece++;
+        data.push_back({std::span(gap).first(at - end), nullptr});
+        data.push_back({{chunk.here(), bytes}, nullptr});
+        end = at + bytes;
+        all = all && (bytes == 0 || chunk.here() != nullptr);
+    });
+    if (!all) {
+        return std::nullopt;
+    }
+    return data;
 }
 
 void StepMessages::put_data(ByteWriter& out, Message& message,
-                            std::shared_ptr<const std::byte> data) const {
-    const std::span<const std::byte> bytes(data.get(), along_.bytes());
-    const bool inside = bytes.size() <= part_inside_max;
+                            std::vector<move::PackedBytes> data) {
+    const bool inside = data.size() == 1 && data[0].bytes.size() <= part_inside_max;
     out.put(true);
     out.put(inside);
     if (inside) {
-        out.put_aligned_block(bytes.data(), bytes.size());
+        out.put_aligned_block(data[0].bytes.data(), data[0].bytes.size());
     } else {
-        message.behind.push_back({bytes, std::move(data)});
+        message.behind = std::move(data);
     }
-    message.whole = true;
+    message.complete = true;
 }
 
 void StepMessages::put_parts(ByteWriter& out, Message& message,
-                             const std::vector<ChosenPart>& parts) const {
-    static constexpr std::array<std::byte, part_alignment> nothing{};
+                             const std::vector<ChosenPart>& parts) {
     out.put(false);
     out.put(static_cast<std::uint32_t>(parts.size()));
     for (const ChosenPart& part : parts) {
@@ -190,9 +234,9 @@ void StepMessages::put_parts(ByteWriter& out, Message& message,
             out.put_aligned_block(bytes.data(), bytes.size());
             continue;
         }
-        const std::size_t gap = (part_alignment - bytes.size() % part_alignment) % part_alignment;
+        const std::size_t rest = (part_alignment - bytes.size() % part_alignment) % part_alignment;
         message.behind.push_back(part.bytes);
-        message.behind.push_back({std::span(nothing).first(gap), nullptr});
+        message.behind.push_back({std::span(gap).first(rest), nullptr});
     }
 }
 

@@ -13,6 +13,7 @@
 /// connection: so what a message says can refer to the one before.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "fluvial/move/packed.hpp"
@@ -35,7 +36,8 @@ struct StreamMemory {
 
 class StepMessages {
   public:
-    explicit StepMessages(const StreamMemory& memory);
+    /// `lends`: data is sent from where it lies, rather than from a copy that is kept.
+    StepMessages(const StreamMemory& memory, bool lends);
 
     /// The parts that the reader wants of later steps.
     void want(std::vector<PartAlong> parts) { wanted_ = std::move(parts); }
@@ -43,7 +45,8 @@ class StepMessages {
     struct Message {
         Bytes bytes;
         std::vector<move::PackedBytes> behind;
-        bool whole = false;  ///< it has all data of the step, and needs its memory no more
+        bool complete = false;  ///< all data of the step is in it or behind it
+        bool borrows = false;   ///< some of what is behind lies in the memory of the stream
     };
     /// The message of a step that was handed out; the data behind it is in the memory of the
     /// stream, or its own. Throws DamagedFile.
@@ -61,13 +64,15 @@ class StepMessages {
         Region box;
         move::PackedBytes bytes;
     };
-    std::vector<ChosenPart> choose_parts(const StepDescription& step) const;
-    std::shared_ptr<const std::byte> copy_of_data(const StepForm& form) const;
-    void put_data(ByteWriter& out, Message& message, std::shared_ptr<const std::byte> data) const;
-    void put_parts(ByteWriter& out, Message& message, const std::vector<ChosenPart>& parts) const;
+    std::vector<ChosenPart> choose_parts(const StepDescription& step, bool& all) const;
+    std::optional<std::vector<move::PackedBytes>> all_data(const StepForm& form) const;
+    std::optional<std::vector<move::PackedBytes>> lent_data(const StepForm& form) const;
+    static void put_data(ByteWriter& out, Message& message, std::vector<move::PackedBytes> data);
+    static void put_parts(ByteWriter& out, Message& message, const std::vector<ChosenPart>& parts);
     const ControlBlock& control() const { return *memory_.control; }
 
     const StreamMemory& memory_;
+    bool lends_;
     std::vector<RecordMemory> records_;  ///< by writer rank
     std::vector<RecordReader> readers_;  ///< likewise
     StepDecoder decoder_;

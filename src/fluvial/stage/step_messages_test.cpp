@@ -11,7 +11,7 @@
 #include "fluvial/base/seed_fixture.hpp"
 #include "fluvial/stage/mutation_fixture.hpp"
 #include "fluvial/stage/step_message_reader.hpp"
-#include "fluvial/stage/stream_fixture.hpp"
+#include "fluvial/stage/written_steps_fixture.hpp"
 
 using namespace fluvial;
 using namespace fluvial::stage;
@@ -22,30 +22,14 @@ const std::uint32_t seed = test_seed(40490);
 constexpr Index small = 10, large = 100'000;  // numbers of 8 bytes
 
 /// A writer rank whose steps one reader elsewhere takes.
-struct Writing {
-    Writing() : cell(stream.join().front()) {
+struct Writing : WrittenSteps {
+    explicit Writing(bool lends = false)
+        : WrittenSteps(WriterOptions{.queue_steps = 16, .queue_bytes = 1 << 26}),
+          cell(stream.join().front()) {
         memory.control = &stream.control;
         memory.log = nullptr;
         memory.arenas.push_back(arena.file().map(host::Access::ReadOnly));
-        messages.emplace(memory);
-    }
-    /// Writes a step with `count` numbers in each dataset, that of its index everywhere.
-    void write(const std::vector<std::string>& names, Index count) {
-        const auto admission = admit(stream.control, steps);
-        REQUIRE(admission.has_value());
-        writer.begin({{"time", static_cast<double>(steps)}});
-        std::uint64_t bytes = 0;
-        for (const std::string& name : names) {
-            const auto size = static_cast<std::uint64_t>(count) * sizeof(double);
-            const std::uint64_t offset = arena.allocate(size);
-            std::vector<double> values(static_cast<std::size_t>(count), static_cast<double>(steps));
-            std::memcpy(arena.at(offset), values.data(), size);
-            writer.add(name, DType::Float64, {count}, {{"of", name}}, {{0}, {count}}, offset);
-            bytes += size;
-        }
-        REQUIRE(grant_bytes(stream.control, admission->slot, bytes) == Grant::Given);
-        finish_writing(stream.control, admission->slot, 0, writer.finish(), false);
-        ++steps;
+        messages.emplace(memory, lends);
     }
     Taken taken() {
         Taken found = take(stream.control, cell, nullptr);
@@ -73,13 +57,9 @@ struct Writing {
         return made;
     }
 
-    Stream stream{WriterOptions{.queue_steps = 16, .queue_bytes = 1 << 26}};
-    Arena arena{"test", 1 << 26, 1 << 20};
-    RecordWriter writer{arena, stream.control.writer(0)};
     int cell;
     StreamMemory memory{};
     std::optional<StepMessages> messages;
-    std::uint64_t steps = 0;
     std::uint64_t next = 0;
 };
 
@@ -147,6 +127,42 @@ TEST_CASE("parts that the reader wants come along") {
     CHECK(reinterpret_cast<const double*>(step.parts[0].bytes.get())[49'999] == 0);
 }
 
+TEST_CASE("what is lent lies in the memory of the stream, and arrives as what is copied") {
+    constexpr Index middling = 3'001;
+    for (const bool lends : {false, true}) {
+        CAPTURE(lends);
+        Writing writing(lends);
+        StepMessageReader reader = writing.reader();
+        for (const auto& names : {std::vector<std::string>{"x"}, {"x", "y"}}) {
+            writing.write(names, middling);
+            const StepMessages::Message message =
+                writing.messages->message_of(writing.taken(), writing.next++, {});
+            CHECK(message.complete);
+            CHECK(message.borrows == lends);
+            const StepMessage sent = Writing::sent(message);
+            check(reader.read({sent.bytes, sent.behind, sent.bytes_behind}),
+                  static_cast<double>(writing.steps - 1), names, true);
+        }
+    }
+}
+
+TEST_CASE("a message is complete when the parts that come along are all there is") {
+    Writing writing;
+    const auto sent_complete = [&](const std::vector<PartAlong>& wanted) {
+        writing.messages->want(wanted);
+        writing.write({"x", "y"}, large);
+        const StepMessages::Message message =
+            writing.messages->message_of(writing.taken(), writing.next++, {});
+        CHECK(message.borrows == !wanted.empty());
+        return message.complete;
+    };
+    const PartAlong x{0, {{0}, {large}}, {{0}, {large}}}, y{1, {{0}, {large}}, {{0}, {large}}};
+    CHECK(sent_complete({x, y}));
+    CHECK_FALSE(sent_complete({}));
+    CHECK_FALSE(sent_complete({y}));
+    CHECK_FALSE(sent_complete({x, {1, {{0}, {large}}, {{0}, {large - 1}}}}));
+}
+
 TEST_CASE("what a message that failed should have said, later ones say: definitions and layout") {
     for (const Index count : {small, large}) {
         for (const bool first : {true, false}) {
@@ -190,7 +206,7 @@ TEST_CASE("a message that failed in the middle of its records leaves the layouts
         memory.arenas.push_back(arenas.back().file().map(host::Access::ReadOnly));
         writers.emplace_back(arenas.back(), stream.control.writer(rank));
     }
-    StepMessages messages(memory);
+    StepMessages messages(memory, false);
     StepMessageReader reader;
     reader.add_rank(0, arenas[0].file().size());
     reader.add_rank(1, arenas[1].file().size());

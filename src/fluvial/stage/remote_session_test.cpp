@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+/// When the writer has the place of a step back that a reader elsewhere gets with all of its data.
+#include <algorithm>
+#include <numeric>
+
+#include <doctest/doctest.h>
+
+#include "fluvial/base/error.hpp"
+#include "fluvial/base/waiting.hpp"
+#include "fluvial/host/event.hpp"
+#include "fluvial/move/connection_fixture.hpp"
+#include "fluvial/stage/remote_service.hpp"
+#include "fluvial/stage/written_steps_fixture.hpp"
+
+using namespace fluvial;
+using namespace fluvial::stage;
+
+namespace {
+
+constexpr int places = 4;
+constexpr Index count = 30'000;  // numbers of 8 bytes
+
+std::vector<host::Mapping> mapped(const Arena& arena) {
+    std::vector<host::Mapping> arenas;
+    arenas.push_back(arena.file().map(host::Access::ReadOnly));
+    return arenas;
+}
+
+/// A writer whose steps a reader elsewhere gets with all of their data.
+struct Served {
+    explicit Served(bool may_go_on) : reader(connect()) {
+        reader.post(encode(AttachMessage{{}, 10, "test", "node17", may_go_on}));
+        const Bytes answer = first_answer(reader, Deadline(10));
+        ByteReader in(answer);
+        REQUIRE(in.get<FromWriter>() == FromWriter::Attached);
+        token = decode_attached(in).token;
+        REQUIRE(next_kind() == FromWriter::Joined);
+        ByteWriter out;
+        out.put(FromReader::Wants);
+        put(out, {{0, {{0}, {count}}, {{0}, {count}}}});
+        reader.post(out.view());
+    }
+    move::SecureConnection connect() const {
+        return connect_to(contact, 10, service.endpoints().at(0), Deadline(10));
+    }
+    void ask(int steps) {
+        ByteWriter out;
+        out.put(FromReader::Next);
+        for (; steps > 0; --steps) {
+            reader.post(out.view());
+        }
+        reader.flush();
+    }
+    bool write() {
+        const bool written = steps.write({"x"}, count);
+        if (written) {
+            bell.ring();
+        }
+        return written;
+    }
+    Bytes next_message() { return move::next_message(reader, reader); }
+    FromWriter next_kind() { return static_cast<FromWriter>(next_message().at(0)); }
+    /// The message of a step has come: what is behind it.
+    std::vector<double> data_of_next() {
+        REQUIRE(next_kind() == FromWriter::Step);
+        Bytes behind(count * sizeof(double));
+        std::size_t have = 0;
+        wait_until(
+            [&] {
+                have += reader.read_raw(std::span(behind).subspan(have));
+                return have == behind.size();
+            },
+            Deadline(10), "no data");
+        std::vector<double> values(count);
+        std::memcpy(values.data(), behind.data(), behind.size());
+        return values;
+    }
+
+    WrittenSteps steps{WriterOptions{.queue_steps = places, .queue_bytes = 1 << 26}};
+    host::Event bell;
+    Contact contact = new_contact();
+    RemoteService service{contact.key,
+                          {&steps.stream.control, nullptr, mapped(steps.arena), false},
+                          {{"127.0.0.1"}, {"127.0.0.1"}},
+                          {},
+                          bell};
+    move::SecureConnection reader;
+    Token token{};
+};
+
+}  // namespace
+
+TEST_CASE(
+    "the place of a step that comes complete is free once it is sent, and the step is right") {
+    Served served(false);
+    constexpr int steps = 60;
+    served.ask(steps);
+    int written = 0;
+    for (int read = 0; read < steps; ++read) {
+        // Until the network takes no more: then memory has been written again of steps that are on
+        // their way.
+        if (read % 20 == 0) {
+            const Deadline a_while(0.2);
+            while (!a_while.passed() && written < steps) {
+                written += served.write() ? 1 : 0;
+            }
+            CHECK(written - read > places);
+        }
+        const std::vector<double> values = served.data_of_next();
+        CHECK(std::all_of(values.begin(), values.end(), [&](double v) { return v == read; }));
+        while (written == read + 1 && written < steps) {
+            wait_until([&] { return served.write(); }, Deadline(10), "no place is free");
+            ++written;
+        }
+    }
+}
+
+TEST_CASE("a reader that may go on over another connection keeps the places of its steps") {
+    Served served(true);
+    served.ask(2 * places);
+    for (int step = 0; step < places; ++step) {
+        CHECK(served.write());
+    }
+    for (int step = 0; step < places; ++step) {
+        served.data_of_next();
+    }
+    CHECK_FALSE(served.write());
+    ByteWriter out;
+    out.put(FromReader::Done);
+    out.put(std::uint64_t{0});
+    served.reader.post(out.view());
+    served.reader.flush();
+    wait_until([&] { return served.write(); }, Deadline(10), "no place is free");
+}
+
+TEST_CASE("a reader that said that it would not go on over another connection cannot") {
+    for (const bool may_go_on : {false, true}) {
+        CAPTURE(may_go_on);
+        Served served(may_go_on);
+        served.ask(1);
+        served.write();
+        served.data_of_next();
+        move::SecureConnection other = served.connect();
+        other.post(encode(GoesOnMessage{
+            .token = served.token, .asked = 1, .next = 0, .holds = {}, .wanted = {}}));
+        if (may_go_on) {
+            CHECK(static_cast<FromWriter>(move::next_message(other, other).at(0)) ==
+                  FromWriter::Joined);
+        } else {
+            CHECK_THROWS_AS(move::next_message(other, other), PeerLost);
+        }
+    }
+}
