@@ -33,7 +33,6 @@ _HERE = Path(__file__).parent
 _PROGRAM = _HERE / "programs" / "tasks.cpp"
 _LIMIT_S = 150.0
 _MPIS = (compiled.MPICH, compiled.OPEN_MPI)
-_OPEN_MPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 _YIELDING = {
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE": "1",
     "MPIR_CVAR_CH4_PROGRESS_THROTTLE_NO_PROGRESS_COUNT": "1",
@@ -229,7 +228,7 @@ class _Bench:
     ) -> dict[str, object] | None:
         command = [*program.launcher, "-n", str(ranks), str(program.path), *words]
         crowded = _YIELDING if ranks > (os.cpu_count() or 1) else {}
-        return self._answer(command, {**_OPEN_MPI_AS_ROOT, **crowded})
+        return self._answer(command, {**compiled.ROOT_MAY_LAUNCH, **crowded})
 
     def _answer(self, command: list[str], environment: dict[str, str]) -> dict[str, object] | None:
         try:

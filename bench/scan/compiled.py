@@ -20,6 +20,8 @@ _SOURCES = ROOT / "src"
 _FLAGS = ("-std=c++20", "-O3", "-march=native", "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX")
 _OPEN_MPI_OPTIONS = ("--oversubscribe", "--bind-to", "none")
 MPICH, OPEN_MPI = "mpich", "openmpi"
+# variables that Open MPI's launcher wants to see of root
+ROOT_MAY_LAUNCH = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,35 @@ def with_mpich() -> Program:
 
 def with_open_mpi() -> Program:
     """Return the traditional ways and PnetCDF under Open MPI, as Debian has them."""
+    source = _PROGRAMS / "traditional.cpp"
+    if not Path("/usr/include/pnetcdf.h").exists():
+        return _not_installed("libpnetcdf-dev")
+    return _of_open_mpi("traditional_openmpi", source, ["-DWITH_PNETCDF"], ["-lpnetcdf"])
+
+
+def with_parallel_hdf5(name: str, source: Path) -> Program:
+    """Return a program under Open MPI with the parallel libhdf5 that Debian has for it."""
+    known = ("pkg-config", "--cflags", "--libs", "hdf5-openmpi")
+    try:
+        found = subprocess.run(known, capture_output=True, text=True, check=False)
+    except OSError:
+        return _not_installed("pkg-config")
+    if found.returncode != 0:
+        return _not_installed("libhdf5-openmpi-dev")
+    words = shlex.split(found.stdout)
+    flags = [word for word in words if word.startswith("-I")]
+    return _of_open_mpi(name, source, flags, [word for word in words if word not in flags])
+
+
+def _not_installed(package: str) -> Program:
+    packages = f"libopenmpi-dev openmpi-bin {package}".rstrip()
+    return Program(None, missing=f"not installed: sudo apt-get install {packages}")
+
+
+def _of_open_mpi(name: str, source: Path, flags: list[str], libraries: list[str]) -> Program:
     compiler, launcher = shutil.which("mpicc.openmpi"), shutil.which("mpiexec.openmpi")
-    if compiler is None or launcher is None or not Path("/usr/include/pnetcdf.h").exists():
-        packages = "libopenmpi-dev openmpi-bin libpnetcdf-dev"
-        return Program(None, missing=f"not installed: sudo apt-get install {packages}")
+    if compiler is None or launcher is None:
+        return _not_installed("")
     words = {
         what: shlex.split(
             subprocess.run(
@@ -63,10 +90,10 @@ def with_open_mpi() -> Program:
         for what in ("compile", "link")
     }
     return _program(
-        "traditional_openmpi",
-        _PROGRAMS / "traditional.cpp",
-        ["-DWITH_PNETCDF", *words["compile"]],
-        [*words["link"], "-lpnetcdf"],
+        name,
+        source,
+        [*flags, *words["compile"]],
+        [*words["link"], *libraries],
         (launcher, *_OPEN_MPI_OPTIONS),
     )
 

@@ -26,7 +26,6 @@ OURS = (PYTHON, ENGINE)
 _HERE = Path(__file__).parent
 _ALL = (SUMMARY, SUBSET, STEPS, HISTOGRAM)
 _MIB = 2**20
-_ROOT_MAY_LAUNCH = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 _ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
@@ -132,7 +131,7 @@ def _add_traditional(found: Field, ranks: int, pinned: str) -> None:
     ) -> None:
         if program.path is not None:
             command = (*program.launcher, *more, "-n", str(ranks), str(program.path))
-            setting = Setting(label, command, (pinned, *words), _ROOT_MAY_LAUNCH)
+            setting = Setting(label, command, (pinned, *words), compiled.ROOT_MAY_LAUNCH)
             ways[who].append(setting)
 
     for steps, amount in ((1, "a step at a time"), (0, "all at once")):

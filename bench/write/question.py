@@ -3,9 +3,10 @@
 
 The limits are a bare pwrite of each rank's part, and each rank deflating its own chunks into the
 same file without a word to the others. The peer is what programs do without a parallel libhdf5:
-the ranks send all to the first one, which writes by HDF5's own library. Nothing is forced to the
-disk: unless the system has too many pages to write, this is the page cache. Each turn writes some
-steps of the same bytes into a new file.
+the ranks send all to the first one, which writes by HDF5's own library. Where a parallel libhdf5
+is installed, its collective H5Dwrite runs, too. Nothing is forced to the disk: unless the system
+has too many pages to write, this is the page cache; a folder in memory shows what the rest costs.
+Each turn writes some steps of the same bytes into a new file.
 """
 
 from __future__ import annotations
@@ -27,19 +28,28 @@ from bench.scan.once import RunError, run
 from bench.sizes import parse_size
 from bench.table import spread, wide_console
 
-_PROGRAM = Path(__file__).with_name("programs") / "writing.cpp"
+_PROGRAMS = Path(__file__).with_name("programs")
 _LIMIT_S = 120.0
 _STEPS = 3  # of a turn
 _SPEED = Metric("write", "GB/s", higher_is_better=True)
-BARE, DEFLATE, LIBRARY = "pwrite by all ranks", "deflate by all ranks", "libhdf5 on the first rank"
-# what is measured, its way, and the ways of the limit and of the peer
+BARE, DEFLATE = "pwrite by all ranks", "deflate by all ranks"
+LIBRARY, COLLECTIVE = "libhdf5 on the first rank", "parallel libhdf5"
+# what is measured, its way, and the ways of the limit and of the peers
 _CASES = {
-    "plain": ("plain", "bare", "library"),
-    "gzip:1": ("packed", "deflate", "library-gz"),
-    "gzip:1, all data on one rank": ("packed-one", "deflate", "library-gz"),
+    "plain": ("plain", "bare", "library", "collective"),
+    "gzip:1": ("packed", "deflate", "library-gz", "collective-gz"),
+    "gzip:1, all data on one rank": ("packed-one", "deflate", "library-gz", ""),
 }
-_NAMES = {"bare": BARE, "deflate": DEFLATE, "library": LIBRARY, "library-gz": LIBRARY}
+_NAMES = {
+    "bare": BARE,
+    "deflate": DEFLATE,
+    "library": LIBRARY,
+    "library-gz": LIBRARY,
+    "collective": COLLECTIVE,
+    "collective-gz": COLLECTIVE,
+}
 _WAYS = ("bare", "plain", "library", "deflate", "packed", "packed-one", "library-gz")
+_COLLECTIVE_WAYS = ("collective", "collective-gz")
 
 Ranks = Annotated[int, typer.Option("--ranks", min=1, help="Of the job.")]
 Size = Annotated[str, typer.Option("--size", help="Bytes of the field, such as 1Gi.")]
@@ -59,19 +69,26 @@ def ask(
     """Run the contest, show its figures and append its records."""
     console = wide_console()
     ours = peers.present_here("fluvial", {"PYTHONPATH": fluvial_path()})
-    program = compiled.with_fluvial("writing", _PROGRAM, also=("hdf5", "hdf5-serial"))
+    program = compiled.with_fluvial(
+        "writing", _PROGRAMS / "writing.cpp", also=("hdf5-serial", "hdf5")
+    )
+    collective = compiled.with_parallel_hdf5("collective", _PROGRAMS / "collective.cpp")
+    if collective.path is None:
+        console.print(f"parallel libhdf5 is missing: {collective.missing}", markup=False)
     if program.path is None:
         console.print(f"Fluvial is missing: {program.missing}", style="red", markup=False)
         raise typer.Exit(1)
     started = header("write", {"fluvial": ours.version})
     elements = parse_size("64Mi" if quick else size) // 8
     figures: dict[str, list[float]] = {}
-    command = [*program.launcher, "-n", str(ranks), str(program.path)]
+    ways = _WAYS if collective.path is None else (*_WAYS, *_COLLECTIVE_WAYS)
     try:
         with tempfile.TemporaryDirectory(prefix="fluvial-bench-", dir=free_folder(folder)) as where:
-            for _, _, way in alternate([elements], _WAYS, runs or (1 if quick else 5)):
-                words = [*command, way, str(_STEPS), str(elements), where]
-                for seconds in run(words, _LIMIT_S)["seconds"]:
+            for _, _, way in alternate([elements], ways, runs or (1 if quick else 5)):
+                by = collective if way in _COLLECTIVE_WAYS else program
+                words = [*by.launcher, "-n", str(ranks), str(by.path)]
+                words += [way, str(_STEPS), str(elements), where]
+                for seconds in run(words, _LIMIT_S, compiled.ROOT_MAY_LAUNCH)["seconds"]:
                     figures.setdefault(way, []).append(8 * elements / seconds * 1e-9)
     except (RunError, JobError) as error:
         console.print(str(error), style="red", markup=False)
@@ -79,13 +96,16 @@ def ask(
     table = Table(
         title=f"{ranks} ranks write {8 * elements >> 20} MiB of float64 into one file; GB/s"
     )
-    for column in ("", "Fluvial", "the limit", "ratio", LIBRARY, "ratio"):
+    for column in ("", "Fluvial", "the limit", "ratio", LIBRARY, "ratio", COLLECTIVE, "ratio"):
         table.add_column(column, justify="right")
     records = []
     for case, (way, *others) in _CASES.items():
         mine = Sample.of(figures[way])
         row = [case, spread(mine, _SPEED)]
         for other in others:
+            if other not in figures:
+                row += ["", ""]
+                continue
             theirs = Sample.of(figures[other])
             params = {"ranks": ranks, "bytes": 8 * elements}
             record = compare("write", case, params, _SPEED, mine, _NAMES[other], theirs)

@@ -1,24 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scans of which a rank is stopped, interrupted, late, or dead: no other one waits for ever."""
+"""Scans of which a rank is stopped, interrupted, or late: no other one waits for ever."""
 
 import os
-import pathlib
 import signal
-import subprocess
-import sys
 import threading
 import time
 
 import h5py
 import numpy as np
 import pytest
-from faults.test_channel_killed import SHELL
-from fluvial.launch import Launcher
 from harness import scenario, wait_until
 
 LIMIT = 2.0  # the least
 ROWS = 1000
-PROGRAM = pathlib.Path(__file__).with_name("scan_rank.py")
 
 
 def _file(where):
@@ -157,19 +151,3 @@ class test_a_limit_that_is_too_short:
         for kind, message, _ in jobs.finish()["job"]:
             assert kind == "InvalidArgument"
             assert "stall_timeout is out of range: got 0.5 s; allowed: 2 s or more" in message
-
-
-@pytest.mark.any_mpi
-@pytest.mark.timeout(90)
-def test_a_rank_that_is_killed(tmp_path):
-    seen = tmp_path / "seen"
-    seen.mkdir()
-    launcher = Launcher.detect()
-    rank = [sys.executable, str(PROGRAM), str(_file(tmp_path)), str(seen)]
-    argv = launcher.command(4, ["sh", "-c", SHELL, "sh", *rank])
-    environment = launcher.environment({"SEEN": str(seen)})
-    subprocess.run(argv, env=environment, timeout=60, capture_output=True, check=False)
-    for rank in range(3):
-        waited, told = (seen / f"rank-{rank}").read_text().split("\n", 1)
-        assert told == "PeerLost: rank 3 of 4: the process died"
-        assert float(waited) < 30

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One rank of a job that scans a file, or writes one, twice; the last one dies between the two."""
+
+import os
+import pathlib
+import signal
+import sys
+import time
+
+import numpy as np
+from mpi4py import MPI
+
+import fluvial as fl
+
+work, path, where = sys.argv[1], *map(pathlib.Path, sys.argv[2:])
+comm = MPI.COMM_WORLD
+
+
+def die_if_chosen():
+    """The last rank dies here."""
+    if comm.rank == comm.size - 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def told_by(call):
+    """Return what a call ends with, and how long it took."""
+    begin = time.monotonic()
+    try:
+        told = str(call())
+    except fl.Error as error:
+        told = f"{type(error).__name__}: {error}"
+    return told, time.monotonic() - begin
+
+
+def scan():
+    """The file is reduced by all ranks."""
+    with fl.open(path) as file:
+        file["x"].reduce("sum", comm=comm)
+        die_if_chosen()
+        return told_by(lambda: file["x"].reduce("sum", comm=comm))
+
+
+def write(**options):
+    """The file gets a step from all ranks."""
+    series = fl.open(path.with_name("written.h5"), "w", comm=comm, step_timeout=60, **options)
+
+    def a_step():
+        with series.step() as step:
+            part = np.full(1000, comm.rank, "f8")
+            step.put("x", part, offset=(1000 * comm.rank,), shape=(1000 * comm.size,))
+
+    a_step()
+    die_if_chosen()
+    return told_by(a_step)
+
+
+works = {
+    "scan": scan,
+    "write": write,
+    "write, compressed": lambda: write(compression="gzip:1"),
+}
+told, took = works[work]()
+new = where / f".rank-{comm.rank}"
+new.write_text(f"{took:.3f}\n{told}")
+new.rename(where / f"rank-{comm.rank}")
+until = time.monotonic() + 30
+while len(list(where.glob("rank-*"))) < comm.size - 1 and time.monotonic() < until:
+    time.sleep(0.01)  # who ends is dead, too, for those that have not looked yet
+os._exit(0)  # MPI_Finalize would wait for the dead
