@@ -50,14 +50,18 @@ def random_step(seed: int, step: int, ranks: int) -> list[RandomDataset]:
         whole = rng.integers(0, 120, shape).astype(dtype)
         if dtype.startswith("complex"):
             whole = (whole * (1 + 2j)).astype(dtype)
-        boxes = [((0,) * len(shape), shape)]
-        for _ in range(int(rng.integers(0, 2 * ranks + 1))):
-            boxes = (
-                [half for box in boxes for half in _halves(rng, *box)] if len(boxes) < 12 else boxes
-            )
-        puts = [Put(int(rng.integers(ranks)), offset, extent) for offset, extent in boxes]
+        puts = random_puts(rng, shape, ranks)
         datasets.append(RandomDataset(f"meshes/{dtype}/{number % 3}", np.asarray(whole), puts))
     return datasets
+
+
+def random_puts(rng: np.random.Generator, shape: tuple[int, ...], ranks: int) -> list[Put]:
+    """Cut an array into boxes, each of some rank; a rank may have none or several."""
+    boxes = [((0,) * len(shape), shape)]
+    for _ in range(int(rng.integers(0, 2 * ranks + 1))):
+        if len(boxes) < 12:
+            boxes = [half for box in boxes for half in _halves(rng, *box)]
+    return [Put(int(rng.integers(ranks)), offset, extent) for offset, extent in boxes]
 
 
 def random_selection(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[slice | int, ...]:

@@ -11,6 +11,8 @@ from array import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from .. import _core
 from .._core import InvalidArgument
 from ..base.messages import shown_text
@@ -75,6 +77,34 @@ class Together:
             return [mine]
         self._come()
         return self._all_have(mine)
+
+    def exchange(
+        self, sent: np.ndarray, counts_to: Sequence[int], counts_from: Sequence[int]
+    ) -> np.ndarray:
+        """Return the elements that each rank has sent this one, in the order of the ranks.
+
+        `sent` has those for each rank, likewise; `counts_to` and `counts_from` say how many.
+        """
+        if self._comm is None:
+            return sent
+        from mpi4py import MPI
+
+        self._come()
+        came = np.empty(sum(counts_from), sent.dtype)
+        element = MPI.BYTE.Create_contiguous(sent.dtype.itemsize).Commit()
+        try:
+            call = self._comm.Ialltoallv(
+                [sent, list(counts_to), element], [came, list(counts_from), element]
+            )
+            self._wait(call)
+        finally:
+            element.Free()  # which waits for the call
+        return came
+
+    @property
+    def rank_and_size(self) -> tuple[int, int]:
+        """Return which rank this is, and of how many."""
+        return (0, 1) if self._comm is None else (self._comm.rank, self._comm.size)
 
     def some(self, comm: Communicator | None, what: str) -> Together:
         """Return some of these ranks, which look after all of them. Local."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Mapping, Sequence
 from typing import Literal, Self
@@ -25,8 +26,9 @@ from ..store.new_output import new_output
 from ..store.numbered_files import file_of_number, has_number, numbered_files
 from ..store.output_file import as_stored, check_free, check_part, remove, write_part
 from ..store.progress_mark import ProgressMark
-from ..store.step_contents import Output, Packing, Places, Region, StepContents
+from ..store.step_contents import Output, Packing, Parts, Places, Region, StepContents
 from ..store.zarr_output import write_own
+from .chunk_exchange import ChunkShares, exchanged
 from .file_write_step import FileWriteStep, Part, Put, varying
 from .host_files import HostFiles, to_by_host
 from .merged_puts import About, Told, merged, said_by_all
@@ -218,11 +220,16 @@ class FileWriteSeries:
         of_all = self._ranks.gather((put.failed, None if same else mine, said))
         written = False
         try:
-            places = self._ranks.run(lambda: self._lay_out(put, of_all))
+            places, shares = self._ranks.run(lambda: self._lay_out(put, of_all))
             self._ranks.run(lambda: self._write_parts(places, put), everywhere=True)
+            for name in sorted(places.own & shares.keys()):
+                chunks = {name: self._whole_chunks(put, name, shares)}
+                write = functools.partial(self._write_own, places, chunks)
+                self._ranks.run(write, everywhere=True)
             if self._hosts is not None and places.by_host:
                 self._ranks.run(lambda: self._write_by_host(places, put), everywhere=True)
-            self._write_packed(places, put)
+            for name, packing in sorted((places.packed or {}).items()):
+                self._write_packed(name, packing, self._whole_chunks(put, name, shares))
             if places.merged:
                 parts = self._ranks.gather({n: put.parts.get(n, ()) for n in places.merged})
                 self._ranks.run(lambda: self._write_merged(parts))
@@ -237,10 +244,9 @@ class FileWriteSeries:
 
     def _write_parts(self, places: Places, put: Put) -> None:
         """Write what this rank has put. Local."""
-        if places.own:
-            own = {name: put.parts[name] for name in places.own & put.parts.keys()}
-            write_own(places.path, places.record, own)
-            self._bytes += sum(array.nbytes for parts in own.values() for _, array in parts)
+        own = places.own & put.parts.keys() - (places.cut or {}).keys()
+        if own:
+            self._write_own(places, {name: put.parts[name] for name in own})
         if not places.begins:
             return
         file = self._file_at(places.path)
@@ -259,12 +265,18 @@ class FileWriteSeries:
         assert self._hosts is not None
         self._bytes += self._hosts.write(put.number, places.by_host, put.parts)
 
-    def _write_packed(self, places: Places, put: Put) -> None:
-        """Compress what this rank has put; the first rank writes it, a dataset at a time."""
-        for name, packing in sorted((places.packed or {}).items()):
-            self._write_packed_one(name, packing, put.parts.get(name, []))
+    def _whole_chunks(self, put: Put, name: str, shares: Mapping[str, ChunkShares]) -> Parts:
+        """Return the chunks of a dataset that this rank writes: what it has put, or its share."""
+        mine = put.parts.get(name, [])
+        return exchanged(self._ranks, mine, shares[name]) if name in shares else mine
 
-    def _write_packed_one(self, name: str, packing: Packing, mine: Sequence[Part]) -> None:
+    def _write_own(self, places: Places, mine: Mapping[str, Parts]) -> None:
+        """Write chunks by the library of the format. Local."""
+        write_own(places.path, places.record, mine)
+        self._bytes += sum(array.nbytes for parts in mine.values() for _, array in parts)
+
+    def _write_packed(self, name: str, packing: Packing, mine: Parts) -> None:
+        """Compress chunks of a dataset; the first rank writes them."""
         chunks = self._ranks.run(lambda: list(packed(mine, packing)), everywhere=True)
         of_all = self._ranks.gather(chunks)
         self._ranks.run(lambda: self._write_chunks(name, of_all))
@@ -300,8 +312,10 @@ class FileWriteSeries:
             self._output = None
             output.discard()
 
-    def _lay_out(self, put: Put, of_all: Sequence[_OfRank]) -> Places:
-        """Make the objects of a step; on the first rank."""
+    def _lay_out(
+        self, put: Put, of_all: Sequence[_OfRank]
+    ) -> tuple[Places, dict[str, ChunkShares]]:
+        """Make the objects of a step; on the first rank. Of datasets that are cut: who has what."""
         known = self._told_by or [({}, {})] * len(of_all)
         told = [of_one or known[rank] for rank, (_, of_one, _) in enumerate(of_all)]
         self._told_by = told
@@ -331,7 +345,18 @@ class FileWriteSeries:
                 self._output = new_output(
                     self._engine, path, pattern, self._zarr_format, self._compression
                 )
-            return self._output.lay_out(contents)
+            places = self._output.lay_out(contents)
+        regions_by_rank = [own for _, own in told]
+        shares = {
+            name: ChunkShares(
+                extents[name].dtype,
+                extents[name].shape,
+                chunk,
+                [own.get(name, ()) for own in regions_by_rank],
+            )
+            for name, chunk in (places.cut or {}).items()
+        }
+        return places, shares
 
     def _finish(self, number: int) -> None:
         if self._output is None or self._mark is None:

@@ -10,6 +10,8 @@ import numpy as np
 from .step_contents import Region
 
 CHUNK_BYTES_MAX = 64 << 20
+_SHARED_BYTES_MAX = 4 << 20
+"""Where the ranks share chunks out that fit none of them: several for each."""
 
 
 def fits(regions: Iterable[Region], shape: tuple[int, ...], chunk: tuple[int, ...]) -> bool:
@@ -33,7 +35,7 @@ def chunk_of(
     itemsize: int,
     bytes_max: int = CHUNK_BYTES_MAX,
 ) -> tuple[int, ...]:
-    """Return extents of chunks that fit what the ranks put, as far as that is regular.
+    """Return extents of chunks that fit what the ranks put, where that is regular.
 
     Chunks that are too large are cut further where that leaves no rest.
 
@@ -45,6 +47,8 @@ def chunk_of(
         first = min(regions, key=lambda region: region[0])[1]
         if all(first) and fits(regions, shape, first):
             chunk = list(first)
+        else:
+            bytes_max = min(bytes_max, _SHARED_BYTES_MAX)
     for axis, extent in enumerate(chunk):
         alone = extent == shape[axis]  # a rest at its end is at the end of the array
         rows = max(extent, 1)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -84,16 +84,6 @@ def packed(parts: Parts, packing: Packing) -> Iterator[PackedChunk]:
                 tuple(o + b for o, b in zip(offset, begin, strict=True)),
                 *_core.pack_chunk(elements, array.itemsize, packing.level),
             )
-
-
-def whole(
-    parts: Sequence[tuple[tuple[int, ...], np.ndarray]], shape: tuple[int, ...]
-) -> np.ndarray:
-    """Return a dataset of what the ranks put of it."""
-    made = np.zeros(shape, parts[0][1].dtype)
-    for offset, array in parts:
-        made[tuple(slice(b, b + n) for b, n in zip(offset, array.shape, strict=True))] = array
-    return made
 
 
 def _filled(piece: np.ndarray, chunk: tuple[int, ...]) -> np.ndarray:

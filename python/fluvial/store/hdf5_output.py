@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import _core
 from .chunk_grid import fits
-from .compression import Compression, PackedChunk, packed, whole
+from .compression import Compression, PackedChunk
 from .hdf5_host_file import JoinedRows, make_joined_dataset
 from .hdf5_objects import (
     OBJECT_BYTES_MAX,
@@ -77,16 +77,16 @@ class Hdf5Output:
         self._packings = self._packings_of(layout, step.regions)
         self._by_host = _by_host(layout, step)
         begins = self._make_objects(step.number, layout)
-        own = {
-            name: packing
+        cut = {
+            name: packing.chunk
             for name, packing in self._packings.items()
-            if fits(step.regions[name], layout.datasets[name].shape, packing.chunk)
+            if not fits(step.regions[name], layout.datasets[name].shape, packing.chunk)
         }
         return Places(
             self.path,
             {n: begin for n, begin in begins.items() if begin is not None},
-            merged=frozenset(self._packings.keys() - own.keys()),
-            packed=own,
+            packed=self._packings,
+            cut=cut,
             by_host=frozenset(self._by_host),
         )
 
@@ -152,17 +152,7 @@ class Hdf5Output:
             del self._file[group]
 
     def write(self, parts: Mapping[str, Parts]) -> None:
-        """Write datasets whose parts are not whole chunks.
-
-        Raises
-        ------
-        SystemError
-            There is no room on the disk.
-        """
-        for name, found in parts.items():
-            shape = self._dataset(name).shape
-            chunks = packed([((0,) * len(shape), whole(found, shape))], self._packings[name])
-            self.write_chunks(name, chunks)
+        """Write what ranks cannot write by themselves: nothing."""
 
     def write_chunks(self, name: str, chunks: Iterable[PackedChunk]) -> None:
         """Write chunks of a dataset of the step that was laid out last.

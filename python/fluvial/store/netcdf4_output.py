@@ -19,7 +19,7 @@ import numpy as np
 from .. import _core
 from .._core import InvalidArgument
 from .chunk_grid import fits
-from .compression import Compression, PackedChunk, packed, whole
+from .compression import Compression, PackedChunk
 from .hdf5_objects import (
     OBJECT_BYTES_MAX,
     make_dataset,
@@ -96,33 +96,22 @@ class Netcdf4Output:
                 raw = np.ascontiguousarray(variable.values).reshape(-1).view(np.uint8)
                 self._write_at(raw.data, begins[name])
         packings = {n: s.packing for n, s in self._stored.items() if s.packing is not None}
-        own = {
-            name: packing
+        cut = {
+            name: packing.chunk
             for name, packing in packings.items()
-            if fits(step.regions[name], step.extents[name].shape, packing.chunk)
+            if not fits(step.regions[name], step.extents[name].shape, packing.chunk)
         }
         kept = () if first else (name for name in step.extents if not self._is_record(name))
         return Places(
             self.path,
             {name: begins[name] for name in step.extents if name in begins},
             kept=frozenset(kept),
-            merged=frozenset(packings.keys() - own.keys()),
-            packed=own,
+            packed=packings,
+            cut=cut,
         )
 
     def write(self, parts: Mapping[str, Parts]) -> None:
-        """Write datasets whose parts are not whole chunks.
-
-        Raises
-        ------
-        SystemError
-            There is no room on the disk.
-        """
-        for name, found in parts.items():
-            shape, packing = self._known.variables[name].shape, self._stored[name].packing
-            assert packing is not None
-            chunks = packed([((0,) * len(shape), whole(found, shape))], packing)
-            self.write_chunks(name, chunks)
+        """Write what ranks cannot write by themselves: nothing."""
 
     def write_chunks(self, name: str, chunks: Iterable[PackedChunk]) -> None:
         """Write chunks of a dataset of the record that was laid out last.

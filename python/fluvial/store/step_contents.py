@@ -80,6 +80,9 @@ class Places(NamedTuple):
     """Datasets that the first rank writes for all."""
     packed: Mapping[str, Packing] | None = None
     """Datasets of which each rank compresses its parts, and the first one writes them."""
+    cut: Mapping[str, tuple[int, ...]] | None = None
+    """Of these and of `own`, those whose parts are not whole chunks, and their chunks: the ranks
+    give each other what makes whole ones."""
     by_host: frozenset[str] = frozenset()
     """Datasets whose elements lie in files of the hosts."""
 

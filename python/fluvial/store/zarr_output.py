@@ -73,14 +73,15 @@ class ZarrOutput:
                     self._group[name][self._records] = variable.values
         except (OSError, RuntimeError) as error:
             raise cannot_write(self.path, error) from error
-        own = frozenset(
-            name
-            for name in step.extents
-            if layout.variables[name].by_record
-            and fits(step.regions[name], layout.variables[name].shape, self._chunk_of(name))
-        )
+        own = frozenset(name for name in step.extents if layout.variables[name].by_record)
+        chunks = {name: self._chunk_of(name) for name in own}
+        cut = {
+            name: chunk
+            for name, chunk in chunks.items()
+            if not fits(step.regions[name], layout.variables[name].shape, chunk)
+        }
         merged = frozenset(step.extents) - own
-        return Places(self.path, {}, record=self._records, own=own, merged=merged)
+        return Places(self.path, {}, record=self._records, own=own, merged=merged, cut=cut)
 
     def write(self, parts: Mapping[str, Parts]) -> None:
         """Write what ranks cannot write by themselves.
@@ -94,12 +95,6 @@ class ZarrOutput:
         """
         assert self._layout is not None
         for name, found in parts.items():
-            if self._layout.variables[name].by_record:
-                whole = np.empty(self._layout.variables[name].shape, found[0][1].dtype)
-                for offset, array in found:
-                    whole[_box(offset, array)] = array
-                write_own(self.path, self._records, {name: [((0,) * whole.ndim, whole)]})
-                continue
             for offset, array in found:
                 box = _box(offset, array)
                 if self._records and not np.array_equal(self._group[name][box], array):
