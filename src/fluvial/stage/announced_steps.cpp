@@ -69,6 +69,7 @@ OpenedStep RemoteSeat::open_step(StepMessage message) {
     {
         const std::lock_guard lock(mutex_);
         ++steps_taken_;
+        ++incomplete_;
     }
     AnnouncedStep announced = messages_.read(std::move(message));
     {
@@ -77,6 +78,10 @@ OpenedStep RemoteSeat::open_step(StepMessage message) {
     }
     step.from_disk = announced.from_disk;
     access->has(announced);
+    if (access->is_complete()) {
+        const std::lock_guard lock(mutex_);
+        --incomplete_;
+    }
     step.description = std::move(announced.description);
     step.form = std::move(announced.form);
     step.access = std::move(access);

@@ -41,7 +41,7 @@ class RemoteSeat::Listening final : public progress::Waiting {
         }
         {
             const std::lock_guard lock(seat_.mutex_);
-            call_ != nullptr ? seat_.hear_until_step() : seat_.hear_all();
+            seat_.hear_all();
             in_time = done_();
         }
         if (in_time || deadline_.passed()) {
@@ -84,27 +84,14 @@ bool RemoteSeat::listen_until(const Deadline& deadline, std::function<bool()> do
 }
 
 void RemoteSeat::hear_all() {
-    hear([] { return true; });
-}
-
-/// What comes behind a step waits in the network until that is taken: then it is in the processor's
-/// caches when it is looked at.
-void RemoteSeat::hear_until_step() {
-    hear([this] { return steps_.empty(); });
-}
-
-template <class Goes>
-void RemoteSeat::hear(Goes goes_on) {
     if (!connection_ || !lost_.empty()) {
         return;
     }
     try {
         connection_->flush();
-        bool more = true;
-        while (more && goes_on()) {
-            if (arriving_) {
-                more = receive_behind();
-                continue;
+        do {
+            if (arriving_ && !receive_behind()) {
+                return;
             }
             auto message = connection_->take();
             if (!message) {
@@ -112,8 +99,8 @@ void RemoteSeat::hear(Goes goes_on) {
             }
             heard_ns_ = now_ns();
             act_on(std::move(*message));
-            more = connection_->has_more() || arriving_;
-        }
+        } while (connection_->has_more() || arriving_);
+        connection_->flush();
     } catch (const Error& error) {
         lost_ = error.what();
     }
@@ -246,7 +233,7 @@ void RemoteSeat::ask() {
     for (; asked_ + static_cast<int>(steps_.size()) < wanted; ++asked_) {
         connection_->post(out.view());
     }
-    hear_until_step();
+    hear_all();
 }
 
 Attributes RemoteSeat::attributes() {
@@ -320,12 +307,14 @@ void RemoteSeat::give_back(std::uint64_t step, const std::optional<std::vector<P
         out.clear();
     }
     done_.push_back(step);
-    if (complete && given_back_early_ && !ended_ && done_.size() < done_at_a_time) {
+    incomplete_ -= complete ? 0 : 1;
+    const bool known = complete && given_back_early_ && incomplete_ == 0;
+    if (known && !ended_ && done_.size() < done_at_a_time) {
         return;
     }
     post_done();
     if (!next_follows_) {
-        hear_until_step();
+        hear_all();
     }
 }
 

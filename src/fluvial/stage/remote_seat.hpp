@@ -88,9 +88,6 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     OpenedStep open_step(StepMessage message);
     /// What follows is called with `mutex_`.
     void hear_all();
-    void hear_until_step();
-    template <class Goes>
-    void hear(Goes goes_on);
     void act_on(Bytes message);
     void announce(Bytes message);
     bool receive_behind();
@@ -170,7 +167,8 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     std::deque<StepMessage> steps_;
     int steps_ahead_ = 4;  ///< that are asked for at a time, as the latest of them is large
     bool given_back_early_ = false;    ///< the writer needs no word of steps that came complete
-    std::vector<std::uint64_t> done_;  ///< such steps, of which that word is still to be given
+    int incomplete_ = 0;               ///< steps in these hands that did not come so
+    std::vector<std::uint64_t> done_;  ///< steps of which that word is still to be given
     std::optional<Arriving> arriving_;
     std::size_t arrived_ = 0;        ///< of that
     std::vector<PartAlong> wanted_;  ///< as the writer's host knows

@@ -57,8 +57,17 @@ RemoteSession::RemoteSession(move::SecureConnection connection, const AttachMess
 RemoteSession::~RemoteSession() {
     try {
         const ControlLock lock(control());
+        const bool leaves = left_ || (ended_ && lost_.empty());
+        if (leaves) {  // it looks at nothing any more
+            for (const auto& [step, handed_out] : handed_out_) {
+                if (handed_out.taken) {
+                    spent_.push_back(*handed_out.taken);
+                }
+            }
+            let_go();
+        }
         alive_ = {};
-        if (left_ || (ended_ && lost_.empty())) {
+        if (leaves) {
             leave(control(), place_.cell);
         }
         lose_reader(control(), place_.cell,
@@ -88,6 +97,7 @@ void RemoteSession::advance(bool heard, bool asked_for_data) {
         }
         if (!over_) {
             take_back();
+            note_sent();
             tell_when_joined();
             offer();
             serve_data(asked_for_data);
@@ -101,8 +111,19 @@ void RemoteSession::advance(bool heard, bool asked_for_data) {
         // Of the writer's ranks: another process is stopped inside its critical section. Again
         // later.
     } catch (const Error& error) {  // the reader is gone, or says what makes no sense
-        lost_ = error.what();
-        over_ = true;
+        lose(error.what());
+    }
+}
+
+/// The connection has ended: what it brought before may say that the reader has left.
+void RemoteSession::lose(const char* why) {
+    lost_ = why;
+    over_ = true;
+    try {
+        while (const auto message = connection_.take()) {
+            left_ = left_ || static_cast<FromReader>(message->at(0)) == FromReader::Leave;
+        }
+    } catch (const std::exception&) {  // that is all
     }
 }
 
@@ -189,12 +210,12 @@ bool RemoteSession::offer_one() {
     Taken taken;
     std::uint64_t step = 0;
     Bearings bearings;
+    std::optional<ControlLock> lock(std::in_place, control());
+    let_go();
+    if (asked_ == 0) {
+        return false;
+    }
     try {
-        const ControlLock lock(control());
-        let_go();
-        if (asked_ == 0) {
-            return false;
-        }
         taken = take(control(), place_.cell, memory_.log);
         if (!taken.any() &&
             (taken.others_lag || !at_end(control(), place_.cell, stall_timeout_s_))) {
@@ -213,6 +234,7 @@ bool RemoteSession::offer_one() {
         ended_ = control().header().failure.set != 0;
         return false;
     }
+    lock.reset();
     if (taken.any()) {
         --asked_;
         send_step(taken, step, bearings);
@@ -230,6 +252,7 @@ bool RemoteSession::offer_one() {
 void RemoteSession::send_step(const Taken& taken, std::uint64_t step, const Bearings& bearings) {
     HandedOut& handed_out = handed_out_[step];
     handed_out.taken = taken;
+    held_.insert(step);
     try {
         handed_out.message = messages_.message_of(taken, step, bearings);
     } catch (const Error& error) {  // the steps on the disk are damaged
@@ -239,28 +262,32 @@ void RemoteSession::send_step(const Taken& taken, std::uint64_t step, const Bear
         return;
     }
     post(handed_out.message);
-    if (!runs_ahead_ || !handed_out.message.complete) {
-        return;
+    const StepMessages::Message& message = handed_out.message;
+    if (runs_ahead_ && message.complete && !(message.borrows && goes_on_)) {
+        sent_.push_back({step, message.borrows ? connection_.raw_posted() : 0});
     }
-    // The reader has it as good as in its hands: the writer need not wait for that.
-    if (!handed_out.message.borrows) {
-        spent_.push_back(*std::exchange(handed_out.taken, std::nullopt));
-    } else if (!goes_on_) {
-        unsent_.push_back({step, connection_.raw_posted()});
+    if (!goes_on_) {
         handed_out.message = {};  // nothing will be sent again
     }
+    note_sent();
 }
 
-/// Places of steps that are on their way; true where there are such.
+/// The reader has these steps as good as in its hands: the writer need not wait for that. In their
+/// order, as places of steps before count as given back, too (ReaderCell::steps_finished). True
+/// where there are such.
 bool RemoteSession::note_sent() {
     bool any = false;
-    for (; !unsent_.empty() && unsent_.front().raw_posted <= connection_.raw_sent();
-         unsent_.pop_front()) {
-        const auto sent = handed_out_.find(unsent_.front().step);
-        if (sent != handed_out_.end() && sent->second.taken) {
-            spent_.push_back(*std::exchange(sent->second.taken, std::nullopt));
+    while (!sent_.empty()) {
+        const auto [step, raw_posted] = sent_.front();
+        if (held_.contains(step)) {
+            if (step != *held_.begin() || connection_.raw_sent() < raw_posted) {
+                break;
+            }
+            spent_.push_back(*std::exchange(handed_out_.at(step).taken, std::nullopt));
+            held_.erase(step);
             any = true;
         }
+        sent_.pop_front();  // or it was given back before
     }
     return any;
 }
@@ -272,15 +299,15 @@ bool RemoteSession::hand_out() {
     try {
         offer();
         const bool all = connection_.flush();
-        if (note_sent()) {
+        note_sent();
+        if (!spent_.empty()) {
             const ControlLock lock(control());
             let_go();
         }
         return all;
     } catch (const PeerStalled&) {  // again later
     } catch (const std::exception& error) {
-        lost_ = error.what();
-        over_ = true;
+        lose(error.what());
     }
     return false;
 }
@@ -332,6 +359,7 @@ void RemoteSession::take_back() {
         if (found->second.taken) {
             spent_.push_back(*found->second.taken);
         }
+        held_.erase(found->first);
         handed_out_.erase(found);
         done_.pop_back();
     }

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -66,6 +67,7 @@ class RemoteSession final : public move::Exposed {
     void take_messages();
     void serve_data(bool asked);
     void hear(const Bytes& message);
+    void lose(const char* why);
     void tell_when_joined();
     void offer();
     bool offer_one();
@@ -95,12 +97,14 @@ class RemoteSession final : public move::Exposed {
     std::map<std::uint64_t, HandedOut> handed_out_;  ///< by step
     std::vector<std::uint64_t> done_;  ///< of these, the reader has finished with them
     std::vector<Taken> spent_;         ///< their places are to be given back
-    /// Steps that are needed here until the system has them, as SecureConnection counts that.
-    struct Unsent {
+    /// Steps that the reader gets with all of their data: their places are needed until the system
+    /// has that, as SecureConnection counts it, and those of all steps before have been given back.
+    struct Sent {
         std::uint64_t step;
         std::uint64_t raw_posted;
     };
-    std::deque<Unsent> unsent_;
+    std::deque<Sent> sent_;
+    std::set<std::uint64_t> held_;  ///< steps whose places are needed here
     std::uint64_t next_index_ = 0;
     bool joined_ = false;  ///< and the reader was told
     int asked_ = 0;        ///< steps that the reader asks for

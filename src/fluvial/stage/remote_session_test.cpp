@@ -26,38 +26,58 @@ std::vector<host::Mapping> mapped(const Arena& arena) {
     return arenas;
 }
 
-/// A writer whose steps a reader elsewhere gets with all of their data.
-struct Served {
-    explicit Served(bool may_go_on) : reader(connect()) {
-        reader.post(encode(AttachMessage{{}, 10, "test", "node17", may_go_on}));
+/// A writer's host that serves readers elsewhere, in the process of the test.
+struct Serving {
+    move::SecureConnection connect() const {
+        return connect_to(contact, 10, service.endpoints().at(0), Deadline(10));
+    }
+    AttachedMessage attach(move::SecureConnection& reader, const AttachRequest& request = {},
+                           bool may_go_on = false) const {
+        reader.post(encode(AttachMessage{request, 10, "test", "node17", may_go_on}));
         const Bytes answer = first_answer(reader, Deadline(10));
         ByteReader in(answer);
         REQUIRE(in.get<FromWriter>() == FromWriter::Attached);
-        token = decode_attached(in).token;
+        return decode_attached(in);
+    }
+    bool write(Index numbers) {
+        const bool written = steps.write({"x"}, numbers);
+        if (written) {
+            bell.ring();
+        }
+        return written;
+    }
+
+    WrittenSteps steps{WriterOptions{.queue_steps = places, .queue_bytes = 1 << 26}};
+    host::Event bell;
+    Contact contact = new_contact();
+    RemoteService service{contact.key,
+                          {&steps.stream.control, nullptr, mapped(steps.arena), false},
+                          {{"127.0.0.1"}, {"127.0.0.1"}},
+                          {},
+                          bell};
+};
+
+void say(move::SecureConnection& reader, FromReader what, int times = 1) {
+    ByteWriter out;
+    out.put(what);
+    for (; times > 0; --times) {
+        reader.post(out.view());
+    }
+    reader.flush();
+}
+
+/// A reader that gets steps with all of their data.
+struct Served : Serving {
+    explicit Served(bool may_go_on) : reader(connect()) {
+        token = attach(reader, {}, may_go_on).token;
         REQUIRE(next_kind() == FromWriter::Joined);
         ByteWriter out;
         out.put(FromReader::Wants);
         put(out, {{0, {{0}, {count}}, {{0}, {count}}}});
         reader.post(out.view());
     }
-    move::SecureConnection connect() const {
-        return connect_to(contact, 10, service.endpoints().at(0), Deadline(10));
-    }
-    void ask(int steps) {
-        ByteWriter out;
-        out.put(FromReader::Next);
-        for (; steps > 0; --steps) {
-            reader.post(out.view());
-        }
-        reader.flush();
-    }
-    bool write() {
-        const bool written = steps.write({"x"}, count);
-        if (written) {
-            bell.ring();
-        }
-        return written;
-    }
+    void ask(int times) { say(reader, FromReader::Next, times); }
+    bool write() { return Serving::write(count); }
     Bytes next_message() { return move::next_message(reader, reader); }
     FromWriter next_kind() { return static_cast<FromWriter>(next_message().at(0)); }
     /// The message of a step has come: what is behind it.
@@ -76,14 +96,6 @@ struct Served {
         return values;
     }
 
-    WrittenSteps steps{WriterOptions{.queue_steps = places, .queue_bytes = 1 << 26}};
-    host::Event bell;
-    Contact contact = new_contact();
-    RemoteService service{contact.key,
-                          {&steps.stream.control, nullptr, mapped(steps.arena), false},
-                          {{"127.0.0.1"}, {"127.0.0.1"}},
-                          {},
-                          bell};
     move::SecureConnection reader;
     Token token{};
 };
@@ -150,4 +162,28 @@ TEST_CASE("a reader that said that it would not go on over another connection ca
             CHECK_THROWS_AS(move::next_message(other, other), PeerLost);
         }
     }
+}
+
+TEST_CASE("a rank that leaves with a step in its hands takes none from the others of its job") {
+    Serving serving;
+    move::SecureConnection a = serving.connect(), b = serving.connect();
+    AttachRequest rank;
+    rank.size = 2;
+    rank.group = -1;
+    rank.group = serving.attach(a, rank).reply.group;
+    rank.rank = 1;
+    serving.attach(b, rank);
+    say(a, FromReader::Next, 2);
+    serving.write(count);       // comes without its data, and stays
+    serving.write(count / 10);  // comes complete, and goes at once
+    for (const FromWriter expected : {FromWriter::Joined, FromWriter::Step, FromWriter::Step}) {
+        CHECK(static_cast<FromWriter>(move::next_message(a, a).at(0)) == expected);
+    }
+    say(a, FromReader::Leave);
+    wait_until([&] { return serving.steps.stream.control.header().remote_readers == 1; },
+               Deadline(10), "the rank is still there");
+    say(b, FromReader::Next, 2);
+    CHECK(static_cast<FromWriter>(move::next_message(b, b).at(0)) == FromWriter::Joined);
+    CHECK(static_cast<FromWriter>(move::next_message(b, b).at(0)) == FromWriter::Step);
+    CHECK(static_cast<FromWriter>(move::next_message(b, b).at(0)) == FromWriter::Step);
 }

@@ -30,6 +30,8 @@ class RemoteStep final : public StepAccess {
 
     /// What came with its message, which the chunks of the description belong to.
     void has(const AnnouncedStep& announced);
+    /// All of its data did.
+    bool is_complete() const { return complete_; }
 
     std::shared_ptr<const std::byte> load(const Chunk& chunk, DType dtype,
                                           const std::string& what) override;
