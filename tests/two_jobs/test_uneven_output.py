@@ -12,7 +12,10 @@ def random_cut(shape, number, ranks):
     from two_jobs.random_steps import random_puts
 
     rng = np.random.default_rng([len(shape), number])
-    return rng.integers(0, 1000, shape).astype("f8"), random_puts(rng, shape, ranks)
+    puts = []
+    while {put.rank for put in puts} != set(range(ranks)):  # every rank has some of it
+        puts = random_puts(rng, shape, ranks)
+    return rng.integers(0, 1000, shape).astype("f8"), puts
 
 
 def write(comm, fl, where, name, compression):
@@ -47,7 +50,7 @@ def test_arrays_that_are_cut_anyhow(jobs, name, compression):
             for dataset, shape in SHAPES.items():
                 whole, _ = random_cut(shape, number, 3)
                 np.testing.assert_array_equal(step[dataset].read(), whole)
-    assert max(shares) < 0.7  # no rank does it all
+    assert max(shares) < 0.6  # as even as whole chunks allow: one of three ranks has two of four
 
 
 def test_shares_are_whole_chunks_of_one_rank_each():

@@ -26,17 +26,13 @@ from ..store.new_output import new_output
 from ..store.numbered_files import file_of_number, has_number, numbered_files
 from ..store.output_file import as_stored, check_free, check_part, remove, write_part
 from ..store.progress_mark import ProgressMark
-from ..store.step_contents import Output, Packing, Parts, Places, Region, StepContents
+from ..store.step_contents import Output, Packing, Parts, Places
 from ..store.zarr_output import write_own
 from .chunk_exchange import ChunkShares, exchanged
-from .file_write_step import FileWriteStep, Part, Put, varying
+from .file_write_step import FileWriteStep, Part, Put
 from .host_files import HostFiles, to_by_host
-from .merged_puts import About, Told, merged, said_by_all
-from .put_coordinates import CoordinatePiece, PutCoordinates, joined
-
-_OfRank = tuple[str | None, Told | None, tuple[list[CoordinatePiece], set[str], About]]
-"""What failed on a rank; what it told, None: the same as of the step before; and its coordinates,
-the datasets that vary, and what it says."""
+from .put_coordinates import PutCoordinates
+from .told_steps import OfRank, ToldSteps
 
 _OF_LABELLED_ARRAYS = {"netcdf", "netcdf4", "zarr"}
 
@@ -88,10 +84,7 @@ class FileWriteSeries:
         self._steps = 0
         self._bytes = 0
         self._said: dict[str, dict[str, AttributeValue]] = {}
-        self._told: Told | None = None
-        """What this rank has told the first one of its latest step: datasets and regions."""
-        self._told_by: list[Told] = []
-        """The same of each rank, on the first one."""
+        self._told = ToldSteps()
         self._step: FileWriteStep | None = None
         self._output: Output | None = None
         self._mark: ProgressMark | None = None
@@ -208,16 +201,8 @@ class FileWriteSeries:
     def write(self, put: Put) -> None:
         """Write a step, at its end; all ranks do, or none. Collective."""
         self._made.check(f"the series '{self.name}'")
-        regions = {
-            name: [(p.offset, p.array.shape) for p in found] for name, found in put.parts.items()
-        }
         pieces = [] if self.coordinates is None else self.coordinates.new()
-        about = put.number, put.attrs, plain(self.attrs), put.groups
-        said = pieces, varying(put), about
-        mine = put.extents, regions
-        same = self._told == mine  # as in the step before: it is known
-        self._told = mine
-        of_all = self._ranks.gather((put.failed, None if same else mine, said))
+        of_all = self._ranks.gather(self._told.news(put, pieces, plain(self.attrs)))
         written = False
         try:
             places, shares = self._ranks.run(lambda: self._lay_out(put, of_all))
@@ -312,29 +297,11 @@ class FileWriteSeries:
             self._output = None
             output.discard()
 
-    def _lay_out(
-        self, put: Put, of_all: Sequence[_OfRank]
-    ) -> tuple[Places, dict[str, ChunkShares]]:
+    def _lay_out(self, put: Put, of_all: Sequence[OfRank]) -> tuple[Places, dict[str, ChunkShares]]:
         """Make the objects of a step; on the first rank. Of datasets that are cut: who has what."""
-        known = self._told_by or [({}, {})] * len(of_all)
-        told = [of_one or known[rank] for rank, (_, of_one, _) in enumerate(of_all)]
-        self._told_by = told
-        for rank, (failed, *_) in enumerate(of_all):
-            if failed is not None:
-                raise _core.Error(
-                    f"step {put.number} is not written: got an error on rank {rank}, {failed}; "
-                    "allowed: steps that end on all ranks"
-                )
-        extents = merged(told)
-        coordinates = joined([piece for *_, (pieces, *_) in of_all for piece in pieces])
-        varied = set().union(*(names for *_, (_, names, _) in of_all))
-        regions: dict[str, list[Region]] = {name: [] for name in extents}
-        for _, of_one in told:
-            for name, found in of_one.items():
-                regions[name] += found
-        said = said_by_all([about for *_, (_, _, about) in of_all], varied)
-        by_host = None if self._hosts is None else self._hosts.regions([own for _, own in told])
-        contents = StepContents(put.number, said, extents, coordinates, regions, by_host)
+        contents = self._told.joined(put.number, of_all)
+        if self._hosts is not None:
+            contents = contents._replace(by_host=self._hosts.regions(self._told.regions_by_rank))
         assert self._mark is not None
         with self._mark.changing():
             if self._output is None:
@@ -346,14 +313,8 @@ class FileWriteSeries:
                     self._engine, path, pattern, self._zarr_format, self._compression
                 )
             places = self._output.lay_out(contents)
-        regions_by_rank = [own for _, own in told]
         shares = {
-            name: ChunkShares(
-                extents[name].dtype,
-                extents[name].shape,
-                chunk,
-                [own.get(name, ()) for own in regions_by_rank],
-            )
+            name: self._told.shares(contents.extents[name], name, chunk)
             for name, chunk in (places.cut or {}).items()
         }
         return places, shares

@@ -58,13 +58,9 @@ RemoteSession::~RemoteSession() {
     try {
         const ControlLock lock(control());
         const bool leaves = left_ || (ended_ && lost_.empty());
-        if (leaves) {  // it looks at nothing any more
-            for (const auto& [step, handed_out] : handed_out_) {
-                if (handed_out.taken) {
-                    spent_.push_back(*handed_out.taken);
-                }
-            }
-            let_go();
+        if (leaves) {
+            handed_out_.finish_all();
+            handed_out_.let_go(control(), place_.cell);
         }
         alive_ = {};
         if (leaves) {
@@ -86,7 +82,7 @@ std::string RemoteSession::who() const {
 bool RemoteSession::has_all() const {
     const ControlLock lock(control());
     const GroupState state = control().group(place_.group).state;
-    return (ended_ && handed_out_.empty()) || over_ || state == GroupState::Evicted ||
+    return (ended_ && handed_out_.steps().empty()) || over_ || state == GroupState::Evicted ||
            state == GroupState::Broken;
 }
 
@@ -96,7 +92,6 @@ void RemoteSession::advance(bool heard, bool asked_for_data) {
             take_messages();
         }
         if (!over_) {
-            take_back();
             note_sent();
             tell_when_joined();
             offer();
@@ -161,7 +156,7 @@ void RemoteSession::hear(const Bytes& message) {
             ++asked_;
             break;
         case FromReader::Done:
-            done_.push_back(in.get<std::uint64_t>());
+            handed_out_.finish(in.get<std::uint64_t>());
             break;
         case FromReader::Wants:
             messages_.want(get_parts(in));
@@ -202,7 +197,7 @@ void RemoteSession::tell_when_joined() {
 /// Gives back what is to be given back, and answers the questions for steps, as far as that can be
 /// done now.
 void RemoteSession::offer() {
-    while ((asked_ > 0 || !spent_.empty()) && offer_one()) {
+    while ((asked_ > 0 || handed_out_.any_spent()) && offer_one()) {
     }
 }
 
@@ -211,7 +206,7 @@ bool RemoteSession::offer_one() {
     std::uint64_t step = 0;
     Bearings bearings;
     std::optional<ControlLock> lock(std::in_place, control());
-    let_go();
+    handed_out_.let_go(control(), place_.cell);
     if (asked_ == 0) {
         return false;
     }
@@ -250,46 +245,24 @@ bool RemoteSession::offer_one() {
 }
 
 void RemoteSession::send_step(const Taken& taken, std::uint64_t step, const Bearings& bearings) {
-    HandedOut& handed_out = handed_out_[step];
-    handed_out.taken = taken;
-    held_.insert(step);
+    HandedOutSteps::Step& handed_out = handed_out_.add(step, taken);
     try {
         handed_out.message = messages_.message_of(taken, step, bearings);
     } catch (const Error& error) {  // the steps on the disk are damaged
         connection_.post(encode_failed(error.kind(), error.what()));
         asked_ = 0;
-        done_.push_back(step);
+        handed_out_.finish(step);
         return;
     }
     post(handed_out.message);
     const StepMessages::Message& message = handed_out.message;
     if (runs_ahead_ && message.complete && !(message.borrows && goes_on_)) {
-        sent_.push_back({step, message.borrows ? connection_.raw_posted() : 0});
+        handed_out_.goes_complete(step, message.borrows ? connection_.raw_posted() : 0);
     }
     if (!goes_on_) {
         handed_out.message = {};  // nothing will be sent again
     }
     note_sent();
-}
-
-/// The reader has these steps as good as in its hands: the writer need not wait for that. In their
-/// order, as places of steps before count as given back, too (ReaderCell::steps_finished). True
-/// where there are such.
-bool RemoteSession::note_sent() {
-    bool any = false;
-    while (!sent_.empty()) {
-        const auto [step, raw_posted] = sent_.front();
-        if (held_.contains(step)) {
-            if (step != *held_.begin() || connection_.raw_sent() < raw_posted) {
-                break;
-            }
-            spent_.push_back(*std::exchange(handed_out_.at(step).taken, std::nullopt));
-            held_.erase(step);
-            any = true;
-        }
-        sent_.pop_front();  // or it was given back before
-    }
-    return any;
 }
 
 bool RemoteSession::hand_out() {
@@ -300,9 +273,9 @@ bool RemoteSession::hand_out() {
         offer();
         const bool all = connection_.flush();
         note_sent();
-        if (!spent_.empty()) {
+        if (handed_out_.any_spent()) {
             const ControlLock lock(control());
-            let_go();
+            handed_out_.let_go(control(), place_.cell);
         }
         return all;
     } catch (const PeerStalled&) {  // again later
@@ -334,7 +307,8 @@ void RemoteSession::go_on(move::SecureConnection connection, const GoesOnMessage
         joined_ = false;
         tell_when_joined();
     }
-    for (auto& [step, handed_out] : handed_out_) {
+    std::vector<std::uint64_t> finished;
+    for (const auto& [step, handed_out] : handed_out_.steps()) {
         if (handed_out.message.bytes.empty()) {  // it could not be described, and is given back
             continue;
         }
@@ -343,39 +317,13 @@ void RemoteSession::go_on(move::SecureConnection connection, const GoesOnMessage
             --asked_;
         } else if (std::find(message.holds.begin(), message.holds.end(), step) ==
                    message.holds.end()) {
-            done_.push_back(step);
+            finished.push_back(step);
         }
+    }
+    for (const std::uint64_t step : finished) {
+        handed_out_.finish(step);
     }
     control().reader(place_.cell).beat_ns.store(now_ns(), std::memory_order_relaxed);
-}
-
-/// What the reader has finished with, and looks at no more.
-void RemoteSession::take_back() {
-    while (!done_.empty()) {
-        const auto found = handed_out_.find(done_.back());
-        if (found == handed_out_.end()) {
-            throw Error(text("it gives back step ", done_.back(), ", which it does not have"));
-        }
-        if (found->second.taken) {
-            spent_.push_back(*found->second.taken);
-        }
-        held_.erase(found->first);
-        handed_out_.erase(found);
-        done_.pop_back();
-    }
-}
-
-/// With the control lock.
-void RemoteSession::let_go() {
-    for (const Taken& taken : spent_) {
-        if (taken.logged) {
-            finish_logged(control(), place_.cell);
-        } else {
-            finish_reading(control(), place_.cell, taken.slot);
-            release_lease(control(), place_.cell, taken.slot);
-        }
-    }
-    spent_.clear();
 }
 
 /// With the control lock.

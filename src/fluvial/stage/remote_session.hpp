@@ -3,11 +3,9 @@
 /// like any other, and this object does there what that rank would do. No call waits.
 #pragma once
 
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +13,7 @@
 #include "fluvial/move/remote_read.hpp"
 #include "fluvial/move/secure_connection.hpp"
 #include "fluvial/stage/control_block.hpp"
+#include "fluvial/stage/handed_out_steps.hpp"
 #include "fluvial/stage/remote_messages.hpp"
 #include "fluvial/stage/step_messages.hpp"
 #include "fluvial/stage/step_queue.hpp"
@@ -73,9 +72,7 @@ class RemoteSession final : public move::Exposed {
     bool offer_one();
     void send_step(const Taken& taken, std::uint64_t step, const Bearings& bearings);
     void post(const StepMessages::Message& message);
-    void take_back();
-    void let_go();
-    bool note_sent();
+    bool note_sent() { return handed_out_.note_sent(connection_.raw_sent()); }
     Bearings bearings_of(std::uint64_t next_index) const;
     const ControlBlock& control() const { return *memory_.control; }
 
@@ -90,21 +87,7 @@ class RemoteSession final : public move::Exposed {
     bool goes_on_;     ///< it may do so over another connection, and gets steps again
     host::AliveLock alive_;
     StepMessages messages_;
-    struct HandedOut {
-        std::optional<Taken> taken;     ///< none once its place in the queue is free
-        StepMessages::Message message;  ///< should it be lost on its way
-    };
-    std::map<std::uint64_t, HandedOut> handed_out_;  ///< by step
-    std::vector<std::uint64_t> done_;  ///< of these, the reader has finished with them
-    std::vector<Taken> spent_;         ///< their places are to be given back
-    /// Steps that the reader gets with all of their data: their places are needed until the system
-    /// has that, as SecureConnection counts it, and those of all steps before have been given back.
-    struct Sent {
-        std::uint64_t step;
-        std::uint64_t raw_posted;
-    };
-    std::deque<Sent> sent_;
-    std::set<std::uint64_t> held_;  ///< steps whose places are needed here
+    HandedOutSteps handed_out_;
     std::uint64_t next_index_ = 0;
     bool joined_ = false;  ///< and the reader was told
     int asked_ = 0;        ///< steps that the reader asks for
