@@ -4,6 +4,7 @@
 import itertools
 import json
 import time
+import types
 
 import numpy as np
 import pytest
@@ -199,11 +200,13 @@ def test_progress_of_a_pool(capsys):
 
 
 def test_progress_on_a_terminal_is_one_line(monkeypatch, capsys):
+    clock = iter(float(second) for second in range(5))
+    now = [next(clock)]
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    stopped = types.SimpleNamespace(monotonic=lambda: now[0])
+    monkeypatch.setattr("fluvial.flow.progress.time", stopped)
     progress = Progress()
-    progress._begin -= 4.0
-    for _ in range(4):
-        progress._shown -= 1.0
+    for now[0] in clock:
         progress.show([fl.flow.future.Outcome()], 8)
     assert "4 of 8 tasks in 4.0 s, 1 a second, 4 s left" in progress.line(8)
     progress.end(8)

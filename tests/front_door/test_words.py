@@ -108,7 +108,14 @@ def test_a_word_that_does_not_exist_is_named(bare, tmp_path):
 
 
 def test_a_second_call_goes_on_at_once(tmp_path):
-    """In this checkout, which is built: nothing is installed, configured or built again."""
+    """In this checkout, which is built: nothing is installed, configured or built again.
+
+    What is installed is not even written again as it is: a process that loads the library while
+    another call begins would die of a bus error.
+    """
+    site = ROOT / ".build" / "mpich" / "prefix" / "site"
+    libraries = [*site.glob("fluvial/*.so"), *site.glob("fluvial-*.dist-info/METADATA")]
+    kept = [library.open("rb") for library in libraries]  # so that no other file gets their numbers
     done = subprocess.run(
         [ROOT / "run", "shell", "-c", "python -c 'import fluvial; print(fluvial.__file__)'"],
         cwd=tmp_path,
@@ -119,6 +126,10 @@ def test_a_second_call_goes_on_at_once(tmp_path):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(str(ROOT / ".build" / "mpich" / "prefix"))
+    assert len(kept) == 2
+    for library, file in zip(libraries, kept, strict=True):
+        with file:
+            assert os.path.samestat(os.fstat(file.fileno()), library.stat()), library
 
 
 def test_byte_code_is_kept_whatever_the_shell_says(tmp_path):
