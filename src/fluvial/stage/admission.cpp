@@ -6,13 +6,16 @@
 
 namespace fluvial::stage {
 
-AttachReply admit_reader(const ControlBlock& control, const StepLog* log,
-                         const AttachRequest& request) {
+void check_admissible(const ControlBlock& control, const AttachRequest& request) {
     if (request.size < 1 || request.rank < 0 || request.rank >= request.size ||
         request.group >= groups_max) {
         throw InvalidArgument(Problem{"a reader rank cannot attach",
                                       text("rank ", request.rank, " of ", request.size),
                                       "a rank below the size of its job", ""});
+    }
+    if (request.size > readers_max) {
+        throw InvalidArgument(Problem{"a reading job has too many ranks", text(request.size),
+                                      text("at most ", readers_max), "Use fewer ranks"});
     }
     if ((request.start == Start::First || request.start == Start::At) &&
         control.header().retains == 0) {
@@ -21,6 +24,11 @@ AttachReply admit_reader(const ControlBlock& control, const StepLog* log,
                                       "a stream that is written with retain",
                                       "Give the writer the option retain"});
     }
+}
+
+AttachReply admit_reader(const ControlBlock& control, const StepLog* log,
+                         const AttachRequest& request) {
+    check_admissible(control, request);
     const ControlLock lock(control);
     const int group = request.group >= 0
                           ? request.group

@@ -169,13 +169,17 @@ std::shared_ptr<LocalSeat> take_seat(const std::string& name, Attachment attache
                                              attached.reply.cell, options);
 }
 
+bool shares_memory(const Contact& contact, const ReaderOptions& options) {
+    return is_on_this_host(contact) && !transport_of(options).network;
+}
+
 /// With the writer's ranks on one host.
 std::shared_ptr<Seat> take_seat_on(const std::string& name, const Contact& contact,
                                    const AttachRequest& request, const ReaderOptions& options,
                                    int& group) {
     check_reachable(contact);
     const Deadline deadline(std::clamp(options.rendezvous_timeout_s, 2.5, attach_timeout_s));
-    if (is_on_this_host(contact) && !transport_of(options).network) {
+    if (shares_memory(contact, options)) {
         Attachment attached = attach(contact, request, std::nullopt, deadline);
         group = attached.reply.group;
         return take_seat(name, std::move(attached), options);
@@ -272,10 +276,15 @@ std::shared_ptr<LocalSeat> take_seat_in_replay(const std::string& name,
                                              std::move(log), cell, options);
 }
 
-/// The writer may be about to start: waits for the steps, beside which the position lies.
+/// The writer may be about to start: waits for the steps, beside which the position lies. None
+/// where the writer is elsewhere: its host then claims it for this reader.
 PositionClaim claim_position(const std::string& name, const ReaderOptions& options, int size) {
     const Deadline deadline(options.rendezvous_timeout_s);
-    wait_for_writer(contact_path(options.directory, name), name, options, deadline);
+    const Found found =
+        wait_for_writer(contact_path(options.directory, name), name, options, deadline);
+    if (found.contact && !shares_memory(*found.contact, options)) {
+        return {};
+    }
     const std::string folder = folder_of_steps(name, options);
     if (!StepLog::open(folder)) {
         throw InvalidArgument(Problem{
@@ -288,13 +297,15 @@ PositionClaim claim_position(const std::string& name, const ReaderOptions& optio
 
 /// The folder might be that of another run.
 void take_position(Reader::State& state, const mpi::Comm& comm, PositionClaim claim) {
-    const std::string folder = folder_of_steps(state.name, state.options);
-    if (state.transport != "shared memory") {
-        throw InvalidArgument(Problem{text("the reader of '", state.name, "' cannot resume"),
-                                      text("the writer is elsewhere, reached by ", state.transport),
-                                      "a reader on the host of the writer, while that lives",
-                                      "Start it there, or once the writer has ended"});
+    if (comm.rank() == 0 && claim.held() == state.seat->is_elsewhere()) {
+        throw PeerLost(Problem{"the writer was replaced by another while this was opened",
+                               state.transport, "the writer that was there first",
+                               "Open the stream again"});
     }
+    if (state.seat->is_elsewhere()) {
+        return;
+    }
+    const std::string folder = folder_of_steps(state.name, state.options);
     if (!state.seat->retains_in(folder)) {
         throw InvalidArgument(Problem{text("the reader of '", state.name, "' cannot resume"),
                                       text("the steps in ", folder, " are of another run"),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include <unistd.h>
@@ -157,8 +158,12 @@ void serve_other_hosts(Writer::State& state, Contact& contact) {
     if (interfaces.listen_on.empty()) {
         return;
     }
+    std::string retained;
+    if (!state.options.retain.empty()) {  // wherever this process goes
+        retained = std::filesystem::absolute(retained_path(state.options.retain, state.name));
+    }
     StreamMemory memory{&*state.control, state.log ? &*state.log : nullptr,
-                        state.service->map_arenas(), state.options.encrypt};
+                        state.service->map_arenas(), state.options.encrypt, std::move(retained)};
     state.remote = std::make_unique<RemoteService>(contact.key, std::move(memory), interfaces,
                                                    move::ports_of(effective_ports(state.options)),
                                                    *state.step_event);

@@ -185,13 +185,17 @@ void validate(const std::string& name, const ReaderOptions& options) {
                                           "start='observe' with resume='" + options.resume + "'",
                                           "one of them", "It has no step that it must not miss"});
         }
-        check_word("resume", options.resume);
+        check_position_name(options.resume);
     }
     check_seconds("rendezvous_timeout", options.rendezvous_timeout_s, 0);
     check_seconds("step_timeout", options.step_timeout_s, 0);
     check_seconds("stall_timeout", options.stall_timeout_s, 0.2);
     transport_of(options);
     fetches_once(options);
+}
+
+void check_position_name(const std::string& name) {
+    check_word("resume", name);
 }
 
 FullPolicies full_policies_from_name(const std::string& name) {

@@ -122,6 +122,8 @@ std::string name_of(Start start);
 
 /// "FOLDER/NAME.steps".
 std::string retained_path(const std::string& folder, const std::string& name);
+/// Of ReaderOptions::resume. Throws InvalidArgument.
+void check_position_name(const std::string& name);
 
 /// `options.spill`, or the default in its place.
 std::string effective_spill(const WriterOptions& options);

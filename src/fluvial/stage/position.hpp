@@ -17,6 +17,7 @@ class PositionClaim {
     /// Claims the position `name` in the folder of the steps, for a job of `size` ranks. Throws
     /// InvalidArgument when another job has it, SystemError.
     PositionClaim(const std::string& folder, const std::string& name, int size);
+    bool held() const { return lock_.valid(); }
     /// The first step that is to be read.
     std::uint64_t step() const { return step_; }
 

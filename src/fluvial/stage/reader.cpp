@@ -96,6 +96,9 @@ void StagedDataset::Source::finish(bool read) {
         return;
     }
     loaded_.clear();
+    if (read) {
+        access_->was_read();
+    }
     if (access_.use_count() == 1) {
         access_->finish_and_release();
     } else {

@@ -38,7 +38,7 @@ struct StagedDataset::Source {
 
     StepDescription description;
     std::shared_ptr<StepForm> form;      ///< to which the description is given back; may be none
-    std::shared_ptr<Position> position;  ///< of a reading job that can resume; may be none
+    std::shared_ptr<Position> position;  ///< of a job that can resume, kept here; may be none
     std::uint64_t index = 0;
     std::uint64_t skipped = 0;
     std::shared_ptr<ReadCounters> counters;

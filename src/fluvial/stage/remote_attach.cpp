@@ -60,8 +60,8 @@ RemoteSeat::RemoteSeat(const std::string& name, const Contact& contact,
 
 void RemoteSeat::attach(const AttachRequest& request, const Deadline& deadline) {
     const bool may_go_on = contact_.endpoints.size() > 1;
-    connection_->post(
-        encode(AttachMessage{request, options_.stall_timeout_s, name_, hostname(), may_go_on}));
+    connection_->post(encode(AttachMessage{request, options_.stall_timeout_s, name_, hostname(),
+                                           may_go_on, options_.resume}));
     const Bytes answer = first_answer(*connection_, deadline);
     ByteReader in(answer);
     const auto kind = in.get<FromWriter>();
@@ -75,7 +75,7 @@ void RemoteSeat::attach(const AttachRequest& request, const Deadline& deadline) 
             "Fluvial for both jobs");
     }
     stream_ = decode_attached(in);
-    given_back_early_ = stream_.may_run_ahead && !may_go_on;
+    given_back_early_ = stream_.may_run_ahead && !may_go_on && !resumes();
     for (std::size_t i = 0; i < stream_.arena_bytes.size(); ++i) {
         messages_.add_rank(stream_.ranks.at(i), stream_.arena_bytes[i]);
     }

@@ -57,6 +57,7 @@ Bytes encode(const AttachMessage& message) {
     out.put_string(message.stream);
     out.put_string(message.host);
     out.put(message.may_go_on);
+    out.put_string(message.resume);
     return out.take();
 }
 
@@ -67,7 +68,21 @@ AttachMessage decode_attach(ByteReader& in) {
     message.stream = in.get_string();
     message.host = in.get_string();
     message.may_go_on = get_flag(in);
+    message.resume = in.get_string();
     return message;
+}
+
+Bytes encode(const DoneStep& done) {
+    ByteWriter out;
+    out.put(FromReader::Done);
+    out.put(done.step);
+    out.put(done.was_read);
+    return out.take();
+}
+
+DoneStep decode_done(ByteReader& in) {
+    const auto step = in.get<std::uint64_t>();
+    return {step, get_flag(in)};
 }
 
 Bytes encode(const AttachedMessage& message) {

@@ -11,7 +11,8 @@
 /// |                        | none yet                    | nothing, until there is one           |
 /// |                        | the end                     | End                                   |
 /// |                        | why there will be none      | Failed                                |
-/// | Done: which step       | it was handed out           | nothing; its place is given back      |
+/// | Done: which step, and  | it was handed out           | nothing; its place is given back, and |
+/// | whether it was read    |                             | a job that resumes goes on after it   |
 /// | Wants: parts           | later steps with the same   | Step: these parts, too                |
 /// |                        | chunks                      |                                       |
 /// | Status                 |                             | Status                                |
@@ -92,6 +93,8 @@ struct AttachMessage {
     std::string stream;
     std::string host;        ///< of the reader
     bool may_go_on = false;  ///< there is another way, should the connection fall silent
+    std::string resume{};    ///< ReaderOptions::resume: where the reading job has come to is kept
+                             ///< with the steps, by the writer's host
 };
 
 /// Where a reader is that goes on over another connection, the one before having fallen silent.
@@ -131,8 +134,16 @@ struct Bearings {
 inline bool get_flag(ByteReader& in) {
     return in.get<std::uint8_t>() != 0;
 }
+/// What a reader has finished with.
+struct DoneStep {
+    std::uint64_t step;
+    bool was_read;
+};
+
 Bytes encode(const AttachMessage& message);
 AttachMessage decode_attach(ByteReader& in);
+Bytes encode(const DoneStep& done);
+DoneStep decode_done(ByteReader& in);
 Bytes encode(const AttachedMessage& message);
 AttachedMessage decode_attached(ByteReader& in);
 Bytes encode(const GoesOnMessage& message);

@@ -278,23 +278,19 @@ StreamStatus RemoteSeat::status() {
 
 /// Says what the writer's host counts as in this reader's hands until then.
 void RemoteSeat::post_done() {
-    ByteWriter out;
-    for (const std::uint64_t step : done_) {
-        out.clear();
-        out.put(FromReader::Done);
-        out.put(step);
-        connection_->post(out.view());
+    for (const DoneStep& done : done_) {
+        connection_->post(encode(done));
     }
     done_.clear();
 }
 
-void RemoteSeat::give_back(std::uint64_t step, const std::optional<std::vector<PartAlong>>& read,
+void RemoteSeat::give_back(const DoneStep& done, const std::optional<std::vector<PartAlong>>& read,
                            bool complete) {
     if (claims_) {
-        claims_->pass(step);
+        claims_->pass(done.step);
     }
     const std::lock_guard lock(mutex_);
-    holds_.erase(step);
+    holds_.erase(done.step);
     if (!connection_ || !lost_.empty()) {
         return;
     }
@@ -304,16 +300,15 @@ void RemoteSeat::give_back(std::uint64_t step, const std::optional<std::vector<P
         out.put(FromReader::Wants);
         put(out, wanted_);
         connection_->post(out.view());
-        out.clear();
     }
-    done_.push_back(step);
+    done_.push_back(done);
     incomplete_ -= complete ? 0 : 1;
     const bool known = complete && given_back_early_ && incomplete_ == 0;
     if (known && !ended_ && done_.size() < done_at_a_time) {
         return;
     }
     post_done();
-    if (!next_follows_) {
+    if (!next_follows_ || resumes()) {
         hear_all();
     }
 }

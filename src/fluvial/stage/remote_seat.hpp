@@ -101,9 +101,11 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     bool asks_anyway(std::uint64_t step, std::uint64_t bytes_read) const;
     /// What was read of it; nothing known when it was small.
     /// `complete`: all of its data came along.
-    void give_back(std::uint64_t step, const std::optional<std::vector<PartAlong>>& read,
+    void give_back(const DoneStep& done, const std::optional<std::vector<PartAlong>>& read,
                    bool complete);
     void post_done();
+    /// Each step that was read is to be known there, should this process be killed in the next.
+    bool resumes() const { return !options_.resume.empty(); }
     void beat();
     std::optional<move::Endpoint> other_way();
     void go_on(move::SecureConnection connection, const move::Endpoint& endpoint);
@@ -166,9 +168,9 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     int asked_ = 0;  ///< steps that were asked for and have not come
     std::deque<StepMessage> steps_;
     int steps_ahead_ = 4;  ///< that are asked for at a time, as the latest of them is large
-    bool given_back_early_ = false;    ///< the writer needs no word of steps that came complete
-    int incomplete_ = 0;               ///< steps in these hands that did not come so
-    std::vector<std::uint64_t> done_;  ///< steps of which that word is still to be given
+    bool given_back_early_ = false;  ///< the writer needs no word of steps that came complete
+    int incomplete_ = 0;             ///< steps in these hands that did not come so
+    std::vector<DoneStep> done_;     ///< steps of which that word is still to be given
     std::optional<Arriving> arriving_;
     std::size_t arrived_ = 0;        ///< of that
     std::vector<PartAlong> wanted_;  ///< as the writer's host knows

@@ -2,6 +2,7 @@
 #include "fluvial/stage/remote_service.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <poll.h>
 #include <pthread.h>
@@ -48,6 +49,22 @@ void check_stream(const ControlBlock& control, const std::string& name) {
             text("'", name.substr(0, 80), "'"),
             "It was moved or copied: open the stream by its own name"});
     }
+}
+
+/// Where a job that resumes has come to, which is kept with the steps; its first rank claims that,
+/// and begins there.
+std::optional<Position> position_of(const std::string& resume, const std::string& folder,
+                                    AttachRequest& request) {
+    if (resume.empty()) {
+        return std::nullopt;
+    }
+    check_position_name(resume);
+    PositionClaim claim;
+    if (request.group < 0) {
+        claim = PositionClaim(folder, resume, request.size);
+        request.from = claim.step();
+    }
+    return Position(folder, resume, request.rank, request.size, std::move(claim));
 }
 
 /// From here on the reader counts as one of the stream's.
@@ -224,10 +241,16 @@ void RemoteService::attach(Visitor& visitor, const AttachMessage& wanted) {
         check_request(wanted.request);
         check_stream(control, wanted.stream);
         visitor.connection.socket().give_up_after(patience_s(control.header().stall_timeout_s));
-        const AttachReply place = admit_reader(control, memory_.log, wanted.request);
+        AttachRequest request = wanted.request;
+        if (!wanted.resume.empty()) {
+            request.start = Start::At;
+        }
+        check_admissible(control, request);
+        std::optional<Position> position = position_of(wanted.resume, memory_.retained, request);
+        const AttachReply place = admit_reader(control, memory_.log, request);
         host::AliveLock alive = take_place(control, place);
         sessions_.emplace_back(std::move(visitor.connection), wanted, place, std::move(alive),
-                               memory_);
+                               memory_, std::move(position));
         control.header().remote_readers = static_cast<std::uint32_t>(sessions_.size());
     } catch (const Error& error) {
         visitor.connection.post(encode_failed(error.kind(), error.what()));

@@ -56,8 +56,10 @@ class RemoteService {
 
     struct Reader {
         Reader(move::SecureConnection connection, const AttachMessage& message,
-               const AttachReply& place, host::AliveLock alive, const StreamMemory& memory)
-            : session(std::move(connection), message, place, std::move(alive), memory) {}
+               const AttachReply& place, host::AliveLock alive, const StreamMemory& memory,
+               std::optional<Position> position)
+            : session(std::move(connection), message, place, std::move(alive), memory,
+                      std::move(position)) {}
         RemoteSession session;
         bool heard = true;           ///< there may be something to take ...
         bool asked_for_data = true;  ///< ... of the connection for data, too

@@ -27,7 +27,7 @@ bool nothing_slips_away(const ControlBlock& control, const AttachReply& place) {
 
 RemoteSession::RemoteSession(move::SecureConnection connection, const AttachMessage& message,
                              const AttachReply& place, host::AliveLock alive,
-                             const StreamMemory& memory)
+                             const StreamMemory& memory, std::optional<Position> position)
     : connection_(std::move(connection)),
       memory_(memory),
       stall_timeout_s_(message.stall_timeout_s),
@@ -35,8 +35,9 @@ RemoteSession::RemoteSession(move::SecureConnection connection, const AttachMess
       place_(place),
       runs_ahead_(nothing_slips_away(*memory.control, place)),
       goes_on_(message.may_go_on),
+      position_(std::move(position)),
       alive_(std::move(alive)),
-      messages_(memory, runs_ahead_ && !goes_on_) {
+      messages_(memory, gives_back_early() && !goes_on_) {
     connection_.read_ahead();
     randombytes_buf(token_.data(), token_.size());
     AttachedMessage answer{.reply = place_,
@@ -156,7 +157,7 @@ void RemoteSession::hear(const Bytes& message) {
             ++asked_;
             break;
         case FromReader::Done:
-            handed_out_.finish(in.get<std::uint64_t>());
+            finish(decode_done(in));
             break;
         case FromReader::Wants:
             messages_.want(get_parts(in));
@@ -182,6 +183,23 @@ void RemoteSession::hear(const Bytes& message) {
         default:
             throw Error("it says what no attached reader says");
     }
+}
+
+void RemoteSession::finish(const DoneStep& done) {
+    handed_out_.finish(done.step);
+    if (position_ && done.was_read) {
+        try {
+            position_->advance(done.step + 1);
+        } catch (const Error& error) {
+            refuse(error);
+        }
+    }
+}
+
+/// What the reader has asked for last ends with an error there.
+void RemoteSession::refuse(const Error& error) {
+    connection_.post(encode_failed(error.kind(), error.what()));
+    asked_ = 0;
 }
 
 void RemoteSession::tell_when_joined() {
@@ -224,8 +242,7 @@ bool RemoteSession::offer_one() {
         }
         bearings = bearings_of(next_index_);
     } catch (const Error& error) {
-        connection_.post(encode_failed(error.kind(), error.what()));
-        asked_ = 0;
+        refuse(error);
         ended_ = control().header().failure.set != 0;
         return false;
     }
@@ -249,14 +266,13 @@ void RemoteSession::send_step(const Taken& taken, std::uint64_t step, const Bear
     try {
         handed_out.message = messages_.message_of(taken, step, bearings);
     } catch (const Error& error) {  // the steps on the disk are damaged
-        connection_.post(encode_failed(error.kind(), error.what()));
-        asked_ = 0;
+        refuse(error);
         handed_out_.finish(step);
         return;
     }
     post(handed_out.message);
     const StepMessages::Message& message = handed_out.message;
-    if (runs_ahead_ && message.complete && !(message.borrows && goes_on_)) {
+    if (gives_back_early() && message.complete && !(message.borrows && goes_on_)) {
         handed_out_.goes_complete(step, message.borrows ? connection_.raw_posted() : 0);
     }
     if (!goes_on_) {
@@ -321,7 +337,7 @@ void RemoteSession::go_on(move::SecureConnection connection, const GoesOnMessage
         }
     }
     for (const std::uint64_t step : finished) {
-        handed_out_.finish(step);
+        finish({step, true});
     }
     control().reader(place_.cell).beat_ns.store(now_ns(), std::memory_order_relaxed);
 }

@@ -14,6 +14,7 @@
 #include "fluvial/move/secure_connection.hpp"
 #include "fluvial/stage/control_block.hpp"
 #include "fluvial/stage/handed_out_steps.hpp"
+#include "fluvial/stage/position.hpp"
 #include "fluvial/stage/remote_messages.hpp"
 #include "fluvial/stage/step_messages.hpp"
 #include "fluvial/stage/step_queue.hpp"
@@ -23,9 +24,10 @@ namespace fluvial::stage {
 class RemoteSession final : public move::Exposed {
   public:
     /// Over a connection whose first message was `message`, in the `place` that it was given
-    /// and that is locked as `alive`. Throws no Error.
+    /// and that is locked as `alive`. `position`: that of a job that resumes. Throws no Error.
     RemoteSession(move::SecureConnection connection, const AttachMessage& message,
-                  const AttachReply& place, host::AliveLock alive, const StreamMemory& memory);
+                  const AttachReply& place, host::AliveLock alive, const StreamMemory& memory,
+                  std::optional<Position> position);
     /// Gives the place back, as of a reader that died unless it has left.
     ~RemoteSession() override;
     RemoteSession(const RemoteSession&) = delete;
@@ -72,6 +74,10 @@ class RemoteSession final : public move::Exposed {
     bool offer_one();
     void send_step(const Taken& taken, std::uint64_t step, const Bearings& bearings);
     void post(const StepMessages::Message& message);
+    void finish(const DoneStep& done);
+    void refuse(const Error& error);
+    /// A step that the reader gets whole may leave the queue when it is sent.
+    bool gives_back_early() const { return runs_ahead_ && !position_; }
     bool note_sent() { return handed_out_.note_sent(connection_.raw_sent()); }
     Bearings bearings_of(std::uint64_t next_index) const;
     const ControlBlock& control() const { return *memory_.control; }
@@ -85,6 +91,7 @@ class RemoteSession final : public move::Exposed {
     AttachReply place_;
     bool runs_ahead_;  ///< the reader may ask for steps before it wants them
     bool goes_on_;     ///< it may do so over another connection, and gets steps again
+    std::optional<Position> position_;
     host::AliveLock alive_;
     StepMessages messages_;
     HandedOutSteps handed_out_;

@@ -38,6 +38,10 @@ class RemoteStep final : public StepAccess {
     bool came_along(const Chunk&) const override { return whole_; }
     bool reads_parts() const override { return true; }
     void read(const std::vector<ChunkBox>& boxes, DType dtype, const std::string& what) override;
+    void was_read() override {
+        const std::lock_guard lock(mutex_);
+        was_read_ = true;
+    }
     /// The place is given back once no read is under way any more.
     void finish() override {
         {
@@ -78,7 +82,7 @@ class RemoteStep final : public StepAccess {
         }
         const bool asks = seat_->asks_anyway(step_, bytes_read_);
         seat_->give_back(
-            step_,
+            {step_, was_read_},
             whole_ ? std::nullopt : std::optional(asks ? std::vector<PartAlong>() : read_.parts()),
             complete_);
     }
@@ -88,6 +92,7 @@ class RemoteStep final : public StepAccess {
     std::mutex mutex_;
     int reads_ = 0;  ///< under way
     bool finished_ = false;
+    bool was_read_ = false;  ///< by a job that resumes later
     bool given_back_ = false;
     bool complete_ = false;                       ///< all of its data came along ...
     bool whole_ = false;                          ///< ... because it is small

@@ -45,6 +45,8 @@ class StepAccess {
     virtual bool reads_parts() const { return false; }
     /// Reads all `boxes` at once, where reads_parts(). Throws as load().
     virtual void read(const std::vector<ChunkBox>& boxes, DType dtype, const std::string& what);
+    /// The reading job has got what it wanted of the step, which is finished next.
+    virtual void was_read() {}
     /// The reader has finished with the step. Once, by the object that opened it.
     virtual void finish() = 0;
     /// The same, and the step's memory is not looked at any more: this object goes next.

@@ -32,6 +32,7 @@ struct StreamMemory {
     const StepLog* log;                 ///< of a stream that has steps on a disk
     std::vector<host::Mapping> arenas;  ///< by writer rank
     bool encrypt = false;               ///< data, too
+    std::string retained{};             ///< the folder of the steps of a stream that retains them
 };
 
 class StepMessages {
