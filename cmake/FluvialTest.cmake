@@ -72,15 +72,16 @@ function(fluvial_add_test name)
 
     set(labels)
     foreach(source IN LISTS arg_SOURCES)
-        file(STRINGS ${source} random REGEX "test_seed|world\\.seed" LIMIT_COUNT 1)
+        file(STRINGS ${source} random REGEX "test_seed|TestSeed|world\\.seed|link_conformance\\.hpp" LIMIT_COUNT 1)
         if(random)
             set(labels random)
         endif()
     endforeach()
 
     set(launch "${Python_EXECUTABLE}" -I -S "${PROJECT_SOURCE_DIR}/tests/harness/run_program.py" --timeout ${arg_TIMEOUT})
-    # CTest's own limit is only the net under that one, which leaves no process behind.
-    math(EXPR net "${arg_TIMEOUT} + 15")
+    # CTest's own limit is only the net under that one, which leaves no process behind and which `./run soak`
+    # lengthens by up to ten minutes for further seeds.
+    math(EXPR net "${arg_TIMEOUT} + 615")
     if(NOT arg_RANKS)
         add_test(NAME ${name} COMMAND ${launch} -- ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${name}>)
         set_tests_properties(${name} PROPERTIES TIMEOUT ${net} LABELS "${labels}")

@@ -8,8 +8,9 @@
 #include <streambuf>
 #include <string>
 
-#include <doctest/doctest.h>
 #include <mpi.h>
+
+#include "each_seed.hpp"
 
 namespace {
 
@@ -57,8 +58,11 @@ int main(int argc, char** argv) {
         context.setOption("minimal", true);
         context.setCout(&marked);
     }
-    int failed = context.run() == 0 ? 0 : 1;
-    MPI_Allreduce(MPI_IN_PLACE, &failed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    const bool failed = fluvial::failed_with_any_seed(context, [](bool condition) {
+        int any = condition ? 1 : 0;
+        MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        return any != 0;
+    });
     MPI_Finalize();
-    return failed;
+    return failed ? 1 : 0;
 }

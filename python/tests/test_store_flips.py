@@ -20,7 +20,7 @@ import fluvial as fl
 from fluvial import _core
 
 FLIPS = os.environ.get("FLUVIAL_FLIPS", "40")
-SEED = int(os.environ.get("FLUVIAL_TEST_SEED", "20261122"))
+SEED = int(os.environ.get("FLUVIAL_TEST_SEED", "20261122").split(",")[0])
 
 
 @pytest.mark.parametrize("library", sorted({case.judge for case in CASES.values()}))

@@ -19,9 +19,9 @@ from harness import scenario, wait_until
 
 import fluvial as fl
 
-STEPS = 120
-KILLS = int(os.environ.get("FLUVIAL_KILLS", "20"))  # half of them the reader's
-SEEDS = [int(os.environ.get("FLUVIAL_TEST_SEED", "4711")) + i for i in range(KILLS // 2)]
+STEPS, KILLS = 120, int(os.environ.get("FLUVIAL_KILLS", "20"))  # half the kills the reader's
+FIRST = int(os.environ.get("FLUVIAL_TEST_SEED", "4711").split(",")[0])
+SEEDS = range(FIRST, FIRST + KILLS // 2)
 
 
 def seen_by(where):

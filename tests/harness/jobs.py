@@ -91,6 +91,8 @@ class Outcome:
 class Jobs:
     """Starts, signals and ends the jobs of one scenario; as a context manager leaves none."""
 
+    keeps = False  # whether ranks that have played wait for their next seed
+
     def __init__(
         self, casts: Sequence[Cast], *, module: str, test: str, where: pathlib.Path, timeout: float
     ):
@@ -101,6 +103,8 @@ class Jobs:
         self._deadline = time.monotonic() + timeout
         self._launcher = Launcher.detect()
         self._started: dict[str, WatchedJob] = {}
+        self._logs: dict[str, pathlib.Path] = {}
+        self._mark = where  # in the environment of its processes
         self._records = where / "harness"
         self._records.mkdir(parents=True)
         hosts = max((host for cast in casts for host in cast.hosts), default=0)
@@ -123,7 +127,9 @@ class Jobs:
     def outcome(self, name: str) -> Outcome:
         """Wait for a job and tell how it ended, without judging."""
         job = self._started[name]
-        returncode = job.wait()
+        return self._told(name, job, job.wait())
+
+    def _told(self, name: str, job: WatchedJob, returncode: int) -> Outcome:
         values: list[Any] = [None] * job.ranks
         errors: list[RankError | None] = [None] * job.ranks
         for rank in range(job.ranks):
@@ -133,7 +139,7 @@ class Jobs:
                 continue  # killed before it could tell
             values[rank] = record.get("value")
             errors[rank] = RankError(*record["error"]) if "error" in record else None
-        log = (self._records / f"{name}.log").read_text(errors="replace")
+        log = self._logs[name].read_text(errors="replace")
         stacks = [path.read_text() for path in sorted(self._records.glob(f"{name}-*.stacks"))]
         return Outcome(name, returncode, values, errors, log, "\n".join(filter(None, stacks)))
 
@@ -153,9 +159,9 @@ class Jobs:
         return {outcome.name: outcome.values for outcome in outcomes}
 
     def _start(self, cast: Cast, arguments: dict[str, Any]) -> WatchedJob:
-        (self._records / f"{cast.name}.arguments").write_bytes(pickle.dumps(arguments))
+        self._write_arguments(cast, arguments)
         argv = [sys.executable, str(_RANK_MAIN), self._module, self._test, cast.name]
-        argv += [str(cast.count), str(self._records)]
+        argv += [str(cast.count), str(self._records), *(["again"] if self.keeps else [])]
         if cast.singly:
             command = copies.command(cast.count, argv)
             if self.box and cast.hosts:
@@ -164,7 +170,8 @@ class Jobs:
             command = self.box.command(self._launcher, cast.hosts, cast.count, argv)
         else:
             command = self._launcher.command(cast.count, argv)
-        with open(self._records / f"{cast.name}.log", "wb") as log:
+        self._logs[cast.name] = self._records / f"{cast.name}.log"
+        with open(self._logs[cast.name], "wb") as log:
             return WatchedJob.start(
                 command,
                 name=cast.name,
@@ -172,20 +179,23 @@ class Jobs:
                 env=self._launcher.environment(
                     {
                         "FLUVIAL_DIRECTORY": str(self.where),
-                        "FLUVIAL_SCENARIO_RANK": str(self.where),
+                        "FLUVIAL_SCENARIO_RANK": str(self._mark),
                         # Hosts in a box have one memory, by which UCX would find a way around the
                         # network.
                         **({"UCX_TLS": "tcp,self"} if len(cast.hosts) > 1 else {}),
                     }
                 ),
-                timeout=max(self._deadline - time.monotonic(), 0.1),
+                timeout=None if self.keeps else max(self._deadline - time.monotonic(), 0.1),
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
 
+    def _write_arguments(self, cast: Cast, arguments: dict[str, Any]) -> None:
+        (self._records / f"{cast.name}.arguments").write_bytes(pickle.dumps(arguments))
+
     def left_over(self) -> list[int]:
         """Return the processes of this scenario that still run."""
-        mark = f"FLUVIAL_SCENARIO_RANK={self.where}\0".encode()
+        mark = f"FLUVIAL_SCENARIO_RANK={self._mark}\0".encode()
         found = []
         for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
             try:

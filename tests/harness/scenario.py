@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from harness.box import NoBox
@@ -50,6 +51,7 @@ def scenario(
 
         def test(request: Any, tmp_path: Any, **others: Any) -> None:
             with _jobs(
+                request,
                 casts,
                 module=inspect.getfile(subject),
                 test=subject.__name__,
@@ -78,13 +80,19 @@ def scenario(
     return decorate
 
 
-def _jobs(casts: Any, **others: Any) -> Jobs:
+@contextlib.contextmanager
+def _jobs(request: Any, casts: Any, **others: Any) -> Iterator[Jobs]:
+    from harness.kept_jobs import kept_jobs  # needs pytest, which ranks do without
+
     try:
-        return Jobs(casts, **others)
+        kept = contextlib.ExitStack()
+        jobs = kept.enter_context(kept_jobs(request, casts, **others))
     except NoBox as error:
         import pytest
 
         pytest.skip(str(error))
+    with kept:
+        yield jobs
 
 
 def _finish(jobs: Jobs) -> None:

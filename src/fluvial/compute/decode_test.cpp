@@ -17,7 +17,7 @@ using namespace fluvial::compute;
 
 namespace {
 
-const std::uint32_t seed = test_seed(20250117);
+const TestSeed seed(20250117);
 
 template <class T>
 std::span<const std::byte> bytes_of(const T& value) {

@@ -14,7 +14,7 @@ using namespace fluvial;
 
 namespace {
 
-const std::uint32_t seed = test_seed(1977);
+const TestSeed seed(1977);
 
 /// Memory with a view whose axes are permuted, reversed, spread out by steps and shifted.
 struct Strided {

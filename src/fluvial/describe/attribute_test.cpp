@@ -16,7 +16,7 @@ using namespace fluvial;
 
 namespace {
 
-const std::uint32_t seed = test_seed(20261);
+const TestSeed seed(20261);
 
 Attributes sample() {
     return {

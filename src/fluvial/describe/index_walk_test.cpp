@@ -13,7 +13,7 @@ using namespace fluvial;
 
 namespace {
 
-const std::uint32_t seed = test_seed(7103);
+const TestSeed seed(7103);
 constexpr int rounds = 500;
 
 class RandomExtents {

@@ -14,7 +14,7 @@ using namespace fluvial;
 
 namespace {
 
-const std::uint32_t seed = test_seed(1848);
+const TestSeed seed(1848);
 constexpr int rounds = 400;
 
 /// All points of a region, by counting rather than by the code under test.

@@ -13,7 +13,7 @@ using namespace fluvial;
 
 namespace {
 
-const std::uint32_t seed = test_seed(6021);
+const TestSeed seed(6021);
 constexpr int rounds = 3000;
 
 /// Along one axis: the selected positions, by counting.

@@ -13,7 +13,7 @@ using namespace fluvial::move;
 
 namespace {
 
-const std::uint32_t seed = test_seed(2717);
+const TestSeed seed(2717);
 constexpr std::size_t region_bytes = 20'000'000;
 constexpr const char* loopback = "127.0.0.1";
 

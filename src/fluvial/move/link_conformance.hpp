@@ -249,7 +249,7 @@ inline void check_lost_consumer(const MakeLink& make) {
 
 /// Delivery, order, back-pressure, and the end. Collective over the processes that take part.
 inline void check_flow(const MakeLink& make) {
-    static const std::uint32_t seed = test_seed(4711);
+    const std::uint32_t seed = test_seed(4711);
     using namespace conformance;
     for (const std::size_t unit : {8, 24, 4096, 100'000}) {
         for (const std::size_t units : {1, 3, 200}) {

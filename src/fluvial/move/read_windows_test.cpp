@@ -16,7 +16,7 @@ using namespace fluvial::move;
 
 namespace {
 
-const std::uint32_t seed = test_seed(77);
+const TestSeed seed(77);
 
 /// What an owner does, without a network.
 void bring(const ReadWindow& window, KnownMemory& memory) {

@@ -25,7 +25,7 @@ using namespace fluvial::move;
 
 namespace {
 
-const std::uint32_t seed = test_seed(2121);
+const TestSeed seed(2121);
 const Coordinates shape = {1500, 1000};
 const Region everything = whole(shape);
 

@@ -19,7 +19,7 @@ using Side = SecureConnection::Side;
 
 namespace {
 
-const std::uint32_t seed = test_seed(1717);
+const TestSeed seed(1717);
 constexpr std::size_t rails_here = 3;
 constexpr std::size_t region_bytes = 20'000'000;
 

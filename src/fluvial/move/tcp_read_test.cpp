@@ -14,7 +14,7 @@ using Side = SecureConnection::Side;
 
 namespace {
 
-const std::uint32_t seed = test_seed(4242);
+const TestSeed seed(4242);
 
 /// A reader, and a thread that serves it.
 struct Served {

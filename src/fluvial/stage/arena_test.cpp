@@ -18,7 +18,7 @@ using stage::Arena;
 
 namespace {
 
-const std::uint32_t seed = test_seed(7331);
+const TestSeed seed(7331);
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
 std::uint64_t resident_bytes(const Arena& arena) {

@@ -15,7 +15,7 @@ using stage::Part;
 
 namespace {
 
-const std::uint32_t seed = test_seed(4711);
+const TestSeed seed(4711);
 
 /// Chunks of int32 whose every element is the number of its chunk.
 struct Board {

@@ -21,7 +21,7 @@ using host::open_descriptors;
 
 namespace {
 
-const std::uint32_t seed = test_seed(1111);
+const TestSeed seed(1111);
 
 LocalSocket connected(const Host& host) {
     return std::move(*LocalSocket::connect(host.contact.socket, Deadline(10)));

@@ -26,7 +26,7 @@ using namespace fluvial::stage;
 
 namespace {
 
-const std::uint32_t seed = test_seed(2718);
+const TestSeed seed(2718);
 
 template <class... Values>
 Bytes message(const Values&... values) {

@@ -18,7 +18,7 @@ using namespace fluvial::stage;
 
 namespace {
 
-const std::uint32_t seed = test_seed(51966);
+const TestSeed seed(51966);
 constexpr std::size_t region_bytes = 4096;
 
 ByteReader behind_kind(const Bytes& message) {

@@ -18,7 +18,7 @@ using namespace fluvial::stage;
 
 namespace {
 
-const std::uint32_t seed = test_seed(40490);
+const TestSeed seed(40490);
 constexpr Index small = 10, large = 100'000;  // numbers of 8 bytes
 
 /// A writer rank whose steps one reader elsewhere takes.

@@ -18,7 +18,7 @@ using namespace fluvial::stage;
 
 namespace {
 
-const std::uint32_t seed = test_seed(90125);
+const TestSeed seed(90125);
 
 /// One writer rank: its arena, its cell, its records.
 struct Rank {

@@ -20,7 +20,7 @@ namespace {
 
 using Kind = Filter::Kind;
 using Stored = std::vector<std::byte>;
-const std::uint32_t seed = test_seed(20240618);
+const TestSeed seed(20240618);
 
 Stored deflated(const Stored& in) {
     libdeflate_compressor* tool = libdeflate_alloc_compressor(6);

@@ -12,7 +12,7 @@ using namespace fluvial::store;
 
 namespace {
 
-const std::uint32_t seed = fluvial::test_seed(20240617);
+const fluvial::TestSeed seed(20240617);
 
 std::vector<std::byte> random_bytes(std::size_t n, std::mt19937& random) {
     std::vector<std::byte> bytes(n);

@@ -16,7 +16,7 @@ using namespace fluvial::compute;
 
 namespace {
 
-const std::uint32_t seed = test_seed(20240611);
+const TestSeed seed(20240611);
 constexpr Index sizes[] = {0, 1, 7, 15, 16, 17, 31, 63, 64, 65, 100, 127, 1000, 4099};
 
 template <class T>

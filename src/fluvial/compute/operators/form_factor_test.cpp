@@ -20,7 +20,7 @@ namespace {
 using Complex = std::complex<double>;
 constexpr Index atoms = 500;
 constexpr Vector3 box{7.3, 5.1, 11.9};
-const std::uint32_t seed = test_seed(20180401);
+const TestSeed seed(20180401);
 
 StructureFactorOptions options() {
     StructureFactorOptions made;

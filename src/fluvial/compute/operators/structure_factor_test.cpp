@@ -21,7 +21,7 @@ namespace {
 
 using Complex = std::complex<double>;
 constexpr Vector3 box{7.3, 5.1, 11.9};
-const std::uint32_t seed = test_seed(20170726);
+const TestSeed seed(20170726);
 
 struct Atoms {
     std::vector<double> r[3];

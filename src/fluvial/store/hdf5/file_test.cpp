@@ -20,7 +20,7 @@ using namespace fluvial::store;
 
 namespace {
 
-const std::uint32_t seed = test_seed(20240620);
+const TestSeed seed(20240620);
 constexpr hsize_t extent[2] = {37, 50}, chunk[2] = {10, 16};
 
 /// A file with one dataset "x" of float32 whose element i is i / 2; gone with this object.
