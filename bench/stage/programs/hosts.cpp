@@ -11,12 +11,11 @@
 /// which costs more than the rest on some machines) or "datasets" (BYTES / 8 datasets of 8 B a
 /// step). One line of JSON for each figure on standard output.
 #include <csignal>
-#include <optional>
 
 #include <fcntl.h>
-#include <fluvial/stage.hpp>
 #include <poll.h>
 
+#include "with_fluvial.hpp"
 #include "with_sockets.hpp"
 
 namespace {
@@ -101,78 +100,37 @@ class Awake {
     pid_t process_;
 };
 
+std::vector<std::string> dataset_names(int count) {
+    std::vector<std::string> names;
+    for (int i = 0; i < count; ++i) {
+        names.push_back("meshes/field" + std::to_string(i) + "/x");
+    }
+    return names;
+}
+
 /// Fluvial's stage with the moves of Sockets; its steps have one dataset or several.
-class Stage {
+class Stage : public FluvialStream {
   public:
     Stage(const Setting& setting, bool span, int datasets = 1)
-        : count_(static_cast<fluvial::Index>(setting.bytes / sizeof(double))), span_(span) {
-        name_ = "bench-hosts-" + std::to_string(::getpid());
-        writing_.directory = reading_.directory = setting.folder;
-        writing_.queue_steps = queue_steps;
+        : FluvialStream(setting.folder, setting.bytes, queue_steps, dataset_names(datasets)),
+          span_(span),
+          own_(span ? 0 : setting.bytes / sizeof(double)) {
         writing_.network = setting.address;
         reading_.transport = setting.who;
-        for (int i = 0; i < datasets; ++i) {
-            names_.push_back("meshes/field" + std::to_string(i) + "/x");
-        }
-        own_.resize(span ? 0 : setting.bytes / sizeof(double));
     }
-    void open_writer() { writer_.emplace(name_, fluvial::mpi::Comm(), writing_); }
-    void open_reader() { reader_.emplace(name_, fluvial::mpi::Comm(), reading_); }
     template <class Fill>
     void write(Fill fill) {
-        auto step = writer_->begin_step();
         if (span_) {
-            const auto view =
-                step.span(names_[0], fluvial::DType::Float64, {{0}, {count_}}, {count_});
-            fill(reinterpret_cast<double*>(view.data));
+            put_in_place(fill);
         } else {
             fill(own_.data());
-            const fluvial::Index each = count_ / static_cast<fluvial::Index>(names_.size());
-            const double* at = own_.data();
-            for (const std::string& name : names_) {
-                step.put(name, fluvial::ArrayView(at, fluvial::DType::Float64, {each}), {0},
-                         {each});
-                at += each;
-            }
+            put(own_.data());
         }
-        step.end();
-    }
-    const double* next() {
-        data_.reset();
-        step_ = reader_->next();
-        if (!step_) {
-            fail("the stream has ended too early");
-        }
-        if (names_.size() == 1) {
-            data_ = step_->dataset(names_[0]).read();
-            return reinterpret_cast<const double*>(data_->view.data);
-        }
-        gathered_.clear();
-        for (const std::string& name : names_) {
-            const auto data = step_->dataset(name).read();
-            gathered_.push_back(*reinterpret_cast<const double*>(data.view.data));
-        }
-        return gathered_.data();
-    }
-    void close_writer() { writer_->close(); }
-    void close_reader() {
-        data_.reset();
-        step_.reset();
-        reader_->close();
     }
 
   private:
-    fluvial::Index count_;
     bool span_;
-    std::string name_;
-    std::vector<std::string> names_;
-    std::vector<double> own_, gathered_;
-    fluvial::stage::WriterOptions writing_;
-    fluvial::stage::ReaderOptions reading_;
-    std::optional<fluvial::stage::Writer> writer_;
-    std::optional<fluvial::stage::Reader> reader_;
-    std::optional<fluvial::stage::ReadStep> step_;
-    std::optional<fluvial::stage::Data> data_;
+    std::vector<double> own_;
 };
 
 /// Whether a step is the one that was written; its first element says when it was.
