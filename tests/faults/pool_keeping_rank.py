@@ -11,6 +11,7 @@ import sys
 import time
 
 from mpi4py import MPI
+from pool_lead import said, tell
 
 import fluvial as fl
 
@@ -28,10 +29,6 @@ def die_later():
 
 def rank_here(*_):
     return MPI.COMM_WORLD.rank
-
-
-def said(error):
-    return f"{type(error).__name__}: {error}".replace("\n", " ")
 
 
 def lead(pool):
@@ -55,15 +52,7 @@ def lead(pool):
 
 
 def main():
-    pool = fl.Pool(stall_timeout=5, stuck_after=3)
-    if not pool.leads:
-        return
-    told = lead(pool)
-    try:
-        pool.shutdown()
-    except fl.PeerLost:
-        told.append("PeerLost at the end")
-    (SEEN / "rank-0").write_text("\n".join(told))
+    tell(fl.Pool(stall_timeout=5, stuck_after=3), lead, SEEN)
 
 
 if __name__ == "__main__":

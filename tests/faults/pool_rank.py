@@ -11,6 +11,7 @@ import sys
 import time
 
 from mpi4py import MPI
+from pool_lead import said, tell
 
 import fluvial as fl
 
@@ -33,21 +34,12 @@ def lead(pool):
         too_wide = wide.submit(fl.parallel(lambda comm: comm.size)).exception(timeout=30)
     except fl.Error as error:
         too_wide = error
-    return f"{type(lost).__name__}: {lost}\n{again != VICTIM}\n{rest}\n{type(too_wide).__name__}"
+    return [said(lost), str(again != VICTIM), str(rest), type(too_wide).__name__]
 
 
 def main():
     pool = fl.Pool(stall_timeout=2, stuck_after=3, lead_works="--lead-works" in sys.argv)
-    if not pool.leads:
-        (SEEN / f"rank-{pool.rank}").write_text("served")
-        return
-    told = lead(pool)
-    try:
-        pool.shutdown()
-        told += "\nno error"
-    except fl.PeerLost as error:
-        told += f"\n{type(error).__name__}: {error}"
-    (SEEN / "rank-0").write_text(told)
+    tell(pool, lead, SEEN)
 
 
 if __name__ == "__main__":

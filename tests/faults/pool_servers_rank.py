@@ -11,6 +11,7 @@ import sys
 import time
 
 from mpi4py import MPI
+from pool_lead import said, tell
 
 import fluvial as fl
 
@@ -37,23 +38,13 @@ def lead(pool):
     error = lost.exception(timeout=30)
     rest = sorted(set(pool.map(rank_after_a_while, range(40), timeout=30)))
     wide = pool.with_options(ranks=2).submit(fl.parallel(lambda comm: comm.size))
-    return f"{type(error).__name__}: {error}\n{again.result(30)}\n{rest}\n{wide.result(30)}"
+    return [said(error), str(again.result(30)), str(rest), str(wide.result(30))]
 
 
 def main():
     (SEEN / f"process-{MPI.COMM_WORLD.rank}").write_text(str(os.getpid()))
     MPI.COMM_WORLD.Barrier()
-    pool = fl.Pool(stall_timeout=2, stuck_after=3, servers=3)
-    if not pool.leads:
-        (SEEN / f"rank-{pool.rank}").write_text("served")
-        return
-    told = lead(pool)
-    try:
-        pool.shutdown()
-        told += "\nno error"
-    except fl.PeerLost as error:
-        told += f"\n{type(error).__name__}: {error}"
-    (SEEN / "rank-0").write_text(told)
+    tell(fl.Pool(stall_timeout=2, stuck_after=3, servers=3), lead, SEEN)
 
 
 if __name__ == "__main__":
