@@ -250,8 +250,13 @@ _WORDS = {
     "desk": "staging buffer",
     "idling": "back-off",
     "standstill": "quiescence",
+    "crowd": "oversubscription",
+    "crowded": "oversubscribed",
     "distrust": "check",
 }
+    "mail": "control message",
+    "meeting": "barrier",
+    "dealing": "work sharing",
 _IMAGES = re.compile(rf"(?<![a-z])({'|'.join(_WORDS)})(?![a-z])", re.IGNORECASE)
 
 

@@ -11,7 +11,7 @@
 
 namespace bench {
 
-/// A stream of such steps; who derives from it says where its ends are and how steps are written.
+/// A stream of such steps; what derives from it says where its ends are and how steps are written.
 class FluvialStream {
   public:
     void open_writer() { writer_.emplace(name_, fluvial::mpi::Comm(), writing_); }

@@ -31,10 +31,10 @@ class Lead:
     """The first rank: does what the program says, and tells it what came of it."""
 
     def __init__(
-        self, tasks: Connection, questions: Connection, core: TaskCore, trace: bool
+        self, tasks: Connection, requests: Connection, core: TaskCore, trace: bool
     ) -> None:
         self._tasks = tasks
-        self._questions = questions
+        self._requests = requests
         self._core = core
         self._trace = trace
         self._states: dict[int, TaskState] = {}
@@ -142,7 +142,7 @@ class Lead:
         self._arrived.notify_all()
 
     def _state_of(self, number: int) -> TaskState | None:
-        """Of a task that has been sent; a question may come before it, on the other socket."""
+        """Of a task that has been sent; a request may come before it, on the other socket."""
         with self._arrived:
             self._arrived.wait_for(lambda: number in self._states, _END_TIMEOUT_S)
             return self._states.get(number)
@@ -159,19 +159,19 @@ class Lead:
     def _answer(self) -> None:
         with contextlib.suppress(EOFError, OSError):
             while True:
-                word, number = self._questions.recv()
+                word, number = self._requests.recv()
                 if word == "timeline":
-                    self._questions.send(self._core.timeline())
+                    self._requests.send(self._core.timeline())
                     continue
                 if word == "result":
-                    self._questions.send(self._result(*number))
+                    self._requests.send(self._result(*number))
                     continue
                 state = self._state_of(number)
                 if state is None:
-                    self._questions.send(False)
+                    self._requests.send(False)
                 else:
                     asked = state.running if word == "running" else self._core.cancel(state)
-                    self._questions.send(asked)
+                    self._requests.send(asked)
 
 
 def _abort() -> None:
@@ -193,7 +193,7 @@ def main() -> int:
     comm = MPI.COMM_WORLD
     wishes = None
     if comm.rank == 0:
-        tasks, questions = _connected(sys.argv[1]), _connected(sys.argv[1])
+        tasks, requests = _connected(sys.argv[1]), _connected(sys.argv[1])
         wishes = tasks.recv()
     settings, shipped = comm.bcast(wishes)
     lead_works, _, _, trace = settings[-4:]
@@ -203,7 +203,7 @@ def main() -> int:
             initializer(*arguments)
     core = _core.TaskPool(comm.py2f(), run_task, *settings)
     if comm.rank == 0:
-        Lead(tasks, questions, cast("TaskCore", core), trace).run()
+        Lead(tasks, requests, cast("TaskCore", core), trace).run()
     else:
         core.close()
     return 0

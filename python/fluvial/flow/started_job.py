@@ -3,7 +3,7 @@
 
 The first rank of the job leads the real pool (`leading_rank`); this side has the calls of the
 core's pool, and hands them on over two sockets in a folder of this user's: one for tasks and what
-came of them, one for questions that are answered at once.
+came of them, one for requests that are answered at once.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class StartedJob:
                 self._job = _start(self.size, path)
                 try:
                     self._tasks = self._accept(listener)
-                    self._questions = self._accept(listener)
+                    self._requests = self._accept(listener)
                 except BaseException:
                     self._job.kill()
                     raise
@@ -208,7 +208,7 @@ class StartedJob:
             raise self._ended() from None
         finally:
             self._tasks.close()
-            self._questions.close()
+            self._requests.close()
             for end in self._woken:
                 os.close(end)
         self._job.wait()
@@ -226,8 +226,8 @@ class StartedJob:
     def _ask(self, word: str, about: object) -> Any:
         with self._asking:
             try:
-                self._questions.send((word, about))
-                return self._questions.recv()
+                self._requests.send((word, about))
+                return self._requests.recv()
             except (EOFError, OSError):
                 return False  # the job has ended, and futures are told so
 

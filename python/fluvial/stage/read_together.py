@@ -15,7 +15,7 @@ from .step_views import Read
 
 _LABELS = "axisLabels"
 _TELLING = [_LABELS, *DECODING]
-"""Attributes of a dataset by which it is more than an array to whoever reads it."""
+"""Attributes of a dataset by which it is more than an array to the program that reads it."""
 
 
 class _Dataset(Protocol):

@@ -91,7 +91,7 @@ TEST_CASE("many brief tasks, and what depends on them, through several servers")
     pool.close();
 }
 
-TEST_CASE("a task is as wide as all ranks, whoever serves them") {
+TEST_CASE("a task is as wide as all ranks, whichever rank serves them") {
     Pool pool = open(most_servers());
     if (pool.leads()) {
         for (std::int64_t turn = 0; turn < 100; ++turn) {

@@ -20,11 +20,11 @@ using namespace fluvial::flow;
 
 namespace {
 
-/// Waits until as many tasks as the second input says are here: the first names their meeting.
+/// Waits until as many tasks as the second input says are here: the first names their barrier.
 Bytes meet(const Call& call) {
-    const auto meeting = static_cast<int>(value_of<std::int64_t>(call.inputs[0]));
-    const std::string folder = std::filesystem::temp_directory_path() / "fluvial-meeting-";
-    const std::string mine = folder + std::to_string(getppid()) + "-" + std::to_string(meeting);
+    const auto barrier = static_cast<int>(value_of<std::int64_t>(call.inputs[0]));
+    const std::string folder = std::filesystem::temp_directory_path() / "fluvial-barrier-";
+    const std::string mine = folder + std::to_string(getppid()) + "-" + std::to_string(barrier);
     const std::string wide = call.team.size() > 1 || call.inputs.size() > 2 ? "-b" : "-a";
     if (call.team.rank() == 0) {
         std::ofstream(mine + wide) << "here";

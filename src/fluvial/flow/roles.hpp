@@ -14,7 +14,7 @@ inline constexpr int servers_by_host = 0;
 
 /// The lead alone decides. Each other server passes on, between the lead and a group of
 /// ranks, what the lead sends them and what they report, so the lead has few partners however many
-/// ranks there are. A task may be as wide as all ranks that run tasks, whoever serves them.
+/// ranks there are. A task may be as wide as all ranks that run tasks, whichever rank serves them.
 class Roles {
   public:
     /// `hosts` has a number for the host of each rank. Of `servers` servers one is the lead; the

@@ -18,7 +18,7 @@
 /// | proxy       | an empty window                | passes it on; the path has ended |
 /// | proxy       | its path is given up           | forgets what it holds |
 /// | destination | a window                       | copies it to its place |
-/// | destination | the question about a path      | takes no more of it, and says what has come |
+/// | destination | a request about a path         | takes no more of it, and says what has come |
 /// | destination | an empty window of each path   | all has come, or it is an error; tells the |
 /// |             | that was not given up          | source, which waits for that |
 ///

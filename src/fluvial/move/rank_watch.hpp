@@ -33,8 +33,9 @@ namespace fluvial::move {
 /// | ends the task by an error of its own    | the same kind of error, which names the rank         |
 // clang-format on
 ///
-/// Who sees something tells others, and those tell others, so that it is known everywhere without a
-/// message from each rank to each. A rank hears of it in its waits, and not while it computes.
+/// A rank that sees something tells others, and those tell others, so that it is known everywhere
+/// without a message from each rank to each. A rank hears of it in its waits, and not while it
+/// computes.
 class RankWatch final : public mpi::Kept {
   public:
     /// Shorter limits are not kept.

@@ -90,13 +90,13 @@ TEST_CASE("more ranks than cores sleep sooner, and longer") {
     const std::int64_t alone_nap_ns = simulated_ns - alone_ns;
     yields = 0;
     sleeps = 0;
-    BackOff crowded(8);
+    BackOff oversubscribed(8);
     while (sleeps == 0) {
-        crowded.rest();
+        oversubscribed.rest();
     }
     CHECK(yields < alone_yields / 100);
     const std::int64_t before = simulated_ns;
-    crowded.rest();
+    oversubscribed.rest();
     CHECK(simulated_ns - before > alone_nap_ns);
 }
 

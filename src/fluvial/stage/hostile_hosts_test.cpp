@@ -87,7 +87,7 @@ void hear_out(move::SecureConnection& connection) {
     }
 }
 
-/// A writer's host that answers the first question for a step with `said`.
+/// A writer's host that answers the first request for a step with `said`.
 struct SayingHost {
     explicit SayingHost(const Bytes& said)
         : listener({"127.0.0.1"}, 0, 0), thread([this, said] { answer(said); }) {

@@ -212,7 +212,7 @@ void RemoteSession::tell_when_joined() {
     connection_.post(out.view());
 }
 
-/// Gives back what is to be given back, and answers the questions for steps, as far as that can be
+/// Gives back what is to be given back, and answers the requests for steps, as far as that can be
 /// done now.
 void RemoteSession::offer() {
     while ((asked_ > 0 || handed_out_.any_spent()) && offer_one()) {

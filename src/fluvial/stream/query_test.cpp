@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to a running stream.
+// Queries of a running stream.
 #include "fluvial/stream/query.hpp"
 
 #include <chrono>
