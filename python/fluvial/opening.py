@@ -7,20 +7,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
-from ._core import InvalidArgument
-from .base.arguments import check_options, to_choice, to_float, to_path
 from .base.messages import shown
-from .describe.engines import (
-    FILE_OPTIONS,
-    READ_OPTIONS,
-    WRITE_OPTIONS,
-    Options,
-    refuse_what_is_no_file,
-    writing_engine,
-)
+from .describe.engines import READ_OPTIONS
 from .mpi.communicator import Communicator, check_communicator
 from .mpi.together import Together
-from .opening_choice import OPTIONS_OF, Choice, Said, choose
+from .opening_choice import Choice, Said, choose
+from .opening_files import read_files, write_files
 from .stage.open_series import open_series
 from .stage.reader import ReadSeries, ReadStep
 from .stage.writer import WriteSeries
@@ -32,7 +24,8 @@ if TYPE_CHECKING:
     from .scan.step_dataset import StepViews
     from .stage.file_writer import FileWriteSeries
 
-Engine = Literal["stage", "hdf5", "netcdf", "netcdf4", "zarr", "bp", "raw"]
+FileEngine = Literal["hdf5", "netcdf", "netcdf4", "zarr", "bp", "raw"]
+Engine = Literal["stage"] | FileEngine
 Full = Literal[
     "block",
     "discard-newest",
@@ -71,7 +64,45 @@ def open(
     network: str | None = None,
     ports: str | None = None,
     encrypt: bool = False,
-) -> WriteSeries: ...
+    zarr_format: Literal[2, 3] = 3,
+    compression: str | None = None,
+    file_per: Literal["job", "host"] = "job",
+) -> WriteSeries: ...  # or a FileWriteSeries, which takes the same calls: types cannot tell
+@overload
+def open(
+    name: os.PathLike[str],
+    mode: Literal["w"],
+    comm: Communicator | None = None,
+    *,
+    engine: FileEngine | None = None,
+    options: Said | None = None,
+    zarr_format: Literal[2, 3] = 3,
+    compression: str | None = None,
+    file_per: Literal["job", "host"] = "job",
+    step_timeout: float = 300.0,
+    stall_timeout: float = 10.0,
+) -> FileWriteSeries: ...
+@overload
+def open(
+    name: str,
+    mode: Literal["r"] = "r",
+    comm: Communicator | None = None,
+    *,
+    engine: Literal["stage"],
+    options: Said | None = None,
+    start: Literal["oldest", "next", "first", "observe"] = "oldest",
+    resume: str | None = None,
+    retained: str | os.PathLike[str] | None = None,
+    directory: str | os.PathLike[str] | None = None,
+    rendezvous_timeout: float = 60.0,
+    step_timeout: float = 300.0,
+    stall_timeout: float = 10.0,
+    transport: str | None = None,
+    interfaces: str | None = None,
+    fetch: Literal["once", "each"] | None = None,
+    contact: str | None = None,
+    follow: bool = False,
+) -> ReadSeries: ...
 @overload
 def open(
     name: str,
@@ -92,19 +123,48 @@ def open(
     fetch: Literal["once", "each"] | None = None,
     contact: str | None = None,
     follow: bool | str | os.PathLike[str] = False,
+    raw: Raw | None = None,
+    decode: bool = True,
+    isolated: bool = False,
 ) -> Any: ...  # a ReadSeries, or a File where one has this name: types cannot tell
 @overload
 def open(
-    name: os.PathLike[str] | Sequence[Path],
-    *,
+    name: Sequence[Path],
+    mode: Literal["r"] = "r",
     comm: Communicator | None = None,
-    engine: Engine | None = None,
+    *,
+    engine: FileEngine | None = None,
     options: Said | None = None,
     raw: Raw | None = None,
     decode: bool = True,
     isolated: bool = False,
-    follow: bool | str | os.PathLike[str] = False,
-) -> Any: ...  # a File, a FileSeries or a FollowedSeries
+) -> File: ...
+@overload
+def open(
+    name: os.PathLike[str],
+    mode: Literal["r"] = "r",
+    comm: Communicator | None = None,
+    *,
+    follow: Literal[True] | str | os.PathLike[str],
+    engine: FileEngine | None = None,
+    options: Said | None = None,
+    rendezvous_timeout: float = 60.0,
+    step_timeout: float = 300.0,
+    decode: bool = True,
+    isolated: bool = False,
+) -> FollowedSeries: ...
+@overload
+def open(
+    name: os.PathLike[str],
+    mode: Literal["r"] = "r",
+    comm: Communicator | None = None,
+    *,
+    engine: FileEngine | None = None,
+    options: Said | None = None,
+    raw: Raw | None = None,
+    decode: bool = True,
+    isolated: bool = False,
+) -> Any: ...  # a File, or a FileSeries where the name stands for a file a step
 def open(
     name: object,
     mode: str = "r",
@@ -112,7 +172,7 @@ def open(
     *,
     engine: str | None = None,
     options: Said | None = None,
-    **given: Any,
+    **given: object,
 ) -> WriteSeries | FileWriteSeries | ReadSeries | File | FileSeries | FollowedSeries:
     """Open the stream `name`, or files, for writing ("w") or reading ("r").
 
@@ -297,31 +357,15 @@ def open(
             told = {key: value for key, value in told.items() if key not in READ_OPTIONS}
         return open_series(cast(str, chosen.name), mode, comm, told, _views_of)
     if mode == "w":
-        return _write_files(chosen, comm)
+        return write_files(chosen, comm)
     name = cast("Path | Sequence[Path]", chosen.name)
-    return _open_files(name, mode, comm, chosen.engine, chosen.options)
+    return read_files(name, mode, comm, chosen.engine, chosen.options)
 
 
 def _together(name: object, comm: Communicator | None, given: Mapping[str, object]) -> Together:
     said = given.get("step_timeout")
     timeout = float(said) if isinstance(said, int | float) and said > 0 else _AGREEMENT_S
     return Together(comm, timeout, f"open {shown(name)}")
-
-
-def _write_files(chosen: Choice, comm: Communicator | None) -> FileWriteSeries:
-    check_options(chosen.options, OPTIONS_OF[True, True], "for mode 'w'")
-    path = to_path(chosen.name, "the path of a file")
-    engine = writing_engine(path, chosen.engine, chosen.engine_of)
-    try:
-        from .stage.file_writer import FileWriteSeries
-    except ImportError as error:
-        raise InvalidArgument(
-            f"to write files needs a Python package that is not installed: got {error}; allowed: "
-            "xarray, h5py. Run: pip install 'fluvial[files]'"
-        ) from error
-    kept = {"step_timeout", "stall_timeout", *WRITE_OPTIONS} & chosen.options.keys()
-    said = {key: chosen.options[key] for key in kept}
-    return FileWriteSeries(path, comm, engine=engine, **said)
 
 
 def _views_of(step: ReadStep) -> StepViews | None:
@@ -336,39 +380,3 @@ def _views_of(step: ReadStep) -> StepViews | None:
 def names_files(name: str) -> bool:
     """Tell whether `open` takes this name for files to read, and not for a stream."""
     return choose(name, "r", None, None, {}).files
-
-
-def _open_files(
-    name: Path | Sequence[Path],
-    mode: str,
-    comm: Communicator | None,
-    engine: str | None,
-    options: Options,
-) -> File | FileSeries | FollowedSeries:
-    to_choice(mode, "mode", ("w", "r"))
-    check_options(options, OPTIONS_OF[False, True], "for files")
-    refuse_what_is_no_file(name)
-    if engine == "raw" and "raw" not in options:
-        raise InvalidArgument(
-            f"engine 'raw' needs the layout of the file: got {shown(name)} alone; allowed: "
-            "raw={'dtype': 'f8', 'shape': (100, 200)}, for example"
-        )
-    try:
-        from .scan.stored_series import StoredSeries
-    except ImportError as error:
-        raise InvalidArgument(
-            f"files need a Python package that is not installed: got {error}; "
-            "allowed: xarray, h5netcdf, cftime. Run: pip install 'fluvial[files]'"
-        ) from error
-    said = {key: value for key, value in options.items() if key in FILE_OPTIONS}
-    if isinstance(name, os.PathLike):
-        name = to_path(name, "the path of a file")
-    stored = StoredSeries(name, engine, said)
-    follow = options.get("follow")
-    if follow is None or follow is False:
-        return stored.open(comm)
-    until = None if follow is True else to_path(follow, "follow")
-    times = {"rendezvous_timeout": 60.0, "step_timeout": _AGREEMENT_S}
-    return stored.follow(
-        comm, until, *(to_float(options.get(key, value), key) for key, value in times.items())
-    )

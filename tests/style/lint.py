@@ -61,7 +61,8 @@ def main() -> int:
     )
     # Types are checked where the extension's stubs are: in the installed package.
     site = ROOT / ".build" / os.environ["FLUVIAL_FLAVOUR"] / "prefix" / "site"
-    lint.run("mypy", [BIN / "mypy", site / "fluvial"], {f"{site.relative_to(ROOT)}/": "python/"})
+    checked = [site / "fluvial", ROOT / "tests/style/user_types.py"]
+    lint.run("mypy", [BIN / "mypy", *checked], {f"{site.relative_to(ROOT)}/": "python/"})
     if options.tidy:
         sources = [path for path in cpp if path.parts[0] == "src" and path.suffix == ".cpp"]
         database = ROOT / ".build" / os.environ["FLUVIAL_FLAVOUR"]

@@ -10,6 +10,8 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from public_types import public_types_said
+
 LINES_MAX = 400
 FUNCTION_LINES_MAX = 70
 
@@ -248,15 +250,15 @@ def function_short(path: pathlib.Path, text: str) -> Iterator[str]:
 _WORDS = {
     "courier": "flusher",
     "desk": "staging buffer",
-    "idling": "back-off",
-    "standstill": "quiescence",
     "crowd": "oversubscription",
     "crowded": "oversubscribed",
-    "distrust": "check",
-}
+    "idling": "back-off",
+    "standstill": "quiescence",
     "mail": "control message",
     "meeting": "barrier",
     "dealing": "work sharing",
+    "distrust": "check",
+}
 _IMAGES = re.compile(rf"(?<![a-z])({'|'.join(_WORDS)})(?![a-z])", re.IGNORECASE)
 
 
@@ -272,7 +274,7 @@ def words_of_the_field(path: pathlib.Path, text: str) -> Iterator[str]:
 Rule = Callable[[pathlib.Path, str], Iterable[str]]
 RULES: tuple[Rule, ...] = (
     *(license_named, file_named, floors_kept, python_floors_kept, mpi_at_home),
-    words_of_the_field,
+    *(words_of_the_field, public_types_said),
 )
 ADVICE: tuple[Rule, ...] = (file_short, function_short)
 

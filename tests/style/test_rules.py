@@ -6,6 +6,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
+import public_types
 import rules
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -45,6 +46,18 @@ def test_the_repository_keeps(rule):
             "def f():\n    from ..base.messages import shown\n",
         ),
         (rules.python_floors_kept, "python/fluvial/cellar/wine.py", ""),
+        (rules.public_types_said, "python/fluvial/ops.py", "def f(x: Any) -> int: ...\n"),
+        (rules.public_types_said, "python/fluvial/ops.py", "def f(*x: list[Any]) -> int: ...\n"),
+        (rules.public_types_said, "python/fluvial/ops.py", "async def f() -> Any: ...\n"),
+        (rules.public_types_said, "python/fluvial/ops.py", "class A(dict[str, Any]): ...\n"),
+        (
+            rules.public_types_said,
+            "python/fluvial/ops.py",
+            "class A:\n    def __eq__(self, x) -> Any: ...\n",
+        ),
+        (rules.public_types_said, "python/fluvial/ops.py", "if X:\n    Options = dict[str, Any]\n"),
+        (rules.public_types_said, "python/fluvial/ops.py", "A: TypeAlias = list[Any]\n"),
+        (rules.public_types_said, "python/fluvial/ops.py", "def to_mapping() -> Any: ...\n"),
         (rules.file_short, "run", "\n" * 401),
         (rules.function_short, "demo/launch.py", "def f():\n" + "    pass\n" * 70),
     ],
@@ -69,6 +82,16 @@ def test_what_breaks_a_rule_is_found(rule, path, text):
         (rules.mpi_at_home, "src/fluvial/stage/writer_test.cpp", "#include <mpi.h>\n"),
         (rules.mpi_at_home, "src/fluvial/mpi/comm.hpp", "#include <mpi.h>\n"),
         (rules.mpi_at_home, "src/fluvial/c/fluvial.h", "#include <mpi.h>\n"),
+        (rules.public_types_said, "python/fluvial/ops.py", "def _f(x: Any) -> int: ...\n"),
+        (rules.public_types_said, "python/fluvial/ops.py", "class _A(list[Any]): ...\n"),
+        (rules.public_types_said, "python/fluvial/ops.py", "def f() -> int:\n    x: Any = 1\n"),
+        (rules.public_types_said, "python/fluvial/ops.py", "class AnyOf: ...\nf: AnyOf\n"),
+        (rules.public_types_said, "tests/harness/jobs.py", "def f(x: Any) -> int: ...\n"),
+        (
+            rules.public_types_said,
+            "python/fluvial/base/arguments.py",
+            "def to_mapping() -> Any: ...\n",
+        ),
         (rules.function_short, "demo/launch.py", "def f():\n" + "    pass\n" * 69),
     ],
 )
@@ -105,3 +128,12 @@ def test_a_diamond_is_no_circle():
     }
     modules = {pathlib.Path(f"python/fluvial/scan/{name}.py"): text for name, text in texts.items()}
     assert rules.circles(modules) == []
+
+
+def test_what_may_be_anything_is_there():
+    found = set()
+    for path in rules.sources(ROOT):
+        if path.parts[:2] == ("python", "fluvial") and path.suffix == ".py":
+            text = (ROOT / path).read_text(encoding="utf-8")
+            found |= {f"{path.as_posix()}:{name}" for _, name in public_types.any_in(path, text)}
+    assert found == public_types.ALLOWED

@@ -13,7 +13,7 @@ from .application import is_first, say
 from .printing import ROWS_MAX, Format, check_rows, print_as
 
 if TYPE_CHECKING:
-    from ..scan.file_dataset import FileDataset
+    from ..stage.lazy_dataset import LazyDataset
     from .looks import Look
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A file, data%T.h5, or a stream.")]
@@ -150,8 +150,7 @@ def _watch(
 
 def _selected(
     look: Look, name: str, number: int | None, isel: list[str], where: list[str]
-) -> FileDataset:
+) -> LazyDataset:
     """Return what is selected of a dataset, lazily; StepDataset of a stream, FileDataset else."""
-    dataset = look.step(number)[name]
-    dataset = dataset.isel(selections.to_positions(isel))
+    dataset = look.step(number)[name].isel(selections.to_positions(isel))
     return dataset.sel(selections.to_labels(where))

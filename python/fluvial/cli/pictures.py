@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..scan.file_dataset import FileDataset
     from ..scan.options import ScanOptions
+    from ..stage.lazy_dataset import LazyDataset
 
 _ELEMENTS_MAX = 2000  # along an axis: what a picture can show
 
 
-def draw(dataset: FileDataset, path: str, title: str, bins: int | None, live: bool) -> None:
+def draw(dataset: LazyDataset, path: str, title: str, bins: int | None, live: bool) -> None:
     """Draw a dataset into a file. Of more than two axes the middle of the leading ones is drawn.
 
     Raises
@@ -64,7 +64,7 @@ def save(figure: Figure, path: str) -> None:
         ) from None
 
 
-def _draw_slice(figure: Figure, axes: Axes, dataset: FileDataset, title: str) -> str:
+def _draw_slice(figure: Figure, axes: Axes, dataset: LazyDataset, title: str) -> str:
     """Draw one or two axes; return the title, with what was chosen of the others."""
     attrs = dataset.attrs
     for dim in dataset.dims[:-2]:
@@ -91,11 +91,11 @@ def _draw_slice(figure: Figure, axes: Axes, dataset: FileDataset, title: str) ->
     return title
 
 
-def _sizes(dataset: FileDataset) -> list[tuple[str, int]]:
+def _sizes(dataset: LazyDataset) -> list[tuple[str, int]]:
     return list(zip(dataset.dims, dataset.shape, strict=True))
 
 
-def _histogram(dataset: FileDataset, bins: int, live: bool) -> tuple[np.ndarray, np.ndarray]:
+def _histogram(dataset: LazyDataset, bins: int, live: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return counts and edges between the least and the largest element; reads two times."""
     local: ScanOptions = {"local": True} if live else {}
     low, high = (float(np.asarray(dataset.reduce(name, **local))) for name in ("min", "max"))

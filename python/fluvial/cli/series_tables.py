@@ -11,7 +11,7 @@ import numpy as np
 
 from .._core import DamagedFile, InvalidArgument
 from ..pipeline.conversion import DatasetChoice
-from .looks import Look, numbers
+from .looks import Look, Step, numbers
 from .rows import attribute, plain
 from .tables import Described, Row, layout_in_words
 
@@ -93,13 +93,13 @@ def _statistics(dataset: Any, live: bool) -> Row:
     return {name: plain(np.asarray(found[name])[()]) for name in _STATISTICS}
 
 
-def _described(step: Any, name: str) -> Described:
+def _described(step: Step, name: str) -> Described:
     try:
         dataset = step[name]
         layout = getattr(dataset, "layout", None)
     except DamagedFile as error:
         return {"name": name, "error": str(error)}
-    chunks = "" if layout is not None else f"{len(dataset.chunks)} chunks"
+    chunks = "" if layout is not None else f"{len(dataset.chunks or ())} chunks"
     return {
         "name": name,
         "dtype": dataset.stored_dtype.name,

@@ -7,11 +7,14 @@ import decimal
 import json
 import math
 import sys
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from ..scan.described_dataset import Layout
 
 Plain = None | bool | int | float | str | list["Plain"]
 """What JSON knows."""
@@ -98,7 +101,7 @@ def _shown(value: Plain) -> str:
     return "–" if value is None else str(value)
 
 
-def layout_in_words(layout: dict[str, Any]) -> str:
+def layout_in_words(layout: Layout) -> str:
     """Return a layout in a few words.
 
     >>> layout_in_words({"kind": "chunked", "chunk": (1, 8), "filters": ("shuffle", "deflate"),

@@ -7,13 +7,18 @@ import dataclasses
 import numbers
 import operator
 from collections.abc import Callable
-from typing import Any, Generic, TypeAlias, TypeGuard, TypeVar, overload
+from typing import Protocol, TypeAlias, TypeGuard, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
 from .._core import WrongType
 
-SIGNS: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
+Real: TypeAlias = float | np.integer | np.floating
+"""One real number, which arithmetic and comparisons take."""
+Operand: TypeAlias = np.ndarray | Real
+"""An array, or a number beside one."""
+
+SIGNS: dict[str, Callable[[Operand, Operand], np.ndarray]] = {
     "<=": operator.le,
     ">=": operator.ge,
     "==": operator.eq,
@@ -23,7 +28,7 @@ SIGNS: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {
 }
 """Of comparisons."""
 
-_OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
+_OPERATIONS: dict[str, Callable[[Operand, Operand], np.ndarray]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -81,9 +86,11 @@ class Arithmetic:
         """Return what becomes of these values."""
         with np.errstate(all="ignore"):
             for sign, number, before in self.steps:
-                if sign == _ABSOLUTE:
+                if number is None:
                     values = np.abs(values)
                     continue
+                a: Operand
+                b: Operand
                 a, b = (number, values) if before else (values, number)
                 values = _OPERATIONS[sign](a, b)
         return values
@@ -130,24 +137,27 @@ class Compared:
         return "1"
 
 
-Real: TypeAlias = float | np.integer | np.floating
-"""One real number, which arithmetic and comparisons take."""
-Computed = TypeVar("Computed")
+Computed = TypeVar("Computed", covariant=True)
 """A dataset after arithmetic with a number."""
-Comparing = TypeVar("Comparing")
+Comparing = TypeVar("Comparing", covariant=True)
 """What a comparison of a dataset with a number gives."""
 
 
-class LazyOperators(Generic[Computed, Comparing]):
+@runtime_checkable
+class LazyOperators(Protocol[Computed, Comparing]):
     """The signs of arithmetic and comparison, of a class that says what they come to."""
 
-    _after: Callable[..., Any]
-    _absolute: Callable[[], Computed]
-    _comparison: Callable[..., Any]
+    def _after(self, sign: str, number: object, before: bool = False) -> Computed | np.ndarray: ...
+
+    def _absolute(self) -> Computed: ...
+
+    def _comparison(self, sign: str, bound: object) -> Comparing | np.ndarray: ...
 
     # NumPy's scalars leave arithmetic with a dataset to the dataset.
-    __array_priority__ = 60
-    __hash__ = object.__hash__
+    __array_priority__: int = 60
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     @overload
     def __add__(self, number: Real) -> Computed: ...
@@ -248,7 +258,7 @@ class LazyOperators(Generic[Computed, Comparing]):
         return self._after("**", number, before=True)
 
     def __neg__(self) -> Computed:
-        return self._after("*", -1)
+        return self * -1
 
     def __abs__(self) -> Computed:
         return self._absolute()
@@ -281,8 +291,25 @@ class LazyOperators(Generic[Computed, Comparing]):
     def __ge__(self, bound: object) -> Comparing | np.ndarray:
         return self._comparison(">=", bound)
 
-    def __eq__(self, bound: object) -> Any:
+    # Of object, these give bool; the signs of a dataset give a condition, as those of an array do.
+    @overload
+    def __eq__(self, bound: Real) -> Comparing: ...  # type: ignore[overload-overlap]
+    @overload
+    def __eq__(  # type: ignore[overload-overlap]
+        self, bound: np.ndarray
+    ) -> np.ndarray: ...
+    @overload
+    def __eq__(self, bound: object) -> bool: ...
+    def __eq__(self, bound: object) -> Comparing | np.ndarray | bool:
         return self._comparison("==", bound)
 
-    def __ne__(self, bound: object) -> Any:
+    @overload
+    def __ne__(self, bound: Real) -> Comparing: ...  # type: ignore[overload-overlap]
+    @overload
+    def __ne__(  # type: ignore[overload-overlap]
+        self, bound: np.ndarray
+    ) -> np.ndarray: ...
+    @overload
+    def __ne__(self, bound: object) -> bool: ...
+    def __ne__(self, bound: object) -> Comparing | np.ndarray | bool:
         return self._comparison("!=", bound)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -245,7 +245,7 @@ class Top(NamedTuple):
     """(kept shape..., k) in the dtype of the data."""
     coordinates: np.ndarray
     """(kept shape..., k, dimensions of the data) int64, global."""
-    count: Any
+    count: PerPosition  # type: ignore[assignment]  # it hides a tuple's
     """How many of the k there are: fewer when fewer elements were included."""
 
 

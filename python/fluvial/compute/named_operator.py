@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from .._core import Builtin
 
-PerPosition: TypeAlias = np.ndarray | Any
+PerPosition: TypeAlias = np.ndarray | np.number
 """A NumPy scalar, which has the methods of an array, or an array of the kept axes' shape."""
 
 

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from typing import Protocol, TypeVar
 
 from ..base.arguments import to_float
 from ..describe.selection import Over
 
-Result = TypeVar("Result")
+Result = TypeVar("Result", covariant=True)
 """What a class gives for one operator."""
 
 
@@ -19,15 +19,16 @@ def _of_numpy(options: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in options.items() if name not in unasked}
 
 
-class Reductions(Generic[Result]):
+class Reductions(Protocol[Result]):
     """Methods named as NumPy's and xarray's; each is a call of `reduce` with its options.
 
     Axes are the first argument, or one of ``over=``, ``axis=`` and ``dim=``; without them all are
     reduced. ``np.mean(dataset, axis=0)`` and the like call them.
     """
 
-    reduce: Callable[..., Result]
-    """Of the class that has these methods."""
+    @property
+    def reduce(self) -> Callable[..., Result]:
+        """Of the class that has these methods."""
 
     def sum(self, over: Over | None = None, **options: object) -> Result:
         """Return the sum."""

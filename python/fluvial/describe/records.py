@@ -10,7 +10,7 @@ Records".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from ..base.arguments import to_float, unknown_name
 from .attributes import Attributes
@@ -122,6 +122,9 @@ class Particles(Records):
     """
 
     _what = "species"
+
+    def __getitem__(self, name: str) -> Records:
+        return cast(Records, super().__getitem__(name))
 
     def _made(self, path: str, names: list[str]) -> Records:
         return Records(self._step, f"{path}/")

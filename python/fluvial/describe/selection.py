@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import EllipsisType
-from typing import Any, SupportsIndex, TypeAlias
+from typing import Literal, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -19,9 +19,20 @@ Over = Axis | Sequence[Axis]
 Index = SupportsIndex | slice | EllipsisType | None
 Selection = Index | tuple[Index, ...]
 """What NumPy's basic indexing takes."""
-Indexers: TypeAlias = Mapping[Any, object]
+Indexers: TypeAlias = Mapping[str, object] | Mapping[Hashable, object]
 """Labels or numbers by dimension, as xarray's `sel` and `isel` take them, with keys of any type."""
+Method: TypeAlias = Literal["nearest", "pad", "ffill", "backfill", "bfill"]
+"""How `sel` takes labels that are not there, as in xarray."""
 Hyperslab = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+
+def by_dimension(indexers: Indexers | None, named: Mapping[str, object]) -> dict[Hashable, object]:
+    """Return what a call of `sel` or `isel` says of each dimension, in a mapping or by name."""
+    found: dict[Hashable, object] = {}
+    if indexers:
+        found.update(indexers.items())
+    found.update(named.items())
+    return found
 
 
 def to_hyperslab(

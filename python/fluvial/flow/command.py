@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import IO, Any
+from typing import IO, Any, AnyStr, Literal, overload
 
 import numpy as np
 
@@ -26,7 +26,7 @@ _LINE_WIDTH = 500
 _END_BYTES = 64 << 10  # of an output that is in a file: what is looked at for its last lines
 
 
-class CompletedCommand(subprocess.CompletedProcess[Any]):
+class CompletedCommand(subprocess.CompletedProcess[AnyStr]):
     """A `subprocess.CompletedProcess` with the files that were asked for.
 
     Attributes
@@ -63,6 +63,36 @@ class CommandFailed(_core.Error, subprocess.CalledProcessError):
         )
 
 
+@overload
+def command(
+    args: Sequence[str | os.PathLike[str] | int | float],
+    *,
+    input: str | bytes | None = None,
+    stdout: str | os.PathLike[str] | None = None,
+    stderr: str | os.PathLike[str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str | None] | None = None,
+    timeout: float | None = None,
+    check: bool = True,
+    text: Literal[True] = True,
+    files: Mapping[str, str | bytes] | None = None,
+    outputs: Iterable[str] = (),
+) -> CompletedCommand[str]: ...
+@overload
+def command(
+    args: Sequence[str | os.PathLike[str] | int | float],
+    *,
+    input: str | bytes | None = None,
+    stdout: str | os.PathLike[str] | None = None,
+    stderr: str | os.PathLike[str] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    env: Mapping[str, str | None] | None = None,
+    timeout: float | None = None,
+    check: bool = True,
+    text: Literal[False],
+    files: Mapping[str, str | bytes] | None = None,
+    outputs: Iterable[str] = (),
+) -> CompletedCommand[bytes]: ...
 def command(
     args: Sequence[str | os.PathLike[str] | int | float],
     *,
@@ -76,7 +106,7 @@ def command(
     text: bool = True,
     files: Mapping[str, str | bytes] | None = None,
     outputs: Iterable[str] = (),
-) -> CompletedCommand:
+) -> CompletedCommand[str] | CompletedCommand[bytes]:
     """Run a program and wait for its end, as `subprocess.run` does; to be submitted as a task.
 
     It runs without the variables by which an MPI launcher marks its ranks, so it may be an MPI
@@ -224,7 +254,7 @@ def _run(
     environment: dict[str, str],
     timeout: float | None,
     text: bool,
-) -> CompletedCommand:
+) -> CompletedCommand[Any]:
     with contextlib.ExitStack() as opened:
         ends = [
             subprocess.PIPE if path is None else opened.enter_context(_new(folder, path))
@@ -250,7 +280,7 @@ def _run(
                 late = True
             code = job.wait()
     shown_outputs = [_decoded(one) if text else one for one in told]
-    done = CompletedCommand(words, code, *shown_outputs)
+    done: CompletedCommand[Any] = CompletedCommand(words, code, *shown_outputs)
     if late:
         raise _core.TimedOut(
             f"a program was killed at its time limit: got {shown(words)}; allowed: up to "
@@ -274,7 +304,7 @@ def _decoded(output: bytes | None) -> str | None:
 
 
 def _last_lines(
-    done: CompletedCommand,
+    done: CompletedCommand[Any],
     folder: pathlib.Path,
     outputs: tuple[str | os.PathLike[str] | None, ...],
 ) -> str:

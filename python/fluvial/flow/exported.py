@@ -80,7 +80,7 @@ class ExportedTask:
     def __post_init__(self) -> None:
         object.__setattr__(self, "__qualname__", self.name)  # what messages and timelines call it
 
-    def __call__(self, *values: Any) -> Any:
+    def __call__(self, *values: object) -> Any:
         """Call it on this rank."""
         return self._called(None, values)
 
@@ -122,7 +122,9 @@ class ParallelExportedTask(ExportedTask):
 
     _fluvial_parallel = True
 
-    def __call__(self, comm: MPI.Comm | None, *values: Any) -> Any:
+    def __call__(  # type: ignore[override]
+        self, comm: MPI.Comm | None, *values: object
+    ) -> Any:
         """Call it on each rank of a communicator of mpi4py."""
         return self._called(comm, values)
 

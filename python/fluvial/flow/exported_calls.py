@@ -5,16 +5,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from .exported import ExportedTask
 from .future import error_of
 from .options import TaskOptions
 from .task_core import ExportingCore, Report, TaskCore, TaskState
 
-Done: TypeAlias = tuple[Any, bytes | bytearray | None, BaseException | None]
+Token = TypeVar("Token")
+"""By which the caller knows a call."""
+Done: TypeAlias = tuple[Token, bytes | bytearray | None, BaseException | None]
 """The caller's token, the message of the result and None; or the token, None and the exception."""
-Told = Callable[[list[Done]], object]
+Told: TypeAlias = Callable[[list[Done[Token]]], object]
 """Is given what came of some tasks that are done; in the thread that serves the pool."""
 
 
@@ -24,7 +26,7 @@ class ExportedCalls:
     def __init__(self, core: TaskCore) -> None:
         self._core = core
         self._lock = threading.Lock()
-        self._waiting: dict[int, tuple[TaskState, object, Told]] = {}
+        self._waiting: dict[int, tuple[TaskState, Any, Told[Any]]] = {}
         self.possible = hasattr(core, "submit_exported")
         """A job that was started for a serial program has none."""
 
@@ -32,9 +34,9 @@ class ExportedCalls:
         self,
         task: ExportedTask,
         calls: list[bytes],
-        tokens: Sequence[object],
+        tokens: Sequence[Token],
         options: TaskOptions,
-        told: Told,
+        told: Told[Token],
     ) -> None:
         """Submit a task for each message of inputs."""
         wanted = options.for_core(task.name)
@@ -50,7 +52,7 @@ class ExportedCalls:
             if not self._waiting:
                 return outcomes
             others: list[Report] = []
-            by_receiver: dict[Told, list[Done]] = {}
+            by_receiver: dict[Told[Any], list[Done[Any]]] = {}
             for outcome in outcomes:
                 number, result, failure, _ = outcome
                 known = self._waiting.pop(number, None)

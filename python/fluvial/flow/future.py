@@ -8,7 +8,7 @@ import math
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 from .. import _core
 from .payload import unpacked
@@ -98,7 +98,7 @@ class Future(concurrent.futures.Future[R]):
         if not self._end_once():
             return
         if outcome.error is None:
-            self.set_result(outcome.value)
+            self.set_result(cast(R, outcome.value))
         else:
             self.set_exception(outcome.error)
 
@@ -111,7 +111,7 @@ AnyFuture: TypeAlias = Future[Any]
 class Outcome:
     """What came of a task."""
 
-    value: Any = None
+    value: object = None
     error: BaseException | None = None
     cancelled: bool = False
 

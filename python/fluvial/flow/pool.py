@@ -8,7 +8,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeVar, cast
+from typing import Literal, TypeVar, cast
 
 from .. import _core
 from ..mpi.communicator import Communicator, handle_of, world
@@ -265,9 +265,9 @@ class Pool(Submitting):
                 raise
         return future
 
-    def submit_together(self, options: TaskOptions, tasks: tuple[Task, ...]) -> Future[list[Any]]:
+    def submit_together(self, options: TaskOptions, tasks: tuple[Task[R], ...]) -> Future[list[R]]:
         """Submit tasks that start together; see `together`."""
-        future: Future[list[Any]] = Future(self._core)
+        future: Future[list[R]] = Future(self._core)
         future.function = " + ".join(name_of(task.function) for task in tasks)
         future.key = options.key_of((), {})
         if (known := self._keyed.claim(future)) is not None:

@@ -8,7 +8,7 @@ import concurrent.futures
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from .. import _core
 from ..base.messages import shown
@@ -154,7 +154,7 @@ class Submitting(concurrent.futures.Executor):
         """
         return WithOptions(self._pool, changed_options(self._options, options))
 
-    def together(self, *tasks: Task) -> Future[list[Any]]:
+    def together(self, *tasks: Task[R]) -> Future[list[R]]:
         """Submit tasks (`fl.task`) that start at the same time, each on ranks of its own.
 
         For tasks that wait for each other, as the writer and the reader of a stream do. None starts
@@ -208,7 +208,7 @@ class Submitting(concurrent.futures.Executor):
         """Submit a task with other options."""
 
     @abc.abstractmethod
-    def submit_together(self, options: TaskOptions, tasks: tuple[Task, ...]) -> Future[list[Any]]:
+    def submit_together(self, options: TaskOptions, tasks: tuple[Task[R], ...]) -> Future[list[R]]:
         """Submit tasks that start together."""
 
 
@@ -234,7 +234,7 @@ class WithOptions(Submitting):
         """Submit a task with other options."""
         return self._pool.submit_with(options, function, arguments, keywords)
 
-    def submit_together(self, options: TaskOptions, tasks: tuple[Task, ...]) -> Future[list[Any]]:
+    def submit_together(self, options: TaskOptions, tasks: tuple[Task[R], ...]) -> Future[list[R]]:
         """Submit tasks that start together."""
         return self._pool.submit_together(options, tasks)
 

@@ -6,21 +6,22 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar, Unpack
+from typing import Generic, TypeVar, Unpack
 
 from ..base.arguments import wrong_type
 from .functions import function_bytes, name_of
 from .options import OptionChanges, TaskOptions, changed_options
 
+R = TypeVar("R")
 T = TypeVar("T")
 
 
-class Task:
+class Task(Generic[R]):
     """A call for the pool to make: what `task` returns."""
 
     def __init__(
         self,
-        function: Callable[..., object],
+        function: Callable[..., R],
         arguments: tuple[object, ...],
         keywords: dict[str, object],
         options: TaskOptions,
@@ -30,7 +31,7 @@ class Task:
         self.keywords = keywords
         self.options = options
 
-    def with_options(self, **options: Unpack[OptionChanges]) -> Task:
+    def with_options(self, **options: Unpack[OptionChanges]) -> Task[R]:
         """Return the same call with these options of `Pool.with_options`."""
         changed = changed_options(self.options, options)
         return Task(self.function, self.arguments, self.keywords, changed)
@@ -45,7 +46,7 @@ class Task:
         return _restored, (shipped, self.arguments, self.keywords, options)
 
 
-def task(function: Callable[..., object], /, *args: object, **kwargs: object) -> Task:
+def task(function: Callable[..., R], /, *args: object, **kwargs: object) -> Task[R]:
     """Describe a call that a pool makes when a task returns it.
 
     A task must not wait for other tasks: it would keep its ranks from running them. It returns them
@@ -76,5 +77,5 @@ def as_given(value: T) -> T:
 
 def _restored(
     shipped: bytes, arguments: tuple[object, ...], keywords: dict[str, object], options: TaskOptions
-) -> Task:
+) -> Task[object]:
     return Task(pickle.loads(shipped), arguments, keywords, options)

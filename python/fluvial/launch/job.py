@@ -7,11 +7,11 @@ import contextlib
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import IO, Any, Self, TypeAlias
+from typing import IO, Self, TypeAlias
 
 from .supervisor import ranks_beneath, supervised
 
-Redirected: TypeAlias = int | IO[Any] | None
+Redirected: TypeAlias = int | IO[bytes] | IO[str] | None
 """Where a stream of a process leads, as `subprocess.Popen` takes it."""
 
 
@@ -26,7 +26,13 @@ class Job:
         The supervisor, a `subprocess.Popen`; its ``stdout`` and ``stderr`` are the job's.
     """
 
-    def __init__(self, name: str, ranks: int, process: subprocess.Popen[Any], keep_alive: int):
+    def __init__(
+        self,
+        name: str,
+        ranks: int,
+        process: subprocess.Popen[bytes],
+        keep_alive: int,
+    ):
         self.name = name
         self.ranks = ranks
         self.process = process

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -13,6 +13,25 @@ from ..describe.attributes import Attributes
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
+
+
+class Chosen(Protocol):
+    """What is selected of a dataset: positions along each axis."""
+
+    @property
+    def axes(self) -> tuple[int | range, ...]:
+        """An int where the axis is dropped."""
+
+
+class SelectedDataset(Protocol):
+    """A dataset after a selection, nothing of which has been read."""
+
+    @property
+    def view(self) -> Chosen:
+        """What is selected."""
+
+    def sel(self, indexers: Mapping[str, object]) -> SelectedDataset:
+        """Select by coordinates."""
 
 
 class PipedDataset(Protocol):
@@ -38,8 +57,8 @@ class PipedDataset(Protocol):
     def stored_dtype(self) -> np.dtype:
         """Of its elements as they are stored."""
 
-    def isel(self, indexers: Mapping[str, object]) -> Any:
-        """Return what is selected by position: a dataset with a `view`."""
+    def isel(self, indexers: Mapping[str, object]) -> SelectedDataset:
+        """Return what is selected by position."""
 
     def stored(self, selection: tuple[int | slice, ...]) -> np.ndarray:
         """Return the selected elements as they are stored."""
@@ -81,6 +100,38 @@ class PipedStep(Protocol):
         own: Mapping[str, Own] | None,
     ) -> dict[str, list[Piece]]:
         """Return this rank's parts of each dataset."""
+
+
+class PipedSeries(Protocol):
+    """A series that is read."""
+
+    @property
+    def attrs(self) -> Mapping[str, object]:
+        """Attributes of the series."""
+
+    def __iter__(self) -> Iterator[PipedStep]: ...
+
+
+class PipedSteps(Protocol):
+    """The steps of a series of which all are there."""
+
+    @property
+    def indices(self) -> Sequence[int]:
+        """Their numbers."""
+
+    def __getitem__(self, at: int) -> PipedStep: ...
+
+
+class StoredSeries(PipedSeries, Protocol):
+    """A series of which all steps are there, or may be: files."""
+
+    @property
+    def steps(self) -> PipedSteps:
+        """Those that are there."""
+
+    @property
+    def followed(self) -> bool:
+        """Whether more will come."""
 
 
 class SinkStep(Protocol):

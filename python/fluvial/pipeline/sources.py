@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TypeGuard
 
 from .._core import InvalidArgument
 from ..base.messages import shown
 from ..describe.attributes import Attributes
-from .series import PipedStep
+from .series import PipedSeries, PipedStep, StoredSeries
 from .step_choice import StepChoice
 
 
@@ -64,7 +64,9 @@ class JoinedStep:
 class Sources:
     """Series that are read side by side."""
 
-    def __init__(self, series: Sequence[Any], names: Sequence[str], choice: StepChoice) -> None:
+    def __init__(
+        self, series: Sequence[PipedSeries], names: Sequence[str], choice: StepChoice
+    ) -> None:
         self._series = series
         self._names = names
         self._choice = choice
@@ -77,23 +79,27 @@ class Sources:
     @property
     def total(self) -> int | None:
         """How many steps there are; None of live series, and of files that are being written."""
-        if not all(_has_all_steps(series) for series in self._series):
-            return None
-        return len({n for s in self._series for n in s.steps.indices if n in self._choice})
+        numbers: set[int] = set()
+        for series in self._series:
+            if not _has_all_steps(series):
+                return None
+            numbers.update(n for n in series.steps.indices if n in self._choice)
+        return len(numbers)
 
     def steps(self) -> Iterator[JoinedStep]:
         """Give the chosen steps in ascending order; each ends when the next is asked for."""
         rows = [self._chosen(series) for series in self._series]
-        heads: list[Any] = [next(row, None) for row in rows]
+        heads: list[PipedStep | None] = [next(row, None) for row in rows]
         while any(head is not None for head in heads):
             number = min(head.iteration for head in heads if head is not None)
-            at = [i for i, h in enumerate(heads) if h is not None and h.iteration == number]
-            yield JoinedStep([heads[i] for i in at], [self._names[i] for i in at])
-            for i in at:
+            at = {i: h for i, h in enumerate(heads) if h is not None and h.iteration == number}
+            yield JoinedStep(list(at.values()), [self._names[i] for i in at])
+            for i in list(at):
+                del at[i]
                 heads[i] = None  # a file is closed when its step is not held any more
                 heads[i] = next(rows[i], None)
 
-    def _chosen(self, series: Any) -> Iterator[PipedStep]:
+    def _chosen(self, series: PipedSeries) -> Iterator[PipedStep]:
         if _has_all_steps(series):
             for at, number in enumerate(series.steps.indices):
                 if number in self._choice:
@@ -106,8 +112,8 @@ class Sources:
                 return
 
 
-def _has_all_steps(series: Any) -> bool:
-    return hasattr(series, "steps") and not series.followed
+def _has_all_steps(series: PipedSeries) -> TypeGuard[StoredSeries]:
+    return hasattr(series, "steps") and not getattr(series, "followed", False)
 
 
 def _first_wins(attributes: Iterable[Mapping[str, object]]) -> dict[str, object]:

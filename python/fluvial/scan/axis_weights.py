@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,7 @@ from ..base.messages import shown
 from . import positions
 from .view import View
 
-Weights = str | xr.DataArray | Mapping[Any, npt.ArrayLike]
+Weights = str | xr.DataArray | Mapping[str, npt.ArrayLike] | Mapping[Hashable, npt.ArrayLike]
 """As the user gives them."""
 Labels = Callable[[str], xr.Variable | None]
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal, TypedDict, cast
 
 import numpy as np
 import xarray as xr
@@ -13,6 +13,26 @@ from ..describe.attributes import Attributes, AttributeValue
 from . import positions, request
 from .values import Values
 from .view import View
+
+
+class Layout(TypedDict, total=False):
+    """Where the bytes of a dataset lie; which entries there are follows from `kind`."""
+
+    kind: Literal["affine", "chunked", "by library"]
+    offset: int
+    """Affine: of the first element in the file."""
+    strides: tuple[int, ...]
+    """Affine: bytes between elements along each axis."""
+    chunk: tuple[int, ...]
+    """Chunked: extents of a chunk."""
+    filters: tuple[str, ...]
+    """Chunked: what encodes a chunk, in the order of writing."""
+    swapped: bool
+    """Affine or chunked: whether the byte order is not this machine's."""
+    why: str
+    """By library: why these bytes are read by the format's own library alone."""
+    granule: tuple[int, ...]
+    """By library: extents that are best read together; () where it does not matter."""
 
 
 class DescribedDataset(Values):
@@ -87,9 +107,9 @@ class DescribedDataset(Values):
         return {k: xr.DataArray(v, name=k) for k, v in self._coords(self._view).items()}
 
     @property
-    def layout(self) -> dict[str, Any]:
+    def layout(self) -> Layout:
         """Where the (first) file's bytes lie: 'kind', strides or chunk and filters, byte order."""
-        return self._files.parts_of(self._name)[0].layout
+        return cast(Layout, self._files.parts_of(self._name)[0].layout)
 
     @property
     def chunks(self) -> tuple[int, ...] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Literal, Self, Unpack, overload
+from typing import Self, Unpack, overload
 
 import numpy as np
 import xarray as xr
@@ -16,7 +16,7 @@ from ..compute.reductions import Reductions
 from ..compute.registry import Reduced
 from ..compute.specs import Specs
 from ..describe.records import unit_of
-from ..describe.selection import Indexers, Over, Selection, one_of
+from ..describe.selection import Indexers, Method, Over, Selection, by_dimension, one_of
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
@@ -32,8 +32,6 @@ from .options import ReductionOptions, ScanOptions
 from .pending_scan import PendingScan
 from .predicates import Condition
 from .view import Groups, View
-
-Method = Literal["nearest", "pad", "ffill", "backfill", "bfill"]
 
 
 class FileDataset(
@@ -85,7 +83,7 @@ class FileDataset(
             An unknown dimension or label, or positions without a regular step.
         """
         view = self._view
-        for key, label in {**(indexers or {}), **labels}.items():
+        for key, label in by_dimension(indexers, labels).items():
             dim = view.check(key)
             variable = self._files.labels(self._name, dim)
             if variable is None:
@@ -97,7 +95,7 @@ class FileDataset(
 
     def isel(self, indexers: Indexers | None = None, **numbers: object) -> Self:
         """Select by position, as xarray's `isel`: ints, slices (also backwards), regular lists."""
-        return self._with(self._view.isel({**(indexers or {}), **numbers}))
+        return self._with(self._view.isel(by_dimension(indexers, numbers)))
 
     def where(self, condition: Condition | Comparisons) -> Self:
         """Let only elements count for which a condition holds; further conditions must hold too.

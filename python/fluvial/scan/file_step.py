@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeGuard
 
 import numpy as np
+import xarray as xr
 
 from ..base.arguments import to_names, to_text
 from ..base.html_table import html_table
@@ -116,7 +117,7 @@ class FileStep(JointReductions, Mapping[str, FileDataset]):
 
     def read(
         self, names: Iterable[str] | None = None, selection: Selection = None
-    ) -> dict[str, Any]:
+    ) -> dict[str, xr.DataArray]:
         """Read several datasets, as `ReadStep.read` does of a live step: each by its `read`."""
         wanted = to_names(names, self, "One dataset is read by step[name].read()")
         return {name: self[name].read(selection) for name in wanted}

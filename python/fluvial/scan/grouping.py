@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
 
 import numpy as np
 import xarray as xr
@@ -69,7 +68,7 @@ def _selected(name: str, view: View, labels: Labels) -> xr.DataArray:
     return xr.DataArray(variable[at])
 
 
-def _groups(dim: str, name: str, values: np.ndarray, attrs: Mapping[Any, object]) -> Groups:
+def _groups(dim: str, name: str, values: np.ndarray, attrs: Mapping[Hashable, object]) -> Groups:
     known = ~np.asarray(xr.DataArray(values).isnull())
     distinct, inverse = np.unique(values[known], return_inverse=True)
     group = np.full(values.shape, -1, dtype=np.int32)

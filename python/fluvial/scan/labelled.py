@@ -139,7 +139,7 @@ def to_labelled(op: Resolved, arrays: Arrays, frame: Frame) -> Labelled | Reduce
     inner = innermost(op)
     coords: dict[str, object] = dict(frame.coords)
     dims = frame.dims
-    value = arrays.get("value")
+    value: np.ndarray | np.number | None = arrays.get("value")
     if isinstance(inner, ArgMin):
         coords |= _located(arrays["coordinates"], dims, frame)
     elif isinstance(inner, TopK):

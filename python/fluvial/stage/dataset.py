@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -21,19 +21,16 @@ from ..compute.specs import Specs
 from ..describe.attributes import Attributes, AttributeValue
 from ..describe.axis_labels import axis_labels
 from ..describe.records import unit_of
-from ..describe.selection import Indexers, Over, Selection, one_of, to_dims, to_hyperslab
+from ..describe.selection import Indexers, Method, Over, Selection, one_of, to_dims, to_hyperslab
 from ..describe.storage_attributes import says_decoding
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
+from .lazy_dataset import LazyComparison, LazyDataset, LazyGroups, Pending
 from .step_views import Masking, Read, Step, Weighting, to_views
 
 if TYPE_CHECKING:
     import xarray as xr
-
-StepDataset = Any
-GroupedDataset = Any
-PendingScan = Any
 
 
 class Chunk(NamedTuple):
@@ -49,7 +46,7 @@ class Chunk(NamedTuple):
     """That it lies on."""
 
 
-class Dataset(Reductions[Reduced], LazyOperators[StepDataset, Any]):
+class Dataset(Reductions[Reduced], LazyOperators[LazyDataset, LazyComparison]):
     """An n-d array of a step, spread over chunks. Usable until the step ends.
 
     It speaks the language of `FileDataset`: what selects, masks, weights and computes returns a
@@ -121,34 +118,34 @@ class Dataset(Reductions[Reduced], LazyOperators[StepDataset, Any]):
     def sel(
         self,
         indexers: Indexers | None = None,
-        method: str | None = None,
+        method: Method | None = None,
         tolerance: object = None,
         **labels: object,
-    ) -> StepDataset:
+    ) -> LazyDataset:
         """Select by coordinates, as `FileDataset.sel`."""
         return self._lazily().sel(indexers, method, tolerance, **labels)
 
-    def isel(self, indexers: Indexers | None = None, **numbers: object) -> StepDataset:
+    def isel(self, indexers: Indexers | None = None, **numbers: object) -> LazyDataset:
         """Select by position, as `FileDataset.isel`."""
         return self._lazily().isel(indexers, **numbers)
 
-    def where(self, condition: object) -> StepDataset:
+    def where(self, condition: object) -> LazyDataset:
         """Let only elements count for which a condition holds, as `FileDataset.where`."""
         return self._lazily().where(condition)
 
-    def weighted(self, weights: Weighting) -> StepDataset:
+    def weighted(self, weights: Weighting) -> LazyDataset:
         """Give elements weights along axes, as `FileDataset.weighted`."""
         return self._lazily().weighted(weights)
 
-    def groupby(self, key: str) -> GroupedDataset:
+    def groupby(self, key: str) -> LazyGroups:
         """Group one axis by a coordinate, as `FileDataset.groupby`."""
         return self._lazily().groupby(key)
 
-    def resample(self, **period: str) -> GroupedDataset:
+    def resample(self, **period: str) -> LazyGroups:
         """Group one axis of times by periods, as `FileDataset.resample`."""
         return self._lazily().resample(**period)
 
-    def start(self, op: Specs, over: Over | None = None, **options: object) -> PendingScan:
+    def start(self, op: Specs, over: Over | None = None, **options: object) -> Pending:
         """Start a reduction and return at once, as `FileDataset.start`. Collective.
 
         The step must not end before `wait` has returned.
@@ -347,30 +344,30 @@ class Dataset(Reductions[Reduced], LazyOperators[StepDataset, Any]):
         )
 
     @property
-    def si(self) -> StepDataset:
+    def si(self) -> LazyDataset:
         """The same in SI units: times openPMD's attribute `unitSI`, where it has one."""
         return self._lazily() * unit_of(self._said, self.name)
 
-    def _lazily(self) -> StepDataset:
+    def _lazily(self) -> LazyDataset:
         return to_views(self._step).dataset(self.name)
 
-    def _labelled(self) -> StepDataset | None:
+    def _labelled(self) -> LazyDataset | None:
         """Return the dataset that gives labels and decodes; None where NumPy's words are enough."""
         if self.decodes:
             return self._lazily()
         views = self._step.views if self.has_names else None
         return None if views is None else views.dataset(self.name)
 
-    def _after(self, sign: str, number: object, before: bool = False) -> StepDataset | np.ndarray:
+    def _after(self, sign: str, number: object, before: bool = False) -> LazyDataset | np.ndarray:
         if not (is_number(number) or isinstance(number, np.ndarray)):
             refuse_dataset(sign, number)
             return NotImplemented
         return self._lazily()._after(sign, number, before)
 
-    def _absolute(self) -> StepDataset:
+    def _absolute(self) -> LazyDataset:
         return self._lazily()._absolute()
 
-    def _comparison(self, sign: str, bound: object) -> object:
+    def _comparison(self, sign: str, bound: object) -> LazyComparison | np.ndarray:
         if not (is_number(bound) or isinstance(bound, np.ndarray)):
             if sign not in ("==", "!="):
                 refuse_dataset(sign, bound)

@@ -7,10 +7,11 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from .. import _core
 from ..base.arguments import check_options, to_choice, to_float, to_int, to_path, to_text
 from ..base.byte_count import to_bytes
 from ..describe.engines import Options
-from ..mpi.communicator import Communicator
+from ..mpi.communicator import Communicator, handle_of
 from .reader import ReadSeries, ReadStep
 from .step_views import Views
 from .writer import WriteSeries
@@ -68,8 +69,9 @@ def open_series(
         options[option] = _typed(option, options.get(option, default), default)
     to_text(name, "the name of the stream")
     if mode == "w":
-        return WriteSeries(name, comm, **options)
-    return ReadSeries(name, comm, views, **options)
+        return WriteSeries(name, comm, _core.Writer(name=name, comm=handle_of(comm), **options))
+    core = _core.Reader(name=name, comm=handle_of(comm), **options)
+    return ReadSeries(name, comm, core, views)
 
 
 def _default_directory() -> str:

@@ -21,7 +21,7 @@ from ..describe.selection import Over, Selection, one_of
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
-from ..mpi.communicator import Communicator, handle_of
+from ..mpi.communicator import Communicator
 from .bare_reduction import Described, is_array, reduce_bare
 from .dataset import Dataset
 from .full_disk import FullDisk
@@ -265,13 +265,13 @@ class ReadSeries:
         self,
         name: str,
         comm: Communicator | None,
+        core: _core.Reader,
         views: Callable[[ReadStep], Views | None],
-        **options: Any,
     ) -> None:
         self.name = name
         self.comm = comm
         self._views = views
-        self._core = _core.Reader(name=name, comm=handle_of(comm), **options)
+        self._core = core
         self._full_disk = FullDisk(name)
 
     def __iter__(self) -> Iterator[ReadStep]:

@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from .._core import InvalidArgument
 from ..compute.registry import Reduced
-from ..compute.specs import Inputs, Specs
-from ..describe.selection import Over, Selection
 from ..distribute.piece import Piece
+from .lazy_dataset import LazyDataset
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,12 +29,11 @@ Weighting: TypeAlias = "npt.ArrayLike | xr.DataArray | Mapping[str, npt.ArrayLik
 class Views(Protocol):
     """Datasets of a step by name and coordinate; what opens a series gives them."""
 
-    def dataset(self, name: str) -> Any:
+    def dataset(self, name: str) -> LazyDataset:
         """Return the `StepDataset` of this name."""
 
-    def reduce(
-        self, op: Specs, inputs: Inputs, over: Over | None, selection: Selection, **options: Any
-    ) -> Reduced:
+    @property
+    def reduce(self) -> Callable[..., Reduced]:
         """Reduce several datasets, as `ReadStep.reduce`."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, overload
+from typing import Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from .. import _core
 from ..base.arguments import to_dtype, to_float
 from ..describe.attributes import AttributeValue, plain
 from ..describe.group_attributes import Groups, to_iteration, with_groups
-from ..mpi.communicator import Communicator, handle_of
+from ..mpi.communicator import Communicator
 from .full_disk import FullDisk
 from .put_arguments import Named, as_put, as_puts, refuse_array
 
@@ -147,12 +147,12 @@ class WriteSeries:
     Several threads may use it, and put into one step at the same time.
     """
 
-    def __init__(self, name: str, comm: Communicator | None, **options: Any) -> None:
+    def __init__(self, name: str, comm: Communicator | None, core: _core.Writer) -> None:
         self.name = name
         self.attrs: dict[str, object] = {}
         """Attributes of the series; set them before the first step."""
         self._written_attrs: dict[str, AttributeValue] = {}
-        self._core = _core.Writer(name=name, comm=handle_of(comm), **options)
+        self._core = core
         self._full_disk = FullDisk(name)
 
     def step(

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -152,7 +151,7 @@ def _raw(dataset: _core.FileDataset, dims: tuple[str, ...]) -> xr.Variable:
     return xr.Variable(dims, values, typed(dataset.attributes, values.dtype))
 
 
-def _is_plain(attributes: Mapping[Any, object]) -> bool:
+def _is_plain(attributes: Mapping[Hashable, object]) -> bool:
     """Tell whether xarray would find nothing to decode; asking it takes a while."""
     units = attributes.get("units", "")
     return _DECODED.isdisjoint(attributes) and isinstance(units, str) and units in _PLAIN_UNITS

@@ -16,7 +16,7 @@ from ..compute.specs import Specs
 from ..describe.selection import Over
 from ..mpi.communicator import Communicator, handle_of
 from .stream import Function, Stream
-from .threshold import Judge, Merge, Threshold
+from .threshold import Judge, Merge, State, Threshold
 
 
 class Channel:
@@ -200,8 +200,8 @@ class Channel:
         self,
         limit: float | None = None,
         *,
-        judge: Judge | None = None,
-        merge: Merge | None = None,
+        judge: Judge[State] | None = None,
+        merge: Merge[State] | None = None,
         rounds_ahead: int = 1024,
     ) -> Threshold:
         """Begin a threshold collective. Collective over producers and consumers.

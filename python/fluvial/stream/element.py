@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -59,9 +59,9 @@ class Element:
         """Return bytes as an array of elements."""
         return raw.view(self.dtype).reshape(-1, *self.shape)
 
-    def lent(self, raw: Any) -> Elements:
+    def lent(self, raw: npt.NDArray[np.uint8] | list[np.ndarray]) -> Elements:
         """Return what a batch's bytes stand for."""
-        return raw if self.varies else self.view(raw)
+        return raw if isinstance(raw, list) else self.view(raw)
 
     def arrays(self, data: npt.ArrayLike) -> tuple[np.ndarray, int]:
         """Return one element or several as an array, and how many there are."""
@@ -90,9 +90,10 @@ class Element:
             ) from None
 
 
-def record(data: Any) -> npt.NDArray[np.uint8]:
+def record(data: npt.ArrayLike) -> npt.NDArray[np.uint8]:
     """Return the bytes of one element of varying size."""
     try:
-        return np.frombuffer(data, np.uint8) if len(data) else _NOTHING
+        given = cast(bytes, data)  # or what is like them; NumPy says
+        return np.frombuffer(given, np.uint8) if len(given) else _NOTHING
     except (TypeError, ValueError, BufferError):
         raise wrong_type("the element", data, "bytes, or what has them side by side") from None

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from ..compute.specs import Specs, name_specs, wrap_results
 from ..describe.selection import Over
 from .element import Element, Elements, record
 
-Function = Callable[[Any], object]
+Function = Callable[[np.ndarray], object] | Callable[[list[np.ndarray]], object]
 """What is called with each batch of elements."""
 
 _AXES = {"producer": 0, "element": 1}
@@ -324,9 +324,10 @@ class Stream:
 
     def _function(self, function: Function) -> Callable[[int, np.ndarray], None]:
         element = self._element
+        called = cast("Callable[[Elements], object]", function)
 
         def work(producer: int, raw: np.ndarray) -> None:
-            function(element.lent(raw))
+            called(element.lent(raw))
 
         return work
 
@@ -352,7 +353,9 @@ class Stream:
                 return number % consumers
 
             return choose
-        fields: Mapping[str, tuple[Any, ...]] = self.dtype.fields or {}
+        fields: Mapping[str, tuple[np.dtype, int] | tuple[np.dtype, int, object]] = (
+            self.dtype.fields or {}
+        )
         if not isinstance(key, str) or key not in fields or association != "nearest":
             raise InvalidArgument(
                 f"not a key of the elements: got {shown(key)} with association "

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from .. import _core
 from .._core import InvalidArgument, declared_by
 from ..base.arguments import to_float, to_index, wrong_type
 from ..base.messages import shown
 
-Merge = Callable[[Any, Any], Any]
-Judge = Callable[[Any, int, int], bool | None]
+State = TypeVar("State")
+"""What a producer contributes, and what several contributions come to."""
+Merge = Callable[[State, State], State]
+Judge = Callable[[State, int, int], bool | None]
 
 
 class Threshold:
@@ -29,8 +31,8 @@ class Threshold:
         self,
         channel: _core.Channel,
         limit: float | None,
-        judge: Judge | None,
-        merge: Merge | None,
+        judge: Judge[State] | None,
+        merge: Merge[State] | None,
         rounds_ahead: int,
     ) -> None:
         self._any = limit is None

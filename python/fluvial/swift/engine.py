@@ -22,7 +22,7 @@ import queue
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol, TypeAlias, TypedDict, Unpack
+from typing import Protocol, TypeAlias, TypedDict, Unpack, cast
 
 from ..flow.exported import ExportedTask
 from ..flow.future import AnyFuture
@@ -45,7 +45,7 @@ class CallOptions(TypedDict, total=False):
     kind: str
 
 
-OptionItems: TypeAlias = tuple[tuple[str, Any], ...]
+OptionItems: TypeAlias = tuple[tuple[str, object], ...]
 """`CallOptions` as items, which can be the key of a dict."""
 Token: TypeAlias = tuple[Callable[..., None], Frame]
 """What is told what came of a task, and the frame of the call."""
@@ -53,6 +53,11 @@ ToldCall: TypeAlias = tuple[Token, bytes | bytearray | None, BaseException | Non
 """Of a call of an exported function: its token, the message of its result, or an error."""
 Receiver: TypeAlias = Callable[[Sequence[ToldCall]], object]
 """Is given what came of some calls that are done."""
+
+
+def options_of(items: OptionItems) -> CallOptions:
+    """Return the options that were made items."""
+    return cast(CallOptions, dict(items))
 
 
 class Done(Protocol):

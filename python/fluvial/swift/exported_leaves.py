@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..flow.exported import ExportedTask, Value, pack_of, unpack_of
-from .engine import Calls, Engine, OptionItems
+from .engine import Calls, Engine, OptionItems, options_of
 from .failures import failed_task
 from .frames import Frame, Get
 from .kinds import VOID
@@ -47,7 +47,7 @@ class ExportedPlan:
 
         def settle(message: bytes, error: BaseException | None) -> None:
             if error is not None:
-                ranks = dict(calls.options).get("ranks", 1)
+                ranks = options_of(calls.options).get("ranks", 1)
                 raise failed_task(error, self.place, frame, self.name, values, ranks)
             results = self._unpack(message)
             if self._one is not None:

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Callable
 from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..flow.parallel import parallel
 
@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 _Names = tuple[list[str], list[str]]
+_Arguments: TypeAlias = tuple[str, str, str, str, str | None, _Names, list[object], list[str]]
+"""Of `_call`, behind the communicator."""
 
 
-def call_python(*arguments: Any) -> object:
+def call_python(*arguments: *_Arguments) -> object:
     """Call a serial function; see `_call`."""
     return _call(None, *arguments)
 
 
 @parallel
-def call_python_together(comm: MPI.Comm, *arguments: Any) -> object:
+def call_python_together(comm: MPI.Comm, *arguments: *_Arguments) -> object:
     """Call a parallel function on each rank of a team; see `_call`."""
     return _call(comm, *arguments)
 

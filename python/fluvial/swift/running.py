@@ -12,7 +12,7 @@ from ..flow.options import OptionChanges, TaskOptions, changed_options
 from ..flow.pool import Pool
 from ..flow.submitting import Submitting
 from .compiler import run_program
-from .engine import CallOptions, Done, Engine, OptionItems, Receiver, Token
+from .engine import CallOptions, Done, Engine, OptionItems, Receiver, Token, options_of
 from .loading import load
 from .surroundings import Surroundings
 
@@ -71,7 +71,7 @@ class PoolTasks:
         """Submit exported C++ functions (`ExportedCalls.submit`)."""
         if not self._pool.exported_calls.possible:
             for message, token in zip(calls, tokens, strict=True):
-                future = self.submit(task, *unpack_of(task.inputs)(message), **dict(options))
+                future = self.submit(task, *unpack_of(task.inputs)(message), **options_of(options))
                 future.add_done_callback(_told(task, token, told))
             return
         wanted = self._options.get(options)

@@ -18,13 +18,15 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..flow.parallel import parallel
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+_Arguments: TypeAlias = tuple[str, str, list[str], list[str], list[object]]
+"""Of `_call`, behind the communicator."""
 _PLAIN: dict[str, type[ctypes.c_int64] | type[ctypes.c_double] | type[ctypes.c_bool]] = {
     "int": ctypes.c_int64,
     "float": ctypes.c_double,
@@ -32,13 +34,13 @@ _PLAIN: dict[str, type[ctypes.c_int64] | type[ctypes.c_double] | type[ctypes.c_b
 }
 
 
-def call_library(*arguments: Any) -> object:
+def call_library(*arguments: *_Arguments) -> object:
     """Call a serial function; see `_call`."""
     return _call(None, *arguments)
 
 
 @parallel
-def call_library_together(comm: MPI.Comm, *arguments: Any) -> object:
+def call_library_together(comm: MPI.Comm, *arguments: *_Arguments) -> object:
     """Call a parallel function on each rank of a team; see `_call`."""
     return _call(comm, *arguments)
 

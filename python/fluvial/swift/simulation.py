@@ -20,7 +20,7 @@ from ..flow.exported import pack_of, unpack_of
 from ..flow.simulated_ranks import SimulatedRanks, SimulatedTask
 from . import worker_functions
 from .compiler import run_program
-from .engine import Arrival, CallOptions, Calls, Engine
+from .engine import Arrival, CallOptions, Calls, Engine, options_of
 from .frames import Frame
 from .kinds import FILE, FLOAT, VOID
 from .loading import load
@@ -130,7 +130,7 @@ class _SimulatedEngine(Engine):
 
     def call_exported(self, frame: Frame, settle: Any, calls: Calls, message: bytes) -> None:
         """Have the model say what comes of a call of a C++ function."""
-        task, known = calls.task, dict(calls.options)
+        task, known = calls.task, options_of(calls.options)
         values = unpack_of(task.inputs)(message)
         seconds, result = self._asked(
             known["kind"], known.get("ranks", 1), values, task.outputs == "f"

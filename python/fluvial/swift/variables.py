@@ -8,7 +8,16 @@ from typing import Any, TypeAlias
 
 Key: TypeAlias = int | str
 """Of an element of an array."""
-UNSET: Any = type("Unset", (), {"__repr__": lambda self: "unset"})()
+
+
+class Unset:
+    """Stands for a value that has not come."""
+
+    def __repr__(self) -> str:
+        return "unset"
+
+
+UNSET = Unset()
 
 
 class Blocked(Exception):  # noqa: N818

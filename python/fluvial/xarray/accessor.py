@@ -177,7 +177,7 @@ class DatasetParts(Reductions[xr.Dataset]):
     """Variables of a dataset, grouped or weighted; each is reduced by a scan of its own."""
 
     def __init__(
-        self, parts: Mapping[str, Reductions[xr.DataArray]], attrs: Mapping[Any, object]
+        self, parts: Mapping[str, Reductions[xr.DataArray]], attrs: Mapping[Hashable, object]
     ) -> None:
         self._parts = dict(parts)
         self._attrs = dict(attrs)
