@@ -2,6 +2,7 @@
 """Arithmetic and comparisons of datasets of files: computed while reading, as xarray does."""
 
 import operator
+import pickle
 import re
 
 import numpy as np
@@ -125,6 +126,38 @@ def test_comparisons_of_other_datasets_and_selections(path):
         same((file["u"] - 1).where(file["u"] > 0).mean(), (u - 1).where(u > 0).mean())
 
 
+@pytest.mark.parametrize(
+    "condition",
+    [
+        lambda x: (x < -3) | (x > 2),
+        lambda x: (x < -3) | (x > 2) | (x + 1 == 1),
+        lambda x: ~(x > 2),
+        lambda x: ~((x < -3) | ((x > 0) & (x - 1 < 2))),
+        lambda x: (x > -4) & ~(x * 2 > 2),
+    ],
+)
+def test_comparisons_of_one_dataset_are_joined_by_or_and_not(path, condition):
+    with fl.open(path) as file, xr.open_dataset(path) as dataset:
+        u, expected = file["u"], dataset["u"].load().astype("f8")
+        found = u.where(condition(u))
+        same(found.sum("time"), expected.where(condition(expected)).sum("time"))
+        assert pickle.loads(pickle.dumps(found)).count() == found.count()
+        same((u - 1).where(condition(u)).mean(), (expected - 1).where(condition(expected)).mean())
+
+
+def test_what_is_missing_is_no_other_case(path):
+    with fl.open(path) as file:
+        n = file["temperature"]
+        assert n.where(~(n > 280)).count() + n.where(n > 280).count() == n.count()
+
+
+def test_comparisons_that_were_joined_say_what_they_are(path):
+    with fl.open(path) as file:
+        u = file["u"]
+        found = repr((u > 0) & ~((u < 2) | (u * 2 == 5)))
+        assert found == "<fluvial: where u > 0.0 and not (u < 2.0 or value * 2 == 5.0)>"
+
+
 def test_what_does_not_fit_is_refused(path):
     with fl.open(path) as file, fl.open(path) as other:
         u = file["u"]
@@ -135,6 +168,13 @@ def test_what_does_not_fit_is_refused(path):
                 u.where(condition)
         with pytest.raises(fl.InvalidArgument, match="do not fit together"):
             (u > 0) & (other["u"] > 0)
+        for joined in (
+            lambda: (u > 0) | (file["v"] > 0),
+            lambda: ~((u > 0) & (file["v"] > 0)),
+            lambda: (u.where(lambda u, v: u > v) > 0) | (u > 1),
+        ):
+            with pytest.raises(fl.InvalidArgument, match="several datasets are joined by & alone"):
+                joined()
         for wrong in ("2", None, True, [1.0], u):
             with pytest.raises(TypeError):
                 u + wrong

@@ -14,6 +14,17 @@ import fluvial as fl
 QUANTILES = [0, 1e-3, 0.01, 0.25, 1 / 3, 0.5, 0.77, 0.99, 1]
 
 
+def test_what_is_no_quantile_is_named():
+    for q, said in ((2, "got 2; "), ([0.5, -0.25], "got -0.25; "), ([], "got no number; ")):
+        with pytest.raises(fl.InvalidArgument, match=f"q is out of range: {said}allowed: one"):
+            fl.ops.Quantile(q)
+
+
+def test_one_quantile_of_everything_is_a_scalar():
+    found = fl.reduce("median", np.arange(3.0))
+    assert type(found.value) is type(found.error) is np.float64
+
+
 def kelvin(rng, n):
     return rng.normal(287.5, 12, n)
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reductions in NumPy's and xarray's words: of arrays, steps, files and what xarray opened."""
 
+import pickle
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -24,6 +26,7 @@ def path(tmp_path_factory):
         ("median", fl.ops.Quantile(0.5)),
         ("median(exact)", fl.ops.Quantile(0.5, exact=True)),
         ("var", fl.ops.Variance()),
+        ("prod", fl.ops.Product()),
         ("std(1)", fl.ops.Std(ddof=1)),
         ("norm(1)", fl.ops.Norm(1)),
     ],
@@ -115,6 +118,12 @@ def test_ddof_and_quantiles_are_arguments_of_methods(path):
         np.testing.assert_allclose(file["u"].var("lat", ddof=1), u.var("lat", ddof=1), rtol=1e-12)
         found = file["u"].quantile(0.9)
         assert abs(found - u.quantile(0.9)) <= found["error"]
+        for several in ([0.1, 0.9], np.array([0.1, 0.9])):
+            found = file["u"].quantile(several, "time")
+            expected = u.quantile(several, "time").transpose(*found.dims)
+            assert (abs(found - expected) <= found["error"] + 1e-9).all()
+        with pytest.raises(TypeError, match="q has a type"):
+            file["u"].quantile("0.5")
 
 
 def test_methods_of_a_step(tmp_path):
@@ -129,6 +138,14 @@ def test_methods_of_a_step(tmp_path):
             np.testing.assert_allclose(x.mean(dim="z"), X.mean(axis=1), rtol=1e-14)
             np.testing.assert_allclose(x.var(axis=0, ddof=1), X.var(axis=0, ddof=1), rtol=1e-13)
             np.testing.assert_allclose(step.reduce("max", "x", axis=1), X.max(axis=1))
+            assert x.mean(keep_attrs=True).attrs == {"axisLabels": ["y", "z"]}
+            assert x.mean(keep_attrs=False).attrs == {}
+            outside = (x < 0.2) | (x > 0.8)
+            assert x.where(outside).count() == ((X < 0.2) | (X > 0.8)).sum()
+            assert x.where(~outside).count() == ((X >= 0.2) & (X <= 0.8)).sum()
+            assert "<td>axisLabels</td>" in x._repr_html_()
+            with pytest.raises(TypeError, match=r"cannot be pickled.*dataset\.read\(\)"):
+                pickle.dumps(x)
 
 
 def test_sizes_and_completions_of_files(path):
@@ -171,3 +188,18 @@ def test_keep_attrs(path):
         both = t.fluvial.reduce(["min", "max"], keep_attrs=True)
         assert both["min"].attrs == both["max"].attrs == t.attrs
         assert dataset.fluvial.mean("time", keep_attrs=False).attrs == {}
+        for chosen in (
+            t.fluvial.groupby("time.month"),
+            t.fluvial.weighted("cos(lat)"),
+            t.fluvial.where("temperature > 280"),
+        ):
+            assert chosen.mean(keep_attrs=True).attrs == t.attrs
+            assert chosen.mean(keep_attrs=False).attrs == {}
+            assert "cell_methods" in chosen.mean().attrs
+        kept = dataset.fluvial.groupby("time.month").mean(keep_attrs=True)
+        assert (kept.attrs, kept["temperature"].attrs) == (dataset.attrs, t.attrs)
+        bare = dataset.fluvial.weighted("cos(lat)").mean("lat", keep_attrs=False)
+        assert (bare.attrs, bare["temperature"].attrs) == ({}, {})
+    with fl.open(path) as file:
+        both = file["temperature"].reduce(["min", "max"], keep_attrs=True)
+        assert both["min"].attrs == both["max"].attrs == t.attrs

@@ -23,6 +23,8 @@ def files(path: pathlib.Path, comm: MPI.Comm) -> None:
         assert_type(temperature.mean("x"), xr.DataArray)
         assert_type(temperature.groupby("time.month").max(), xr.DataArray)
         assert_type(temperature.where((file["u"] > 0) & (file["v"] != 1)), fl.FileDataset)
+        assert_type(temperature.where(~((temperature > 2) | (temperature < 1))), fl.FileDataset)
+        assert_type(temperature.quantile([0.1, 0.9], dim="x"), xr.DataArray)
         assert_type(-(2 * temperature + 1), fl.FileDataset)
         assert_type(temperature + np.ones(3), np.ndarray)
         assert_type(temperature == "text", bool)

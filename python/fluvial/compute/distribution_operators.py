@@ -219,7 +219,7 @@ class Quantile(NamedOperator):
     def wrap(self, arrays: Mapping[str, np.ndarray]) -> Estimate:
         """Return quantiles and errors, without their axis when one number was asked for."""
         found = (arrays["value"], arrays["error"])
-        return Estimate(*(a[..., 0] if self.one else a for a in found))
+        return Estimate(*(a[..., 0][()] if self.one else a for a in found))
 
 
 class Median(Quantile):

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
+
+import numpy as np
 
 from ..base.arguments import to_float
 from ..describe.selection import Over
+from .distribution_operators import Quantile
 
 Result = TypeVar("Result", covariant=True)
 """What a class gives for one operator."""
@@ -66,6 +69,10 @@ class Reductions(Protocol[Result]):
         """Return the median with a bound of its error; see `fluvial.ops.Quantile`."""
         return self.reduce("median", over, **options)
 
-    def quantile(self, q: float, over: Over | None = None, **options: object) -> Result:
-        """Return a quantile with a bound of its error; see `fluvial.ops.Quantile`."""
+    def quantile(
+        self, q: float | Sequence[float], over: Over | None = None, **options: object
+    ) -> Result:
+        """Return a quantile, or several, with a bound of the error; see `fluvial.ops.Quantile`."""
+        if isinstance(q, Sequence | np.ndarray) and not isinstance(q, str):
+            return self.reduce(Quantile(q), over, **options)
         return self.reduce(f"quantile({to_float(q, 'q')!r})", over, **options)

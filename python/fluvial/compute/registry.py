@@ -45,6 +45,7 @@ the data say which, so types let every use of it pass."""
 _BY_NAME: dict[str, Callable[..., Builtin]] = {
     "sum": Sum,
     "product": Product,
+    "prod": Product,
     "count": Count,
     "min": Min,
     "max": Max,

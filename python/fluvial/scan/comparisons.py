@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
+
 from .._core import InvalidArgument
 from ..base.messages import shown
 from ..compute.arithmetic import Compared
@@ -16,7 +18,10 @@ from .view import View
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Comparisons:
-    """What a comparison of a dataset gives, for `FileDataset.where`; & joins several."""
+    """What a comparison of a dataset gives, for `FileDataset.where`; &, | and ~ join several.
+
+    Those of several datasets are joined by & alone.
+    """
 
     predicates: tuple[Predicate, ...]
     files: JoinedFiles
@@ -28,28 +33,105 @@ class Comparisons:
     def __and__(self, other: object) -> Comparisons:
         if not isinstance(other, Comparisons):
             return NotImplemented
+        self._check_together(other)
+        both = (*self.predicates, *other.predicates)
+        return Comparisons(both, self.files, self.axes, self.own or other.own)
+
+    def __or__(self, other: object) -> Comparisons:
+        if not isinstance(other, Comparisons):
+            return NotImplemented
+        self._check_together(other)
+        cases = (*_cases_of(self.predicates), *_cases_of(other.predicates))
+        return self._of_one_dataset("|", Either(cases), other)
+
+    def __invert__(self) -> Comparisons:
+        return self._of_one_dataset("~", Neither(_cases_of(self.predicates)), self)
+
+    def _check_together(self, other: Comparisons) -> None:
         if other.files is not self.files or other.axes != self.axes or _differ(self, other):
             raise InvalidArgument(
                 "the comparisons do not fit together: got datasets of several files or with "
                 "different selections; allowed: those of one. Give them to where() one by one."
             )
-        both = (*self.predicates, *other.predicates)
-        return Comparisons(both, self.files, self.axes, self.own or other.own)
+
+    def _of_one_dataset(self, sign: str, joined: Either, other: Comparisons) -> Comparisons:
+        """Return the condition that a function of one dataset's values is."""
+        predicates = [predicate for case in joined.cases for predicate in case]
+        names = {p.dataset for p in predicates if isinstance(p, Comparison)} | (
+            {self.own, other.own} - {None}
+        )
+        if len(names) != 1 or any(p.inputs != 1 for p in predicates if isinstance(p, Function)):
+            raise InvalidArgument(
+                f"comparisons of several datasets are joined by & alone: got {sign} of "
+                f"{shown(self)}{'' if other is self else f' and {shown(other)}'}; allowed: "
+                "comparisons of one dataset. Read the datasets, and compare the arrays."
+            )
+        return Comparisons((Function(joined, 1),), self.files, self.axes, names.pop())
 
     def __repr__(self) -> str:
-        texts = (
-            f"{p.dataset} {p.sign} {p.bound!r}"
-            if isinstance(p, Comparison)
-            else getattr(p.function, "__name__", "a function")
-            for p in self.predicates
-        )
-        return f"<fluvial: where {' and '.join(texts)}>"
+        return f"<fluvial: where {' and '.join(map(_text, self.predicates))}>"
 
     def __bool__(self) -> bool:
         raise InvalidArgument(
             f"a comparison of data that is not read is neither true nor false: got {shown(self)}; "
             "allowed: where((t > 0) & (t < 9)) instead of 0 < t < 9, and `read` before `if`"
         )
+
+
+@dataclasses.dataclass(frozen=True)
+class Either:
+    """A function that tells where all conditions of one case hold, of several cases."""
+
+    cases: tuple[tuple[Predicate, ...], ...]
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """Return where they hold."""
+        return np.any([_all_hold(case, values) for case in self.cases], axis=0)
+
+    @property
+    def __name__(self) -> str:
+        return f"({' or '.join(' and '.join(map(_text, case)) for case in self.cases)})"
+
+    @property
+    def version(self) -> str:
+        """Two of one name are the same."""
+        return "1"
+
+
+class Neither(Either):
+    """A function that tells where the conditions of no case hold; what is missing never counts."""
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        """Return where they hold."""
+        return ~super().__call__(values) & (values == values)
+
+    @property
+    def __name__(self) -> str:
+        return f"not {super().__name__}"
+
+
+def _cases_of(predicates: tuple[Predicate, ...]) -> tuple[tuple[Predicate, ...], ...]:
+    """Return the cases of what | has joined; else that all hold is one case."""
+    joined = predicates[0].function if isinstance(predicates[0], Function) else None
+    if len(predicates) == 1 and type(joined) is Either:
+        return joined.cases
+    return (predicates,)
+
+
+def _all_hold(predicates: tuple[Predicate, ...], values: np.ndarray) -> np.ndarray:
+    return np.all([_holds(predicate, values) for predicate in predicates], axis=0)
+
+
+def _holds(predicate: Predicate, values: np.ndarray) -> np.ndarray:
+    if isinstance(predicate, Comparison):
+        return predicate.holds(values)
+    return np.asarray(predicate.function(values))
+
+
+def _text(predicate: Predicate) -> str:
+    if isinstance(predicate, Comparison):
+        return f"{predicate.dataset} {predicate.sign} {predicate.bound!r}"
+    return getattr(predicate.function, "__name__", "a function")
 
 
 def _differ(a: Comparisons, b: Comparisons) -> bool:

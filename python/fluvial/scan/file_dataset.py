@@ -17,6 +17,7 @@ from ..compute.registry import Reduced
 from ..compute.specs import Specs
 from ..describe.records import unit_of
 from ..describe.selection import Indexers, Method, Over, Selection, by_dimension, one_of
+from ..describe.storage_attributes import plain_attributes
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
@@ -28,6 +29,7 @@ from .comparisons import Comparisons, compare, narrowed
 from .described_dataset import DescribedDataset
 from .file_share import share_of_files
 from .grouped_dataset import GroupedDataset
+from .kept_attributes import with_attrs
 from .options import ReductionOptions, ScanOptions
 from .pending_scan import PendingScan
 from .predicates import Condition
@@ -147,6 +149,8 @@ class FileDataset(
         op: str,
         over: Over | None = None,
         selection: Selection = None,
+        *,
+        keep_attrs: bool | None = None,
         **options: Unpack[ReductionOptions],
     ) -> xr.DataArray: ...
     @overload
@@ -155,6 +159,8 @@ class FileDataset(
         op: Specs,
         over: Over | None = None,
         selection: Selection = None,
+        *,
+        keep_attrs: bool | None = None,
         **options: Unpack[ReductionOptions],
     ) -> Reduced: ...
     def reduce(
@@ -169,6 +175,7 @@ class FileDataset(
         where: Condition | None = None,
         axis: Over | None = None,
         dim: Over | None = None,
+        keep_attrs: bool | None = None,
         **options: Unpack[ScanOptions],
     ) -> Reduced:
         """Reduce while reading; the result is on all ranks.
@@ -195,6 +202,9 @@ class FileDataset(
             Fewer elements that count make the result NaN, as in xarray: 1 for a sum of nothing.
         weights, where
             As for `weighted` and `where`.
+        keep_attrs
+            True: the result has the dataset's attributes, as in xarray; False: none. None: those
+            that hold for the result, and how it was made (CF's cell_methods).
         **options
             See `fluvial.scan.options.ScanOptions`.
 
@@ -212,7 +222,7 @@ class FileDataset(
         DamagedFile, SystemError
             The file could not be read, on any rank; on all.
         """
-        return self.start(
+        found = self.start(
             op,
             one_of(over, axis, dim),
             selection,
@@ -222,6 +232,7 @@ class FileDataset(
             where=where,
             **options,
         ).wait()
+        return with_attrs(found, plain_attributes(self.attrs), keep_attrs)
 
     def start(
         self,

@@ -12,7 +12,10 @@ import xarray as xr
 from ..compute.reductions import Reductions
 from ..compute.registry import Reduced
 from ..compute.specs import Specs
+from ..describe.attributes import Attributes
 from ..describe.selection import Over, one_of
+from ..describe.storage_attributes import plain_attributes
+from .kept_attributes import with_attrs
 from .options import ReductionOptions
 from .pending_scan import PendingScan
 from .view import Groups
@@ -20,6 +23,10 @@ from .view import Groups
 
 class Startable(Protocol):
     """A dataset with groups whose reduction can be started."""
+
+    @property
+    def attrs(self) -> Attributes:
+        """Its attributes."""
 
     def start(
         self, op: Specs, over: Over | None = None, **options: Unpack[ReductionOptions]
@@ -43,20 +50,36 @@ class GroupedDataset(Reductions[xr.DataArray]):
 
     @overload
     def reduce(
-        self, op: str, over: Over | None = None, **options: Unpack[ReductionOptions]
+        self,
+        op: str,
+        over: Over | None = None,
+        *,
+        keep_attrs: bool | None = None,
+        **options: Unpack[ReductionOptions],
     ) -> xr.DataArray: ...
     @overload
     def reduce(
-        self, op: Specs, over: Over | None = None, **options: Unpack[ReductionOptions]
+        self,
+        op: Specs,
+        over: Over | None = None,
+        *,
+        keep_attrs: bool | None = None,
+        **options: Unpack[ReductionOptions],
     ) -> Reduced: ...
     def reduce(
-        self, op: Specs, over: Over | None = None, **options: Unpack[ReductionOptions]
+        self,
+        op: Specs,
+        over: Over | None = None,
+        *,
+        keep_attrs: bool | None = None,
+        **options: Unpack[ReductionOptions],
     ) -> Reduced:
         """Reduce each group; `over` has the grouped dimension, and is that alone unless given.
 
         Everything else as `FileDataset.reduce`; results have a dimension of the groups ("month").
         """
-        return self.start(op, over, **options).wait()
+        found = self.start(op, over, **options).wait()
+        return with_attrs(found, plain_attributes(self._dataset.attrs), keep_attrs)
 
     def start(
         self, op: Specs, over: Over | None = None, **options: Unpack[ReductionOptions]

@@ -15,7 +15,7 @@ from ..compute.passes import Results, more_passes
 from ..compute.registry import Reduced, Resolved
 from ..compute.specs import Inputs, Specs
 from ..describe.selection import Over, Selection, one_of
-from ..describe.storage_attributes import says_decoding
+from ..describe.storage_attributes import plain_attributes, says_decoding
 from ..stage.bare_reduction import Described, is_array, to_core
 from ..stage.reader import ReadStep
 from ..store.joined_files import JoinedFiles
@@ -24,6 +24,7 @@ from .axis_weights import Weights
 from .datasets_of import datasets_of
 from .decoded import as_selected
 from .file_dataset import FileDataset
+from .kept_attributes import with_attrs
 from .options import ScanOptions
 from .predicates import Condition
 from .result import label
@@ -76,6 +77,7 @@ class StepDataset(FileDataset):
         where: Condition | npt.ArrayLike | None = None,
         axis: Over | None = None,
         dim: Over | None = None,
+        keep_attrs: bool | None = None,
         **options: Unpack[ScanOptions],
     ) -> Reduced:
         """Reduce where the data lies; the result is on all ranks.
@@ -96,7 +98,9 @@ class StepDataset(FileDataset):
             )
             return made, [self._name]
 
-        return _reduce(self._files, described, where, weights, {**self._taking_part(), **options})
+        asked: ScanOptions = {**self._taking_part(), **options}
+        found = _reduce(self._files, described, where, weights, asked)
+        return with_attrs(found, plain_attributes(self.attrs), keep_attrs)
 
     def _taking_part(self) -> ScanOptions:
         comm = self._comm
@@ -134,9 +138,13 @@ class StepViews:
         min_count: int | None = None,
         weights: Weights | npt.ArrayLike | None = None,
         where: Condition | npt.ArrayLike | None = None,
+        keep_attrs: bool | None = None,
         **options: object,
     ) -> Reduced:
-        """Reduce several datasets, as `ReadStep.reduce`. Collective."""
+        """Reduce several datasets, as `ReadStep.reduce`. Collective.
+
+        With `keep_attrs` results have the attributes of the first dataset.
+        """
 
         def described(
             conditions: Condition | None, factors: Weights | None, masked: bool
@@ -153,7 +161,11 @@ class StepViews:
         comm = self._files.step.series.comm
         taking_part: ScanOptions = {"local": True} if comm is None else {"comm": comm}
         asked = cast(ScanOptions, {**taking_part, **options})
-        return _reduce(self._files, described, where, weights, asked)
+        found = _reduce(self._files, described, where, weights, asked)
+        if keep_attrs is None:
+            return found
+        first = datasets_of(op, inputs)[0][0]
+        return with_attrs(found, plain_attributes(self.dataset(first).attrs), keep_attrs)
 
 
 def _reduce(

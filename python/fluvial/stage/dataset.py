@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from .. import _core
 from .._core import WrongType
 from ..base.arguments import as_array, to_int
+from ..base.html_table import html_table
 from ..compute.arithmetic import LazyOperators, is_number, refuse_dataset
 from ..compute.reductions import Reductions
 from ..compute.registry import Reduced
@@ -373,6 +374,15 @@ class Dataset(Reductions[Reduced], LazyOperators[LazyDataset, LazyComparison]):
                 refuse_dataset(sign, bound)
             return NotImplemented
         return self._lazily()._comparison(sign, bound)
+
+    def __reduce__(self) -> NoReturn:
+        raise WrongType(
+            f"a dataset of a live step cannot be pickled: got {self!r}; allowed: arrays. Read it "
+            "first: dataset.read()."
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(repr(self), ("attribute", "value"), self.attrs.items())
 
     def __repr__(self) -> str:
         return f"<fluvial.Dataset '{self.name}' {self.dtype}{list(self.shape)}>"

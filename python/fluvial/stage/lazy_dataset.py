@@ -57,9 +57,13 @@ class LazyGroups(Reductions["xr.DataArray"], Protocol):
 
 
 class LazyComparison(Protocol):
-    """What a comparison of a dataset gives, for `where`; & joins several."""
+    """What a comparison of a dataset gives, for `where`; &, | and ~ join several."""
 
     def __and__(self, other: object) -> Self: ...
+
+    def __or__(self, other: object) -> Self: ...
+
+    def __invert__(self) -> Self: ...
 
 
 class Chosen(Protocol):

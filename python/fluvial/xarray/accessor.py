@@ -27,6 +27,7 @@ from ..scan.axis_weights import Weights
 from ..scan.file import File, open_files
 from ..scan.file_dataset import FileDataset
 from ..scan.grouped_dataset import GroupedDataset
+from ..scan.kept_attributes import with_attrs
 from ..scan.labelled import frame_of
 from ..scan.options import ScanOptions
 from ..scan.predicates import Condition
@@ -97,7 +98,7 @@ class DataArrayAccessor(Reductions[xr.DataArray]):
             found = _in_memory(array, op, dims, skipna, options)
         else:
             found = self.dataset().reduce(op, over=dims or None, skipna=skipna, **options)
-        return _with_attrs(found, array, keep_attrs)
+        return with_attrs(found, array.attrs, keep_attrs)
 
     def groupby(self, key: str) -> GroupedDataset:
         """Group the file's dataset, as `FileDataset.groupby`: by "time.month", "lat" …."""
@@ -185,7 +186,8 @@ class DatasetParts(Reductions[xr.Dataset]):
     def reduce(self, op: Specs, over: Over | None = None, **options: object) -> xr.Dataset:
         """Reduce every variable. Collective, a scan each."""
         found = {name: part.reduce(op, over, **options) for name, part in self._parts.items()}
-        return xr.Dataset(found, attrs=self._attrs)
+        keep = options.get("keep_attrs") is not False
+        return xr.Dataset(found, attrs=self._attrs if keep else None)
 
     def __repr__(self) -> str:
         return f"<fluvial.xarray.DatasetParts: {', '.join(self._parts)}>"
@@ -195,19 +197,6 @@ def _one_of(over: Dims, axis: Over | None, dim: Dims) -> Dims:
     """Return the dimensions, by whichever name they were given; None and ... are all."""
     given = (None if one is ... else one for one in (over, axis, dim))
     return one_of(*given)  # type: ignore[arg-type]
-
-
-def _with_attrs(found: Reduced, array: xr.DataArray, keep: bool | None) -> Reduced:
-    """Return a result with the array's attributes, without any, or as it is."""
-    if keep is None or not isinstance(found, xr.DataArray | xr.Dataset):
-        return found
-    attrs = dict(array.attrs) if keep else {}
-    if isinstance(found, xr.DataArray):
-        found.attrs = attrs
-        return found
-    for variable in found.data_vars.values():
-        variable.attrs = dict(attrs)
-    return found
 
 
 def _dims(dim: Dims, names: list[str]) -> list[str]:
@@ -223,7 +212,7 @@ def _dims(dim: Dims, names: list[str]) -> list[str]:
 
 def _over_nothing(array: xr.DataArray, op: Specs, options: Mapping[str, object]) -> Reduced:
     """Reduce each element by itself, as xarray does for variables without the dimension."""
-    if op in ("mean", "sum", "min", "max", "product") or array.dtype.kind not in "iufc":
+    if op in ("mean", "sum", "min", "max", "product", "prod") or array.dtype.kind not in "iufc":
         return array
     one = array.expand_dims("of one element").load()
     found = one.fluvial.reduce(op, "of one element", **options)

@@ -357,9 +357,12 @@ OperatorPtr make(const Options& options) {
         high = reader.numbers("high");
     }
     reader.done();
-    if (q.empty() || !std::all_of(q.begin(), q.end(), [](double x) { return x >= 0 && x <= 1; })) {
-        throw InvalidArgument(Problem{"quantile: q is out of range", text(q.size(), " numbers"),
-                                      "one or more from 0 to 1", ""});
+    const auto outside =
+        std::find_if_not(q.begin(), q.end(), [](double x) { return x >= 0 && x <= 1; });
+    if (q.empty() || outside != q.end()) {
+        throw InvalidArgument(Problem{"quantile: q is out of range",
+                                      q.empty() ? "no number" : text(*outside),
+                                      "one number or more, from 0 to 1", ""});
     }
     if (!(accuracy >= 1e-6 && accuracy <= 0.5)) {
         throw InvalidArgument(Problem{"quantile: accuracy is out of range", text(accuracy),
