@@ -20,12 +20,18 @@ LIMIT, LIMIT_NAME = "limit", "bare work"
 # One core writes past the caches and the other reads from memory, with no exchange: about the limit
 # of cores that share no cache; others are faster.
 PAST_CACHES, PAST_CACHES_NAME = "past-caches", "past the caches, no exchange"
+# Messages that are on their way all the time, and are worked on where they come: the limit of a
+# stream by messages, which has credits, queries and an end besides.
+BARE_MESSAGES, BARE_MESSAGES_NAME = "bare-messages", "bare messages, worked on"
 # How elements are given (a call each, many a call, in place), and taken (each, batches).
 WAYS = ("put-each", "put-batch", "many-each", "many-batch", "place-batch")
 MESSAGE_WAYS = tuple(f"{way}/messages" for way in ("put-each", "put-batch", "many-batch"))
 SAME_NODE, BETWEEN = "same node", "between nodes"
 PATHS: dict[str, tuple[str, ...]] = {SAME_NODE: WAYS, BETWEEN: MESSAGE_WAYS}
 DEFAULT_WAY = "put-batch"
+# The bare exchange beside each path, which is about its limit.
+BARE_EXCHANGE = {SAME_NODE: PAST_CACHES, BETWEEN: BARE_MESSAGES}
+NAMES = PEERS | {PAST_CACHES: PAST_CACHES_NAME, BARE_MESSAGES: BARE_MESSAGES_NAME}
 
 KERNELS = ("copy", "scale", "add", "triad")
 NEAR, FAR = "near", "far"
@@ -126,6 +132,7 @@ EXPECTED = (
     Expectation(BETWEEN, SEED, 9.0, 64, 64),
     Expectation(BETWEEN, SEED, 2.5, 512, 512),
     Expectation(BETWEEN, SEED, 0.95, 4096),
+    Expectation(BETWEEN, BARE_MESSAGES, 0.95, 2**16, 2**20),
 )
 # Elements of 8 bytes a second, in millions, by how they are taken.
 EXPECTED_MILLIONS: Mapping[str, float] = {"batch": 200.0, "each": 100.0}

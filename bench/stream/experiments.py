@@ -13,6 +13,7 @@ from bench.scan.compiled import OPEN_MPI, Program
 from bench.scan.once import RunError, run_lines
 from bench.stream.cases import (
     APART,
+    BARE_EXCHANGE,
     DEALT,
     DEFAULT_WAY,
     FLOPS,
@@ -22,7 +23,6 @@ from bench.stream.cases import (
     MEMORY,
     MESSAGE_WAYS,
     OUTSIDE,
-    PAST_CACHES,
     PEERS,
     PRODUCERS,
     SCALING,
@@ -141,7 +141,7 @@ class Laboratory:
         for doubles in self.scope.doubles:
             case = self._case(SIZES, doubles=doubles)
             self.say(f"{self.mpi}: elements of {case.bytes} bytes")
-            self.run(case, [*PEERS, PAST_CACHES, *WAYS, *MESSAGE_WAYS])
+            self.run(case, [*PEERS, *BARE_EXCHANGE.values(), *WAYS, *MESSAGE_WAYS])
 
     def kernels(self) -> None:
         """Compare copy, scale, add and triad."""

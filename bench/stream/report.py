@@ -8,14 +8,14 @@ from dataclasses import replace
 
 from bench.record import Metric, Record, Sample, compare
 from bench.stream.cases import (
+    BARE_EXCHANGE,
     BETWEEN,
     DEFAULT_WAY,
     FLOPS,
     LIMIT,
     LIMIT_NAME,
     MEMORY,
-    PAST_CACHES,
-    PAST_CACHES_NAME,
+    NAMES,
     PATHS,
     PEERS,
     PRODUCERS,
@@ -70,10 +70,10 @@ def _sizes(figures: Figures, case: Case) -> Iterable[Record]:
         for way in ways:
             yield from _beside(figures, case, f"{path}, {way.split('/')[0]}", way, SEED)
         best = figures.best(case, ways)
-        for peer in PEERS if best is not None else ():
+        for peer in (*PEERS, BARE_EXCHANGE[path]) if best is not None else ():
             named = _beside(figures, case, f"{path}, {BEST}", best or "", peer)
             yield from (record for record in named if record.metric == RATE.name)
-    for peer, name in (PEERS | {PAST_CACHES: PAST_CACHES_NAME}).items():
+    for peer, name in NAMES.items():
         yield from _alone(figures, case, name, peer)
 
 
@@ -90,7 +90,7 @@ def _beside(figures: Figures, case: Case, name: str, way: str, peer: str) -> Ite
         ours = take(case, way)
         if ours is not None:
             params = case.params | {"way": way}
-            made = compare("stream", name, params, metric, ours, PEERS[peer], take(case, peer))
+            made = compare("stream", name, params, metric, ours, NAMES[peer], take(case, peer))
             yield replace(made, ratio=None if ratio is None else float(f"{ratio:.6g}"))
 
 

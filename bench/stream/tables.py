@@ -13,6 +13,7 @@ from rich.table import Table
 from bench.record import Sample
 from bench.stream.cases import (
     APART,
+    BARE_EXCHANGE,
     BETWEEN,
     DEFAULT_WAY,
     EFFICIENCY,
@@ -24,10 +25,9 @@ from bench.stream.cases import (
     LIMIT_NAME,
     MEMORY,
     MPI_BYTES,
+    NAMES,
     NEAR,
     NO_DIP,
-    PAST_CACHES,
-    PAST_CACHES_NAME,
     PATHS,
     PEERS,
     PRODUCERS,
@@ -83,7 +83,7 @@ def judge(figures: Figures) -> Iterable[tuple[bool, str]]:
                 yield (
                     ratio >= expected.ratio,
                     f"{case.mpi}, {expected.path}, {size_label(case.bytes)}, cores {state}: "
-                    f"{number(ratio)}× {PEERS[expected.peer]} (expected: {expected.ratio:g}×; "
+                    f"{number(ratio)}× {NAMES[expected.peer]} (expected: {expected.ratio:g}×; "
                     f"{way})",
                 )
         if case.bytes == 8:
@@ -176,13 +176,15 @@ def _sizes(figures: Figures, mpi: str, path: str) -> Table:
 
         return cell
 
+    bare = BARE_EXCHANGE[path]
     columns: dict[str, Cell] = {
         "element": lambda case: size_label(case.bytes),
         "one way, ns": lambda case: _distance(figures, case),
         **{name: _median(figures, peer) for peer, name in PEERS.items()},
-        **({PAST_CACHES_NAME: _median(figures, PAST_CACHES)} if path == SAME_NODE else {}),
+        NAMES[bare]: _median(figures, bare),
         "Fluvial, best": best,
         **{f"× {PEERS[peer]}": ratio(peer) for peer in (SEED, SEND, WINDOW)},
+        f"× {NAMES[bare]}": ratio(bare),
     }
     title = f"Element size, {path}, {mpi}: median GB/s; paired ratios (Figure 6)"
     return _table(title, figures.cases(SIZES, mpi=mpi), columns)

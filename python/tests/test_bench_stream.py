@@ -35,7 +35,7 @@ def compete(contest, ranks, **words):
 
 @pytest.mark.parametrize("doubles", [1, 3, 512, 50_000])
 def test_every_contestant_delivers_every_element_once(contest, doubles):
-    who = [*PEERS, *WAYS, *MESSAGE_WAYS, cases.LIMIT]
+    who = [*PEERS, *WAYS, *MESSAGE_WAYS, cases.LIMIT, *cases.BARE_EXCHANGE.values()]
     lines = compete(contest, 2, contestants=",".join(who), doubles=doubles, elements=100)
     assert [line["contestant"] for line in lines] == who
     assert all(line["elements"] == 100 and line["seconds"] > 0 for line in lines)
@@ -212,6 +212,21 @@ def test_expectations_are_judged_in_both_states(figures):
     assert said[grown]
     (scaled,) = [s for s in said if "64+64 ranks reach 87.5 % of linear" in s]
     assert not said[scaled]
+
+
+@pytest.mark.parametrize(("rate", "holds"), [(0.96, True), (0.9, False)])
+def test_messages_are_held_against_the_bare_exchange(rate, holds):
+    found = Figures()
+    case = replace(CASE, doubles=2**13)
+    found.turns[case][MESSAGES].append(turn(0, 2 * rate))
+    found.turns[case][cases.BARE_MESSAGES].append(turn(0, 2.0))
+    ((held, sentence),) = tables.judge(found)
+    assert held == holds
+    assert "× bare messages, worked on (expected: 0.95×" in sentence
+    (record,) = (r for r in report.records(found) if r.peer == cases.BARE_MESSAGES_NAME)
+    assert (record.case, record.ratio) == ("between nodes, best way", pytest.approx(rate))
+    (alone,) = (r for r in report.records(found) if r.case == cases.BARE_MESSAGES_NAME)
+    assert alone.median == pytest.approx(2.0 * case.doubles)
 
 
 def test_a_dip_is_judged_also_when_the_cores_were_never_in_the_same_state():

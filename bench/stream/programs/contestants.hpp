@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "bare_messages.hpp"
 #include "past_caches.hpp"
 #include "plain.hpp"
 #include "seed_scheme.hpp"
@@ -33,6 +34,9 @@ inline std::unique_ptr<Contestant> make_contestant(const std::string& name, cons
     }
     if (name == "past-caches") {
         return std::make_unique<PastCaches>(roles);
+    }
+    if (name == "bare-messages") {
+        return std::make_unique<BareMessages>(roles);
     }
     // GIVING-TAKING or GIVING-TAKING/messages
     const std::size_t slash = std::min(name.find('/'), name.size());
