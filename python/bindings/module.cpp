@@ -9,6 +9,7 @@ namespace nb = nanobind;
 
 void bind_base(nb::module_& m);
 void bind_compute(nb::module_& m);
+void bind_dataset_writer(nb::module_& m);
 void bind_distribute(nb::module_& m);
 void bind_structure_factor(nb::module_& m);
 void bind_flow(nb::module_& m);
@@ -33,6 +34,7 @@ NB_MODULE(_core, m) {
     bind_structure_factor(m);
     bind_distribute(m);
     bind_rank_watch(m);
+    bind_dataset_writer(m);
     bind_route(m);
     bind_scan(m);
     bind_stage(m);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Ranks that do something together in Python, by calls of mpi4py that do not block.
-#include "fluvial/move/rank_watch.hpp"
-
 #include <optional>
 #include <string>
 
@@ -9,30 +7,11 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include "named_task.hpp"
+
 namespace nb = nanobind;
 using namespace nb::literals;
-using namespace fluvial;
-
-namespace {
-
-/// A task that owns what its messages call it.
-class NamedTask {
-  public:
-    NamedTask(std::optional<long> handle, double stall_timeout_s, std::string of)
-        : of_(std::move(of)),
-          task_(handle ? move::RankWatch::of(*handle) : nullptr,
-                move::RankWatch::kept_limit(stall_timeout_s), of_.c_str()) {}
-    NamedTask(const NamedTask&) = delete;
-    NamedTask& operator=(const NamedTask&) = delete;
-
-    void look() const { task_.look(); }
-
-  private:
-    std::string of_;
-    move::WatchedTask task_;
-};
-
-}  // namespace
+using fluvial::python::NamedTask;
 
 void bind_rank_watch(nb::module_& m) {
     nb::class_<NamedTask>(m, "WatchedTask",

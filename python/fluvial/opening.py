@@ -307,6 +307,10 @@ def open(
         Files of HDF5 for writing: "job", one for all ranks; or "host": the ranks of each host write
         into one of their own, NAME.host0 and so on, beside NAME, which joins them and is what
         programs open.
+    aggregators
+        Files of HDF5 and netCDF (CDF-5) for writing: how many ranks write what is not compressed,
+        each as much as the others, which send them what they have. 0: each rank writes its own
+        parts. None: the same, but for datasets whose parts are many small pieces of the file.
     raw
         Files: layout of raw binary ones, a dict with dtype, shape and more: see
         `fluvial.scan.file.open_files`.

@@ -15,10 +15,10 @@ RANKS = 4
 VICTIM = 3
 
 
-def write_on(comm, fl, where, file_per):
+def write_on(comm, fl, where, **said):
     """Write steps until there is an error; return it, how long it took, and how many there were."""
     socket.gethostname = lambda: f"node{comm.rank // 2}"
-    options = {"step_timeout": 60, "stall_timeout": LIMIT, "file_per": file_per}
+    options = {"step_timeout": 60, "stall_timeout": LIMIT, **said}
     steps, begin, told = 0, time.monotonic(), None
     try:
         with fl.open(str(where / "run.h5"), "w", comm=comm, **options) as series:
@@ -45,10 +45,12 @@ def told_by_others(where):
 
 @pytest.mark.any_mpi
 @pytest.mark.parametrize("after_steps", [1, 7, 20])
-@pytest.mark.parametrize("file_per", ["host", "job"])
+@pytest.mark.parametrize(
+    "said", [{"file_per": "host"}, {"aggregators": 0}, {"aggregators": 2}, {"aggregators": 4}]
+)
 @scenario(f"job on {RANKS} ranks", job=write_on, timeout=120)
-def test_a_stopped_rank_is_named(jobs, file_per, after_steps):
-    job = jobs.start("job", file_per=file_per)
+def test_a_stopped_rank_is_named(jobs, said, after_steps):
+    job = jobs.start("job", **said)
     wrote = jobs.where / f"wrote-{VICTIM}-{after_steps}"
     wait_until(wrote.exists, timeout=60, what="the first steps")
     pid = job.pid(VICTIM)

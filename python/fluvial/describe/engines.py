@@ -28,7 +28,7 @@ WRITERS = {
 FILE_OPTIONS: set[str] = {"raw", "decode", "isolated"}
 READ_OPTIONS: set[str] = {"follow"}
 """Options of readers of files that mean nothing for streams, which are always followed."""
-WRITE_OPTIONS: set[str] = {"zarr_format", "compression", "file_per"}
+WRITE_OPTIONS: set[str] = {"zarr_format", "compression", "file_per", "aggregators"}
 """Options of writers of files alone."""
 
 _SUFFIXES = ("nc", "nc3", "nc4", "nc5", "cdf", "h5", "hdf5", "he5", "zarr", "bp", "bp4", "bp5")

@@ -32,6 +32,7 @@ from .chunk_exchange import ChunkShares, exchanged
 from .file_write_step import FileWriteStep, Part, Put
 from .host_files import HostFiles, to_by_host
 from .put_coordinates import PutCoordinates
+from .shared_out import SharedOut, to_aggregators
 from .told_steps import OfRank, ToldSteps
 
 _OF_LABELLED_ARRAYS = {"netcdf", "netcdf4", "zarr"}
@@ -54,6 +55,7 @@ class FileWriteSeries:
         zarr_format: Literal[2, 3] = 3,
         compression: str | None = None,
         file_per: Literal["job", "host"] = "job",
+        aggregators: int | None = None,
     ) -> None:
         if comm is not None:
             check_communicator(comm)
@@ -71,14 +73,18 @@ class FileWriteSeries:
         self._ranks = Together(self._comm, limit_s, f"write '{name}'", watch)
         self._numbered = has_number(name)
         versions: tuple[Literal[2, 3], ...] = (2, 3)
-        self._zarr_format, self._compression, by_host = self._ranks.alike(
+        self._zarr_format, self._compression, by_host, writers = self._ranks.alike(
             "what files are written",
             lambda: (
                 to_choice(zarr_format, "zarr_format", versions),
                 to_compression(compression, engine),
                 to_by_host(file_per, name, engine, compression),
+                to_aggregators(aggregators),
             ),
-            lambda found: f"zarr_format {found[0]}, compression {found[1]}, by host {found[2]}",
+            lambda found: (
+                f"zarr_format {found[0]}, compression {found[1]}, by host {found[2]}, "
+                f"aggregators {found[3]}"
+            ),
         )
         self._index = 0
         self._steps = 0
@@ -92,6 +98,7 @@ class FileWriteSeries:
         self._closed = False
         self._ranks.run(self._check_name)
         self._hosts = HostFiles(name, self._comm, self._ranks) if by_host else None
+        self._shared_out = SharedOut(self._comm, writers, watch, limit_s)
 
     def step(
         self,
@@ -207,6 +214,7 @@ class FileWriteSeries:
         try:
             places, shares = self._ranks.run(lambda: self._lay_out(put, of_all))
             self._ranks.run(lambda: self._write_parts(places, put), everywhere=True)
+            self._bytes += self._shared_out.write(self._ranks, places, put.parts)
             for name in sorted(places.own & shares.keys()):
                 chunks = {name: self._whole_chunks(put, name, shares)}
                 write = functools.partial(self._write_own, places, chunks)
@@ -236,6 +244,8 @@ class FileWriteSeries:
             return
         file = self._file_at(places.path)
         for name, begin in places.begins.items():
+            if name in (places.shared or {}):
+                continue
             shape = put.extents[name].shape if name in put.extents else ()
             for offset, array in put.parts.get(name, ()):
                 stored = as_stored(array, places.big_endian)
@@ -313,6 +323,8 @@ class FileWriteSeries:
                     self._engine, path, pattern, self._zarr_format, self._compression
                 )
             places = self._output.lay_out(contents)
+        regions = self._told.regions_by_rank
+        places = self._shared_out.choose(places, contents.extents, regions)
         shares = {
             name: self._told.shares(contents.extents[name], name, chunk)
             for name, chunk in (places.cut or {}).items()

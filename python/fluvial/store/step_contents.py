@@ -63,6 +63,17 @@ class Packing(NamedTuple):
     level: int
 
 
+class SharedDataset(NamedTuple):
+    """A dataset that some ranks write for all, each an equal part."""
+
+    begin: int
+    """The byte at which its first element lies."""
+    shape: tuple[int, ...]
+    element_bytes: int
+    regions: Sequence[Sequence[Region]]
+    """By rank, in the order in which it has them."""
+
+
 class Places(NamedTuple):
     """Where the ranks write the elements of a step."""
 
@@ -85,6 +96,8 @@ class Places(NamedTuple):
     give each other what makes whole ones."""
     by_host: frozenset[str] = frozenset()
     """Datasets whose elements lie in files of the hosts."""
+    shared: Mapping[str, SharedDataset] | None = None
+    """Of those in `begins`, the ones that some ranks write for all."""
 
 
 class Output(Protocol):

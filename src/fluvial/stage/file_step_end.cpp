@@ -120,7 +120,7 @@ void FileWriter::State::write(FileWriteStep::State& step,
     check_process();
     step.ended = true;
     step_open = false;
-    const EndOfMemory end_of_memory{memory};
+    const EndOfMemory end_of_memory{*memory};
     const std::uint64_t number = step.puts.number;
     const progress::Setup limited = limit(text("not all ranks ended step ", number));
     mpi::agree(comm, [&] {
@@ -143,11 +143,15 @@ void FileWriter::State::write(FileWriteStep::State& step,
             }
         });
         places = StepPlaces::decode(comm.bcast(places.encode(), 0));
+        const std::vector<bool> shared = shared_out(places, contents);
         mpi::agree(comm, [&] {
             if (!step.kept.empty()) {
-                write_parts(places, contents, step);
+                write_parts(places, contents, shared, step);
             }
         });
+        if (std::ranges::find(shared, true) != shared.end()) {
+            write_shared_out(places, contents, shared, step);
+        }
         if (std::ranges::any_of(places.of.packings, &std::optional<store::Packing>::has_value)) {
             write_packed(places, contents, step);
         }
@@ -162,9 +166,10 @@ void FileWriter::State::write(FileWriteStep::State& step,
     }
 }
 
-/// What this rank has put, whose bytes are turned round where the file has them otherwise.
+/// What this rank has put, whose bytes are turned round where the file has them otherwise; but for
+/// the datasets that are `left` to be written together.
 void FileWriter::State::write_parts(const StepPlaces& places, const store::StepContents& contents,
-                                    FileWriteStep::State& step) {
+                                    const std::vector<bool>& left, FileWriteStep::State& step) {
     const OpenFile file(places.path);
     const auto at = positions_of(contents);
     for (KeptChunk& kept : step.kept) {
@@ -179,6 +184,9 @@ void FileWriter::State::write_parts(const StepPlaces& places, const store::StepC
             contiguous_strides(kept.region.extent, size_of(dataset.dtype))};
         if (places.of.big_endian && store::big_endian_is_swapped(dataset.dtype)) {
             store::swap_bytes(elements);
+        }
+        if (left[place]) {
+            continue;
         }
         if (!places.of.kept[place]) {
             store::write_part(file, places.path, *begin, dataset.shape, kept.region, elements);

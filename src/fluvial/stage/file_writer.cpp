@@ -9,10 +9,21 @@
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/describe/group_attributes.hpp"
+#include "fluvial/move/placement.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/stage/file_writer_state.hpp"
 
 namespace fluvial::stage {
+namespace {
+
+void check(const FileWriterOptions& options) {
+    if (options.aggregators.value_or(0) < 0) {
+        throw InvalidArgument(Problem{"aggregators is out of range", text(*options.aggregators),
+                                      "0 and above", "Leave it unset to have them chosen"});
+    }
+}
+
+}  // namespace
 
 void FileWriter::State::take_name() {
     static_cast<void>(
@@ -56,6 +67,7 @@ FileWriter::FileWriter(const std::string& name, const mpi::Comm& comm,
         mpi::agree_on(
             state_->comm,
             [&] {
+                check(options);
                 if (state_->comm.rank() == 0) {
                     state_->take_name();
                 }
@@ -63,8 +75,11 @@ FileWriter::FileWriter(const std::string& name, const mpi::Comm& comm,
             [&](Terms& terms) {
                 terms.add("the engine", options.engine);
                 terms.add("the compression", options.compression);
+                terms.add("the aggregators", options.aggregators ? text(*options.aggregators)
+                                                                 : std::string("those that suit"));
                 terms.add("the file", std::filesystem::path(name).filename().string());
             });
+        state_->host_of_rank = move::host_of_each_rank(state_->comm);
     } catch (...) {
         if (state_->mark) {
             state_->mark->close();

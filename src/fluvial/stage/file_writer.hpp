@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "fluvial/describe/array_view.hpp"
@@ -34,6 +35,10 @@ struct FileWriterOptions {
     double step_timeout_s = 300;
     /// How long a rank may be stopped, or its host cut off, until it is an error on all ranks.
     double stall_timeout_s = 10;
+    /// Ranks that write what is not compressed, each as much as the others; the others send them
+    /// what they have. 0: each rank writes its own parts. Unset: the same, but for datasets whose
+    /// parts are many small pieces of the file (move/dataset_write.hpp).
+    std::optional<int> aggregators{};
 };
 
 class FileWriter;

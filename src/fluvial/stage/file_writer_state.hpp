@@ -67,8 +67,12 @@ struct FileWriter::State {
     }
     void write(FileWriteStep::State& step, const std::optional<std::string>& failed);
     StepPlaces lay_out(const store::StepContents& contents);
+    std::vector<bool> shared_out(const StepPlaces& places,
+                                 const store::StepContents& contents) const;
     static void write_parts(const StepPlaces& places, const store::StepContents& contents,
-                            FileWriteStep::State& step);
+                            const std::vector<bool>& left, FileWriteStep::State& step);
+    void write_shared_out(const StepPlaces& places, const store::StepContents& contents,
+                          const std::vector<bool>& shared, const FileWriteStep::State& step) const;
     void write_packed(const StepPlaces& places, const store::StepContents& contents,
                       FileWriteStep::State& step);
     void finish(std::uint64_t number);
@@ -78,11 +82,13 @@ struct FileWriter::State {
     std::string name;
     FileWriterOptions options;
     mpi::Comm comm;
+    std::vector<std::string> host_of_rank{};
     move::WatchedTask watch;
     bool numbered;
     Attributes attributes{};
     std::map<std::string, Attributes> said{};  ///< of datasets, by earlier steps
-    StepMemory memory{};                       ///< of the chunks of a step
+    /// Of the chunks of a step.
+    std::shared_ptr<StepMemory> memory = std::make_shared<StepMemory>();
     std::uint64_t next = 0;
     bool step_open = false, closed = false;
     // Of rank 0:

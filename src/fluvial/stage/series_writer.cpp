@@ -53,7 +53,7 @@ std::variant<Writer, FileWriter> open(const std::string& name, const mpi::Comm& 
     }
     return FileWriter(name, comm,
                       {engine, options.compression, options.stream.step_timeout_s,
-                       options.stream.stall_timeout_s});
+                       options.stream.stall_timeout_s, options.aggregators});
 }
 
 }  // namespace

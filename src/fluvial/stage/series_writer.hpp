@@ -29,6 +29,8 @@ struct SeriesWriterOptions {
     std::string engine{};
     /// Of files, as FileWriterOptions::compression; without effect on a stream.
     std::string compression{};
+    /// Of files, as FileWriterOptions::aggregators; without effect on a stream.
+    std::optional<int> aggregators{};
     /// Of a stream; of these files have `step_timeout_s` and `stall_timeout_s`.
     WriterOptions stream{};
 };

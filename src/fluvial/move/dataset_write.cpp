@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fluvial/move/dataset_write.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "fluvial/move/box_in_file.hpp"
+#include "fluvial/move/planned_rounds.hpp"
+#include "fluvial/move/write_plan.hpp"
+#include "fluvial/move/write_rounds.hpp"
+
+namespace fluvial::move {
+namespace {
+
+constexpr std::uint64_t align_bytes = 1 << 20;
+constexpr std::uint64_t window_of_few = 32 << 20, window_of_all = 4 << 20;
+
+/// Datasets below do not repay the rounds.
+constexpr std::uint64_t together_bytes_min = 1 << 20;
+/// Mean bytes of a piece below which it pays to let others write.
+constexpr std::uint64_t piece_on_host = 512, piece_between_hosts = 64 << 10;
+
+/// A box with its place, and the bytes that this rank has of it.
+struct PlacedBox {
+    int rank;
+    BoxInFile box;
+    const std::byte* elements;
+    std::uint64_t first;
+    std::uint64_t reach;  ///< the end of this one and of those before it
+};
+
+struct Placed {
+    std::uint64_t begin, end;
+    std::vector<PlacedBox> boxes;
+};
+
+/// What ranks have, as boxes of datasets.
+class BoxedParts final : public RankParts {
+  public:
+    BoxedParts(const std::vector<PlacedDataset>& datasets, int rank,
+               std::shared_ptr<const void> owner)
+        : rank_(rank), owner_(std::move(owner)) {
+        for (const PlacedDataset& one : datasets) {
+            Placed& placed = datasets_.emplace_back(Placed{
+                one.begin,
+                one.begin + static_cast<std::uint64_t>(volume_of(one.shape)) * one.element_bytes,
+                {}});
+            for (const RankBox& rank_box : one.boxes) {
+                const BoxInFile box(one.begin, one.shape, one.element_bytes, rank_box.region);
+                if (box.bytes() > 0) {
+                    placed.boxes.push_back(
+                        {rank_box.rank, box, rank_box.elements, box.first(), box.end()});
+                }
+            }
+            std::ranges::stable_sort(placed.boxes, {}, &PlacedBox::first);
+            std::uint64_t reach = 0;
+            for (PlacedBox& box : placed.boxes) {
+                reach = box.reach = std::max(reach, box.reach);
+            }
+        }
+        std::erase_if(datasets_, [](const Placed& one) { return one.begin == one.end; });
+        std::ranges::sort(datasets_, {}, &Placed::begin);
+    }
+
+    std::vector<Extent> extents() const {
+        std::vector<Extent> found;
+        for (const Placed& one : datasets_) {
+            found.push_back({one.begin, one.end - one.begin, 0});
+        }
+        return found;
+    }
+    /// Of all datasets, what each rank has; for the choice of writers.
+    std::vector<Extent> extents_by_rank() const {
+        std::vector<Extent> found;
+        for (const Placed& one : datasets_) {
+            for (const PlacedBox& box : one.boxes) {
+                found.push_back({0, box.box.bytes(), box.rank});
+            }
+        }
+        return found;
+    }
+
+    void add_bytes(const WriteWindow& window, std::span<std::size_t> by_rank) const override {
+        each_inside(window, [&](const PlacedBox& one, std::uint64_t first, std::uint64_t last) {
+            by_rank[static_cast<std::size_t>(one.rank)] += last - first;
+        });
+    }
+    Outgoing outgoing(const WriteWindow& window, std::size_t size) const override {
+        std::vector<std::span<const std::byte>> ranges;
+        each_inside(window, [&](const PlacedBox& one, std::uint64_t first, std::uint64_t last) {
+            if (one.rank == rank_) {
+                ranges.emplace_back(one.elements + first, last - first);
+            }
+        });
+        if (ranges.size() == 1) {
+            return {ranges[0], owner_};
+        }
+        const auto bytes = std::make_shared<std::vector<std::byte>>();
+        bytes->reserve(size);
+        for (const auto range : ranges) {
+            bytes->insert(bytes->end(), range.begin(), range.end());
+        }
+        return {*bytes, bytes};
+    }
+    std::uint64_t write(const SharedFile& file, const WriteWindow& window,
+                        std::span<const std::byte* const> come) const override {
+        std::vector<const std::byte*> next(come.begin(), come.end());
+        const auto together =
+            std::make_unique_for_overwrite<std::byte[]>(window.end - window.begin);
+        each_inside(window, [&](const PlacedBox& one, std::uint64_t first, std::uint64_t last) {
+            const std::byte*& bytes = next[static_cast<std::size_t>(one.rank)];
+            one.box.each_piece(first, last, [&](std::uint64_t place, std::uint64_t count) {
+                std::memcpy(together.get() + (place - window.begin), bytes, count);
+                bytes += count;
+            });
+        });
+        std::uint64_t written = 0;
+        each_dataset(window, [&](const Placed& one) {
+            const std::uint64_t from = std::max(one.begin, window.begin);
+            const std::uint64_t to = std::min(one.end, window.end);
+            file.write(from, {together.get() + (from - window.begin), to - from});
+            written += to - from;
+        });
+        return written;
+    }
+
+  private:
+    template <class Visit>
+    void each_dataset(const WriteWindow& window, Visit&& visit) const {
+        auto one = std::ranges::partition_point(
+            datasets_, [&](const Placed& dataset) { return dataset.end <= window.begin; });
+        for (; one != datasets_.end() && one->begin < window.end; ++one) {
+            visit(*one);
+        }
+    }
+    /// Calls `visit(box, first, last)` for the bytes of each box that lie in the window.
+    template <class Visit>
+    void each_inside(const WriteWindow& window, Visit&& visit) const {
+        each_dataset(window, [&](const Placed& dataset) {
+            auto one = std::ranges::partition_point(
+                dataset.boxes, [&](const PlacedBox& box) { return box.reach <= window.begin; });
+            for (; one != dataset.boxes.end() && one->first < window.end; ++one) {
+                const std::uint64_t first = one->box.before(window.begin);
+                const std::uint64_t last = one->box.before(window.end);
+                if (first < last) {
+                    visit(*one, first, last);
+                }
+            }
+        });
+    }
+
+    int rank_;
+    std::shared_ptr<const void> owner_;
+    std::vector<Placed> datasets_;
+};
+
+}  // namespace
+
+bool share_a_host(std::span<const std::string> host_of_rank) {
+    return std::ranges::all_of(host_of_rank,
+                               [&](const std::string& one) { return one == host_of_rank[0]; });
+}
+
+bool written_in_small_pieces(const PlacedDataset& dataset, bool one_host) {
+    std::uint64_t bytes = 0, pieces = 0;
+    for (const RankBox& one : dataset.boxes) {
+        const BoxInFile box(dataset.begin, dataset.shape, dataset.element_bytes, one.region);
+        bytes += box.bytes();
+        pieces += box.pieces();
+    }
+    return bytes >= together_bytes_min &&
+           bytes < pieces * (one_host ? piece_on_host : piece_between_hosts);
+}
+
+std::uint64_t write_datasets(const mpi::Comm& comm, std::span<const std::string> host_of_rank,
+                             const std::string& path, const std::vector<PlacedDataset>& datasets,
+                             const DatasetWriteOptions& options) {
+    const BoxedParts parts(datasets, comm.rank(), options.owner);
+    const bool all_write = options.writers == 0 && share_a_host(host_of_rank);
+    const auto count = all_write ? static_cast<std::size_t>(comm.size()) : options.writers;
+    const std::vector<int> writers = choose_writers(host_of_rank, parts.extents_by_rank(), count);
+    const bool few = writers.size() < static_cast<std::size_t>(comm.size());
+    const auto windows = plan_windows(parts.extents(), writers.size(), align_bytes,
+                                      few ? window_of_few : window_of_all);
+    const route::RankPlanOptions plan;
+    PlannedRounds rounds(comm, nullptr, plan, options.stall_timeout_s);
+    return write_in_rounds(comm, path, writers, windows, parts, rounds);
+}
+
+}  // namespace fluvial::move

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A file that several ranks write.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace fluvial::move {
+
+/// This rank's descriptor of it. All throws SystemError, which names the file.
+class SharedFile {
+  public:
+    SharedFile() = default;
+    ~SharedFile();
+    SharedFile(const SharedFile&) = delete;
+    SharedFile& operator=(const SharedFile&) = delete;
+
+    /// Makes the file where there is none.
+    void open(const std::string& path);
+    void write(std::uint64_t offset, std::span<const std::byte> bytes) const;
+    /// What is written behind the end of a full disk is said here by some file systems.
+    void close();
+
+  private:
+    [[noreturn]] void fail(const char* what) const;
+
+    int descriptor_ = -1;
+    std::string path_;
+};
+
+}  // namespace fluvial::move
