@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of a job that scans a file, or writes one, twice; the last one dies between the two."""
+"""One rank of a job that scans a file, or writes one, twice; the last one dies between the two.
+
+Or it writes on and on, and the last one dies at any time.
+"""
 
 import os
 import pathlib
 import signal
 import sys
+import threading
 import time
 
 import numpy as np
@@ -54,10 +58,30 @@ def write(**options):
     return told_by(a_step)
 
 
+def write_on(**options):
+    """Step follows step, and the last rank dies in one of them, or between two."""
+    columns = 3
+    series = fl.open(path.with_name("written.h5"), "w", comm=comm, step_timeout=60, **options)
+    part = np.full((500_000, columns), comm.rank, "f4")
+    shape = part.shape[0], columns * comm.size
+
+    def steps():
+        while True:
+            with series.step() as step:
+                step.put("x", part, offset=(0, columns * comm.rank), shape=shape)
+            if series.stats["steps"] == 2:
+                threading.Timer(0.3, die_if_chosen).start()
+
+    return told_by(steps)
+
+
 works = {
     "scan": scan,
     "write": write,
     "write, compressed": lambda: write(compression="gzip:1"),
+    "write, shared out": lambda: write(aggregators=2),
+    "write on, shared out": write_on,
+    "write on, by two": lambda: write_on(aggregators=2),
 }
 told, took = works[work]()
 new = where / f".rank-{comm.rank}"

@@ -17,7 +17,13 @@ RANKS = 4
 
 @pytest.mark.any_mpi
 @pytest.mark.timeout(90)
-@pytest.mark.parametrize("work", ["scan", "write", "write, compressed"])
+@pytest.mark.parametrize(
+    "work",
+    [
+        *("scan", "write", "write, compressed"),
+        *("write, shared out", "write on, shared out", "write on, by two"),
+    ],
+)
 def test_a_rank_that_is_killed_is_named(work, tmp_path):
     path, seen = tmp_path / "x.h5", tmp_path / "seen"
     seen.mkdir()
