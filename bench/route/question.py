@@ -55,6 +55,12 @@ OnePath = Annotated[
         "--one-path", help="Where there is one path only: what Fluvial costs beside plain MPI."
     ),
 ]
+SharedFile = Annotated[
+    bool,
+    typer.Option(
+        "--shared-file", help="Hosts write one file, of which they have very uneven parts."
+    ),
+]
 
 
 def ask(
@@ -65,6 +71,7 @@ def ask(
     sim: Sim = False,
     nodes: Nodes = None,
     one_path: OnePath = False,
+    shared_file: SharedFile = False,
 ) -> None:
     """Run the contest, show its figures and append its records."""
     hosts = _hosts(nodes, sim)
@@ -87,6 +94,10 @@ def ask(
         return
     if one_path:
         _one_path(console, Output.of("route-one-path", json, None), started, site, runs, quick)
+        return
+    if shared_file:
+        output = Output.of("route-shared-file", json, None)
+        _shared_file(console, output, started, site, runs or (2 if quick else 7), quick)
         return
     sizes = _SIZES[-1:] if quick else _SIZES
     records: list[Record] = []
@@ -129,6 +140,32 @@ def _one_path(
                 console.print(f"one path {where}, {mpi}: {error}", style="red", markup=False)
                 raise typer.Exit(1) from error
             records += one_path.show(console, mpi, where, figures)
+    append_lines(output.json, started, records)
+    console.print(f"{len(records)} lines appended to {output.json}")
+
+
+def _shared_file(
+    console: Console,
+    output: Output,
+    started: dict[str, Any],
+    site: dict[str, str],
+    runs: int,
+    quick: bool,
+) -> None:
+    """Append the records of one file that hosts write together."""
+    from fluvial.launch import Launcher
+    from harness.box import NoBox
+
+    from bench.route import shared_file
+
+    records: list[Record] = []
+    for mpi in ("mpich",) if quick else ("mpich", "openmpi"):
+        try:
+            figures = shared_file.measure(Launcher.of_kind(mpi), site[mpi], runs)
+        except (NoBox, FileNotFoundError, RuntimeError) as error:
+            console.print(f"one file, {mpi}: {error}", style="red", markup=False)
+            raise typer.Exit(1) from error
+        records += shared_file.show(console, mpi, figures)
     append_lines(output.json, started, records)
     console.print(f"{len(records)} lines appended to {output.json}")
 
