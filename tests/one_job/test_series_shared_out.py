@@ -12,6 +12,7 @@ from harness import scenario
 
 CASES = {"hdf5": "run.h5", "numbered": "run%T.h5", "netcdf": "run.nc"}
 SHAPE = (30_000, 9)  # above 1 MiB
+ELEMENTS = 100_000
 
 
 def bytes_of(path):
@@ -96,7 +97,8 @@ class test_what_cannot_be_is_said_on_all:
                     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
                 try:
                     with series.step() as step:
-                        step.put("x", np.full(1000, comm.rank), (1000 * comm.rank,), (3000,))
+                        part = np.full(ELEMENTS, comm.rank)
+                        step.put("x", part, (ELEMENTS * comm.rank,), (3 * ELEMENTS,))
                 except fl.SystemError as error:
                     said.append(str(error))
                 resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -112,4 +114,4 @@ class test_what_cannot_be_is_said_on_all:
             assert "aggregators 0" in ranks
             assert "aggregators" in float_
             assert "File too large" in full
-            assert read == [(1, 3000)]
+            assert read == [(1, 3 * ELEMENTS)]

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "fluvial/describe/region.hpp"
 
@@ -26,6 +27,14 @@ class BoxInFile {
     std::uint64_t end() const { return place_of(pieces_ - 1) + piece_bytes_; }
     /// How many of its bytes lie before a byte of the file. A few operations an axis.
     std::uint64_t before(std::uint64_t place) const;
+    /// Where the bytes first to last of the box, one at least, begin in the file, if they lie there
+    /// in one piece.
+    std::optional<std::uint64_t> place_of_one(std::uint64_t first, std::uint64_t last) const {
+        const std::uint64_t piece = first / piece_bytes_;
+        return (last - 1) / piece_bytes_ == piece
+                   ? std::optional(place_of(piece) + first % piece_bytes_)
+                   : std::nullopt;
+    }
     /// Calls `visit(place in the file, bytes)` for the bytes first to last of the box, piece by
     /// piece.
     template <class Visit>

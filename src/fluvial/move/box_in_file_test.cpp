@@ -70,6 +70,11 @@ TEST_CASE("any box: its bytes lie where its elements do, and are counted before 
                 visited.push_back(place++);
             }
         });
+        if (first < last) {
+            const bool together = visited.back() - visited.front() + 1 == visited.size();
+            const auto place = found.place_of_one(first, last);
+            REQUIRE((!place || (together && *place == visited.front())));
+        }
         REQUIRE(visited ==
                 std::vector<std::uint64_t>(places.begin() + static_cast<std::ptrdiff_t>(first),
                                            places.begin() + static_cast<std::ptrdiff_t>(last)));
@@ -82,4 +87,7 @@ TEST_CASE("pieces are counted by what lies apart") {
     CHECK(BoxInFile(0, {4, 8, 6}, 8, {{0, 1, 0}, {4, 2, 6}}).pieces() == 4);
     CHECK(BoxInFile(0, {4, 8, 6}, 8, {{0, 1, 0}, {0, 2, 6}}).pieces() == 0);
     CHECK(BoxInFile(0, {}, 8, {{}, {}}).pieces() == 1);
+    const BoxInFile columns(0, {8, 6}, 8, {{0, 1}, {8, 2}});
+    CHECK(columns.place_of_one(16, 32) == 56);
+    CHECK(columns.place_of_one(15, 17) == std::nullopt);
 }

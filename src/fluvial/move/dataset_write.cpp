@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "fluvial/move/box_in_file.hpp"
@@ -107,6 +107,10 @@ class BoxedParts final : public RankParts {
     }
     std::uint64_t write(const SharedFile& file, const WriteWindow& window,
                         std::span<const std::byte* const> come) const override {
+        if (const auto whole = lone_piece(window)) {
+            file.write(whole->place, {come[static_cast<std::size_t>(whole->rank)], whole->bytes});
+            return whole->bytes;
+        }
         std::vector<const std::byte*> next(come.begin(), come.end());
         const auto together =
             std::make_unique_for_overwrite<std::byte[]>(window.end - window.begin);
@@ -128,6 +132,21 @@ class BoxedParts final : public RankParts {
     }
 
   private:
+    struct Piece {
+        int rank;
+        std::uint64_t place, bytes;
+    };
+    /// All that the window has, where that is one piece of one rank.
+    std::optional<Piece> lone_piece(const WriteWindow& window) const {
+        std::optional<Piece> found;
+        std::size_t boxes = 0;
+        each_inside(window, [&](const PlacedBox& one, std::uint64_t first, std::uint64_t last) {
+            const auto place = one.box.place_of_one(first, last);
+            found = ++boxes == 1 && place ? std::optional(Piece{one.rank, *place, last - first})
+                                          : std::nullopt;
+        });
+        return found;
+    }
     template <class Visit>
     void each_dataset(const WriteWindow& window, Visit&& visit) const {
         auto one = std::ranges::partition_point(

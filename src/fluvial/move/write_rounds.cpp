@@ -22,6 +22,10 @@ class Round {
             if (size == 0) {
                 continue;
             }
+            if (rank == writer) {  // what it has itself is not moved
+                own_ = rank == comm_.rank() ? parts_.outgoing(window, size) : own_;
+                continue;
+            }
             data_.push_back({rank, writer, size});
             outgoing_.push_back(rank == comm_.rank() ? parts_.outgoing(window, size) : Outgoing{});
         }
@@ -31,8 +35,12 @@ class Round {
     }
 
     std::uint64_t move_and_write(const SharedFile& file, PlannedRounds& rounds) const {
-        const std::vector<Arrived> arrived = rounds.move(data_, outgoing_);
+        std::vector<Arrived> arrived;
+        if (!data_.empty()) {
+            arrived = rounds.move(data_, outgoing_);
+        }
         std::vector<const std::byte*> come(static_cast<std::size_t>(comm_.size()), nullptr);
+        come[static_cast<std::size_t>(comm_.rank())] = own_.bytes.data();
         for (std::size_t i = 0; i < data_.size(); ++i) {
             if (data_[i].to == comm_.rank()) {
                 come[static_cast<std::size_t>(data_[i].from)] = arrived[i].bytes.get();
@@ -51,6 +59,7 @@ class Round {
     const mpi::Comm& comm_;
     const RankParts& parts_;
     std::optional<WriteWindow> window_;  ///< of this rank, if it writes
+    Outgoing own_;                       ///< of that window
     std::vector<route::RankBytes> data_;
     std::vector<Outgoing> outgoing_;
 };
