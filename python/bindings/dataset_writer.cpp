@@ -43,16 +43,27 @@ move::PlacedDataset to_dataset(const nb::tuple& said) {
 class DatasetWriter {
   public:
     explicit DatasetWriter(long handle)
-        : comm_(mpi::kept_duplicate(handle)), host_of_rank_(move::host_of_each_rank(*comm_)) {}
+        : comm_(mpi::kept_duplicate(handle)),
+          host_of_rank_(move::host_of_each_rank(*comm_)),
+          writing_(move::writing_ranks(host_of_rank_)) {}
 
     bool in_small_pieces(const nb::tuple& said) const {
-        return move::written_in_small_pieces(to_dataset(said), move::share_a_host(host_of_rank_));
+        return move::written_in_small_pieces(to_dataset(said), writing_);
+    }
+    void check() const {
+        if (comm_->serial() && host_of_rank_.size() > 1) {
+            throw InvalidArgument(Problem{
+                "the series' ranks are apart: a step that they wrote "
+                "for each other was broken off",
+                "another step", "close()", "Close the series on all ranks, and open another"});
+        }
     }
 
     /// `arrays` are this rank's of each dataset, in the order of its boxes. Ranks that do not come
     /// are seen by `task`, or come too late after `timeout_s`.
     std::uint64_t write(const NamedTask& task, double timeout_s, const std::string& path,
                         std::size_t writers, const nb::list& said, const nb::list& arrays) {
+        check();
         std::vector<move::PlacedDataset> datasets;
         for (std::size_t i = 0; i < nb::len(said); ++i) {
             move::PlacedDataset& made =
@@ -88,6 +99,7 @@ class DatasetWriter {
   private:
     std::shared_ptr<mpi::Comm> comm_;
     std::vector<std::string> host_of_rank_;
+    move::WritingRanks writing_;
 };
 
 }  // namespace
@@ -102,6 +114,8 @@ void bind_dataset_writer(nanobind::module_& m) {
         .def("in_small_pieces", &DatasetWriter::in_small_pieces, "dataset"_a,
              "Whether ranks would write (begin, shape, bytes of an element, regions by rank) in so "
              "small pieces that it is faster to share it out. Local.")
+        .def("check", &DatasetWriter::check,
+             "Raise InvalidArgument after a write that was broken off. Local.")
         .def("write", &DatasetWriter::write, "task"_a, "timeout"_a, "path"_a, "writers"_a,
              "datasets"_a, "arrays"_a,
              "Write such datasets, of which this rank has lists of uint8 arrays. Collective.");

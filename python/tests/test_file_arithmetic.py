@@ -198,6 +198,18 @@ def test_arrays_are_computed_with_as_numpy_does(path):
         np.testing.assert_array_equal(np.sqrt(file["u"] ** 2), abs(dataset["u"].values))
 
 
+def test_joined_comparisons_count_as_each_by_itself(tmp_path):
+    """A bound that float32 cannot hold is not rounded, however the comparison is evaluated."""
+    values = np.array([0.05, 0.1, 0.2, np.nan], "f4")
+    xr.Dataset({"t": ("x", values)}).to_netcdf(tmp_path / "t.nc", engine="h5netcdf")
+    with fl.open(tmp_path / "t.nc") as file:
+        t = file["t"]
+        above = t > 0.1
+        assert t.where(above).count() == t.where(above | above).count() == 2  # 0.1f > 0.1
+        assert t.where(~above).count() == 1
+        assert np.isfinite(t.where(above).values).sum() == 2
+
+
 def test_notebooks_show_tables(path):
     with fl.open(path) as file:
         shown = file._repr_html_()

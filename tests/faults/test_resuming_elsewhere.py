@@ -109,6 +109,20 @@ class test_with_another_number_of_ranks:
         assert jobs.outcome("writer").ok
 
 
+def test_what_was_read_counts_although_more_was_on_its_way(folder):
+    """A reader closes before it has taken all that came: its connection may not end in order."""
+    rng = random.Random(20261127)
+    with fl.open("disk", "w", readers=0, retain=True, full="spill", queue_steps=4) as writer:
+        for index in range(1500):
+            put(writer, index)
+        next_step = 0
+        while next_step < 900:
+            with fl.open("disk", **ELSEWHERE) as reader:
+                for _ in range(rng.randint(1, 8)):
+                    assert reader.next().index == next_step
+                    next_step += 1
+
+
 def test_one_job_at_a_time_here_or_elsewhere(folder):
     with fl.open("disk", "w", readers=0, retain=True) as writer:
         for index, other in enumerate(({"transport": "tcp"}, {})):

@@ -5,10 +5,11 @@ import os
 import re
 import resource
 import signal
+import time
 
 import numpy as np
 import pytest
-from harness import scenario
+from harness import scenario, wait_until
 
 CASES = {"hdf5": "run.h5", "numbered": "run%T.h5", "netcdf": "run.nc"}
 SHAPE = (30_000, 9)  # above 1 MiB
@@ -115,3 +116,45 @@ class test_what_cannot_be_is_said_on_all:
             assert "aggregators" in float_
             assert "File too large" in full
             assert read == [(1, 3 * ELEMENTS)]
+
+
+@scenario("job on 2 ranks", timeout=90)
+class test_after_a_step_that_was_broken_off:
+    """A rank came too late to what they write together: no step can follow, on any of them."""
+
+    def job(comm, fl, where):
+        from fluvial import _core
+
+        write = _core.DatasetWriter.write
+
+        def write_late(*arguments):
+            time.sleep(4)
+            return write(*arguments)
+
+        if comm.rank == 1:
+            _core.DatasetWriter.write = write_late
+        part = np.full((SHAPE[0], 1), comm.rank)
+        said = []
+
+        def put(series):
+            with series.step() as step:
+                step.put("u", part, offset=(0, comm.rank), shape=(SHAPE[0], 2))
+
+        path = str(where / "run.h5")
+        with (
+            pytest.raises(fl.InvalidArgument, match="apart"),
+            fl.open(path, "w", comm=comm, aggregators=2, step_timeout=2) as series,
+        ):
+            try:
+                put(series)
+            except fl.Error as error:
+                said.append(type(error).__name__)
+            (where / f"rank {comm.rank} was told").touch()
+            wait_until((where / f"rank {1 - comm.rank} was told").exists, timeout=30)
+            _core.DatasetWriter.write = write
+            put(series)
+        return said
+
+    def check(jobs):
+        for said in jobs.finish()["job"]:
+            assert said == ["TimedOut"]

@@ -26,7 +26,12 @@ class Comparison(NamedTuple):
     bound: float
 
     def holds(self, values: np.ndarray) -> np.ndarray:
-        """Return where it is true; NaN compares false."""
+        """Return where it is true; NaN compares false.
+
+        As operators compare: 0.1 is not rounded to a `float32` first.
+        """
+        if values.dtype.kind == "f":
+            values = values.astype(np.float64, copy=False)
         return SIGNS[self.sign](values, self.bound) & (values == values)
 
 

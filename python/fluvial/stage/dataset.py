@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -374,6 +374,12 @@ class Dataset(Reductions[Reduced], LazyOperators[LazyDataset, LazyComparison]):
                 refuse_dataset(sign, bound)
             return NotImplemented
         return self._lazily()._comparison(sign, bound)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
 
     def __reduce__(self) -> NoReturn:
         raise WrongType(

@@ -73,15 +73,18 @@ class SharedOut:
         """Write what is shared out; return the bytes of this rank's `parts`. Collective."""
         if not places.shared:
             return 0
-        assert self._writer is not None
+        writer = self._writer
+        assert writer is not None
         names = sorted(places.shared)
-        arrays = ranks.run(
-            lambda: [[_bytes(a, places.big_endian) for _, a in parts.get(n, ())] for n in names],
-            everywhere=True,
-        )
+
+        def arrays_here() -> list[list[np.ndarray]]:
+            writer.check()
+            return [[_bytes(a, places.big_endian) for _, a in parts.get(n, ())] for n in names]
+
+        arrays = ranks.run(arrays_here, everywhere=True)
         datasets = [places.shared[name] for name in names]
         writers = self._aggregators or 0
-        self._writer.write(self._watch, self._timeout, places.path, writers, datasets, arrays)
+        writer.write(self._watch, self._timeout, places.path, writers, datasets, arrays)
         return sum(array.nbytes for of_one in arrays for array in of_one)
 
 

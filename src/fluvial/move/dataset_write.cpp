@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "fluvial/move/box_in_file.hpp"
@@ -24,6 +25,8 @@ constexpr std::uint64_t together_bytes_min = 1 << 20;
 /// at 2 KiB. Between hosts it is a file system that ranks share, which gives a block to one host at
 /// a time; that was not measured.
 constexpr std::uint64_t piece_on_host = 1 << 10, piece_between_hosts = 64 << 10;
+/// Messages of a round, at most, each of which every rank counts: 2^16 take a tenth of a second.
+constexpr std::uint64_t messages_max = 1 << 16;
 
 /// A box with its place, and the bytes that this rank has of it.
 struct PlacedBox {
@@ -180,12 +183,15 @@ class BoxedParts final : public RankParts {
 
 }  // namespace
 
-bool share_a_host(std::span<const std::string> host_of_rank) {
-    return std::ranges::all_of(host_of_rank,
-                               [&](const std::string& one) { return one == host_of_rank[0]; });
+WritingRanks writing_ranks(std::span<const std::string> host_of_rank) {
+    return {host_of_rank.size(), std::set(host_of_rank.begin(), host_of_rank.end()).size()};
 }
 
-bool written_in_small_pieces(const PlacedDataset& dataset, bool one_host) {
+bool written_in_small_pieces(const PlacedDataset& dataset, const WritingRanks& of) {
+    const bool one_host = of.hosts == 1;
+    if (of.ranks * (one_host ? of.ranks : of.hosts) > messages_max) {
+        return false;
+    }
     std::uint64_t bytes = 0, pieces = 0;
     for (const RankBox& one : dataset.boxes) {
         const BoxInFile box(dataset.begin, dataset.shape, dataset.element_bytes, one.region);
@@ -200,7 +206,7 @@ std::uint64_t write_datasets(const mpi::Comm& comm, std::span<const std::string>
                              const std::string& path, const std::vector<PlacedDataset>& datasets,
                              const DatasetWriteOptions& options) {
     const BoxedParts parts(datasets, comm.rank(), options.owner);
-    const bool all_write = options.writers == 0 && share_a_host(host_of_rank);
+    const bool all_write = options.writers == 0 && writing_ranks(host_of_rank).hosts == 1;
     const auto count = all_write ? static_cast<std::size_t>(comm.size()) : options.writers;
     const std::vector<int> writers = choose_writers(host_of_rank, parts.extents_by_rank(), count);
     const bool few = writers.size() < static_cast<std::size_t>(comm.size());
@@ -208,7 +214,8 @@ std::uint64_t write_datasets(const mpi::Comm& comm, std::span<const std::string>
                                       few ? window_of_few : window_of_all);
     const route::RankPlanOptions plan;
     PlannedRounds rounds(comm, nullptr, plan, options.stall_timeout_s);
-    return write_in_rounds(comm, path, writers, windows, parts, rounds);
+    return write_in_rounds(comm, path, SharedFile::Missing::Refuse, writers, windows, parts,
+                           rounds);
 }
 
 }  // namespace fluvial::move

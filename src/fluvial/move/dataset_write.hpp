@@ -30,11 +30,16 @@ struct PlacedDataset {
     std::vector<RankBox> boxes;  ///< of all ranks, in the same order on all; each element once
 };
 
-bool share_a_host(std::span<const std::string> host_of_rank);
+/// How many ranks write, and on how many hosts.
+struct WritingRanks {
+    std::size_t ranks, hosts;
+};
+WritingRanks writing_ranks(std::span<const std::string> host_of_rank);
 
 /// Whether ranks that write each its own boxes would write so many and so small pieces that it is
-/// faster to let few ranks write all: a rule that was measured. Local, the same on all ranks.
-bool written_in_small_pieces(const PlacedDataset& dataset, bool one_host);
+/// faster to let few ranks write all: a rule that was measured. Not where they are so many that
+/// counting their messages would take longer. Local, the same on all ranks.
+bool written_in_small_pieces(const PlacedDataset& dataset, const WritingRanks& of);
 
 struct DatasetWriteOptions {
     /// Ranks that write. 0: all on one host, where data moves as fast as memory; one for each of

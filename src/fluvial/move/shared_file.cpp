@@ -18,11 +18,12 @@ SharedFile::~SharedFile() {
     }
 }
 
-void SharedFile::open(const std::string& path) {
+void SharedFile::open(const std::string& path, Missing missing) {
     path_ = path;
-    descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    const int make = missing == Missing::Make ? O_CREAT : 0;
+    descriptor_ = ::open(path.c_str(), O_WRONLY | make | O_CLOEXEC, 0666);
     if (descriptor_ < 0) {
-        fail("open");
+        fail("open", missing == Missing::Make ? "" : "Put it where every host sees it");
     }
 }
 
@@ -48,9 +49,9 @@ void SharedFile::close() {
     }
 }
 
-void SharedFile::fail(const char* what) const {
+void SharedFile::fail(const char* what, const char* remedy) const {
     throw SystemError(Problem{text("cannot ", what, " the shared file '", path_, "'"),
-                              std::strerror(errno), "", ""});
+                              std::strerror(errno), "", remedy});
 }
 
 }  // namespace fluvial::move

@@ -12,19 +12,20 @@ namespace fluvial::move {
 /// This rank's descriptor of it. All throws SystemError, which names the file.
 class SharedFile {
   public:
+    enum class Missing { Make, Refuse };
+
     SharedFile() = default;
     ~SharedFile();
     SharedFile(const SharedFile&) = delete;
     SharedFile& operator=(const SharedFile&) = delete;
 
-    /// Makes the file where there is none.
-    void open(const std::string& path);
+    void open(const std::string& path, Missing missing);
     void write(std::uint64_t offset, std::span<const std::byte> bytes) const;
     /// What is written behind the end of a full disk is said here by some file systems.
     void close();
 
   private:
-    [[noreturn]] void fail(const char* what) const;
+    [[noreturn]] void fail(const char* what, const char* remedy = "") const;
 
     int descriptor_ = -1;
     std::string path_;

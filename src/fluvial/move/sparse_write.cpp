@@ -159,8 +159,8 @@ SparseWritten sparse_write(const mpi::Comm& comm, const std::string& path,
     const auto windows =
         plan_windows(extents, out.writers.size(), options.align, options.window_bytes);
     PlannedRounds moved(comm, topology, options.plan, options.stall_timeout_s);
-    out.here =
-        write_in_rounds(comm, path, out.writers, windows, ListedParts(extents, parts), moved);
+    out.here = write_in_rounds(comm, path, SharedFile::Missing::Make, out.writers, windows,
+                               ListedParts(extents, parts), moved);
     out.paths_max = moved.paths_max();
     out.at_most = static_cast<std::uint64_t>(comm.max(static_cast<Index>(out.here)));
     return out;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "fluvial/base/error.hpp"
 #include "fluvial/mpi/agree.hpp"
 
 namespace fluvial::move {
@@ -37,7 +38,14 @@ class Round {
     std::uint64_t move_and_write(const SharedFile& file, PlannedRounds& rounds) const {
         std::vector<Arrived> arrived;
         if (!data_.empty()) {
-            arrived = rounds.move(data_, outgoing_);
+            try {
+                arrived = rounds.move(data_, outgoing_);
+            } catch (const InvalidArgument&) {
+                throw;  // on all ranks
+            } catch (...) {
+                comm_.break_off();  // others may still be in it
+                throw;
+            }
         }
         std::vector<const std::byte*> come(static_cast<std::size_t>(comm_.size()), nullptr);
         come[static_cast<std::size_t>(comm_.rank())] = own_.bytes.data();
@@ -67,14 +75,14 @@ class Round {
 }  // namespace
 
 std::uint64_t write_in_rounds(const mpi::Comm& comm, const std::string& path,
-                              std::span<const int> writers,
+                              SharedFile::Missing missing, std::span<const int> writers,
                               const std::vector<std::vector<WriteWindow>>& windows,
                               const RankParts& parts, PlannedRounds& rounds) {
     const bool writes = std::ranges::find(writers, comm.rank()) != writers.end();
     SharedFile file;
     mpi::agree(comm, [&] {
         if (writes) {
-            file.open(path);
+            file.open(path, missing);
         }
     });
     std::size_t count = 0;

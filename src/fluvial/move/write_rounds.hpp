@@ -32,10 +32,11 @@ class RankParts {
 
 /// Round by round one window of each writer: each rank's bytes for it go there in one message, and
 /// are written. `windows` are those of `writers`, one by one. Returns what this rank has written.
-/// Collective, blocking; two agreements a round. Throws as PlannedRounds::move, and on all ranks
-/// SystemError where the file cannot be written.
+/// Collective, blocking; two agreements a round. Throws as PlannedRounds::move, after which no
+/// collective operation of `comm` can follow, and on all ranks SystemError where the file cannot be
+/// written.
 std::uint64_t write_in_rounds(const mpi::Comm& comm, const std::string& path,
-                              std::span<const int> writers,
+                              SharedFile::Missing missing, std::span<const int> writers,
                               const std::vector<std::vector<WriteWindow>>& windows,
                               const RankParts& parts, PlannedRounds& rounds);
 

@@ -329,6 +329,12 @@ void Comm::abandon() noexcept {
     state_->handle = MPI_COMM_NULL;
 }
 
+void Comm::break_off() const noexcept {
+    if (!serial()) {
+        state_->broken_off = true;
+    }
+}
+
 void Comm::leave_messages() const noexcept {
     if (!serial()) {
         state_->leaves_messages = true;

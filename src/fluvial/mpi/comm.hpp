@@ -150,6 +150,10 @@ class Comm {
     /// Leaves the communicator to MPI_Finalize without a word: a rank died, and freeing might wait
     /// for it. Local.
     void abandon() noexcept;
+    /// A collective exchange of messages between its ranks was broken off: every further collective
+    /// operation is an InvalidArgument, and close() frees nothing. Local; without effect when
+    /// serial.
+    void break_off() const noexcept;
     /// A message may be on its way to this rank or from it that no rank will receive. close() then
     /// frees nothing: MPI would give the number of this communicator to a later one, whose receives
     /// would take the message. Local; without effect when serial or closed.

@@ -193,6 +193,14 @@ TEST_CASE("after a barrier that never completes, close() comes back") {
     outer.close();
 }
 
+TEST_CASE("nothing follows an exchange that was broken off") {
+    Comm comm = Comm::duplicate(MPI_COMM_WORLD);
+    comm.break_off();
+    CHECK_THROWS_WITH_AS(comm.sum(1), doctest::Contains("was broken off"), InvalidArgument);
+    comm.close();
+    Comm().break_off();
+}
+
 TEST_CASE("communicators split by color and by host") {
     Comm comm = Comm::duplicate(MPI_COMM_WORLD);
     const int size = comm.size();

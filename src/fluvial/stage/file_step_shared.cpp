@@ -28,12 +28,12 @@ std::vector<bool> FileWriter::State::shared_out(const StepPlaces& places,
     if (comm.size() == 1 || options.aggregators == 0) {
         return shared;
     }
-    const bool one_host = move::share_a_host(host_of_rank);
+    const move::WritingRanks writing = move::writing_ranks(host_of_rank);
     for (std::size_t i = 0; i < shared.size(); ++i) {
         const auto begin = places.of.begins[i];
         if (begin && !places.of.kept[i] && !places.of.packings[i]) {
             shared[i] = options.aggregators || move::written_in_small_pieces(
-                                                   placed(contents.datasets[i], *begin), one_host);
+                                                   placed(contents.datasets[i], *begin), writing);
         }
     }
     return shared;

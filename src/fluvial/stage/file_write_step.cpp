@@ -58,10 +58,10 @@ MutableArrayView FileWriteStep::span(const std::string& name, DType dtype, const
     dataset.attributes = step.writer->said[name];
     Chunk chunk;
     chunk.region = region;
-    dataset.chunks.push_back(chunk);
     const KeptChunk& kept = step.kept.emplace_back(KeptChunk{
         at->second, region,
         step.writer->memory->take(static_cast<std::size_t>(region.volume()) * size_of(dtype))});
+    dataset.chunks.push_back(chunk);
     return {kept.elements, dtype, region.extent, contiguous_strides(region.extent, size_of(dtype))};
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// How a seat elsewhere is taken and left.
 #include <algorithm>
+#include <array>
 #include <iostream>
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
@@ -24,6 +26,23 @@ void flush(move::SecureConnection& connection, const Deadline& deadline) {
         constexpr int look_ms = 10;
         pollfd one{connection.descriptor(), POLLOUT, 0};
         ::poll(&one, 1, look_ms);
+    }
+}
+
+/// Until the other side has closed, too. What it sends meanwhile is not wanted; but a connection
+/// that is closed with something unread is reset, and what it was last told may be lost with that.
+void hear_out(move::SecureConnection& connection, const Deadline& deadline) {
+    ::shutdown(connection.descriptor(), SHUT_WR);
+    std::array<std::byte, 1 << 16> rest;
+    try {
+        while (!deadline.passed()) {
+            if (connection.socket().read_some(rest) == 0) {
+                constexpr int look_ms = 10;
+                pollfd one{connection.descriptor(), POLLIN, 0};
+                ::poll(&one, 1, look_ms);
+            }
+        }
+    } catch (const PeerLost&) {  // that is the end
     }
 }
 
@@ -108,7 +127,11 @@ void RemoteSeat::leave() {
         ByteWriter out;
         out.put(FromReader::Leave);
         connection_->post(out.view());
-        flush(*connection_, Deadline(lost_.empty() ? leave_timeout_s : 0));
+        const Deadline deadline(lost_.empty() ? leave_timeout_s : 0);
+        flush(*connection_, deadline);
+        if (resumes()) {
+            hear_out(*connection_, deadline);
+        }
     } catch (const Error&) {  // it is gone already
     }
     connection_.reset();

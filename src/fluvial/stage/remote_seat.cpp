@@ -290,7 +290,9 @@ void RemoteSeat::give_back(const DoneStep& done, const std::optional<std::vector
         claims_->pass(done.step);
     }
     const std::lock_guard lock(mutex_);
-    holds_.erase(done.step);
+    if (done.was_read || !resumes()) {  // else it is not to count as read, whatever way that takes
+        holds_.erase(done.step);
+    }
     if (!connection_ || !lost_.empty()) {
         return;
     }

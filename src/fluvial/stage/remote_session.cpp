@@ -111,13 +111,19 @@ void RemoteSession::advance(bool heard, bool asked_for_data) {
     }
 }
 
-/// The connection has ended: what it brought before may say that the reader has left.
+/// The connection has ended: what it brought before may say that the reader has left, and what it
+/// had read.
 void RemoteSession::lose(const char* why) {
     lost_ = why;
     over_ = true;
     try {
         while (const auto message = connection_.take()) {
-            left_ = left_ || static_cast<FromReader>(message->at(0)) == FromReader::Leave;
+            ByteReader in(*message);
+            const auto kind = in.get<FromReader>();
+            if (kind == FromReader::Done) {
+                finish(decode_done(in));
+            }
+            left_ = left_ || kind == FromReader::Leave;
         }
     } catch (const std::exception&) {  // that is all
     }
