@@ -10,7 +10,7 @@ from typing import Literal, SupportsIndex, TypeAlias
 import numpy as np
 
 from .. import _core
-from ..base.arguments import to_index, unknown_name
+from ..base.arguments import to_index, to_mapping, unknown_name
 from ..base.messages import shown
 
 Axis = int | str
@@ -28,9 +28,7 @@ Hyperslab = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 def by_dimension(indexers: Indexers | None, named: Mapping[str, object]) -> dict[Hashable, object]:
     """Return what a call of `sel` or `isel` says of each dimension, in a mapping or by name."""
-    found: dict[Hashable, object] = {}
-    if indexers:
-        found.update(indexers.items())
+    found: dict[Hashable, object] = dict(to_mapping(indexers, "indexers", "a dict of dimensions"))
     found.update(named.items())
     return found
 
