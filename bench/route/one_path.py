@@ -7,9 +7,6 @@ of 100 Mbit/s joins.
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.record import Metric, Record, Sample, compare
+from bench.route.jobs import figures_of
 from bench.route.networks import PACE
 from bench.table import size_label, spread
 
@@ -43,21 +41,11 @@ def measure(launcher: Launcher, site: str, where: str, runs: int, quick: bool) -
     topology = f"mesh:2,bandwidth={PACE}"
     worker = str(Path(__file__).with_name("one_path_worker.py"))
     words = [sys.executable, worker, topology, str(runs), *map(str, sizes)]
-    env = launcher.environment({**os.environ, "PYTHONPATH": site})
     if where == "on one host":
-        return _figures(launcher.command(2, words), env)
+        return figures_of(launcher, launcher.command(2, words), site, _LIMIT_S)
     with Box(2) as box:
         Fabric(box, fl.route.topology(topology))
-        return _figures(box.command(launcher, (1, 2), 2, words), env)
-
-
-def _figures(command: list[str], env: dict[str, str]) -> Figures:
-    ended = subprocess.run(
-        command, env=env, capture_output=True, text=True, timeout=_LIMIT_S, check=False
-    )
-    if ended.returncode != 0:
-        raise RuntimeError(f"the job ended with {ended.returncode}: {ended.stderr[-2000:]}")
-    return json.loads(ended.stdout.splitlines()[-1])
+        return figures_of(launcher, box.command(launcher, (1, 2), 2, words), site, _LIMIT_S)
 
 
 def show(console: Console, mpi: str, where: str, figures: Figures) -> list[Record]:

@@ -8,8 +8,6 @@ needs root. The time of an exchange is that of the whole call, agreement on the 
 from __future__ import annotations
 
 import json as json_
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -22,6 +20,7 @@ from rich.table import Table
 from bench import peers
 from bench.options import BUILD, ROOT, Json, Output, Png, Quick, Runs, header
 from bench.record import Metric, Record, Sample, append_lines, compare, last_run
+from bench.route.jobs import figures_of
 from bench.route.networks import NETWORKS, PACE, Network
 from bench.route.sparse_patterns import SHAPES
 from bench.table import size_label, spread, wide_console
@@ -249,17 +248,8 @@ def _measure(
                 fabric.set_bandwidth(here, there, PACE / 4)
         worker = str(Path(__file__).with_name("worker.py"))
         words = [sys.executable, worker, said, str(network.paths), str(runs), *map(str, sizes)]
-        ended = subprocess.run(
-            box.command(launcher, range(1, network.hosts + 1), network.hosts, words),
-            env=launcher.environment({**os.environ, "PYTHONPATH": site}),
-            capture_output=True,
-            text=True,
-            timeout=_LIMIT_S,
-            check=False,
-        )
-    if ended.returncode != 0:
-        raise RuntimeError(f"the job ended with {ended.returncode}: {ended.stderr[-2000:]}")
-    return json_.loads(ended.stdout.splitlines()[-1])
+        command = box.command(launcher, range(1, network.hosts + 1), network.hosts, words)
+        return figures_of(launcher, command, site, _LIMIT_S)
 
 
 def _show(console: Console, mpi: str, network: Network, figures: Figures) -> list[Record]:

@@ -10,8 +10,6 @@ no network would give, and nothing to be reached.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -21,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.record import Metric, Record, Sample, compare
+from bench.route.jobs import figures_of
 from bench.route.networks import NETWORKS
 from bench.table import spread
 
@@ -49,17 +48,8 @@ def measure(launcher: Launcher, site: str, runs: int) -> Figures:
         network.write_text(json.dumps(NETWORKS[0].topology(names)))
         Fabric(box, fl.route.topology(str(network)))
         words = [sys.executable, worker, str(network), str(runs), folder]
-        ended = subprocess.run(
-            box.command(launcher, range(1, _HOSTS + 1), _HOSTS, words),
-            env=launcher.environment({**os.environ, "PYTHONPATH": site}),
-            capture_output=True,
-            text=True,
-            timeout=_LIMIT_S,
-            check=False,
-        )
-    if ended.returncode != 0:
-        raise RuntimeError(f"the job ended with {ended.returncode}: {ended.stderr[-2000:]}")
-    return json.loads(ended.stdout.splitlines()[-1])
+        command = box.command(launcher, range(1, _HOSTS + 1), _HOSTS, words)
+        return figures_of(launcher, command, site, _LIMIT_S)
 
 
 def show(console: Console, mpi: str, figures: Figures) -> list[Record]:

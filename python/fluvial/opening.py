@@ -67,6 +67,7 @@ def open(
     zarr_format: Literal[2, 3] = 3,
     compression: str | None = None,
     file_per: Literal["job", "host"] = "job",
+    aggregators: int | None = None,
 ) -> WriteSeries: ...  # or a FileWriteSeries, which takes the same calls: types cannot tell
 @overload
 def open(
@@ -79,6 +80,7 @@ def open(
     zarr_format: Literal[2, 3] = 3,
     compression: str | None = None,
     file_per: Literal["job", "host"] = "job",
+    aggregators: int | None = None,
     step_timeout: float = 300.0,
     stall_timeout: float = 10.0,
 ) -> FileWriteSeries: ...

@@ -15,7 +15,8 @@ import fluvial as fl
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GUIDE = ROOT / "docs" / "guide"
-OF_FILES = {"zarr_format", "compression", "file_per", "raw", "decode", "isolated"}
+WRITTEN = {"zarr_format", "compression", "file_per", "aggregators"}
+OF_FILES = WRITTEN | {"raw", "decode", "isolated"}
 MODULES = ["fluvial", *(m.name for m in pkgutil.walk_packages(fl.__path__, "fluvial."))]
 
 

@@ -3,6 +3,7 @@
 
 import os
 import random
+import resource
 import shutil
 import signal
 import time
@@ -169,6 +170,23 @@ def test_a_writer_that_goes_elsewhere_finds_its_folder_again(folder, monkeypatch
         with fl.open("disk", **ELSEWHERE) as reader:
             assert reader.next().index == 0
     assert (folder / "disk.steps" / "positions" / "plot.0").exists()
+
+
+def test_a_disk_that_does_not_take_the_position_is_an_error_of_the_reader_alone(folder):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with fl.open("disk", "w", readers=0, retain=True) as writer:
+        for index in range(3):
+            put(writer, index)
+        with fl.open("disk", **ELSEWHERE) as reader, fl.open("disk") as other:
+            reader.next()
+            try:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+                with pytest.raises(fl.SystemError, match="how far this reader has come"):
+                    for _ in range(3):
+                        reader.next()
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+            assert [other.next().index for _ in range(3)] == [0, 1, 2]
 
 
 def test_a_folder_that_went_is_an_error_of_the_reader_alone(folder):

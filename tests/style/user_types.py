@@ -32,7 +32,7 @@ def files(path: pathlib.Path, comm: MPI.Comm) -> None:
         for step in file:
             assert_type(step, fl.FileStep)
             assert_type(step.read(["t"]), dict[str, xr.DataArray])
-    with fl.open(path, "w", comm, compression="gzip") as written:
+    with fl.open(path, "w", comm, compression="gzip", aggregators=4) as written:
         assert_type(written, fl.FileWriteSeries)
 
 

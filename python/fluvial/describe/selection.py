@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from types import EllipsisType
-from typing import Literal, SupportsIndex, TypeAlias
+from typing import Literal, Protocol, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,14 @@ Indexers: TypeAlias = Mapping[str, object] | Mapping[Hashable, object]
 Method: TypeAlias = Literal["nearest", "pad", "ffill", "backfill", "bfill"]
 """How `sel` takes labels that are not there, as in xarray."""
 Hyperslab = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+
+
+class Chosen(Protocol):
+    """What is selected of a dataset: positions along each axis."""
+
+    @property
+    def axes(self) -> tuple[int | range, ...]:
+        """An int where the axis is dropped."""
 
 
 def by_dimension(indexers: Indexers | None, named: Mapping[str, object]) -> dict[Hashable, object]:

@@ -10,17 +10,10 @@ from typing import Protocol
 import numpy as np
 
 from ..describe.attributes import Attributes
+from ..describe.selection import Chosen
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
-
-
-class Chosen(Protocol):
-    """What is selected of a dataset: positions along each axis."""
-
-    @property
-    def axes(self) -> tuple[int | range, ...]:
-        """An int where the axis is dropped."""
 
 
 class SelectedDataset(Protocol):

@@ -17,7 +17,7 @@ from ..compute.arithmetic import LazyOperators
 from ..compute.reductions import Reductions
 from ..compute.registry import Reduced
 from ..describe.attributes import Attributes
-from ..describe.selection import Indexers, Method, Selection
+from ..describe.selection import Chosen, Indexers, Method, Selection
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
@@ -64,14 +64,6 @@ class LazyComparison(Protocol):
     def __or__(self, other: object) -> Self: ...
 
     def __invert__(self) -> Self: ...
-
-
-class Chosen(Protocol):
-    """What is selected of a dataset: positions along each axis."""
-
-    @property
-    def axes(self) -> tuple[int | range, ...]:
-        """An int where the axis is dropped."""
 
 
 class LazyDataset(

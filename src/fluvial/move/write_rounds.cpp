@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/mpi/agree.hpp"
@@ -23,12 +24,13 @@ class Round {
             if (size == 0) {
                 continue;
             }
-            if (rank == writer) {  // what it has itself is not moved
-                own_ = rank == comm_.rank() ? parts_.outgoing(window, size) : own_;
-                continue;
+            Outgoing bytes = rank == comm_.rank() ? parts_.outgoing(window, size) : Outgoing{};
+            if (rank != writer) {
+                data_.push_back({rank, writer, size});
+                outgoing_.push_back(std::move(bytes));
+            } else if (rank == comm_.rank()) {  // what a writer has itself is not moved
+                own_ = std::move(bytes);
             }
-            data_.push_back({rank, writer, size});
-            outgoing_.push_back(rank == comm_.rank() ? parts_.outgoing(window, size) : Outgoing{});
         }
         if (writer == comm_.rank()) {
             window_ = window;
