@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Journals of pools: what is in them is not run again, and damage is noticed."""
 
+import functools
+import operator
 import sqlite3
 import subprocess
 import sys
@@ -271,3 +273,29 @@ def test_a_result_that_does_not_fit_on_the_disk(tmp_path):
         "7",
     ]
     journal.close()
+
+
+def test_a_sound_journal_is_not_called_damaged_after_the_pools_end(tmp_path):
+    with fl.Pool(journal=tmp_path / "j") as pool:
+        pool.with_options(key="z").submit(abs, 1).result()
+    pool = fl.Pool(journal=tmp_path / "j")
+    pool.shutdown()
+    with pytest.raises(fl.InvalidArgument, match="pool that was shut down"):
+        pool.with_options(key="z").submit(abs, 1)
+
+
+def test_a_key_that_utf8_cannot_hold_is_refused_before_its_task_runs(tmp_path):
+    with fl.Pool(journal=tmp_path / "j") as pool:
+        with pytest.raises(fl.InvalidArgument, match="a key is no text"):
+            pool.with_options(key="bad\udcff").submit(abs, 1)
+        assert pool.with_options(key="good").submit(abs, -1).result() == 1
+
+
+def test_a_key_of_a_partial_function_is_not_one_of_another(tmp_path):
+    with fl.Pool(journal=tmp_path / "j") as pool:
+        keyed = pool.with_options(key="k")
+        assert keyed.submit(functools.partial(operator.add, 3), 4).result() == 7
+    with fl.Pool(journal=tmp_path / "j") as pool:
+        keyed = pool.with_options(key="k")
+        with pytest.raises(fl.InvalidArgument, match="a call of another function"):
+            keyed.submit(functools.partial(operator.mul, 3), 4)

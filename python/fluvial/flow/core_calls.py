@@ -39,7 +39,7 @@ class CoreCalls:
     def of(self, call: Call, wanted: CoreOptions) -> CoreCall:
         """Return what the core takes of a task: parts, inputs, options."""
         inputs: list[AnyFuture] = []
-        parts = packed_call(call, functools.partial(self._reference, inputs, {}))
+        parts = packed_call(call, functools.partial(self._reference, inputs, {}, {}))
         if isinstance(near := wanted["near"], concurrent.futures.Future):
             wanted = {**wanted, "near": self.state_of(self._own(near, "near"))}
         return parts, [self.state_of(input) for input in inputs], wanted
@@ -51,7 +51,11 @@ class CoreCalls:
         return future.task
 
     def _reference(
-        self, inputs: list[AnyFuture], further: dict[int, AnyFuture], thing: object
+        self,
+        inputs: list[AnyFuture],
+        numbers: dict[int, int],
+        further: dict[int, AnyFuture],
+        thing: object,
     ) -> int | None:
         if isinstance(thing, Task):
             if id(thing) not in further:
@@ -59,10 +63,11 @@ class CoreCalls:
             thing = further[id(thing)]
         if not isinstance(thing, concurrent.futures.Future):
             return None
-        thing = self._own(thing, "an input of a task")
-        if thing not in inputs:
-            inputs.append(thing)
-        return inputs.index(thing)
+        future = self._own(thing, "an input of a task")
+        number = numbers.setdefault(id(future), len(inputs))
+        if number == len(inputs):
+            inputs.append(future)
+        return number
 
     def _own(self, thing: object, what: str) -> AnyFuture:
         if not isinstance(thing, Future) or thing.core is not self._core:

@@ -122,7 +122,7 @@ class Outcome:
             if failure is None:
                 return cls(STAYED if result is None else unpacked(result))
             return cls(error=error_of(*failure), cancelled=failure[0] == _CANCELLED)
-        except Exception as error:  # what came cannot be read here
+        except BaseException as error:  # what came cannot be read here
             return cls(error=error)
 
 
@@ -130,8 +130,10 @@ def error_of(kind: str, message: str, rank: int, details: bytes | bytearray) -> 
     """Return the exception of a failure, as the core says it."""
     if details:
         raised, text = unpacked(bytearray(details))
+        if not isinstance(raised, BaseException):
+            raised = _core.Error(message)
         raised.__cause__ = RemoteTraceback(f"rank {rank} of the pool: {text}")
-        return raised if isinstance(raised, BaseException) else _core.Error(message)
+        return raised
     error: BaseException = getattr(_core, kind, _core.Error)(
         message if rank < 0 else f"rank {rank} of the pool: {message}"
     )

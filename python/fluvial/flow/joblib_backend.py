@@ -30,6 +30,10 @@ def joblib_backend(submit: Callable[..., AnyFuture], workers: int) -> ParallelBa
         raise InvalidArgument(f"joblib cannot be imported ({error}): pip install joblib") from error
 
 
+def _call_batch(batch: Callable[[], list[object]]) -> list[object]:
+    return batch()
+
+
 @functools.cache
 def _backend_class() -> Callable[..., ParallelBackendBase]:
     """Return its class, which needs joblib's."""
@@ -63,7 +67,7 @@ def _backend_class() -> Callable[..., ParallelBackendBase]:
             callback: Callable[[concurrent.futures.Future[list[object]]], object],
         ) -> AnyFuture:
             """Submit a batch."""
-            future = self._submit(func)
+            future = self._submit(_call_batch, func)  # which has the arguments, also large ones
             self._futures.add(future)
             future.add_done_callback(callback)
             return future

@@ -206,6 +206,8 @@ class Journal:
             raise
         except (OSError, sqlite3.Error, TypeError, UnicodeError) as error:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+            if isinstance(error, sqlite3.ProgrammingError):  # it was closed
+                code = sqlite3.SQLITE_MISUSE
             if isinstance(error, OSError):
                 code = sqlite3.SQLITE_CANTOPEN
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

@@ -6,7 +6,6 @@ usage: leading_rank.py SOCKET
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
 import socket
@@ -14,7 +13,8 @@ import sys
 import threading
 import traceback
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
 from .tasks import packed_error, run_task
@@ -109,6 +109,9 @@ class Lead:
                         self._states.pop(number, None)
         except (EOFError, OSError):  # the program is gone
             os._exit(1)
+        except BaseException:  # the program is to be told, and would wait for what is not done
+            traceback.print_exc()
+            _abort()
 
     def _submit(self, number: int, message: bytes, inputs: list[int], options: SentOptions) -> None:
         self._submit_together([(number, message, inputs, options)], alone=True)
@@ -157,27 +160,41 @@ class Lead:
             return None, (type(error).__name__, str(error))
 
     def _answer(self) -> None:
-        with contextlib.suppress(EOFError, OSError):
+        try:
             while True:
-                word, number = self._requests.recv()
-                if word == "timeline":
-                    self._requests.send(self._core.timeline())
-                    continue
-                if word == "result":
-                    self._requests.send(self._result(*number))
-                    continue
-                state = self._state_of(number)
-                if state is None:
-                    self._requests.send(False)
-                else:
-                    asked = state.running if word == "running" else self._core.cancel(state)
-                    self._requests.send(asked)
+                question, word, about = self._requests.recv()
+                self._requests.send((question, self._answer_to(word, about)))
+        except (EOFError, OSError):  # the program is gone
+            pass
+        except BaseException:
+            traceback.print_exc()
+            _abort()
+
+    def _answer_to(self, word: str, about: Any) -> object:
+        if word == "timeline":
+            return self._core.timeline()
+        if word == "result":
+            return self._result(*about)
+        state = self._state_of(about)
+        if state is None:
+            return False
+        return state.running if word == "running" else self._core.cancel(state)
 
 
 def _abort() -> None:
     from mpi4py import MPI
 
     MPI.COMM_WORLD.Abort(1)
+
+
+def _initialize(initializer: Callable[..., object], arguments: tuple[object, ...]) -> None:
+    """Call it; whatever it raises, SystemExit too, ends the job: the others wait for this rank."""
+    try:
+        initializer(*arguments)
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        _abort()
 
 
 def _connected(path: str) -> Connection:
@@ -200,7 +217,7 @@ def main() -> int:
     if comm.rank > 0 or lead_works:
         initializer, arguments = pickle.loads(shipped)
         if initializer is not None:
-            initializer(*arguments)
+            _initialize(initializer, arguments)
     core = _core.TaskPool(comm.py2f(), run_task, *settings)
     if comm.rank == 0:
         Lead(tasks, requests, cast("TaskCore", core), trace).run()

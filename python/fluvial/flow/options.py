@@ -92,7 +92,7 @@ class TaskOptions:
         key = self.key(*arguments, **keywords) if callable(self.key) else self.key
         if key is not None and not isinstance(key, str):
             raise _wrong_key(key)
-        return key
+        return None if key is None else to_text(key, "a key")
 
 
 class OptionChanges(TypedDict, total=False):

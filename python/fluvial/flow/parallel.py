@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from ..base.arguments import wrong_type
 
+PARALLEL = "_fluvial_parallel"
+"""The attribute of functions that were declared so."""
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
@@ -27,7 +29,7 @@ def parallel(function: Function) -> Function:
     ...     return comm.allreduce(sum(mine)) / len(values)
     """
     try:
-        function._fluvial_parallel = True  # type: ignore[attr-defined]
+        setattr(function, PARALLEL, True)
     except AttributeError:
         remedy = "Wrap it in one (def, lambda)"
         raise wrong_type(
@@ -38,4 +40,4 @@ def parallel(function: Function) -> Function:
 
 def is_parallel(function: Callable[..., object]) -> bool:
     """Tell whether the function was declared so."""
-    return getattr(function, "_fluvial_parallel", False) is True
+    return getattr(function, PARALLEL, False) is True

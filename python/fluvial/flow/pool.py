@@ -252,6 +252,8 @@ class Pool(Submitting):
         wanted = checked_options(options, function)
         future: Future[R] = Future(self._core)
         future.key, future.function = options.key_of(arguments, keywords), name_of(function)
+        if not further:
+            self._check_open()
         if (known := self._keyed.claim(future)) is not None:
             future.settle(known)
             return future
@@ -270,6 +272,7 @@ class Pool(Submitting):
         future: Future[list[R]] = Future(self._core)
         future.function = " + ".join(name_of(task.function) for task in tasks)
         future.key = options.key_of((), {})
+        self._check_open()
         if (known := self._keyed.claim(future)) is not None:
             future.settle(known)
             return future
@@ -364,7 +367,13 @@ class Pool(Submitting):
                 self._go_on(future, message)
             elif future is not None:
                 settled.append(Settled(future, result, Outcome.of(result, failure)))
-        for one in self._keyed.keep(settled):
+        try:
+            kept = self._keyed.keep(settled)
+        except BaseException as error:  # they are no futures of the pool's any more
+            for one in settled:
+                one.future.settle(Outcome(error=error))
+            raise
+        for one in kept:
             one.future.settle(one.outcome)
         if self._progress is not None:
             self._progress.show([one.outcome for one in settled], self._submitted)

@@ -8,14 +8,15 @@ came of them, one for requests that are answered at once.
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import pathlib
+import pickle
 import socket
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeAlias
@@ -29,6 +30,7 @@ from .timeline import Record
 
 START_TIMEOUT_S = 120.0
 _LOOK_EVERY_S = 0.1
+_LONGEST_ANSWER_S = 0.05
 
 
 class SentOptions(CoreOptions, total=False):
@@ -94,7 +96,10 @@ class StartedJob:
         self._asking = threading.Lock()
         self._forgotten: list[int] = []
         self._timeline: Record | None = None  # the whole, when the job has ended
-        self._woken = os.pipe()
+        self._questions = itertools.count(1)
+        self._closed = False
+        self._waking = threading.Lock()
+        self._woken: tuple[int, int] | None = os.pipe()
         with tempfile.TemporaryDirectory(prefix="fluvial-pool-") as folder:
             path = pathlib.Path(folder) / "lead"
             with socket.socket(socket.AF_UNIX) as listener:
@@ -164,28 +169,42 @@ class StartedJob:
 
     def wait_for_some(self, timeout: float) -> list[Report]:
         """Return what is done, at the latest after `timeout` seconds, or when it is woken."""
+        assert self._woken is not None  # who waits is who closes
+        woken = self._woken[0]
         try:
-            ready = wait([self._tasks, self._woken[0]], timeout)
-            if self._woken[0] in ready:
-                os.read(self._woken[0], 1024)
+            ready = wait([self._tasks, woken], timeout)
+            if woken in ready:
+                os.read(woken, 1024)
             return list(self._tasks.recv()) if self._tasks in ready else []
         except (EOFError, OSError):
             raise self._ended() from None
 
     def wake(self) -> None:
         """End a wait."""
-        with contextlib.suppress(OSError):  # it is closed: nothing waits
-            os.write(self._woken[1], b"w")
+        with self._waking:  # the number of a pipe that is closed may be a file's by now
+            if self._woken is not None:
+                os.write(self._woken[1], b"w")
 
     def result(self, task: TaskState, timeout: float) -> bytearray | None:
         """Return the result of a task that is done; None when it has not come in that time."""
-        answer = self._ask("result", (task.number, timeout))
-        if not answer:
-            raise self._ended()
-        result, failure = answer
-        if failure is not None:
-            raise getattr(_core, failure[0], _core.Error)(failure[1])
-        return None if result is None else bytearray(result)
+        end = time.monotonic() + timeout
+        while True:  # in short turns, between which others can ask
+            left = max(0.0, end - time.monotonic())
+            answer = self._ask("result", (task.number, min(left, _LONGEST_ANSWER_S)))
+            if not answer and self._closed:
+                raise _core.Error(
+                    "a result cannot be fetched: got a pool that was shut down; allowed: result() "
+                    "before shutdown()"
+                )
+            if not answer:
+                raise self._ended()
+            result, failure = answer
+            if failure is not None:
+                raise getattr(_core, failure[0], _core.Error)(failure[1])
+            if result is not None:
+                return bytearray(result)
+            if left <= _LONGEST_ANSWER_S:
+                return None
 
     def cancel(self, task: TaskState) -> bool:
         """Keep a task from beginning."""
@@ -207,27 +226,43 @@ class StartedJob:
         except (EOFError, OSError):
             raise self._ended() from None
         finally:
-            self._tasks.close()
-            self._requests.close()
-            for end in self._woken:
-                os.close(end)
+            self._close_ends()
         self._job.wait()
         if failure is not None:
             raise getattr(_core, failure[0], _core.Error)(failure[1])
 
+    def _close_ends(self) -> None:
+        self._closed = True
+        with self._sending:
+            self._tasks.close()
+        with self._asking:
+            self._requests.close()
+        with self._waking:
+            ends, self._woken = self._woken, None
+        for end in ends or ():
+            os.close(end)
+
     def _send(self, *message: object) -> None:
         with self._sending:
             forgotten = [self._forgotten.pop() for _ in range(len(self._forgotten))]
+            written = pickle.dumps((*message, forgotten), protocol=5)
             try:
-                self._tasks.send((*message, forgotten))
+                self._tasks.send_bytes(written)
             except OSError:
                 raise self._ended() from None
+            except BaseException:  # KeyboardInterrupt: the lead would wait for the rest
+                self._job.kill()
+                raise
 
     def _ask(self, word: str, about: object) -> Any:
         with self._asking:
+            question = next(self._questions)
             try:
-                self._requests.send((word, about))
-                return self._requests.recv()
+                self._requests.send((question, word, about))
+                while True:
+                    answered, answer = self._requests.recv()
+                    if answered == question:  # earlier ones were broken off by KeyboardInterrupt
+                        return answer
             except (EOFError, OSError):
                 return False  # the job has ended, and futures are told so
 

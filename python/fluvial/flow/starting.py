@@ -33,11 +33,11 @@ def initialize(
     comm: Communicator | None, initializer: Callable[[], object], lead_works: bool
 ) -> None:
     """Call it on each rank that runs tasks; an error on all when it fails on one."""
-    failed: Exception | None = None
+    failed: BaseException | None = None
     if comm is None or comm.size == 1 or comm.rank > 0 or lead_works:
         try:
             initializer()
-        except Exception as error:
+        except BaseException as error:  # SystemExit, too: the others wait for this rank's word
             failed = error
     found = [failed is not None] if comm is None else comm.allgather(failed is not None)
     if failed is not None:

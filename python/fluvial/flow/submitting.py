@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from .. import _core
 from ..base.messages import shown
+from .functions import name_of
 from .future import Future
 from .joblib_backend import joblib_backend
 from .mapping import as_they_come, check_sizes, in_order
@@ -87,9 +88,9 @@ class Submitting(concurrent.futures.Executor):
                 lambda call: self.submit(fn, *call), calls, timeout, buffersize, unordered
             )
         chunks = iter(functools.partial(_chunk, iter(calls), chunksize), [])
-        call_all = functools.partial(_call_all, fn)
+        named = self if self._options.kind else self.with_options(kind=name_of(fn))
         many = _results(
-            lambda chunk: self.submit(call_all, chunk), chunks, timeout, buffersize, unordered
+            lambda chunk: named.submit(_call_all, fn, chunk), chunks, timeout, buffersize, unordered
         )
         return itertools.chain.from_iterable(many)
 

@@ -42,7 +42,9 @@ class Task(Generic[R]):
     def __reduce__(self) -> tuple[object, ...]:
         shipped = function_bytes(self.function)
         key = self.options.key
-        options = replace(self.options, key=key(*self.arguments) if callable(key) else key)
+        if callable(key):
+            key = self.options.key_of(self.arguments, self.keywords)
+        options = replace(self.options, key=key)
         return _restored, (shipped, self.arguments, self.keywords, options)
 
 

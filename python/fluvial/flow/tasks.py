@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import collections
 import enum
 import functools
 import pickle
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from .. import _core
 from ..base.messages import shown
+from .functions import is_function
 from .parallel import is_parallel
 from .payload import Part, is_plain, packed, packed_plain, unpacked
 from .task import Task
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 _FUNCTIONS_KEPT = 256
+_LARGEST_KEPT = 1 << 16  # bytes of a function as it is sent: one that has data comes anew
 
 
 class RemoteTraceback(Exception):  # noqa: N818
@@ -32,10 +35,21 @@ class RemoteTraceback(Exception):  # noqa: N818
         return f'\n"""\n{self.text}"""'
 
 
-@functools.lru_cache(_FUNCTIONS_KEPT)
+_functions: collections.OrderedDict[bytes, Callable[..., object]] = collections.OrderedDict()
+
+
 def function_of(shipped: bytes) -> Callable[..., object]:
-    """Return a function that was sent as bytes; made once."""
-    function: Callable[..., object] = pickle.loads(shipped)
+    """Return what was sent as bytes: a function made once, an object anew for each call.
+
+    An object may change itself when it is called, and the next call is of the one that was sent.
+    """
+    function = _functions.get(shipped)
+    if function is None:
+        function = pickle.loads(shipped)
+        if is_function(function) and len(shipped) <= _LARGEST_KEPT:
+            _functions[shipped] = function
+            if len(_functions) > _FUNCTIONS_KEPT:
+                _functions.popitem(last=False)
     return function
 
 
@@ -98,8 +112,10 @@ def packed_error(error: BaseException) -> list[Part]:
     text = "".join(traceback.format_exception(error))
     try:
         message = packed((error.with_traceback(None), text))
-        unpacked(bytearray(b"".join(bytes(part) for part in message)))  # some cannot be read again
-        return message
+        # Some cannot be read again, or are something else then.
+        read, _ = unpacked(bytearray(b"".join(bytes(part) for part in message)))
+        if isinstance(read, BaseException):
+            return message
     except Exception:
-        stand_in = RuntimeError(f"{type(error).__name__}: {error}")
-        return packed((stand_in, text))
+        pass
+    return packed((RuntimeError(f"{type(error).__name__}: {error}"), text))
