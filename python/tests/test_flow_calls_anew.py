@@ -50,7 +50,7 @@ class EndsTheReader:
         return sys.exit, (3,)
 
 
-class NoErrorAnyMore(Exception):
+class ReadAsTextError(Exception):
     def __reduce__(self):
         return str, ("x",)
 
@@ -73,7 +73,7 @@ def resident_after(values):
 
 
 def raise_no_error():
-    raise NoErrorAnyMore("lost")
+    raise ReadAsTextError("lost")
 
 
 def function_of_main(source, **known):
@@ -219,7 +219,7 @@ def test_an_initializer_that_exits_ends_the_pool(ranks):
 def test_results_that_cannot_be_read_end_their_futures(started):
     with pytest.raises(SystemExit):
         started.submit(EndsTheReader).result(20)
-    with pytest.raises(RuntimeError, match="NoErrorAnyMore: lost"):
+    with pytest.raises(RuntimeError, match="ReadAsTextError: lost"):
         started.submit(raise_no_error).result(20)
     assert started.submit(give, 1).result(20) == 1
 

@@ -12,8 +12,8 @@ import socket
 import sys
 import threading
 import traceback
-from multiprocessing.connection import Connection
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, cast
 
 from .. import _core
