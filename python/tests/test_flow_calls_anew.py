@@ -11,6 +11,7 @@ import types
 
 import numpy as np
 import pytest
+from harness import wait_until
 
 import fluvial as fl
 
@@ -170,7 +171,8 @@ def test_an_answer_that_was_not_waited_for_is_no_other_questions(started):
     kept = started.with_options(keep=True)
     first, second = kept.submit(give, "A"), kept.submit(give, "B")
     started.submit(give, 1).result()
-    busy = started.submit(time.sleep, 1)
+    busy = started.submit(time.sleep, 2)
+    wait_until(busy.running)
 
     def break_off(*_):
         raise Broken
@@ -190,14 +192,15 @@ def test_an_answer_that_was_not_waited_for_is_no_other_questions(started):
 def test_a_wait_for_a_kept_result_keeps_nobody_from_asking(started):
     kept = [started.with_options(keep=True).submit(give, number) for number in range(2)]
     started.submit(give, 0).result()
-    busy, waiting = started.submit(time.sleep, 2), started.submit(time.sleep, 0)
+    busy = started.submit(time.sleep, 3)
+    wait_until(busy.running)
+    waiting = started.submit(time.sleep, 0)
     thread = threading.Thread(target=kept[0].result)
     thread.start()
-    begin = time.monotonic()
     with pytest.raises(TimeoutError):
         kept[1].result(0.2)
     assert waiting.cancel()
-    assert time.monotonic() - begin < 1.5
+    assert not busy.done()
     busy.result()
     thread.join()
 
