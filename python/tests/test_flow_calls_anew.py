@@ -243,3 +243,11 @@ def _with_key(task):
 def test_many_futures_are_given_in_a_time_that_grows_with_their_number(pool):
     futures = [pool.submit(give, number) for number in range(2000)]
     assert pool.submit(sum, futures).result() == sum(range(2000))
+
+
+def test_a_folder_too_deep_for_a_socket_is_named(tmp_path, monkeypatch):
+    deep = tmp_path / ("d" * 120)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    with pytest.raises(fl.InvalidArgument, match=r"ddd.*allowed: a folder.*Set TMPDIR"):
+        fl.Pool(1)

@@ -22,6 +22,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, TypeAlias
 
 from .. import _core
+from ..base.messages import shown
 from ..launch.job import Job
 from ..launch.launcher import Launcher
 from .payload import Part
@@ -71,7 +72,7 @@ class StartedJob:
     Raises
     ------
     InvalidArgument
-        When some server would have nobody to serve.
+        When some server would have nobody to serve, or TMPDIR leads too deep for a socket.
     PeerLost
         When the job ends before it has begun, and by `wait_for_some` when it ends later.
     TimedOut
@@ -103,7 +104,7 @@ class StartedJob:
         with tempfile.TemporaryDirectory(prefix="fluvial-pool-") as folder:
             path = pathlib.Path(folder) / "lead"
             with socket.socket(socket.AF_UNIX) as listener:
-                listener.bind(str(path))
+                _bind(listener, path)
                 listener.listen(2)
                 self._job = _start(self.size, path)
                 try:
@@ -280,6 +281,17 @@ def _sent(options: CoreOptions) -> SentOptions:
     if isinstance(near, StartedTask):
         return {**options, "near": None, "near_task": near.number}
     return {**options, "near_task": None}
+
+
+def _bind(listener: socket.socket, path: pathlib.Path) -> None:
+    try:
+        listener.bind(str(path))
+    except OSError as error:  # too long, or a file system without sockets
+        raise _core.InvalidArgument(
+            f"a pool cannot be started: got {shown(str(path.parent))} for its socket ({error}); "
+            "allowed: a folder with a path of up to 100 bytes, on a disk that has sockets. Set "
+            "TMPDIR to one, such as /tmp"
+        ) from None
 
 
 def _start(ranks: int, path: pathlib.Path) -> Job:
