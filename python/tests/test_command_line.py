@@ -254,3 +254,39 @@ def test_histograms_are_rows(call, path, theirs):
     header, *rows = table(out)
     counts = [int(row[header.index("histogram_-8_8_4")]) for row in rows]
     assert counts == np.histogram(theirs["u"], np.linspace(-8, 8, 5))[0].tolist()
+
+
+def test_reduce_refuses_to_write_over_what_it_reads(call, tmp_path):
+    path = write(climate(), tmp_path / "t.nc")
+    before = pathlib.Path(path).read_bytes()
+    (tmp_path / "link.nc").symlink_to(path)
+    for out in (path, tmp_path / "link.nc"):
+        code, _, err = call("reduce", path, "temperature", "--out", out)
+        assert code != 0 and "the destination is a source" in " ".join(err.split())
+    assert pathlib.Path(path).read_bytes() == before
+
+
+def test_reduce_looks_at_the_folder_of_its_result_before_it_reads(
+    call, path, tmp_path, monkeypatch
+):
+    from fluvial.scan.file_dataset import FileDataset
+
+    monkeypatch.setattr(FileDataset, "start", lambda *_, **__: pytest.fail("it has read"))
+    for out in (tmp_path / "no" / "mean.nc", tmp_path):
+        code, _, err = call("reduce", path, "temperature", "--out", out)
+        assert code != 0 and "cannot write the result" in " ".join(err.split())
+
+
+def test_reduce_writes_bools_of_attributes_as_numbers(call, tmp_path):
+    path, out = tmp_path / "b.h5", tmp_path / "mean.nc"
+    with fl.open(path, "w") as series, series.step(time=0.0) as step:
+        step.put("x", np.arange(3.0), attrs={"valid": True})
+    code, _, err = call("reduce", path, "data/0/x", "--out", out)
+    assert code == 0, err
+    with xr.open_dataset(out) as result:
+        assert [int(v.attrs["valid"]) for v in result.values() if "valid" in v.attrs] == [1]
+
+
+def test_reduce_says_how_to_name_numbered_files(call, tmp_path):
+    code, _, err = call("reduce", tmp_path / "w_b%T.h5", "x")
+    assert code != 0 and "numbered series" in err and "w_b*.h5" in "".join(err.split())

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import datetime
 import math
+import os
 import shlex
 import sys
 import time
 
+import numpy as np
 import xarray as xr
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .._core import Error, InvalidArgument, __version__
+from ..base.messages import shown
 from ..base.whole_file import whole_file
 from ..compute.registry import Reduced
 from ..mpi.communicator import Communicator
@@ -21,6 +24,7 @@ from ..scan.file import File, open_files
 from ..scan.file_dataset import FileDataset
 from ..scan.grouped_dataset import GroupedDataset
 from ..scan.pending_scan import PendingScan
+from ..store.numbered_files import has_number, shell_pattern
 from . import selections, tables
 from .application import is_first
 from .printing import Format, check_rows, print_csv
@@ -58,18 +62,59 @@ def open_together(paths: list[str], comm: Communicator | None, isolated: bool) -
     """Open on every rank, or fail on every rank."""
     file, failure = None, None
     try:
+        _check_one_name_each(paths)
         file = open_files(paths, comm=comm, isolated=isolated)
     except Error as error:
         failure = error
+    _fail_together(failure, comm)
+    if file is None:
+        raise AssertionError("bug in Fluvial: no file and no failure")
+    return file
+
+
+def check_out(out: str, sources: list[str], comm: Communicator | None) -> None:
+    """Refuse on every rank, before anything is read, a result that cannot be written."""
+    failure = None
+    try:
+        if is_first():
+            _check_target(out, sources)
+    except InvalidArgument as error:
+        failure = error
+    _fail_together(failure, comm)
+
+
+def _check_target(out: str, sources: list[str]) -> None:
+    """Refuse a source, and what is in no folder that may be written to."""
+    if os.path.realpath(out) in map(os.path.realpath, sources):
+        raise InvalidArgument(
+            f"the destination is a source: got {shown(out)}; allowed: another file. "
+            "Write elsewhere, and rename the file afterwards"
+        )
+    folder = os.path.dirname(out) or "."
+    if os.path.isdir(out) or not os.path.isdir(folder):
+        raise _cannot_write(out, "a folder" if os.path.isdir(out) else "there is no such folder")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise _cannot_write(out, "the folder may not be written to")
+
+
+def _check_one_name_each(paths: list[str]) -> None:
+    """Refuse names that stand for a file of each iteration."""
+    for path in paths:
+        if has_number(path) and not os.path.exists(path):
+            raise InvalidArgument(
+                f"numbered series are not reduced as one file: got {shown(path)}; allowed: files, "
+                f"or a pattern in quotes. Name the files, as in {shown(shell_pattern(path))}"
+            )
+
+
+def _fail_together(failure: Error | None, comm: Communicator | None) -> None:
+    """Raise on every rank if one has failed."""
     if comm is not None:
         for message in comm.allgather(None if failure is None else str(failure)):
             if message is not None and failure is None:
                 raise InvalidArgument(message)
     if failure is not None:
         raise failure
-    if file is None:
-        raise AssertionError("bug in Fluvial: no file and no failure")
-    return file
 
 
 def select(
@@ -134,15 +179,28 @@ def watched(pending: PendingScan, wanted: bool) -> Reduced:
 def _write(result: xr.Dataset, path: str) -> None:
     """Write netCDF-4."""
     result.attrs.setdefault("Conventions", "CF-1.11")
+    for attrs in (result.attrs, *(variable.attrs for variable in result.variables.values())):
+        _number_bools(attrs)
     try:
         whole = {name: {"_FillValue": None} for name in result.coords}
         with whole_file(path) as partial:
             result.to_netcdf(partial, engine="h5netcdf", encoding=whole)
-    except OSError as error:
-        raise InvalidArgument(
-            f"cannot write the result: got {path!r} ({error}); allowed: a path in a folder that "
-            "exists and may be written to"
-        ) from None
+    except (OSError, ValueError, TypeError) as error:
+        raise _cannot_write(path, str(error)) from None
+
+
+def _number_bools(attrs: dict[str, object]) -> None:
+    """Turn bools, which netCDF does not have, into int8."""
+    for name, value in attrs.items():
+        if np.asarray(value).dtype.kind == "b":
+            attrs[name] = np.asarray(value).astype(np.int8)[()]
+
+
+def _cannot_write(path: str, reason: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"cannot write the result: got {path!r} ({reason}); allowed: a path in a folder that "
+        "exists and may be written to"
+    )
 
 
 def _history(before: object) -> str:

@@ -138,6 +138,8 @@ def _reduce(
 
     comm = world()
     with file_scan.open_together(arguments[:-1], comm, isolated) as file:
+        if out is not None:
+            file_scan.check_out(out, file.paths, comm)
         dataset = file_scan.select(file, arguments[-1], isel, where, nearest, mask, weights)
         grouped = file_scan.group(dataset, groupby, resample)
         operators = to_operators(op, None if skipna else False)

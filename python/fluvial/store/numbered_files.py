@@ -17,6 +17,15 @@ def has_number(name: str) -> bool:
     return _NUMBER.search(name) is not None
 
 
+def shell_pattern(name: str) -> str:
+    """Return the pattern of the files of all iterations.
+
+    >>> shell_pattern("run/data_%06T.h5")
+    'run/data_*.h5'
+    """
+    return _NUMBER.sub("*", name)
+
+
 def file_of_number(pattern: str, number: int) -> str:
     """Return the path of the file with a number.
 
