@@ -290,3 +290,15 @@ def test_descriptors_are_given_back(tmp_path, suffix):
     for name in (f"a.{suffix}", f"b%T.{suffix}"):
         write(tmp_path / name, steps=5)
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+@pytest.mark.parametrize("name", ["DIMENSION_LIST", "REFERENCE_LIST", "CLASS", "_Netcdf4Dimid"])
+def test_attributes_of_dimensions_are_not_for_users(tmp_path, name):
+    program = f"""
+import fluvial as fl, numpy as np
+with fl.open({str(tmp_path / "run.nc4")!r}, "w") as series, series.step(time=0.0) as step:
+    step.put("x", np.arange(3.0), attrs={{{name!r}: "mine"}})
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert "InvalidArgument" in done.stderr and name in done.stderr

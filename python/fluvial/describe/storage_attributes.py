@@ -14,10 +14,13 @@ DECODING = (
 )
 """What turns stored elements into values, or says which of them are none."""
 
-_OF_FORMAT = (
-    *("_ChunkSizes", "DIMENSION_LIST", "CLASS", "NAME", "REFERENCE_LIST"),
-    *("_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties"),
+OF_DIMENSIONS = (
+    *("DIMENSION_LIST", "CLASS", "NAME", "REFERENCE_LIST"),
+    *("_Netcdf4Dimid", "_Netcdf4Coordinates"),
 )
+"""What says in netCDF-4 which dimensions a dataset has."""
+
+_OF_FORMAT = (*OF_DIMENSIONS, "_ChunkSizes", "_NCProperties")
 _OF_STORAGE = (*DECODING, *_OF_FORMAT, "actual_range", "coordinates")
 
 

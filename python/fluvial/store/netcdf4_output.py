@@ -18,6 +18,8 @@ import numpy as np
 
 from .. import _core
 from .._core import InvalidArgument
+from ..base.messages import listed
+from ..describe.storage_attributes import OF_DIMENSIONS
 from .chunk_grid import fits
 from .compression import Compression, PackedChunk
 from .hdf5_objects import (
@@ -342,6 +344,12 @@ def _attributes(attrs: Mapping[str, object], what: str, dtype: str | None) -> di
     kept: dict[str, object] = {}
     for name, value in attrs.items():
         check_name(name, f"an attribute of {what}")
+        if dtype is not None and name in OF_DIMENSIONS:
+            # libhdf5 reads these as references when scales are attached, and does not survive texts
+            raise InvalidArgument(
+                f"an attribute of {what} has a name that netCDF-4 needs for dimensions: got "
+                f"'{name}'; allowed: any but {listed(OF_DIMENSIONS)}. Call it something else"
+            )
         if isinstance(value, str):
             kept[name] = value
             continue
