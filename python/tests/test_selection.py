@@ -3,6 +3,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from fluvial.describe.selection import to_hyperslab
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,3 +74,17 @@ def test_what_is_no_basic_indexing_is_refused_by_name(selection, message):
 
 def test_numpy_ints_are_ints():
     assert to_hyperslab(np.int16(-1), (4,)) == (((3,), (1,), (1,)), (0,))
+
+
+def test_a_slice_beside_method_and_times_as_numbers_are_refused(tmp_path):
+    path = tmp_path / "t.nc"
+    xr.Dataset({"p": ("y", np.arange(4.0))}, {"y": np.arange(4.0)}).to_netcdf(path)
+    with fl.open(path) as file, pytest.raises(fl.InvalidArgument, match="without method"):
+        file["p"].sel(y=slice(3, 1), method="nearest")
+    with pytest.raises(TypeError, match="type that cannot be used"):
+        fl.ops.Std(ddof=np.timedelta64(1, "D"))
+    with (
+        fl.open(tmp_path / "t.h5", "w") as series,
+        pytest.raises(TypeError, match="type that cannot be used"),
+    ):
+        series.step(time=np.timedelta64(3, "D"))

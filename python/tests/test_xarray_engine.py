@@ -96,3 +96,13 @@ def test_what_is_no_file_is_an_error(tmp_path):
 def test_xarray_finds_the_engine_by_itself():
     program = "import xarray; print('fluvial' in xarray.backends.list_engines())"
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "True\n"
+
+
+def test_an_unknown_group_is_an_error_that_names_the_groups(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "t.h5", "w") as file:
+        file["outer/inner/c"] = np.arange(5)
+    with pytest.raises(fl.UnknownName, match="'nog'; allowed: 'outer', 'outer/inner'"):
+        xr.open_dataset(tmp_path / "t.h5", engine="fluvial", group="nog")
+    with xr.open_dataset(tmp_path / "t.h5", engine="fluvial", group="outer/inner") as dataset:
+        assert list(dataset) == ["c"]

@@ -101,11 +101,12 @@ def by_label(
     )
     try:
         chosen = at.sel({dim: label}, method=method, tolerance=tolerance)
-    except (KeyError, TypeError, ValueError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, NotImplementedError) as error:
+        remedy = ", or method='nearest'" if method is None else " without method"
         ends = f"{labels.values[0]} to {labels.values[-1]}" if labels.size else "none"
         raise InvalidArgument(
             f"no such label along '{dim}': got {shown(label)} ({said_by(error)}); allowed: {ends}. "
-            "Give a slice, or method='nearest'."
+            f"Give a slice{remedy}."
         ) from None
     if isinstance(label, slice) and not chosen.size and at.size > 1:
         _warn_of_direction(label, dim, labels)

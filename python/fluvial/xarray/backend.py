@@ -17,7 +17,9 @@ from xarray.backends import (
 )
 from xarray.core import indexing
 
+from .._core import UnknownName
 from ..base.arguments import to_path
+from ..base.messages import did_you_mean, listed, shown
 from ..scan.decoded import read_stored
 from ..scan.view import View
 from ..store.joined_files import JoinedFiles, open_joined
@@ -52,7 +54,14 @@ class FluvialBackendEntrypoint(BackendEntrypoint):
     ) -> xr.Dataset:
         """Open one file; see `xarray.open_dataset`. Local."""
         path = to_path(filename_or_obj, "the path of a file")
-        store = FluvialStore(open_joined([path], False), (group or "").strip("/"))
+        files = open_joined([path], False)
+        wanted = (group or "").strip("/")
+        try:
+            _check_group(files, wanted)
+        except UnknownName:
+            files.close()
+            raise
+        store = FluvialStore(files, wanted)
         return StoreBackendEntrypoint().open_dataset(
             store,
             mask_and_scale=mask_and_scale,
@@ -63,6 +72,18 @@ class FluvialBackendEntrypoint(BackendEntrypoint):
             use_cftime=use_cftime,
             decode_timedelta=decode_timedelta,
         )
+
+
+def _check_group(files: JoinedFiles, group: str) -> None:
+    """Refuse a group that has no dataset, neither itself nor in groups of it."""
+    if not group or any(name.startswith(f"{group}/") for name in files.names):
+        return
+    parents = [name.split("/")[:-1] for name in files.names]
+    groups = sorted({"/".join(of[:n]) for of in parents for n in range(1, len(of) + 1)})
+    raise UnknownName(
+        f"no such group in '{files.path}': got {shown(group)}; allowed: "
+        f"{listed(groups) if groups else 'none, it has no groups'}{did_you_mean(group, groups)}"
+    )
 
 
 class FluvialStore(AbstractDataStore):
