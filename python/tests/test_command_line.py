@@ -290,3 +290,14 @@ def test_reduce_writes_bools_of_attributes_as_numbers(call, tmp_path):
 def test_reduce_says_how_to_name_numbered_files(call, tmp_path):
     code, _, err = call("reduce", tmp_path / "w_b%T.h5", "x")
     assert code != 0 and "numbered series" in err and "w_b*.h5" in "".join(err.split())
+
+
+@pytest.mark.parametrize("name", ["x.zarr", "x%T.zarr"])
+def test_info_counts_the_bytes_of_a_folder(call, tmp_path, name):
+    pytest.importorskip("zarr")
+    with fl.open(tmp_path / name, "w") as series, series.step(time=0.0) as step:
+        step.put("x", np.arange(5000.0))
+    code, said, err = call("info", tmp_path / name, "--format", "json")
+    assert code == 0, err
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert json.loads(said)["bytes"] == sum(path.stat().st_size for path in files)

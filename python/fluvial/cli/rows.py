@@ -58,7 +58,7 @@ def plain(value: object) -> Plain:
 
 def describe_file(file: File) -> Described:
     """Return what `fluvial info` says, as JSON knows it."""
-    sizes = [os.path.getsize(path) for path in file.paths]
+    sizes = map(bytes_at, file.paths)
     datasets: list[Described] = []
     for name in file.names:
         try:
@@ -86,6 +86,17 @@ def describe_file(file: File) -> Described:
         "attributes": {key: attribute(value) for key, value in file.attrs.items()},
         "datasets": datasets,
     }
+
+
+def bytes_at(path: str) -> int:
+    """Return the bytes of a file, or of the files in a folder, as Zarr and BP are stored."""
+    if not os.path.isdir(path):
+        return os.path.getsize(path)
+    return sum(
+        os.path.getsize(os.path.join(folder, name))
+        for folder, _, names in os.walk(path)
+        for name in names
+    )
 
 
 def attribute(value: object) -> Plain:

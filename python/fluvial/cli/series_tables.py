@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from .._core import DamagedFile, InvalidArgument
 from ..pipeline.conversion import DatasetChoice
 from .looks import Look, Step, numbers
-from .rows import attribute, plain
+from .rows import attribute, bytes_at, plain
 from .tables import Described, Row, layout_in_words
 
 _STATISTICS = ("min", "max", "mean")
@@ -26,7 +25,7 @@ def describe_series(look: Look) -> Described:
     if look.live:
         described |= {"format": "stream", "bytes": None, "status": series.status}
     else:
-        described |= {"format": series.format, "bytes": sum(map(os.path.getsize, series.paths))}
+        described |= {"format": series.format, "bytes": sum(map(bytes_at, series.paths))}
         described |= {"steps": len(series.steps), "numbers": numbers(series.steps.indices)}
     described |= {
         "step": None if step is None else step.iteration,
