@@ -83,7 +83,7 @@ def test_what_cannot_be_found_in_the_file_is_refused(path, tmp_path, opened):
         opened["u"].load().fluvial.dataset()
     with pytest.raises(fl.InvalidArgument, match="not regular"):
         opened["n"].isel(lat=[0, 1, 3]).fluvial.dataset()
-    with pytest.raises(fl.InvalidArgument, match="name that"):
+    with pytest.raises(fl.InvalidArgument, match="new name of what the file calls"):
         opened["v"].rename("w").fluvial.mean()
     without = write(climate().drop_vars("lat"), tmp_path / "t.nc")
     with xr.open_dataset(without) as dataset:
@@ -178,3 +178,57 @@ def test_files_in_no_known_order_are_refused(tmp_path):
         pytest.raises(fl.InvalidArgument, match="no labels that tell the order"),
     ):
         dataset["u"].fluvial.mean("time")
+
+
+ENGINES = [("netcdf4", "NETCDF3_CLASSIC"), ("h5netcdf", "NETCDF4"), ("fluvial", "NETCDF4")]
+ENGINES += [("netcdf4", "NETCDF4")]
+
+
+@pytest.fixture(params=ENGINES, ids=str)
+def upside_down(request, tmp_path):
+    """A file with latitudes and two variables, opened by each engine of xarray."""
+    engine, kind = request.param
+    t = np.arange(6.0).reshape(3, 2)
+    lat = ("lat", [-60.0, 0, 60])
+    made = xr.Dataset({"t": (("lat", "lon"), t), "u": (("lat", "lon"), t + 100)})
+    made = made.assign_coords(lat=lat, lon=[0, 1])
+    made["when"] = ("lat", np.array(["2020-01-01", "2020-01-02", "2020-01-03"], "M8[ns]"))
+    made["b"] = xr.Variable("lat", np.array([-1, 2, 3], "i1"), {"_Unsigned": "true"})
+    made.to_netcdf(tmp_path / "k.nc", format=kind, engine="scipy" if kind[6] == "3" else "h5netcdf")
+    return lambda **options: xr.open_dataset(tmp_path / "k.nc", engine=engine, **options)
+
+
+@pytest.mark.parametrize("chunks", [{}, {"chunks": {"lat": 2}}], ids=["lazy", "dask"])
+def test_labels_that_were_assigned_are_not_the_files(upside_down, chunks):
+    opened = upside_down(**chunks)
+    found = opened.t.isel(lat=[2, 0]).fluvial.mean("lon")
+    assert found.values.tolist() == [4.5, 0.5]
+    assert opened.t.sortby("lat", ascending=False).fluvial.mean("lon").values[0] == 4.5
+    flipped = opened.t.assign_coords(lat=-opened.lat)
+    for array in (flipped, flipped.isel(lat=0), flipped.isel(lat=[0, 1])):
+        with pytest.raises(fl.InvalidArgument, match="labels along 'lat' that were assigned"):
+            array.fluvial.mean()
+    same = opened.t.assign_coords(lat=opened.lat.values)
+    assert same.fluvial.mean("lon").values.tolist() == [0.5, 2.5, 4.5]
+
+
+@pytest.mark.parametrize("chunks", [{}, {"chunks": {}}], ids=["lazy", "dask"])
+def test_a_renamed_variable_is_not_another_of_the_file(upside_down, chunks):
+    opened = upside_down(**chunks)
+    assert opened.t.fluvial.mean() == 2.5
+    swapped = opened.rename({"t": "u", "u": "t"})
+    for array in (opened.t.rename("u"), swapped.t, swapped.u.isel(lat=1)):
+        with pytest.raises(fl.InvalidArgument, match="a new name of what the file calls"):
+            array.fluvial.mean()
+
+
+def test_times_are_no_numbers(upside_down):
+    opened = upside_down()
+    with pytest.raises(fl.InvalidArgument, match=r"datetime64.*no numbers"):
+        opened.when.fluvial.max()
+
+
+def test_unsigned_is_applied_where_xarray_applies_it(upside_down):
+    for options in ({}, {"mask_and_scale": False}):
+        b = upside_down(**options).b
+        assert float(b.fluvial.mean()) == pytest.approx(float(b.mean()))

@@ -76,8 +76,8 @@ def to_float(value: object, what: str) -> float:
     """Return a float from any real number that is no bool."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
-    real = isinstance(value, numbers.Real | np.floating | np.integer)
-    if real and not isinstance(value, bool | np.timedelta64):  # which is an integer to NumPy
+    no_number = isinstance(value, bool | np.timedelta64)  # which is an integer to NumPy
+    if isinstance(value, numbers.Real | np.floating | np.integer) and not no_number:
         try:
             return float(value)
         except OverflowError:

@@ -32,14 +32,14 @@ from ..scan.labelled import frame_of
 from ..scan.options import ScanOptions
 from ..scan.predicates import Condition
 from ..scan.request import operators_of
-from .sources import sources_of
+from .sources import names_in_files, sources_of
 
 Dims = Over | Iterable[Hashable] | EllipsisType | None
 
 _REMEDY = (
     "Open the file with fl.open and select there, or use xarray's own reduction on this object"
 )
-_DECODED_BY_XARRAY = ("_FillValue", "missing_value", "scale_factor", "add_offset")
+_DECODED_BY_XARRAY = ("_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned")
 
 
 @xr.register_dataarray_accessor("fluvial")
@@ -64,6 +64,10 @@ class DataArrayAccessor(Reductions[xr.DataArray]):
             raise _not_of_file(array, "no file that it comes from")
         if array.variable._in_memory and array.size:
             raise _not_of_file(array, "values in memory, which may differ from the file's")
+        if array.dtype.kind not in "iufcb":
+            raise _not_of_file(array, f"{array.dtype}, which are no numbers")
+        if renamed := names_in_files(array) - {str(array.name)}:
+            raise _not_of_file(array, f"a new name of what the file calls {min(renamed)!r}")
         stored = any(name in array.attrs for name in _DECODED_BY_XARRAY)
         paths = sources if len(sources) == 1 else _in_order(array, sources)
         return _find(array, open_files(paths, decode=False if stored else "xarray"))
@@ -250,6 +254,8 @@ def _find(array: xr.DataArray, file: File) -> FileDataset:
     for dim, length in zip(whole.dims, whole.shape, strict=True):
         index = _index(array, dim, whole.coords, plain)
         if dim in array.coords and index is not None and index.is_unique:
+            if not _has_own_labels(array, dim, file, index):
+                raise _not_of_file(array, f"labels along '{dim}' that were assigned")
             at = index.get_indexer(np.atleast_1d(array.coords[dim].values))
             if (at < 0).any():
                 raise _not_of_file(array, f"labels along '{dim}' that the file does not have")
@@ -259,6 +265,19 @@ def _find(array: xr.DataArray, file: File) -> FileDataset:
                 array, f"a part of '{dim}', which has no distinct labels that tell where it is"
             )
     return chosen
+
+
+def _has_own_labels(array: xr.DataArray, dim: str, file: File, index: pd.Index) -> bool:
+    """Tell whether the labels are those that were opened, and not others that the file has, too.
+
+    Joining drops what says where labels come from.
+    """
+    mine = array.coords[dim]
+    if mine.encoding.get("source") is not None:
+        return True
+    if len(file.paths) > 1 and dim == file[str(array.name)].dims[0]:
+        return True
+    return mine.shape == index.shape and bool((mine.to_index() == index).all())
 
 
 def _index(array: xr.DataArray, dim: str, *candidates: dict[str, xr.DataArray]) -> pd.Index | None:

@@ -144,7 +144,7 @@ class StoredArray(BackendArray):
 
     def __init__(self, files: JoinedFiles, name: str) -> None:
         self._files = files
-        self._name = name
+        self.variable_name = name
         self.view = View.whole(files.dims_of(name), files.shape_of(name), False)
         self.shape = files.shape_of(name)
         self.dtype = np.dtype(files.parts_of(name)[0].dtype)
@@ -161,4 +161,4 @@ class StoredArray(BackendArray):
 
     def _read(self, key: tuple[int | slice, ...]) -> np.ndarray:
         chosen = self.view.isel(dict(zip(self.view.dims, key, strict=True)))
-        return read_stored(self._files, self._name, chosen)
+        return read_stored(self._files, self.variable_name, chosen)

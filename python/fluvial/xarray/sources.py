@@ -32,6 +32,27 @@ def sources_of(array: xr.DataArray) -> list[str] | None:
     return list(dict.fromkeys(known)) if known and len(known) == len(paths) else None
 
 
+def names_in_files(array: xr.DataArray) -> set[str]:
+    """Return what the files call the variable whose values these are, where that is known."""
+    data = array.variable._data
+    if not hasattr(data, "__dask_graph__"):
+        return _names_behind(data, str(array.name))
+    found: set[str] = set()
+    for name, layer in data.__dask_graph__().layers.items():
+        if name.startswith("original-"):
+            found = found.union(*(_names_behind(one, str(array.name)) for one in layer.values()))
+    return found
+
+
+def _names_behind(value: object, known_as: str) -> set[str]:
+    """Return the name in the file; without its group where the rest is what it is known as."""
+    for inner in _wrapped(value):
+        name = getattr(inner, "variable_name", None)
+        if isinstance(name, str):
+            return {known_as if name.endswith(f"/{known_as}") else name}
+    return set()
+
+
 def _path_of(value: object) -> str | None:
     """Return the file behind xarray's wrappers of an array; None for one that is in memory."""
     for inner in _wrapped(value):
