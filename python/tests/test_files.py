@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reductions of files against xarray: selections, masks, weights, groups, coordinates."""
 
+import h5py
 import numpy as np
 import pytest
 import xarray as xr
@@ -349,3 +350,24 @@ def test_skipna(ours, theirs):
     same(ours["u"].reduce("sum", "time", skipna=False), theirs["u"].sum("time"))
     low = ours["temperature"].reduce("argmin", "time", skipna=False)
     assert (low["time_index"].values[np.isnan(low.values)] == -1).all()
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8"])
+def test_conditions_on_large_integers_are_exact_or_refused(tmp_path, dtype):
+    ids = np.array([2**53, 2**53 + 1, 2**53 + 2, 5], dtype)
+    with h5py.File(tmp_path / "id.h5", "w") as file:
+        file["id"], file["x"], file["f"] = ids, np.arange(4.0), ids.astype("f8")
+    file = fl.open(tmp_path / "id.h5")
+    for bound in (2**53, 2**53 + 1, 2**63):
+        for condition in (f"id == {bound}", f"id < {bound}"):
+            for name in ("id", "x"):
+                with pytest.raises(fl.InvalidArgument, match="cannot be compared exactly"):
+                    file[name].where(condition).sum()
+                with pytest.raises(fl.InvalidArgument, match="cannot be compared exactly"):
+                    file[name].where(condition).read()
+        with pytest.raises(fl.InvalidArgument, match="cannot be compared exactly"):
+            file["x"].where(file["id"] >= bound).count()
+    assert file["x"].where(f"id > {2**53 - 1}").count() == 3
+    assert file["x"].where("id < 1e30").count() == 4
+    assert file["x"].where(f"f >= {2**53}").count() == 3
+    assert (file["id"].read().values == ids).all()
