@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import pickle
+import signal
 import subprocess
 import sys
 import time
@@ -22,6 +24,7 @@ from harness.watched_job import WatchedJob
 
 _RANK_MAIN = pathlib.Path(__file__).with_name("rank_main.py")
 _LOG_TAIL_LINES = 100
+_STACKS_S = 0.3
 _DYING_S = 3.0  # that what was killed may take to be gone
 
 
@@ -208,7 +211,11 @@ class Jobs:
     def __enter__(self) -> Jobs:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: object
+    ) -> None:
+        if isinstance(error, AssertionError):
+            self._say_where_they_are(error)
         for job in self._started.values():
             job.kill()
         until = time.monotonic() + _DYING_S
@@ -218,6 +225,18 @@ class Jobs:
             self.box.close()
         if left and kind is None:
             raise ScenarioFailed(f"processes were left behind: {left}")
+
+    def _say_where_they_are(self, error: AssertionError) -> None:
+        """Add to what a check has found what the jobs have printed, and where they are."""
+        running = [job for job in self._started.values() if job.poll() is None]
+        for job in running:
+            for rank in range(job.ranks):
+                with contextlib.suppress(Exception):  # it has ended just now, or not begun
+                    job.signal(signal.SIGABRT, rank)
+        time.sleep(_STACKS_S if running else 0)
+        for name, job in self._started.items():
+            told = self._told(name, job, 0)
+            error.add_note(f"-- {name}:\n{told.log}\n{told.stacks}")
 
 
 def wait_until(condition: Callable[[], Any], timeout: float = 20.0, what: str = "") -> Any:

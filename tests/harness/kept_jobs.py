@@ -76,7 +76,7 @@ class KeptJobs(Jobs):
         """End all jobs."""
         self._started |= self._waiting
         self._waiting = {}
-        super().__exit__(None)
+        super().__exit__(None, None, None)
 
 
 class _Keeper:

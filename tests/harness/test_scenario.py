@@ -120,6 +120,20 @@ class test_the_time_limit_ends_all_and_says_where_they_hung:
         assert not any(os.path.exists(f"/proc/{child}") for child in children)
 
 
+@scenario("sleeper on 1 process")
+class test_a_check_that_fails_says_where_the_jobs_are:
+    def sleeper(comm, fl, where):
+        (where / "here").touch()
+        time.sleep(600)
+
+    def check(jobs):
+        jobs.start()
+        wait_until((jobs.where / "here").exists)
+        error = AssertionError("what it has found")
+        jobs.__exit__(AssertionError, error, None)
+        assert "in sleeper" in error.__notes__[0]
+
+
 @scenario("worker on 3 processes")
 class test_one_process_is_killed_while_the_others_go_on:
     def worker(comm, fl, where):
