@@ -141,8 +141,10 @@ def _differ(a: Comparisons, b: Comparisons) -> bool:
 def compare(files: JoinedFiles, name: str, view: View, sign: str, bound: float) -> Comparisons:
     """Return where a dataset, and what was computed with it, compares true with a number."""
     if view.arithmetic is None:
-        found = (*view.where, Comparison(name, sign, bound))
-        return Comparisons(found, files, view.axes)
+        comparison = Comparison(name, sign, bound)
+        stored = files.parts_of(name)[0].dtype
+        comparison.check_exact(np.dtype(files.decoding(name, view.decode).decoded(stored)))
+        return Comparisons((*view.where, comparison), files, view.axes)
     function = Function(Compared(view.arithmetic, sign, bound), 1)
     return Comparisons((*view.where, function), files, view.axes, name)
 

@@ -37,7 +37,7 @@ class Comparison(NamedTuple):
 
     def check_exact(self, dtype: np.dtype) -> None:
         """Refuse what float64 cannot tell apart: bounds from 2^53 on against 64-bit integers."""
-        if dtype.kind in "iu" and dtype.itemsize == 8 and 2.0**53 <= abs(self.bound) < 2.0**64:
+        if dtype.kind in "iu" and dtype.itemsize == 8 and 2.0**53 <= abs(self.bound) <= 2.0**64:
             raise InvalidArgument(
                 f"'{self.dataset}' of {dtype} cannot be compared exactly: got {self.bound!r}; "
                 "allowed: bounds below 2**53. Read it, and compare the array"
