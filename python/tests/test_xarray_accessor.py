@@ -88,8 +88,9 @@ def test_what_cannot_be_found_in_the_file_is_refused(path, tmp_path, opened):
     without = write(climate().drop_vars("lat"), tmp_path / "t.nc")
     with xr.open_dataset(without) as dataset:
         assert dataset["u"].fluvial.count() == dataset["u"].size
-        with pytest.raises(fl.InvalidArgument, match="a part of 'lat'"):
-            dataset["u"].isel(lat=slice(2)).fluvial.count()
+        with pytest.raises(fl.InvalidArgument, match="indexed in an unusual way"):
+            points = xr.DataArray([0, 1], dims="lon")
+            dataset["u"].isel(lat=points, lon=points).fluvial.count()
     with pytest.raises(fl.InvalidArgument, match="no such dimension: got 'x'"):
         opened.fluvial.mean("x")
 
@@ -232,3 +233,58 @@ def test_unsigned_is_applied_where_xarray_applies_it(upside_down):
     for options in ({}, {"mask_and_scale": False}):
         b = upside_down(**options).b
         assert float(b.fluvial.mean()) == pytest.approx(float(b.mean()))
+
+
+def assert_as_xarray_or_refused(array, dim):
+    """What the file gives is what xarray has; or nothing is given."""
+    try:
+        found = array.fluvial.mean(dim)
+    except fl.InvalidArgument as error:
+        assert "labels along" in str(error) or "axes that were renamed" in str(error)
+        return False
+    same(found, array.mean(dim).transpose(*found.dims))
+    return True
+
+
+@pytest.mark.parametrize("chunks", [{}, {"chunks": {"lat": 2}}], ids=["lazy", "dask"])
+def test_labels_that_kept_their_encoding_are_not_believed(upside_down, chunks):
+    opened = upside_down(**chunks)
+    lat = opened.lat
+    for other in (lat.variable[::-1], lat.copy(data=-lat.values), lat[::-1].variable):
+        assert not assert_as_xarray_or_refused(opened.t.assign_coords(lat=other), "lon")
+    assert assert_as_xarray_or_refused(opened.t.isel(lat=slice(None, None, -1)), "lon")
+
+
+@pytest.mark.parametrize("chunks", [{}, {"chunks": {"y": 2}}], ids=["lazy", "dask"])
+@pytest.mark.parametrize("labels", [{}, {"y": [1, 2, 3], "x": [1, 2, 3]}], ids=["bare", "labelled"])
+def test_positions_are_followed_without_labels(tmp_path, chunks, labels):
+    square = xr.Dataset({"t": (("y", "x"), np.arange(9.0).reshape(3, 3))}, labels)
+    square.to_netcdf(tmp_path / "s.nc")
+    with xr.open_dataset(tmp_path / "s.nc", **chunks) as opened:
+        t = opened.t
+        assert not assert_as_xarray_or_refused(t.rename(y="x", x="y"), "x")
+        assert not assert_as_xarray_or_refused(t.T.rename(y="x", x="y"), "x")
+        for array in (
+            t.T,
+            t[::-1],
+            t[1:, 0],
+            t[:, -1],
+            t.T[::-1, [2, 0]],
+            t.isel(y=[2, 0]).T.isel(x=slice(1, 3)),
+            t.isel(y=[0, 2]).chunk(),
+            t.isel(y=slice(2, None, -2)).chunk({"x": 1}).T,
+        ):
+            assert assert_as_xarray_or_refused(array, array.dims[0])
+
+
+def test_labels_of_joined_files_that_were_assigned_are_not_believed(joined):
+    u, time = joined["u"], joined.time.values
+    part = u.isel(time=slice(8, 16))
+    for array in (
+        u.assign_coords(time=time[::-1]),
+        part.assign_coords(time=time[:8]),
+        u.isel(time=3).assign_coords(time=time[4]),
+    ):
+        assert not assert_as_xarray_or_refused(array, "lon")
+    for array in (u, part, u[::-1], u.isel(time=[20, 3]).T, u.isel(time=11)):
+        assert assert_as_xarray_or_refused(array, "lon")

@@ -32,6 +32,7 @@ from ..scan.labelled import frame_of
 from ..scan.options import ScanOptions
 from ..scan.predicates import Condition
 from ..scan.request import operators_of
+from .positions import positions_of
 from .sources import names_in_files, sources_of
 
 Dims = Over | Iterable[Hashable] | EllipsisType | None
@@ -55,8 +56,8 @@ class DataArrayAccessor(Reductions[xr.DataArray]):
         Raises
         ------
         InvalidArgument
-            The array does not come from a file, was computed with, or cannot be found in the file
-            by its coordinates.
+            The array does not come from a file, was computed with, has other names or labels than
+            there, or was indexed in a way that cannot be followed.
         """
         array = self._array
         sources = sources_of(array)
@@ -239,7 +240,7 @@ def _in_order(array: xr.DataArray, paths: Sequence[str]) -> list[str]:
 
 
 def _find(array: xr.DataArray, file: File) -> FileDataset:
-    """Find the selection from the coordinates: every axis is whole, or its labels say where."""
+    """Find the selection: which positions along each axis xarray has chosen."""
     name = str(array.name)
     if name not in file:
         raise _not_of_file(array, f"a name that {file.path!r} does not have")
@@ -249,35 +250,22 @@ def _find(array: xr.DataArray, file: File) -> FileDataset:
         raise _not_of_file(array, "another variable or group of the file")
     if not set(map(str, array.dims)) <= set(whole.dims):
         raise _not_of_file(array, f"dimensions {array.dims}, in the file {whole.dims}")
-    chosen = whole
+    places = positions_of(array, whole.dims, file.paths)
+    if places is None:
+        raise _not_of_file(array, "axes that were renamed, or indexed in an unusual way")
     plain = open_files(file.paths, decode=False)[name].coords  # with decode_times=False
-    for dim, length in zip(whole.dims, whole.shape, strict=True):
+    for dim, at in zip(whole.dims, places, strict=True):
         index = _index(array, dim, whole.coords, plain)
-        if dim in array.coords and index is not None and index.is_unique:
-            if not _has_own_labels(array, dim, file, index):
-                raise _not_of_file(array, f"labels along '{dim}' that were assigned")
-            at = index.get_indexer(np.atleast_1d(array.coords[dim].values))
-            if (at < 0).any():
-                raise _not_of_file(array, f"labels along '{dim}' that the file does not have")
-            chosen = chosen.isel({dim: at if dim in array.dims else int(at[0])})
-        elif array.sizes.get(dim) != length:
-            raise _not_of_file(
-                array, f"a part of '{dim}', which has no distinct labels that tell where it is"
-            )
-    return chosen
+        if index is not None and not _same(index[np.atleast_1d(at)], array.coords[dim]):
+            raise _not_of_file(array, f"labels along '{dim}' that were assigned")
+    return whole.isel(
+        {dim: at if at.ndim else int(at) for dim, at in zip(whole.dims, places, strict=True)}
+    )
 
 
-def _has_own_labels(array: xr.DataArray, dim: str, file: File, index: pd.Index) -> bool:
-    """Tell whether the labels are those that were opened, and not others that the file has, too.
-
-    Joining drops what says where labels come from.
-    """
-    mine = array.coords[dim]
-    if mine.encoding.get("source") is not None:
-        return True
-    if len(file.paths) > 1 and dim == file[str(array.name)].dims[0]:
-        return True
-    return mine.shape == index.shape and bool((mine.to_index() == index).all())
+def _same(labels: pd.Index, coordinate: xr.DataArray) -> bool:
+    """Tell whether labels are equal; NaN is equal to NaN."""
+    return labels.equals(pd.Index(np.atleast_1d(coordinate.values)))
 
 
 def _index(array: xr.DataArray, dim: str, *candidates: dict[str, xr.DataArray]) -> pd.Index | None:

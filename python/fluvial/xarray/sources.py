@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 import xarray as xr
 
@@ -25,7 +26,7 @@ def sources_of(array: xr.DataArray) -> list[str] | None:
     layers = data.__dask_graph__().layers
     for name, layer in layers.items():
         if name.startswith("original-"):
-            paths += [_path_of(value) for value in layer.values()]
+            paths += [path_of(value) for value in layer.values()]
         elif not name.startswith(_UNCHANGED):
             return None
     known = [path for path in paths if path is not None]
@@ -37,25 +38,45 @@ def names_in_files(array: xr.DataArray) -> set[str]:
     data = array.variable._data
     if not hasattr(data, "__dask_graph__"):
         return _names_behind(data, str(array.name))
-    found: set[str] = set()
-    for name, layer in data.__dask_graph__().layers.items():
+    names = (_names_behind(one, str(array.name)) for one in originals_of(data).values())
+    return set().union(*names)
+
+
+class OfFile(Protocol):
+    """An array of xarray's that was not read yet."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Elements along each axis."""
+
+
+def stored_shape(value: object) -> tuple[int, ...]:
+    """Return the shape of what is in the file, whatever was selected of it."""
+    *_, stored = wrapped(value)
+    return tuple(map(int, stored.shape))  # type: ignore[attr-defined]
+
+
+def originals_of(data: object) -> dict[str, OfFile]:
+    """Return the arrays of files that a chunked array begins with, by their keys in its graph."""
+    found: dict[str, OfFile] = {}
+    for name, layer in data.__dask_graph__().layers.items():  # type: ignore[attr-defined]
         if name.startswith("original-"):
-            found = found.union(*(_names_behind(one, str(array.name)) for one in layer.values()))
+            found |= layer
     return found
 
 
 def _names_behind(value: object, known_as: str) -> set[str]:
     """Return the name in the file; without its group where the rest is what it is known as."""
-    for inner in _wrapped(value):
+    for inner in wrapped(value):
         name = getattr(inner, "variable_name", None)
         if isinstance(name, str):
             return {known_as if name.endswith(f"/{known_as}") else name}
     return set()
 
 
-def _path_of(value: object) -> str | None:
+def path_of(value: object) -> str | None:
     """Return the file behind xarray's wrappers of an array; None for one that is in memory."""
-    for inner in _wrapped(value):
+    for inner in wrapped(value):
         store = getattr(inner, "datastore", None)
         for owner, name in ((inner, "path"), (store, "_filename"), (store, "filename")):
             path = getattr(owner, name, None)
@@ -64,7 +85,8 @@ def _path_of(value: object) -> str | None:
     return None
 
 
-def _wrapped(value: object) -> Iterator[object]:
+def wrapped(value: object) -> Iterator[object]:
+    """Give an array, and what is wrapped in it, down to that of the file."""
     while value is not None:
         yield value
         value = getattr(value, "array", None)
