@@ -142,8 +142,7 @@ def compare(files: JoinedFiles, name: str, view: View, sign: str, bound: float) 
     """Return where a dataset, and what was computed with it, compares true with a number."""
     if view.arithmetic is None:
         comparison = Comparison(name, sign, bound)
-        stored = files.parts_of(name)[0].dtype
-        comparison.check_exact(np.dtype(files.decoding(name, view.decode).decoded(stored)))
+        comparison.check_exact(files.decoded_dtype(name, view.decode))
         return Comparisons((*view.where, comparison), files, view.axes)
     function = Function(Compared(view.arithmetic, sign, bound), 1)
     return Comparisons((*view.where, function), files, view.axes, name)

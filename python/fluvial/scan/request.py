@@ -197,8 +197,7 @@ def _compared(files: JoinedFiles, view: View, names: Sequence[str]) -> list[str]
                     f"'{name}' in a condition has another shape: got {files.shape_of(name)}; "
                     f"allowed: {view.shape} as '{names[0]}'. Select by coordinates with sel()."
                 )
-            stored = files.parts_of(name)[0].dtype
-            predicate.check_exact(np.dtype(files.decoding(name, view.decode).decoded(stored)))
+            predicate.check_exact(files.decoded_dtype(name, view.decode))
             found.append(name)
     return found
 

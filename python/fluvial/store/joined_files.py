@@ -244,6 +244,10 @@ class JoinedFiles:
                 found[dim] = variable
         return found
 
+    def decoded_dtype(self, name: str, decode: bool | str) -> np.dtype:
+        """Return what the elements are when they are decoded."""
+        return np.dtype(self.decoding(name, decode).decoded(self.parts_of(name)[0].dtype))
+
     def decoding(self, name: str, decode: bool | str) -> _core.Decoding:
         """Return a new decoding of a dataset, as its attributes say; warns once of useless ones."""
         if not decode:
