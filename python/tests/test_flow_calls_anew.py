@@ -142,6 +142,18 @@ def test_a_closure_travels_as_it_is_at_each_call(pool):
     assert pool.submit(scaled, 10).result() == 30
 
 
+def test_a_wrapped_function_that_its_name_does_not_lead_to_is_sent_as_it_is(pool):
+    factor = 2
+
+    @functools.wraps(give)
+    def scaled(value):
+        return factor * value
+
+    assert pool.submit(scaled, 10).result() == 20
+    factor = 3
+    assert pool.submit(scaled, 10).result() == 30
+
+
 def test_what_functions_carry_does_not_stay_on_the_ranks(started):
     begin = started.submit(resident_mib).result()
     for number in range(20):
@@ -240,7 +252,7 @@ def _with_key(task):
     return task().with_options(key="value {value}".format)
 
 
-def test_many_futures_are_given_in_a_time_that_grows_with_their_number(pool):
+def test_thousands_of_futures_are_inputs_of_one_task(pool):
     futures = [pool.submit(give, number) for number in range(2000)]
     assert pool.submit(sum, futures).result() == sum(range(2000))
 

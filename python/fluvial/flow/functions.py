@@ -30,12 +30,19 @@ def function_bytes(function: object) -> bytes:
     InvalidArgument
         When that needs cloudpickle, which is not installed.
     """
+    return _by_name(function) or _by_value(function)
+
+
+def _by_name(function: object) -> bytes | None:
+    """Return it as pickle writes it: functions by their names, objects of importable classes."""
     try:
-        by_name = pickle.dumps(function)
-        if b"__main__" not in by_name:
-            return by_name
+        written = pickle.dumps(function)
     except (pickle.PicklingError, AttributeError, TypeError):
-        pass
+        return None
+    return None if b"__main__" in written else written
+
+
+def _by_value(function: object) -> bytes:
     try:
         import cloudpickle
     except ImportError:
@@ -54,12 +61,8 @@ def is_function(thing: object) -> TypeGuard[FunctionType | BuiltinFunctionType |
     return type(thing) in (FunctionType, type)
 
 
-def _is_always_the_same(function: object) -> bool:
-    """Tell whether what is sent of a function is the same whenever it is sent."""
-    if not is_function(function):
-        return False
-    if function.__module__ != "__main__" and "<" not in function.__qualname__:
-        return True  # it is sent by its name
+def _depends_on_nothing(function: object) -> bool:
+    """Tell whether what is sent of a function by value is the same whenever it is sent."""
     if not isinstance(function, FunctionType) or not function.__dict__.keys() <= {PARALLEL}:
         return False
     if function.__closure__ or function.__defaults__ or function.__kwdefaults__:
@@ -79,14 +82,23 @@ class ShippedFunctions:
     """Functions as a pool sends them: written once where they cannot change, else at each call."""
 
     def __init__(self) -> None:
-        self._bytes: weakref.WeakKeyDictionary[Callable[..., object], bytes]
-        self._bytes = weakref.WeakKeyDictionary()
+        self._named: weakref.WeakKeyDictionary[Callable[..., object], bytes]
+        self._named = weakref.WeakKeyDictionary()
+        self._whole: weakref.WeakKeyDictionary[Callable[..., object], bytes]
+        self._whole = weakref.WeakKeyDictionary()
 
     def bytes_of(self, function: Callable[..., object]) -> bytes:
         """Return the function by name, or by value where it has none that others know."""
-        if not _is_always_the_same(function):
+        if not is_function(function):
             return function_bytes(function)
-        known = self._bytes.get(function)
+        known = self._named.get(function)
+        if known is None and (known := _by_name(function)) is not None:
+            self._named[function] = known
+        if known is not None:
+            return known
+        if not _depends_on_nothing(function):
+            return _by_value(function)
+        known = self._whole.get(function)
         if known is None:
-            known = self._bytes[function] = function_bytes(function)
+            known = self._whole[function] = _by_value(function)
         return known

@@ -141,9 +141,7 @@ class StartedJob:
 
     def submit_together(self, tasks: list[CoreCall]) -> list[StartedTask]:
         """Send tasks that start together: of each what `submit` takes."""
-        started = [
-            StartedTask(next(self._numbers), self._ask, self._forgotten.append) for _ in tasks
-        ]
+        started = [self._new_task() for _ in tasks]
         calls = [
             (task.number, b"".join(parts), [future.number for future in futures], _sent(options))
             for task, (parts, futures, options) in zip(started, tasks, strict=True)
