@@ -11,7 +11,8 @@ import time
 import numpy as np
 import pytest
 from faults.roles import SHORT, read, write
-from faults.test_steps_on_disk import SEEDS, STEPS, put, resumed, seen_by
+from faults.test_steps_on_disk import put
+from faults.test_steps_on_disk_killed import SEEDS, STEPS, resumed, seen_by
 from faults.traces import stream_name
 from harness import scenario, wait_until
 
