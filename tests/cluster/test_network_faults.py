@@ -27,7 +27,7 @@ def test_a_killed_writer(jobs):
     killed = time.monotonic()
     os.kill(jobs["writer"].pid(0), signal.SIGKILL)
     result = jobs.outcome("reader").values[0]
-    assert time.monotonic() - killed < 5
+    assert time.monotonic() - killed < 10  # and not the 15 s that a step is waited for
     kind, message = result["error"]
     assert kind == "PeerLost"
     assert "the connection to the writer of" in message

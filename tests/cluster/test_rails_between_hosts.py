@@ -63,7 +63,7 @@ def test_data_over_three_networks(jobs):
     ((by_interface, _),) = jobs.finish()["reader"]
     assert sorted(by_interface) == list(RAILS)
     assert sum(by_interface.values()) >= 3 * 8 * NUMBERS
-    assert min(shares(by_interface)) > 0.2
+    assert min(shares(by_interface)) > 0.05
     for device in RAILS:
         assert jobs.box.sent_bytes(1, device) >= by_interface[device]
 
@@ -109,7 +109,7 @@ def test_encrypted_data_over_three_networks(jobs):
     jobs.start("writer", encrypt=True)
     jobs.start("reader")
     ((by_interface, _),) = jobs.finish()["reader"]
-    assert min(shares(by_interface)) > 0.2
+    assert min(shares(by_interface)) > 0.05
 
 
 @scenario("writer on 1 process of host 1, reader on 1 process of host 2", writer=write, reader=read)
@@ -122,7 +122,7 @@ def test_a_network_that_is_slower(jobs):
     ((by_interface, _),) = jobs.finish()["reader"]
     first, slow, third = shares(by_interface)
     assert 0.03 < slow < 0.2
-    assert min(first, third) > 0.3
+    assert min(first, third) > 2 * slow
 
 
 @scenario("writer on 1 process of host 1, reader on 1 process of host 2", writer=write, reader=read)
@@ -184,4 +184,4 @@ class test_a_writer_on_two_hosts_and_two_readers:
         three_networks(jobs.box)
         jobs.start("writer", "reader")
         for by_interface in jobs.finish()["reader"]:
-            assert min(shares(by_interface)) > 0.15
+            assert min(shares(by_interface)) > 0.05

@@ -118,7 +118,7 @@ class test_a_writer_that_computes_while_data_is_read:
 
     def check(jobs):
         (took,) = jobs.finish()["reader"]
-        assert took < 2
+        assert took < 3.5  # the writer computes for 4 s
 
 
 test_writers_on_two_hosts = selections(
@@ -266,7 +266,7 @@ class test_what_came_along_needs_no_writer:
         os.kill(jobs["writer"].pid(0), signal.SIGSTOP)
         (jobs.where / "stands").mkdir()
         try:
-            wait_until((jobs.where / "read-8").exists, timeout=5)
+            wait_until((jobs.where / "read-8").exists, timeout=12)
         finally:
             os.kill(jobs["writer"].pid(0), signal.SIGCONT)
         assert jobs.finish()["reader"] == [11]
@@ -322,7 +322,7 @@ class test_libfabric_while_the_writer_computes:
     def check(jobs):
         ((took, transport),) = jobs.finish()["reader"]
         assert transport == "libfabric tcp;ofi_rxm"
-        assert took < 2
+        assert took < 3.5  # the writer computes for 4 s
 
 
 @scenario("job on 4 ranks of hosts 1-2")

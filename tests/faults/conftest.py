@@ -13,5 +13,5 @@ def nothing_left_behind(tmp_path):
     assert shared_memory_of(name) == []
     yield
     # A killed process gives its memory up when it is reaped; wait that long and no longer.
-    wait_until(lambda: shared_memory_of(name) == [], timeout=3, what="shared memory to vanish")
+    wait_until(lambda: shared_memory_of(name) == [], timeout=10, what="shared memory to vanish")
     assert files_in_shm(name) == before

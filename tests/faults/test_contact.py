@@ -101,7 +101,7 @@ def test_stale_at_once_after_an_exit_without_a_close(tmp_path):
         fl.StaleContact, match=f"of process {child.stdout.strip()}.*[Ss]tart the writer again"
     ):
         fl.open(name, directory=tmp_path, rendezvous_timeout=30)
-    assert time.monotonic() - begin < 1
+    assert time.monotonic() - begin < 10  # and not the 30 s that a writer is waited for
     with (
         fl.open(name, "w", readers=0, directory=tmp_path) as series,
         fl.open(name, directory=tmp_path) as reader,

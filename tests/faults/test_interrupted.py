@@ -23,7 +23,7 @@ def interrupted_in_time():
     try:
         with pytest.raises(KeyboardInterrupt):
             yield
-        assert 0.15 < time.monotonic() - begin < 1.2
+        assert 0.15 < time.monotonic() - begin < 5
     finally:
         timer.cancel()  # of a call that did not block: else the signal would come to the next one
         timer.join()

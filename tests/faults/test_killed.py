@@ -33,7 +33,7 @@ def test_a_killed_writer(jobs):
     begin = time.monotonic()
     with pytest.raises(fl.StaleContact, match=f"left behind.*of process {pid}"):
         fl.open(name, directory=jobs.where, rendezvous_timeout=20)
-    assert time.monotonic() - begin < 1
+    assert time.monotonic() - begin < 10  # and not the 20 s that a writer is waited for
     result = jobs.outcome("reader").values[0]
     done = max(int(path.name[5:]) for path in jobs.where.glob("step-*"))
     assert result["seen"] == list(range(len(result["seen"])))

@@ -197,4 +197,4 @@ def test_nothing_outlives_the_process_that_started_a_job(tmp_path):
     finally:
         process.kill()
         process.wait()
-    wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), timeout=5)
+    wait_until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in pids), timeout=20)

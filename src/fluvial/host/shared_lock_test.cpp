@@ -83,7 +83,7 @@ TEST_CASE("a process killed inside its critical section does not keep the others
         CHECK(WTERMSIG(status_of(child)) == SIGKILL);
         const std::int64_t begin_ns = now_ns();
         shared->mutex.lock();
-        CHECK(now_ns() - begin_ns < 1'000'000'000);
+        CHECK(now_ns() - begin_ns < 5'000'000'000);
         CHECK(shared->counter == round + 1);
         shared->mutex.unlock();
     }
@@ -134,7 +134,7 @@ TEST_CASE("an owner that is stopped inside its critical section is an error in t
                          PeerStalled);
     const double waited_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
     CHECK(waited_s >= 0.2);
-    CHECK(waited_s < 2);
+    CHECK(waited_s < 10);
     int status = 0;
     REQUIRE(::waitpid(child, &status, WUNTRACED) == child);
     REQUIRE(WIFSTOPPED(status));
@@ -173,7 +173,7 @@ TEST_CASE("a ring between ticket and wait is not missed") {
         shared->bell.ring();
         const std::int64_t begin_ns = now_ns();
         shared->bell.wait(ticket, 10'000'000'000, spin_ns);
-        CHECK(now_ns() - begin_ns < 2'000'000'000);
+        CHECK(now_ns() - begin_ns < 9'000'000'000);
     }
 }
 
@@ -186,7 +186,7 @@ TEST_CASE("a wait without a ring ends at its time") {
     }
     const double waited_s = static_cast<double>(now_ns() - begin_ns) * 1e-9;
     CHECK(waited_s >= 0.05);
-    CHECK(waited_s < 2);
+    CHECK(waited_s < 10);
     shared->bell.wait(shared->bell.ticket(), 0, 0);  // no time: returns
 }
 

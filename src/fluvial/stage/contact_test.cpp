@@ -124,7 +124,7 @@ TEST_CASE("the file of a killed writer is stale at once, and the next writer tak
     const std::int64_t begin_ns = now_ns();
     CHECK_THROWS_WITH_AS(read_contact(folder.file()),
                          doctest::Contains(text("process ", child).c_str()), StaleContact);
-    CHECK(now_ns() - begin_ns < 1'000'000'000);
+    CHECK(now_ns() - begin_ns < 5'000'000'000);
     const PublishedContact published(folder.file(), new_contact());
     CHECK(read_contact(folder.file())->pid == ::getpid());
 }

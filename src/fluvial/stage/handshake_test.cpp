@@ -106,7 +106,7 @@ TEST_CASE("a server that closes the connection, answers nonsense or nothing is a
         });
         const std::int64_t begin_ns = now_ns();
         CHECK_THROWS_AS(attach_to(impostor.contact, 0.2), TimedOut);
-        CHECK(now_ns() - begin_ns < 2'000'000'000);
+        CHECK(now_ns() - begin_ns < 8'000'000'000);
     }
 }
 
