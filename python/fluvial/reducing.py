@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ._core import InvalidArgument, Reduction, Terms, check_alike, dtype_name
 from ._core import Operator as NativeOperator
-from .base.arguments import ndim_max, to_array, to_int, wrong_type
+from .base.arguments import ndim_max, to_array, to_int, to_weights, wrong_type
 from .compute.passes import Results, run_passes
 from .compute.registry import Reduced, Resolved, resolve
 from .compute.required_counts import COUNT_OF, counts_of, with_enough
@@ -194,8 +194,8 @@ def _prepare(
         entries=entries if required is None else [*entries, *counts_of(entries, required)],
         arrays=views,
         over=list(range(len(shape))) if over is None else _axes(over, arrays),
-        weights=_companion(weights, np.float64, shape, "weights"),
-        mask=_companion(mask, np.bool_, shape, "mask"),
+        weights=None if weights is None else _spread(to_weights(weights), shape, "weights"),
+        mask=None if mask is None else _spread(to_array(mask, "mask").astype(bool), shape, "mask"),
         frame=frame,
         required=required,
     )
@@ -270,12 +270,7 @@ def _axes(over: Over, arrays: object) -> list[int]:
     return axes
 
 
-def _companion(
-    values: npt.ArrayLike | None, dtype: npt.DTypeLike, shape: tuple[int, ...], what: str
-) -> np.ndarray | None:
-    if values is None:
-        return None
-    array = to_array(values, what).astype(dtype, copy=False)
+def _spread(array: np.ndarray, shape: tuple[int, ...], what: str) -> np.ndarray:
     try:
         return np.broadcast_to(array, shape)
     except ValueError:

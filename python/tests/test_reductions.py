@@ -203,3 +203,17 @@ def test_keep_attrs(path):
     with fl.open(path) as file:
         both = file["temperature"].reduce(["min", "max"], keep_attrs=True)
         assert both["min"].attrs == both["max"].attrs == t.attrs
+
+
+@pytest.mark.parametrize("weights", [[1j, 2, 3], ["a", "b", "c"], np.zeros(3, "M8[s]")])
+def test_weights_are_real_numbers(tmp_path, weights):
+    values = np.arange(3.0)
+    with pytest.raises(fl.WrongType, match="real numbers"):
+        fl.reduce("mean", values, weights=np.array(weights))
+    with fl.open("weights", "w", directory=tmp_path, readers=0) as writer:
+        with writer.step() as step:
+            step.put("x", values)
+        with fl.open("weights", directory=tmp_path) as series:
+            step = series.next()
+            with pytest.raises(fl.WrongType, match="real numbers"):
+                step.reduce("mean", "x", weights=np.array(weights))

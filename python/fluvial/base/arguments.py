@@ -154,6 +154,14 @@ def to_array(value: object, what: str, of_text: str = "") -> np.ndarray:
     )
 
 
+def to_weights(value: object, what: str = "weights") -> np.ndarray:
+    """Return weights as float64; complex ones, times and texts are refused."""
+    given = to_array(value, what)
+    if given.dtype.kind not in "biuf":
+        raise wrong_type(what, value, "real numbers")
+    return given.astype(np.float64, copy=False)
+
+
 def as_array(array: np.ndarray, dtype: npt.DTypeLike | None, copy: bool | None) -> np.ndarray:
     """Return what `__array__` is to return of an array that was just read.
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from .._core import InvalidArgument
-from ..base.arguments import to_array, wrong_type
+from ..base.arguments import to_weights
 from ..base.messages import shown
 from . import positions
 from .view import View
@@ -71,10 +71,7 @@ def _named(text: str, view: View, labels: Labels) -> dict[str, np.ndarray]:
 
 def _spread(values: object, view: View, dim: str) -> np.ndarray:
     """Factors of the selected positions as factors of the whole axis."""
-    given = to_array(values, f"the weights of '{dim}'")
-    if given.dtype.kind not in "biuf":
-        raise wrong_type(f"the weights of '{dim}'", values, "numbers")
-    given = given.astype(np.float64)
+    given = to_weights(values, f"the weights of '{dim}'")
     selected = positions.as_array(view.at(dim))
     whole = view.shape[view.dims.index(dim)]
     if given.shape == (len(selected),):

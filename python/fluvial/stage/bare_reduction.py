@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..base.arguments import to_array, to_int, unknown_name, wrong_type
+from ..base.arguments import to_array, to_int, to_weights, unknown_name, wrong_type
 from ..compute.passes import Results, more_passes
 from ..compute.registry import Reduced, Resolved, resolve
 from ..compute.required_counts import Entry, counts_of, with_enough
@@ -114,7 +114,7 @@ def to_core(
         "entries": entries,
         "selection": selection,
         "over": over,
-        "weights": None if weights is None else to_array(weights, "weights").astype("f8"),
+        "weights": None if weights is None else to_weights(weights),
         "mask": None if where is None else to_array(where, "the condition").astype("?"),
         "by": by,
     }

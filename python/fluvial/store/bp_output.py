@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import _core
 from .._core import InvalidArgument
+from .attribute_texts import check_attributes
 from .openpmd_layout import StepLayout, series_attributes, step_layout
 from .output_file import cannot_write
 from .step_contents import Extent, Parts, Places, StepContents
@@ -53,6 +54,8 @@ class BpOutput:
         self._layout = step_layout(
             step.said.attrs, step.extents, of_series, step.said.groups, step.said.varying
         )
+        check_attributes(of_series, "the series")
+        self._layout.check_attributes()
         self._number, self._parts = step.number, {}
         for name, extent in step.extents.items():
             if extent.dtype not in _DTYPES or 0 in extent.shape:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from .attribute_texts import HDF5_ATTRIBUTE_BYTES_MAX, check_attributes
 from .chunk_grid import fits
 from .compression import Compression, PackedChunk
 from .hdf5_host_file import JoinedRows, make_joined_dataset
@@ -70,6 +71,8 @@ class Hdf5Output:
         layout = step_layout(
             step.said.attrs, step.extents, of_series, step.said.groups, step.said.varying
         )
+        check_attributes(of_series, "the series", HDF5_ATTRIBUTE_BYTES_MAX)
+        layout.check_attributes(HDF5_ATTRIBUTE_BYTES_MAX)
         if self._file is None:
             self._file = new_file(self.path)
             set_attributes(self._file.id, of_series)

@@ -20,6 +20,7 @@ from .. import _core
 from .._core import InvalidArgument
 from ..base.messages import listed
 from ..describe.storage_attributes import OF_DIMENSIONS
+from .attribute_texts import HDF5_ATTRIBUTE_BYTES_MAX, check_attributes
 from .chunk_grid import fits
 from .compression import Compression, PackedChunk
 from .hdf5_objects import (
@@ -355,4 +356,5 @@ def _attributes(attrs: Mapping[str, object], what: str, dtype: str | None) -> di
             continue
         numbers = attribute_numbers(name, value, what)
         kept[name] = numbers if name != "_FillValue" or dtype is None else numbers.astype(dtype)
+    check_attributes(kept, what, HDF5_ATTRIBUTE_BYTES_MAX)
     return kept

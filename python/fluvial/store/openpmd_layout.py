@@ -12,6 +12,7 @@ import numpy as np
 
 from .._core import InvalidArgument
 from ..base.messages import shown
+from .attribute_texts import check_attributes, check_text
 from .step_contents import Extent
 
 OF_RECORD = (
@@ -37,6 +38,20 @@ class StepLayout(NamedTuple):
     datasets: dict[str, Extent]
     constants: dict[str, Extent]
     """Components with one value everywhere: the attribute `value`."""
+
+    def check_attributes(self, bytes_max: int | None = None) -> None:
+        """Look at all attributes, as `store.attribute_texts` has it.
+
+        Raises
+        ------
+        InvalidArgument
+            One has a NUL in it, or takes more than `bytes_max` bytes.
+        """
+        for path, attrs in self.groups.items():
+            check_text(path, "the name of a group")
+            check_attributes(attrs, f"'{path}'" if path else "the step", bytes_max)
+        for path, extent in {**self.datasets, **self.constants}.items():
+            check_attributes(extent.attrs, f"'{path}'", bytes_max)
 
 
 def series_attributes(
@@ -168,6 +183,7 @@ def _merge(known: dict[str, Any], said: Mapping[str, Any], record: str) -> None:
 
 def _check_name(name: str, names: Mapping[str, object]) -> None:
     parts = name.split("/")
+    check_text(name, "the name of a dataset")
     if not all(parts) or "." in parts:
         raise InvalidArgument(
             f"a dataset of a file cannot be called that: got {shown(name)}; allowed: words with "

@@ -175,6 +175,16 @@ TEST_CASE("what is wrong on one rank is an error on all, and the next step is wr
         CHECK_THROWS_AS(step.end(), InvalidArgument);
         CHECK_THROWS_AS(step.end(), InvalidArgument);
     }
+    for (const Attributes& attributes :
+         {Attributes{{"comment", std::string("a\0b", 3)}},
+          Attributes{{std::string("a\0b", 3), true}},
+          Attributes{{"comment", std::vector<std::string>{"a", std::string("\0", 1)}}},
+          Attributes{{"comment", std::string(64'001, 'x')}},
+          Attributes{{"comment", std::vector<double>(8'001)}}}) {
+        FileWriteStep step = series.begin_step(attributes);
+        put_field(step);
+        CHECK_THROWS_AS(step.end(), InvalidArgument);
+    }
     {
         FileWriteStep step = series.begin_step();
         CHECK_THROWS_AS(series.begin_step(), InvalidArgument);
@@ -194,8 +204,8 @@ TEST_CASE("what is wrong on one rank is an error on all, and the next step is wr
     CHECK_THROWS_AS(series.begin_step(), InvalidArgument);
     const auto found = store::iterations_of(store::open_file(folder / "run.h5"));
     REQUIRE(found.size() == 1);
-    CHECK(found[0].index == 2);
-    CHECK(all_of(*found[0].contents, "meshes/E/x") == field(2));
+    CHECK(found[0].index == 7);
+    CHECK(all_of(*found[0].contents, "meshes/E/x") == field(7));
 }
 
 TEST_CASE("two writers, files that are there, and other engines are refused") {

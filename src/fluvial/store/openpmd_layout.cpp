@@ -96,6 +96,10 @@ Attributes typed(Attributes attributes) {
 }
 
 void check_name(const std::string& name, const std::set<std::string>& names) {
+    if (name.find('\0') != std::string::npos) {
+        throw InvalidArgument(Problem{"the name of a dataset has a NUL, at which HDF5 would end it",
+                                      "'" + name + "'", "any other characters", "Leave it out"});
+    }
     const Words parts = parts_of(name);
     if (among(parts, "") || among(parts, ".")) {
         throw InvalidArgument(Problem{"a dataset of a file cannot be called that", "'" + name + "'",
