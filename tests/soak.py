@@ -6,7 +6,7 @@ counts. With `--seeds N` a round has N seeds, and what each test starts (its pro
 imports) it starts once for all of them. A test goes on with further seeds for `--each` seconds;
 the round ends with the list of tests that came to fewer. `--streams` is ten minutes of two writing
 and two reading jobs, a policy and a seed each minute; `--kills` kills writers and readers of
-streams on a disk at 200 moments each.
+streams on a disk and between hosts, and programs with a journal, at 200 moments each.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ import numpy as np
 from faults.roles import SHORT, write
 from faults.traces import stream_name
 from harness import scenario, wait_until
+from harness.kills import KILLS, TAKES_S
 
-KILLS = 20
 JOINS = 100
 ELEMENTS = 20_000
 ENDS = {"none", "PeerLost", "PeerStalled", "StaleContact", "TimedOut", "Refused"}
@@ -45,7 +45,8 @@ def sums(series):
 
 
 @scenario(
-    "writer on 1 process of host 1, doomed on 1 process of host 2, reader on 1 process of host 2"
+    "writer on 1 process of host 1, doomed on 1 process of host 2, reader on 1 process of host 2",
+    timeout=TAKES_S,
 )
 class test_readers_killed_at_any_moment:
     """The writer and the other reader go on, and all places are given back."""
@@ -90,7 +91,7 @@ class test_readers_killed_at_any_moment:
         assert results["reader"] == results["writer"]
 
 
-@scenario("writer on 1 process of host 1, reader on 1 process of host 2")
+@scenario("writer on 1 process of host 1, reader on 1 process of host 2", timeout=TAKES_S)
 class test_writers_killed_at_any_moment:
     """Their reader gets whole steps in order, and then an error by name, soon."""
 

@@ -10,9 +10,9 @@ import pytest
 from fluvial.flow.journal import Journal
 from fluvial.launch import Launcher
 from harness import wait_until
+from harness.kills import KILLS, TAKES_S
 
 PROGRAM = pathlib.Path(__file__).with_name("journal_program.py")
-SEEDS = 20
 
 IN_A_JOB = """
 import pathlib, sys, time
@@ -34,16 +34,16 @@ with fl.Pool(journal=folder / "journal") as pool:
 """
 
 
-@pytest.mark.timeout(300)
-def test_at_any_moment(tmp_path, seed):
-    seeds = [str(seed + further) for further in range(SEEDS)]
+@pytest.mark.timeout(300 + TAKES_S)
+def test_killed_at_any_moment(tmp_path, seed):
+    seeds = [str(seed + further) for further in range(KILLS)]
     argv = [sys.executable, str(PROGRAM), str(tmp_path), *seeds]
-    ended = subprocess.run(argv, capture_output=True, text=True, timeout=280, check=False)
+    ended = subprocess.run(argv, capture_output=True, text=True, timeout=280 + TAKES_S, check=False)
     assert ended.returncode == 0, ended.stderr
     told = [json.loads(line) for line in ended.stdout.splitlines()]
-    assert len(told) == SEEDS
+    assert len(told) == KILLS
     assert [one for one in told if one["again"] or not one["right"]] == []
-    assert sum(one["told"] for one in told) > 10 * SEEDS  # many had finished
+    assert sum(one["told"] for one in told) > 10 * KILLS  # many had finished
     assert any(one["told"] < 60 for one in told)  # and not always all
 
 

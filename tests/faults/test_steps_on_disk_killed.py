@@ -10,12 +10,13 @@ import pytest
 from faults.roles import SHORT, read, write
 from faults.traces import stream_name
 from harness import scenario, wait_until
+from harness.kills import KILLS
 
 import fluvial as fl
 
-STEPS, KILLS = 120, int(os.environ.get("FLUVIAL_KILLS", "20"))  # half the kills the reader's
+STEPS = 120
 FIRST = int(os.environ.get("FLUVIAL_TEST_SEED", "4711").split(",")[0])
-SEEDS = range(FIRST, FIRST + KILLS // 2)
+SEEDS = range(FIRST, FIRST + KILLS // 2)  # the other half are of the other side
 
 
 def seen_by(where):
