@@ -205,6 +205,13 @@ def test_a_retry(pool):
     assert pool.with_options(retries=2).submit(succeed_at_last).result() == 3
 
 
+def test_a_task_that_takes_longer_than_it_may(pool):
+    """Nobody can look at it while it runs; it is an error all the same."""
+    late = pool.with_options(timeout=0.05).submit(time.sleep, 0.1)
+    assert isinstance(late.exception(), fl.TimedOut)
+    assert pool.with_options(timeout=30).submit(power, 2, 3).result() == 8
+
+
 def test_the_command_that_simulates():
     from fluvial.cli.command_line import app
     from typer.testing import CliRunner

@@ -166,7 +166,7 @@ TEST_CASE("a task is tried again, elsewhere first") {
 
 TEST_CASE("a task that outlives its limit fails, and its rank is used again") {
     Pool pool = open();
-    if (pool.leads() && pool.size() > 1) {
+    if (pool.leads()) {  // also where the lead itself runs it, and learns it afterwards
         TaskOptions options;
         options.timeout_s = 0.1;
         const Future late = pool.submit("sleep", {bytes_of<std::int64_t>(600)}, options);

@@ -186,9 +186,13 @@ void Server::finish(Tasks::iterator task, int from, Report report) {
         timeline_->add(kind_of(task->second), from, task->second.team, report.began_ns,
                        report.took_s);
     }
-    if (report.failure) {
-        fail(task->second, *report.failure);
-    } else if (report.kept) {
+    const double timeout_s = task->second.options->timeout_s;
+    const bool late =
+        report.took_s > timeout_s && !report.continues;  // nobody could look meanwhile
+    if (report.failure || late) {
+        fail(task->second, report.failure ? *report.failure : outlived(timeout_s));
+    }
+    if (report.kept) {
         keep(task->second, from);
     } else if (!task->second.over && report.continues) {
         go_on(task->second, std::move(report.result));

@@ -164,6 +164,7 @@ class Server {
     bool all_are_back(const Task& task, double& took_s);
     void prepare_team(const std::vector<int>& workers, TeamNumber& team);
     void fail(Task& task, const TaskFailure& failure);
+    static TaskFailure outlived(double timeout_s);
     void settle(Task& task, const TaskFailure& failure, bool cancelled = false) {
         settle(task, nullptr, std::make_shared<const TaskFailure>(failure), cancelled);
     }

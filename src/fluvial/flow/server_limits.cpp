@@ -27,7 +27,9 @@ TaskFailure silent_for(double limit_s, int relay) {
         {}};
 }
 
-TaskFailure outlived(double timeout_s) {
+}  // namespace
+
+TaskFailure Server::outlived(double timeout_s) {
     return {"TimedOut",
             describe_problem({"a task outlived its time limit", "", text("up to ", timeout_s, " s"),
                               "Give it a larger timeout; its ranks are used again when they come "
@@ -35,8 +37,6 @@ TaskFailure outlived(double timeout_s) {
             -1,
             {}};
 }
-
-}  // namespace
 
 bool Server::look_at_limits() {
     if (now_ns() - looked_ns_ < look_every_ns) {
