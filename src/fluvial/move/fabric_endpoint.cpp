@@ -155,19 +155,21 @@ std::size_t FabricEndpoint::progress() {
     }
 }
 
-void FabricEndpoint::wait(pollfd& other, int timeout_ms) {
+bool FabricEndpoint::wait(pollfd& other, int timeout_ms) {
     fid* waited = &completed_->fid;
     if (descriptor_ < 0) {  // some providers have none
         constexpr timespec nap{0, 50'000};
         other.revents = 0;
-        ::nanosleep(&nap, nullptr);
-        ::poll(&other, 1, 0);
-        return;
+        if (timeout_ms > 0) {
+            ::nanosleep(&nap, nullptr);
+        }
+        return ::poll(&other, 1, 0) > 0;
     }
     pollfd both[2] = {other, {descriptor_, POLLIN, 0}};
     const bool may_wait = fi_trywait(fabric_.get(), &waited, 1) == 0;
-    ::poll(both, 2, may_wait ? timeout_ms : 0);
+    const bool came = ::poll(both, 2, may_wait ? timeout_ms : 0) > 0;
     other.revents = both[0].revents;
+    return came || !may_wait;
 }
 
 }  // namespace fluvial::move

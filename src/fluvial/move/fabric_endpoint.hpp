@@ -67,8 +67,9 @@ class FabricEndpoint {
     /// Reads that are under way end, and no others begin.
     void end() { endpoint_.reset(); }
     /// Waits until something happens or `timeout_ms` have passed, and looks at `other` as well (its
-    /// `revents` is set). Where the provider has nothing to wait on, not as long.
-    void wait(pollfd& other, int timeout_ms);
+    /// `revents` is set). Where the provider has nothing to wait on, not as long. True when
+    /// something has happened.
+    bool wait(pollfd& other, int timeout_ms);
 
   private:
     [[noreturn]] void refuse(const char* call, long result) const;

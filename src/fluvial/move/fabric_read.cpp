@@ -17,6 +17,7 @@
 #include "fluvial/move/fabric_target.hpp"
 #include "fluvial/move/remote_request.hpp"
 #include "fluvial/progress/engine.hpp"
+#include "fluvial/progress/spin_first.hpp"
 
 namespace fluvial::move {
 namespace {
@@ -46,6 +47,7 @@ class FabricRemoteReader final : public RemoteReader {
     std::unique_ptr<FabricEndpoint> endpoint_;
     fi_addr_t owner_;
     SecureConnection connection_;
+    progress::SpinFirst spin_first_;
     std::mutex mutex_;
     bool broken_ = false;  ///< a read ended in the middle
 };
@@ -97,7 +99,10 @@ class FabricRemoteReader::Answer final : public progress::Waiting {
         const bool sending = reader_.connection_.sending();
         pollfd connection{reader_.connection_.descriptor(),
                           static_cast<short>(POLLIN | (sending ? POLLOUT : 0)), 0};
-        endpoint_.wait(connection, serving ? 1 : look_ms);
+        const auto ready = [&] { return endpoint_.wait(connection, 0); };
+        if (serving || !reader_.spin_first_(ready)) {
+            endpoint_.wait(connection, serving ? 1 : look_ms);
+        }
         back_off.slept();
     }
     /// The owner has said yes, so that reads may be under way.

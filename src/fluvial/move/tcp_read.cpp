@@ -17,7 +17,11 @@ class TcpRemoteReader::Answer final : public progress::Waiting {
   public:
     Answer(TcpRemoteReader& reader, std::span<const RemoteBox> boxes,
            const std::function<void(double)>& look)
-        : connection_(reader.connection_), data_(reader.encrypt_), boxes_(boxes), look_(look) {}
+        : connection_(reader.connection_),
+          data_(reader.encrypt_),
+          spin_first_(reader.spin_first_),
+          boxes_(boxes),
+          look_(look) {}
 
     Seen look() override {
         bool moved = !connection_.flush() ? false : !std::exchange(asked_, true);
@@ -41,7 +45,11 @@ class TcpRemoteReader::Answer final : public progress::Waiting {
         constexpr int look_ms = 100;
         pollfd one{connection_.descriptor(),
                    static_cast<short>(POLLIN | (connection_.sending() ? POLLOUT : 0)), 0};
-        ::poll(&one, 1, serving ? 1 : look_ms);
+        const auto ready = [&] { return ::poll(&one, 1, 0) != 0; };
+        // What is on its way already had better come in large pieces.
+        if (serving || announced_ || !spin_first_(ready)) {
+            ::poll(&one, 1, serving ? 1 : look_ms);
+        }
         back_off.slept();
     }
     /// A box of no bytes needs no answer; one that failed has none left.
@@ -71,6 +79,7 @@ class TcpRemoteReader::Answer final : public progress::Waiting {
 
     SecureConnection& connection_;
     IncomingData data_;
+    progress::SpinFirst& spin_first_;
     std::span<const RemoteBox> boxes_;
     const std::function<void(double)>& look_;
     bool asked_ = false;

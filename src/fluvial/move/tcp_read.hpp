@@ -11,6 +11,7 @@
 #include "fluvial/move/packed.hpp"
 #include "fluvial/move/remote_read.hpp"
 #include "fluvial/move/secure_connection.hpp"
+#include "fluvial/progress/spin_first.hpp"
 
 namespace fluvial::move {
 
@@ -28,6 +29,7 @@ class TcpRemoteReader final : public RemoteReader {
 
     SecureConnection connection_;
     bool encrypt_;
+    progress::SpinFirst spin_first_;
     std::mutex mutex_;
     bool broken_ = false;  ///< a read ended in the middle
 };

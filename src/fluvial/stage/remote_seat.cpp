@@ -42,6 +42,7 @@ class RemoteSeat::Listening final : public progress::Waiting {
         {
             const std::lock_guard lock(seat_.mutex_);
             seat_.hear_all();
+            arrives_ = seat_.arriving_.has_value();
             in_time = done_();
         }
         if (in_time || deadline_.passed()) {
@@ -55,7 +56,11 @@ class RemoteSeat::Listening final : public progress::Waiting {
     void rest(progress::BackOff& back_off, bool serving) override {
         constexpr int look_ms = 100;
         pollfd both[2] = {{seat_.woken_.descriptor(), POLLIN, 0}, {descriptor(), POLLIN, 0}};
-        ::poll(both, 2, serving ? 1 : look_ms);
+        const auto ready = [&] { return ::poll(both, 2, 0) != 0; };
+        // What is on its way already had better come in large pieces.
+        if (serving || call_ == nullptr || arrives_ || !seat_.spin_first_(ready)) {
+            ::poll(both, 2, serving ? 1 : look_ms);
+        }
         woken_ = both[0].revents != 0;
         back_off.slept();
     }
@@ -64,6 +69,7 @@ class RemoteSeat::Listening final : public progress::Waiting {
 
   private:
     bool woken_ = false;
+    bool arrives_ = false;
     int descriptor() const {
         const std::lock_guard lock(seat_.mutex_);
         return seat_.lost_.empty() && seat_.connection_ ? seat_.connection_->descriptor() : -1;

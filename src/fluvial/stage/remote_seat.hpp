@@ -23,6 +23,7 @@
 #include "fluvial/move/remote_read.hpp"
 #include "fluvial/move/secure_connection.hpp"
 #include "fluvial/move/traffic.hpp"
+#include "fluvial/progress/spin_first.hpp"
 #include "fluvial/stage/contact.hpp"
 #include "fluvial/stage/heartbeat.hpp"
 #include "fluvial/stage/parts_along.hpp"
@@ -142,7 +143,8 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
     std::string transport_;
     std::shared_ptr<move::Traffic> traffic_ = std::make_shared<move::Traffic>();
     std::atomic<bool> several_rails_ = false;
-    bool pushes_ = true;  ///< parts of large steps come along, too
+    progress::SpinFirst spin_first_;  ///< for a step
+    bool pushes_ = true;              ///< parts of large steps come along, too
     StepMessageReader messages_;
     std::shared_ptr<ReadBuffers> buffers_ = std::make_shared<ReadBuffers>();
     std::shared_ptr<move::SharedClaims> claims_;  ///< with other ranks of this host; may be none
