@@ -111,6 +111,11 @@ Association to_association(nb::handle given) {
             Problem{"no such association of producers and consumers", "'" + name + "'",
                     "'nearest', 'round_robin', 'most_room', or a function of an element", ""});
     }
+    if (nb::isinstance<nb::tuple>(given) && nb::len(given) == 4) {
+        return Association::by_real_key(
+            nb::cast<std::size_t>(given[0]), nb::cast<std::size_t>(given[1]),
+            nb::cast<std::size_t>(given[2]), nb::cast<std::size_t>(given[3]));
+    }
     if (nb::isinstance<nb::tuple>(given)) {
         return Association::by_key(nb::cast<std::size_t>(given[0]),
                                    nb::cast<std::size_t>(given[1]));

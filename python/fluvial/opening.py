@@ -383,6 +383,6 @@ def _views_of(step: ReadStep) -> StepViews | None:
     return StepViews(step)
 
 
-def names_files(name: str) -> bool:
-    """Tell whether `open` takes this name for files to read, and not for a stream."""
-    return choose(name, "r", None, None, {}).files
+def names_files(name: str, mode: Literal["r", "w"] = "r") -> bool:
+    """Tell whether `open` takes this name for files, and not for a stream."""
+    return choose(name, mode, None, None, {}).files

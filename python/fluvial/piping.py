@@ -15,6 +15,7 @@ from .distribute.assignment import Strategy, describe
 from .distribute.own_strategy import Own
 from .mpi.communicator import Communicator, check_communicator
 from .mpi.together import Together
+from .opening import names_files
 from .opening import open as open_any
 from .opening_choice import file_name
 from .pipeline.conversion import Conversion, DatasetChoice, DTypes, Names
@@ -72,7 +73,8 @@ def pipe(
         What `fluvial.open` reads; or several, whose steps of one number become one. Where
         attributes of sources differ, the first one counts.
     destination
-        What ``fluvial.open(…, "w")`` writes.
+        What ``fluvial.open(…, "w")`` writes. A file that is there is replaced once the first step
+        has come and fits.
     comm
         An mpi4py communicator; None for a serial program.
     strategy, own
@@ -99,7 +101,7 @@ def pipe(
     ------
     InvalidArgument
         On all ranks: an option is wrong on one, or they ask for different things; two sources
-        have a dataset of one name; a value does not fit its dtype.
+        have a dataset of one name; a value does not fit its dtype; no step is chosen.
     PeerLost, SystemError, TimedOut
         A source ended abnormally, the destination is full, or a series did not go on. The message
         says how many steps are in the destination, which has them whole.
@@ -153,11 +155,16 @@ def pipe(
             for name in names
         ]
         sources = Sources(series, names, choice)
+        transfer = Transfer(Sharing(comm, strategy, own), selecting)
         try:
+            if sources.total is not None or names_files(target, "w"):
+                # Before what the destination has is lost by opening it.
+                of_sources = sources.steps_checked(transfer.check)
+            else:
+                of_sources = sources.steps()
             with open_any(target, "w", comm, **to_mapping(writing, "writing")) as sink:
-                transfer = Transfer(sink, Sharing(comm, strategy, own), selecting)
                 try:
-                    run(sources, sink, transfer, pacing, report, on_step)
+                    run(sources, of_sources, sink, transfer, pacing, report, on_step)
                 except KeyboardInterrupt:
                     interrupted = True  # the sink is closed as at the end, not given up
         except Error as error:

@@ -10,6 +10,7 @@ import sys
 
 import numpy as np
 import pytest
+import xarray as xr
 from fluvial.cli import command_line as cli
 
 import fluvial as fl
@@ -123,6 +124,20 @@ def test_dump(call, series):
     code, _, err = call("dump", series, "meshes/T", "--rows", 11)
     assert code == 2
     assert "too many rows to be printed: got 12; allowed: 11" in err
+
+
+def test_dump_of_a_coordinate(call, tmp_path):
+    name = str(tmp_path / "c.nc")
+    axes = {"time": [0.0, 6.0], "x": [1.5, 2.5, 3.5]}
+    xr.Dataset({"T": (("time", "x"), np.ones((2, 3)))}, coords=axes).to_netcdf(name)
+    code, out, _ = call("dump", name, "x", "--format", "csv")
+    assert (code, out) == (0, "index,x\n0,1.5\n1,2.5\n2,3.5\n")
+    with fl.open("rho", "w", directory=tmp_path, readers=0) as writer:
+        with writer.step() as step:
+            step.put("rho", np.arange(2.0))
+        code, out, _ = call("dump", "rho", "rho", "--directory", tmp_path, "--format", "csv")
+    assert code == 0
+    assert out.splitlines()[1:] == ["0,0.0", "1,1.0"]
 
 
 def test_plot(call, series, tmp_path):

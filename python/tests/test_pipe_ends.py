@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`fluvial.pipe`: what is left when it cannot begin, and when it is interrupted."""
 
+import contextlib
 import signal
+import threading
 
+import numpy as np
 import pytest
 from fluvial.pipeline.interruption import Interruption
 from fluvial.store.hdf5_output import Hdf5Output
@@ -25,6 +28,44 @@ def test_a_source_that_is_not_there_leaves_the_destination_alone(tmp_path):
     with pytest.raises(fl.Error):
         fl.pipe(tmp_path / "no.h5", tmp_path / "b.h5")
     assert len(fl.open(str(tmp_path / "b.h5"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"steps": "99"}, "nothing to pipe: got steps '99' of .*fluvial info"),
+        ({"datasets": "nosuch"}, "nosuch.*no step was written to"),
+        ({"isel": {"nosuch": 0}}, "nosuch.*no step was written to"),
+        ({"isel": {"x": 99}}, "99.*no step was written to"),
+        ({"dtype": {"meshes/n": "c8"}}, "complex64"),
+        ({"dtype": {"particles/*": "f4"}}, r"got 'particles/\*'; allowed: .*'meshes/n'"),
+    ],
+)
+@pytest.mark.parametrize("live", [False, True])
+def test_what_fits_no_step_leaves_the_destination_alone(tmp_path, options, message, live):
+    write_run(tmp_path / "b.h5", 1)
+    with contextlib.ExitStack() as opened:
+        if live:
+            writer = fl.open("live", "w", directory=tmp_path, readers=0, queue_steps=4)
+            opened.callback(writer.close)
+            with writer.step() as step:
+                step.put("meshes/n", np.arange(3), attrs={"axisLabels": ["x"]})
+            threading.Timer(0.5, writer.close).start()
+            source, reading = "live", {"directory": tmp_path}
+        else:
+            write_run(tmp_path / "a.h5", 1)
+            source, reading = tmp_path / "a.h5", None
+        with pytest.raises(fl.InvalidArgument, match=message):
+            fl.pipe(source, tmp_path / "b.h5", reading=reading, **options)
+    assert len(fl.open(str(tmp_path / "b.h5"))) == 1
+
+
+def test_a_dtype_for_what_cannot_have_it(tmp_path):
+    with fl.open(str(tmp_path / "a.h5"), "w") as series, series.step() as step:
+        step.put("c", np.ones(3, "c16"))
+        step.put("x", np.ones(3))
+    with pytest.raises(fl.InvalidArgument, match=r"got 'c' of complex128; .* which are 'x'"):
+        fl.pipe(tmp_path / "a.h5", tmp_path / "b.h5", dtype={"c": "f4"})
 
 
 @pytest.mark.parametrize(

@@ -140,3 +140,19 @@ def test_errors_are_what_python_programs_expect():
         assert issubclass(kind, fl.Error)
         assert issubclass(kind, RuntimeError)
     assert issubclass(fl.PeerStalled, fl.PeerLost)
+
+
+def test_a_writer_that_lets_nobody_connect(tmp_path):
+    with (
+        fl.open("alone", "w", directory=tmp_path, readers=0, network="off"),
+        pytest.raises(fl.Error, match="lets no readers connect.*network=off"),
+    ):
+        fl.open("alone", directory=tmp_path, transport="tcp")
+
+
+def test_a_contact_that_is_empty_is_not_one_that_was_not_given(tmp_path):
+    with (
+        fl.open("alone", "w", directory=tmp_path, readers=0),
+        pytest.raises(fl.InvalidArgument, match="contact is empty"),
+    ):
+        fl.open("alone", directory=tmp_path, contact="")

@@ -74,6 +74,34 @@ class test_keys:
         assert not some & others
 
 
+@scenario("job on 3 ranks")
+class test_equal_keys_of_different_bytes:
+    """-0.0 and 0.0 are equal."""
+
+    def job(comm, fl, where):
+        met = set()
+        with fl.Channel(comm, producer=comm.rank == 0, consumer=comm.rank > 0) as channel:
+            for number, kind in enumerate(("f2", "f4", ">f8", "c8", "c16", ("f8", (2,)))):
+                place = np.dtype([("id", "i4"), ("k", kind)])
+                stream = channel.stream(f"s{number}", dtype=place, key="k")
+                if comm.rank == 0:
+                    for value in (0.0, -0.0):
+                        element = np.zeros(1, place)
+                        element["k"] = value
+                        stream.send(element)
+                    stream.terminate()
+                    continue
+                for batch in stream.batches():
+                    met |= {number for _ in batch.elements}
+        return met
+
+    def check(jobs):
+        jobs.start()
+        _, some, others = jobs.finish()["job"]
+        assert some | others == set(range(6))
+        assert not some & others
+
+
 @scenario("job on 2 ranks")
 class test_both_roles:
     """Every rank produces for the other and for itself, consumes in between, and none blocks."""

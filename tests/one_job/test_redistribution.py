@@ -148,6 +148,11 @@ class test_what_is_wrong_on_one_rank_is_said_on_all:
                 coupling.move(arrays, out)
             except fl.InvalidArgument as error:
                 messages.append(str(error))
+        for wrong in ((1 / 0 for _ in row), [np.ma.array([1.0], mask=[True], dtype="i8")]):
+            try:
+                coupling.move(wrong if me == 1 else [[1.0]])
+            except Exception as error:  # of the caller's own, too
+                messages.append(str(error))
         right = coupling.move([[float(me)]])[0].tolist()  # it still works
         coupling.close()
         return messages, right
@@ -172,6 +177,8 @@ class test_what_is_wrong_on_one_rank_is_said_on_all:
                     "rank 1 of 3: not one array for each box that this rank has: got 2",
                     "rank 0 of 3: an array of a box",
                     "rank 0 of 3: an array in out reaches into the memory",
+                    "division by zero",
+                    "rank 1 of 3: masked elements of int64 have no value",
                 ],
                 strict=True,
             ):

@@ -134,7 +134,12 @@ def to_dtype(value: npt.DTypeLike | None, what: str = "dtype") -> np.dtype:
 
 
 def to_array(value: object, what: str, of_text: str = "") -> np.ndarray:
-    """Return an array of numbers, without a copy where it is one; `of_text` helps with text."""
+    """Return an array of numbers, without a copy where it is one; `of_text` helps with text.
+
+    Masked elements are NaN.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        return without_mask(value)
     try:
         array = np.asarray(value)
     except InvalidArgument:
@@ -185,7 +190,7 @@ def without_mask(array: np.ma.MaskedArray) -> np.ndarray:
     if array.dtype.kind in "fc":
         return array.filled(np.nan)
     raise WrongType(
-        f"masked elements of {array.dtype} cannot be written: got {np.ma.count_masked(array)} of "
+        f"masked elements of {array.dtype} have no value: got {np.ma.count_masked(array)} of "
         f"{array.size}; allowed: a masked array of floats, whose masked elements become NaN. Pass "
         "array.astype('float64'), or array.filled(VALUE) and say in an attribute which value it is."
     )

@@ -96,7 +96,10 @@ def _dump(
         check_rows(math.prod(chosen.shape), f"'{dataset}'", remedy, rows)
         array = chosen.read()
         unneeded = [c for c in array.coords if c not in array.dims]
-        frame = xr.Dataset({dataset: array.drop_vars(unneeded)})
+        array = array.drop_vars(unneeded)
+        if dataset in array.dims:  # a coordinate; xarray has no variable beside it
+            array = array.drop_vars(dataset, errors="ignore").rename({dataset: "index"})
+        frame = xr.Dataset({dataset: array})
         print_as(rows_of(frame), f"{dataset} of {name}", format)
 
 

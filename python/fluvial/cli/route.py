@@ -53,6 +53,11 @@ def _explain(
     from ..route.planning import plan
     from .route_rows import paths_of, sizes_of
 
+    if any(source == target for source, target in zip(sources, targets, strict=True)):
+        raise InvalidArgument(
+            f"a flow to the host that it comes from takes no path: got --from {sources} and --to "
+            f"{targets}; allowed: two hosts"
+        )
     net = topology(network)
     count = _to_sizes(size)[0]
     flows = [(source, target, count) for source, target in zip(sources, targets, strict=True)]

@@ -75,9 +75,12 @@ class Conversion:
         for pattern, wanted, kinds in self._rules:
             if not any(_fits(n, pattern) and d.kind in kinds for n, d in datasets.items()):
                 numbers = "floating numbers" if kinds == "f" else "real numbers"
+                others = [f"{shown(n)} of {d}" for n, d in datasets.items() if _fits(n, pattern)]
+                able = [name for name, kind in datasets.items() if kind.kind in kinds]
                 raise InvalidArgument(
-                    f"no dataset can become {wanted}: got {shown(pattern)}; allowed: datasets with "
-                    f"{numbers} among {listed(datasets)}{did_you_mean(pattern, datasets)}"
+                    f"no dataset can become {wanted}: got {', '.join(others) or shown(pattern)}; "
+                    f"allowed: datasets with {numbers}, which are {listed(able)}"
+                    f"{'' if others else did_you_mean(pattern, able)}"
                 )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from .interruption import Interruption
 from .pacing import Pacing
@@ -46,13 +46,14 @@ OnStep = Callable[[PipeReport], object] | None
 
 def run(
     sources: Sources,
+    steps: Iterable[JoinedStep],
     sink: Sink,
     transfer: Transfer,
     pacing: Pacing,
     report: PipeReport,
     on_step: OnStep,
 ) -> None:
-    """Put all steps of the sources into the sink, and keep count in `report`. Collective.
+    """Put the steps of the sources into the sink, and keep count in `report`. Collective.
 
     Raises
     ------
@@ -62,12 +63,12 @@ def run(
     begun: float | None = None
     report.total = sources.total
     with Interruption() as interruption:
-        for step in sources.steps():
+        for step in steps:
             begun = time.monotonic() if begun is None else begun
             pacing.wait(step)
             sink.attrs.update(of_series := sources.attrs)
             took = time.monotonic()
-            out, nbytes = transfer.put(step, _of_step(step, of_series, report.total))
+            out, nbytes = transfer.put(sink, step, _of_step(step, of_series, report.total))
             stored = time.monotonic()
             report.loading += stored - took
             with interruption.held_back():  # a step that has ended is counted

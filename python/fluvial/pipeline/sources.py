@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeGuard
 
 from .._core import InvalidArgument
@@ -98,6 +99,25 @@ class Sources:
                 del at[i]
                 heads[i] = None  # a file is closed when its step is not held any more
                 heads[i] = next(rows[i], None)
+
+    def steps_checked(self, check: Callable[[JoinedStep], object]) -> Iterator[JoinedStep]:
+        """Give the steps after a look at the first one, for which it waits.
+
+        Raises
+        ------
+        InvalidArgument
+            There is none.
+        """
+        steps = self.steps()
+        first = next(steps, None)
+        if first is None:
+            raise InvalidArgument(
+                f"there is nothing to pipe: got {self._choice} of "
+                f"{', '.join(map(shown, self._names))}; allowed: steps that are there. "
+                "What `fluvial info` lists are these"
+            )
+        check(first)
+        return itertools.chain([first], steps)
 
     def _chosen(self, series: PipedSeries) -> Iterator[PipedStep]:
         if _has_all_steps(series):

@@ -23,6 +23,7 @@ class StepChoice:
     """
 
     def __init__(self, steps: Steps = None) -> None:
+        self._words = "all steps" if steps is None else f"steps {shown(steps)}"
         self._ranges: list[tuple[int, int | None, int]] = []
         """First, one past the last or None, distance."""
         if steps is None:
@@ -35,6 +36,9 @@ class StepChoice:
             for number in steps if isinstance(steps, Iterable) else [steps]:
                 first = to_int(number, "the number of a step", 0)
                 self._ranges.append((first, first + 1, 1))
+
+    def __str__(self) -> str:
+        return self._words
 
     def __contains__(self, number: int) -> bool:
         return any(

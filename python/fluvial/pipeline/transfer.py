@@ -58,20 +58,25 @@ class _Load(NamedTuple):
 class Transfer:
     """Puts steps into a series, which is open for writing."""
 
-    def __init__(self, sink: Sink, sharing: Sharing, selecting: Selecting) -> None:
-        self._sink = sink
+    def __init__(self, sharing: Sharing, selecting: Selecting) -> None:
         self._sharing = sharing
         self._selecting = selecting
         self._said: dict[str, dict[str, object]] = {}
         self._first = True
 
-    def put(self, step: JoinedStep, attrs: Mapping[str, object]) -> tuple[SinkStep, int]:
+    def check(self, step: JoinedStep) -> None:
+        """Raise where what was asked for does not fit a step, before anything is written."""
+        self._loads(step)
+
+    def put(
+        self, sink: Sink, step: JoinedStep, attrs: Mapping[str, object]
+    ) -> tuple[SinkStep, int]:
         """Put a step with these attributes into the series; return it, still to be ended.
 
         Collective. Beside it stand its bytes, those of all ranks.
         """
         loads = self._loads(step)
-        out = self._sink.step(attrs=attrs, iteration=step.iteration, groups=step.groups)
+        out = sink.step(attrs=attrs, iteration=step.iteration, groups=step.groups)
         try:
             if out.accepted:
                 for name, load in loads.items():

@@ -266,6 +266,8 @@ def _to_limit(value: float, name: str) -> float:
 
 def to_bytes(array: npt.ArrayLike) -> np.ndarray:
     """Return the elements of an array as they lie in memory."""
+    if isinstance(array, memoryview) and not array.contiguous:
+        array = bytes(array)
     if isinstance(array, bytes | bytearray | memoryview):
         array = np.frombuffer(array, np.uint8)
     values = to_array(array, "data")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _core
+from .._core import InvalidArgument
 from ..base.arguments import check_options, to_choice, to_float, to_int, to_path, to_text
 from ..base.byte_count import to_bytes
 from ..describe.engines import Options
@@ -65,6 +66,11 @@ def open_series(
     options["directory"] = "" if directory is None else to_path(directory, "directory")
     if options.get("retain") is True:
         options["retain"] = options["directory"] or _default_directory()
+    if options.get("contact") == "":  # of a variable that is not set, say
+        raise InvalidArgument(
+            "contact is empty: got ''; allowed: what the writer's property contact says, or None, "
+            "which looks for the contact file"
+        )
     for option, default in mine.items():
         options[option] = _typed(option, options.get(option, default), default)
     to_text(name, "the name of the stream")

@@ -82,12 +82,37 @@ class Element:
         if isinstance(data, np.ndarray):
             return data
         try:
-            return np.asarray(data, self.dtype)
+            with np.errstate(all="ignore"):
+                array = np.asarray(data, self.dtype)
+                changed = not self.dtype.names and _changes(data, array)
         except (TypeError, ValueError, OverflowError) as error:
             raise WrongType(
                 f"elements of another kind: got {shown(data)} ({said_by(error)}); "
                 f"allowed: what NumPy converts to {self.dtype} of shape {self.shape}"
             ) from None
+        if changed:
+            raise InvalidArgument(
+                f"elements of another kind: got {shown(data)}; allowed: what {self.dtype} of shape "
+                f"{self.shape} can hold. As that they would be {shown(array)}"
+            )
+        return array
+
+
+def _changes(data: npt.ArrayLike, array: np.ndarray) -> bool:
+    """Tell whether a number or list has become another, but for the rounding of a fraction."""
+    if type(data) is float and array.dtype == np.float64:
+        return False
+    given = np.asarray(data)
+    if given.dtype == array.dtype or given.dtype.kind == "O":
+        return False
+    to, of = array.dtype.kind, given.dtype.kind
+    if (to == "c" and of in "biufc") or (to == "f" and of in "biuf"):
+        return not np.array_equal(np.isfinite(given), np.isfinite(array))
+    if to in "SU":
+        return not np.array_equal(given.astype(np.str_), array.astype(np.str_))
+    if to in "mM" and of not in "mM":
+        return False
+    return not np.array_equal(given, array)
 
 
 def record(data: npt.ArrayLike) -> npt.NDArray[np.uint8]:

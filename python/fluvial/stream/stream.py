@@ -363,4 +363,15 @@ class Stream:
                 f"allowed: {', '.join(fields) or 'fields, which this dtype has none of'}, alone"
             )
         dtype, offset = fields[key][:2]
+        number = dtype.base
+        if number.kind in "fc" and number.type not in (np.longdouble, np.clongdouble):
+            real = number.itemsize // (2 if number.kind == "c" else 1)
+            sign_at = 0 if number.str[0] == ">" else real - 1
+            return int(offset), dtype.itemsize, real, sign_at
+        if number.kind not in "biuSUmM":
+            raise InvalidArgument(
+                f"not a key of the elements: got {shown(key)}, which is of {shown(number)}; "
+                "allowed: a field of integers, of floating-point numbers of up to 8 bytes, of "
+                "times, or of text. Others have bytes that mean nothing, in which equal keys differ"
+            )
         return int(offset), dtype.itemsize

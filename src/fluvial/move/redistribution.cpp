@@ -64,6 +64,18 @@ void check_count(std::size_t given, std::size_t boxes, const char* what) {
     }
 }
 
+/// Of the exception that is being handled: ranks could not even agree.
+bool a_rank_is_lost() {
+    try {
+        throw;
+    } catch (const PeerLost&) {
+    } catch (const TimedOut&) {
+    } catch (...) {
+        return false;
+    }
+    return true;
+}
+
 }  // namespace
 
 struct Redistribution::State {
@@ -77,6 +89,7 @@ struct Redistribution::State {
     double speed_up = 1;
     std::string warning;
     bool by_paths = false;
+    bool agreeing = false;                                    ///< nothing is under way
     const char* ended = nullptr;                              ///< why there is no further step
     std::vector<BoxMessage> outgoing, incoming;               ///< of this rank
     std::vector<std::size_t> outgoing_flows, incoming_flows;  ///< their positions
@@ -86,6 +99,7 @@ struct Redistribution::State {
     void add(const DeclaredShares& all, std::span<const Transfer> transfers);
     void plan();
     void check(const StepArrays& arrays) const;
+    void agree(const std::function<void()>& work);
     void keep(const StepArrays& arrays);
     void move_direct(const std::function<StepArrays()>& prepare);
     void move_by_paths(const std::function<StepArrays()>& prepare);
@@ -182,6 +196,13 @@ void Redistribution::State::check(const StepArrays& arrays) const {
     }
 }
 
+/// What a rank's arguments throw is thrown on all ranks, and the next step works.
+void Redistribution::State::agree(const std::function<void()>& work) {
+    agreeing = true;
+    mpi::agree(comm, work);
+    agreeing = false;
+}
+
 void Redistribution::State::keep(const StepArrays& arrays) {
     if (kept_from) {
         copy_boxes(*kept_from, arrays.from, *kept_to, arrays.to);
@@ -230,7 +251,7 @@ void Redistribution::State::move_direct(const std::function<StepArrays()>& prepa
     }
     all.wait();
     if (!all_right) {
-        mpi::agree(comm, [&] {
+        agree([&] {
             if (wrong) {
                 std::rethrow_exception(wrong);
             }
@@ -243,7 +264,7 @@ void Redistribution::State::move_by_paths(const std::function<StepArrays()>& pre
     {
         const progress::Lookout limited(
             progress::time_limit(options.how.stall_timeout_s, not_all_come));
-        mpi::agree(comm, [&] {
+        agree([&] {
             arrays = prepare();
             check(arrays);
         });
@@ -312,9 +333,10 @@ void Redistribution::move(const std::function<StepArrays()>& prepare) {
         } else {
             state.move_direct(prepare);
         }
-    } catch (const InvalidArgument&) {
-        throw;
     } catch (...) {
+        if (std::exchange(state.agreeing, false) && !a_rank_is_lost()) {
+            throw;
+        }
         state.ended = "an earlier one failed";
         state.comm.abandon();
         throw;

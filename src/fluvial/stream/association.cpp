@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stream/association.hpp"
 
+#include <algorithm>
 #include <queue>
 #include <unordered_map>
 
@@ -51,6 +52,16 @@ int load_max_of(const std::vector<Member>& members) {
     return consumers == 0 ? 0 : (producers + consumers - 1) / consumers;
 }
 
+std::span<const std::byte> key_of(std::span<const std::byte> element, std::size_t offset,
+                                  std::size_t length) {
+    if (offset > element.size() || length > element.size() - offset) {
+        throw InvalidArgument(Problem{"the key leaves the element",
+                                      text(length, " bytes from byte ", offset),
+                                      text("inside its ", element.size(), " bytes"), ""});
+    }
+    return element.subspan(offset, length);
+}
+
 }  // namespace
 
 std::vector<int> nearest_consumers(const std::vector<Member>& members) {
@@ -90,14 +101,28 @@ std::vector<int> nearest_consumers(const std::vector<Member>& members) {
 
 Association Association::by_key(std::size_t offset, std::size_t length) {
     const auto choose = [offset, length](std::span<const std::byte> element) {
-        if (offset > element.size() || length > element.size() - offset) {
-            throw InvalidArgument(Problem{"the key leaves the element",
-                                          text(length, " bytes from byte ", offset),
-                                          text("inside its ", element.size(), " bytes"), ""});
-        }
-        return hash_of(element.subspan(offset, length));
+        return hash_of(key_of(element, offset, length));
     };
     return by(choose, text("a key of ", length, " bytes at byte ", offset));
+}
+
+Association Association::by_real_key(std::size_t offset, std::size_t length,
+                                     std::size_t number_bytes, std::size_t sign_at) {
+    const auto choose = [=](std::span<const std::byte> element) {
+        const std::span<const std::byte> given = key_of(element, offset, length);
+        std::vector<std::byte> key(given.begin(), given.end());
+        constexpr std::byte sign{0x80};
+        for (std::size_t begin = 0; begin < length; begin += number_bytes) {
+            const std::span<std::byte> number = std::span(key).subspan(begin, number_bytes);
+            const std::byte last = std::exchange(number[sign_at], std::byte{0});
+            const bool zero =
+                std::ranges::all_of(number, [](std::byte b) { return b == std::byte{0}; });
+            number[sign_at] = zero && last == sign ? std::byte{0} : last;
+        }
+        return hash_of(key);
+    };
+    return by(choose, text("a key of ", length / number_bytes, " floating-point numbers of ",
+                           number_bytes, " bytes at byte ", offset));
 }
 
 }  // namespace fluvial::stream

@@ -56,6 +56,10 @@ struct Association {
     /// By a hash of `length` bytes of the element from `offset` on: elements with equal keys meet
     /// on one consumer.
     static Association by_key(std::size_t offset, std::size_t length);
+    /// The same for keys of floating-point numbers of `number_bytes` each, whose sign is the
+    /// highest bit of byte `sign_at` of each: -0 equals 0.
+    static Association by_real_key(std::size_t offset, std::size_t length, std::size_t number_bytes,
+                                   std::size_t sign_at);
     /// By a function of the element, which ranks know by its name and version.
     static Association by(Choose choose, std::string declared = "a function") {
         return {Kind::Choice, std::move(choose), std::move(declared)};

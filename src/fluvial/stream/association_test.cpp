@@ -121,6 +121,15 @@ TEST_CASE("keys spread, and equal keys stay together") {
         CHECK(n > 800);
         CHECK(n < 1200);
     }
+    const Association real = Association::by_real_key(8, 16, 8, 7);
+    const auto chosen = [&](double a, double b) {
+        const double element[3] = {a - b, a, b};
+        return real.choose(std::as_bytes(std::span(element)));
+    };
+    CHECK(chosen(0.0, 1.0) == chosen(-0.0, 1.0));
+    CHECK(chosen(1.0, 0.0) == chosen(1.0, -0.0));
+    CHECK(chosen(0.0, 1.0) != chosen(0.0, -1.0));
+    CHECK(chosen(0.0, 5e-324) != chosen(0.0, -5e-324));
     const std::byte small[12] = {};
     CHECK_THROWS_WITH_AS(association.choose(small),
                          doctest::Contains("8 bytes from byte 8; allowed: inside its 12 bytes"),

@@ -168,9 +168,11 @@ bool Stream::ended() const {
 }
 
 const std::vector<std::byte>& Stream::result() {
-    const bool comes =
-        state_->consumer || (state_->producer && state_->options.result_on_producers);
-    if (!comes) {
+    const ChannelState& channel = *state_->channel;
+    const Role role = channel.takes_part()
+                          ? channel.members[static_cast<std::size_t>(channel.rank)].role
+                          : Role::None;
+    if (!consumes(role) && !(produces(role) && state_->options.result_on_producers)) {
         throw InvalidArgument(Problem{text("the result of ", state_->name(), " is not here"),
                                       text("rank ", state_->channel->rank), "the consumers",
                                       "Attach the stream with result_on_producers"});
