@@ -145,7 +145,7 @@ def test_errors_are_what_python_programs_expect():
 def test_a_writer_that_lets_nobody_connect(tmp_path):
     with (
         fl.open("alone", "w", directory=tmp_path, readers=0, network="off"),
-        pytest.raises(fl.Error, match="lets no readers connect.*network=off"),
+        pytest.raises(fl.Error, match=r"lets no readers connect.*network=off"),
     ):
         fl.open("alone", directory=tmp_path, transport="tcp")
 
