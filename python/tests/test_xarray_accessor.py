@@ -148,7 +148,7 @@ def test_several_files_as_one(joined, months):
     assert t.fluvial.dataset().shape == t.shape
     same(t.fluvial.mean("time"), t.astype("f8").mean("time").compute())
     part = t.sel(lat=slice(50, -30)).isel(time=slice(4, 20)).transpose("lon", ...)
-    same(part.fluvial.max("lon"), part.max("lon").transpose("time", "level", "lat").compute())
+    same(part.fluvial.max("lon"), part.max("lon").compute())
     same(part.chunk(time=3).fluvial.mean("lat"), part.fluvial.mean("lat"))
     grouped = joined.fluvial.groupby("time.month").mean()["u"]
     expected = joined["u"].astype("f8").compute().groupby("time.month").mean()
@@ -242,7 +242,7 @@ def assert_as_xarray_or_refused(array, dim):
     except fl.InvalidArgument as error:
         assert "labels along" in str(error) or "axes that were renamed" in str(error)
         return False
-    same(found, array.mean(dim).transpose(*found.dims))
+    same(found, array.mean(dim))
     return True
 
 
@@ -288,3 +288,16 @@ def test_labels_of_joined_files_that_were_assigned_are_not_believed(joined):
         assert not assert_as_xarray_or_refused(array, "lon")
     for array in (u, part, u[::-1], u.isel(time=[20, 3]).T, u.isel(time=11)):
         assert assert_as_xarray_or_refused(array, "lon")
+
+
+def test_dimensions_of_a_transposed_array_stay_in_its_order(opened):
+    t = opened["temperature"].transpose("lon", "time", ...)
+    double = t.astype("f8")
+    for dim in t.dims:
+        same(t.fluvial.mean(dim), double.mean(dim))
+    several = t.fluvial.reduce(["min", "quantile(0.5)"], "lat")
+    expected = tuple(dim for dim in t.dims if dim != "lat")
+    assert all(several[name].dims[: len(expected)] == expected for name in several.data_vars)
+    bins = t.fluvial.reduce("histogram(200:320:4)", "lat")
+    counts = next(iter(bins.data_vars.values())) if isinstance(bins, xr.Dataset) else bins
+    assert [dim for dim in counts.dims if dim in t.dims] == list(expected)

@@ -103,6 +103,7 @@ class DataArrayAccessor(Reductions[xr.DataArray]):
             found = _in_memory(array, op, dims, skipna, options)
         else:
             found = self.dataset().reduce(op, over=dims or None, skipna=skipna, **options)
+            found = _ordered_as(found, names)
         return with_attrs(found, array.attrs, keep_attrs)
 
     def groupby(self, key: str) -> GroupedDataset:
@@ -120,6 +121,19 @@ class DataArrayAccessor(Reductions[xr.DataArray]):
     def where(self, condition: Condition) -> FileDataset:
         """Let only some elements of the file's dataset count, as `FileDataset.where`."""
         return self.dataset().where(condition)
+
+
+def _ordered_as(found: Reduced, names: Sequence[str]) -> Reduced:
+    """Return the result of a scan with the dimensions that are left in the order of the array's.
+
+    The file has its own, where the array was transposed.
+    """
+    if isinstance(found, xr.Dataset):
+        return found.map(lambda variable: _ordered_as(variable, names), keep_attrs=True)
+    if not isinstance(found, xr.DataArray):
+        return found
+    wanted = iter([name for name in names if name in found.dims])
+    return found.transpose(*[next(wanted) if d in names else d for d in found.dims])
 
 
 @xr.register_dataset_accessor("fluvial")
