@@ -375,4 +375,9 @@ def test_conditions_on_large_integers_are_exact_or_refused(tmp_path, dtype):
     assert file["x"].where(f"id > {2**53 - 1}").count() == 3
     assert file["x"].where("id < 1e30").count() == 4
     assert file["x"].where(f"f >= {2**53}").count() == 3
+    with pytest.raises(fl.InvalidArgument, match="64-bit integers cannot be exact: got 9007"):
+        file["id"].where(lambda ids: ids == 2**53).count()
+    assert file["id"].isel(dim_0=slice(3, 4)).where(lambda ids: ids == 5).count() == 1
+    either = (file["id"] < 6) | (file["id"] > 2**53 - 2)
+    assert file["id"].where(either).count() == 4
     assert (file["id"].read().values == ids).all()

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +50,26 @@ class Function(NamedTuple):
 
     function: Callable[..., npt.ArrayLike]
     inputs: int
+
+
+class OfLargeIntegers:
+    """A function of arrays of which some are 64-bit integers, which a scan gives as float64."""
+
+    def __init__(self, function: Callable[..., npt.ArrayLike], inputs: Sequence[int]) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._inputs = inputs
+
+    def __call__(self, *arrays: np.ndarray) -> npt.ArrayLike:
+        """Refuse numbers that float64 cannot tell apart; else call the function."""
+        for number in self._inputs:
+            values = arrays[number]
+            if (large := values[np.abs(values) >= 2.0**53]).size:
+                raise InvalidArgument(
+                    f"a condition on 64-bit integers cannot be exact: got {large[0]:.0f}; allowed: "
+                    "below 2**53 where it is a function. Read the dataset, and select in the array"
+                )
+        return self._function(*arrays)
 
 
 Predicate = Comparison | Function

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple, TypedDict
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from .. import _core
 from .._core import InvalidArgument
 from ..compute.apply import Apply
+from ..compute.arithmetic import Compared
 from ..compute.distribution_operators import TopK
 from ..compute.registry import Resolved, resolve
 from ..compute.required_counts import Entry, counts_of, innermost
@@ -20,8 +21,9 @@ from ..describe.attributes import Attributes
 from ..describe.selection import Hyperslab, Over
 from ..store.joined_files import JoinedFiles
 from . import positions
+from .comparisons import Either
 from .labelled import Frame, by_kind
-from .predicates import Comparison
+from .predicates import Comparison, OfLargeIntegers
 from .view import View
 
 
@@ -84,10 +86,15 @@ def describe(
         said = {"name": str(arithmetic), "version": "1"}
         operators = {n: Apply(arithmetic, o, inputs=1, **said) for n, o in operators.items()}
     inputs = _inputs(operators, datasets, names, wanted)
-    where = _conditions(files, view, names, datasets)
+    decodings = [files.decoding(n, view.decode) for n in datasets]
+    whole = {
+        name
+        for name, decoding in zip(datasets, decodings, strict=True)
+        if decoding.decoded(files.parts_of(name)[0].dtype) in ("int64", "uint64")
+    }
+    where = _conditions(files, view, names, datasets, whole)
     axes = [a for a, d in enumerate(view.dims) if d in reduced or d not in view.kept]
     may_miss = bool(where) or _has_empty_group(view)
-    decodings = [files.decoding(n, view.decode) for n in datasets]
     missing = may_miss or any(decoding.drops_values for decoding in decodings)
     entries = [(key, o, inputs[key]) for key, o in operators.items()]
     required = -1 if skipna is False and (missing or masked) else min_count
@@ -124,9 +131,13 @@ def describe(
 
 
 def _conditions(
-    files: JoinedFiles, view: View, names: Sequence[str], datasets: list[str]
+    files: JoinedFiles,
+    view: View,
+    names: Sequence[str],
+    datasets: list[str],
+    whole: Container[str],
 ) -> list[tuple[object, ...]]:
-    """Return the predicates as the core takes them."""
+    """Return the predicates as the core takes them; `whole` are datasets of 64-bit integers."""
     where: list[tuple[object, ...]] = []
     for predicate in view.where:
         if isinstance(predicate, Comparison):
@@ -138,7 +149,12 @@ def _conditions(
                 f"parameters; allowed: {len(names)}, for {', '.join(names)}"
             )
         else:
-            where.append((predicate.function, list(range(predicate.inputs))))
+            inputs = range(predicate.inputs)
+            function = predicate.function
+            own = isinstance(function, Either | Compared)  # bounds of these were looked at
+            if not own and any(names[i] in whole for i in inputs):
+                function = OfLargeIntegers(function, [i for i in inputs if names[i] in whole])
+            where.append((function, list(inputs)))
     return where
 
 
