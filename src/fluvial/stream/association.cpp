@@ -121,8 +121,8 @@ Association Association::by_real_key(std::size_t offset, std::size_t length,
         }
         return hash_of(key);
     };
-    return by(choose, text("a key of ", length / number_bytes, " floating-point numbers of ",
-                           number_bytes, " bytes at byte ", offset));
+    return by(choose, text("a key of ", length, " bytes at byte ", offset,
+                           ", of floating-point numbers of ", number_bytes, " bytes"));
 }
 
 }  // namespace fluvial::stream
