@@ -244,7 +244,7 @@ std::string format_contact(const Contact& contact) {
 Contact contact_from_text(const std::string& words) {
     start_sodium();
     std::string lines = words;
-    std::erase(lines, '\r');  // of a text that came by mail
+    std::erase(lines, '\r');  // of a text from another system
     try {
         if (auto contact = parse("the option contact", lines)) {
             return std::move(*contact);
