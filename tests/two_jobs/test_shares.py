@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from harness import scenario
 
+import fluvial as fl
+
 SHAPE = (37, 6)
 STRATEGIES = [
     "hyperslabs",
@@ -59,6 +61,49 @@ def check_shares(jobs):
             assert (target == -1).all()
             target[...] = block
         assert np.array_equal(whole, field(number // len(STRATEGIES)))
+
+
+def own_strategies(comm, step):
+    """Return what a step, live or in files, says of strategies that fail or differ by rank."""
+
+    def fails_on_one(chunks, readers):
+        if comm.rank == 1:
+            raise ValueError("only rank 1")
+        return [(0, chunk) for chunk in chunks]
+
+    def differs(chunks, readers):
+        return [(comm.rank % len(readers), chunk) for chunk in chunks]
+
+    said = []
+    for strategy in (fails_on_one, differs):
+        with pytest.raises((ValueError, fl.InvalidArgument)) as caught:
+            step["f"].mine(strategy)
+        said.append(str(caught.value))
+    right = step["f"].mine(lambda chunks, readers: [(0, chunk) for chunk in chunks])
+    assert bool(right) == (comm.rank == 0)
+    return said
+
+
+@scenario("writer on 2 ranks, reader on 3 ranks", timeout=90)
+class test_own_strategies_that_fail_or_differ:
+    """What one rank meets is an error on all, of streams and of files."""
+
+    writer = write
+
+    def reader(comm, fl, where):
+        path = str(where / "f.h5")
+        with fl.open(path, "w", comm=comm) as series, series.step() as step:
+            step.put("f", field(0)[comm.rank :: 3][:1], offset=(comm.rank, 0), shape=(3, SHAPE[1]))
+        with fl.open("field", comm=comm) as series:
+            said = [own_strategies(comm, series.next())]
+        with fl.open(path, comm=comm) as series:
+            return [*said, own_strategies(comm, series.steps[0])]
+
+    def check(jobs):
+        for by_kind in jobs.finish()["reader"]:
+            for fails, differs in by_kind:
+                assert "only rank 1" in fails
+                assert "strategy assigns" in differs
 
 
 @scenario("writer on 2 ranks, reader on 3 ranks", timeout=90)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import socket
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,12 +79,39 @@ def share_of_files(
     _check_alike(of_all)
     rank = 0 if comm is None else comm.rank
     places = [host for _, host, _ in of_all]
-    return {
-        name: assign(
-            chunks[name], places, strategy, own=own, itemsize=datasets[name].dtype.itemsize
-        ).shares[rank]
-        for name in wanted
-    }
+    shares: dict[str, list[list[Piece]]] = {}
+    failure: Exception | None = None
+    try:
+        for name in wanted:
+            shares[name] = assign(
+                chunks[name], places, strategy, own=own, itemsize=datasets[name].dtype.itemsize
+            ).shares
+    except Exception as raised:  # of a strategy of the user's own, too
+        failure = raised
+    if comm is not None and (own or callable(strategy)):
+        _check_one_answer(comm, shares, failure)
+    if failure is not None:
+        raise failure
+    return {name: of_ranks[rank] for name, of_ranks in shares.items()}
+
+
+def _check_one_answer(
+    comm: Communicator, shares: Mapping[str, object], failure: Exception | None
+) -> None:
+    """Raise where a strategy of the user's own failed on another rank, or assigns differently."""
+    digest = hashlib.sha256(repr(sorted(shares.items())).encode()).hexdigest()
+    of_all = comm.allgather((digest, None if failure is None else str(failure)))
+    if failure is not None:
+        return
+    for rank, (_, said) in enumerate(of_all):
+        if said is not None:
+            raise InvalidArgument(f"rank {rank} of {len(of_all)}: {said}")
+    if len({digest for digest, _ in of_all}) > 1:
+        raise InvalidArgument(
+            "a strategy assigns other pieces on one rank than on another, so that elements would "
+            "be had twice or by none; allowed: one that gives all ranks the same. Leave out what "
+            "differs by rank, by chance or by the order of a set"
+        )
 
 
 def chunks_of(dataset: Shared) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:

@@ -341,7 +341,7 @@ def _growing(shape: tuple[int, ...]) -> h5s.SpaceID:
 
 
 def _attributes(attrs: Mapping[str, object], what: str, dtype: str | None) -> dict[str, object]:
-    """Return attributes as netCDF has them; the fill value has the type of its variable."""
+    """Return attributes as netCDF has them; of a variable where there is a dtype."""
     kept: dict[str, object] = {}
     for name, value in attrs.items():
         check_name(name, f"an attribute of {what}")
@@ -354,7 +354,6 @@ def _attributes(attrs: Mapping[str, object], what: str, dtype: str | None) -> di
         if isinstance(value, str):
             kept[name] = value
             continue
-        numbers = attribute_numbers(name, value, what)
-        kept[name] = numbers if name != "_FillValue" or dtype is None else numbers.astype(dtype)
+        kept[name] = attribute_numbers(name, value, what)
     check_attributes(kept, what, HDF5_ATTRIBUTE_BYTES_MAX)
     return kept

@@ -18,6 +18,7 @@ from ..base.messages import listed, shown
 from ..describe.axis_labels import axis_labels
 from . import grid_coordinates
 from .step_contents import Coordinate, Extent, StepContents
+from .value_attributes import in_dtype
 
 TIME = "time"
 STEP_ATTRIBUTE = "step_attribute"
@@ -97,7 +98,8 @@ def record_layout(step: StepContents) -> RecordLayout:
         if dim != TIME and dim not in step.extents:
             layout.variables[dim] = _coordinate(dim, coordinate, layout.dims)
     for name, extent in step.extents.items():
-        attrs = {key: value for key, value in extent.attrs.items() if key != "axisLabels"}
+        attrs = in_dtype(extent.attrs, extent.dtype, name)
+        attrs.pop("axisLabels", None)
         is_coordinate = labelled[name] == (name,)
         layout.variables[name] = RecordVariable(
             extent.dtype, labelled[name], extent.shape, attrs, not is_coordinate, None
@@ -132,7 +134,7 @@ def check_same(known: RecordLayout, step: RecordLayout, index: int) -> None:
                 f"along {listed(variable.dims)}; allowed: {first.dtype} {shown(first.shape)} along "
                 f"{listed(first.dims)}, as in the first step, because records are alike"
             )
-        if variable.attrs != first.attrs and not _alike(variable.attrs, first.attrs):
+        if not _alike(variable.attrs, first.attrs):
             raise InvalidArgument(
                 f"attributes of '{name}' change in step {index}: got {shown(variable.attrs)}; "
                 f"allowed: {shown(first.attrs)}, as in the first step: a file has them once"
@@ -146,9 +148,13 @@ def check_same(known: RecordLayout, step: RecordLayout, index: int) -> None:
 
 def _alike(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return one.keys() == other.keys() and all(
-        np.array_equal(one[key], other[key]) or (one[key] != one[key] and other[key] != other[key])
+        np.array_equal(one[key], other[key]) or (_is_nan(one[key]) and _is_nan(other[key]))
         for key in one
     )
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
 def _same_values(one: np.ndarray | None, other: np.ndarray | None) -> bool:
@@ -198,6 +204,7 @@ def _coordinate(dim: str, coordinate: Coordinate, dims: Mapping[str, int]) -> Re
             f"the coordinate '{dim}' has another length: got {shown(values.shape)}; allowed: "
             f"{dims.get(dim, 'none')}, the length of the axis"
         )
+    attrs = in_dtype(attrs, values.dtype.name, dim)
     return RecordVariable(values.dtype.name, (dim,), values.shape, attrs, False, values)
 
 

@@ -8,7 +8,9 @@ which is the last that happens to it.
 
 from __future__ import annotations
 
+import base64
 import shutil
+import struct
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
@@ -30,6 +32,7 @@ from .record_layout import (
 )
 from .step_contents import Parts, Places, Region, StepContents
 
+_OF_ZARR = {"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata"}
 _TIMES_TOGETHER = 1024  # records of one number in a chunk
 
 
@@ -153,7 +156,7 @@ class ZarrOutput:
                 # Of version 2, xarray takes it for missing.
                 fill_value=None if self._version == 2 else 0,
                 dimension_names=None if self._version == 2 else dims,
-                attributes={**variable.attrs, **version_2},
+                attributes={**_plain(variable.attrs, self._version), **version_2},
                 compressors=_compressors(self._compression, self._version),
             )
             if variable.values is not None and not variable.by_record:
@@ -223,6 +226,16 @@ def _compressors(compression: Compression | None, version: int) -> object:
     return (GzipCodec if codec == "gzip" else ZstdCodec)(level=level)
 
 
+def _plain(attrs: Mapping[str, object], version: int) -> dict[str, object]:
+    """Return attributes as JSON has them; xarray wants the fill value of floats in base64."""
+    found = {
+        k: v.tolist() if isinstance(v, np.ndarray | np.generic) else v for k, v in attrs.items()
+    }
+    if version == 3 and isinstance(fill := found.get("_FillValue"), float):
+        found["_FillValue"] = base64.standard_b64encode(struct.pack("<d", fill)).decode()
+    return found
+
+
 def _box(offset: tuple[int, ...], array: np.ndarray) -> tuple[slice, ...]:
     return tuple(slice(b, b + n) for b, n in zip(offset, array.shape, strict=True))
 
@@ -232,9 +245,13 @@ def _check_names(names: Iterable[str]) -> None:
     for name in known:
         parts = name.split("/")
         above = {"/".join(parts[:end]) for end in range(1, len(parts))}
-        reserved = any(not part or set(part) == {"."} or part.startswith("__") for part in parts)
+        reserved = any(
+            not part or set(part) == {"."} or part.startswith("__") or part in _OF_ZARR
+            for part in parts
+        )
         if reserved or above & known or "\\" in name:
             raise InvalidArgument(
                 f"a dataset of a Zarr folder cannot be called that: got {shown(name)}; allowed: "
-                "words with single slashes between them, none of them that of another dataset"
+                "words with single slashes between them, none of them that of another dataset, and "
+                "no file of Zarr's own"
             )

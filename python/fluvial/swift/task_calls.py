@@ -181,14 +181,24 @@ def as_kind(value: object, kind: Kind, name: str) -> object:
         return ArrayValue.of({k: as_kind(v, kind.element, name) for k, v in pairs}, name)
     types, convert = _ALLOWED[kind.scalar]
     if type(value) is convert:
-        return value
+        return _in_64_bits(value, kind, name)
     if hasattr(value, "tobytes") and convert is bytes:
         return value.tobytes()
     if hasattr(value, "item") and getattr(value, "size", 0) == 1:
         value = value.item()  # of NumPy
     if not isinstance(value, types):
         raise _wrong(value, kind, name)
-    return convert(value)
+    try:
+        converted = convert(value)
+    except OverflowError:
+        raise _wrong(value, kind, name) from None
+    return _in_64_bits(converted, kind, name)
+
+
+def _in_64_bits(value: object, kind: Kind, name: str) -> object:
+    if type(value) is int and not -(2**63) <= value < 2**63:
+        raise _wrong(value, kind, name)
+    return value
 
 
 def _wrong(value: object, kind: Kind, name: str) -> TypeError:

@@ -49,6 +49,10 @@ def nothing():
     return None
 
 
+def huge():
+    return 2**1100
+
+
 def how_many(comm, values):
     return comm.size + len(values)
 """
@@ -124,6 +128,11 @@ def test_a_parallel_leaf_on_one_rank(script):
         ('() subtract() "leaves"; subtract();', "has no function 'subtract'"),
         ('() nothing() "leaves" "2.0"; nothing();', "has version 1.4.2; allowed: 2.0 or later"),
         ('(int r) nothing() "leaves"; trace(nothing());', "output 'r' is no int: it returned None"),
+        ('(int r) huge() "leaves"; trace(huge());', "output 'r' is no int: it returned 13582985"),
+        (
+            '(float r) huge() "leaves"; trace(huge());',
+            "output 'r' is no float: it returned 13582985",
+        ),
         ('(int r[]) nothing() "leaves"; trace(nothing());', "output 'r' is no int[]"),
         ('(int o) f() "leaves" "" [ "<<o>> = 1 +" ]; trace(f());', "SyntaxError"),
     ],

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How programs for climate data read such files is tested in Python (tests/docs/test_programs.py).
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -160,6 +162,10 @@ TEST_CASE("what a record cannot have is an error on all ranks, and the next step
     refused("several texts", {}, [&](auto& step) {
         put_one(step, "a", DType::Float64, {2}, {{"who", Names{"I", "you"}}});
     });
+    refused("_FillValue of 'a' is none of its elements: got a value that int16 cannot hold", {},
+            [&](auto& step) {
+                put_one(step, "a", DType::Int16, {2}, {{"_FillValue", std::int64_t{65535}}});
+            });
     const auto whole_step = [&](int number, std::int16_t first, const Attributes& attributes) {
         SeriesWriteStep step = series.begin_step({{"time", 1.0 * number}});
         put_rows(step, first);
@@ -185,6 +191,40 @@ TEST_CASE("what a record cannot have is an error on all ranks, and the next step
     expected.insert(expected.end(), last.begin(), last.end());
     CHECK(all_of<float>(*file, "t") == expected);
     CHECK(all_of(*file, "time") == std::vector<double>{0, 2});
+}
+
+TEST_CASE("what stands for nothing, and bounds, are of the dataset's dtype") {
+    const Folder folder;
+    SeriesWriter series(folder / "run.nc", world());
+    SeriesWriteStep step = series.begin_step();
+    if (world_rank() == 0) {
+        const std::vector<std::int16_t> values = {1, -9};
+        step.put("v", ArrayView(values.data(), DType::Int16, {2}), {0}, {2},
+                 {{"_FillValue", std::int64_t{-9}},
+                  {"missing_value", std::int64_t{100'000}},
+                  {"valid_range", std::vector<std::int64_t>{-10, 10}},
+                  {"scale_factor", 0.5}});
+    }
+    step.end();
+    series.close();
+    world().barrier();
+    std::ifstream in(folder / "run.nc", std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    const auto type_of = [&](const std::string& name) {  // behind the name, of four bytes each
+        const std::size_t at = bytes.find(name);
+        REQUIRE(at != std::string::npos);
+        return static_cast<int>(bytes.at(at + (name.size() + 3) / 4 * 4 + 3));
+    };
+    constexpr int int16 = 3, float64 = 6, int64 = 10;
+    CHECK(type_of("_FillValue") == int16);
+    CHECK(type_of("missing_value") == int64);  // no element is equal to it
+    CHECK(type_of("valid_range") == int16);
+    CHECK(type_of("scale_factor") == float64);
+    CHECK(store::open_file(folder / "run.nc")->dataset("v")->attributes() ==
+          Attributes{{"_FillValue", std::int64_t{-9}},
+                     {"missing_value", std::int64_t{100'000}},
+                     {"valid_range", std::vector<std::int64_t>{-10, 10}},
+                     {"scale_factor", 0.5}});
 }
 
 TEST_CASE("all kinds of attributes and numbers of dtypes") {

@@ -4,8 +4,15 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -20,19 +27,32 @@ namespace {
 constexpr std::uint64_t records_at = 4;  // the byte at which their number lies, of 8 bytes
 constexpr const char* other_format = "Call it something else, or write HDF5, which has paths";
 
+/// Whether a number is an element of the type, a fraction also when it is rounded.
+template <class Held, class Given>
+bool holds(Given value) {
+    if constexpr (std::is_floating_point_v<Held>) {
+        return std::isfinite(static_cast<Held>(value)) == std::isfinite(static_cast<double>(value));
+    } else if constexpr (std::is_integral_v<Given>) {
+        return std::in_range<Held>(value);
+    } else {
+        constexpr double beyond = static_cast<double>(std::numeric_limits<Held>::max() / 2 + 1) * 2;
+        return value >= static_cast<double>(std::numeric_limits<Held>::min()) && value < beyond &&
+               value == std::trunc(value);
+    }
+}
+
 /// The format's number of a dtype; throws where it has none.
-ClassicType type_of(const RecordVariable& variable) {
+ClassicType type_of(DType dtype, const std::string& name) {
     for (std::uint32_t number = 1; number <= static_cast<std::uint32_t>(ClassicType::UInt64);
          ++number) {
         const auto type = static_cast<ClassicType>(number);
-        if (dtype_of(type) == variable.dtype) {
+        if (dtype_of(type) == dtype) {
             return type;
         }
     }
-    throw InvalidArgument(
-        Problem{"'" + variable.name + "' has a dtype that files of netCDF do not have",
-                std::string(name_of(variable.dtype)),
-                "integers of 8 to 64 bits, float32 and float64", "Convert it, or write HDF5"});
+    throw InvalidArgument(Problem{
+        "'" + name + "' has a dtype that files of netCDF do not have", std::string(name_of(dtype)),
+        "integers of 8 to 64 bits, float32 and float64", "Convert it, or write HDF5"});
 }
 
 std::uint64_t padded(std::uint64_t bytes) {
@@ -79,7 +99,8 @@ class HeaderWriter {
         count(entries);
     }
     void name(const std::string& name) { padded_text(name); }
-    void attributes(const Attributes& attributes, const std::string& owner);
+    void attributes(const Attributes& attributes, const std::string& owner,
+                    std::optional<DType> dtype = {});
     std::vector<std::byte> take() { return std::move(bytes_); }
 
   private:
@@ -102,15 +123,77 @@ class HeaderWriter {
         }
     }
 
+    /// False where the dtype, or the format, cannot hold the values.
+    template <class T>
+    bool numbers_as(DType dtype, const std::vector<T>& values) {
+        if (!is_integer(dtype) && !is_floating(dtype)) {
+            return false;
+        }
+        return dispatch(dtype, [&]<class Held>() {
+            if constexpr (std::is_arithmetic_v<Held> && sizeof(Held) <= 8) {
+                std::vector<Held> held;
+                for (const T value : values) {
+                    if (!holds<Held>(value)) {
+                        return false;
+                    }
+                    held.push_back(static_cast<Held>(value));
+                }
+                number(static_cast<std::uint64_t>(type_of(dtype, "")), 4);
+                count(held.size());
+                for (const Held value : held) {
+                    std::uint64_t bits = 0;
+                    std::memcpy(&bits, &value, sizeof value);
+                    number(bits, sizeof value);
+                }
+                pad();
+                return true;
+            }
+            return false;
+        });
+    }
+    /// An attribute whose values are elements of a dataset.
+    bool elements(const std::string& name, const Attribute& value, DType dtype);
+
     std::vector<std::byte> bytes_;
 };
 
-void HeaderWriter::attributes(const Attributes& attributes, const std::string& owner) {
+bool HeaderWriter::elements(const std::string& name, const Attribute& value, DType dtype) {
+    const bool nothing = name == "_FillValue" || name == "missing_value";
+    const bool bounds = name == "valid_min" || name == "valid_max" || name == "valid_range";
+    if (!nothing && !bounds) {
+        return false;
+    }
+    if (const auto* whole = std::get_if<std::int64_t>(&value)) {
+        return (nothing || is_integer(dtype)) && numbers_as(dtype, std::vector{*whole});
+    }
+    if (const auto* real = std::get_if<double>(&value)) {
+        return (nothing || is_floating(dtype)) && numbers_as(dtype, std::vector{*real});
+    }
+    if (const auto* wholes = std::get_if<std::vector<std::int64_t>>(&value)) {
+        return (nothing || is_integer(dtype)) && numbers_as(dtype, *wholes);
+    }
+    const auto* reals = std::get_if<std::vector<double>>(&value);
+    return reals != nullptr && (nothing || is_floating(dtype)) && numbers_as(dtype, *reals);
+}
+
+/// With a `dtype`: of a dataset of it, whose elements other programs compare with some of them.
+void HeaderWriter::attributes(const Attributes& attributes, const std::string& owner,
+                              std::optional<DType> dtype) {
     constexpr std::uint64_t list_of_attributes = 0x0c;
     tag(list_of_attributes, attributes.size());
     for (const auto& [said, value] : attributes) {
         check_name(said, "an attribute of " + owner);
         name(said);
+        if (dtype && elements(said, value, *dtype)) {
+            continue;
+        }
+        if (dtype && said == "_FillValue" && !attributes.contains("_Unsigned")) {
+            throw InvalidArgument(
+                Problem{"_FillValue of " + owner + " is none of its elements",
+                        "a value that " + std::string(name_of(*dtype)) + " cannot hold",
+                        "what the dataset's dtype can hold",
+                        "Choose another value, or leave the attribute out"});
+        }
         if (const auto* word = std::get_if<std::string>(&value)) {
             number(static_cast<std::uint64_t>(ClassicType::Char), 4);
             padded_text(*word);
@@ -138,7 +221,7 @@ void HeaderWriter::attributes(const Attributes& attributes, const std::string& o
 /// Sorted into those that are there once and, behind them, those of each record.
 void check_and_sort(RecordLayout& layout) {
     for (const RecordVariable& variable : layout.variables) {
-        static_cast<void>(type_of(variable));
+        static_cast<void>(type_of(variable.dtype, variable.name));
         if (volume_of(variable.shape) == 0) {
             throw InvalidArgument(Problem{
                 "'" + variable.name + "' has no elements", text("shape ", variable.shape),
@@ -182,8 +265,8 @@ std::vector<std::byte> header_of(const RecordLayout& layout, const Attributes& o
         for (const std::string& label : variable.dimensions) {
             out.count(numbers.at(label));
         }
-        out.attributes(variable.attributes, "'" + variable.name + "'");
-        out.number(static_cast<std::uint64_t>(type_of(variable)), 4);
+        out.attributes(variable.attributes, "'" + variable.name + "'", variable.dtype);
+        out.number(static_cast<std::uint64_t>(type_of(variable.dtype, variable.name)), 4);
         out.count(padded(bytes_of(variable)));
         const auto begin = begins.find(variable.name);
         out.count(begin == begins.end() ? 0 : begin->second);
