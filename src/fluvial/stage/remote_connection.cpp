@@ -64,11 +64,12 @@ move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s
 move::SecureConnection connect_to(const Contact& contact, double stall_timeout_s,
                                   move::Endpoint& found) {
     if (contact.endpoints.empty()) {
-        throw Error(Problem{"the writer lets no readers connect to it",
-                            text("process ", contact.pid, " on ", contact.host, " with network=off"),
-                            "readers that share its memory, on its host",
-                            "Let it connect: leave the writer's options network and "
-                            "FLUVIAL_NETWORK out"});
+        throw Error(
+            Problem{"the writer lets no readers connect to it",
+                    text("process ", contact.pid, " on ", contact.host, " with network=off"),
+                    "readers that share its memory, on its host",
+                    "Let it connect: leave the writer's options network and "
+                    "FLUVIAL_NETWORK out"});
     }
     std::string tried;
     bool refused = !contact.endpoints.empty();  // by each: no process listens any more
