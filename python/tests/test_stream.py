@@ -283,58 +283,6 @@ def test_what_is_refused():
         fl.Channel("world", producer=True, consumer=True)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "element"),
-    [
-        ("i1", np.int64(300)),
-        ("u1", np.int64(-1)),
-        ("u1", [-1]),
-        ("i8", 3.7),
-        ("i8", [3.7, 1.0]),
-        ("i8", float("nan")),
-        ("i8", True + 0.5),
-        ("f4", 1e300),
-        ("f8", [1j]),
-        ("c8", 1e300),
-        ("?", 2),
-        ("U3", "abcdef"),
-        ("S3", "abcdef"),
-        ("S3", b"abcdef"),
-        ("M8[s]", np.datetime64("2020-01-01T00:00:00.5")),
-    ],
-)
-def test_numbers_and_lists_that_would_become_something_else_are_refused(dtype, element):
-    with fl.Channel(None, producer=True, consumer=True) as channel:
-        stream = channel.stream(dtype=dtype, op=lambda batch: None)
-        with pytest.raises((fl.InvalidArgument, fl.WrongType), match="elements of another kind"):
-            stream.send(element)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "element", "expected"),
-    [
-        ("i1", np.int64(-100), -100),
-        ("i8", 3.0, 3),
-        ("f4", 0.1, np.float32(0.1)),
-        ("f8", float("inf"), np.inf),
-        ("f8", [1, 2], [1.0, 2.0]),
-        ("f4", np.float64(0.1), np.float32(0.1)),
-        ("c16", 1, 1 + 0j),
-        ("?", 1, True),
-        ("U3", "ab", "ab"),
-        ("S3", "abc", b"abc"),
-        ("M8[s]", "2020-01-01", np.datetime64("2020-01-01", "s")),
-        ("M8[s]", np.datetime64("2020-01-01", "ns"), np.datetime64("2020-01-01", "s")),
-    ],
-)
-def test_numbers_and_lists_are_converted(dtype, element, expected):
-    got = []
-    with fl.Channel(None, producer=True, consumer=True) as channel:
-        stream = channel.stream(dtype=dtype, op=lambda batch: got.extend(batch.copy()))
-        stream.send(element)
-    assert np.array_equal(np.ravel(got), np.ravel(expected))
-
-
 def test_keys_of_fields_that_have_no_plain_bytes_are_refused():
     inner = np.dtype([("a", "i1"), ("b", "f8")], align=True)
     for dtype in (np.dtype([("k", inner)]), np.dtype([("k", np.longdouble)])):
@@ -355,10 +303,7 @@ def test_a_result_can_be_taken_after_the_end():
     with fl.Channel(None, producer=True, consumer=True) as channel:
         stream = channel.stream("s", op="sum")
         stream.send(1.0)
-    try:
-        assert stream.result() == 1.0
-    except fl.InvalidArgument as error:
-        assert "the channel is closed" in str(error)
+    assert stream.result() == 1.0
 
 
 def test_what_a_threshold_refuses():
