@@ -11,7 +11,7 @@ import os
 import signal
 
 import pytest
-from harness import command, scenario, wait_until
+from harness import command, scenario, wait_until, write_whole
 from harness.box import NoBox
 from harness.fabric import Fabric, shape_port
 
@@ -102,8 +102,7 @@ def measure_or_say(comm, fl, where):
         said = "done"
     except fl.TimedOut as error:
         said = str(error)
-    (where / f"said-{comm.rank}.draft").write_text(said)
-    (where / f"said-{comm.rank}.draft").rename(where / f"said-{comm.rank}")
+    write_whole(where / f"said-{comm.rank}", said)
     signal.pause()
 
 

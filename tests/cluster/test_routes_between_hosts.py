@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
-from harness import scenario, wait_until
+from harness import scenario, wait_until, write_whole
 from harness.box import NoBox
 from harness.fabric import Fabric
 
@@ -117,8 +117,7 @@ def move_or_say(comm, fl, where, **arguments):
         said = f"has come: {sorted(move(comm, fl, where, **arguments).items())}"
     except fl.TimedOut as error:
         said = f"TimedOut: {error}"
-    (where / f"said-{comm.rank}.draft").write_text(said)
-    (where / f"said-{comm.rank}.draft").rename(where / f"said-{comm.rank}")
+    write_whole(where / f"said-{comm.rank}", said)
     signal.pause()
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from faults.roles import SHORT, write
 from faults.traces import stream_name
-from harness import scenario, wait_until
+from harness import scenario, wait_until, write_whole
 from two_jobs import test_any_selection as any_selection
 
 
@@ -174,13 +174,13 @@ class test_a_contact_that_is_passed_as_text:
         private = where / "private"
         private.mkdir(mode=0o700)
         with fl.open(stream_name(where), "w", directory=private, readers=0, **SHORT) as series:
-            (where / "text").write_text(series.contact)
+            write_whole(where / "text", series.contact)
             wait_until((where / "attached").exists, timeout=30)
             with series.step() as step:
                 step.put("x", np.arange(5))
 
     def reader(comm, fl, where):
-        wait_until(lambda: (where / "text").exists() and (where / "text").read_text(), timeout=30)
+        wait_until((where / "text").exists, timeout=30)
         text = (where / "text").read_text()
         for wrong in ("", "garbage", text[:60], text.replace("key=", "key=zz")):
             with pytest.raises(fl.InvalidArgument, match=r"contact|key"):

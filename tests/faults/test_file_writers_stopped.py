@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 import pytest
-from harness import scenario, wait_until
+from harness import scenario, wait_until, write_whole
 
 LIMIT = 2.0  # the least
 RANKS = 4
@@ -32,14 +32,14 @@ def write_on(comm, fl, where, **said):
                 (where / f"wrote-{comm.rank}-{steps}").touch()
     except fl.Error as error:
         told = type(error).__name__, str(error), time.monotonic() - begin
-    (where / f"told-{comm.rank}").write_text(repr((*told, steps)))
+    write_whole(where / f"told-{comm.rank}", repr((*told, steps)))
     wait_until((where / "it goes on").exists, timeout=60)
     os._exit(0)  # MPI_Finalize would wait for calls that never end
 
 
 def told_by_others(where):
     files = [where / f"told-{rank}" for rank in range(RANKS) if rank != VICTIM]
-    wait_until(lambda: all(file.exists() and file.read_text() for file in files), timeout=40)
+    wait_until(lambda: all(file.exists() for file in files), timeout=40)
     return [eval(file.read_text()) for file in files]
 
 
@@ -63,7 +63,7 @@ def test_a_stopped_rank_is_named(jobs, said, after_steps):
         assert steps >= after_steps - 1
     job.signal(signal.SIGCONT, rank=VICTIM)
     victim = jobs.where / f"told-{VICTIM}"
-    wait_until(lambda: victim.exists() and victim.read_text(), timeout=40)
+    wait_until(victim.exists, timeout=40)
     assert eval(victim.read_text())[0] == "PeerStalled"
     (jobs.where / "it goes on").touch()
     jobs.outcome("job")

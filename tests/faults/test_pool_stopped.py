@@ -4,7 +4,7 @@
 import signal
 import time
 
-from harness import scenario, wait_until
+from harness import scenario, wait_until, write_whole
 
 import fluvial as fl
 
@@ -79,7 +79,7 @@ class test_the_only_worker_goes_on_after_a_stop:
                 pool.shutdown()
         except fl.Error as error:
             told += f"; {error}"
-        (where / f"told {comm.rank}").write_text(told)
+        write_whole(where / f"told {comm.rank}", told)
         wait_until((where / f"told {1 - comm.rank}").exists, timeout=30)  # who leaves ends the job
 
     def check(jobs):

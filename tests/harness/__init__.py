@@ -25,7 +25,7 @@ may have: `sentence`. What `check` can do with the jobs (start one later, signal
 failure): `jobs.Jobs`.
 """
 
-from harness.jobs import Jobs, Outcome, RankError, ScenarioFailed, wait_until
+from harness.jobs import Jobs, Outcome, RankError, ScenarioFailed, wait_until, write_whole
 from harness.scenario import scenario
 from harness.sentence import Cast, parse
 
@@ -38,4 +38,5 @@ __all__ = [
     "parse",
     "scenario",
     "wait_until",
+    "write_whole",
 ]

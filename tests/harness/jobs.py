@@ -239,6 +239,13 @@ class Jobs:
             error.add_note(f"-- {name}:\n{told.log}\n{told.stacks}")
 
 
+def write_whole(path: pathlib.Path, text: str) -> None:
+    """Write a file that appears under its name when it is whole: whoever waits for it reads it."""
+    draft = path.with_name(f".{path.name}.draft")
+    draft.write_text(text)
+    draft.rename(path)
+
+
 def wait_until(condition: Callable[[], Any], timeout: float = 20.0, what: str = "") -> Any:
     """Poll `condition` every 10 ms for its first true value; AssertionError after `timeout` s."""
     deadline = time.monotonic() + timeout

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from harness import ScenarioFailed, scenario, wait_until
+from harness import ScenarioFailed, scenario, wait_until, write_whole
 
 
 @scenario("writer on 2 ranks, reader on 3 ranks")
@@ -30,7 +30,7 @@ class test_jobs_are_separate_worlds:
 @scenario("writer on 1 rank, late reader on 2 ranks")
 class test_a_job_starts_later_with_arguments:
     def writer(comm, fl, where):
-        (where / "ready").write_text("now")
+        write_whole(where / "ready", "now")
 
     def reader(comm, fl, where, times):
         return [(where / "ready").read_text()] * times
@@ -154,7 +154,7 @@ class test_one_process_is_killed_while_the_others_go_on:
 @scenario("worker on 2 ranks")
 class test_one_rank_is_stopped_and_continued:
     def worker(comm, fl, where):
-        (where / f"pid-{comm.rank}").write_text(str(os.getpid()))
+        write_whole(where / f"pid-{comm.rank}", str(os.getpid()))
         wait_until((where / "go").exists)
         return os.getpid()
 
@@ -164,7 +164,7 @@ class test_one_rank_is_stopped_and_continued:
                 return stat.read().rpartition(")")[2].split()[0]
 
         job = jobs.start()
-        wait_until(lambda: (jobs.where / "pid-1").exists() and (jobs.where / "pid-1").read_text())
+        wait_until((jobs.where / "pid-1").exists)
         assert job.pid(1) == int((jobs.where / "pid-1").read_text())
         job.signal(signal.SIGSTOP, rank=1)
         wait_until(lambda: state(job.pid(1)) == "T")
