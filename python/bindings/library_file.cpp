@@ -7,9 +7,9 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include "attributes.hpp"
 #include "compute.hpp"
 #include "fluvial/store/file.hpp"
 #include "fluvial/store/missing_dataset.hpp"

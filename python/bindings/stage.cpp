@@ -10,10 +10,10 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include "arguments.hpp"
+#include "attributes.hpp"
 #include "communicator.hpp"
 #include "compute.hpp"
 #include "distribute.hpp"

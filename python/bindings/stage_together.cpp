@@ -8,10 +8,10 @@
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include "arguments.hpp"
+#include "attributes.hpp"
 #include "compute.hpp"
 #include "stage_handles.hpp"
 

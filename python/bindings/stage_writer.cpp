@@ -5,9 +5,9 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include "attributes.hpp"
 #include "communicator.hpp"
 #include "compute.hpp"
 #include "fluvial/stage/writer.hpp"

@@ -8,9 +8,9 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include "attributes.hpp"
 #include "compute.hpp"
 #include "fluvial/store/chunk_packer.hpp"
 #include "fluvial/store/file.hpp"

@@ -3,6 +3,7 @@
 
 import math
 
+import h5py
 import numpy as np
 import pytest
 from fluvial.describe.attributes import plain
@@ -14,12 +15,15 @@ VALUES = {
     "int": -5,
     "most": 2**63 - 1,
     "least": -(2**63),
+    "beyond int64": 2**64 - 1,
     "float": 1e-10,
     "whole float": 1.0,
     "infinite": math.inf,
     "text": "Ångström\nand more",
     "empty text": "",
     "ints": [1, -2],
+    "one int": [1],
+    "ints beyond int64": [0, 2**63],
     "floats": [1.0, 2.5],
     "whole floats": [1.0, 2.0],
     "texts": ["x", "", "ζ"],
@@ -71,15 +75,15 @@ def test_numpy_values_become_plain_ones(tmp_path):
     "value",
     [
         None,
-        2**63,
+        2**64,
         -(2**63) - 1,
+        [-1, 2**63],
         1j,
         b"bytes",
         {"a": 1},
         [1, "a"],
         [[1], [2]],
         [None],
-        np.uint64(2**63),
         object(),
     ],
 )
@@ -118,3 +122,67 @@ def test_dataset_attributes_stay_until_given_anew(tmp_path):
                 step.put("x", np.zeros(1), attrs=attrs)
             seen.append(reader.next()["x"].attrs)
     assert seen == [{"unitSI": 2.0}, {"unitSI": 2.0}, *[{"unitSI": 3.0, "axis": "x"}] * 2]
+
+
+BEYOND = 2**64 - 2  # netCDF's own fill value of uint64
+
+
+@pytest.mark.parametrize("file", ["beyond.h5", "beyond.nc", "beyond.bp", "beyond.zarr"])
+def test_integers_beyond_int64_through_files(tmp_path, file):
+    attrs = {"hash": BEYOND, "hashes": [1, BEYOND]}
+    path = str(tmp_path / file)
+    with fl.open(path, "w") as series:
+        series.attrs.update(attrs)
+        with series.step() as step:
+            step.put("x", np.array([1, BEYOND], "u8"), attrs={**attrs, "_FillValue": BEYOND})
+    with fl.open(path) as series:
+        step = series.next()
+        assert {key: series.attrs[key] for key in attrs} == attrs
+        assert step["x"].attrs == {**step["x"].attrs, **attrs, "_FillValue": BEYOND}
+        assert step["x"].reduce("count") == 1
+
+
+@pytest.mark.parametrize("format", ["NETCDF3_64BIT_DATA", "NETCDF4"])
+def test_integers_beyond_int64_of_other_programs(tmp_path, format):
+    netCDF4 = pytest.importorskip("netCDF4")
+    path = str(tmp_path / "other.nc")
+    with netCDF4.Dataset(path, "w", format=format) as file:
+        file.hash = np.uint64(BEYOND)
+        file.hashes = np.array([1, BEYOND], "u8")
+        file.createDimension("x", 2)
+        x = file.createVariable("x", "u8", ("x",), fill_value=np.uint64(BEYOND))
+        x.set_auto_mask(False)
+        x[:] = np.array([1, BEYOND], "u8")
+    with fl.open(path) as file:
+        assert file.attrs["hash"] == BEYOND
+        assert file.attrs["hashes"] == [1, BEYOND]
+        assert file["x"].attrs["_FillValue"] == BEYOND
+        assert file["x"].reduce("count") == 1
+
+
+def test_lists_of_one_in_an_openpmd_file(tmp_path):
+    attrs = {
+        "axisLabels": ["z"],
+        "gridSpacing": [0.5],
+        "gridGlobalOffset": [1.0],
+        "position": [0.0],
+        "own": [7],
+        "word": ["a"],
+        "single": 7,
+    }
+    path = str(tmp_path / "line.h5")
+    with fl.open(path, "w") as series, series.step() as step:
+        step.put("meshes/rho", np.ones(3), attrs=attrs)
+    with fl.open(path) as series:
+        read = series.next()["meshes/rho"].attrs
+        assert {key: read[key] for key in attrs} == attrs
+        assert read["unitSI"] == 1.0
+
+
+def test_elsewhere_in_hdf5_a_list_of_one_is_a_scalar(tmp_path):
+    with h5py.File(tmp_path / "plain.h5", "w") as file:
+        file["x"] = np.ones(3)
+        file["x"].attrs["scale_factor"] = [2.0]
+    with fl.open(str(tmp_path / "plain.h5")) as file:
+        assert file["x"].attrs["scale_factor"] == 2.0
+        assert np.asarray(file["x"].read()).tolist() == [2.0, 2.0, 2.0]

@@ -139,6 +139,8 @@ def test_what_a_function_leaves_or_gets_wrong_is_found():
         fl.distribute.assign(chunks, 2, lambda c, r: [(2, c[0])])
     with pytest.raises(fl.WrongType, match="what a strategy returns"):
         fl.distribute.assign(chunks, 2, lambda c, r: [0, 1])
+    with pytest.raises(fl.WrongType, match=r"what a strategy returns.*None; allowed: a list of p"):
+        fl.distribute.assign(chunks, 2, lambda c, r: None)
     with pytest.raises(ZeroDivisionError):
         fl.distribute.assign(chunks, 2, lambda c, r: 1 / 0)
 

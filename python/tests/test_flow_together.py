@@ -161,6 +161,9 @@ def test_resources_of_hosts():
             pool.with_options(resources={"license": 1}).submit(abs, 1)
     with pytest.raises(fl.WrongType, match="a dict of amounts"):
         pool.with_options(resources=["gpu"])
+    for name in ("\udc80", 3):
+        with pytest.raises(fl.InvalidArgument, match="the name of a resource"):
+            fl.Pool(resources={name: 1})
     with pytest.raises(fl.InvalidArgument, match="'gpu' is out of range"):
         fl.Pool(resources={"gpu": -1})
 

@@ -45,7 +45,8 @@ def test_others_find_what_is_missing(tmp_path, suffix):
 
 @pytest.mark.parametrize("suffix", FORMATS)
 @pytest.mark.parametrize(
-    ("dtype", "fill"), [("u1", 300), ("i2", 65535), ("i1", -129), ("i4", 1.5), ("f4", 1e300)]
+    ("dtype", "fill"),
+    [("u1", 300), ("i2", 65535), ("i1", -129), ("i4", 1.5), ("f4", 1e300), ("f4", "none")],
 )
 def test_a_fill_value_that_the_dtype_cannot_hold(tmp_path, suffix, dtype, fill):
     with fl.open(str(tmp_path / f"a.{suffix}"), "w", **FORMATS[suffix]) as series:

@@ -45,6 +45,21 @@ def plain(attrs: Mapping[str, object] | None) -> dict[str, AttributeValue]:
     )
 
 
+def array_of(value: object) -> np.ndarray:
+    """Return an attribute as an array, integers that int64 does not hold as uint64.
+
+    NumPy makes floats of small and large ones together.
+
+    >>> array_of([1, 2**63]).dtype
+    dtype('uint64')
+    """
+    if isinstance(value, list | tuple) and any(
+        type(item) is int and item >= 2**63 for item in value
+    ):
+        return np.array(value, np.uint64)
+    return np.asarray(value)
+
+
 def _name(name: object) -> str:
     if not isinstance(name, str):
         raise wrong_type("the name of an attribute", name, "a str")
@@ -60,7 +75,7 @@ def _plain_value(name: str, value: object) -> AttributeValue:
         return to_text(value, f"attribute {shown(name)}")
     if isinstance(value, bool | float):
         return value
-    if isinstance(value, int) and -(2**63) <= value < 2**63:
+    if isinstance(value, int) and -(2**63) <= value < 2**64:
         return value
     raise _core.WrongType(
         f"attribute {shown(name)} has an unsupported value: got {shown(value)}; "
@@ -77,6 +92,11 @@ def _plain_list(
     ]
     kinds = {type(item) for item in items}
     if kinds <= {int, bool}:
+        if items and min(items) < 0 and max(items) >= 2**63:
+            raise _core.WrongType(
+                f"attribute {shown(name)} is beyond 64-bit integers: got {shown(value)}; "
+                "allowed: integers from -2**63 to 2**63 - 1, or from 0 to 2**64 - 1"
+            )
         return [int(item) for item in items]
     if kinds <= {int, float, bool}:
         return [float(item) for item in items]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TypedDict
 
 from .. import _core
-from ..base.arguments import to_bool, to_float, to_int, to_seconds, to_text, wrong_type
+from ..base.arguments import to_bool, to_float, to_int, to_mapping, to_seconds, to_text, wrong_type
 from ..base.messages import shown
 from .functions import name_of
 from .parallel import is_parallel
@@ -179,9 +179,11 @@ def amounts(resources: Mapping[str, float]) -> dict[str, float]:
     WrongType
         When they are none.
     """
+    given = to_mapping(resources, "resources", "a dict of amounts by name")
+    names = [to_text(name, "the name of a resource") for name in given]
     try:
-        return {str(name): float(amount) for name, amount in resources.items()}
-    except (AttributeError, TypeError, ValueError):
+        return dict(zip(names, map(float, given.values()), strict=True))
+    except (TypeError, ValueError):
         raise _core.WrongType(
             f"resources: got {shown(resources)}; allowed: a dict of amounts by name, as in "
             "{'gpu': 1}"

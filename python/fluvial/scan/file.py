@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar, overload
 
-from .._core import InvalidArgument, NoSuchFile
+from .._core import InvalidArgument, NoSuchFile, WrongType
 from ..base.arguments import to_choice, to_path, to_text
 from ..base.html_table import html_table
 from ..base.messages import shown
@@ -111,6 +111,10 @@ class File(SeriesInFiles, JointReductions):
     """
 
     def __init__(self, files: JoinedFiles, comm: Communicator | None = None) -> None:
+        if not isinstance(files, JoinedFiles):
+            raise WrongType(
+                f"a File is made by fl.open: got {shown(files)}; allowed: fl.open(path). Call that"
+            )
         self.comm = comm
         self._files = files
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import _core
 from .._core import InvalidArgument
+from ..describe.attributes import array_of
 from .attribute_texts import check_attributes
 from .openpmd_layout import StepLayout, series_attributes, step_layout
 from .output_file import cannot_write
@@ -152,4 +153,4 @@ def _stored(value: object) -> str | list[str] | np.ndarray:
         return np.array(value, "uint8")
     if isinstance(value, str) or (isinstance(value, list) and value and isinstance(value[0], str)):
         return value
-    return np.asarray(value)
+    return array_of(value)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..describe.attributes import array_of
 from .chunk_grid import chunk_of
 from .compression import Compression, PackedChunk
 from .output_file import cannot_write
@@ -112,7 +113,7 @@ def set_attributes(target: h5d.DatasetID | h5g.GroupID, attrs: Mapping[str, obje
     from h5py import h5a
 
     for name, value in attrs.items():
-        data = np.asarray(_stored(value))
+        data = array_of(_stored(value))
         made = h5a.create(target, name.encode(), type_of(data.dtype), space_of(data.shape))
         made.write(data)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from .._core import InvalidArgument
 from ..base.messages import listed, shown
+from ..describe.attributes import array_of
 from .record_layout import RecordLayout, RecordVariable
 
 DTYPES = (
@@ -69,7 +70,7 @@ def attribute_numbers(name: str, value: object, what: str) -> np.ndarray:
     InvalidArgument
         netCDF has no such attribute.
     """
-    numbers = np.atleast_1d(np.asarray(value))
+    numbers = np.atleast_1d(array_of(value))
     if numbers.dtype.kind == "b":
         numbers = numbers.astype("int8")
     if numbers.size == 0:

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._core import InvalidArgument
 from ..base.messages import shown
+from ..describe.attributes import array_of
 
 _NOTHING = ("_FillValue", "missing_value")
 _BOUNDS = ("valid_min", "valid_max", "valid_range")
@@ -31,8 +32,11 @@ def in_dtype(attrs: Mapping[str, object], dtype: str, name: str) -> dict[str, ob
     if kind.kind not in "iuf":
         return found
     for key in (*_NOTHING, *_BOUNDS):
-        given = np.asarray(attrs[key]) if key in attrs else np.asarray("")
-        if given.dtype.kind not in "iuf" or (key in _BOUNDS and given.dtype.kind != kind.kind):
+        given = array_of(attrs[key]) if key in attrs else np.asarray("")
+        numbers = given.dtype.kind in "iuf"
+        if not numbers and key == "_FillValue" and key in attrs:
+            raise _no_element(name, dtype, attrs[key])
+        if not numbers or (key in _BOUNDS and given.dtype.kind != kind.kind):
             continue
         with np.errstate(all="ignore"):
             held = given.astype(kind)
@@ -41,8 +45,12 @@ def in_dtype(attrs: Mapping[str, object], dtype: str, name: str) -> dict[str, ob
         if fits or (key == "_FillValue" and "_Unsigned" in attrs):
             found[key] = held[()]
         elif key == "_FillValue":
-            raise InvalidArgument(
-                f"_FillValue of '{name}' is no {dtype}: got {shown(attrs[key])}; allowed: what the "
-                "dataset's dtype can hold. Choose another value, or leave the attribute out"
-            )
+            raise _no_element(name, dtype, attrs[key])
     return found
+
+
+def _no_element(name: str, dtype: str, value: object) -> InvalidArgument:
+    return InvalidArgument(
+        f"_FillValue of '{name}' is no {dtype}: got {shown(value)}; allowed: what the dataset's "
+        "dtype can hold. Choose another value, or leave the attribute out"
+    )

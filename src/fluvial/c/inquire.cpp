@@ -54,17 +54,8 @@ const Attribute& attribute_of(fluvial_file* file, int dataset, const char* name)
 }
 
 std::vector<double> numbers_of(const Attribute& attribute, const char* name) {
-    if (const auto* value = std::get_if<std::int64_t>(&attribute)) {
-        return {static_cast<double>(*value)};
-    }
-    if (const auto* value = std::get_if<double>(&attribute)) {
-        return {*value};
-    }
-    if (const auto* values = std::get_if<std::vector<std::int64_t>>(&attribute)) {
-        return {values->begin(), values->end()};
-    }
-    if (const auto* values = std::get_if<std::vector<double>>(&attribute)) {
-        return *values;
+    if (const auto numbers = floats_of(attribute)) {
+        return *numbers;
     }
     throw InvalidArgument(Problem{text("attribute '", name, "' is not numeric"), "text", "",
                                   "Use fluvial_get_att_text"});

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
+#include <utility>
 
 namespace fluvial {
 namespace {
@@ -45,9 +47,13 @@ Attribute decode_value(ByteReader& in) {
             }
             return strings;
         }
+        case 7:
+            return in.get<Unsigned>();
+        case 8:
+            return in.get_vector<Unsigned>();
         default:
             throw Error(Problem{"an attribute has an unknown type", text(int{alternative}),
-                                "0 to 6", "Check that both jobs use the same version of Fluvial"});
+                                "0 to 8", "Check that both jobs use the same version of Fluvial"});
     }
 }
 
@@ -56,6 +62,48 @@ bool same(double one, double other) {
 }
 
 }  // namespace
+
+Attribute attribute_of(std::uint64_t value) {
+    if (std::in_range<std::int64_t>(value)) {
+        return static_cast<std::int64_t>(value);
+    }
+    return Unsigned(value);
+}
+
+Attribute attribute_of(const std::vector<std::uint64_t>& values) {
+    if (std::ranges::all_of(values,
+                            [](auto value) { return std::in_range<std::int64_t>(value); })) {
+        return std::vector<std::int64_t>(values.begin(), values.end());
+    }
+    std::vector<Unsigned> all;
+    all.reserve(values.size());
+    for (const std::uint64_t value : values) {
+        all.emplace_back(value);
+    }
+    return all;
+}
+
+std::optional<std::vector<double>> floats_of(const Attribute& value) {
+    using Floats = std::vector<double>;
+    return std::visit(
+        []<class T>(const T& held) -> std::optional<Floats> {
+            if constexpr (std::is_same_v<T, std::int64_t> || std::is_same_v<T, double> ||
+                          std::is_same_v<T, Unsigned>) {
+                return Floats{static_cast<double>(held)};
+            } else if constexpr (std::is_same_v<T, std::vector<std::int64_t>> ||
+                                 std::is_same_v<T, Floats> ||
+                                 std::is_same_v<T, std::vector<Unsigned>>) {
+                Floats all;
+                for (const auto& one : held) {
+                    all.push_back(static_cast<double>(one));
+                }
+                return all;
+            } else {
+                return std::nullopt;
+            }
+        },
+        value);
+}
 
 bool say_the_same(const Attribute& one, const Attribute& other) {
     if (const auto *a = std::get_if<double>(&one), *b = std::get_if<double>(&other);

@@ -31,6 +31,8 @@ Attributes sample() {
         {"axes", std::vector<std::string>{"x", "", "zeta"}},
         {"unitDimension", std::vector<double>{1, 0, 0, 0, 0, 0, 0.5}},
         {"shape", std::vector<std::int64_t>{}},
+        {"beyond", Unsigned(std::numeric_limits<std::uint64_t>::max())},
+        {"all", std::vector<Unsigned>{Unsigned(1), Unsigned(std::uint64_t{1} << 63)}},
     };
 }
 
@@ -62,19 +64,41 @@ TEST_CASE("the numbers of the types are part of the format") {
                                           std::string(),
                                           std::vector<std::int64_t>{},
                                           std::vector<double>{},
-                                          std::vector<std::string>{}};
+                                          std::vector<std::string>{},
+                                          Unsigned(),
+                                          std::vector<Unsigned>{}};
     for (std::size_t number = 0; number < kinds.size(); ++number) {
         // count (4 bytes), name length (8), name "a" (1), number
         CHECK(static_cast<std::size_t>(encoded({{"a", kinds[number]}})[13]) == number);
     }
 }
 
+TEST_CASE("an unsigned integer is an int64 where it fits") {
+    constexpr std::uint64_t beyond = std::uint64_t{1} << 63;
+    CHECK(attribute_of(beyond - 1) == Attribute(std::numeric_limits<std::int64_t>::max()));
+    CHECK(attribute_of(beyond) == Attribute(Unsigned(beyond)));
+    CHECK(attribute_of({7, 8}) == Attribute(std::vector<std::int64_t>{7, 8}));
+    CHECK(attribute_of({7, beyond}) ==
+          Attribute(std::vector<Unsigned>{Unsigned(7), Unsigned(beyond)}));
+}
+
+TEST_CASE("numbers as floats") {
+    using Floats = std::vector<double>;
+    constexpr std::uint64_t beyond = std::uint64_t{1} << 63;
+    CHECK(floats_of(std::int64_t{-2}) == Floats{-2});
+    CHECK(floats_of(Unsigned(beyond)) == Floats{0x1p63});
+    CHECK(floats_of(std::vector<Unsigned>{Unsigned(3)}) == Floats{3});
+    CHECK(floats_of(Floats{0.5, 1}) == Floats{0.5, 1});
+    CHECK_FALSE(floats_of(std::string("2")));
+    CHECK_FALSE(floats_of(true));
+}
+
 TEST_CASE("an unknown type is named") {
     Bytes bytes = encoded({{"a", true}});
-    bytes[13] = std::byte{7};
+    bytes[13] = std::byte{9};
     ByteReader in(bytes);
     CHECK_THROWS_WITH_AS(decode_attributes(in),
-                         doctest::Contains("unknown type: got 7; allowed: 0 to 6"), Error);
+                         doctest::Contains("unknown type: got 9; allowed: 0 to 8"), Error);
 }
 
 TEST_CASE("corrupt attributes are an error or other attributes, never a crash") {

@@ -161,6 +161,10 @@ void Arguments::done() const {
         allowed += (allowed.empty() ? "" : ", ") + key;
     }
     const auto& [key, value] = left_.front();
+    if (std::ranges::find(known_, key) != known_.end()) {
+        throw InvalidArgument(
+            Problem{name_ + ": an argument is given twice", "'" + key + "'", "each once", ""});
+    }
     throw UnknownName(Problem{name_ + ": unknown argument", "'" + (key.empty() ? value : key) + "'",
                               allowed.empty() ? "none" : allowed,
                               key.empty() ? "" : did_you_mean(key, known_)});

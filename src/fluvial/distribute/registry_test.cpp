@@ -36,6 +36,9 @@ TEST_CASE("what cannot be read says why") {
                          "hyperslabs: unknown argument: got 'axes'; allowed: axis. Did you mean "
                          "'axis'?",
                          UnknownName);
+    CHECK_THROWS_WITH_AS(make_strategy("hyperslabs(axis=1, axis=0)"),
+                         "hyperslabs: an argument is given twice: got 'axis'; allowed: each once",
+                         InvalidArgument);
     CHECK_THROWS_WITH_AS(make_strategy("round-robin(3)"),
                          "round-robin: unknown argument: got '3'; allowed: none", UnknownName);
     CHECK_THROWS_WITH_AS(make_strategy("hyperslabs(axis=x)"),

@@ -9,15 +9,23 @@
 namespace fluvial::scan {
 namespace {
 
-/// The numbers of an attribute, each an int64 or a double; nothing for text.
-std::vector<std::variant<std::int64_t, double>> numbers_of(const Attribute& attribute) {
-    std::vector<std::variant<std::int64_t, double>> numbers;
+using Number = std::variant<std::int64_t, std::uint64_t, double>;
+
+/// The numbers of an attribute; nothing for text.
+std::vector<Number> numbers_of(const Attribute& attribute) {
+    std::vector<Number> numbers;
     if (const auto* integer = std::get_if<std::int64_t>(&attribute)) {
         numbers.emplace_back(*integer);
     } else if (const auto* real = std::get_if<double>(&attribute)) {
         numbers.emplace_back(*real);
     } else if (const auto* integers = std::get_if<std::vector<std::int64_t>>(&attribute)) {
         numbers.assign(integers->begin(), integers->end());
+    } else if (const auto* large = std::get_if<Unsigned>(&attribute)) {
+        numbers.emplace_back(static_cast<std::uint64_t>(*large));
+    } else if (const auto* larges = std::get_if<std::vector<Unsigned>>(&attribute)) {
+        for (const Unsigned value : *larges) {
+            numbers.emplace_back(static_cast<std::uint64_t>(value));
+        }
     } else if (const auto* reals = std::get_if<std::vector<double>>(&attribute)) {
         numbers.assign(reals->begin(), reals->end());
     }
@@ -36,7 +44,7 @@ StoredValue stored_value(T value) {
 /// the negative numbers that have the same bits, as files of signed types with _Unsigned write
 /// them.
 template <class T>
-std::optional<StoredValue> element_of(std::variant<std::int64_t, double> number) {
+std::optional<StoredValue> element_of(Number number) {
     if constexpr (std::is_floating_point_v<T>) {
         const double value = std::visit([](auto v) { return static_cast<double>(v); }, number);
         if (std::isfinite(value) && std::abs(value) > std::numeric_limits<T>::max()) {
@@ -53,6 +61,10 @@ std::optional<StoredValue> element_of(std::variant<std::int64_t, double> number)
             }
             return stored_value(static_cast<T>(*real));
         }
+        if (const auto* large = std::get_if<std::uint64_t>(&number)) {
+            return std::in_range<T>(*large) ? std::optional(stored_value(static_cast<T>(*large)))
+                                            : std::nullopt;
+        }
         const std::int64_t value = std::get<std::int64_t>(number);
         using Signed = std::make_signed_t<T>;
         const bool same_bits =
@@ -66,7 +78,7 @@ std::optional<StoredValue> element_of(std::variant<std::int64_t, double> number)
     }
 }
 
-std::optional<StoredValue> element_of(DType dtype, std::variant<std::int64_t, double> number) {
+std::optional<StoredValue> element_of(DType dtype, Number number) {
     return dispatch(dtype, [&]<class T>() { return element_of<T>(number); });
 }
 
@@ -128,8 +140,6 @@ class Conventions {
     }
 
   private:
-    using Number = std::variant<std::int64_t, double>;
-
     std::vector<Number> numbers(const char* name) {
         const auto found = attributes_.find(name);
         if (found == attributes_.end()) {

@@ -172,6 +172,14 @@ class ClassicParser {
         return values;
     }
 
+    Attribute unsigned_numbers(std::uint64_t elements) {
+        std::vector<std::uint64_t> values(elements);  // expect() has seen that they are there
+        for (std::uint64_t& value : values) {
+            value = in_.number<std::uint64_t>();
+        }
+        return elements == 1 ? attribute_of(values.front()) : attribute_of(values);
+    }
+
     Attribute value(ClassicType kind, std::uint64_t elements) {
         if (kind == ClassicType::Char) {
             std::string characters = padded_text(elements);
@@ -180,7 +188,9 @@ class ClassicParser {
         }
         const DType dtype = *dtype_of(kind);
         Attribute read = dispatch(dtype, [&]<class T>() -> Attribute {
-            if constexpr (std::is_integral_v<T>) {
+            if constexpr (std::is_same_v<T, std::uint64_t>) {
+                return unsigned_numbers(elements);
+            } else if constexpr (std::is_integral_v<T>) {
                 return numbers<T, std::int64_t>(elements);
             } else if constexpr (std::is_floating_point_v<T>) {
                 return numbers<T, double>(elements);

@@ -41,6 +41,14 @@ bool holds(Given value) {
     }
 }
 
+std::vector<std::uint64_t> integers_of(const std::vector<Unsigned>& values) {
+    std::vector<std::uint64_t> integers;
+    for (const Unsigned value : values) {
+        integers.push_back(static_cast<std::uint64_t>(value));
+    }
+    return integers;
+}
+
 /// The format's number of a dtype; throws where it has none.
 ClassicType type_of(DType dtype, const std::string& name) {
     for (std::uint32_t number = 1; number <= static_cast<std::uint32_t>(ClassicType::UInt64);
@@ -166,6 +174,12 @@ bool HeaderWriter::elements(const std::string& name, const Attribute& value, DTy
     if (const auto* whole = std::get_if<std::int64_t>(&value)) {
         return (nothing || is_integer(dtype)) && numbers_as(dtype, std::vector{*whole});
     }
+    if (const auto* large = std::get_if<Unsigned>(&value)) {
+        return (nothing || is_integer(dtype)) && numbers_as(dtype, integers_of({*large}));
+    }
+    if (const auto* larges = std::get_if<std::vector<Unsigned>>(&value)) {
+        return (nothing || is_integer(dtype)) && numbers_as(dtype, integers_of(*larges));
+    }
     if (const auto* real = std::get_if<double>(&value)) {
         return (nothing || is_floating(dtype)) && numbers_as(dtype, std::vector{*real});
     }
@@ -208,6 +222,10 @@ void HeaderWriter::attributes(const Attributes& attributes, const std::string& o
             numbers(ClassicType::Double, std::vector<double>{*real});
         } else if (const auto* wholes = std::get_if<std::vector<std::int64_t>>(&value)) {
             numbers(ClassicType::Int64, *wholes);
+        } else if (const auto* large = std::get_if<Unsigned>(&value)) {
+            numbers(ClassicType::UInt64, integers_of({*large}));
+        } else if (const auto* larges = std::get_if<std::vector<Unsigned>>(&value)) {
+            numbers(ClassicType::UInt64, integers_of(*larges));
         } else if (const auto* reals = std::get_if<std::vector<double>>(&value)) {
             numbers(ClassicType::Double, *reals);
         } else {

@@ -26,6 +26,32 @@ constexpr std::array<std::string_view, 4> vectors = {"unitDimension", "gridSpaci
 constexpr std::array<std::string_view, 6> numbers = {"timeOffset", "gridUnitSI", "unitSI",
                                                      "time",       "dt",         "timeUnitSI"};
 
+/// Further attributes that have one value.
+constexpr std::array<std::string_view, 24> single = {"openPMD",
+                                                     "openPMDextension",
+                                                     "basePath",
+                                                     "meshesPath",
+                                                     "particlesPath",
+                                                     "author",
+                                                     "software",
+                                                     "softwareVersion",
+                                                     "date",
+                                                     "comment",
+                                                     "machine",
+                                                     "iterationEncoding",
+                                                     "iterationFormat",
+                                                     "closed",
+                                                     "snapshot",
+                                                     "geometry",
+                                                     "geometryParameters",
+                                                     "dataOrder",
+                                                     "fieldSmoothing",
+                                                     "value",
+                                                     "particleShape",
+                                                     "macroWeighted",
+                                                     "weightingPower",
+                                                     "softwareDependencies"};
+
 template <class Names>
 bool among(const Names& names, std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
@@ -64,25 +90,10 @@ std::string text_of(const Attributes& attributes, const char* name) {
     return said == nullptr ? "" : *said;
 }
 
-/// The values of an attribute as float64; none of texts.
-std::optional<Numbers> floats(const Attribute& value) {
-    if (const auto* number = std::get_if<std::int64_t>(&value)) {
-        return Numbers{static_cast<double>(*number)};
-    }
-    if (const auto* number = std::get_if<double>(&value)) {
-        return Numbers{*number};
-    }
-    if (const auto* many = std::get_if<std::vector<std::int64_t>>(&value)) {
-        return Numbers(many->begin(), many->end());
-    }
-    const auto* many = std::get_if<Numbers>(&value);
-    return many == nullptr ? std::nullopt : std::optional(*many);
-}
-
 /// Attributes as openPMD wants their types: units and grids in float64.
 Attributes typed(Attributes attributes) {
     for (auto& [name, value] : attributes) {
-        const auto converted = floats(value);
+        const auto converted = floats_of(value);
         if (converted && among(vectors, name)) {
             value = *converted;
         } else if (converted && converted->size() == 1 && among(numbers, name)) {
@@ -273,6 +284,10 @@ class Arrangement {
 };
 
 }  // namespace
+
+bool openpmd_has_one(std::string_view attribute) {
+    return among(numbers, attribute) || among(single, attribute);
+}
 
 Attributes openpmd_series_attributes(const Attributes& said,
                                      const std::optional<std::string>& pattern) {

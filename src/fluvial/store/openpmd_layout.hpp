@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fluvial/store/output.hpp"
@@ -26,6 +27,10 @@ struct OpenPmdLayout {
 /// the names of files of one iteration each; without it all are in one file.
 Attributes openpmd_series_attributes(const Attributes& said,
                                      const std::optional<std::string>& pattern);
+
+/// Whether openPMD has this attribute as one value. Of others a list of one value is a list, such as
+/// the axisLabels of a mesh of one axis.
+bool openpmd_has_one(std::string_view attribute);
 
 /// What an iteration consists of. Attributes that belong to a record, such as unitDimension and
 /// gridSpacing, are given with any of its components. `series` are the attributes of the root.

@@ -46,16 +46,7 @@ std::optional<Numbers> numbers_of(const Attributes& attributes, const char* name
     if (found == attributes.end()) {
         return std::nullopt;
     }
-    Numbers values;
-    if (const auto* one = std::get_if<double>(&found->second)) {
-        values = {*one};
-    } else if (const auto* whole = std::get_if<std::int64_t>(&found->second)) {
-        values = {static_cast<double>(*whole)};
-    } else if (const auto* many = std::get_if<Numbers>(&found->second)) {
-        values = *many;
-    } else if (const auto* wholes = std::get_if<std::vector<std::int64_t>>(&found->second)) {
-        values.assign(wholes->begin(), wholes->end());
-    }
+    const Numbers values = floats_of(found->second).value_or(Numbers());
     const bool finite = std::all_of(values.begin(), values.end(),
                                     [](double value) { return std::isfinite(value); });
     return values.size() == count && finite ? std::optional(values) : std::nullopt;
@@ -160,6 +151,10 @@ RecordVariable number_of_step(const std::string& name, const Attribute& value,
     } else if (const auto* whole = std::get_if<std::int64_t>(&value)) {
         variable.dtype = DType::Int64;
         variable.values = bytes_of_numbers(std::vector<std::int64_t>{*whole});
+    } else if (const auto* large = std::get_if<Unsigned>(&value)) {
+        variable.dtype = DType::UInt64;
+        variable.values =
+            bytes_of_numbers(std::vector<std::uint64_t>{static_cast<std::uint64_t>(*large)});
     } else if (const auto* yes = std::get_if<bool>(&value)) {
         variable.dtype = DType::Int8;
         variable.values = std::vector<std::byte>{std::byte{*yes}};

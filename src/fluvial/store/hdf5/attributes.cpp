@@ -9,6 +9,7 @@
 #include "fluvial/store/hdf5/element.hpp"
 #include "fluvial/store/hdf5/sequences.hpp"
 #include "fluvial/store/hdf5/virtual_sources.hpp"
+#include "fluvial/store/openpmd_layout.hpp"
 #include "fluvial/store/text_encoding.hpp"
 
 namespace fluvial::store {
@@ -26,6 +27,7 @@ struct Reader {
     Hdf5Id attribute;
     Hdf5Id type;
     std::size_t count = 0;
+    bool a_list = false;  ///< even of one element
     std::string what;
 
     template <class T>
@@ -36,29 +38,35 @@ struct Reader {
         }
         return read;
     }
+    bool one() const { return count == 1 && !a_list; }
+
+    template <class T>
+    Attribute one_or_more(std::vector<T> values) const {
+        if (one()) {
+            return std::move(values.front());
+        }
+        return values;
+    }
 };
 
-/// One element is a scalar.
-template <class T>
-Attribute one_or_more(std::vector<T> values) {
-    if (values.size() == 1) {
-        return std::move(values.front());
-    }
-    return values;
+/// Of a file of openPMD a list of one element is told from an element, as those who write them do.
+/// Elsewhere, as in netCDF, one element is a scalar however it is written.
+bool is_a_list(hid_t object, const std::string& name, hid_t space) {
+    return H5Sget_simple_extent_type(space) == H5S_SIMPLE && !openpmd_has_one(name) &&
+           H5Aexists_by_name(object, "/", "openPMD", H5P_DEFAULT) > 0;
 }
 
 Attribute whole_numbers(const Reader& from) {
     if (H5Tget_sign(from.type) == H5T_SGN_NONE) {
-        const auto unsigned_values = from.values<std::uint64_t>(H5T_NATIVE_UINT64);
-        return one_or_more(
-            std::vector<std::int64_t>(unsigned_values.begin(), unsigned_values.end()));
+        const auto values = from.values<std::uint64_t>(H5T_NATIVE_UINT64);
+        return from.one() ? attribute_of(values.front()) : attribute_of(values);
     }
-    return one_or_more(from.values<std::int64_t>(H5T_NATIVE_INT64));
+    return from.one_or_more(from.values<std::int64_t>(H5T_NATIVE_INT64));
 }
 
 Attribute booleans(const Reader& from) {
     const auto values = from.values<std::int8_t>(from.type);
-    if (values.size() == 1) {
+    if (from.one()) {
         return values.front() != 0;
     }
     return std::vector<std::int64_t>(values.begin(), values.end());
@@ -100,12 +108,12 @@ std::optional<Attribute> value_of(const Reader& from) {
         case H5T_INTEGER:
             return whole_numbers(from);
         case H5T_FLOAT:
-            return one_or_more(from.values<double>(H5T_NATIVE_DOUBLE));
+            return from.one_or_more(from.values<double>(H5T_NATIVE_DOUBLE));
         case H5T_ENUM:
             return element_of(from.type).boolean ? std::optional(booleans(from)) : std::nullopt;
         case H5T_STRING:
-            return one_or_more(H5Tis_variable_str(from.type) > 0 ? variable_texts(from)
-                                                                 : fixed_texts(from));
+            return from.one_or_more(H5Tis_variable_str(from.type) > 0 ? variable_texts(from)
+                                                                      : fixed_texts(from));
         default:
             return std::nullopt;
     }
@@ -143,6 +151,7 @@ std::optional<Attribute> read_attribute(hid_t object, const std::string& name,
         throw DamagedFile(Problem{subject, text(count, " elements"), "", ""});
     }
     reader.count = static_cast<std::size_t>(count);
+    reader.a_list = is_a_list(object, name, space);
     return value_of(reader);
 }
 

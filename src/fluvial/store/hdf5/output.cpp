@@ -136,6 +136,11 @@ class AttributeWriter {
         make(Hdf5Id(H5Tcopy(H5T_NATIVE_DOUBLE)), {static_cast<Index>(values.size())},
              values.data());
     }
+    void write(Unsigned value) { make(Hdf5Id(H5Tcopy(H5T_NATIVE_UINT64)), {}, &value); }
+    void write(const std::vector<Unsigned>& values) {
+        make(Hdf5Id(H5Tcopy(H5T_NATIVE_UINT64)), {static_cast<Index>(values.size())},
+             values.data());
+    }
     void write(const std::vector<std::string>& values) {
         write_texts(values, {static_cast<Index>(values.size())});
     }
