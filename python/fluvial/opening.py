@@ -183,8 +183,8 @@ def open(
     ranks open together, and agree on it.
 
     Streams: collective over `comm`. Writer and reader are different jobs, launched separately, of
-    any sizes. Whichever comes first waits for the other. The writer's ranks are on one host, those
-    of readers on any: they share memory with the writer where they can, and else connect to it.
+    any sizes, on any hosts. Whichever comes first waits for the other. Readers share memory with
+    the writer's ranks where they can, and else connect to them.
 
     Files: a path that exists, a pattern such as ``"t_*.nc"``, a list of paths (several files as
     one, joined along the record dimension), ``"data%T.h5"`` or ``"data%06T.h5"`` (a file for each

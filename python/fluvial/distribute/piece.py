@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ..base.arguments import to_index, to_ints, to_text, wrong_type
 
-Place = str | Mapping[str, str | int] | None
+Place: TypeAlias = str | Mapping[str, str | int] | None
 """A host by its name, or names by layer from the outermost inward, such as
 ``{"host": "node17", "socket": 0, "numa": 1}``; None where it is not known."""
 
