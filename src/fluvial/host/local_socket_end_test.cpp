@@ -14,7 +14,8 @@ using host::LocalListener;
 using host::LocalSocket;
 
 TEST_CASE("what a peer sent before it closed arrives, at whatever moment the other looks") {
-    constexpr int rounds = 30'000;
+    std::atomic<int> rounds{30'000};
+    const Deadline all(10);  // fewer of them where others have the cores
     LocalListener listener(text("fluvial-test-end-", ::getpid()));
     std::optional<LocalSocket> server;
     std::atomic<int> ready{0};
@@ -37,6 +38,10 @@ TEST_CASE("what a peer sent before it closed arrives, at whatever moment the oth
             server = listener.accept();
         }
         while (ready != round) {
+            std::this_thread::yield();
+        }
+        if (all.passed()) {
+            rounds = round;
         }
         server->post(Bytes(8), {});
         server->flush();

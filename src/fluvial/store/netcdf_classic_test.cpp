@@ -169,7 +169,7 @@ TEST_CASE("attributes of all types") {
                                  {"ushort", std::int64_t{65535}},
                                  {"uint", std::int64_t{4294967295}},
                                  {"int64", std::int64_t{-9007199254740992}},
-                                 {"uint64", std::numeric_limits<std::int64_t>::min()},  // its bits
+                                 {"uint64", Unsigned(std::uint64_t{1} << 63)},
                                  {"none", std::vector<std::int64_t>{}}};
     CHECK(file->attributes() == expected);
     CHECK(file->dataset("v")->attributes() == Attributes{{"units", std::string("m s-1")}});
