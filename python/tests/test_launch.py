@@ -2,6 +2,7 @@
 """Jobs as the demo and the tests start them."""
 
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -11,6 +12,8 @@ import pytest
 from fluvial.launch import Launcher, rank_guard, supervisor
 from fluvial.launch.guard_reports import GuardReports, RankEnded
 from fluvial.launch.supervisor import TIMED_OUT
+
+import fluvial as fl
 
 ROUNDS_IN_HALF_A_SECOND_ON_ONE_CORE = """
 import os, time
@@ -123,9 +126,42 @@ def test_other_users_cannot_report(capfd):
     assert capfd.readouterr().out == "said\n"
 
 
-def test_ranks_of_no_job():
-    with pytest.raises(ValueError, match="ranks is 0"):
-        Launcher("mpich", "mpiexec").start(0, ["true"])
+@pytest.mark.parametrize("ranks", [0, -1, 1.5, "2", True, None])
+def test_ranks_of_no_job(ranks):
+    with pytest.raises(ValueError, match=r"ranks is no number of ranks: got .* from 1"):
+        Launcher("mpich", "mpiexec").start(ranks, ["true"])
+
+
+@pytest.mark.parametrize("argv", [[], "true", b"true", [1], None])
+def test_words_of_no_program(argv):
+    with pytest.raises(ValueError, match="argv is no command line: got"):
+        Launcher("mpich", "mpiexec").start(1, argv)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, float("nan"), float("inf"), 10**400, "1", True])
+def test_no_time_limit(timeout):
+    with pytest.raises(ValueError, match=r"timeout is no time limit: got .* above 0"):
+        Launcher("mpich", "mpiexec").start(1, ["true"], timeout=timeout)
+
+
+@pytest.mark.any_mpi
+def test_a_time_limit_of_millennia(launcher):
+    assert launcher.start(1, ["true"], timeout=1e11).wait(20) == 0
+
+
+@pytest.mark.any_mpi
+def test_a_name_like_an_option(launcher):
+    assert launcher.start(1, ["true"], name="-x").wait(20) == 0
+
+
+def test_a_search_path_of_its_own_does_not_take_fluvial_from_a_job(launcher, tmp_path):
+    own = str(pathlib.Path(fl.__file__).resolve().parents[1])
+    further = launcher.environment({"PYTHONPATH": "/further"})["PYTHONPATH"]
+    assert further.split(os.pathsep) == [own, "/further"]
+    (tmp_path / "fluvial").mkdir()
+    (tmp_path / "fluvial" / "__init__.py").touch()
+    another = f"/further{os.pathsep}{tmp_path}"
+    assert launcher.environment({"PYTHONPATH": another})["PYTHONPATH"] == another
 
 
 @pytest.mark.any_mpi

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import IO, Self, TypeAlias
 
+from .checks import check_ranks, check_timeout
 from .supervisor import ranks_beneath, supervised
 
 Redirected: TypeAlias = int | IO[bytes] | IO[str] | None
@@ -56,8 +57,8 @@ class Job:
 
         The supervisor has a pipe from this process, so that it ends the job when this process dies.
         """
-        if ranks < 1:
-            raise ValueError(f"{name}: ranks is {ranks}; a job has at least 1")
+        check_ranks(ranks)
+        check_timeout(timeout)
         keep_alive_read, keep_alive_write = os.pipe()
         try:
             process = subprocess.Popen(
@@ -91,6 +92,9 @@ class Job:
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for the end of every process of the job and return its exit code.
+
+        The code is mpiexec's: after a signal MPICH gives its number, not 128 + it. `fluvial run`
+        tells the rank's own.
 
         Raises
         ------

@@ -30,6 +30,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from .checks import check_argv
 from .job import Job, Redirected
 from .rank_environment import outside_of_jobs
 
@@ -132,12 +133,13 @@ class Launcher:
     def environment(
         self, extra: Mapping[str, str] | None = None, *, yielding: bool = True
     ) -> dict[str, str]:
-        """Return the environment for a job: ours, the yielding options, this package, `extra`.
+        """Return the environment for a job: ours, `extra`, the yielding options, this package.
 
         Variables that mark this process as a rank of another job are left out, values that the user
-        has set for the MPI's options are kept.
+        has set for the MPI's options are kept. Where ``PYTHONPATH`` of `extra` leads to a Fluvial,
+        that is the job's.
         """
-        env = outside_of_jobs(os.environ)
+        env = outside_of_jobs(os.environ) | dict(extra or {})
         options = _YIELDING[self.mpi] if yielding else {}
         for name, value in (
             options | (_OPENMPI_ENVIRONMENT if self.mpi == "openmpi" else {})
@@ -149,11 +151,11 @@ class Launcher:
         if self.mpi == "openmpi" and not _peers_readable():
             env.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
         package = pathlib.Path(__file__).resolve().parents[1]
-        if any(package.glob("_core*.so")):  # not from the source tree
+        installed = any(package.glob("_core*.so"))  # not from the source tree
+        if installed and not _leads_to_fluvial((extra or {}).get("PYTHONPATH", "")):
             paths = [path for path in env.get("PYTHONPATH", "").split(os.pathsep) if path]
             own = str(package.parent)
             env["PYTHONPATH"] = os.pathsep.join([own, *(path for path in paths if path != own)])
-        env.update(extra or {})
         return env
 
     def start(
@@ -177,14 +179,20 @@ class Launcher:
         argv
             Program and arguments; a Python script needs ``sys.executable`` in front.
         timeout
-            Seconds after which everything is killed; the exit code is then 124
+            Seconds after which everything is killed, None for no limit; the exit code is then 124
             (`supervisor.TIMED_OUT`). Each rank gets SIGABRT first, so that Python's faulthandler
             can say where it hung.
         name
             What the job is called in messages.
         env, cwd, stdout, stderr
             Additions to `environment()`; the others as for `subprocess.Popen`.
+
+        Raises
+        ------
+        ValueError
+            When `ranks`, `argv` or `timeout` is none.
         """
+        check_argv(argv)
         return Job.start(
             self.command(ranks, argv),
             name=name,
@@ -199,6 +207,11 @@ class Launcher:
 
 def _beside_python(name: str) -> str:
     return os.path.join(sys.prefix, "bin", name)
+
+
+def _leads_to_fluvial(search_path: str) -> bool:
+    folders = [folder for folder in search_path.split(os.pathsep) if folder]
+    return any(os.path.isfile(os.path.join(f, "fluvial", "__init__.py")) for f in folders)
 
 
 def _kind_of(mpiexec: str) -> str:

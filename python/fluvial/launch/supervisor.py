@@ -36,6 +36,7 @@ OWN_RANK_VARIABLE = "FLUVIAL_LAUNCH_RANK"
 """Where the program of a rank, and no process that only watches it, has its rank."""
 RANK_VARIABLES = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 
+_WAIT_S = 86400.0  # select takes no wait of 300 years
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -51,7 +52,7 @@ def supervised(
     return [
         *(sys.executable, "-I", "-S", os.path.abspath(__file__)),
         *(["--timeout", str(timeout)] if timeout is not None else []),
-        *(["--name", name] if name is not None else []),
+        *([f"--name={name}"] if name is not None else []),
         *(["--watch-fd", str(watch_fd)] if watch_fd is not None else []),
         *("--", *command),
     ]
@@ -150,7 +151,7 @@ class Supervisor:
                 if left is not None and left <= 0:
                     self._report_hang(limit)
                     return TIMED_OUT
-                ready = select.select(watched, [], [], left)[0]
+                ready = select.select(watched, [], [], left and min(left, _WAIT_S))[0]
                 if wake_read in ready:
                     os.read(wake_read, 4096)
                 elif ready:
