@@ -86,6 +86,40 @@ def test_long_output_with_labels_is_whole(run):
         assert mine == [f"[{rank}] {i:0900}" for i in range(999)]
 
 
+def test_a_long_line_with_a_label_is_one_line_and_comes_when_it_is_whole(run):
+    run.write(
+        "long.py",
+        "import os, time\n"
+        "os.write(1, b'x' * 100_000); time.sleep(0.5); os.write(1, b'y' * 200_000 + b'\\nlast')\n"
+        "time.sleep(0.5); os.write(1, b' line')\n",
+    )
+    long = "x" * 100_000 + "y" * 200_000
+    found = run("-l", "-n", 2, "long.py")
+    assert found.lines == sorted(f"[{r}] {line}" for r in (0, 1) for line in (long, "last line"))
+
+
+def test_a_prompt_without_a_label_comes_at_once(run):
+    process = run.start("sh", "-c", "printf 'ready? '; sleep 600")
+    assert process.stdout.read(7) == "ready? "
+    process.terminate()
+    assert run.finish(process).code == 143
+
+
+def test_labels_of_any_name(run):
+    run.write("RANKS.py", "print('said')")
+    run.write("-y.py", "print('said')")
+    found = run("-l", "./RANKS.py", "+", "./-y.py")
+    assert found.lines == ["[-y 0] said", "[RANKS 0] said"]
+
+
+def test_names_that_are_no_utf8(run):
+    name = os.fsdecode(b"w\xff")
+    run.write(name, "#!/bin/sh\necho said\n", executable=True)
+    process = run.start("-l", f"./{name}", "+", "true")
+    printed, said = process.stdout.buffer.read(), process.stderr.buffer.read()
+    assert (printed, said, process.wait(60)) == (b"[w\xff 0] said\n", b"", 0)
+
+
 def test_the_first_rank_of_the_only_job_reads_what_is_piped(run):
     assert run("cat", typed="from a pipe\n").printed == "from a pipe\n"
     assert run("-n", 3, "cat", typed="from a pipe\n").printed == "from a pipe\n"

@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from fluvial.launch import supervisor
+from fluvial.launch import rank_guard, supervisor
 from fluvial.launch.launcher import Launcher
 from harness.fluvial_run import FluvialRun
 from harness.jobs import wait_until
@@ -95,8 +95,30 @@ def test_what_mpiexec_says_of_a_rank_that_failed_is_no_news(run):
 def test_a_program_without_mpi_that_fails(run):
     found = run("-n", 2, "sh", "-c", "exit 7", code=7)
     assert re.fullmatch(r"fluvial: rank [01] of sh ended with exit code 7\n", found.said)
-    run.write("words", "no program", executable=True)
-    assert "cannot run ./words: Exec format error" in run("words", code=127).said
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("words", "no program", ", which begins with no #! line"),
+        (
+            "bad",
+            "#!/nowhere/sh -e\n",
+            r", whose interpreter does not exist \(.* #!/nowhere/sh -e\)",
+        ),
+        (os.fsdecode(b"b\xff"), "#!/nowhere/sh\n", ", whose interpreter does not exist"),
+    ],
+    ids=["no program", "no interpreter", "no UTF-8"],
+)
+def test_a_program_that_cannot_be_run(run, name, text, why):
+    run.write(name, text, executable=True)
+    process = run.start(f"./{name}")
+    said = os.fsdecode(process.stderr.buffer.read()).splitlines()
+    assert re.fullmatch(
+        f"fluvial: cannot run the program: got ./{name}{why}.*; allowed: an exec.*", said[0]
+    )
+    assert said[1].endswith("ended with exit code 127") and len(said) == 2
+    assert process.wait(60) == 127
 
 
 def test_the_other_job_is_ended_too(run):
@@ -113,6 +135,15 @@ def test_the_other_job_goes_on_when_told_to(run):
     found = run("--keep-going", "-n", 2, "fail.py", "exit", "+", *slow, code=7)
     assert found.printed.endswith("done\n")  # behind what MPICH may say of the job that failed
     assert found.said == "fluvial: rank 1 of fail ended with exit code 7\n"
+
+
+def test_each_job_that_fails_is_told_when_the_others_go_on(run):
+    second = ["sh", "-c", "sleep 1; exit 4"]
+    found = run("--keep-going", "sh", "-c", "exit 3", "+", *second, "+", "true", code=3)
+    assert found.said.splitlines() == [
+        "fluvial: rank 0 of sh ended with exit code 3",
+        "fluvial: rank 0 of sh-2 ended with exit code 4",
+    ]
 
 
 def test_the_time_limit(run):
@@ -163,6 +194,22 @@ def test_a_stop_before_the_ranks_are_there(run):
     run.one_of("supervisor.py")
     process.send_signal(signal.SIGTERM)
     assert run.finish(process).code == 143
+
+
+def test_a_stop_of_guards_that_begin_is_told_once(run):
+    """Nothing that a guard does not hear of yet may kill it: mpiexec would have a lot to say."""
+    for _ in range(3):
+        process = run.start("-n", 4, "sleep", "600")
+        wait_until(lambda: guards_of(run), what="a guard")
+        process.send_signal(signal.SIGINT)
+        found = run.finish(process)
+        assert (found.code, found.printed) == (130, "")
+        assert found.said == "fluvial: stopped by SIGINT\n"
+
+
+def guards_of(run):
+    lines = [line.split() for line in run.processes().values()]
+    return [words for words in lines if words[3:4] == [rank_guard.__file__]]
 
 
 def test_a_rank_that_somebody_kills(run):

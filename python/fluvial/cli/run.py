@@ -103,14 +103,14 @@ def _run(
     # A job in the background would take from a terminal what is typed to the shell.
     piped = sys.stdin is not None and not sys.stdin.isatty()
     options = Options(limit, label, keep_going, yielding, None if piped else subprocess.DEVNULL)
-    verdict = SideBySide(launcher, plans, options).run()
-    if verdict.code != 0:
+    verdicts = SideBySide(launcher, plans, options).run()
+    if verdicts:
         for plan in plans:
             remove_stale_contacts(contact_folder(os.environ | plan.env))
-    if verdict.why:
-        ended = len(plans) > 1 and not keep_going
-        say(verdict.why + ("; all jobs are ended" if ended else ""), "red")
-    raise typer.Exit(verdict.code)
+    ended = "; all jobs are ended" if len(plans) > 1 and not keep_going else ""
+    for verdict in verdicts:
+        say(verdict.why + ended, "red")
+    raise typer.Exit(verdicts[0].code if verdicts else 0)
 
 
 def _wishes(narrow: bool, trace: str | None) -> dict[str, str]:

@@ -10,11 +10,12 @@ import selectors
 import socket
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .rank_guard import MESSAGE_BYTES_MAX
 
-_END = b"E"
+_END, _SIGNAL = b"E", b"S"
+_LAST_KIND = {b"3": b"1", b"4": b"2"}
 _CREDENTIALS = struct.Struct("3i")  # process, user, group
 
 
@@ -33,6 +34,8 @@ class _Guard:
     job: int = -1
     rank: int = -1
     has_told: bool = False
+    begun: dict[bytes, bytearray] = field(default_factory=dict)
+    """What came of messages that are longer than one, by the kind of the last piece."""
 
 
 class GuardReports:
@@ -46,6 +49,7 @@ class GuardReports:
         self._door.listen(socket.SOMAXCONN)
         self._door.setblocking(False)
         self._guards: dict[int, _Guard] = {}
+        self._signals: dict[int, list[int]] = {}
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._door, selectors.EVENT_READ)
         self._selector.register(wake, selectors.EVENT_READ)
@@ -75,13 +79,15 @@ class GuardReports:
 
     def end(self, job: int) -> int:
         """Have the guards of a job kill what runs, and end; return how many were told."""
-        told = 0
-        for guard in self._guards.values():
-            if guard.job == job:
-                with contextlib.suppress(OSError):
-                    guard.connection.send(_END)
-                    told += 1
-        return told
+        return self._tell(job, _END)
+
+    def signal(self, job: int, number: int) -> int:
+        """Send a signal to the program of each rank, also of those to come; return how many got it.
+
+        A guard that does not listen yet would die of it, and mpiexec would say so.
+        """
+        self._signals.setdefault(job, []).append(number)
+        return self._tell(job, b"%s%d" % (_SIGNAL, number))
 
     def close(self) -> None:
         """Close all connections, which ends all guards."""
@@ -89,6 +95,15 @@ class GuardReports:
             self._let_go(guard)
         self._door.close()
         self._selector.close()
+
+    def _tell(self, job: int, message: bytes) -> int:
+        told = 0
+        for guard in self._guards.values():
+            if guard.job == job:
+                with contextlib.suppress(OSError):
+                    guard.connection.send(message)
+                    told += 1
+        return told
 
     def _let_in(self, connection: socket.socket) -> None:
         peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
@@ -114,9 +129,11 @@ class GuardReports:
             message = b""
         kind, text = message[:1], message[1:]
         if kind in (b"1", b"2"):
-            write_all(int(kind), text)
+            write_all(int(kind), bytes(guard.begun.pop(kind, b"")) + text)
+        elif kind in _LAST_KIND:
+            guard.begun.setdefault(_LAST_KIND[kind], bytearray()).extend(text)
         elif kind == b"H":
-            guard.job, guard.rank = map(int, text.split())
+            self._greet(guard, *map(int, text.split()))
         elif kind == b"X":
             guard.has_told = True
             yield RankEnded(guard.job, guard.rank, int(text))
@@ -124,6 +141,12 @@ class GuardReports:
             self._let_go(guard)
             if not guard.has_told and guard.job >= 0:
                 yield RankEnded(guard.job, guard.rank, None)
+
+    def _greet(self, guard: _Guard, job: int, rank: int) -> None:
+        guard.job, guard.rank = job, rank
+        for number in self._signals.get(job, []):
+            with contextlib.suppress(OSError):
+                guard.connection.send(b"%s%d" % (_SIGNAL, number))
 
 
 def write_all(descriptor: int, text: bytes) -> None:

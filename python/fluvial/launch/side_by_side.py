@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run jobs side by side until all have ended, and tell which was the first to fail, and of what.
+"""Run jobs side by side until all have ended, and tell which has failed, and of what.
 
 What ends them, and what follows (LAST_WORDS_S is what the others get to say what they saw of it):
 
@@ -99,10 +99,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Verdict:
-    """How it went: the exit code, and a sentence that says why it is not 0."""
+    """What went wrong: an exit code that is not 0, and a sentence that says why."""
 
     code: int
-    why: str = ""
+    why: str
 
 
 class _Running:
@@ -136,11 +136,14 @@ class SideBySide:
         self._plans = plans
         self._options = options
         self._running: list[_Running] = []
-        self._first: Verdict | None = None
+        self._verdicts: list[Verdict] = []
         self._stops: list[int] = []
 
-    def run(self) -> Verdict:
-        """Run the jobs to their ends, leave no process, and tell how it went."""
+    def run(self) -> list[Verdict]:
+        """Run the jobs to their ends, leave no process, and tell what went wrong.
+
+        The first failure ends all, unless the jobs go on; then there is one of each job.
+        """
         become_subreaper()
         with contextlib.ExitStack() as stack:
             wake = stack.enter_context(self._catching_signals())
@@ -156,13 +159,13 @@ class SideBySide:
                 reports.attend(words.source)
                 self._running.append(_Running(number, plan, job, words))
             self._attend(reports, wake)
-        return self._first or Verdict(0)
+        return self._verdicts
 
     def _start(self, number: int, plan: JobPlan, address: str, words: LauncherWords) -> Job:
         guard = [sys.executable, "-I", "-S", rank_guard.__file__, "--report-to", address]
         guard += ["--job", str(number)]
         if self._options.label:
-            guard += ["--label", f"[{f'{plan.name} ' if len(self._plans) > 1 else ''}RANK] "]
+            guard += [f"--label={plan.name if len(self._plans) > 1 else ''}"]
         programs = [(ranks, [*guard, "--", *argv]) for ranks, argv in plan.programs]
         (ranks, argv), *more = programs
         return Job.start(
@@ -207,10 +210,10 @@ class SideBySide:
                 if not running.runs:
                     self._note_end(running)
             for number in self._stops[answered:]:
-                self._stop(number, again=answered > 0)
+                self._stop(number, reports, again=answered > 0)
                 answered += 1
             if time.monotonic() >= deadline:
-                self._time_out()
+                self._time_out(reports)
                 deadline = float("inf")
             for running in self._running:
                 if running.runs and time.monotonic() >= running.end_at:
@@ -254,27 +257,32 @@ class SideBySide:
             code = 128 - code
             self._fail(running, Verdict(code, f"the supervisor of {name} {_ended(code)}"))
             for other in self._running:
+                other.failed = True  # by us
                 other.end_at = 0.0
         else:
             self._fail(running, Verdict(code, f"{name} {_ended(code)}"))
 
     def _fail(self, running: _Running, verdict: Verdict) -> None:
         running.failed = True
-        self._first = self._first or verdict
+        self._conclude(verdict)
         end_at = time.monotonic() + LAST_WORDS_S
         for other in [running] if self._options.keep_going else self._running:
             other.end_at = min(other.end_at, end_at)
 
-    def _stop(self, number: int, again: bool) -> None:
-        name = signal.Signals(number).name
-        self._first = self._first or Verdict(128 + number, f"stopped by {name}")
+    def _conclude(self, verdict: Verdict) -> None:
+        if self._options.keep_going or not self._verdicts:
+            self._verdicts.append(verdict)
+
+    def _stop(self, number: int, reports: GuardReports, again: bool) -> None:
+        if not again:
+            self._conclude(Verdict(128 + number, f"stopped by {signal.Signals(number).name}"))
         for running in self._running:
             running.failed = True  # by us: what it says of that is no news
-            reached = 0 if again or not running.runs else running.job.signal(number)
+            reached = 0 if again or not running.runs else reports.signal(running.number, number)
             patience = GRACE_S if reached else 0.0
             running.end_at = min(running.end_at, time.monotonic() + patience)
 
-    def _time_out(self) -> None:
+    def _time_out(self, reports: GuardReports) -> None:
         hung = [
             f"rank {rank} of {running.plan.name} (process {pid})"
             for running in self._running
@@ -282,11 +290,11 @@ class SideBySide:
             for rank, pid in sorted(running.job.pids().items())
         ]
         why = f"timed out after {self._options.timeout:g} s; still running: {', '.join(hung)}"
-        self._first = self._first or Verdict(TIMED_OUT, why)
+        self._conclude(Verdict(TIMED_OUT, why))
         for running in self._running:
             running.failed = True
             if running.runs:
-                running.job.signal(signal.SIGABRT)
+                reports.signal(running.number, signal.SIGABRT)
             running.end_at = min(running.end_at, time.monotonic() + _LOOK_S)
 
     def _end(self, running: _Running, reports: GuardReports) -> None:
