@@ -232,6 +232,7 @@ def test_it_starts_without_xarray():
         (["true", "+"], "the program is missing"),
         (["true", "+", "-n", "2", ":", "true"], "the program is missing"),
         (["-n", "0", "true"], "-n is no number of ranks: got '0'; allowed: a whole number from 1"),
+        (["-n", "99999999999", "true"], "a whole number from 1 to 9999999"),
         (["-n", "2.5", "true"], "got '2.5'"),
         (["-n", "-1", "true"], "got '-1'"),
         (["-n", "2", "true", "+", "-n", "many", "true"], "got 'many'"),
@@ -247,6 +248,12 @@ def test_it_starts_without_xarray():
         (["--timeout", "soon", "true"], "got 'soon'"),
         (["--timeout", "inf", "true"], "got 'inf'"),
         (["-e", "A", "true"], "--env is no variable: got 'A'; allowed: NAME=VALUE"),
+        (["-e", "A B=c", "true"], "--env is no variable: got 'A B=c'; allowed: NAME=VALUE"),
+        (["--check", "read.py", "+", "true"], "--check of what is no script: got 'read.py', '/"),
+        (["--check", "-n", "0", "right.swift"], "-n is no number of ranks: got '0'"),
+        (["--check", "right.swift", "+", "raed.py"], "no such program: got 'raed.py'"),
+        (["--trace", "x.png", "read.py"], "--trace of what is no script: got 'read.py'"),
+        (["--narrow", "-m", "read"], "--narrow of what is no script: got 'read'; .* .swift"),
         (["true", ":", "-e", "A=1", "true"], "--env behind ':'"),
         (["true", "+", "--dry-run", "true"], "an option behind the first program: got --dry-run"),
     ],
@@ -254,9 +261,20 @@ def test_it_starts_without_xarray():
 def test_wrong_words_are_one_line_and_exit_code_2(run, words, message):
     run.write("read.py", "print('never')")
     run.write("plain.txt", "text")
+    run.write("right.swift", 'trace("right");')
     found = run(*words, code=2, env={"FLUVIAL_MPIEXEC": ""})
     assert found.printed == ""
     assert re.fullmatch(rf"fluvial: .*{message.replace('?', '[?]')}.*\n", found.said)
+
+
+def test_every_script_is_checked(run):
+    run.write("right.swift", 'trace("right");')
+    run.write("wrong.swift", "trace(x);")
+    run.write("read.py", "print('never')")
+    found = run("--check", "right.swift", "+", "wrong.swift", code=2)
+    assert found.printed == "" and "wrong.swift:1:7: no variable has this name" in found.said
+    found = run("--check", "right.swift", ":", "read.py", "+", "right.swift")
+    assert found.printed == "right.swift: nothing is wrong\n" * 2
 
 
 def test_no_mpiexec_of_this_mpi(run):

@@ -87,7 +87,8 @@ def to_ranks(text: str) -> int:
     """
     if not re.fullmatch(r"0*[1-9][0-9]{0,6}", text, flags=re.ASCII):
         raise InvalidArgument(
-            f"-n is no number of ranks: got {shown(text)}; allowed: a whole number from 1"
+            f"-n is no number of ranks: got {shown(text)}; "
+            "allowed: a whole number from 1 to 9999999"
         )
     return int(text)
 
@@ -120,10 +121,10 @@ def to_variables(words: Sequence[str]) -> Mapping[str, str]:
     found = {}
     for word in words:
         name, equals, value = word.partition("=")
-        if not name or not equals:
+        if not equals or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise InvalidArgument(
                 f"--env is no variable: got {shown(word)}; allowed: NAME=VALUE, as in "
-                "OMP_NUM_THREADS=1"
+                "OMP_NUM_THREADS=1, with a name of letters, digits and _"
             )
         found[name] = value
     return found

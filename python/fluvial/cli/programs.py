@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 
 from .. import launch
 from .._core import InvalidArgument
-from ..base.messages import did_you_mean, shown
+from ..base.messages import did_you_mean, listed, shown
 
 _PYTHON = (sys.executable, os.path.join(os.path.dirname(launch.__file__), "python_program.py"))
 _ALLOWED = "allowed: a Python program (.py), a script (.swift), an executable, a command on PATH"
 _SCRIPT = ".swift"
+_SWIFT = (sys.executable, "-m", "fluvial.swift")
 
 
 def to_name(program: str) -> str:
@@ -44,25 +45,38 @@ def to_argv(words: Sequence[str], module: str | None) -> tuple[str, ...]:
             raise _not_found(program)
         return *_PYTHON, program, *arguments
     if program.endswith(_SCRIPT):
-        check_script(words)
-        # It ends the other ranks itself, before its exit code.
-        return sys.executable, "-m", "fluvial.swift", program, *arguments
+        _check_script(words)
+        return *_SWIFT, program, *arguments  # it ends the other ranks itself, before its exit code
     return _executable(program), *arguments
 
 
-def check_script(words: Sequence[str]) -> None:
-    """Find what is wrong in a script before anything runs.
+def scripts_in(command_lines: Iterable[Sequence[str]], option: str) -> list[str]:
+    """Return the scripts among command lines that `to_argv` has made.
 
     Raises
     ------
     InvalidArgument
-        With all that is wrong, or when there is no such script.
+        When there is none, of which `option` could say or ask something.
     """
-    program, *arguments = words
-    if not program.endswith(_SCRIPT):
+    lines = [tuple(line) for line in command_lines]
+    found = [line[len(_SWIFT)] for line in lines if line[: len(_SWIFT)] == _SWIFT]
+    if not found:
+        others = listed(map(_program_of, lines))
         raise InvalidArgument(
-            f"--check of what is no script: got {shown(program)}; allowed: a file {_SCRIPT}"
+            f"{option} of what is no script: got {others}; allowed: a file {_SCRIPT}"
         )
+    return found
+
+
+def _program_of(line: Sequence[str]) -> str:
+    """Return the program, or module, of a command line that `to_argv` has made."""
+    typed = line[len(_PYTHON) :] if tuple(line[: len(_PYTHON)]) == _PYTHON else line
+    return typed[1] if typed[0] == "-m" else typed[0]
+
+
+def _check_script(words: Sequence[str]) -> None:
+    """Find what is wrong in a script before anything runs."""
+    program, *arguments = words
     if not os.path.isfile(program):
         raise _not_found(program)
     from ..swift.loading import load

@@ -21,7 +21,7 @@ from ..launch.side_by_side import JobPlan, Options, SideBySide
 from ..stage.stale_contacts import contact_folder, remove_stale_contacts
 from .application import say
 from .job_words import ProgramWords, to_plans, to_seconds
-from .programs import check_script
+from .programs import scripts_in
 
 _OF_A_PROGRAM = {"ranks", "module", "env", "words"}
 
@@ -84,13 +84,15 @@ def _run(
 
     Exit code: that of the first rank that failed, 128 + its number after a signal.
     """
-    if check:
-        check_script(words or [""])
-        print(f"{words[0] if words else ''}: nothing is wrong")
-        return
     first = ProgramWords(ranks, module, env or (), words or ())
     plans = to_plans(first, lambda rest: _parse(context, rest))
+    command_lines = [argv for plan in plans for _, argv in plan.programs]
+    if check:
+        for script in scripts_in(command_lines, "--check"):
+            print(f"{script}: nothing is wrong")
+        return
     if narrow or trace is not None:
+        scripts_in(command_lines, "--trace" if trace is not None else "--narrow")
         wishes = _wishes(narrow, trace)
         plans = tuple(replace(plan, env={**plan.env, **wishes}) for plan in plans)
     limit = to_seconds(timeout)

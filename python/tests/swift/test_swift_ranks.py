@@ -179,6 +179,7 @@ def test_nothing_starts_when_something_is_wrong(run):
     run.write("right.swift", 'trace("done", argv("n"));')
     assert run("--check", "right.swift").printed == "right.swift: nothing is wrong\n"
     assert run("right.swift", "-n=3").printed == "trace: done,3\n"
+    run.write("right.py", "print('never')")
     assert "got 'right.py'; allowed: a file .swift" in run("--check", "right.py", code=2).said
     assert "Did you mean 'right.swift'?" in run("rigth.swift", code=2).said
 
