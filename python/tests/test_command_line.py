@@ -168,6 +168,8 @@ def test_version_and_help(call):
             "memory: .*'64QB'; allowed: a number, alone or",
         ),
         (["reduce", "{}", "u", "--memory=-1MiB"], "memory_bytes is out of range: got -1048576"),
+        (["reduce", "{}", "u", "--memory", "1e30"], "memory is out of range: got '1e30'; allowed"),
+        (["reduce", "{}", "u", "--buffer", "9" * 23], "buffer is out of range: got '999"),
         (["reduce", "{}", "u", "--out", "no/such/folder/r.nc"], "cannot write the result"),
         (["info", "nowhere.nc"], "No such file"),
     ],
@@ -301,3 +303,48 @@ def test_info_counts_the_bytes_of_a_folder(call, tmp_path, name):
     assert code == 0, err
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert json.loads(said)["bytes"] == sum(path.stat().st_size for path in files)
+
+
+def test_a_file_whose_name_is_no_text_is_not_proposed(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in (b"u\xff.py", b"nosuck.py"):
+        pathlib.Path(os.fsdecode(name)).touch()
+    for words in (["nosuch.py"], ["-m", "nosuch"]):
+        code, _, err = call("run", *words)
+        assert (code, err.count("\n")) == (2, 1)
+        assert "Did you mean 'nosuck" in err
+
+
+SWIFT = '(float t) f() "leaves";\ntrace(f());\n'
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["flow", "--seed", -1], "--seed: got -1; allowed: 0 to 4,294,967,295"),
+        (["flow", "--seed", 10**20], "--seed: got 1000"),
+        (["flow", "--ranks", 10**20], "--ranks: got 1000.*; allowed: 1 to 1,000,000"),
+        (["flow", "--ranks", 511, "--load", "sweep"], "got 511; allowed: 512 to 1,000,000"),
+        (["flow", "-n", 10**5, "--load", "arriving"], "got 100000; allowed: 1 to 10,000"),
+        (["flow", "--rounds", 10**20], "--rounds: got 1000.*; allowed: 1 to 10,000"),
+        (["script", "-n", 2, "--seed", -1, "--model", "m.py", "a.swift"], "--seed: got -1"),
+        (["script", "-n", 99999999, "--model", "m.py", "a.swift"], "allowed: 1 to 1,000,000"),
+    ],
+)
+def test_numbers_that_no_simulation_bears_are_refused(call, words, message):
+    code, out, err = call("simulate", *words)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert re.search(message, err)
+
+
+def test_the_example_of_simulate_script_is_what_works(call, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("figure9.swift").write_text(SWIFT)
+    pathlib.Path("leaves.py").touch()
+    pathlib.Path("model.py").write_text("def f(ranks):\n    return 1.5\n")
+    monkeypatch.setenv("COLUMNS", "200")
+    shown = call("simulate", "script", "--help")[1]
+    (example,) = re.findall(r"fluvial (simulate script .*swift)", shown)
+    code, out, err = call(*example.split())
+    assert (code, out) == (0, "trace: 1.5\n"), err
+    assert pathlib.Path("figure10.png").exists()

@@ -90,5 +90,6 @@ def did_you_mean(seen: object, known: Iterable[object]) -> str:
     """
     if not isinstance(seen, str) or not seen.isprintable():
         return ""
-    meant = _core.did_you_mean(seen, [name for name in known if isinstance(name, str)])
+    names = [name for name in known if isinstance(name, str) and name.isprintable()]
+    meant = _core.did_you_mean(seen, names)
     return f". {meant}" if meant else ""

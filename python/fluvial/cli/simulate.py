@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from .._core import InvalidArgument, simulate_flow
+from ..base.messages import shown
 
 
 class Load(enum.StrEnum):
@@ -22,6 +23,10 @@ class Load(enum.StrEnum):
 
 
 _SWEEP_RANKS = 512  # the widest task of Figure 9
+_RANKS_MAX = 1_000_000  # which take seconds
+_RANKS_MAX_ARRIVING = 10_000  # each arrival is planned for
+_ROUNDS_MAX = 10_000
+_SEED_MAX = 2**32 - 1
 _words = typer.Typer(no_args_is_help=True, help="Simulates schedulers.")
 
 
@@ -59,12 +64,12 @@ def _flow(
 ) -> None:
     """Run simulated tasks by a pool's scheduler, and print what part of the ranks' time is used."""
     least = _SWEEP_RANKS if load is Load.sweep else 1
-    if ranks < least:
-        raise InvalidArgument(f"--ranks: got {ranks}; allowed: {least} or more for this load")
-    if rounds < 1 or not 0 < busy < 1:
-        raise InvalidArgument(
-            f"the load: got --rounds {rounds}, --busy {busy}; allowed: 1 or more, and 0 to 1"
-        )
+    most = _RANKS_MAX_ARRIVING if load is Load.arriving else _RANKS_MAX
+    _check_within("--ranks", ranks, least, most, " for this load")
+    _check_within("--rounds", rounds, 1, _ROUNDS_MAX)
+    _check_within("--seed", seed, 0, _SEED_MAX)
+    if not 0 < busy < 1:
+        raise InvalidArgument(f"--busy: got {busy}; allowed: between 0 and 1")
     if not 0 <= error < 1:
         raise InvalidArgument(f"--error: got {error}; allowed: 0 up to 1")
     if load is Load.sweep and not estimates:
@@ -83,7 +88,7 @@ def _script(
         list[str], typer.Argument(metavar="SCRIPT [ARGUMENTS]", help="A script (.swift).")
     ],
     ranks: Annotated[
-        int, typer.Option("--ranks", "-n", min=1, help="Ranks of the job, of which one leads.")
+        int, typer.Option("--ranks", "-n", help="Ranks of the job, of which one leads.")
     ],
     model: Annotated[
         str,
@@ -103,8 +108,12 @@ def _script(
 ) -> None:
     """Run a script in simulated time, on as many ranks as you like.
 
-    fluvial simulate script figure9.swift -n 518 --model model.py --trace figure10.png
+    fluvial simulate script -n 518 --model model.py --trace figure10.png figure9.swift
+
+    Options stand before the script; words behind it are the script's own.
     """
+    _check_within("--ranks", ranks, 1, _RANKS_MAX)
+    _check_within("--seed", seed, 0, _SEED_MAX)
     if error is not None and not 0 <= error < 1:
         raise InvalidArgument(f"--error: got {error}; allowed: 0 up to 1")
     from ..flow.timeline import checked_name
@@ -119,3 +128,8 @@ def _script(
     print(f"simulated: {timeline}", file=sys.stderr)
     if trace is not None:
         timeline.save(trace)
+
+
+def _check_within(option: str, number: int, least: int, most: int, where: str = "") -> None:
+    if not least <= number <= most:
+        raise InvalidArgument(f"{option}: got {shown(number)}; allowed: {least} to {most:,}{where}")

@@ -120,9 +120,9 @@ def to_core(options: ScanOptions) -> CoreOptions:
         ),
         "threads": _count("threads", options) or threads,
         "aggregators": _count("aggregators", options) or aggregators,
-        "buffer_bytes": to_bytes(options.get("buffer"), "buffer") or buffer,
-        "read_ahead_bytes": to_bytes(options.get("read_ahead", "16 MiB"), "read_ahead"),
-        "memory_bytes": to_bytes(options.get("memory"), "memory") or memory,
+        "buffer_bytes": _bytes("buffer", options.get("buffer")) or buffer,
+        "read_ahead_bytes": _bytes("read_ahead", options.get("read_ahead", "16 MiB")),
+        "memory_bytes": _bytes("memory", options.get("memory")) or memory,
         "reproducible": bool(options.get("reproducible", _truth(info, "fluvial_reproducible"))),
         "stall_timeout": to_float(options.get("stall_timeout", 10.0), "stall_timeout"),
     }
@@ -130,6 +130,15 @@ def to_core(options: ScanOptions) -> CoreOptions:
 
 def _count(option: str, options: ScanOptions) -> int:
     return to_int(options.get(option, 0), option, -(2**31), 2**31 - 1)
+
+
+def _bytes(option: str, size: int | str | None) -> int:
+    number = to_bytes(size, option)
+    if abs(number) >= 2**63:
+        raise InvalidArgument(
+            f"{option} is out of range: got {shown(size)}; allowed: less than 2^63 bytes"
+        )
+    return number
 
 
 def _hint(info: Hints, key: str) -> int:
