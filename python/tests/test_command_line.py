@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -348,3 +349,18 @@ def test_the_example_of_simulate_script_is_what_works(call, tmp_path, monkeypatc
     code, out, err = call(*example.split())
     assert (code, out) == (0, "trace: 1.5\n"), err
     assert pathlib.Path("figure10.png").exists()
+
+
+@pytest.mark.parametrize("words", [["info", "{}"], ["dump", "{}", "u"], ["--version"], ["--help"]])
+def test_output_that_cannot_be_written_is_one_line(path, words):
+    words = [path if word == "{}" else word for word in words]
+    command = shlex.join([sys.executable, "-m", "fluvial", *words])
+    full = subprocess.run(
+        f"{command} > /dev/full", shell=True, capture_output=True, text=True, check=False
+    )
+    assert (full.returncode, full.stderr.count("\n")) == (2, 1), full.stderr
+    assert "the output cannot be written: got 'No space left on device'" in full.stderr
+    closed = subprocess.run(
+        f"{command} <&- >&-", shell=True, capture_output=True, text=True, check=False
+    )
+    assert (closed.returncode, closed.stderr) == (0, "")

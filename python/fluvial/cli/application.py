@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import warnings
@@ -29,15 +30,37 @@ def new_app(completion: bool = False) -> typer.Typer:
 def call(app: typer.Typer) -> None:
     """Run the command line; errors are one red line and exit code 2."""
     warnings.showwarning = _show_warning  # type: ignore[assignment]
+    _open_what_is_closed()
     try:
-        app(prog_name="fluvial")
+        try:
+            app(prog_name="fluvial")
+        finally:
+            sys.stdout.flush()
     except Error as error:
         if is_first():
             say(str(error), "red")
         sys.exit(2)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         sys.exit(1)
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        _drop_output()
+        say(f"the output cannot be written: got '{error.strerror}'; allowed: what has room", "red")
+        sys.exit(2)
+
+
+def _open_what_is_closed() -> None:
+    """Give the process the streams that the shell has closed (`>&-`); what is printed is lost."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def _drop_output() -> None:
+    """Leave nothing that Python would try to print at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def is_first() -> bool:
@@ -48,9 +71,10 @@ def is_first() -> bool:
 
 def say(message: str, colour: str) -> None:
     """Print one line of the command's own on standard error."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(
-        Text(f"fluvial: {message}", style=colour)
-    )
+    with contextlib.suppress(OSError):  # nobody reads that either
+        Console(stderr=True, highlight=False, soft_wrap=True).print(
+            Text(f"fluvial: {message}", style=colour)
+        )
 
 
 def _show_warning(message: object, *_: object) -> None:
