@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -81,9 +82,21 @@ def test_ls(call, series):
     assert call("ls", series, "meshes/*")[1].splitlines()[1].split()[:3] == [
         *("meshes/T", "float64", "3×4")
     ]
-    code, _, err = call("ls", series, "meshs/*")
-    assert code == 2
-    assert "got 'meshs/*'" in err
+    for words in (["meshs/*"], ["meshes/*", "meshs/*"], ["-l", "meshes/*", "meshs/*"]):
+        code, out, err = call("ls", series, *words)
+        assert (code, out) == (2, "")
+        assert "got 'meshs/*'" in err
+
+
+def test_options_of_ls_that_fit_nothing_are_refused(call, series):
+    for option in ("--steps", "--count"):
+        code, _, err = call("ls", series, option, 1)
+        assert (code, f"{option} without -l" in err) == (2, True)
+    if series != "s":
+        code, _, err = call("ls", series, "-l", "--steps", 7)
+        assert (code, "no such step" in err, "got '7'; allowed: 0, 10" in err) == (2, True, True)
+        code, _, err = call("ls", series, "-l", "--count", 2)
+        assert (code, "allowed: --steps" in err) == (2, True)
 
 
 def test_ls_with_extrema_and_means(call, series):
@@ -155,8 +168,12 @@ def test_plot(call, series, tmp_path):
         assert path.read_bytes().startswith(b"\x89PNG")
     code, _, err = call("plot", series, "wave", "-o", tmp_path / "w.png")
     assert (code, "nothing to draw: got complex128" in err) == (2, True)
-    code, _, err = call("plot", series, "meshes/T", "-o", tmp_path / "w.nonsense")
-    assert (code, "the picture cannot be written" in err) == (2, True)
+    for name in ("w.nonsense", "w.gif", "w", "no/w.png"):
+        code, _, err = call("plot", series, "meshes/T", "-o", tmp_path / name)
+        assert (code, "the picture cannot be written" in err) == (2, True)
+    assert not list(tmp_path.glob("w.*"))
+    code, _, err = call("plot", series, "meshes/T", "-o", path, "--histogram", 10**8)
+    assert (code, "1000000" in err) == (2, True)
 
 
 def test_a_slice_of_many_axes_and_a_histogram_show_what_is_there(tmp_path, monkeypatch):
@@ -197,9 +214,10 @@ def test_without_matplotlib_the_remedy_is_said(call, tmp_path, monkeypatch):
 def test_watch(call, series):
     code, out, _ = call("watch", series, "--count", 2, "--interval", 0.01, "--format", "json")
     assert code == 0
-    first, second = map(json.loads, out.splitlines())
-    assert (first["steps"], second["steps"]) == (2, 2)
-    assert (first["steps_per_s"], second["steps_per_s"]) == (None, 0)
+    first, *later = map(json.loads, out.splitlines())
+    assert (first["steps"], first["steps_per_s"]) == (2, None)
+    assert first["state"] == ("going on" if series == "s" else "ended")
+    assert [(seen["steps"], seen["steps_per_s"]) for seen in later] == [(2, 0)] * (series == "s")
     if series == "s":
         assert (first["queue_depth"], first["queue_steps"], first["unread"]) == (1, 1, 1)
     assert "2 steps" in call("watch", series, "--count", 1)[1]
@@ -229,6 +247,50 @@ def test_watching_ends_with_the_stream(call, tmp_path, monkeypatch):
         code, out, _ = call("watch", "s")
     assert code == 0
     assert [line.rpartition("  ")[2] for line in out.splitlines()] == ["going on", "ended"]
+
+
+def states(out):
+    """Return what the lines of a watch say last."""
+    return [line.rpartition("  ")[2] for line in out.splitlines()]
+
+
+def test_watching_ends_with_the_files(call, tmp_path, monkeypatch):
+    from fluvial.cli import watching
+
+    path = tmp_path / "a.h5"
+    with fl.open(path, "w") as writer:
+        put(writer, 0)
+        monkeypatch.setattr(watching.time, "sleep", lambda _: writer.close())
+        code, out, _ = call("watch", path)
+    assert (code, states(out)) == (0, ["going on", "ended"])
+
+
+def test_whether_files_of_other_programs_have_ended_is_unknown(call, tmp_path):
+    path = tmp_path / "a.nc"
+    xr.Dataset({"T": ("x", np.ones(3))}).to_netcdf(path)
+    code, out, _ = call("watch", path, "--count", 3, "--interval", 0.01)
+    assert (code, states(out)) == (0, ["unknown"] * 3)
+    code, out, _ = call("watch", path, "--count", 3, "--interval", 0.01, "--format", "csv")
+    assert [row["state"] for row in csv.DictReader(io.StringIO(out))] == ["unknown"] * 3
+
+
+def test_messages_name_options_of_the_command(call, tmp_path, monkeypatch):
+    monkeypatch.setenv("FLUVIAL_DIRECTORY", str(tmp_path))
+    assert "within --wait=0.1 s" in call("ls", "nobody", "--wait", 0.1)[2]
+    with fl.open(tmp_path / "a.h5", "w") as series:
+        put(series, 0)
+    err = call("pipe", tmp_path / "a.h5", "s", "--wait", 0.1)[2]
+    assert "within --wait=0.1 s" in err and "or say --readers 0" in err
+    (tmp_path / "raw.bin").write_bytes(b"words and numbers" * 9)
+    err = call("info", tmp_path / "raw.bin")[2]
+    assert "fluvial.open(…, raw=…)" in err and "open_raw" not in err
+
+
+def test_help_shows_what_stands_in_brackets(call, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for word in ("ls", "watch", "pipe", "reduce"):
+        assert re.search(r"\[default: [a-z6]", call(word, "--help")[1])
+    assert "the newest" in call("dump", "--help")[1]
 
 
 def test_what_is_not_there_is_an_error(call, tmp_path, monkeypatch):
@@ -285,6 +347,14 @@ def test_pipe(call, tmp_path, monkeypatch):
     assert (code, "the destination is missing: got 'a.h5'" in err) == (2, True)
     code, _, err = call("pipe", "a.h5", "c.h5", "--dtype", "f4", "--dtype", "meshes/*=f8")
     assert (code, "allowed: one dtype alone" in err) == (2, True)
+
+
+def test_pipe_refuses_what_no_queue_does(call, tmp_path):
+    with fl.open(tmp_path / "a.h5", "w") as series:
+        put(series, 0)
+    code, _, err = call("pipe", tmp_path / "a.h5", tmp_path / "b.h5", "--full", "foo")
+    assert (code, "--full: got 'foo'; allowed: 'block'" in err) == (2, True)
+    assert not (tmp_path / "b.h5").exists()
 
 
 def test_the_shell_completes_words():

@@ -15,6 +15,15 @@ from rich.text import Text
 from .._core import Error
 from ..mpi.communicator import world
 
+_OPTIONS = {
+    "rendezvous_timeout=": "--wait=",
+    "Raise rendezvous_timeout": "Raise --wait",
+    "or pass readers=0 to": "or say --readers 0 to",
+    "Raw binary needs its layout stated: open_raw()": (
+        "Raw binary needs its layout stated, which a Python program does: fluvial.open(…, raw=…)"
+    ),
+}
+
 
 def new_app(completion: bool = False) -> typer.Typer:
     """Return the command without its words."""
@@ -38,7 +47,7 @@ def call(app: typer.Typer) -> None:
             sys.stdout.flush()
     except Error as error:
         if is_first():
-            say(str(error), "red")
+            say(_in_words_of_the_command(str(error)), "red")
         sys.exit(2)
     except BrokenPipeError:
         _drop_output()
@@ -49,6 +58,13 @@ def call(app: typer.Typer) -> None:
         _drop_output()
         say(f"the output cannot be written: got '{error.strerror}'; allowed: what has room", "red")
         sys.exit(2)
+
+
+def _in_words_of_the_command(message: str) -> str:
+    """Return a message with options where it names what Python and C++ have instead."""
+    for theirs, ours in _OPTIONS.items():
+        message = message.replace(theirs, ours)
+    return message
 
 
 def _open_what_is_closed() -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .._core import InvalidArgument
 from . import selections
 from .application import is_first, say
 from .printing import ROWS_MAX, Format, check_rows, print_as
@@ -22,12 +23,13 @@ Wait = Annotated[float, typer.Option(help="Seconds to wait for a stream, and for
 Directory = Annotated[str | None, typer.Option(help="Of the contact file of a stream.")]
 Step = Annotated[
     int | None,
-    typer.Option(help="Number of the step. [default: first of files, newest of streams]"),
+    typer.Option(help="Number of the step; the first unless given, of a stream the newest."),
 ]
 Isel = Annotated[list[str], typer.Option(help="Select by position: x=::2, y=0. Repeatable.")]
 Where = Annotated[list[str], typer.Option(help="Select by coordinate: x=0:2.5. Repeatable.")]
 Formats = Annotated[Format, typer.Option(help="table, json or csv.")]
 _WAIT_S = 5.0
+_BINS_MAX = 1_000_000
 
 
 def add_looks(app: typer.Typer) -> None:
@@ -47,9 +49,11 @@ def _ls(
         bool, typer.Option("--long", "-l", help="Least, largest and mean element, each step.")
     ] = False,
     steps: Annotated[
-        str | None, typer.Option(help="With -l: numbers of steps, 10:100:10. [default: all]")
+        str | None, typer.Option(help="With -l: numbers of steps, 10:50:10. \\[default: all]")
     ] = None,
-    count: Annotated[int, typer.Option(min=1, help="With -l: steps of a stream.")] = 1,
+    count: Annotated[
+        int | None, typer.Option(min=1, help="With -l: steps of a stream; 1 unless given.")
+    ] = None,
     wait: Wait = _WAIT_S,
     directory: Directory = None,
     format: Formats = Format.table,
@@ -61,6 +65,9 @@ def _ls(
     from .looks import looking_at
     from .series_tables import dataset_rows, statistic_rows
 
+    if not long and (steps is not None or count is not None):
+        option = "--count" if steps is None else "--steps"
+        raise InvalidArgument(f"{option} without -l: got {option}; allowed: beside --long (-l)")
     with looking_at(name, wait, directory) as look:
         if long:
             print_as(statistic_rows(look, datasets or [], steps, count), name, format)
@@ -111,7 +118,8 @@ def _plot(
     isel: Isel = [],  # noqa: B006
     where: Where = [],  # noqa: B006
     histogram: Annotated[
-        int | None, typer.Option(min=1, metavar="BINS", help="How often which values are.")
+        int | None,
+        typer.Option(min=1, max=_BINS_MAX, metavar="BINS", help="How often which values are."),
     ] = None,
     wait: Wait = _WAIT_S,
     directory: Directory = None,
@@ -121,8 +129,9 @@ def _plot(
     fluvial plot run.h5 meshes/rho --step 100 --isel z=16 -o rho.png
     """
     from .looks import looking_at
-    from .pictures import draw
+    from .pictures import check_picture, draw
 
+    check_picture(out)
     with looking_at(name, wait, directory) as look:
         chosen = _selected(look, dataset, step, isel, where)
         draw(chosen, out, f"{dataset} of {name}", histogram, look.live)
@@ -134,7 +143,7 @@ def _watch(
     name: Name,
     interval: Annotated[float, typer.Option(min=0.01, help="Seconds between two looks.")] = 1.0,
     count: Annotated[
-        int | None, typer.Option(min=1, help="Looks. [default: until the series ends]")
+        int | None, typer.Option(min=1, help="Looks. \\[default: until the series ends]")
     ] = None,
     wait: Wait = _WAIT_S,
     directory: Directory = None,

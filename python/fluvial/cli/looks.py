@@ -64,23 +64,36 @@ class Look:
             )
         return self.series.steps[indices.index(number)]
 
-    def steps(self, choice: str | None, count: int) -> Iterator[Step]:
-        """Give the chosen steps of files, or so many of a stream as they come."""
+    def steps(self, choice: str | None, count: int | None) -> Iterator[Step]:
+        """Give the chosen steps of files, or so many of a stream as they come, one unless said."""
         if not self.live:
-            wanted = StepChoice(choice)
-            for at, number in enumerate(self.series.steps.indices):
-                if number in wanted:
-                    yield self.series.steps[at]
+            if count is not None:
+                raise InvalidArgument(
+                    f"--count is of streams: got {count} for {shown(self.name)}; allowed: --steps"
+                )
+            yield from self._chosen(choice)
             return
         if choice is not None:
             raise InvalidArgument(
                 f"a stream is looked at as it is: got --steps {shown(choice)}; allowed: --count, "
                 "for so many of its newest steps"
             )
-        for _ in range(count):
+        for _ in range(1 if count is None else count):
             if (step := self.series.next()) is None:
                 return
             yield step
+
+    def _chosen(self, choice: str | None) -> Iterator[Step]:
+        wanted = StepChoice(choice)
+        indices = self.series.steps.indices
+        chosen = [at for at, number in enumerate(indices) if number in wanted]
+        if choice is not None and not chosen:
+            raise InvalidArgument(
+                f"no such step in {shown(self.name)}: got {shown(choice)}; allowed: "
+                f"{numbers(indices)}"
+            )
+        for at in chosen:
+            yield self.series.steps[at]
 
     def newest(self) -> Step | None:
         """Return the step of which something is told: None where a stream has none yet."""

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._core import InvalidArgument
+from ..base.arguments import said_by
+from ..base.messages import shown
 from ..compute.distribution_operators import Histogram
+from ..flow.timeline import PICTURES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,13 +59,32 @@ def save(figure: Figure, path: str) -> None:
     InvalidArgument
         Matplotlib does not write this kind of file, or not there.
     """
+    check_picture(path)
     try:
         figure.savefig(path, dpi=150, bbox_inches="tight")
     except (OSError, ValueError) as error:
-        raise InvalidArgument(
-            f"the picture cannot be written: got {path!r} ({error}); allowed: a path that ends in "
-            ".png, .pdf or .svg, in a folder that exists"
-        ) from None
+        raise _cannot_write(path, said_by(error)) from None
+
+
+def check_picture(path: str) -> None:
+    """Refuse what is not called as a picture, or is in no folder.
+
+    Raises
+    ------
+    InvalidArgument
+        It ends otherwise, or its folder is not there.
+    """
+    if not path.lower().endswith(PICTURES):
+        raise _cannot_write(path, "of another kind")
+    if not os.path.isdir(os.path.dirname(path) or "."):
+        raise _cannot_write(path, "there is no such folder")
+
+
+def _cannot_write(path: str, reason: str) -> InvalidArgument:
+    return InvalidArgument(
+        f"the picture cannot be written: got {shown(path)} ({reason}); allowed: a path that ends "
+        f"in {', '.join(PICTURES)}, in a folder that exists"
+    )
 
 
 def _draw_slice(figure: Figure, axes: Axes, dataset: LazyDataset, title: str) -> str:
@@ -84,8 +107,8 @@ def _draw_slice(figure: Figure, axes: Axes, dataset: LazyDataset, title: str) ->
         axes.set_xlabel(dataset.dims[0] if along else "")
         axes.set_ylabel(label)
         return title
-    shown = axes.pcolormesh(along[1], along[0], array.values, shading="nearest")
-    figure.colorbar(shown, label=label)
+    colours = axes.pcolormesh(along[1], along[0], array.values, shading="nearest")
+    figure.colorbar(colours, label=label)
     axes.set_xlabel(dataset.dims[1])
     axes.set_ylabel(dataset.dims[0])
     return title

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
@@ -29,7 +29,7 @@ def _pipe(
         bool, typer.Option("--follow", help="Wait for steps of files that are being written.")
     ] = False,
     steps: Annotated[
-        str | None, typer.Option(help="Numbers of steps: 10:100:10, or 0,5,10:. [default: all]")
+        str | None, typer.Option(help="Numbers of steps: 10:50:10, or 0,5,10:. \\[default: all]")
     ] = None,
     datasets: Annotated[
         list[str] | None, typer.Option(help="Names or patterns: 'meshes/*'. Repeatable.")
@@ -78,9 +78,13 @@ def _pipe(
         raise InvalidArgument(
             f"the destination is missing: got {shown(names[0])} alone; allowed: SOURCE… DESTINATION"
         )
+    from ..base.arguments import to_choice
+    from ..opening import Full
     from ..piping import pipe
     from .pipe_progress import PipeProgress
 
+    if full is not None:
+        to_choice(full, "--full", get_args(Full))
     both = {"rendezvous_timeout": wait, "step_timeout": step_timeout, "directory": directory}
     writing = {"readers": readers, "queue_steps": queue_steps, "full": full}
     writing |= {"compression": compression}

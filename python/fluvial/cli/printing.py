@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from .._core import InvalidArgument
@@ -36,12 +36,17 @@ def print_as(rows: Iterable[tables.Row], title: str, format: Format) -> None:
         tables.print_rows(found, title)
 
 
-def print_csv(rows: list[tables.Row]) -> None:
-    """Print rows as RFC 4180 has it, but with plain ends of lines; nothing for None."""
+def print_csv(rows: list[tables.Row], headed: Sequence[str] = ()) -> list[str]:
+    """Print rows as RFC 4180 has it, but with plain ends of lines; nothing for None.
+
+    Below rows whose columns were `headed` the same ones have no names again. Returns the columns.
+    """
     columns = list(dict.fromkeys(column for row in rows for column in row))
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(columns)
+    if columns != list(headed):
+        writer.writerow(columns)
     writer.writerows([row.get(column) for column in columns] for row in rows)
+    return columns
 
 
 def check_rows(count: int, what: str, remedy: str, limit: int = ROWS_MAX) -> None:

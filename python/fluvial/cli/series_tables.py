@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from .._core import DamagedFile, InvalidArgument
+from ..base.messages import shown
 from ..pipeline.conversion import DatasetChoice
 from .looks import Look, Step, numbers
 from .rows import attribute, bytes_at, plain
@@ -43,18 +44,26 @@ def dataset_rows(look: Look, datasets: list[str]) -> list[Row]:
     rows: dict[str, Row] = {}
     steps: dict[str, int] = {}
     count = 0
-    for step in look.steps(None, 1):
+    for step in look.steps(None, None):
         count += 1
         for name in choice.of(step.names()):
             steps[name] = steps.get(name, 0) + 1
             if name not in rows:
                 rows[name] = _listed(_described(step, name))
-    if count and not rows and datasets:
-        raise InvalidArgument(
-            f"no dataset of '{look.name}' is called so: got {' '.join(datasets)!r}; allowed: names "
-            "and patterns of what `fluvial ls` lists"
-        )
+    if count:
+        _check_found(look, datasets, rows)
     return [row | {"steps": steps[name]} for name, row in rows.items()]
+
+
+def _check_found(look: Look, datasets: list[str], found: Iterable[str]) -> None:
+    """Refuse a name or a pattern that nothing is called by."""
+    known = list(found)
+    for pattern in datasets:
+        if not DatasetChoice(pattern).of(known):
+            raise InvalidArgument(
+                f"no dataset of {shown(look.name)} is called so: got {shown(pattern)}; allowed: "
+                "names and patterns of what `fluvial ls` lists"
+            )
 
 
 def _listed(described: Described) -> Row:
@@ -68,11 +77,17 @@ def _listed(described: Described) -> Row:
     }
 
 
-def statistic_rows(look: Look, datasets: list[str], steps: str | None, count: int) -> Iterator[Row]:
+def statistic_rows(
+    look: Look, datasets: list[str], steps: str | None, count: int | None
+) -> Iterator[Row]:
     """Give a row for each dataset of each step: its least, largest and mean element."""
     choice = DatasetChoice(datasets or None)
+    listed: set[str] = set()
+    some = False
     for step in look.steps(steps, count):
+        some = True
         for name in choice.of(step.names()):
+            listed.add(name)
             found: Row = dict.fromkeys(_STATISTICS)
             try:
                 found |= _statistics(step[name], look.live)
@@ -82,6 +97,8 @@ def statistic_rows(look: Look, datasets: list[str], steps: str | None, count: in
                 pass  # complex numbers have no least one
             time = plain(step.time)
             yield {"step": step.iteration, "time": time, "dataset": name} | found
+    if some:
+        _check_found(look, datasets, listed)
 
 
 def _statistics(dataset: Any, live: bool) -> Row:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from typing import Any, TypeAlias
@@ -15,38 +14,42 @@ from rich.text import Text
 
 from .._core import Error, NoSuchFile
 from ..opening import open as open_any
+from ..store.progress_mark import Writer, progress_of
 from . import tables
 from .looks import Look
 from .printing import Format, print_csv
+from .rows import bytes_at
 
 Seen: TypeAlias = dict[str, Any]
 """What one look has seen: numbers, words, and of a stream its readers."""
+_GOES_ON = "going on"
+_UNKNOWN = "unknown"  # whether it goes on: of files of other programs
 
 
 def watch(look: Look, interval: float, count: int | None, format: Format) -> None:
-    """Print what is seen every `interval` seconds: `count` times, or until a stream ends."""
+    """Print what is seen every `interval` seconds: `count` times, or until the series ends."""
     shown = _Screen(look.name, format)
     last: Seen | None = None
     looks = 0
     try:
         with shown:
             while True:
-                seen = _seen(look)
+                seen = _seen(look, last)
                 shown.show(_with_rates(seen, last))
                 last, looks = seen, looks + 1
-                if looks == count or seen["state"] != "going on":
+                if looks == count or seen["state"] not in (_GOES_ON, _UNKNOWN):
                     return
                 time.sleep(interval)
     except KeyboardInterrupt:
         return
 
 
-def _seen(look: Look) -> Seen:
+def _seen(look: Look, last: Seen | None) -> Seen:
     if not look.live:
-        return _seen_of_files(look)
+        return _seen_of_files(look, last)
     status = look.series.status
     ended = status["writers_closed"] == status["writer_ranks"]
-    state = status["failure"] or ("ended" if ended else "going on")
+    state = status["failure"] or ("ended" if ended else _GOES_ON)
     return {
         "at_s": time.monotonic(),
         "state": state,
@@ -58,18 +61,24 @@ def _seen(look: Look) -> Seen:
     }
 
 
-def _seen_of_files(look: Look) -> Seen:
+def _seen_of_files(look: Look, last: Seen | None) -> Seen:
     """Return what is there now; files that are being written may not open for a moment."""
-    steps, size = 0, 0
+    steps, size = (0, 0) if last is None else (last["steps"], last["bytes"])
+    progress = progress_of(look.name)
     try:
         with open_any(look.name) as series:
             steps = len(series.steps)
-            size = sum(map(os.path.getsize, series.paths))
-        state = "going on"
+            size = sum(map(bytes_at, series.paths))
+            own = series.attrs.get("software") == "Fluvial"
+        state = "ended" if own else _UNKNOWN
     except NoSuchFile:
         raise
     except (Error, OSError) as error:
         state = f"cannot be read: {error}"
+    if progress.writer is Writer.WRITES:
+        state = _GOES_ON
+    elif progress.writer is Writer.GONE:
+        state = f"the writer is gone: {progress.said}"
     return {"at_s": time.monotonic(), "state": state, "steps": steps, "bytes": size}
 
 
@@ -89,6 +98,7 @@ class _Screen:
     def __init__(self, name: str, format: Format) -> None:
         self._name = name
         self._format = format
+        self._columns: list[str] = []
         self._live: Live | None = None
         if format is Format.table and sys.stdout.isatty():
             self._live = Live(console=Console(), auto_refresh=False)
@@ -108,7 +118,7 @@ class _Screen:
         elif self._format is Format.json:
             tables.print_json({"name": self._name, **seen})
         elif self._format is Format.csv:
-            print_csv(_flat(seen))
+            self._columns = print_csv(_flat(seen), self._columns)
         else:
             print("  ".join(_words(seen)))
         sys.stdout.flush()
