@@ -126,11 +126,21 @@ def test_a_channel_that_fails_leaves_what_it_has(tmp_path):
 
 def test_what_is_no_trace_is_refused(call, tmp_path):
     path = tmp_path / "t.json"
-    path.write_text("[1, 2]")
-    code, _, err = call("trace", path)
+    texts = ["[1, 2]", "{}", "words", '{"traceEvents": 5}', '{"traceEvents": [{"ph": "X"}]}']
+    for text in texts:
+        path.write_text(text)
+        code, _, err = call("trace", path)
+        assert code == 2
+        assert "no JSON of a trace: got" in err and "Error" not in err
+    path.write_text('{"traceEvents": []}')
+    assert "no events are in the trace: got" in call("trace", path)[2]
+    code, _, err = call("trace", tmp_path / "none.json")
     assert code == 2
-    assert "not the trace of a channel" in err
-    assert call("trace", tmp_path / "none.json")[0] == 2
+    assert "no such file: got" in err
+    assert "cannot read the trace (Is a directory)" in call("trace", tmp_path)[2]
+    traced(path)
+    code, _, err = call("trace", path, "--png", tmp_path / "t.gif")
+    assert (code, "the picture cannot be written" in err) == (2, True)
 
 
 def test_a_trace_that_cannot_be_written_is_an_error():

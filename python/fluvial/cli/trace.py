@@ -31,12 +31,14 @@ def _show_trace(
     """
     from ..flow.timeline import Timeline, is_timeline
     from ..stream import trace
+    from .pictures import check_picture
 
     if is_timeline(file):
         _show_timeline(Timeline.read(file), os.path.basename(file), png, format)
         return
     ranks = trace.read_trace(file)
     if png is not None:
+        check_picture(png)
         trace.draw_trace(ranks, png, os.path.basename(file))
         return
     rows: list[tables.Row] = []

@@ -105,9 +105,8 @@ class Timeline:
             ranks = {rank: np.array(found, EVENT) for rank, found in sorted(rows.items())}
         except (OSError, ValueError, KeyError, TypeError, StopIteration) as error:
             raise InvalidArgument(
-                f"not the timeline of a pool: got {shown(os.fspath(path))} "
-                f"({type(error).__name__}: {error}); allowed: a .json file of Pool(trace=…) or "
-                "Timeline.save()"
+                f"not the timeline of a pool: got {shown(os.fspath(path))}; allowed: a .json file "
+                "of Pool(trace=…) or Timeline.save()"
             ) from error
         return cls(kinds, tasks, busy, ranks)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .._core import InvalidArgument
+from ..base.messages import shown
 
 COLOURS = {
     "set-up": "#9aa5b1",
@@ -57,6 +58,11 @@ def read_trace(path: str | Path) -> list[Rank]:
     """Return the ranks of a trace that a channel wrote (``trace_file``), in their order.
 
     A channel that failed has left a file of each rank instead, which are read together.
+
+    Raises
+    ------
+    InvalidArgument
+        There is no such file, or it is something else, or holds no events.
     """
     whole = Path(path)
     own = sorted(whole.parent.glob(f"{glob.escape(whole.stem)}.rank-*{glob.escape(whole.suffix)}"))
@@ -76,12 +82,23 @@ def read_trace(path: str | Path) -> list[Rank]:
             ranks[event["tid"]].blocks.append(
                 Block(event["name"], event["cat"], begin, begin + 1e-6 * event["dur"])
             )
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InvalidArgument(
-            f"not the trace of a channel: got {str(path)!r} ({type(error).__name__}: {error}); "
-            "allowed: a file that Channel(trace_file=…) or Pool(trace=…) wrote."
-        ) from error
-    return [ranks[number] for number in sorted(ranks)]
+        found = [ranks[number] for number in sorted(ranks)]
+    except FileNotFoundError as error:
+        raise _no_trace("no such file", path) from error
+    except OSError as error:
+        raise _no_trace(f"cannot read the trace ({error.strerror})", path) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise _no_trace("no JSON of a trace", path) from error
+    if not found:
+        raise _no_trace("no events are in the trace", path)
+    return found
+
+
+def _no_trace(what: str, path: str | Path) -> InvalidArgument:
+    return InvalidArgument(
+        f"{what}: got {shown(str(path))}; allowed: a file that Channel(trace_file=…) or "
+        "Pool(trace=…) wrote"
+    )
 
 
 def draw_trace(ranks: list[Rank], png: str | Path, title: str = "") -> None:
