@@ -64,6 +64,18 @@ def test_a_table(call, path, theirs):
     assert [float(row[2]) for row in rows] == pytest.approx(u.max(("lat", "lon")).values)
 
 
+def test_operators_of_several_options(call, path):
+    _, out, _ = call("reduce", path, "u", "--op", "mean,min", "--op", "max")
+    assert table(out)[0] == ["mean", "min", "max"]
+
+
+def test_a_slice_against_the_coordinate_is_a_warning(call, path):
+    code, _, err = call("reduce", path, "u", "--where", "lon=180:90")
+    assert code == 0
+    assert "nothing is selected: 'lon' increases, from" in err
+    assert "select slice(90.0, 180.0)" in err
+
+
 def test_rows_without_coordinates_have_positions(call, tmp_path):
     path = tmp_path / "x.nc"
     values = np.arange(6.0).reshape(1, 2, 3)
@@ -156,6 +168,11 @@ def test_version_and_help(call):
         (["reduce", "{}", "u", "--op", "add"], "got 'add'; allowed: sum"),
         (["reduce", "{}", "u", "--op", "quantile(x)"], r"got 'quantile\(x\)'"),
         (["reduce", "{}", "u", "--op", "histogram"], "no such operator: got 'histogram'"),
+        (["reduce", "{}", "u", "--op", "a"], r" std,.* top_k,.* std\(1\), variance\(1\)$"),
+        (["reduce", "{}", "u", "--op", "histogram(10:0:5)"], r"got 'histogram\(10:0:5\)'.*first"),
+        (["reduce", "{}", "u", "--aggregators", 99999999999], "allowed: 0 to 2147483647"),
+        (["reduce", "{}", "u", "--isel", "lat=0", "--isel", "lat=1"], "--isel of a dim.*'lat'"),
+        (["reduce", "{}", "u", "--where", "lon=0", "--where", "lon=1"], "--where of a dim.*'lon'"),
         (["reduce", "{}", "u", "--over", "x"], "got 'x'; allowed: 'time'"),
         (["reduce", "{}", "u", "--where", "lat"], "got 'lat'; allowed: DIM=LABEL"),
         (["reduce", "{}", "u", "--where", "lat=10"], "no such label along 'lat': got 10.0"),

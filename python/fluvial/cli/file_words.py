@@ -85,10 +85,11 @@ def _reduce(
         list[str], typer.Argument(metavar="FILE… DATASET", help="Files as one, and a dataset.")
     ],
     op: Annotated[
-        str, typer.Option(help="Operators with commas: mean,max,quantile(0.9),histogram(0:10:20).")
-    ] = "mean",
+        list[str],
+        typer.Option(help="Operators with commas: mean,max,quantile(0.9). Repeatable."),
+    ] = ["mean"],  # noqa: B006
     over: Annotated[
-        str | None, typer.Option(help="Dimensions to reduce, with commas. [default: all]")
+        str | None, typer.Option(help="Dimensions to reduce, with commas. \\[default: all]")
     ] = None,
     where: Annotated[
         list[str], typer.Option(help="Select by coordinate: lat=-30:30, time=2000-01. Repeatable.")
@@ -114,7 +115,7 @@ def _reduce(
     aggregators: Annotated[int, typer.Option(min=0, help="Ranks that read; 0: chosen.")] = 0,
     buffer: Annotated[str | None, typer.Option(help="Bytes of a read: '4 MiB'.")] = None,
     memory: Annotated[
-        str | None, typer.Option(help="Bytes of a rank beside results. [default: 64MiB]")
+        str | None, typer.Option(help="Bytes of a rank beside results. \\[default: 64MiB]")
     ] = None,
     reproducible: Annotated[
         bool, typer.Option("--reproducible", help="The same result to the bit in every run.")
@@ -142,7 +143,7 @@ def _reduce(
             file_scan.check_out(out, file.paths, comm)
         dataset = file_scan.select(file, arguments[-1], isel, where, nearest, mask, weights)
         grouped = file_scan.group(dataset, groupby, resample)
-        operators = to_operators(op, None if skipna else False)
+        operators = to_operators(",".join(op), None if skipna else False)
         if out is None and groupby is None and resample is None:
             file_scan.check_printable(dataset, selections.to_names(over))
         options: ScanOptions = {

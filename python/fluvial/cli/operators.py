@@ -21,10 +21,9 @@ def to_operators(text: str, skipna: bool | None) -> dict[str, Resolved]:
     for word in re.split(r",(?![^(]*\))", text):
         match = re.fullmatch(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*", word)
         if match is None or (match[2] is None and match[1] not in names()):
-            plain = [name for name in names() if name not in WITH_ARGUMENTS]
             raise InvalidArgument(
                 f"no such operator: got {shown(word.strip())}; "
-                f"allowed: {', '.join([*plain, *WITH_ARGUMENTS.values()])}"
+                f"allowed: {', '.join([*names(), *WITH_ARGUMENTS])}"
             )
         name, argument = match[1], match[2]
         label = name if argument is None else f"{name}_{_plain(argument)}"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from .._core import InvalidArgument
 from ..base.messages import shown
@@ -40,6 +40,7 @@ def to_labels(words: Sequence[str]) -> dict[str, Label]:
                 f"cannot read the selection: got {shown(word)}; allowed: DIM=LABEL or DIM=FROM:TO, "
                 "as in lat=-30:30 or time=2000-01"
             )
+        _check_new(dim.strip(), found, "--where")
         times = re.fullmatch(rf"({_TIME})?:({_TIME})?", label)
         ends = times.groups() if times else label.split(":") if label.count(":") == 1 else None
         found[dim.strip()] = (
@@ -68,8 +69,16 @@ def to_positions(words: Sequence[str]) -> dict[str, int | slice | None]:
                 f"cannot read the selection: got {shown(word)}; allowed: DIM=INDEX or "
                 "DIM=FROM:TO:STEP, as in level=0 or x=::2"
             ) from None
+        _check_new(dim.strip(), found, "--isel")
         found[dim.strip()] = parts[0] if len(parts) == 1 else slice(*parts)
     return found
+
+
+def _check_new(dim: str, found: Iterable[str], option: str) -> None:
+    if dim in found:
+        raise InvalidArgument(
+            f"{option} of a dimension twice: got {shown(dim)} again; allowed: once each"
+        )
 
 
 def _label(text: str) -> float | str:

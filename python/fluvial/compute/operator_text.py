@@ -3,21 +3,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import TypedDict
 
 from .._core import Builtin, InvalidArgument
 from .distribution_operators import Histogram, Median, Quantile, TopK
 from .scalar_operators import Norm, Std, Variance
 
-WITH_ARGUMENTS = {
-    "quantile": "quantile(0.5), quantile(0.5,exact)",
-    "median": "median, median(exact)",
-    "histogram": "histogram(LOWEST:HIGHEST:BINS)",
-    "top_k": "top_k(10)",
-    "norm": "norm(2)",
-    "std": "std(1), of a sample",
-    "variance": "variance(1)",
-}
+WITH_ARGUMENTS = (
+    "quantile(0.5)",
+    "quantile(0.5,exact)",
+    "median(exact)",
+    "histogram(LOWEST:HIGHEST:BINS)",
+    "top_k(10)",
+    "norm(2)",
+    "std(1)",
+    "variance(1)",
+)
 
 
 class _Told(TypedDict, total=False):
@@ -35,8 +37,7 @@ def with_arguments(name: str, argument: str, skipna: bool | None) -> Builtin:
     told: _Told = {} if skipna is None else {"skipna": bool(skipna)}
     try:
         if name == "histogram":
-            low, high, bins = argument.split(":")
-            return Histogram(bins=int(bins), range=(float(low), float(high)), **told)
+            return _histogram(argument, told)
         if name == "quantile":
             q, _, how = map(str.strip, argument.partition(","))
             if how == "exact":
@@ -59,6 +60,16 @@ def with_arguments(name: str, argument: str, skipna: bool | None) -> Builtin:
         if isinstance(error, InvalidArgument):
             raise
     raise InvalidArgument(
-        f"cannot read the operator: got '{name}({argument})'; "
-        f"allowed: {', '.join(WITH_ARGUMENTS.values())}"
+        f"cannot read the operator: got '{name}({argument})'; allowed: {', '.join(WITH_ARGUMENTS)}"
     )
+
+
+def _histogram(argument: str, told: _Told) -> Builtin:
+    lowest, highest, bins = argument.split(":")
+    low, high = float(lowest), float(highest)
+    if not -math.inf < low < high < math.inf:
+        raise InvalidArgument(
+            f"cannot read the operator: got 'histogram({argument})'; allowed: "
+            "histogram(LOWEST:HIGHEST:BINS), the lowest first"
+        )
+    return Histogram(bins=int(bins), range=(low, high), **told)

@@ -129,7 +129,7 @@ def to_core(options: ScanOptions) -> CoreOptions:
 
 
 def _count(option: str, options: ScanOptions) -> int:
-    return to_int(options.get(option, 0), option, -(2**31), 2**31 - 1)
+    return to_int(options.get(option, 0), option, 0, 2**31 - 1)
 
 
 def _bytes(option: str, size: int | str | None) -> int:

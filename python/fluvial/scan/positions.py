@@ -116,9 +116,13 @@ def by_label(
 def _warn_of_direction(label: slice, dim: str, labels: xr.Variable) -> None:
     index = labels.to_index()
     numbers = [end for end in (label.start, label.stop) if isinstance(end, int | float)]
-    if index.is_monotonic_decreasing and len(numbers) == 2 and numbers[0] < numbers[1]:
+    if len(numbers) != 2:
+        return
+    low_first = numbers[0] < numbers[1]
+    if index.is_monotonic_decreasing if low_first else index.is_monotonic_increasing:
+        way = "decreases" if low_first else "increases"
         warnings.warn(
-            f"nothing is selected: '{dim}' decreases, from {index[0]} to {index[-1]}; "
+            f"nothing is selected: '{dim}' {way}, from {index[0]} to {index[-1]}; "
             f"select slice({label.stop}, {label.start})",
             UserWarning,
             stacklevel=4,
