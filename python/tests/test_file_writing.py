@@ -4,6 +4,7 @@
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -247,7 +248,12 @@ def test_numbered_files_that_are_there_are_refused(tmp_path):
 
 
 def test_folders_that_are_missing_and_files_that_cannot_be_written(tmp_path):
-    series = fl.open(str(tmp_path / "no" / "a.h5"), "w")
+    for name in ("a.h5", "data%T.h5", "a.nc", "a.nc4"):
+        with pytest.raises(OSError, match="cannot be written: got No such file"):
+            fl.open(str(tmp_path / "no" / name), "w")
+    (tmp_path / "soon").mkdir()
+    series = fl.open(str(tmp_path / "soon" / "a.h5"), "w")
+    shutil.rmtree(tmp_path / "soon")
     with pytest.raises(OSError, match="cannot be written: got"), series.step() as step:
         step.put("x", values(0))
     series.close()

@@ -12,6 +12,9 @@ from faults.traces import stream_name
 from harness import scenario, wait_until, write_whole
 from two_jobs import test_any_selection as any_selection
 
+# Where the cores are busy for long.
+PATIENT = {**SHORT, "stall_timeout": 5}
+
 
 def selections(name, sentence, writers):
     def check(jobs, seed):
@@ -298,7 +301,7 @@ class test_libfabric_while_the_writer_computes:
     """A thread of its host moves the reads on; a failure is named, on whichever side it happens."""
 
     def writer(comm, fl, where):
-        with fl.open(stream_name(where), "w", **SHORT) as series:
+        with fl.open(stream_name(where), "w", **PATIENT) as series:
             with series.step() as step:
                 step.put("x", np.arange(8_000_000.0).reshape(8, -1))
             end = time.monotonic() + 4
@@ -308,11 +311,11 @@ class test_libfabric_while_the_writer_computes:
     def reader(comm, fl, where):
         os.environ["FLUVIAL_LIBFABRIC"] = str(where / "none.so")
         with pytest.raises(fl.SystemError, match=r"none\.so.*FLUVIAL_LIBFABRIC"):
-            fl.open(stream_name(where), transport="libfabric", **SHORT)
+            fl.open(stream_name(where), transport="libfabric", **PATIENT)
         del os.environ["FLUVIAL_LIBFABRIC"]
         with pytest.raises(fl.SystemError, match=r"libfabric.*'pigeon'.*allowed.*'tcp;ofi_rxm'"):
-            fl.open(stream_name(where), transport="libfabric:pigeon", **SHORT)
-        with fl.open(stream_name(where), transport="libfabric:tcp;ofi_rxm", **SHORT) as series:
+            fl.open(stream_name(where), transport="libfabric:pigeon", **PATIENT)
+        with fl.open(stream_name(where), transport="libfabric:tcp;ofi_rxm", **PATIENT) as series:
             step = series.next()
             begin = time.monotonic()
             assert step["x"].read().sum() == 8_000_000 * 7_999_999 / 2

@@ -52,7 +52,7 @@ def _run(
     ] = None,
     mpi: Annotated[
         str | None,
-        typer.Option(help="mpich, openmpi or an mpiexec. [default: Fluvial's own MPI]"),
+        typer.Option(help="mpich, openmpi or an mpiexec. \\[default: Fluvial's own MPI]"),
     ] = None,
     timeout: Annotated[
         str | None, typer.Option(metavar="SECONDS", help="Until all is killed: exit code 124.")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import os
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ from ..store.hdf5_output import Hdf5Output
 from ..store.netcdf4_output import Netcdf4Output
 from ..store.new_output import new_output
 from ..store.numbered_files import file_of_number, has_number, numbered_files
-from ..store.output_file import as_stored, check_free, check_part, remove, write_part
+from ..store.output_file import as_stored, cannot_write, check_free, check_part, remove, write_part
 from ..store.progress_mark import ProgressMark
 from ..store.step_contents import Output, Packing, Parts, Places
 from ..store.zarr_output import write_own
@@ -36,6 +37,8 @@ from .shared_out import SharedOut, to_aggregators
 from .told_steps import OfRank, ToldSteps
 
 _OF_LABELLED_ARRAYS = {"netcdf", "netcdf4", "zarr"}
+_FILES = {"hdf5", "netcdf", "netcdf4"}
+"""Of the engines, those that write no folder."""
 
 
 class FileWriteSeries:
@@ -379,6 +382,9 @@ class FileWriteSeries:
 
     def _check_name(self) -> None:
         """Make sure that the name is free, and take it; on the first rank."""
+        folder = os.path.dirname(self.name)
+        if self._engine in _FILES and folder and not os.path.isdir(folder):
+            raise cannot_write(self.name, OSError(errno.ENOENT, "no such folder"))
         if self._numbered:
             try:
                 found = numbered_files(self.name)

@@ -90,6 +90,10 @@ Reduction::Reduction(std::vector<Entry> entries, Domain domain)
     : entries_(std::move(entries)), domain_(std::move(domain)) {
     std::set<std::string> names;
     for (Entry& entry : entries_) {
+        if (entry.op == nullptr) {
+            throw InvalidArgument(Problem{"'" + entry.name + "' has no operator", "a null pointer",
+                                          "one of make_operator or of your own", ""});
+        }
         if (!names.insert(entry.name).second) {
             throw InvalidArgument(Problem{"two results of the same name", "'" + entry.name + "'",
                                           "unique names", ""});

@@ -70,6 +70,10 @@ std::string words_of(const Option& option) {
         option);
 }
 
+/// As NumPy calls them.
+constexpr std::pair<std::string_view, std::string_view> other_names[] = {{"var", "variance"},
+                                                                         {"prod", "product"}};
+
 /// An operator of the registry, with what it was made of.
 class Registered final : public Operator {
   public:
@@ -97,6 +101,18 @@ class Registered final : public Operator {
 }  // namespace
 
 OperatorPtr make_operator(std::string_view name, const Options& options) {
+    if (name == "median") {
+        Options with_median = options;
+        if (!with_median.try_emplace("q", 0.5).second) {
+            throw InvalidArgument(Problem{"median has no q", "one", "none", "Take quantile"});
+        }
+        return make_operator("quantile", with_median);
+    }
+    for (const auto& [other, meant] : other_names) {
+        if (name == other) {
+            return make_operator(meant, options);
+        }
+    }
     std::string names;
     std::vector<std::string> known;
     for (const Registration& entry : registrations()) {

@@ -54,7 +54,7 @@ const std::vector<Registration>& registrations();
 
 /// E.g. make_operator("histogram", {{"edges", std::vector<double>{0, 1, 2}}}). Throws
 /// InvalidArgument for an unknown name (listing what exists), an unknown option, or an option of
-/// another type.
+/// another type. "var", "prod" and "median" are "variance", "product" and "quantile" at 0.5.
 OperatorPtr make_operator(std::string_view name, const Options& options = {});
 
 }  // namespace fluvial::compute

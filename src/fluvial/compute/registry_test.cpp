@@ -53,6 +53,15 @@ TEST_CASE("an operator is described by its name and options, with their defaults
     }
 }
 
+TEST_CASE("operators under their other names") {
+    CHECK(make_operator("var", {{"ddof", std::int64_t{1}}})->describe() ==
+          make_operator("variance", {{"ddof", std::int64_t{1}}})->describe());
+    CHECK(make_operator("prod")->describe() == make_operator("product")->describe());
+    CHECK(make_operator("median")->describe() ==
+          make_operator("quantile", {{"q", 0.5}})->describe());
+    CHECK_THROWS_AS(make_operator("median", {{"q", 0.9}}), InvalidArgument);
+}
+
 TEST_CASE("what users write is described by what they declare") {
     CHECK(Own("").describe() == "own");
     CHECK(Own("2").describe() == "own, version '2'");

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/describe/group_attributes.hpp"
 
+#include <cstdint>
+#include <utility>
+
 #include "fluvial/base/error.hpp"
 
 namespace fluvial {
@@ -30,6 +33,10 @@ Attributes with_groups(const Attributes& attributes, const GroupAttributes& grou
         for (const auto& [name, value] : said) {
             found[path + mark + name] = value;
         }
+    }
+    if (iteration && !std::in_range<std::int64_t>(*iteration)) {
+        throw InvalidArgument(
+            Problem{"iteration is out of range", text(*iteration), "0 to 9223372036854775807", ""});
     }
     if (iteration) {
         found[iteration_name] = static_cast<std::int64_t>(*iteration);

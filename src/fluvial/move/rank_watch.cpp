@@ -220,20 +220,21 @@ void RankWatch::look(Number task, double stall_timeout_s, const char* of) {
     }
 }
 
+void RankWatch::check_stall_timeout(double stall_timeout_s) {
+    if (!(stall_timeout_s >= stall_timeout_min_s)) {
+        throw InvalidArgument(Problem{"stall_timeout is out of range", text(stall_timeout_s, " s"),
+                                      text(stall_timeout_min_s, " s or more"),
+                                      "Infinity lets stopped ranks be"});
+    }
+}
+
 WatchedTask::WatchedTask(std::shared_ptr<RankWatch> watch, double stall_timeout_s, const char* of)
     : watch_(std::move(watch)), stall_timeout_s_(stall_timeout_s), of_(of) {
     if (!watch_) {
         return;
     }
     number_ = watch_->begin();
-    telling([&] {
-        if (!(stall_timeout_s >= RankWatch::stall_timeout_min_s)) {
-            throw InvalidArgument(Problem{"stall_timeout is out of range",
-                                          text(stall_timeout_s, " s"),
-                                          text(RankWatch::stall_timeout_min_s, " s or more"),
-                                          "Infinity lets stopped ranks be"});
-        }
-    });
+    telling([&] { RankWatch::check_stall_timeout(stall_timeout_s); });
 }
 
 void WatchedTask::come() const {

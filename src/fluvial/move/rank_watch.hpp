@@ -40,6 +40,8 @@ class RankWatch final : public mpi::Kept {
   public:
     /// Shorter limits are not kept.
     static constexpr double stall_timeout_min_s = 2;
+    /// Throws InvalidArgument for a shorter one, and NaN.
+    static void check_stall_timeout(double stall_timeout_s);
     static double kept_limit(double stall_timeout_s) {
         return std::max(stall_timeout_min_s, stall_timeout_s);
     }

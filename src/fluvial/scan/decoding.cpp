@@ -174,14 +174,14 @@ class Conventions {
 
     void bound(const char* name, Number number, bool upper) {
         if (std::holds_alternative<double>(number) && is_integer(dtype_)) {
-            double value = std::get<double>(number);
-            bool up = upper;
+            const double given = std::get<double>(number);
             if (decoding_.packed) {
-                value = (value - decoding_.offset) / decoding_.scale;
-                up = upper != (decoding_.scale < 0);
+                const bool up = upper != (decoding_.scale < 0);
+                number = packed_bound(given, upper, up);
+                upper = up;
+            } else {
+                number = upper ? std::floor(given) : std::ceil(given);
             }
-            number = up ? std::floor(value) : std::ceil(value);
-            upper = up;
         }
         auto value = element(number);
         if (!value) {
@@ -189,6 +189,21 @@ class Conventions {
             return;
         }
         (upper ? decoding_.valid_max : decoding_.valid_min) = std::move(value);
+    }
+
+    /// The outermost stored integer that is not beyond a bound once it is unpacked: rounding must
+    /// not take the one that the bound was made of. `up`: of the stored ones it is the upper bound.
+    double packed_bound(double given, bool upper, bool up) const {
+        const double nearest = std::nearbyint((given - decoding_.offset) / decoding_.scale);
+        const auto beyond = [&](double stored) {
+            const double value = stored * decoding_.scale + decoding_.offset;
+            return upper ? value > given : value < given;
+        };
+        const double outward = up ? 1 : -1;
+        if (beyond(nearest)) {
+            return nearest - outward;
+        }
+        return beyond(nearest + outward) ? nearest : nearest + outward;
     }
 
     void cannot_hold(const char* name, const Number& number) {

@@ -100,6 +100,23 @@ TEST_CASE("valid ranges: stored numbers, or unpacked ones for packed integers") 
     CHECK(value_of<float>(*reals.valid_min) == 0);
 }
 
+TEST_CASE("a packed value at its bound is inside, however it is rounded") {
+    for (const double scale : {0.01, -0.01}) {
+        const double offset = 273.15;
+        for (int stored = -300; stored < 300; ++stored) {
+            const double bound = stored * scale + offset;
+            for (const char* const name : {"valid_min", "valid_max"}) {
+                const Decoding decoding = quiet(
+                    {{name, bound}, {"scale_factor", scale}, {"add_offset", offset}}, DType::Int16);
+                const auto& found = decoding.valid_min ? decoding.valid_min : decoding.valid_max;
+                CHECK(value_of<std::int16_t>(*found) == stored);
+                CHECK(decoding.valid_max.has_value() ==
+                      ((std::string(name) == "valid_max") == (scale > 0)));
+            }
+        }
+    }
+}
+
 TEST_CASE("_Unsigned changes what the stored bits mean") {
     const Decoding decoding =
         quiet({{"_Unsigned", std::string("true")}, {"_FillValue", std::int64_t{-1}}}, DType::Int8);

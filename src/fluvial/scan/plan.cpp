@@ -113,14 +113,18 @@ void plan_alone(const Request& request, const Options& options, Plan& plan) {
                                       text(selection.ndim()), text(shape.size()), ""});
     }
     check_inside(selection, shape, "selection of a scan");
-    plan.sets = operator_sets(request);
     std::set<std::string> names;
     for (const auto& entry : request.entries) {
+        if (entry.op == nullptr) {
+            throw InvalidArgument(Problem{"'" + entry.name + "' has no operator", "a null pointer",
+                                          "one of compute::make_operator or of your own", ""});
+        }
         if (!names.insert(entry.name).second) {
             throw InvalidArgument(Problem{"two results of the same name", "'" + entry.name + "'",
                                           "unique names", ""});
         }
     }
+    plan.sets = operator_sets(request);
     plan.over = compute::make_domain(whole(selection.count), request.over, {}).over;
     for (const int axis : request.backwards) {
         if (axis < 0 || axis >= selection.ndim()) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "fluvial/base/terms.hpp"
 #include "fluvial/describe/index_walk.hpp"
@@ -78,6 +80,16 @@ const char* sign_of(Comparison comparison) {
 
 }  // namespace
 
+void check_comparable(DType dtype, double bound, const std::string& what) {
+    constexpr double exact_below = 0x1p53;
+    const bool wide = dtype == DType::Int64 || dtype == DType::UInt64;
+    if (wide && std::abs(bound) >= exact_below && std::isfinite(bound)) {
+        throw InvalidArgument(
+            Problem{text(what, " of ", name_of(dtype), " cannot be compared exactly"), exact(bound),
+                    "bounds below 2^53", "Read it, and compare the array"});
+    }
+}
+
 Predicate compare(int input, Comparison comparison, double bound) {
     auto holds = [=](std::span<const ArrayView> inputs, const Region&,
                      std::span<std::uint8_t> mask) {
@@ -87,13 +99,14 @@ Predicate compare(int input, Comparison comparison, double bound) {
                                           ""});
         }
         const ArrayView& view = inputs[static_cast<std::size_t>(input)];
+        check_comparable(view.dtype, bound, "a dataset");
         dispatch(view.dtype, [&]<class T>() {
-            if constexpr (std::is_arithmetic_v<T>) {
+            if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, Half>) {
                 compare_elements<T>(view, comparison, bound, mask);
             } else {
                 throw InvalidArgument(Problem{"cannot compare elements with a number",
                                               std::string(name_of(view.dtype)),
-                                              "integers, float32, float64", ""});
+                                              "integers and real numbers", ""});
             }
         });
     };

@@ -56,7 +56,11 @@ struct Predicate {
 
 /// input < bound, and so on. NaN compares false.
 enum class Comparison : std::uint8_t { Less, LessEqual, Greater, GreaterEqual, Equal, NotEqual };
+/// Throws InvalidArgument, when it is asked, for integers of 64 bits and a bound that float64 does
+/// not tell from its neighbours.
 Predicate compare(int input, Comparison comparison, double bound);
+/// Throws so at once, for elements of this dtype. `what` opens the message.
+void check_comparable(DType dtype, double bound, const std::string& what);
 
 /// Indices of one axis put into groups, each of which has a result of its own. The axis must be
 /// reduced.

@@ -12,6 +12,9 @@ namespace fluvial::scan {
 Scan::Scan(Request request, Options options, const mpi::Comm& comm)
     : state_([&] {
           const progress::Setup setup;
+          if (comm.size() == 1) {  // or a program would fail only on several ranks
+              move::RankWatch::check_stall_timeout(options.stall_timeout_s);
+          }
           if (!options.task && comm.size() > 1 && options.mode == Options::Mode::Collective) {
               options.task = std::make_shared<const move::WatchedTask>(
                   move::RankWatch::of(comm), options.stall_timeout_s, "the scan");
@@ -24,6 +27,10 @@ Scan::Scan(Scan&&) noexcept = default;
 Scan::~Scan() = default;
 
 Scan::State& Scan::state() const {
+    if (state_ == nullptr) {
+        throw InvalidArgument(Problem{"this scan has been moved from", "an empty object",
+                                      "the one that it was moved to", ""});
+    }
     state_.get_deleter().made.check("the scan");  // its threads are not here
     return *state_;
 }

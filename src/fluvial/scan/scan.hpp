@@ -31,7 +31,8 @@ namespace fluvial::scan {
 struct Options {
     /// Collective: all ranks together read the union of their selections once, and aggregators
     /// compute for all ranks. Independent: each rank reads and computes its own, without messages;
-    /// its results are its own.
+    /// its results are its own. All ranks say the same, or those that say Collective wait for the
+    /// others in vain.
     enum class Mode : std::uint8_t { Collective, Independent };
     /// Of a collective scan. Common: all ranks make the same request and have its one result.
     /// ToOne: each rank has a selection of its own (without stride); all of them are parts of one

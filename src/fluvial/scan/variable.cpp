@@ -5,10 +5,10 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 #include "fluvial/base/finer_errors.hpp"
 #include "fluvial/base/nearest_name.hpp"
-#include "fluvial/compute/decode.hpp"
 #include "fluvial/compute/registry.hpp"
 #include "fluvial/mpi/agree.hpp"
 #include "fluvial/scan/units.hpp"
@@ -16,36 +16,24 @@
 namespace fluvial::scan {
 namespace {
 
-/// All elements of a 1-D dataset, decoded, as float64; NaN where there is no value.
-std::vector<double> read_decoded(const store::Dataset& dataset) {
-    std::vector<std::string> ignored;
-    const Decoding decoding =
-        cf_decoding(dataset.attributes(), dataset.dtype(), dataset.name(), ignored);
-    const DType dtype = decoding.stored(dataset.dtype());
-    if (is_complex(dtype)) {
-        throw InvalidArgument(Problem{text("'", dataset.name(), "' cannot be a coordinate"),
-                                      std::string(name_of(dtype)), "integers and real numbers",
-                                      ""});
+bool has_empty_group(const std::optional<Grouping>& groups) {
+    if (!groups) {
+        return false;
     }
-    compute::Array stored(dataset.dtype(), dataset.shape());
-    dataset.read(whole(dataset.shape()),
-                 {stored.bytes.data(), dataset.dtype(), dataset.shape(), stored.view().strides});
-    compute::MissingValues missing(dtype);
-    for (const StoredValue& value : decoding.missing) {
-        missing.add(value.bytes);
+    std::vector<bool> has(static_cast<std::size_t>(groups->count));
+    for (const int number : groups->group) {
+        if (number >= 0) {
+            has[static_cast<std::size_t>(number)] = true;
+        }
     }
-    const auto count = static_cast<std::size_t>(volume_of(dataset.shape()));
-    std::vector<double> values(count);
-    std::vector<std::uint8_t> included(count);
-    compute::decode({stored.bytes.data(), dtype, dataset.shape()}, missing, true, decoding.scale,
-                    decoding.offset,
-                    {reinterpret_cast<std::byte*>(values.data()), DType::Float64, dataset.shape(),
-                     contiguous_strides(dataset.shape(), sizeof(double))},
-                    included.data());
-    for (std::size_t i = 0; i < count; ++i) {
-        values[i] = included[i] != 0 ? values[i] : std::numeric_limits<double>::quiet_NaN();
+    return std::find(has.begin(), has.end(), false) != has.end();
+}
+
+/// Integers become float64, which has a value for nothing: as in xarray.
+void make_real(Input& input) {
+    if (is_integer(input.decoding.decoded(input.parts.front()->dtype()))) {
+        input.decoding.packed = true;  // by factor 1 and offset 0
     }
-    return values;
 }
 
 }  // namespace
@@ -96,38 +84,11 @@ int Variable::axis_of(const std::string& dimension) const {
     return static_cast<int>(found - dimensions_.begin());
 }
 
-std::vector<double> Variable::coordinate(const std::string& dimension) const {
-    const int axis = axis_of(dimension);
-    std::vector<double> all;
-    for (std::size_t i = 0; i < files_.size(); ++i) {
-        const auto found = files_[i]->dataset(dimension);
-        if (found->shape().size() != 1) {
-            throw InvalidArgument(Problem{text("'", dimension, "' is no coordinate"),
-                                          text("shape ", found->shape()), "one dimension", ""});
-        }
-        const std::vector<double> part = read_decoded(*found);
-        all.insert(all.end(), part.begin(), part.end());
-        if (axis != 0) {
-            break;  // files are joined along axis 0; the others are the same in each
-        }
-    }
-    const Index last =
-        selection_.start[axis] + (selection_.count[axis] - 1) * selection_.stride[axis];
-    if (selection_.count[axis] > 0 && last >= static_cast<Index>(all.size())) {
-        throw InvalidArgument(Problem{text("the coordinate '", dimension, "' is too short"),
-                                      text(all.size()), text("more than ", last), ""});
-    }
-    std::vector<double> selected;
-    for (Index i = 0; i < selection_.count[axis]; ++i) {
-        selected.push_back(
-            all[static_cast<std::size_t>(selection_.start[axis] + i * selection_.stride[axis])]);
-    }
-    return selected;
-}
-
 Variable Variable::selecting(int axis, Index begin, Index count, Index stride) const {
     Variable other = *this;
-    other.selection_.start[axis] += begin * selection_.stride[axis];
+    if (count > 0) {  // of nothing the place does not matter, and may lie outside
+        other.selection_.start[axis] += begin * selection_.stride[axis];
+    }
     other.selection_.stride[axis] = count > 1 ? selection_.stride[axis] * stride : 1;
     other.selection_.count[axis] = count;
     for (AxisWeights& weights : other.weights_) {
@@ -172,6 +133,10 @@ Variable Variable::isel(const std::string& dimension, Index begin, Index end, In
 }
 
 Variable Variable::sel(const std::string& dimension, double from, double to) const {
+    if (std::isnan(from) || std::isnan(to)) {
+        throw InvalidArgument(
+            Problem{text("cannot select along '", dimension, "'"), "NaN", "numbers", ""});
+    }
     const std::vector<double> values = coordinate(dimension);
     const bool ascends = std::is_sorted(values.begin(), values.end());
     if (!ascends && !std::is_sorted(values.rbegin(), values.rend())) {
@@ -186,9 +151,18 @@ Variable Variable::sel(const std::string& dimension, double from, double to) con
                      1);
 }
 
+Predicate Variable::comparison_with(int input, const Variable& of, Comparison comparison,
+                                    double bound) {
+    std::vector<std::string> ignored;
+    const store::Dataset& part = *of.parts_.front();
+    const Decoding decoding = input_of(of.parts_, of.raw_, ignored).decoding;
+    check_comparable(decoding.decoded(part.dtype()), bound, "'" + part.name() + "'");
+    return compare(input, comparison, bound);
+}
+
 Variable Variable::where(Comparison comparison, double bound) const {
     Variable other = *this;
-    other.where_.push_back(compare(0, comparison, bound));
+    other.where_.push_back(comparison_with(0, *this, comparison, bound));
     return other;
 }
 
@@ -221,7 +195,8 @@ Variable Variable::with(const Variable& other) const {
 Variable Variable::where(const Variable& other, Comparison comparison, double bound) const {
     check_fits(other, "a condition on");
     Variable both = with(other);
-    both.where_.push_back(compare(static_cast<int>(both.others_.size()), comparison, bound));
+    both.where_.push_back(
+        comparison_with(static_cast<int>(both.others_.size()), other, comparison, bound));
     return both;
 }
 
@@ -232,7 +207,17 @@ Variable Variable::groupby(const std::string& dimension, std::vector<int> group)
                                       text(group.size()), text(selection_.count[axis]),
                                       "Give a number for each selected index"});
     }
+    for (const int number : group) {
+        if (number < -1 || number == std::numeric_limits<int>::max()) {
+            throw InvalidArgument(Problem{text("a group along '", dimension, "' is out of range"),
+                                          text(number), "numbers from 0, or -1 for none", ""});
+        }
+    }
     const int count = group.empty() ? 0 : *std::max_element(group.begin(), group.end()) + 1;
+    if (count == 0 && !group.empty()) {
+        throw InvalidArgument(Problem{text("no index along '", dimension, "' is in a group"),
+                                      "-1 for all of them", "a number from 0 for one or more", ""});
+    }
     Variable other = *this;
     other.groups_ = Grouping{axis, std::move(group), count};
     return other;
@@ -308,6 +293,12 @@ Request Variable::request(const std::vector<Operation>& operations,
     request.weights = weights_;
     request.where = where_;
     request.groups = groups_;
+    const bool some_left_out = !where_.empty() || has_empty_group(groups_);
+    for (Input& input : request.inputs) {
+        if (some_left_out || input.decoding.drops_values()) {
+            make_real(input);
+        }
+    }
     for (const Operation& operation : operations) {
         compute::Options options = operation.options;
         options.try_emplace("skipna", skipna);
@@ -322,28 +313,20 @@ Request Variable::request(const std::vector<Operation>& operations,
     return request;
 }
 
-void Variable::keep_coordinates(const std::vector<std::string>& over, Reduced& reduced) const {
-    const auto& names = files_.front()->names();
-    for (std::size_t axis = 0; axis < dimensions_.size() && !over.empty(); ++axis) {
-        const std::string& dimension = dimensions_[axis];
-        if (std::find(over.begin(), over.end(), dimension) != over.end()) {
-            continue;
-        }
-        reduced.dimensions.push_back(dimension);
-        const bool there = std::find(names.begin(), names.end(), dimension) != names.end();
-        if (there && files_.front()->dataset(dimension)->shape().size() == 1) {
-            reduced.coordinates[dimension] = coordinate(dimension);
-        }
-    }
-}
-
 PendingReduction Variable::start(const std::vector<Operation>& operations,
                                  const std::vector<std::string>& over, const mpi::Comm& comm,
                                  const Options& options, bool skipna) const {
     Reduced reduced;
     Request wanted;
+    CompleteResults complete;
     const auto prepare = [&] {
         wanted = request(operations, over, skipna, reduced.warnings);
+        const bool may_miss =
+            std::any_of(wanted.inputs.begin(), wanted.inputs.end(),
+                        [](const Input& input) { return input.decoding.drops_values(); });
+        if (!skipna && (may_miss || !where_.empty())) {
+            complete = CompleteResults(wanted);
+        }
         keep_coordinates(over, reduced);
     };
     if (options.mode == Options::Mode::Collective) {
@@ -353,11 +336,12 @@ PendingReduction Variable::start(const std::vector<Operation>& operations,
     }
     Scan scan(std::move(wanted), options, comm);
     scan.start();
-    return {std::move(scan), std::move(reduced)};
+    return {std::move(scan), std::move(reduced), std::move(complete)};
 }
 
 Reduced PendingReduction::wait() {
     Outcome outcome = scan_.wait();
+    complete_.apply(outcome.groups);
     reduced_.groups = std::move(outcome.groups);
     if (!reduced_.groups.empty()) {
         reduced_.results = reduced_.groups.front();

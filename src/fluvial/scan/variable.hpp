@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fluvial/compute/registry.hpp"
+#include "fluvial/scan/complete_results.hpp"
 #include "fluvial/scan/scan.hpp"
 
 namespace fluvial::scan {
@@ -57,10 +58,11 @@ class PendingReduction {
 
   private:
     friend class Variable;
-    PendingReduction(Scan scan, Reduced reduced)
-        : scan_(std::move(scan)), reduced_(std::move(reduced)) {}
+    PendingReduction(Scan scan, Reduced reduced, CompleteResults complete)
+        : scan_(std::move(scan)), reduced_(std::move(reduced)), complete_(std::move(complete)) {}
     Scan scan_;
     Reduced reduced_;
+    CompleteResults complete_;
 };
 
 /// A value: selecting returns another one and reads no data. Dimensions go by name, or by "0", "1"
@@ -77,7 +79,9 @@ class Variable {
     /// What is selected.
     const Coordinates& shape() const { return selection_.count; }
     /// Coordinates of the selected indices of a dimension: the 1-D variable of that name, decoded.
-    /// Local, blocking. Throws InvalidArgument when there is none.
+    /// It is the one of the variable's own group, or of the nearest group around it. Local,
+    /// blocking. Throws InvalidArgument when there is none, and when files count it from different
+    /// days, as their attributes `units` and `calendar` say.
     std::vector<double> coordinate(const std::string& dimension) const;
 
     /// One index (it stays a dimension of length 1); negative ones count from the end.
@@ -87,7 +91,8 @@ class Variable {
     /// Coordinates from `from` to `to`, both included, in the order of the file: xarray's
     /// sel(lat=slice(from, to)). The coordinate must ascend or descend.
     Variable sel(const std::string& dimension, double from, double to) const;
-    /// Only elements for which this holds count.
+    /// Only elements for which this holds count. Throws InvalidArgument for integers of 64 bits and
+    /// a bound of 2^53 or more, which float64 does not tell from its neighbours.
     Variable where(Comparison comparison, double bound) const;
     /// Only where this holds of another variable of the same shape and selection.
     Variable where(const Variable& other, Comparison comparison, double bound) const;
@@ -96,7 +101,7 @@ class Variable {
     /// InvalidArgument when it has conditions, weights or groups of its own.
     Variable with(const Variable& other) const;
     /// Results of their own for each group of selected indices of a dimension, which is to be
-    /// reduced: `group` has a number from 0 for each index, or -1 for none.
+    /// reduced: `group` has a number from 0 for each index, or -1 for none, but not for all.
     Variable groupby(const std::string& dimension, std::vector<int> group) const;
     /// The same with a group for each value of a coordinate, in ascending order.
     Variable groupby(const std::string& coordinate) const;
@@ -107,8 +112,9 @@ class Variable {
     /// Stored values as they are: no missing values, no scale and offset.
     Variable raw() const;
 
-    /// Operators by name over these dimensions (none: all of them). NaN is passed over unless
-    /// `skipna` is false. Collective over `comm` unless it is serial or options say otherwise;
+    /// Operators by name over these dimensions (none: all of them). NaN and missing elements are
+    /// passed over; without `skipna` they make a result NaN. Integers of which some may be missing
+    /// are float64. Collective over `comm` unless it is serial or options say otherwise;
     /// blocking.
     Reduced reduce(const std::vector<Operation>& operations,
                    const std::vector<std::string>& over = {}, const mpi::Comm& comm = {},
@@ -127,6 +133,10 @@ class Variable {
                           std::vector<std::string>& warnings);
     void check_fits(const Variable& other, const char* what) const;
     void keep_coordinates(const std::vector<std::string>& over, Reduced& reduced) const;
+    DatasetPtr coordinate_in(std::size_t file, int axis) const;
+    std::vector<DatasetPtr> coordinates_of(int axis) const;
+    static Predicate comparison_with(int input, const Variable& of, Comparison comparison,
+                                     double bound);
     int axis_of(const std::string& dimension) const;
     Variable selecting(int axis, Index begin, Index count, Index stride) const;
 

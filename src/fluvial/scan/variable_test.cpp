@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <numbers>
 
 #include <doctest/doctest.h>
@@ -173,6 +175,11 @@ TEST_CASE("groups of a coordinate, each with its own result") {
     CHECK(last.groups.size() == 2);
     CHECK(number(last, "sum", 1) == of_u(2, 1));
     CHECK_THROWS_WITH_AS(u.groupby("y", {0}), doctest::Contains("do not fit"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(u.groupby("y", {0, -3, 0}), doctest::Contains("got -3"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(u.groupby("y", {0, std::numeric_limits<int>::max(), 0}),
+                         doctest::Contains("is out of range"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(u.groupby("y", {-1, -1, -1}), doctest::Contains("no index along 'y'"),
+                         InvalidArgument);
     CHECK_THROWS_AS(u.groupby("y").reduce({"sum"}, {"x"}), InvalidArgument);
 }
 
@@ -217,4 +224,115 @@ TEST_CASE("options of operators, and reductions that are waited for later") {
     const auto* const counts = reduced.results.at("histogram").at("value").as<std::int64_t>();
     CHECK(std::vector<std::int64_t>(counts, counts + 2) == expected);
     CHECK_THROWS_AS(u.start({"no such operator"}), InvalidArgument);
+}
+
+namespace {
+
+/// Integers i(y, x), of which 7, 0 and 14 are missing; their values are (element · 7) % 101.
+ClassicFixture integers() {
+    ClassicFixture file;
+    file.version = 5;
+    file.dimensions = {{"y", rows}, {"x", columns}};
+    file.variables = {{"i",
+                       {0, 1},
+                       ClassicType::Int,
+                       {{"_FillValue", ClassicType::Int, {}, {7}},
+                        {"valid_min", ClassicType::Int, {}, {1}},
+                        {"missing_value", ClassicType::Int, {}, {14}}}},
+                      {"wide", {0, 1}, ClassicType::Int64}};
+    return file;
+}
+
+}  // namespace
+
+TEST_CASE("without skipna, a result of which an element is missing is NaN") {
+    const ScratchFile file(integers().build());
+    const Variable i = Variable::open({file.path()}, "i");
+    const Reduced all = i.reduce({"sum", "count", "max"}, {}, {}, {}, false);
+    CHECK(std::isnan(number(all, "sum")));
+    CHECK(std::isnan(number(all, "count")));
+    CHECK(std::isnan(number(all, "max")));
+    CHECK(all.results.size() == 3);
+    const Reduced rows_of =
+        i.reduce({"sum", "argmax", {"quantile", {{"q", 0.5}}}}, {"x"}, {}, {}, false);
+    CHECK(std::isnan(number(rows_of, "sum", 0)));  // 0, 7, 14, 21
+    CHECK(number(rows_of, "sum", 1) == 28 + 35 + 42 + 49);
+    CHECK(std::isnan(number(rows_of, "quantile", 0)));
+    CHECK(number(rows_of, "quantile", 1) == doctest::Approx(38.5));
+    const auto& places = rows_of.results.at("argmax").at("coordinates");
+    CHECK(places.as<std::int64_t>()[0] == -1);
+    CHECK(places.as<std::int64_t>()[2] == 1);
+    // Elements that a condition leaves out are missing, too, and those of groups count by group.
+    const Variable wide = Variable::open({file.path()}, "wide");
+    const Reduced grouped =
+        wide.where(Comparison::Less, 50).groupby("y", {0, 1, 1}).reduce({"sum"}, {}, {}, {}, false);
+    CHECK(grouped.groups[0].at("sum").at("value").as<double>()[0] == 13 + 20 + 27 + 34);
+    CHECK(std::isnan(grouped.groups[1].at("sum").at("value").as<double>()[0]));
+}
+
+TEST_CASE("integers of which some may be missing are real: nothing left is NaN and no error") {
+    const ScratchFile file(integers().build());
+    const Variable i = Variable::open({file.path()}, "i");
+    const Reduced none = i.isel("y", 0).isel("x", 0, 3).reduce({"min", "sum"});
+    CHECK(std::isnan(number(none, "min")));
+    CHECK(none.results.at("sum").at("value").dtype == DType::Float64);
+    const Variable wide = Variable::open({file.path()}, "wide");
+    CHECK(std::isnan(number(wide.where(Comparison::Greater, 1e6).reduce({"min"}), "min")));
+    CHECK(wide.reduce({"min"}).results.at("min").at("value").dtype == DType::Int64);
+}
+
+TEST_CASE("bounds that float64 does not tell apart are refused for integers of 64 bits") {
+    const ScratchFile file(integers().build());
+    const Variable wide = Variable::open({file.path()}, "wide");
+    CHECK_THROWS_WITH_AS(wide.where(Comparison::Greater, 0x1p53),
+                         doctest::Contains("'wide' of int64 cannot be compared exactly"),
+                         InvalidArgument);
+    CHECK_NOTHROW(wide.where(Comparison::Greater, 0x1p53 - 1));
+    CHECK_NOTHROW(wide.where(Comparison::Less, std::numeric_limits<double>::infinity()));
+    CHECK_NOTHROW(Variable::open({file.path()}, "i").where(Comparison::Greater, 0x1p53));
+    CHECK_THROWS_AS(Variable::open({file.path()}, "i").where(wide, Comparison::Equal, -0x1p60),
+                    InvalidArgument);
+}
+
+TEST_CASE("nothing selected of a selection with a stride, and bounds that are no numbers") {
+    const ScratchFile file(plane().build());
+    const Variable u = Variable::open({file.path()}, "u");
+    const Variable some = u.isel("y", 0, 3, 2);
+    CHECK(number(some.isel("y", 2, 2).reduce({"sum"}), "sum") == 0);
+    CHECK_THROWS_WITH_AS(u.sel("y", NAN, 1), doctest::Contains("got NaN"), InvalidArgument);
+    CHECK_THROWS_WITH_AS(u.sel("y", 0, NAN), doctest::Contains("got NaN"), InvalidArgument);
+}
+
+TEST_CASE("a coordinate that counts otherwise in each file is left out, and not selected by") {
+    const auto since = [](const char* units) {
+        ClassicFixture file = climate(2);
+        file.variables[0].attributes = {{"units", ClassicType::Char, units, {}}};
+        return file.build();
+    };
+    const ScratchFile one(since("days since 2000-01-01")), two(since("days since 2000-01-03"));
+    const Variable t = Variable::open({one.path(), two.path()}, "t");
+    const Reduced kept = t.reduce({"mean"}, {"lat", "lon"});
+    CHECK(kept.coordinates.empty());
+    CHECK(kept.warnings.at(0).find("'time' is left out: files say units 'days since 2000-01-03'") !=
+          std::string::npos);
+    CHECK_THROWS_WITH_AS(t.sel("time", 0, 1), doctest::Contains("counts otherwise in each file"),
+                         InvalidArgument);
+    const Variable same = Variable::open({one.path(), one.path()}, "t");
+    CHECK(same.reduce({"mean"}, {"lat", "lon"}).coordinates.at("time").size() == 4);
+}
+
+TEST_CASE("what was moved from, and what has no operator, is refused") {
+    const ScratchFile file(plane().build());
+    const Variable u = Variable::open({file.path()}, "u");
+    PendingReduction pending = u.start({"sum"});
+    PendingReduction moved = std::move(pending);
+    CHECK_THROWS_WITH_AS(pending.wait(), doctest::Contains("moved from"), InvalidArgument);
+    CHECK(number(moved.wait(), "sum") != 0);
+    CHECK_THROWS_WITH_AS(u.reduce({Operation("none", compute::OperatorPtr())}),
+                         doctest::Contains("no operator of this name: got 'none'"),
+                         InvalidArgument);
+    Options options;
+    options.stall_timeout_s = 0;
+    CHECK_THROWS_WITH_AS(u.reduce({"sum"}, {}, {}, options),
+                         doctest::Contains("stall_timeout is out of range"), InvalidArgument);
 }

@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <filesystem>
 #include <iostream>
+#include <system_error>
+#include <utility>
 
 #include <unistd.h>
 
@@ -20,6 +22,13 @@ void check(const FileWriterOptions& options) {
     if (options.aggregators.value_or(0) < 0) {
         throw InvalidArgument(Problem{"aggregators is out of range", text(*options.aggregators),
                                       "0 and above", "Leave it unset to have them chosen"});
+    }
+    for (const auto& [name, seconds] : {std::pair("step_timeout", options.step_timeout_s),
+                                        std::pair("stall_timeout", options.stall_timeout_s)}) {
+        if (!(seconds > 0)) {
+            throw InvalidArgument(
+                Problem{text(name, " is out of range"), text(seconds), "more than 0 seconds", ""});
+        }
     }
 }
 
@@ -40,6 +49,10 @@ void FileWriter::State::take_name() {
                                           "'" + found.begin()->second + "' for '" + name + "'",
                                           "none", "Remove them, or write elsewhere"});
         }
+    }
+    const std::filesystem::path folder = std::filesystem::path(name).parent_path();
+    if (std::error_code error; !folder.empty() && !std::filesystem::is_directory(folder, error)) {
+        throw_errno("'" + name + "' cannot be written: its folder", ENOENT);
     }
     mark.emplace(name);
     if (!numbered) {  // or it would be read as this one, should no step be written
@@ -116,17 +129,24 @@ FileWriter::~FileWriter() {
     state_->comm.abandon();
 }
 
-void FileWriter::set_attributes(const Attributes& attributes) {
+FileWriter::State& FileWriter::opened() const {
+    if (state_ == nullptr) {
+        throw InvalidArgument(Problem{"this series has been moved from", "an empty object",
+                                      "the one that it was moved to", ""});
+    }
     state_->check_process();
-    state_->attributes = attributes;
+    if (state_->closed) {
+        throw InvalidArgument("the series is closed; begin steps before close()");
+    }
+    return *state_;
+}
+
+void FileWriter::set_attributes(const Attributes& attributes) {
+    opened().attributes = attributes;
 }
 
 FileWriteStep FileWriter::begin_step(const Attributes& attributes) {
-    State& state = *state_;
-    state.check_process();
-    if (state.closed) {
-        throw InvalidArgument("the series is closed; begin steps before close()");
-    }
+    State& state = opened();
     if (state.step_open) {
         throw InvalidArgument(Problem{"a step begins while another is open", "a second one",
                                       text("after step ", state.next - 1, " has ended"),
@@ -147,10 +167,10 @@ FileWriteStep FileWriter::begin_step(const Attributes& attributes) {
 }
 
 void FileWriter::close() {
-    State& state = *state_;
-    if (state.closed || state.made.inherited()) {
+    if (state_ == nullptr || state_->closed || state_->made.inherited()) {
         return;
     }
+    State& state = *state_;
     if (state.step_open) {
         throw InvalidArgument("a step is open; end it before close()");
     }

@@ -102,6 +102,8 @@ class FileWriter {
     struct State;
 
   private:
+    State& opened() const;
+
     std::shared_ptr<State> state_;
 };
 

@@ -6,9 +6,11 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <doctest/doctest.h>
@@ -105,6 +107,10 @@ TEST_CASE("iterations have the numbers that they are given, which ascend") {
                         InvalidArgument);
         CHECK_THROWS_AS(static_cast<void>(series.begin_step({}, {.groups = {{"a//b", {}}}})),
                         InvalidArgument);
+        CHECK_THROWS_WITH_AS(
+            static_cast<void>(series.begin_step({}, {.iteration = std::uint64_t{1} << 63})),
+            doctest::Contains("iteration is out of range: got 9223372036854775808"),
+            InvalidArgument);
         series.close();
     }
     std::vector<std::uint64_t> numbers;
@@ -214,7 +220,14 @@ TEST_CASE("two writers, files that are there, and other engines are refused") {
                          doctest::Contains("cannot be written from C++"), InvalidArgument);
     CHECK_THROWS_WITH_AS(SeriesWriter("run", world(), {.engine = "zarr"}),
                          doctest::Contains("'run' with engine 'zarr'"), InvalidArgument);
-    CHECK_THROWS_AS(SeriesWriter(folder / "none/run.h5", world()).begin_step().end(), SystemError);
+    CHECK_THROWS_WITH_AS(SeriesWriter(folder / "none/run.h5", world()),
+                         doctest::Contains("cannot be written: its folder"), SystemError);
+    for (const double seconds : {-1.0, 0.0, std::numeric_limits<double>::quiet_NaN()}) {
+        FileWriterOptions options;
+        options.stall_timeout_s = seconds;
+        CHECK_THROWS_WITH_AS(FileWriter(folder / "run.h5", world(), options),
+                             doctest::Contains("stall_timeout is out of range"), InvalidArgument);
+    }
     {
         FileWriter series(folder / "data%T.h5", world());
         CHECK_THROWS_WITH_AS(FileWriter(folder / "data%T.h5", world()),
@@ -231,6 +244,21 @@ TEST_CASE("two writers, files that are there, and other engines are refused") {
         CHECK_THROWS_WITH_AS(FileWriter(folder / (world_rank() == 0 ? "a.h5" : "b.h5"), world()),
                              doctest::Contains("differ in the file"), InvalidArgument);
     }
+}
+
+TEST_CASE("a series that has been moved from, or closed, is refused") {
+    const Folder folder;
+    FileWriter series(folder / "run.h5", world());
+    FileWriter other = std::move(series);
+    CHECK_THROWS_WITH_AS(static_cast<void>(series.begin_step()), doctest::Contains("moved from"),
+                         InvalidArgument);
+    CHECK_NOTHROW(series.close());
+    FileWriteStep step = other.begin_step();
+    put_field(step);
+    step.end();
+    other.close();
+    CHECK_THROWS_WITH_AS(other.set_attributes({{"a", 1.0}}), doctest::Contains("is closed"),
+                         InvalidArgument);
 }
 
 TEST_CASE("a full disk is an error on all ranks, and later steps may fit") {

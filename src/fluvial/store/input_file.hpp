@@ -22,8 +22,10 @@ class InputFile {
     ~InputFile();
 
     const std::string& path() const { return path_; }
-    /// Bytes, when it was opened; by now, if it grows().
+    /// Bytes, when it was opened or measured; by now, if it grows().
     std::uint64_t size() const { return grows_ ? size_now() : size_; }
+    /// Counts what it has by now.
+    void measure() { size_ = size_now(); }
     /// From here on it counts that another program goes on writing it.
     void grows() { grows_ = true; }
     /// Fills `to` from `offset` on. Local, blocking. Throws DamagedFile when the file ends before

@@ -28,6 +28,8 @@ std::shared_ptr<const OpenHdf5> open_both(const std::string& path) {
         opened->bytes.grows();
         opened->grows = true;
         flags |= H5F_ACC_SWMR_READ;
+    } else {
+        opened->bytes.measure();  // a writer may have ended since it was opened
     }
     opened->file = Hdf5Id(hdf5_checked(H5Fopen(path.c_str(), flags, access),
                                        "'" + path + "' cannot be opened as HDF5"));
