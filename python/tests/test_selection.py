@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Selections against NumPy's own indexing."""
 
+import warnings
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -88,3 +90,19 @@ def test_a_slice_beside_method_and_times_as_numbers_are_refused(tmp_path):
         pytest.raises(TypeError, match="type that cannot be used"),
     ):
         series.step(time=np.timedelta64(3, "D"))
+
+
+@pytest.mark.parametrize("descends", [False, True])
+def test_a_slice_the_wrong_way_round_is_warned_of(tmp_path, descends):
+    path = str(tmp_path / "t.nc")
+    lat = np.array([0.0, 10, 20, 30])[:: -1 if descends else 1]
+    xr.Dataset({"t": ("lat", lat)}, {"lat": lat}).to_netcdf(path, engine="netcdf4")
+    t = fl.open(path)["t"]
+    wrong = slice(5, 25) if descends else slice(25, 5)
+    with pytest.warns(UserWarning, match=f"{'de' if descends else 'in'}creases, from"):
+        assert t.sel(lat=wrong).shape == (0,)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        between = slice(18, 12) if descends else slice(12, 18)
+        for nothing in (between, slice(15, 15)):
+            assert t.sel(lat=nothing).shape == (0,)

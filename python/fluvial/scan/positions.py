@@ -118,9 +118,10 @@ def _warn_of_direction(label: slice, dim: str, labels: xr.Variable) -> None:
     numbers = [end for end in (label.start, label.stop) if isinstance(end, int | float)]
     if len(numbers) != 2:
         return
-    low_first = numbers[0] < numbers[1]
-    if index.is_monotonic_decreasing if low_first else index.is_monotonic_increasing:
-        way = "decreases" if low_first else "increases"
+    low_first, high_first = numbers[0] < numbers[1], numbers[0] > numbers[1]
+    decreases = low_first and index.is_monotonic_decreasing
+    if decreases or (high_first and index.is_monotonic_increasing):
+        way = "decreases" if decreases else "increases"
         warnings.warn(
             f"nothing is selected: '{dim}' {way}, from {index[0]} to {index[-1]}; "
             f"select slice({label.stop}, {label.start})",
