@@ -179,6 +179,20 @@ def test_lists_of_one_in_an_openpmd_file(tmp_path):
         assert read["unitSI"] == 1.0
 
 
+def test_lists_of_one_text_for_formats_without_them(tmp_path):
+    path = str(tmp_path / "run.h5")
+    with fl.open(path, "w") as series, series.step(time=0.0) as step:
+        step.put("rho", np.ones(3), attrs={"units": ["m"], "own": ["a"]})
+    with fl.open(path) as file:
+        found = file.next()["rho"].attrs
+        assert (found["units"], found["own"]) == ("m", ["a"])  # CF has one unit
+    for suffix in ("nc", "nc4"):
+        out = str(tmp_path / f"out.{suffix}")
+        fl.pipe(path, out)
+        with fl.open(out) as file:
+            assert (file["rho"].attrs["units"], file["rho"].attrs["own"]) == ("m", "a")
+
+
 def test_elsewhere_in_hdf5_a_list_of_one_is_a_scalar(tmp_path):
     with h5py.File(tmp_path / "plain.h5", "w") as file:
         file["x"] = np.ones(3)

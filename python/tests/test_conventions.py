@@ -273,3 +273,18 @@ def test_partials_of_other_kinds_do_not_merge():
     total = of(fl.ops.Mean())
     total.merge(of(fl.ops.Mean()))
     assert float(fl.ops.Mean().finish(total)) == 2.5
+
+
+def test_ranks_with_selections_of_their_own(tmp_path):
+    path = str(tmp_path / "t.nc")
+    values = np.arange(6, dtype="i4").reshape(2, 3)
+    xr.Dataset({"i": (("y", "x"), values)}, {"y": [5, 6]}).to_netcdf(path, engine="netcdf4")
+    i = fl.open(path)["i"]
+    for shuffle, dtype in (("common", "int64"), ("to-one", "float64"), ("to-all", "float64")):
+        sums = i.groupby("y").reduce("sum", over="y", shuffle=shuffle)
+        assert sums.values.tolist() == values.tolist()
+        assert sums.dtype == dtype  # whether a group is empty differs among ranks
+    some = i.where("i > 1")
+    with pytest.raises(fl.InvalidArgument, match="skipna=False of one result of parts"):
+        some.reduce("sum", skipna=False, shuffle="to-one")
+    assert np.isnan(some.reduce("sum", skipna=False, shuffle="to-all"))

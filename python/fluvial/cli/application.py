@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import warnings
@@ -14,6 +15,9 @@ from rich.text import Text
 
 from .._core import Error
 from ..mpi.communicator import world
+
+_OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""What writing to a standard stream fails with."""
 
 _OPTIONS = {
     "rendezvous_timeout=": "--wait=",
@@ -53,7 +57,7 @@ def call(app: typer.Typer) -> None:
         _drop_output()
         sys.exit(1)
     except OSError as error:
-        if error.filename is not None:
+        if error.filename is not None or error.errno not in _OF_OUTPUT:
             raise
         _drop_output()
         say(f"the output cannot be written: got '{error.strerror}'; allowed: what has room", "red")

@@ -70,7 +70,8 @@ def _seen_of_files(look: Look, last: Seen | None) -> Seen:
             steps = len(series.steps)
             size = sum(map(bytes_at, series.paths))
             own = series.attrs.get("software") == "Fluvial"
-        state = "ended" if own else _UNKNOWN
+        went_on = last is not None and last["state"] == _GOES_ON  # the writer's mark was there
+        state = "ended" if own or went_on else _UNKNOWN
     except NoSuchFile:
         raise
     except (Error, OSError) as error:

@@ -18,7 +18,7 @@ from ..compute.passes import Results, more_passes, refuse_repeats, repeats
 from ..compute.registry import Reduced, Resolved
 from ..mpi.communicator import handle_of, world
 from .options import CoreOptions, ScanOptions, to_core
-from .request import CoreRequest, Request
+from .request import CoreRequest, Request, for_own_selections
 from .result import label
 
 
@@ -148,6 +148,7 @@ def begin(prepare: Callable[[], Request], options: ScanOptions) -> PendingScan:
                 request.operators, "groups", "Or select each group, and reduce it alone."
             )
         core_options = to_core(options)
+        for_own_selections(request, core_options["shuffle"])
         if core_options["shuffle"] == "to-all" and comm is not None and comm.Get_size() > 1:
             refuse_repeats(
                 request.operators,

@@ -130,6 +130,25 @@ def describe(
     return Request(core, op, operators, inputs, frame, view, files.attrs, datasets, required)
 
 
+def for_own_selections(request: Request, shuffle: str) -> None:
+    """Make a request fit for ranks that each select on their own; `shuffle` says what they get.
+
+    Raises
+    ------
+    InvalidArgument
+        A result of all ranks' parts together cannot tell whether an element is missing.
+    """
+    if shuffle == "to-one" and request.required == -1:
+        raise InvalidArgument(
+            "skipna=False of one result of parts that each rank selects: got elements that may be "
+            "missing; allowed: skipna=True, or shuffle='common' or 'to-all'"
+        )
+    if shuffle != "common" and request.view.groups is not None:
+        # Whether a group is empty is another question on each rank.
+        for parts, decoding in request.core["inputs"]:
+            promote(decoding, parts[0].dtype)
+
+
 def _conditions(
     files: JoinedFiles,
     view: View,

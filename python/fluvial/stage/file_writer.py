@@ -382,15 +382,15 @@ class FileWriteSeries:
 
     def _check_name(self) -> None:
         """Make sure that the name is free, and take it; on the first rank."""
-        folder = os.path.dirname(self.name)
-        if self._engine in _FILES and folder and not os.path.isdir(folder):
-            raise cannot_write(self.name, OSError(errno.ENOENT, "no such folder"))
         if self._numbered:
             try:
                 found = numbered_files(self.name)
             except _core.NoSuchFile:
                 found = []
             check_free([path for _, path in found], self.name)
+        folder = os.path.dirname(self.name)
+        if self._engine in _FILES and folder and not os.path.isdir(folder):
+            raise cannot_write(self.name, FileNotFoundError(errno.ENOENT, ""))
         self._mark = ProgressMark(self.name)
         try:
             if not self._numbered and os.path.exists(self.name):

@@ -32,7 +32,7 @@ from .hdf5_objects import (
     space_of,
     type_of,
 )
-from .netcdf_variables import attribute_numbers, check_name, once_and_records
+from .netcdf_variables import attribute_numbers, check_name, once_and_records, single_text
 from .output_file import cannot_write, take_room, write_at
 from .record_layout import (
     TIME,
@@ -343,8 +343,9 @@ def _growing(shape: tuple[int, ...]) -> h5s.SpaceID:
 def _attributes(attrs: Mapping[str, object], what: str, dtype: str | None) -> dict[str, object]:
     """Return attributes as netCDF has them; of a variable where there is a dtype."""
     kept: dict[str, object] = {}
-    for name, value in attrs.items():
+    for name, said in attrs.items():
         check_name(name, f"an attribute of {what}")
+        value = single_text(said)
         if dtype is not None and name in OF_DIMENSIONS:
             # libhdf5 reads these as references when scales are attached, and does not survive texts
             raise InvalidArgument(

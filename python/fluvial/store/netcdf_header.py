@@ -10,7 +10,7 @@ import struct
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from .netcdf_variables import attribute_numbers, check_name
+from .netcdf_variables import attribute_numbers, check_name, single_text
 
 _TYPES = {
     **{"int8": 1, "int16": 3, "int32": 4, "float32": 5, "float64": 6},
@@ -88,8 +88,9 @@ def _bytes(text: bytes) -> bytes:
 
 def _attributes(attrs: Mapping[str, object], what: str) -> list[bytes]:
     out = _list_of(_ATTRIBUTES, len(attrs))
-    for name, value in attrs.items():
+    for name, said in attrs.items():
         out.append(_name(name, f"an attribute of {what}"))
+        value = single_text(said)
         if isinstance(value, str):
             out += [struct.pack(">I", _CHAR), _bytes(value.encode())]
             continue

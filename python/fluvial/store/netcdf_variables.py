@@ -62,6 +62,13 @@ def check_name(name: str, what: str) -> None:
         )
 
 
+def single_text(value: object) -> object:
+    """Return a list of one text as that text: netCDF has no lists of texts."""
+    if isinstance(value, list | tuple) and len(value) == 1 and isinstance(value[0], str):
+        return value[0]
+    return value
+
+
 def attribute_numbers(name: str, value: object, what: str) -> np.ndarray:
     """Return the numbers of an attribute, which is no text, along one axis.
 

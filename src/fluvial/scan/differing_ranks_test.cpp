@@ -10,12 +10,17 @@
 
 #include "fluvial/compute/apply.hpp"
 #include "fluvial/scan/scan.hpp"
+#include "fluvial/scan/scan_fixture.hpp"
 #include "fluvial/scan/scan_reference.hpp"
+#include "fluvial/scan/variable.hpp"
+#include "fluvial/store/netcdf_classic_fixture.hpp"
 
 using namespace fluvial;
 using namespace fluvial::scan;
 using compute::make_apply;
 using compute::make_operator;
+using store::ClassicFixture;
+using store::ClassicType;
 
 namespace {
 
@@ -216,4 +221,32 @@ TEST_CASE("a reproducible scan keeps to its shares and is the same to the bit in
         first = turn == 0 ? bytes : first;
         CHECK(bytes == first);
     }
+}
+
+TEST_CASE("groups of which one is empty on some ranks alone, and results that lack elements") {
+    World world;
+    const int rank = world.comm.rank();
+    ClassicFixture made;
+    made.version = 5;
+    made.dimensions = {{"y", 2}, {"x", 3}};  // 0, 7, 14 and 21, 28, 35
+    made.variables = {
+        {"i", {0, 1}, ClassicType::Int},
+        {"m", {0, 1}, ClassicType::Int, {{"_FillValue", ClassicType::Int, {}, {20}}}}};
+    const ScratchFile file(made.build());
+    const Variable i = Variable::open({file.path()}, "i");
+    const Variable m = Variable::open({file.path()}, "m");  // 13, 20, 27 and 34, 41, 48
+    Options options;
+    options.shuffle = Options::Shuffle::ToAll;
+    const Reduced grouped = i.groupby("y", rank == 0 ? std::vector{0, 1} : std::vector{0, 2})
+                                .reduce({"sum"}, {}, world.comm, options);
+    CHECK(grouped.groups.at(0).at("sum").at("value").as<double>()[0] == 21);
+    CHECK(grouped.groups.at(rank == 0 ? 1 : 2).at("sum").at("value").as<double>()[0] == 84);
+
+    const Variable mine = m.isel("y", rank % 2);
+    const Reduced own = mine.reduce({"sum"}, {}, world.comm, options, false);
+    const double sum = own.results.at("sum").at("value").as<double>()[0];
+    CHECK((rank % 2 == 0 ? std::isnan(sum) : sum == 34 + 41 + 48));
+    options.shuffle = Options::Shuffle::ToOne;
+    CHECK_THROWS_WITH_AS(mine.reduce({"sum"}, {}, world.comm, options, false),
+                         doctest::Contains("skipna=false of one result of parts"), InvalidArgument);
 }

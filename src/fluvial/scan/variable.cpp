@@ -29,6 +29,15 @@ bool has_empty_group(const std::optional<Grouping>& groups) {
     return std::find(has.begin(), has.end(), false) != has.end();
 }
 
+/// What is missing is told by how many elements there are, which no rank knows of all together.
+void check_own_results(const Options& options) {
+    if (options.shuffle == Options::Shuffle::ToOne) {
+        throw InvalidArgument(Problem{"skipna=false of one result of parts that each rank selects",
+                                      "elements that may be missing",
+                                      "skipna=true, or Shuffle::Common or ToAll", ""});
+    }
+}
+
 /// Integers become float64, which has a value for nothing: as in xarray.
 void make_real(Input& input) {
     if (is_integer(input.decoding.decoded(input.parts.front()->dtype()))) {
@@ -321,10 +330,15 @@ PendingReduction Variable::start(const std::vector<Operation>& operations,
     CompleteResults complete;
     const auto prepare = [&] {
         wanted = request(operations, over, skipna, reduced.warnings);
+        if (options.shuffle != Options::Shuffle::Common && groups_) {
+            // Whether a group is empty is another question on each rank.
+            std::for_each(wanted.inputs.begin(), wanted.inputs.end(), make_real);
+        }
         const bool may_miss =
             std::any_of(wanted.inputs.begin(), wanted.inputs.end(),
                         [](const Input& input) { return input.decoding.drops_values(); });
         if (!skipna && (may_miss || !where_.empty())) {
+            check_own_results(options);
             complete = CompleteResults(wanted);
         }
         keep_coordinates(over, reduced);

@@ -113,9 +113,9 @@ class Variable {
     Variable raw() const;
 
     /// Operators by name over these dimensions (none: all of them). NaN and missing elements are
-    /// passed over; without `skipna` they make a result NaN. Integers of which some may be missing
-    /// are float64. Collective over `comm` unless it is serial or options say otherwise;
-    /// blocking.
+    /// passed over; without `skipna` they make a result NaN (with Shuffle::ToOne that is refused).
+    /// Integers of which some may be missing are float64: look at a result's dtype. Collective over
+    /// `comm` unless it is serial or options say otherwise; blocking.
     Reduced reduce(const std::vector<Operation>& operations,
                    const std::vector<std::string>& over = {}, const mpi::Comm& comm = {},
                    const Options& options = {}, bool skipna = true) const;

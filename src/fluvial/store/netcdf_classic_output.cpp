@@ -208,7 +208,11 @@ void HeaderWriter::attributes(const Attributes& attributes, const std::string& o
                         "what the dataset's dtype can hold",
                         "Choose another value, or leave the attribute out"});
         }
-        if (const auto* word = std::get_if<std::string>(&value)) {
+        const auto* words = std::get_if<std::vector<std::string>>(&value);
+        const auto* word = words != nullptr && words->size() == 1
+                               ? &words->front()
+                               : std::get_if<std::string>(&value);
+        if (word != nullptr) {
             number(static_cast<std::uint64_t>(ClassicType::Char), 4);
             padded_text(*word);
         } else if (const auto* yes = std::get_if<bool>(&value)) {

@@ -26,8 +26,8 @@ constexpr std::array<std::string_view, 4> vectors = {"unitDimension", "gridSpaci
 constexpr std::array<std::string_view, 6> numbers = {"timeOffset", "gridUnitSI", "unitSI",
                                                      "time",       "dt",         "timeUnitSI"};
 
-/// Further attributes that have one value.
-constexpr std::array<std::string_view, 24> single = {"openPMD",
+/// Further attributes that have one value, of openPMD and of the CF conventions.
+constexpr std::array<std::string_view, 41> single = {"openPMD",
                                                      "openPMDextension",
                                                      "basePath",
                                                      "meshesPath",
@@ -50,7 +50,24 @@ constexpr std::array<std::string_view, 24> single = {"openPMD",
                                                      "particleShape",
                                                      "macroWeighted",
                                                      "weightingPower",
-                                                     "softwareDependencies"};
+                                                     "softwareDependencies",
+                                                     "units",
+                                                     "long_name",
+                                                     "standard_name",
+                                                     "calendar",
+                                                     "description",
+                                                     "title",
+                                                     "history",
+                                                     "axis",
+                                                     "positive",
+                                                     "cell_methods",
+                                                     "scale_factor",
+                                                     "add_offset",
+                                                     "_FillValue",
+                                                     "missing_value",
+                                                     "valid_min",
+                                                     "valid_max",
+                                                     "_Unsigned"};
 
 template <class Names>
 bool among(const Names& names, std::string_view name) {
