@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import functools
 import os
 from collections.abc import Mapping, Sequence
@@ -25,7 +24,14 @@ from ..store.hdf5_output import Hdf5Output
 from ..store.netcdf4_output import Netcdf4Output
 from ..store.new_output import new_output
 from ..store.numbered_files import file_of_number, has_number, numbered_files
-from ..store.output_file import as_stored, cannot_write, check_free, check_part, remove, write_part
+from ..store.output_file import (
+    as_stored,
+    check_folder,
+    check_free,
+    check_part,
+    remove,
+    write_part,
+)
 from ..store.progress_mark import ProgressMark
 from ..store.step_contents import Output, Packing, Parts, Places
 from ..store.zarr_output import write_own
@@ -388,9 +394,8 @@ class FileWriteSeries:
             except _core.NoSuchFile:
                 found = []
             check_free([path for _, path in found], self.name)
-        folder = os.path.dirname(self.name)
-        if self._engine in _FILES and folder and not os.path.isdir(folder):
-            raise cannot_write(self.name, FileNotFoundError(errno.ENOENT, ""))
+        if self._engine in _FILES:
+            check_folder(self.name)
         self._mark = ProgressMark(self.name)
         try:
             if not self._numbered and os.path.exists(self.name):

@@ -118,6 +118,19 @@ def remove(path: str) -> None:
         raise cannot_write(path, error) from None
 
 
+def check_folder(path: str) -> None:
+    """Refuse a file in a folder that is not there.
+
+    Raises
+    ------
+    SystemError
+        There is none.
+    """
+    folder = os.path.dirname(path)
+    if folder and not os.path.isdir(folder):
+        raise cannot_write(path, FileNotFoundError(errno.ENOENT, "no such folder"))
+
+
 def check_free(paths: list[str], pattern: str) -> None:
     """Refuse a pattern of which files are there already: they would be among those of the series.
 

@@ -28,8 +28,8 @@ struct OpenPmdLayout {
 Attributes openpmd_series_attributes(const Attributes& said,
                                      const std::optional<std::string>& pattern);
 
-/// Whether openPMD has this attribute as one value. Of others a list of one value is a list, such as
-/// the axisLabels of a mesh of one axis.
+/// Whether openPMD has this attribute as one value. Of others a list of one value is a list, such
+/// as the axisLabels of a mesh of one axis.
 bool openpmd_has_one(std::string_view attribute);
 
 /// What an iteration consists of. Attributes that belong to a record, such as unitDimension and
