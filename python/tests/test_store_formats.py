@@ -39,7 +39,7 @@ def compare_attributes(ours, theirs, names):
         if isinstance(value, str):
             assert ours[name] == value
         elif np.asarray(value).dtype == np.uint64:
-            assert np.array_equal(np.asarray(ours[name], np.int64).view(np.uint64), value)
+            assert np.array_equal(np.asarray(ours[name], np.uint64), value)
         else:
             assert np.array_equal(np.asarray(ours[name]), np.asarray(value)), name
 

@@ -306,7 +306,7 @@ def test_attributes(path):
         "one": 4.5,
         "words": ["a", "bc"],
         "fixed words": ["a", "bcd"],
-        "big": -1,
+        "big": 2**64 - 1,
         "yes": True,
         "CLASS": "kept, since this is no dimension scale",
         "none": [],
