@@ -286,3 +286,8 @@ def test_coordinates_of_two_dimensions_are_left_alone(tmp_path):
         assert low["y_index"].values.tolist() == [0, 0]
         with pytest.raises(fl.InvalidArgument, match="NC_CHAR"):
             file["Times"]
+
+
+def test_a_file_is_not_made_from_a_path():
+    with pytest.raises(fl.WrongType, match=r"a File is made by fl\.open: got 't\.nc'"):
+        fl.File("t.nc")
