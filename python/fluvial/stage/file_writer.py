@@ -19,19 +19,11 @@ from ..describe.group_attributes import Groups, plain_groups, to_iteration
 from ..mpi.communicator import Communicator, check_communicator, handle_of
 from ..mpi.together import Together
 from ..store.compression import PackedChunk, packed, to_compression
-from ..store.hdf5_host_file import remove_files_of_hosts
 from ..store.hdf5_output import Hdf5Output
 from ..store.netcdf4_output import Netcdf4Output
 from ..store.new_output import new_output
-from ..store.numbered_files import file_of_number, has_number, numbered_files
-from ..store.output_file import (
-    as_stored,
-    check_folder,
-    check_free,
-    check_part,
-    remove,
-    write_part,
-)
+from ..store.numbered_files import file_of_number, has_number
+from ..store.output_file import as_stored, check_part, write_part
 from ..store.progress_mark import ProgressMark
 from ..store.step_contents import Output, Packing, Parts, Places
 from ..store.zarr_output import write_own
@@ -40,11 +32,10 @@ from .file_write_step import FileWriteStep, Part, Put
 from .host_files import HostFiles, to_by_host
 from .put_coordinates import PutCoordinates
 from .shared_out import SharedOut, to_aggregators
+from .take_name import take_name
 from .told_steps import OfRank, ToldSteps
 
 _OF_LABELLED_ARRAYS = {"netcdf", "netcdf4", "zarr"}
-_FILES = {"hdf5", "netcdf", "netcdf4"}
-"""Of the engines, those that write no folder."""
 
 
 class FileWriteSeries:
@@ -105,7 +96,7 @@ class FileWriteSeries:
         self._mark: ProgressMark | None = None
         self._opened: tuple[str, int] | None = None
         self._closed = False
-        self._ranks.run(self._check_name)
+        self._ranks.run(self._take_name)
         self._hosts = HostFiles(name, self._comm, self._ranks) if by_host else None
         self._shared_out = SharedOut(self._comm, writers, watch, limit_s)
 
@@ -386,22 +377,6 @@ class FileWriteSeries:
         if opened is not None:
             os.close(opened[1])
 
-    def _check_name(self) -> None:
-        """Make sure that the name is free, and take it; on the first rank."""
-        if self._numbered:
-            try:
-                found = numbered_files(self.name)
-            except _core.NoSuchFile:
-                found = []
-            check_free([path for _, path in found], self.name)
-        if self._engine in _FILES:
-            check_folder(self.name)
-        self._mark = ProgressMark(self.name)
-        try:
-            if not self._numbered and os.path.exists(self.name):
-                remove(self.name)  # or it would be read as this one, should no step be written
-            if self._engine == "hdf5" and not self._numbered:
-                remove_files_of_hosts(self.name)
-        except Exception:
-            self._mark.close()
-            raise
+    def _take_name(self) -> None:
+        """On the first rank."""
+        self._mark = take_name(self.name, self._engine)

@@ -278,6 +278,8 @@ TEST_CASE("a derived expression is reduced as if it were an array") {
 
 TEST_CASE("mistakes are named") {
     const Domain domain = make_domain(whole({4, 5}), {}, {DType::Float64});
+    CHECK_THROWS_WITH_AS(Reduction({{"none", nullptr, {}}}, domain),
+                         doctest::Contains("'none' has no operator"), InvalidArgument);
     CHECK_THROWS_WITH_AS(make_operator("quantil"), doctest::Contains("quantile"), InvalidArgument);
     CHECK_THROWS_WITH_AS(make_operator("mean", {{"skip", true}}), doctest::Contains("skipna"),
                          InvalidArgument);

@@ -157,3 +157,12 @@ TEST_CASE("chunked: places outside the file are damage, before memory is taken f
                              DamagedFile);
     }
 }
+
+TEST_CASE("an open file that has grown is as long as it was, until it is measured") {
+    const MemoryFile made(std::vector<std::byte>(10));
+    InputFile file(made.path());
+    REQUIRE(::truncate(made.path().c_str(), 25) == 0);
+    CHECK(file.size() == 10);
+    file.measure();
+    CHECK(file.size() == 25);
+}
