@@ -7,6 +7,7 @@ Or it writes on and on, and the last one dies at any time.
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -18,6 +19,7 @@ import fluvial as fl
 
 work, path, where = sys.argv[1], *map(pathlib.Path, sys.argv[2:])
 comm = MPI.COMM_WORLD
+processes = comm.allgather(os.getpid())
 
 
 def die_if_chosen():
@@ -58,7 +60,18 @@ def write(**options):
     return told_by(a_step)
 
 
-def write_on(**options):
+def die_within_messages():
+    """The last rank dies with messages that the others, who are stopped, cannot have taken."""
+    if comm.rank == comm.size - 1:
+        others = [str(process) for process in processes[:-1]]
+        for other in others:
+            os.kill(int(other), signal.SIGSTOP)
+        time.sleep(0.2)
+        subprocess.Popen(["sh", "-c", 'sleep 0.3; kill -CONT "$@"', "sh", *others])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def write_on(die=die_if_chosen, **options):
     """Step follows step, and the last rank dies in one of them, or between two."""
     columns = 3
     series = fl.open(path.with_name("written.h5"), "w", comm=comm, step_timeout=60, **options)
@@ -70,18 +83,40 @@ def write_on(**options):
             with series.step() as step:
                 step.put("x", part, offset=(0, columns * comm.rank), shape=shape)
             if series.stats["steps"] == 2:
-                threading.Timer(0.3, die_if_chosen).start()
+                threading.Timer(0.3, die).start()
 
     return told_by(steps)
 
 
+def stream():
+    """Consumers have a result of 1 MiB each to bring together."""
+    last, first = comm.rank == comm.size - 1, comm.rank == 0
+
+    def result():
+        with fl.Channel(comm, producer=first, consumer=not first) as channel:
+            stream = channel.stream("numbers", shape=(131_072,), op="sum")
+            if first:
+                for _ in range(2 * comm.size):
+                    stream.send(np.ones(131_072))
+                stream.terminate()
+            if last:
+                time.sleep(0.3)
+                threading.Thread(target=die_within_messages).start()
+                time.sleep(0.1)
+            return None if first else stream.operate()
+
+    return told_by(result)
+
+
 works = {
+    "stream": stream,
     "scan": scan,
     "write": write,
     "write, compressed": lambda: write(compression="gzip:1"),
     "write, shared out": lambda: write(aggregators=2),
     "write on, shared out": write_on,
     "write on, by two": lambda: write_on(aggregators=2),
+    "write on, others stopped": lambda: write_on(die_within_messages),
 }
 told, took = works[work]()
 new = where / f".rank-{comm.rank}"

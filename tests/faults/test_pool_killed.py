@@ -48,7 +48,9 @@ def seen_by_lead(program, ranks, words, folder):
 @pytest.mark.any_mpi
 @pytest.mark.timeout(90)
 @pytest.mark.parametrize(
-    "words, left", [([], "[1, 3]"), (["--lead-works"], "[0, 1, 3]")], ids=["", "lead works"]
+    "words, left",
+    [([], "[1, 3]"), (["--lead-works"], "[0, 1, 3]"), (["--within-message"], "[1, 3]")],
+    ids=["", "lead works", "within message"],
 )
 def test_the_rest_of_the_pool_goes_on(words, left, tmp_path):
     lost, again, rest, too_wide, end = seen_by_lead(

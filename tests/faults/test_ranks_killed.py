@@ -22,6 +22,7 @@ RANKS = 4
     [
         *("scan", "write", "write, compressed"),
         *("write, shared out", "write on, shared out", "write on, by two"),
+        *("write on, others stopped", "stream"),
     ],
 )
 def test_a_rank_that_is_killed_is_named(work, tmp_path):

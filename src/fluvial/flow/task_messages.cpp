@@ -4,7 +4,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "fluvial/mpi/check.hpp"
+
 namespace fluvial::flow {
+
+namespace {
+
+constexpr double dead_after_trouble_s = 10;
+
+}  // namespace
 
 void TaskMessages::post(int to, int tag, Bytes bytes) {
     keep(to, comm_->isend(std::move(bytes), to, tag));
@@ -16,12 +24,51 @@ void TaskMessages::post(int to, int tag, std::span<const std::byte> part,
 }
 
 void TaskMessages::keep(int to, mpi::Request request) {
-    if (!request.test()) {
+    if (!has_left(request)) {
         posted_.push_back({to, std::move(request)});
     }
 }
 
+bool TaskMessages::is_whole(Arriving& arriving) {
+    mpi::Request& message = arriving.incoming.message;
+    try {
+        return !arriving.broken && message.test();
+    } catch (const mpi::CallFailed&) {
+        note_trouble();
+        arriving.broken = !message.in_flight();
+        return false;
+    }
+}
+
+bool TaskMessages::has_left(mpi::Request& request) {
+    try {
+        return request.test();
+    } catch (const mpi::CallFailed&) {
+        note_trouble();
+        return !request.in_flight();
+    }
+}
+
+void TaskMessages::note_trouble() {
+    if (!trouble_) {
+        trouble_ = Trouble{std::current_exception(), Deadline(dead_after_trouble_s)};
+    }
+}
+
+void TaskMessages::check_trouble() const {
+    if (trouble_ && trouble_->deadline.passed()) {
+        std::rethrow_exception(trouble_->error);
+    }
+}
+
 void TaskMessages::give_up_on(int rank) {
+    trouble_.reset();
+    std::erase_if(arriving_, [rank](Arriving& arriving) {
+        if (arriving.incoming.source == rank) {
+            arriving.incoming.message.abandon();
+        }
+        return arriving.incoming.source == rank;
+    });
     std::erase_if(posted_, [rank](Posted& posted) {
         if (posted.to == rank) {
             posted.request.abandon();
@@ -34,18 +81,23 @@ std::optional<TaskMessages::Message> TaskMessages::poll(int tag) {
     if (comm_->size() == 1) {
         return std::nullopt;
     }
-    if (auto incoming = comm_->try_recv(tag)) {
-        if (arriving_.empty() && incoming->message.test()) {
-            return Message{incoming->source, incoming->message.take()};
+    check_trouble();
+    try {
+        if (auto incoming = comm_->try_recv(tag)) {
+            Arriving arriving{tag, std::move(*incoming)};
+            if (arriving_.empty() && is_whole(arriving)) {
+                return Message{arriving.incoming.source, arriving.incoming.message.take()};
+            }
+            arriving_.push_back(std::move(arriving));
         }
-        arriving_.push_back({tag, std::move(*incoming)});
+    } catch (const mpi::CallFailed&) {
+        note_trouble();
     }
     for (auto it = arriving_.begin(); it != arriving_.end(); ++it) {
         const auto overtakes = [&](const Arriving& earlier) {
             return earlier.tag == tag && earlier.incoming.source == it->incoming.source;
         };
-        if (it->tag != tag || std::any_of(arriving_.begin(), it, overtakes) ||
-            !it->incoming.message.test()) {
+        if (it->tag != tag || std::any_of(arriving_.begin(), it, overtakes) || !is_whole(*it)) {
             continue;
         }
         Message message{it->incoming.source, it->incoming.message.take()};
@@ -56,7 +108,8 @@ std::optional<TaskMessages::Message> TaskMessages::poll(int tag) {
 }
 
 bool TaskMessages::sent() {
-    std::erase_if(posted_, [](Posted& posted) { return posted.request.test(); });
+    check_trouble();
+    std::erase_if(posted_, [this](Posted& posted) { return has_left(posted.request); });
     return posted_.empty();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <exception>
 #include <list>
 #include <memory>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "fluvial/base/bytes.hpp"
+#include "fluvial/base/clock.hpp"
 #include "fluvial/mpi/comm.hpp"
 
 namespace fluvial::flow {
@@ -34,11 +36,12 @@ class TaskMessages {
     /// A part of what `kept` has.
     void post(int to, int tag, std::span<const std::byte> part,
               const std::shared_ptr<const Bytes>& kept);
-    /// The next message with the tag that is complete.
+    /// The next message with the tag that is complete. A call of MPI that fails is an error only
+    /// when no rank has been given up on ten seconds later: it was what a dead rank had sent.
     std::optional<Message> poll(int tag);
-    /// The rank takes nothing more: what was posted to it is forgotten.
+    /// The rank is lost: what was posted to it is forgotten, and what it has not sent whole.
     void give_up_on(int rank);
-    /// MPI has everything that was posted.
+    /// MPI has everything that was posted. Errors as in poll().
     bool sent();
     /// Gives up on everything: a rank is lost.
     void abandon();
@@ -47,6 +50,7 @@ class TaskMessages {
     struct Arriving {
         int tag = 0;
         mpi::Incoming incoming;
+        bool broken = false;  ///< will not be complete, of a rank to be given up on
     };
 
     const mpi::Comm* comm_;
@@ -55,10 +59,20 @@ class TaskMessages {
         mpi::Request request;
     };
 
+    struct Trouble {
+        std::exception_ptr error;
+        Deadline deadline;
+    };
+
     void keep(int to, mpi::Request request);
+    bool is_whole(Arriving& arriving);
+    bool has_left(mpi::Request& request);
+    void note_trouble();
+    void check_trouble() const;
 
     std::list<Posted> posted_;
     std::list<Arriving> arriving_;  ///< in the order in which they were matched
+    std::optional<Trouble> trouble_;
 };
 
 }  // namespace fluvial::flow

@@ -10,6 +10,7 @@
 #include "fluvial/base/waiting.hpp"
 #include "fluvial/move/beats_between_hosts.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/check.hpp"
 #include "fluvial/mpi/kept_duplicate.hpp"
 #include "fluvial/progress/silence.hpp"
 
@@ -117,6 +118,23 @@ mpi::Failure RankWatch::failure_of_current_exception(Number task) const {
         .value_or(mpi::Failure{"Error", "", comm_.rank()});
 }
 
+/// The others are told of it. An error of MPI is that of a rank that has died, if one has.
+void RankWatch::end_by_current_exception(Number task) {
+    if (const auto dead = mpi::dead_behind_failure([this] { return dead_rank(); })) {
+        told_.emplace(task, mpi::Failure{"PeerLost", "the process died", *dead});
+        tell(task, told_.at(task));
+        told_.at(task).raise(comm_.size());
+    }
+    tell(task, failure_of_current_exception(task));
+    throw;
+}
+
+std::optional<int> RankWatch::dead_rank() const {
+    const auto found = std::ranges::find_if_not(
+        watched_, [this](int other) { return is_alive(process_of(other)); });
+    return found == watched_.end() ? std::nullopt : std::optional(*found);
+}
+
 void RankWatch::tell(Number task, const mpi::Failure& failure) noexcept {
     try {
         ByteWriter out;
@@ -200,10 +218,8 @@ void RankWatch::look(Number task, double stall_timeout_s, const char* of) {
     if (const auto told = told_.find(task); told != told_.end()) {
         told->second.raise(comm_.size());
     }
-    for (const int other : watched_) {
-        if (!is_alive(process_of(other))) {
-            fail({"PeerLost", "the process died", other});
-        }
+    if (const auto dead = dead_rank()) {
+        fail({"PeerLost", "the process died", *dead});
     }
     const auto is_stalled = [&](const auto& silent) {
         return silent && silent->silent_s > stall_timeout_s;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -68,7 +69,9 @@ class RankWatch final : public mpi::Kept {
     };
 
     Number begin() { return ++begun_; }
+    [[noreturn]] void end_by_current_exception(Number task);
     mpi::Failure failure_of_current_exception(Number task) const;
+    std::optional<int> dead_rank() const;
     void tell(Number task, const mpi::Failure& failure) noexcept;
     void look(Number task, double stall_timeout_s, const char* of);
     void take_notes();
@@ -117,8 +120,7 @@ class WatchedTask {
         try {
             return work();
         } catch (...) {
-            watch_->tell(number_, watch_->failure_of_current_exception(number_));
-            throw;
+            watch_->end_by_current_exception(number_);
         }
     }
     /// and in waits they are watched.

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/mpi/check.hpp"
 
+#include <chrono>
 #include <limits>
 #include <string>
+#include <thread>
 
+#include <cxxabi.h>
 #include <mpi.h>
 
+#include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
 
 namespace fluvial::mpi {
@@ -19,10 +23,30 @@ void check(int mpi_error, std::string_view what) {
     if (MPI_Error_string(mpi_error, message, &length) != MPI_SUCCESS) {
         length = 0;
     }
-    throw SystemError(Problem{text("MPI could not ", what),
-                              text(std::string_view(message, static_cast<std::size_t>(length)),
-                                   " (MPI error ", mpi_error, ")"),
-                              "", ""});
+    throw CallFailed(Problem{text("MPI could not ", what),
+                             text(std::string_view(message, static_cast<std::size_t>(length)),
+                                  " (MPI error ", mpi_error, ")"),
+                             "", ""});
+}
+
+std::optional<int> dead_behind_failure(const std::function<std::optional<int>()>& dead_rank) {
+    constexpr double shows_in_s = 2;
+    try {
+        throw;
+    } catch (const CallFailed&) {
+        const Deadline deadline(shows_in_s);
+        for (;;) {
+            const auto dead = dead_rank();
+            if (dead || deadline.passed()) {
+                return dead;
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    } catch (const abi::__forced_unwind&) {  // the thread is cancelled
+        throw;
+    } catch (...) {
+        return std::nullopt;
+    }
 }
 
 int to_int(Index value, std::string_view what) {

@@ -3,13 +3,28 @@
 /// become ints.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string_view>
 
+#include "fluvial/base/error.hpp"
 #include "fluvial/describe/coordinates.hpp"
 
 namespace fluvial::mpi {
 
-/// Throws SystemError with `what`, MPI's own text and the code unless `mpi_error` is MPI_SUCCESS.
+/// A call of MPI has failed. Where MPI reads the memory of other processes, any call may, a moment
+/// before it shows that another rank has died: those that watch ranks look then, and say that.
+class CallFailed : public SystemError {
+  public:
+    using SystemError::SystemError;
+};
+
+/// In a handler: the rank whose death a CallFailed comes from, as `dead_rank` sees it now or in
+/// the next two seconds; a process that is ending loses its memory first. Null at once when another
+/// exception is handled.
+std::optional<int> dead_behind_failure(const std::function<std::optional<int>()>& dead_rank);
+
+/// Throws CallFailed with `what`, MPI's own text and the code unless `mpi_error` is MPI_SUCCESS.
 /// Local.
 void check(int mpi_error, std::string_view what);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/mpi/check.hpp"
 
+#include <optional>
 #include <string>
 
 #include <doctest/doctest.h>
@@ -23,6 +24,23 @@ TEST_CASE("an MPI error becomes a SystemError that says what failed and why") {
         CHECK(message.find("truncate") != std::string::npos);
         CHECK(message.find(text("(MPI error ", MPI_ERR_TRUNCATE, ")")) != std::string::npos);
     }
+}
+
+TEST_CASE("behind a failure of MPI is the death of a rank that shows soon, behind others none") {
+    int looks = 0;
+    const auto dies = [&looks] { return ++looks < 3 ? std::nullopt : std::optional(7); };
+    try {
+        check(MPI_ERR_OTHER, "receive a message");
+    } catch (...) {
+        CHECK(dead_behind_failure(dies) == 7);
+    }
+    CHECK(looks == 3);
+    try {
+        throw SystemError("no descriptor is free");
+    } catch (...) {
+        CHECK(dead_behind_failure(dies) == std::nullopt);
+    }
+    CHECK(looks == 3);
 }
 
 TEST_CASE("narrowing keeps what fits and names what does not") {

@@ -25,11 +25,19 @@ struct Request::State {
     std::shared_ptr<const void> pinned;
     MPI_Request request = MPI_REQUEST_NULL;
     MadeHere made = {};
+    bool failed = false;
 
+    /// A failed call has ended the operation if MPI has taken the handle back: it may be another's
+    /// failure, and MPI may still use the memory.
     void complete(int mpi_error, MPI_Status& status) {
-        request = MPI_REQUEST_NULL;  // also after a failure: MPI is through with the memory
-        pinned.reset();
-        if (mpi_error != MPI_SUCCESS) {
+        failed = mpi_error != MPI_SUCCESS;
+        if (!failed) {
+            request = MPI_REQUEST_NULL;
+        }
+        if (request == MPI_REQUEST_NULL) {
+            pinned.reset();
+        }
+        if (failed) {
             check(mpi_error, purpose.to_string());
         }
         if (role != Role::Receive) {
@@ -53,11 +61,12 @@ void Request::Drop::operator()(State* state) const {
         delete state;
         return;
     }
-    std::fprintf(stderr,
-                 "fluvial: a Request was destroyed in flight (%s); its memory is kept until the "
-                 "process ends. Wait for "
-                 "it first.\n",
-                 state->purpose.to_string().c_str());
+    if (!state->failed) {
+        std::fprintf(stderr,
+                     "fluvial: a Request was destroyed in flight (%s); its memory is kept until "
+                     "the process ends. Wait for it first.\n",
+                     state->purpose.to_string().c_str());
+    }
     Request request;
     request.state_.reset(state);
     request.abandon();

@@ -56,10 +56,11 @@ class Request {
                          std::shared_ptr<const void> pinned);
 
     bool in_flight() const;
-    /// True once complete. Local, does not block. Throws SystemError when the operation failed.
+    /// True once complete. Local, does not block. Throws CallFailed when MPI fails, which has not
+    /// always ended the operation.
     bool test();
-    /// Blocking, by wait_until() without limit. After an exception that is none of MPI's the
-    /// operation still is in flight, and can be waited for again.
+    /// Blocking, by wait_until() without limit. After an exception the operation may still be in
+    /// flight, and can be waited for again.
     void wait();
     /// The same, and TimedOut at the deadline.
     void wait(const Deadline& deadline);
