@@ -65,6 +65,11 @@ class JoinedSeat::JoinedStep final : public StepAccess {
             }
         }
     }
+    void was_read() override {
+        for (const auto& access : accesses_) {
+            access->was_read();
+        }
+    }
     void finish() override {
         for (const auto& access : accesses_) {
             access->finish();

@@ -36,7 +36,6 @@ class JoinedSeat final : public Seat {
     bool is_elsewhere() const override;
     void share(const std::shared_ptr<move::SharedClaims>& claims, std::uint32_t host) override;
     std::uint64_t bytes_from_neighbours() const override;
-    bool retains_in(const std::string&) const override { return false; }
     void wake() override;
     void leave() override;
 

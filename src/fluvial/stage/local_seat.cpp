@@ -9,11 +9,49 @@
 
 namespace fluvial::stage {
 
+/// A step that this rank has taken. What fails in finish() may be tried again.
+class LocalSeat::TakenStep : public StepAccess {
+  public:
+    TakenStep(std::shared_ptr<LocalSeat> seat, std::uint64_t step)
+        : seat_(std::move(seat)), step_(step) {}
+    std::shared_ptr<const std::byte> load(const Chunk& chunk, DType,
+                                          const std::string& what) override {
+        return seat_->load(chunk, what);
+    }
+    void was_read() override { read_ = true; }
+    bool inherited() const override { return seat_->made_.inherited(); }
+
+  protected:
+    LocalSeat& seat() const { return *seat_; }
+    template <class GiveBack>
+    void finish_by(const GiveBack& give_back) {
+        std::shared_ptr<Position> position;
+        {
+            const ControlLock lock(seat_->control_);
+            if (!finished_) {
+                give_back();
+                finished_ = true;
+            }
+            position = seat_->position_;
+        }
+        if (position && read_) {
+            position->advance(step_ + 1);
+        }
+    }
+
+  private:
+    std::shared_ptr<LocalSeat> seat_;
+    std::uint64_t step_;
+    bool read_ = false;
+    bool finished_ = false;
+};
+
 /// The right to look at the memory of a step; shared by the step while it is open and by every
 /// view.
-class LocalSeat::Lease final : public StepAccess {
+class LocalSeat::Lease final : public TakenStep {
   public:
-    Lease(std::shared_ptr<LocalSeat> seat, int slot) : seat_(std::move(seat)), slot_(slot) {}
+    Lease(std::shared_ptr<LocalSeat> seat, int slot, std::uint64_t step)
+        : TakenStep(std::move(seat), step), slot_(slot) {}
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
     ~Lease() override {
@@ -21,48 +59,33 @@ class LocalSeat::Lease final : public StepAccess {
             return;  // or it is the parent's
         }
         try {
-            const ControlLock lock(seat_->control_);
-            release_lease(seat_->control_, seat_->cell_, slot_);
+            const ControlLock lock(seat().control_);
+            release_lease(seat().control_, seat().cell_, slot_);
         } catch (const Error&) {
             // A peer is stopped inside its critical section. The lease goes with the seat.
         }
     }
-    std::shared_ptr<const std::byte> load(const Chunk& chunk, DType,
-                                          const std::string& what) override {
-        return seat_->load(chunk, what);
-    }
     void finish() override {
-        const ControlLock lock(seat_->control_);
-        finish_reading(seat_->control_, seat_->cell_, slot_);
+        finish_by([this] { finish_reading(seat().control_, seat().cell_, slot_); });
     }
     void finish_and_release() override {
-        const ControlLock lock(seat_->control_);
-        finish_reading(seat_->control_, seat_->cell_, slot_, true);
-        released_ = true;
+        finish_by([this] {
+            finish_reading(seat().control_, seat().cell_, slot_, true);
+            released_ = true;
+        });
     }
-    bool inherited() const override { return seat_->made_.inherited(); }
 
   private:
-    std::shared_ptr<LocalSeat> seat_;
     int slot_;
     bool released_ = false;
 };
 
-class LocalSeat::StepOnDisk final : public StepAccess {
+class LocalSeat::StepOnDisk final : public TakenStep {
   public:
-    explicit StepOnDisk(std::shared_ptr<LocalSeat> seat) : seat_(std::move(seat)) {}
-    std::shared_ptr<const std::byte> load(const Chunk& chunk, DType,
-                                          const std::string& what) override {
-        return seat_->load(chunk, what);
-    }
+    using TakenStep::TakenStep;
     void finish() override {
-        const ControlLock lock(seat_->control_);
-        finish_logged(seat_->control_, seat_->cell_);
+        finish_by([this] { finish_logged(seat().control_, seat().cell_); });
     }
-    bool inherited() const override { return seat_->made_.inherited(); }
-
-  private:
-    std::shared_ptr<LocalSeat> seat_;
 };
 
 LocalSeat::LocalSeat(ControlBlock block, std::vector<host::MemoryFile> arena_files,
@@ -136,12 +159,12 @@ std::optional<OpenedStep> LocalSeat::next(HandleLock::Call& call) {
     }
     OpenedStep step;
     if (taken->logged) {
-        step.access = std::make_shared<StepOnDisk>(shared_from_this());
         step.index = taken->logged->step;
+        step.access = std::make_shared<StepOnDisk>(shared_from_this(), step.index);
         step.from_disk = true;
     } else {
-        step.access = std::make_shared<Lease>(shared_from_this(), taken->slot);
         step.index = control_.slots()[taken->slot].step.load(std::memory_order_acquire);
+        step.access = std::make_shared<Lease>(shared_from_this(), taken->slot, step.index);
     }
     try {
         taken->logged ? read_records(*taken->logged, step.description)
@@ -230,9 +253,15 @@ StreamStatus LocalSeat::status() {
     return status_of(control_);
 }
 
+void LocalSeat::keep(Position position) {
+    const ControlLock lock(control_);
+    position_ = std::make_shared<Position>(std::move(position));
+}
+
 void LocalSeat::leave() {
     const ControlLock lock(control_);
     stage::leave(control_, cell_);
+    position_.reset();
 }
 
 }  // namespace fluvial::stage

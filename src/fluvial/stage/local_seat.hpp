@@ -11,6 +11,7 @@
 #include "fluvial/host/alive_lock.hpp"
 #include "fluvial/stage/control_block.hpp"
 #include "fluvial/stage/heartbeat.hpp"
+#include "fluvial/stage/position.hpp"
 #include "fluvial/stage/seat.hpp"
 #include "fluvial/stage/step_log.hpp"
 
@@ -28,6 +29,11 @@ class LocalSeat final : public Seat, public std::enable_shared_from_this<LocalSe
     LocalSeat(const LocalSeat&) = delete;
     LocalSeat& operator=(const LocalSeat&) = delete;
 
+    /// The steps that the stream retains are those in the folder `path`.
+    bool retains_in(const std::string& path) const { return log_ && log_->lies_in(path); }
+    /// How far this rank has come is kept until leave(). Before the first step.
+    void keep(Position position);
+
     void wait_for_others() override;
     std::optional<OpenedStep> next(HandleLock::Call& call) override;
     Attributes attributes() override;
@@ -36,11 +42,11 @@ class LocalSeat final : public Seat, public std::enable_shared_from_this<LocalSe
     bool disk_was_full() const override { return header().counters.full_disks.load() != 0; }
     std::string host() const override { return header().host; }
     std::string transport() const override { return "shared memory"; }
-    bool retains_in(const std::string& path) const override { return log_ && log_->lies_in(path); }
     void wake() override { header().step_bell.ring(); }
     void leave() override;
 
   private:
+    class TakenStep;
     class Lease;
     class StepOnDisk;
 
@@ -60,6 +66,8 @@ class LocalSeat final : public Seat, public std::enable_shared_from_this<LocalSe
     std::vector<RecordReader> records_;  ///< by writer rank
     StepDecoder decoder_;
     Attributes logged_attributes_;  ///< of the series, as steps on the disk say
+    /// Of a job that can resume; under the control lock.
+    std::shared_ptr<Position> position_;
     MadeHere made_;
 };
 

@@ -13,11 +13,10 @@
 #include "fluvial/stage/handshake.hpp"
 #include "fluvial/stage/joined_seat.hpp"
 #include "fluvial/stage/local_seat.hpp"
-#include "fluvial/stage/membership.hpp"
 #include "fluvial/stage/neighbours.hpp"
-#include "fluvial/stage/position.hpp"
 #include "fluvial/stage/reader_state.hpp"
 #include "fluvial/stage/remote_seat.hpp"
+#include "fluvial/stage/retained_steps.hpp"
 #include "fluvial/stage/step_queue.hpp"
 #include "fluvial/stage/waiting.hpp"
 
@@ -89,16 +88,6 @@ class ContactWait final : public progress::Waiting {
     std::int64_t looked_ns_ = 0;
 };
 
-std::string folder_of_steps(const std::string& name, const ReaderOptions& options) {
-    std::string folder = options.retained;
-    if (folder.empty()) {
-        const std::string path = contact_path(options.directory, name);
-        const auto slash = path.rfind('/');
-        folder = slash == std::string::npos ? "." : path.substr(0, slash);
-    }
-    return retained_path(folder, name);
-}
-
 /// The writer may be about to start.
 Found wait_for_writer(const std::string& path, const std::string& name,
                       const ReaderOptions& options, const Deadline& deadline) {
@@ -118,10 +107,10 @@ Found wait_for_writer(const std::string& path, const std::string& name,
 
 /// Which writer let rank 0 in, and to which places. The other ranks attach to the same.
 struct Lead {
-    std::string socket;       ///< empty: this is rank 0
-    std::vector<int> groups;  ///< the reading job's number on each of the writer's hosts
-    bool replay = false;      ///< the stream is over, and its steps were retained
-    std::uint64_t from = 0;   ///< the first step of a job that resumes
+    std::string socket;               ///< empty: this is rank 0
+    std::vector<int> groups;          ///< the reading job's number on each of the writer's hosts
+    bool replay = false;              ///< the stream is over, and its steps were retained
+    std::vector<std::uint64_t> from;  ///< on each host, the first step of a job that resumes
 };
 
 Lead share(const mpi::Comm& comm, const Lead& mine) {
@@ -129,19 +118,19 @@ Lead share(const mpi::Comm& comm, const Lead& mine) {
     out.put_string(mine.socket);
     out.put_vector(mine.groups);
     out.put(mine.replay);
-    out.put(mine.from);
+    out.put_vector(mine.from);
     const Bytes first = comm.bcast(out.view(), 0);
     ByteReader in(first);
     Lead lead;
     lead.socket = in.get_string();
     lead.groups = in.get_vector<int>();
     lead.replay = in.get<bool>();
-    lead.from = in.get<std::uint64_t>();
+    lead.from = in.get_vector<std::uint64_t>();
     return lead;
 }
 
-std::shared_ptr<LocalSeat> take_seat(const std::string& name, Attachment attached,
-                                     const ReaderOptions& options) {
+std::shared_ptr<LocalSeat> local_seat(const std::string& name, Attachment attached,
+                                      const ReaderOptions& options) {
     auto& sent = attached.descriptors;
     ControlBlock control = ControlBlock::adopt(host::MemoryFile::adopt(std::move(sent.at(0))));
     const ControlHeader& header = control.header();
@@ -169,157 +158,139 @@ std::shared_ptr<LocalSeat> take_seat(const std::string& name, Attachment attache
                                              attached.reply.cell, options);
 }
 
-bool shares_memory(const Contact& contact, const ReaderOptions& options) {
-    return is_on_this_host(contact) && !transport_of(options).network;
-}
+/// How one rank of a reading job takes its seat.
+class Attaching {
+  public:
+    Attaching(const std::string& name, const mpi::Comm& comm, const ReaderOptions& options)
+        : name_(name), own_{comm.rank(), comm.size()}, options_(options) {}
 
-/// With the writer's ranks on one host.
-std::shared_ptr<Seat> take_seat_on(const std::string& name, const Contact& contact,
-                                   const AttachRequest& request, const ReaderOptions& options,
-                                   int& group) {
-    check_reachable(contact);
-    const Deadline deadline(std::clamp(options.rendezvous_timeout_s, 2.5, attach_timeout_s));
-    if (shares_memory(contact, options)) {
-        Attachment attached = attach(contact, request, std::nullopt, deadline);
-        group = attached.reply.group;
-        return take_seat(name, std::move(attached), options);
-    }
-    auto seat = make_shared_where_made<RemoteSeat>(name, contact, request, options, deadline);
-    group = seat->group();
-    return seat;
-}
-
-/// With all hosts of the writer, in the groups of `lead`, which it completes.
-std::shared_ptr<Seat> take_seats(const std::string& name, const Contact& contact,
-                                 AttachRequest request, const ReaderOptions& options, Lead& lead) {
-    std::vector<const Contact*> hosts = {&contact};
-    for (const Contact& other : contact.others) {
-        hosts.push_back(&other);
-    }
-    const std::vector<int> known = std::exchange(lead.groups, {});
-    std::vector<JoinedSeat::Part> parts;
-    for (std::size_t i = 0; i < hosts.size(); ++i) {
-        request.group = known.empty() ? -1 : known.at(i);
-        int group = -1;
-        parts.push_back({take_seat_on(name, *hosts[i], request, options, group), hosts[i]->ranks});
-        lead.groups.push_back(group);
-    }
-    return parts.size() == 1 ? parts.front().seat : std::make_shared<JoinedSeat>(std::move(parts));
-}
-
-/// A seat with the writer of the contact file: of rank 0, or that of `lead`, which it completes.
-/// None: there is no writer any more, but the steps that it retained.
-std::shared_ptr<Seat> take_seat_with_writer(const std::string& name, const ReaderOptions& options,
-                                            AttachRequest request, Lead& lead) {
-    const std::string path = contact_path(options.directory, name);
-    const Deadline deadline(options.rendezvous_timeout_s);
-    while (true) {
-        const Found found = wait_for_writer(path, name, options, deadline);
-        if (!found.contact && lead.socket.empty()) {
-            lead.replay = true;
-            return nullptr;
+    /// On rank 0, of a job that resumes. The writer may be about to start: waits for the steps,
+    /// beside which the positions lie.
+    void claim() {
+        const Deadline deadline(options_.rendezvous_timeout_s);
+        const Found found = wait_for_writer(path_, name_, options_, deadline);
+        claims_.clear();
+        lead.from.clear();
+        claims_ = claim_positions(name_, options_, found.contact, own_.size);
+        for (const PositionClaim& claim : claims_) {
+            lead.from.push_back(claim.step());
         }
-        if (!lead.socket.empty() && (!found.contact || lead.socket != found.contact->socket)) {
-            throw PeerLost(Problem{found.contact
-                                       ? "the writer was replaced by another while this was opened"
-                                       : "the writer ended while this was opened",
-                                   found.contact ? text("process ", found.contact->pid) : "",
-                                   "the writer that rank 0 found", "Open the stream again"});
+    }
+
+    std::shared_ptr<Seat> take_seat() {
+        std::shared_ptr<Seat> seat;
+        if (!lead.replay) {
+            seat = take_seat_with_writer();
         }
-        const Contact& contact = *found.contact;
-        try {
-            auto seat = take_seats(name, contact, request, options, lead);
-            lead.socket = contact.socket;
+        if (seat) {
             return seat;
-        } catch (const StaleContact&) {
-            // A writer that ended in order just now took its file with it: wait for the next.
-            const auto again = look_for(path, folder_of_steps(name, options), options);
-            if (!lead.socket.empty() ||
-                (again.contact && again.contact->socket == contact.socket)) {
-                throw;
+        }
+        std::vector<Begin> begins;
+        for (std::size_t host = 0; host < std::max<std::size_t>(1, lead.from.size()); ++host) {
+            begins.push_back(begin_on(host));
+        }
+        return take_seat_in_replay(name_, options_, begins, own_, std::move(claims_));
+    }
+
+    Lead lead;
+
+  private:
+    bool resumes() const { return !options_.resume.empty(); }
+    Begin begin_on(std::size_t host) const {
+        if (!resumes()) {
+            return options_.start;
+        }
+        return {Start::At, host < lead.from.size() ? lead.from[host] : 0};
+    }
+
+    /// With the writer's ranks on one host.
+    JoinedSeat::Part take_seat_on(const Contact& contact, std::size_t host, int known) {
+        const Begin begin = begin_on(host);
+        const AttachRequest request{
+            .role = Role::ReaderRank,
+            .rank = own_.rank,
+            .size = own_.size,
+            .group = known,
+            .start = begin.start,
+            .pid = static_cast<std::uint32_t>(::getpid()),
+            .from = begin.step,
+        };
+        check_reachable(contact);
+        const Deadline deadline(std::clamp(options_.rendezvous_timeout_s, 2.5, attach_timeout_s));
+        if (shares_memory(contact, options_)) {
+            Attachment attached = attach(contact, request, std::nullopt, deadline);
+            lead.groups.push_back(attached.reply.group);
+            auto seat = local_seat(name_, std::move(attached), options_);
+            if (resumes()) {
+                keep_position(*seat, name_, options_, static_cast<int>(host), own_,
+                              claims_.empty() ? PositionClaim() : std::move(claims_.at(host)));
+            }
+            return {std::move(seat), contact.ranks};
+        }
+        if (!claims_.empty() && claims_.at(host).held()) {
+            throw_replaced("network");
+        }
+        auto seat = make_shared_where_made<RemoteSeat>(name_, contact, request, options_, deadline);
+        lead.groups.push_back(seat->group());
+        return {std::move(seat), contact.ranks};
+    }
+
+    /// With all hosts of the writer, in the groups of `lead`, which it completes.
+    std::shared_ptr<Seat> take_seats(const Contact& contact) {
+        const std::vector<int> known = std::exchange(lead.groups, {});
+        std::vector<JoinedSeat::Part> parts;
+        for (const Contact* const host : hosts_of(contact)) {
+            const std::size_t number = parts.size();
+            parts.push_back(take_seat_on(*host, number, known.empty() ? -1 : known.at(number)));
+        }
+        return parts.size() == 1 ? parts.front().seat
+                                 : std::make_shared<JoinedSeat>(std::move(parts));
+    }
+
+    /// A seat with the writer of the contact file: of rank 0, or that of `lead`, which it
+    /// completes. None: there is no writer any more, but the steps that it retained.
+    std::shared_ptr<Seat> take_seat_with_writer() {
+        const Deadline deadline(options_.rendezvous_timeout_s);
+        while (true) {
+            const Found found = wait_for_writer(path_, name_, options_, deadline);
+            if (!found.contact && lead.socket.empty()) {
+                lead.replay = true;
+                return nullptr;
+            }
+            if (!lead.socket.empty() && (!found.contact || lead.socket != found.contact->socket)) {
+                throw PeerLost(Problem{found.contact
+                                           ? "the writer was replaced by another while this was "
+                                             "opened"
+                                           : "the writer ended while this was opened",
+                                       found.contact ? text("process ", found.contact->pid) : "",
+                                       "the writer that rank 0 found", "Open the stream again"});
+            }
+            const Contact& contact = *found.contact;
+            try {
+                auto seat = take_seats(contact);
+                lead.socket = contact.socket;
+                return seat;
+            } catch (const StaleContact&) {
+                // A writer that ended in order just now took its file with it: wait for the next.
+                const auto again = look_for(path_, folder_of_steps(name_, options_), options_);
+                if (!lead.socket.empty() ||
+                    (again.contact && again.contact->socket == contact.socket)) {
+                    throw;
+                }
+                lead.groups.clear();
+                if (resumes()) {
+                    claim();
+                }
             }
         }
     }
-}
 
-/// A seat in a stream that is over: its state as this rank alone has it.
-std::shared_ptr<LocalSeat> take_seat_in_replay(const std::string& name,
-                                               const ReaderOptions& options, const Begin& begin) {
-    const std::string path = folder_of_steps(name, options);
-    auto log = StepLog::open(path);
-    if (!log || log->head().name != name) {
-        throw Error(Problem{text("the retained steps of '", name, "' cannot be read"),
-                            log ? "steps of '" + log->head().name + "'" : "no steps in " + path,
-                            "the steps that rank 0 found", "Open the stream again"});
-    }
-    ControlBlock control =
-        ControlBlock::create(name, "", log->head().writer_ranks, WriterOptions{});
-    ControlHeader& header = control.header();
-    const StepLog::Extent extent = log->extent();
-    header.retains = 1;
-    header.writers_closed = header.writer_ranks;
-    Counters& counters = header.counters;
-    counters.entries_end = extent.entries;
-    counters.steps_completed = extent.entries;
-    counters.complete_end = extent.entries > 0 ? log->entry(extent.entries - 1).step + 1 : 0;
-    if (!extent.ended) {
-        fail(control, "PeerLost",
-             text("the writer of '", name, "' ended without closing the stream"));
-    }
-    int cell = -1;
-    {
-        const ControlLock lock(control);
-        const int group = open_group(control, 1, begin, &*log);
-        cell = open_reader(control, group, 0, static_cast<std::uint32_t>(::getpid()));
-    }
-    return make_shared_where_made<LocalSeat>(std::move(control), std::vector<host::MemoryFile>(),
-                                             std::move(log), cell, options);
-}
-
-/// The writer may be about to start: waits for the steps, beside which the position lies. None
-/// where the writer is elsewhere: its host then claims it for this reader.
-PositionClaim claim_position(const std::string& name, const ReaderOptions& options, int size) {
-    const Deadline deadline(options.rendezvous_timeout_s);
-    const Found found =
-        wait_for_writer(contact_path(options.directory, name), name, options, deadline);
-    if (found.contact && !shares_memory(*found.contact, options)) {
-        return {};
-    }
-    const std::string folder = folder_of_steps(name, options);
-    if (!StepLog::open(folder)) {
-        throw InvalidArgument(Problem{
-            text("the reader of '", name, "' cannot resume"), text("no steps in ", folder),
-            "a stream that is written with retain",
-            "Give the writer the option retain, and this reader the same folder by retained"});
-    }
-    return {folder, options.resume, size};
-}
-
-/// The folder might be that of another run.
-void take_position(Reader::State& state, const mpi::Comm& comm, PositionClaim claim) {
-    if (comm.rank() == 0 && claim.held() == state.seat->is_elsewhere()) {
-        throw PeerLost(Problem{"the writer was replaced by another while this was opened",
-                               state.transport, "the writer that was there first",
-                               "Open the stream again"});
-    }
-    if (state.seat->is_elsewhere()) {
-        return;
-    }
-    const std::string folder = folder_of_steps(state.name, state.options);
-    if (!state.seat->retains_in(folder)) {
-        throw InvalidArgument(Problem{text("the reader of '", state.name, "' cannot resume"),
-                                      text("the steps in ", folder, " are of another run"),
-                                      "the folder of the writer's option retain",
-                                      "Give it by the option retained"});
-    }
-    state.position = std::make_shared<Position>(folder, state.options.resume, comm.rank(),
-                                                comm.size(), std::move(claim));
-}
-
-/// The step to begin with; `step`: what the job that resumes has claimed.
-Begin begin_of(const ReaderOptions& options, std::uint64_t step) {
-    return options.resume.empty() ? Begin(options.start) : Begin(Start::At, step);
-}
+    const std::string& name_;
+    const ReadingRank own_;
+    const ReaderOptions& options_;
+    const std::string path_ = contact_path(options_.directory, name_);
+    PositionClaims claims_;
+};
 
 }  // namespace
 
@@ -328,23 +299,7 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
     auto state = make_shared_where_made<Reader::State>();
     state->name = name;
     state->options = options;
-    Lead lead;
-    PositionClaim claim;
-    const auto attach_rank = [&] {
-        AttachRequest request;
-        request.rank = comm.rank();
-        request.size = comm.size();
-        const Begin begin = begin_of(options, lead.from);
-        request.start = begin.start;
-        request.from = begin.step;
-        request.pid = static_cast<std::uint32_t>(::getpid());
-        if (!lead.replay) {
-            state->seat = take_seat_with_writer(name, options, request, lead);
-        }
-        if (!state->seat) {
-            state->seat = take_seat_in_replay(name, options, begin);
-        }
-    };
+    Attaching attaching(name, comm, options);
     const auto say = [&](Terms& terms) {
         const char* remedy = "Give every rank the same name and options";
         terms.add("the name of the stream", exact(name), remedy);
@@ -362,17 +317,16 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
         }
         if (comm.rank() == 0) {
             if (!options.resume.empty()) {
-                claim = claim_position(name, options, comm.size());
-                lead.from = claim.step();
+                attaching.claim();
             }
-            attach_rank();
+            state->seat = attaching.take_seat();
         }
     });
     if (comm.size() > 1) {
-        lead = share(comm, lead);
+        attaching.lead = share(comm, attaching.lead);
         mpi::agree(comm, [&] {
             if (comm.rank() != 0) {
-                attach_rank();
+                state->seat = attaching.take_seat();
             }
         });
     }
@@ -384,12 +338,7 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
     }
     state->host = state->seat->host();
     state->transport = state->seat->transport();
-    mpi::agree(comm, [&] {
-        state->seat->wait_for_others();
-        if (!options.resume.empty()) {
-            take_position(*state, comm, std::move(claim));
-        }
-    });
+    mpi::agree(comm, [&] { state->seat->wait_for_others(); });
     return state;
 }
 

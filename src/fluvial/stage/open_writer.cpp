@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <random>
+#include <set>
 #include <utility>
 
 #include <unistd.h>
@@ -49,10 +52,9 @@ void add_terms(const std::string& name, const WriterOptions& o, Terms& terms) {
 /// What ranks that share no memory cannot do together, yet.
 void check_several_hosts(const WriterOptions& options, int here, int ranks) {
     const std::string seen = text(here, " of ", ranks, " ranks on this one");
-    if (options.steps_to != StepsTo::All || !options.retain.empty()) {
-        throw InvalidArgument(
-            Problem{"a writer on several hosts gives each step to all readers, and retains none",
-                    seen, "steps_to='all' and no retain, or a writer on one host", ""});
+    if (options.steps_to != StepsTo::All) {
+        throw InvalidArgument(Problem{"a writer on several hosts gives each step to all readers",
+                                      seen, "steps_to='all', or a writer on one host", ""});
     }
     if (effective_network(options) == "off") {
         throw InvalidArgument(
@@ -80,10 +82,9 @@ bool has_log(const WriterOptions& options) {
     return options.full == FullPolicy::Spill || !options.retain.empty();
 }
 
-void open_log(Writer::State& state, int ranks) {
-    const LogHead head{state.name, ranks};
+void open_log(Writer::State& state, const LogHead& head) {
     if (!state.options.retain.empty()) {
-        const std::string path = retained_path(state.options.retain, state.name);
+        const std::string path = retained_path(state.options.retain, state.name, head.host);
         state.retaining = lock_retained(path);
         state.log = StepLog::create(path, head);
     } else if (state.options.full == FullPolicy::Spill) {
@@ -109,12 +110,14 @@ class HostRanks {
         if (!all) {
             some_ = comm.split_by_host();
         }
-        const Index rank = comm.rank();
-        for (const auto& one : this->comm().allgather(std::as_bytes(std::span(&rank, 1)))) {
-            Index number = 0;
-            std::memcpy(&number, one.data(), sizeof number);
-            ranks_.push_back(static_cast<int>(number));
+        ranks_ = this->comm().allgather_values(comm.rank());
+        std::set<int> firsts{ranks_.front()};
+        if (!all) {
+            const std::vector<int> said = comm.allgather_values(ranks_.front());
+            firsts.insert(said.begin(), said.end());
         }
+        hosts_ = static_cast<int>(firsts.size());
+        host_ = static_cast<int>(std::distance(firsts.begin(), firsts.find(ranks_.front())));
     }
     ~HostRanks() {
         if (some_) {
@@ -132,12 +135,32 @@ class HostRanks {
     }
     const mpi::Comm& comm() const { return some_ ? *some_ : all_; }
     const std::vector<int>& ranks() const { return ranks_; }
+    /// Of all hosts, in the order of their first ranks.
+    int host() const { return host_; }
+    int hosts() const { return hosts_; }
 
   private:
     const mpi::Comm& all_;
     std::optional<mpi::Comm> some_;
     std::vector<int> ranks_;  ///< among all
+    int host_ = 0;
+    int hosts_ = 1;
 };
+
+/// What rank 0 draws for all.
+struct Drawn {
+    Key key{};
+    std::uint64_t run = 0;
+};
+
+Drawn draw(const mpi::Comm& comm) {
+    Drawn drawn{new_contact().key, 0};
+    std::random_device random;
+    drawn.run = std::uint64_t{random()} << 32 | random();
+    const Bytes first = comm.bcast(std::as_bytes(std::span(&drawn, 1)), 0);
+    std::memcpy(&drawn, first.data(), sizeof drawn);
+    return drawn;
+}
 
 void attach_to_host(Writer::State& state, const Contact& contact) {
     const AttachRequest request{Role::WriterRank, state.rank, 1, -1, Start::Oldest, 0, 0};
@@ -153,14 +176,14 @@ void attach_to_host(Writer::State& state, const Contact& contact) {
 }
 
 /// On the first rank of each host, once all of that host have attached.
-void serve_other_hosts(Writer::State& state, Contact& contact) {
+void serve_other_hosts(Writer::State& state, Contact& contact, int host) {
     const auto interfaces = move::interfaces_of(effective_network(state.options));
     if (interfaces.listen_on.empty()) {
         return;
     }
     std::string retained;
     if (!state.options.retain.empty()) {  // wherever this process goes
-        retained = std::filesystem::absolute(retained_path(state.options.retain, state.name));
+        retained = std::filesystem::absolute(retained_path(state.options.retain, state.name, host));
     }
     StreamMemory memory{&*state.control, state.log ? &*state.log : nullptr,
                         state.service->map_arenas(), state.options.encrypt, std::move(retained)};
@@ -172,9 +195,10 @@ void serve_other_hosts(Writer::State& state, Contact& contact) {
 
 /// The ranks of one host open their part of the stream: queue, memory, and the ways to it.
 /// Collective over `host`, and over `comm` as for errors.
-Contact open_on_host(Writer::State& state, const mpi::Comm& comm, const mpi::Comm& host,
-                     const std::vector<int>& ranks, const Key& key) {
+Contact open_on_host(Writer::State& state, const mpi::Comm& comm, const HostRanks& ranks,
+                     const Drawn& drawn) {
     const WriterOptions& options = state.options;
+    const mpi::Comm& host = ranks.comm();
     const auto queue_bytes = static_cast<std::uint64_t>(effective_queue_bytes(options));
     Contact contact;
     mpi::agree(comm, [&] {
@@ -182,12 +206,12 @@ Contact open_on_host(Writer::State& state, const mpi::Comm& comm, const mpi::Com
             std::make_shared<Arena>(text("arena-", state.name, "-", comm.rank()),
                                     arena_queues * queue_bytes + arena_extra_bytes, queue_bytes);
         contact = new_contact();
-        contact.key = key;
-        contact.ranks = ranks;
+        contact.key = drawn.key;
+        contact.ranks = ranks.ranks();
         if (host.rank() == 0) {
-            open_log(state, host.size());
+            open_log(state, {state.name, ranks.ranks(), ranks.host(), ranks.hosts(), drawn.run});
             state.control = ControlBlock::create(state.name, contact.host, host.size(), options);
-            state.control->set_job_ranks(ranks, comm.size());
+            state.control->set_job_ranks(ranks.ranks(), comm.size());
             state.step_event.emplace();
             state.service = std::make_unique<HostService>(
                 contact, *state.control, state.arena->file(), state.log ? &*state.log : nullptr,
@@ -203,7 +227,7 @@ Contact open_on_host(Writer::State& state, const mpi::Comm& comm, const mpi::Com
     });
     mpi::agree(comm, [&] {
         if (host.rank() == 0) {
-            serve_other_hosts(state, contact);
+            serve_other_hosts(state, contact, ranks.host());
         }
     });
     return contact;
@@ -260,10 +284,7 @@ std::shared_ptr<Writer::State> open_writer(const std::string& name, const mpi::C
     state->path = contact_path(options.directory, name);
     HostRanks host(comm, one_host);
     state->rank = host.comm().rank();
-    Key key = new_contact().key;
-    const Bytes first_key = comm.bcast(std::as_bytes(std::span(key)), 0);
-    std::memcpy(key.data(), first_key.data(), key.size());
-    const Contact mine = open_on_host(*state, comm, host.comm(), host.ranks(), key);
+    const Contact mine = open_on_host(*state, comm, host, draw(comm));
     const Contact all = one_host ? mine : contact_of_all(comm, host.comm(), mine);
     state->contact = format_contact(all);
     mpi::agree(comm, [&] {

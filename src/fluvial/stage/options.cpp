@@ -214,8 +214,9 @@ std::string name_of(FullPolicy policy) {
     return name_in<FullPolicy>(full_policies, policy);
 }
 
-std::string retained_path(const std::string& folder, const std::string& name) {
-    return text(folder, '/', name, ".steps");
+std::string retained_path(const std::string& folder, const std::string& name, int host) {
+    const std::string first = text(folder, '/', name, ".steps");
+    return host == 0 ? first : text(first, '.', host);
 }
 
 std::string effective_spill(const WriterOptions& options) {

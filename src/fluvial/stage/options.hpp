@@ -120,8 +120,8 @@ std::string name_of(StalledPolicy policy);
 Start start_from_name(const std::string& name);
 std::string name_of(Start start);
 
-/// "FOLDER/NAME.steps".
-std::string retained_path(const std::string& folder, const std::string& name);
+/// "FOLDER/NAME.steps", or "FOLDER/NAME.steps.HOST" for the second of the writer's hosts and on.
+std::string retained_path(const std::string& folder, const std::string& name, int host = 0);
 /// Of ReaderOptions::resume. Throws InvalidArgument.
 void check_position_name(const std::string& name);
 

@@ -105,10 +105,6 @@ void StagedDataset::Source::finish(bool read) {
         access_->finish();
     }
     access_.reset();
-    if (position && read) {
-        position->advance(index + 1);
-    }
-    position.reset();
 }
 
 void ReadStep::finish() {
@@ -160,7 +156,6 @@ std::shared_ptr<StagedDataset::Source> Reader::State::next(HandleLock::Call& cal
     }
     auto source = std::make_shared<StagedDataset::Source>();
     source->counters = counters;
-    source->position = position;
     source->open(std::move(step->access));
     source->description = std::move(step->description);
     source->form = std::move(step->form);
@@ -200,7 +195,6 @@ void Reader::leave(bool step_was_read) {
     r.final_stats = r.stats();
     r.final_attributes = r.seat->attributes();
     r.seat->leave();
-    r.position.reset();
     r.seat.reset();
 }
 

@@ -9,7 +9,6 @@
 #include <mutex>
 
 #include "fluvial/stage/handle_lock.hpp"
-#include "fluvial/stage/position.hpp"
 #include "fluvial/stage/reader.hpp"
 #include "fluvial/stage/seat.hpp"
 
@@ -37,8 +36,7 @@ struct StagedDataset::Source {
     }
 
     StepDescription description;
-    std::shared_ptr<StepForm> form;      ///< to which the description is given back; may be none
-    std::shared_ptr<Position> position;  ///< of a job that can resume, kept here; may be none
+    std::shared_ptr<StepForm> form;  ///< to which the description is given back; may be none
     std::uint64_t index = 0;
     std::uint64_t skipped = 0;
     std::shared_ptr<ReadCounters> counters;
@@ -73,8 +71,7 @@ struct Reader::State {
     HandleLock handle;
     bool in_next = false;
     std::shared_ptr<Seat> seat;  ///< none once closed
-    std::shared_ptr<Position> position;
-    ReaderStats final_stats{};  ///< as of close()
+    ReaderStats final_stats{};   ///< as of close()
     Attributes final_attributes;
     std::string host;       ///< does not change
     std::string transport;  ///< likewise

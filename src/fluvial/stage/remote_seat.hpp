@@ -65,7 +65,6 @@ class RemoteSeat final : public Seat, public std::enable_shared_from_this<Remote
         host_ = host;
     }
     std::uint64_t bytes_from_neighbours() const override { return bytes_from_neighbours_; }
-    bool retains_in(const std::string&) const override { return false; }
     void wake() override { woken_.ring(); }
     void leave() override;
 

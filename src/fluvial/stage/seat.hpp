@@ -102,8 +102,6 @@ class Seat {
     virtual void share(const std::shared_ptr<move::SharedClaims>&, std::uint32_t) {}
     /// What these have brought, of what was read.
     virtual std::uint64_t bytes_from_neighbours() const { return 0; }
-    /// The steps that the stream retains are those in the folder `path`.
-    virtual bool retains_in(const std::string& path) const = 0;
     /// A thread that waits in next() looks around.
     virtual void wake() = 0;
     /// No further steps; the step that is open was finished before.

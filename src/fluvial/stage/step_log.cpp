@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fluvial/base/bytes.hpp"
 #include "fluvial/base/checksum.hpp"
 #include "fluvial/base/error.hpp"
 #include "fluvial/host/trusted_user.hpp"
@@ -21,21 +22,12 @@
 namespace fluvial::stage {
 namespace {
 
-constexpr char magic[8] = {'F', 'L', 'U', 'S', 'T', 'E', 'P', 'S'};
-constexpr std::uint32_t version = 1;
 constexpr std::uint64_t end_mark = ~std::uint64_t{0};
 constexpr mode_t mine_alone = 0600;
 /// Is still in a core's cache when it is looked at for the second time.
 constexpr std::size_t cached_bytes = std::size_t{256} << 10;
 /// The same of what is written, which file systems keep in pages as large as a call allows.
 constexpr std::size_t written_bytes = std::size_t{1} << 20;
-
-struct StoredHead {
-    char magic[8];
-    std::uint32_t version;
-    std::uint32_t writer_ranks;
-    char name[240];
-};
 
 struct StoredEntry {
     LogEntry entry;
@@ -44,10 +36,6 @@ struct StoredEntry {
 
 std::uint64_t checksum_of_entry(const LogEntry& entry) {
     return checksum_of(std::as_bytes(std::span(&entry, 1)));
-}
-
-off_t place_of(std::uint64_t number) {
-    return static_cast<off_t>(sizeof(StoredHead) + number * sizeof(StoredEntry));
 }
 
 bool is_full(int error_number) {
@@ -107,10 +95,10 @@ bool read_checked(int fd, const BytesOfFile& block, std::span<std::byte> to) {
     return sum.value() == block.checksum;
 }
 
-std::optional<StoredEntry> stored_entry(int fd, std::uint64_t number) {
+std::optional<StoredEntry> stored_entry(int fd, std::uint64_t place) {
     StoredEntry stored{};
     const auto to = std::as_writable_bytes(std::span(&stored, 1));
-    if (read_all(fd, static_cast<std::uint64_t>(place_of(number)), to) != to.size()) {
+    if (read_all(fd, place, to) != to.size()) {
         return std::nullopt;
     }
     return stored;
@@ -182,13 +170,7 @@ StepLog::StepLog(host::Descriptor entries, host::Descriptor data, LogHead head)
     : entries_(std::move(entries)), data_(std::move(data)), head_(std::move(head)) {}
 
 void StepLog::write_head() const {
-    StoredHead stored{};
-    std::memcpy(stored.magic, magic, sizeof magic);
-    stored.version = version;
-    stored.writer_ranks = static_cast<std::uint32_t>(head_.writer_ranks);
-    std::memcpy(stored.name, head_.name.data(),
-                std::min(head_.name.size(), sizeof stored.name - 1));
-    if (!write_all(entries_.get(), 0, std::as_bytes(std::span(&stored, 1)))) {
+    if (!write_all(entries_.get(), 0, encode_head(head_))) {
         throw SystemError(Problem{"no step can be kept on the disk", "it is full",
                                   "room for the steps",
                                   "Give another folder by the options spill or retain"});
@@ -234,19 +216,21 @@ std::optional<StepLog> StepLog::open(const std::string& path) {
 }
 
 StepLog StepLog::adopt(host::Descriptor entries, host::Descriptor data) {
-    StoredHead stored{};
-    const auto to = std::as_writable_bytes(std::span(&stored, 1));
-    const std::size_t got = read_all(entries.get(), 0, to);
-    if (got != to.size() || std::memcmp(stored.magic, magic, sizeof magic) != 0 ||
-        stored.version != version || stored.writer_ranks == 0) {
-        throw DamagedFile(Problem{"this is not the head of retained steps of this version",
-                                  text(got, " bytes, version ", stored.version),
-                                  text(to.size(), " bytes, version ", version),
-                                  "Read it with the version of Fluvial that wrote it"});
+    Bytes bytes(head_bytes_min);
+    bytes.resize(read_all(entries.get(), 0, bytes));
+    struct stat status{};
+    const std::uint64_t wanted = head_bytes_of(bytes);
+    if (::fstat(entries.get(), &status) == 0 &&
+        wanted <= static_cast<std::uint64_t>(status.st_size)) {
+        bytes.resize(wanted);
+        bytes.resize(read_all(entries.get(), 0, bytes));
     }
-    stored.name[sizeof stored.name - 1] = '\0';
-    return {std::move(entries), std::move(data),
-            LogHead{stored.name, static_cast<int>(stored.writer_ranks)}};
+    LogHead head = decode_head(bytes);
+    return {std::move(entries), std::move(data), std::move(head)};
+}
+
+std::uint64_t StepLog::place_of(std::uint64_t number) const {
+    return head_bytes(head_.ranks.size()) + number * sizeof(StoredEntry);
 }
 
 bool StepLog::lies_in(const std::string& path) const {
@@ -277,8 +261,7 @@ std::optional<BytesOfFile> StepLog::write_block(std::uint64_t offset,
 
 bool StepLog::write_entry(std::uint64_t number, const LogEntry& entry) const {
     const StoredEntry stored{entry, checksum_of_entry(entry)};
-    return write_all(entries_.get(), static_cast<std::uint64_t>(place_of(number)),
-                     std::as_bytes(std::span(&stored, 1)));
+    return write_all(entries_.get(), place_of(number), std::as_bytes(std::span(&stored, 1)));
 }
 
 bool StepLog::write_end(std::uint64_t number) const {
@@ -295,7 +278,7 @@ void StepLog::release(std::uint64_t begin, std::uint64_t end) const {
 }
 
 LogEntry StepLog::entry(std::uint64_t number) const {
-    const auto stored = stored_entry(entries_.get(), number);
+    const auto stored = stored_entry(entries_.get(), place_of(number));
     if (!stored || stored->checksum != checksum_of_entry(stored->entry)) {
         throw DamagedFile(Problem{text("entry ", number, " of the steps on the disk is damaged"),
                                   stored ? "another checksum" : "the file ends before it",
@@ -311,11 +294,11 @@ StepLog::Extent StepLog::extent() const {
         throw_errno("cannot inspect the steps on the disk", errno);
     }
     const auto bytes = static_cast<std::uint64_t>(status.st_size);
-    const std::uint64_t count =
-        bytes < sizeof(StoredHead) ? 0 : (bytes - sizeof(StoredHead)) / sizeof(StoredEntry);
+    const std::uint64_t head = place_of(0);
+    const std::uint64_t count = bytes < head ? 0 : (bytes - head) / sizeof(StoredEntry);
     // A damaged entry is an error for readers that come to it, not for readers that want other
     // entries.
-    const auto last = count > 0 ? stored_entry(entries_.get(), count - 1) : std::nullopt;
+    const auto last = count > 0 ? stored_entry(entries_.get(), place_of(count - 1)) : std::nullopt;
     const bool ended =
         last && last->entry.step == end_mark && last->checksum == checksum_of_entry(last->entry);
     return {ended ? count - 1 : count, ended};
@@ -356,7 +339,7 @@ std::shared_ptr<const std::byte> StepLog::read(const BytesOfFile& block,
 
 std::vector<BytesOfFile> StepLog::records(const LogEntry& entry) const {
     const auto bytes = read(entry.ranks, text("the list of records of step ", entry.step));
-    std::vector<BytesOfFile> blocks(static_cast<std::size_t>(head_.writer_ranks));
+    std::vector<BytesOfFile> blocks(head_.ranks.size());
     if (entry.ranks.bytes != blocks.size() * sizeof(BytesOfFile)) {
         throw DamagedFile(Problem{text("the list of records of step ", entry.step, " is damaged"),
                                   text(entry.ranks.bytes, " bytes"),

@@ -17,6 +17,7 @@
 
 #include "fluvial/describe/chunk.hpp"
 #include "fluvial/host/memory_file.hpp"
+#include "fluvial/stage/log_head.hpp"
 #include "fluvial/stage/read_buffers.hpp"
 
 namespace fluvial::stage {
@@ -26,11 +27,6 @@ struct LogEntry {
     std::uint64_t begin = 0;        ///< before it lies nothing of this step or of later ones
     std::int64_t completed_ns = 0;  ///< since 1970
     BytesOfFile ranks;              ///< holds a BytesOfFile for each writer rank: its record
-};
-
-struct LogHead {
-    std::string name;  ///< of the stream
-    int writer_ranks = 1;
 };
 
 class StepLog {
@@ -48,6 +44,7 @@ class StepLog {
     static StepLog adopt(host::Descriptor entries, host::Descriptor data);
 
     const LogHead& head() const { return head_; }
+    int writer_ranks() const { return static_cast<int>(head_.ranks.size()); }
     int entries_descriptor() const { return entries_.get(); }
     int data_descriptor() const { return data_.get(); }
     /// The files of the folder `path` are this log's.
@@ -83,6 +80,7 @@ class StepLog {
   private:
     StepLog(host::Descriptor entries, host::Descriptor data, LogHead head);
     void write_head() const;
+    std::uint64_t place_of(std::uint64_t number) const;
 
     host::Descriptor entries_;
     host::Descriptor data_;

@@ -46,7 +46,7 @@ std::span<const std::byte> bytes_of(const std::vector<double>& numbers) {
 /// A log with the steps 0, 2, 4, each with a record of one rank.
 StepLog three_steps(const Folder& folder) {
     const host::Descriptor lock = lock_retained(folder.steps());
-    StepLog log = StepLog::create(folder.steps(), {"run", 1});
+    StepLog log = StepLog::create(folder.steps(), {"run", {0}});
     for (std::uint64_t i = 0; i < 3; ++i) {
         const std::vector<double> numbers(8, static_cast<double>(i));
         const std::uint64_t at = i * 256;
@@ -86,7 +86,7 @@ TEST_CASE("steps are found again, in another process's manner too") {
     const auto log = StepLog::open(folder.steps());
     REQUIRE(log.has_value());
     CHECK(log->head().name == "run");
-    CHECK(log->head().writer_ranks == 1);
+    CHECK(log->writer_ranks() == 1);
     CHECK(log->lies_in(folder.steps()));
     CHECK_FALSE(log->lies_in(folder.path.string()));
     CHECK(log->extent().entries == 3);
@@ -110,7 +110,7 @@ TEST_CASE("steps of an earlier run are not overwritten, and two writers keep out
     CHECK_FALSE(is_being_retained(folder.steps()));
     const host::Descriptor lock = lock_retained(folder.steps());
     CHECK(is_being_retained(folder.steps()));
-    CHECK_THROWS_WITH_AS(StepLog::create(folder.steps(), {"run", 1}),
+    CHECK_THROWS_WITH_AS(StepLog::create(folder.steps(), {"run", {0}}),
                          doctest::Contains("steps of an earlier run"), InvalidArgument);
     CHECK_THROWS_WITH_AS(lock_retained(folder.steps()), doctest::Contains("one writer at a time"),
                          InvalidArgument);
@@ -136,12 +136,13 @@ TEST_CASE("any damage is an error, and hurts the steps that it struck alone") {
     SUBCASE("of an entry, each bit of which counts") {
         three_steps(folder);
         const auto size = std::filesystem::file_size(folder.path / "run.steps" / "steps");
-        const auto entry = static_cast<std::streamoff>((size - 256) / 3);
-        for (std::streamoff at = 0; at < entry; ++at) {
-            folder.damage("steps", 256 + entry + at);
+        const auto entry = static_cast<std::streamoff>(sizeof(LogEntry) + 8);
+        const auto second = static_cast<std::streamoff>(size) - 2 * entry;
+        for (std::streamoff at = second; at < second + entry; ++at) {
+            folder.damage("steps", at);
             CHECK_THROWS_WITH_AS(log()->entry(1), doctest::Contains("entry 1"), DamagedFile);
             CHECK_NOTHROW(log()->entry(2));
-            folder.damage("steps", 256 + entry + at);
+            folder.damage("steps", at);
         }
         CHECK_NOTHROW(log()->entry(1));
     }
@@ -160,10 +161,19 @@ TEST_CASE("any damage is an error, and hurts the steps that it struck alone") {
         CHECK(log()->extent().entries == 2);
         CHECK_THROWS_AS(log()->entry(2), DamagedFile);
     }
-    SUBCASE("of the head") {
+    SUBCASE("of the head, each byte of which counts") {
         three_steps(folder);
-        folder.damage("steps", 2);
-        CHECK_THROWS_WITH_AS(log(), doctest::Contains("not the head"), DamagedFile);
+        const auto steps = folder.path / "run.steps" / "steps";
+        const auto head = static_cast<std::streamoff>(std::filesystem::file_size(steps) -
+                                                      3 * (sizeof(LogEntry) + 8));
+        for (std::streamoff at = 0; at < head; ++at) {
+            folder.damage("steps", at);
+            CHECK_THROWS_WITH_AS(log(), doctest::Contains("the head of"), DamagedFile);
+            folder.damage("steps", at);
+        }
+        CHECK_NOTHROW(log());
+        std::filesystem::resize_file(steps, static_cast<std::uintmax_t>(head) - 1);
+        CHECK_THROWS_WITH_AS(log(), doctest::Contains("ends within it"), DamagedFile);
     }
     SUBCASE("data that is cut short") {
         three_steps(folder);
@@ -176,7 +186,7 @@ TEST_CASE("any damage is an error, and hurts the steps that it struck alone") {
 TEST_CASE("files without names leave nothing behind") {
     const Folder folder;
     {
-        const StepLog log = StepLog::unnamed(folder.path.string(), {"run", 2});
+        const StepLog log = StepLog::unnamed(folder.path.string(), {"run", {0, 1}});
         CHECK(std::filesystem::is_empty(folder.path));
         const std::vector<double> numbers(4096, 1.5);
         REQUIRE(log.write(0, bytes_of(numbers)));
@@ -184,7 +194,7 @@ TEST_CASE("files without names leave nothing behind") {
         const BytesOfFile freed{0, 64, checksum_of(bytes_of(numbers).first(64))};
         CHECK_THROWS_AS(log.read(freed, "what was given back"), DamagedFile);
     }
-    CHECK_THROWS_WITH_AS(StepLog::unnamed(folder.path.string() + "/none", {"run", 1}),
+    CHECK_THROWS_WITH_AS(StepLog::unnamed(folder.path.string() + "/none", {"run", {0}}),
                          doctest::Contains("spill"), SystemError);
 }
 
