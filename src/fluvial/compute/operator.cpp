@@ -13,6 +13,12 @@ Array::Array(DType type, const Coordinates& extent)
       shape(extent),
       bytes(static_cast<std::size_t>(volume_of(extent)) * size_of(type)) {}
 
+void Array::throw_other_type(DType asked) const {
+    throw InvalidArgument(Problem{"elements are read as another type than they have",
+                                  std::string(name_of(asked)), std::string(name_of(dtype)),
+                                  "Look at the dtype of the array first"});
+}
+
 Coordinates Domain::kept_shape() const {
     Coordinates shape;
     for (int axis = 0; axis < selection.ndim(); ++axis) {

@@ -18,9 +18,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "fluvial/describe/array_view.hpp"
+#include "fluvial/describe/dtype.hpp"
 
 namespace fluvial::compute {
 
@@ -33,14 +35,31 @@ struct Array {
     Array() = default;
     Array(DType type, const Coordinates& extent);  ///< zero-filled
     ArrayView view() const { return {bytes.data(), dtype, shape}; }
+    /// The elements in row-major order. Throws InvalidArgument when T is not the C++ type of `dtype`:
+    /// but std::byte is taken, and integers of the same size, with and without sign.
     template <class T>
     T* as() {
+        check_is<T>();
         return reinterpret_cast<T*>(bytes.data());
     }
     template <class T>
     const T* as() const {
+        check_is<T>();
         return reinterpret_cast<const T*>(bytes.data());
     }
+
+  private:
+    template <class T>
+    void check_is() const {
+        if constexpr (!std::is_same_v<T, std::byte>) {
+            constexpr DType asked = dtype_of<T>();
+            const bool integers = is_integer(dtype) && is_integer(asked);
+            if (dtype != asked && !(integers && size_of(dtype) == sizeof(T))) {
+                throw_other_type(asked);
+            }
+        }
+    }
+    [[noreturn]] void throw_other_type(DType asked) const;
 };
 
 /// Named arrays, e.g. {"value": …} for a sum, {"value": …, "coordinates": …} for argmax. The main

@@ -91,6 +91,21 @@ extern "C" void largest_int32(void* in, void* inout, int* length, void* datatype
 
 }  // namespace
 
+TEST_CASE("elements of an array are read as what they are, or as bytes") {
+    Array numbers(DType::Int64, {3});
+    numbers.as<std::int64_t>()[2] = 7;
+    const Array& same = numbers;
+    CHECK(same.as<Index>()[2] == 7);
+    CHECK(same.as<std::byte>()[16] != std::byte{});
+    CHECK_THROWS_WITH_AS(same.as<double>(),
+                         "elements are read as another type than they have: got float64; allowed: "
+                         "int64. Look at the dtype of the array first",
+                         InvalidArgument);
+    CHECK(same.as<std::uint64_t>()[2] == 7);
+    CHECK_THROWS_AS(numbers.as<std::int32_t>(), InvalidArgument);
+    CHECK_THROWS_AS(numbers.as<float>(), InvalidArgument);
+}
+
 TEST_CASE("several operators, each with its inputs, in one pass over blocks") {
     constexpr Index rows = 300, columns = 5000;
     const auto x = ramp(rows * columns);
