@@ -12,7 +12,7 @@ import pytest
 from faults.roles import SHORT
 from faults.test_steps_on_disk_killed import SEEDS
 from faults.traces import stream_name
-from harness import scenario, wait_until
+from harness import scenario, wait_until, write_whole
 
 import fluvial as fl
 
@@ -181,6 +181,93 @@ class test_a_job_that_was_killed_goes_on_where_it_was:
         assert replay(jobs.where, 2, resume="plot") == []
         assert replay(jobs.where, 2, resume="other") == list(range(STEPS))
         assert replay(jobs.where, 2, resume="other") == []
+
+
+@scenario("writer on 2 ranks of hosts 1-2")
+class test_hosts_that_close_after_other_numbers_of_steps:
+    """It is an error where the fewer steps are, and behind those that all hosts have."""
+
+    def writer(comm, fl, where):
+        series = fl.open(stream_name(where), "w", comm=comm, readers=0, retain=where, **SHORT)
+        put_steps(series, comm, 10 if comm.rank == 0 else 5)
+        time.sleep(1.5 * comm.rank)
+        try:
+            series.close()
+        except fl.PeerLost as error:
+            return str(error)
+
+    def check(jobs):
+        jobs.start("writer")
+        said = jobs.outcome("writer").values
+        assert said[0] is None
+        assert "closed the stream after 5 steps, those on another host after 10" in said[1]
+        seen = []
+        with (
+            pytest.raises(fl.PeerLost),
+            fl.open(stream_name(jobs.where), directory=jobs.where, **SHORT) as series,
+        ):
+            for step in series:
+                check_step(step, 2)
+                seen.append(step.index)
+        assert seen == list(range(5))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@scenario("writer on 2 ranks of hosts 1-2, reader on 1 process of host 3")
+class test_a_reader_that_comes_while_ranks_close_waits_for_the_end:
+    def writer(comm, fl, where):
+        series = fl.open(stream_name(where), "w", comm=comm, readers=0, retain=where, **SHORT)
+        put_steps(series, comm, 5)
+        first = (where / "first").read_text() if (where / "first").exists() else "0"
+        if comm.rank != int(first):
+            wait_until((where / "a rank has closed").exists, timeout=30)
+            time.sleep(1)
+        series.close()
+        (where / "a rank has closed").touch()
+
+    def reader(comm, fl, where):
+        with fl.open(stream_name(where), retained=where, **SHORT) as series:
+            return [step.index for step in series]
+
+    def check(jobs, first):
+        write_whole(jobs.where / "first", str(first))
+        jobs.start("writer")
+        wait_until((jobs.where / "a rank has closed").exists, timeout=30)
+        jobs.start("reader")
+        assert jobs.outcome("reader").values == [list(range(5))]
+        assert jobs.outcome("writer").ok
+
+
+@scenario("writer on 2 ranks of hosts 1-2")
+class test_a_writer_that_is_not_opened_leaves_no_steps:
+    def writer(comm, fl, where):
+        options = {"comm": comm, "retain": where, **SHORT}
+        if comm.rank == 1:
+            second = where / f"{stream_name(where)}.steps.1"
+            second.mkdir(mode=0o700)
+            (second / "steps").touch()
+        said = []
+        for _ in range(2):
+            with pytest.raises(fl.InvalidArgument) as caught:
+                fl.open(stream_name(where), "w", readers=0, **options)
+            said.append(f"{stream_name(where)}.steps.1" in str(caught.value))
+        comm.barrier()
+        if comm.rank == 1:
+            shutil.rmtree(second)
+        comm.barrier()
+        with pytest.raises(fl.TimedOut, match="too few readers"):
+            fl.open(stream_name(where), "w", readers=1, **{**options, "rendezvous_timeout": 1})
+        with fl.open(stream_name(where), "w", readers=0, **options) as series:
+            put_steps(series, comm, 3)
+        return said
+
+    def check(jobs):
+        jobs.start("writer")
+        assert jobs.outcome("writer").values == [[True, True]] * 2
+        assert replay(jobs.where, 2) == [0, 1, 2]
+        shutil.rmtree(jobs.where / f"{stream_name(jobs.where)}.steps")
+        with pytest.raises(fl.Error, match=r"first host.*missing.*steps\.1"):
+            replay(jobs.where, 2)
 
 
 @scenario("writer on 2 ranks of hosts 1-2")

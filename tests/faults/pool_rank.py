@@ -40,6 +40,8 @@ def lead(pool):
     die = die_within_message if "--within-message" in sys.argv else die_on
     at_victim = pool.with_options(near=VICTIM, strict=True)
     lost = at_victim.submit(die, VICTIM).exception(timeout=30)
+    if die is die_within_message:
+        time.sleep(6)  # what MPI says of the message does not end the pool later either
     again = pool.with_options(retries=1).submit(die_on, -1).result(timeout=30)
     rest = sorted(set(pool.map(lambda _: (time.sleep(0.01), MPI.COMM_WORLD.rank)[1], range(20))))
     wide = pool.with_options(ranks=pool.workers)

@@ -35,8 +35,8 @@ struct Array {
     Array() = default;
     Array(DType type, const Coordinates& extent);  ///< zero-filled
     ArrayView view() const { return {bytes.data(), dtype, shape}; }
-    /// The elements in row-major order. Throws InvalidArgument when T is not the C++ type of `dtype`:
-    /// but std::byte is taken, and integers of the same size, with and without sign.
+    /// The elements in row-major order. Throws InvalidArgument when T is not the C++ type of
+    /// `dtype`: but std::byte is taken, and integers of the same size, with and without sign.
     template <class T>
     T* as() {
         check_is<T>();

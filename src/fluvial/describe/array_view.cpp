@@ -127,6 +127,19 @@ ArrayView every(const ArrayView& view, const Coordinates& step) {
     return sparse;
 }
 
+void check_copied_as_is(const ArrayView& data, std::string_view name) {
+    if (data.swapped) {
+        throw InvalidArgument(Problem{text("'", name, "' has elements in another byte order"),
+                                      "a swapped view", "those of this machine", "Convert it"});
+    }
+    if (data.strides.size() != data.extent.size()) {
+        throw InvalidArgument(Problem{text("'", name, "' has not one stride for each axis"),
+                                      text("strides ", data.strides, " of elements ", data.extent),
+                                      "as many, in bytes",
+                                      "Leave the strides out where the elements lie side by side"});
+    }
+}
+
 void copy(const ArrayView& from, const MutableArrayView& to) {
     if (from.dtype != to.dtype || !(from.extent == to.extent)) {
         throw InvalidArgument(

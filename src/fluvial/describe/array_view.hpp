@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "fluvial/describe/dtype.hpp"
 #include "fluvial/describe/region.hpp"
@@ -57,6 +58,10 @@ ArrayView subview(const ArrayView& view, const Region& inside);
 MutableArrayView subview(const MutableArrayView& view, const Region& inside);
 /// Every step[axis]-th element along each axis, starting with the first; steps are positive.
 ArrayView every(const ArrayView& view, const Coordinates& step);
+
+/// What is put into a step is copied as it lies. Throws InvalidArgument, naming the dataset, for
+/// elements in another byte order, and strides of other axes than the view has.
+void check_copied_as_is(const ArrayView& data, std::string_view name);
 
 /// Copies element by element; extents and dtypes must be equal. Runs that are contiguous on both
 /// sides are moved by one memcpy, whatever the number of axes they span. The two must not overlap.

@@ -10,7 +10,7 @@ namespace fluvial::flow {
 
 namespace {
 
-constexpr double dead_after_trouble_s = 10;
+constexpr double dead_after_trouble_s = 5;
 
 }  // namespace
 
@@ -49,8 +49,9 @@ bool TaskMessages::has_left(mpi::Request& request) {
     }
 }
 
+/// Of a rank that is known to be lost there may be more, which MPI finds at any later time.
 void TaskMessages::note_trouble() {
-    if (!trouble_) {
+    if (!trouble_ && lost_.empty()) {
         trouble_ = Trouble{std::current_exception(), Deadline(dead_after_trouble_s)};
     }
 }
@@ -62,6 +63,7 @@ void TaskMessages::check_trouble() const {
 }
 
 void TaskMessages::give_up_on(int rank) {
+    lost_.insert(rank);
     trouble_.reset();
     std::erase_if(arriving_, [rank](Arriving& arriving) {
         if (arriving.incoming.source == rank) {
@@ -69,6 +71,10 @@ void TaskMessages::give_up_on(int rank) {
         }
         return arriving.incoming.source == rank;
     });
+    forget(rank);
+}
+
+void TaskMessages::forget(int rank) {
     std::erase_if(posted_, [rank](Posted& posted) {
         if (posted.to == rank) {
             posted.request.abandon();
@@ -93,6 +99,9 @@ std::optional<TaskMessages::Message> TaskMessages::poll(int tag) {
     } catch (const mpi::CallFailed&) {
         note_trouble();
     }
+    std::erase_if(arriving_, [this](const Arriving& one) {
+        return one.broken && lost_.contains(one.incoming.source);
+    });
     for (auto it = arriving_.begin(); it != arriving_.end(); ++it) {
         const auto overtakes = [&](const Arriving& earlier) {
             return earlier.tag == tag && earlier.incoming.source == it->incoming.source;

@@ -7,6 +7,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -37,9 +38,11 @@ class TaskMessages {
     void post(int to, int tag, std::span<const std::byte> part,
               const std::shared_ptr<const Bytes>& kept);
     /// The next message with the tag that is complete. A call of MPI that fails is an error only
-    /// when no rank has been given up on ten seconds later: it was what a dead rank had sent.
+    /// when no rank has been given up on five seconds later: it is what a dead rank had sent.
     std::optional<Message> poll(int tag);
-    /// The rank is lost: what was posted to it is forgotten, and what it has not sent whole.
+    /// What was posted to the rank is forgotten: it takes nothing more.
+    void forget(int rank);
+    /// The rank is lost: so is what it has not sent whole.
     void give_up_on(int rank);
     /// MPI has everything that was posted. Errors as in poll().
     bool sent();
@@ -72,6 +75,7 @@ class TaskMessages {
 
     std::list<Posted> posted_;
     std::list<Arriving> arriving_;  ///< in the order in which they were matched
+    std::set<int> lost_;
     std::optional<Trouble> trouble_;
 };
 

@@ -55,7 +55,7 @@ void Worker::give(const Order& order) {
         return lost_.contains(to) || messages_.sent() || in_vain() || orphaned_;
     });
     if (in_vain() || orphaned_) {
-        messages_.give_up_on(to);
+        messages_.forget(to);
     }
 }
 

@@ -121,8 +121,11 @@ std::optional<SeriesStep> Series::next() {
     if (followed_) {
         return followed_->next();
     }
-    return stored_ && next_ < stored_->size() ? std::optional(stored_->open(next_++))
-                                              : std::nullopt;
+    if (!stored_) {
+        throw InvalidArgument(Problem{"this series has been moved from", "an empty object",
+                                      "the one that it was moved to", ""});
+    }
+    return next_ < stored_->size() ? std::optional(stored_->open(next_++)) : std::nullopt;
 }
 
 std::size_t Series::size() const {

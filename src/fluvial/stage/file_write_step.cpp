@@ -1,10 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <iostream>
+#include <limits>
+#include <new>
 
 #include "fluvial/base/error.hpp"
 #include "fluvial/stage/file_writer_state.hpp"
 
 namespace fluvial::stage {
+
+namespace {
+
+std::byte* chunk_memory(StepMemory& memory, const std::string& name, const Region& region,
+                        DType dtype) {
+    const auto elements = static_cast<std::size_t>(region.volume());
+    try {
+        if (elements > std::numeric_limits<std::size_t>::max() / size_of(dtype)) {
+            throw std::bad_alloc();
+        }
+        return memory.take(elements * size_of(dtype));
+    } catch (const std::bad_alloc&) {
+        throw SystemError(Problem{text("there is no memory for a chunk of '", name, "'"),
+                                  text(elements, " elements of ", name_of(dtype)), "",
+                                  "Put less of it on each rank"});
+    }
+}
+
+}  // namespace
 
 FileWriteStep::FileWriteStep(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
@@ -24,10 +45,7 @@ std::uint64_t FileWriteStep::index() const {
 
 void FileWriteStep::put(const std::string& name, const ArrayView& data, const Coordinates& offset,
                         const Coordinates& shape, const Attributes& attributes) {
-    if (data.swapped) {
-        throw InvalidArgument(Problem{"'" + name + "' has elements in another byte order",
-                                      "a swapped view", "those of this machine", "Convert it"});
-    }
+    check_copied_as_is(data, name);
     copy(data, span(name, data.dtype, {offset, data.extent}, shape, attributes));
 }
 
@@ -38,29 +56,35 @@ MutableArrayView FileWriteStep::span(const std::string& name, DType dtype, const
         throw InvalidArgument("the step has ended; put into it before end()");
     }
     check_inside(region, shape, Subject("chunk of", name));
-    const auto [at, fresh] = step.places.emplace(name, step.puts.datasets.size());
+    const auto known = step.places.find(name);
+    const bool fresh = known == step.places.end();
+    const std::size_t at = fresh ? step.puts.datasets.size() : known->second;
+    if (!fresh) {
+        const DatasetDescription& before = step.puts.datasets[at];
+        if (before.dtype != dtype || before.shape != shape) {
+            throw InvalidArgument(Problem{"'" + name + "' was put otherwise before",
+                                          text(name_of(dtype), " ", shape),
+                                          text(name_of(before.dtype), " ", before.shape),
+                                          "A dataset is of one kind within a step"});
+        }
+    }
+    const KeptChunk kept{at, region, chunk_memory(*step.writer->memory, name, region, dtype)};
+    // Nothing is said of what there is no memory for.
     if (fresh) {
+        step.places.emplace(name, at);
         DatasetDescription& made = step.puts.datasets.emplace_back();
         made.name = name;
         made.dtype = dtype;
         made.shape = shape;
     }
-    DatasetDescription& dataset = step.puts.datasets[at->second];
-    if (dataset.dtype != dtype || dataset.shape != shape) {
-        throw InvalidArgument(Problem{"'" + name + "' was put otherwise before",
-                                      text(name_of(dtype), " ", shape),
-                                      text(name_of(dataset.dtype), " ", dataset.shape),
-                                      "A dataset is of one kind within a step"});
-    }
+    DatasetDescription& dataset = step.puts.datasets[at];
     if (!attributes.empty()) {
         step.writer->said[name] = attributes;
     }
     dataset.attributes = step.writer->said[name];
     Chunk chunk;
     chunk.region = region;
-    const KeptChunk& kept = step.kept.emplace_back(KeptChunk{
-        at->second, region,
-        step.writer->memory->take(static_cast<std::size_t>(region.volume()) * size_of(dtype))});
+    step.kept.push_back(kept);
     dataset.chunks.push_back(chunk);
     return {kept.elements, dtype, region.extent, contiguous_strides(region.extent, size_of(dtype))};
 }

@@ -163,6 +163,59 @@ TEST_CASE("all dtypes, scalars, empty parts, spans and several puts a rank") {
     }
 }
 
+TEST_CASE("positions of particles need no offsets, which are zero then") {
+    const Folder folder;
+    SeriesWriter series(folder / "particles.h5", world());
+    for (int i = 0; i < 2; ++i) {
+        SeriesWriteStep step = series.begin_step();
+        put_field(step);
+        const std::vector<double> mine(3, 10.0 * i + world_rank());
+        step.put("particles/e/position/x", ArrayView(mine.data(), DType::Float64, {3}),
+                 {3 * world_rank()}, {3 * world_size()});
+        step.end();
+    }
+    series.close();
+    const auto found = store::iterations_of(store::open_file(folder / "particles.h5"));
+    REQUIRE(found.size() == 2);
+    const std::vector<double> x = all_of(*found[1].contents, "particles/e/position/x");
+    CHECK(x.size() == static_cast<std::size_t>(3 * world_size()));
+    CHECK(x.back() == 10.0 + world_size() - 1);
+}
+
+TEST_CASE("what there is no memory for, or is no view, leaves the step as it was") {
+    const Folder folder;
+    for (const std::string name : {"run.h5", "run.nc", "stream"}) {
+        const bool live = name == "stream";
+        if (live && world_size() > 1) {
+            continue;
+        }
+        SeriesWriterOptions options;
+        options.stream.readers = 0;
+        options.stream.directory = folder / ".";
+        SeriesWriter series(live ? name : folder / name, live ? mpi::Comm() : world(), options);
+        SeriesWriteStep step = series.begin_step({{"time", 0.0}});
+        constexpr Index much = Index{1} << 50;
+        CHECK_THROWS_AS(step.span("large", DType::Float64, {{0}, {much}}, {much}), Error);
+        const std::vector<double> values(24);
+        ArrayView view(values.data(), DType::Float64, {4, 6}, {8});
+        CHECK_THROWS_WITH_AS(step.put("odd", view, {0, 0}, {4, 6}),
+                             doctest::Contains("one stride for each axis"), InvalidArgument);
+        view = ArrayView(values.data(), DType::Float64, {4, 6});
+        view.swapped = true;
+        CHECK_THROWS_WITH_AS(step.put("odd", view, {0, 0}, {4, 6}),
+                             doctest::Contains("another byte order"), InvalidArgument);
+        put_field(step);
+        step.end();
+        series.close();
+        if (!live) {
+            const auto found = store::iterations_of(store::open_file(folder / name));
+            CHECK(all_of(*found.at(0).contents, "meshes/E/x") == field(0));
+            CHECK(found.at(0).contents->names().front() == "meshes/E/x");
+            CHECK(found.at(0).contents->names().size() <= 2);  // with the time, of records
+        }
+    }
+}
+
 TEST_CASE("what is wrong on one rank is an error on all, and the next step is written") {
     const Folder folder;
     const bool last = world_rank() == world_size() - 1;

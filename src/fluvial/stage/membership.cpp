@@ -247,10 +247,27 @@ void close_writer(const ControlBlock& control, int rank) {
             fail_for_missing_rank(control, rank, step);
         }
     }
+    const bool others_closed = header.closed_elsewhere != std::numeric_limits<std::uint64_t>::max();
+    if (others_closed && cell.steps_finished < header.closed_elsewhere) {
+        fail(control, "PeerLost",
+             text("rank ", control.job_rank(rank), " of the writer of '", header.name,
+                  "' closed the stream after ", cell.steps_finished,
+                  " steps, those on another "
+                  "host after ",
+                  header.closed_elsewhere, ". All ranks must write the same steps"));
+    }
     cell.state = MemberState::Left;
     ++header.writers_closed;
     header.step_bell.ring();
     header.space_bell.ring();
+}
+
+std::uint64_t steps_of_all_writers(const ControlBlock& control) {
+    std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();
+    for (int rank = 0; rank < control.writer_ranks(); ++rank) {
+        steps = std::min(steps, control.writer(rank).steps_finished);
+    }
+    return steps;
 }
 
 void expect_all_writers(const ControlBlock& control, std::uint64_t step) {

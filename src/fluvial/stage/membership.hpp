@@ -56,6 +56,8 @@ void close_writer(const ControlBlock& control, int rank);
 
 /// Before a rank begins `step`: fails the stream when another has closed without it, since no
 /// reader would ever get it.
+/// Those that each rank on this host has written or given up.
+std::uint64_t steps_of_all_writers(const ControlBlock& control);
 void expect_all_writers(const ControlBlock& control, std::uint64_t step);
 
 /// All ranks of the writer on another host have closed after `steps`: fails the stream when ranks

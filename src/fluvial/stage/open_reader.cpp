@@ -33,27 +33,22 @@ struct Found {
     bool any() const { return contact || retained; }
 };
 
-Found look_for(const std::string& path, const std::string& retained, const ReaderOptions& options) {
+Found look_for(const std::string& path, const std::string& name, const ReaderOptions& options) {
     Found found;
     if (!options.contact.empty()) {
         found.contact = contact_from_text(options.contact);
         return found;
     }
-    const auto open_retained = [&] {
-        if (!is_being_retained(retained)) {
-            found.retained = StepLog::open(retained);
-        }
-        return found.retained.has_value();
-    };
     try {
         found.contact = read_contact(path);
     } catch (const StaleContact&) {
-        if (!open_retained()) {
+        found.retained = open_retained(name, options);
+        if (!found.retained && !is_retained(name, options)) {
             throw;
         }
     }
     if (!found.any()) {
-        open_retained();
+        found.retained = open_retained(name, options);
     }
     return found;
 }
@@ -61,15 +56,15 @@ Found look_for(const std::string& path, const std::string& retained, const Reade
 /// For a contact file, of which the file system does not tell: looks 200 times a second.
 class ContactWait final : public progress::Waiting {
   public:
-    ContactWait(const std::string& path, const std::string& retained, const ReaderOptions& options,
+    ContactWait(const std::string& path, const std::string& name, const ReaderOptions& options,
                 Found& found, const Deadline& deadline)
-        : path_(path), retained_(retained), options_(options), found_(found), deadline_(deadline) {}
+        : path_(path), name_(name), options_(options), found_(found), deadline_(deadline) {}
     Seen look() override {
         if (now_ns() - looked_ns_ < every_ns) {
             return Seen::Nothing;
         }
         looked_ns_ = now_ns();
-        found_ = look_for(path_, retained_, options_);
+        found_ = look_for(path_, name_, options_);
         return found_.any() || deadline_.passed() ? Seen::End : Seen::Nothing;
     }
     void rest(progress::BackOff& back_off, bool serving) override {
@@ -81,7 +76,7 @@ class ContactWait final : public progress::Waiting {
     static constexpr long every_ns = 5'000'000;
     static constexpr long brief_ns = 100'000;
     const std::string& path_;
-    const std::string& retained_;
+    const std::string& name_;
     const ReaderOptions& options_;
     Found& found_;
     const Deadline& deadline_;
@@ -92,10 +87,16 @@ class ContactWait final : public progress::Waiting {
 Found wait_for_writer(const std::string& path, const std::string& name,
                       const ReaderOptions& options, const Deadline& deadline) {
     Found found;
-    const std::string retained = folder_of_steps(name, options);
-    ContactWait waiting(path, retained, options, found, deadline);
+    ContactWait waiting(path, name, options, found, deadline);
     progress::BackOff back_off;
     progress::wait(waiting, back_off);
+    if (const std::string other = found.any() ? "" : steps_of_another_host(name, options);
+        !other.empty()) {
+        throw Error(
+            Problem{text("steps of the first host of the writer of '", name, "' are missing"),
+                    "those of another host, in " + other, folder_of_steps(name, options),
+                    "Copy it from that host, into the folder of the option retained"});
+    }
     if (!found.any()) {
         throw TimedOut(Problem{text("no writer opened '", name, "' within rendezvous_timeout=",
                                     options.rendezvous_timeout_s, " s"),
@@ -164,19 +165,6 @@ class Attaching {
     Attaching(const std::string& name, const mpi::Comm& comm, const ReaderOptions& options)
         : name_(name), own_{comm.rank(), comm.size()}, options_(options) {}
 
-    /// On rank 0, of a job that resumes. The writer may be about to start: waits for the steps,
-    /// beside which the positions lie.
-    void claim() {
-        const Deadline deadline(options_.rendezvous_timeout_s);
-        const Found found = wait_for_writer(path_, name_, options_, deadline);
-        claims_.clear();
-        lead.from.clear();
-        claims_ = claim_positions(name_, options_, found.contact, own_.size);
-        for (const PositionClaim& claim : claims_) {
-            lead.from.push_back(claim.step());
-        }
-    }
-
     std::shared_ptr<Seat> take_seat() {
         std::shared_ptr<Seat> seat;
         if (!lead.replay) {
@@ -227,9 +215,6 @@ class Attaching {
             }
             return {std::move(seat), contact.ranks};
         }
-        if (!claims_.empty() && claims_.at(host).held()) {
-            throw_replaced("network");
-        }
         auto seat = make_shared_where_made<RemoteSeat>(name_, contact, request, options_, deadline);
         lead.groups.push_back(seat->group());
         return {std::move(seat), contact.ranks};
@@ -247,23 +232,31 @@ class Attaching {
                                  : std::make_shared<JoinedSeat>(std::move(parts));
     }
 
+    /// On rank 0, of a job that resumes.
+    void claim(const std::optional<Contact>& writer) {
+        claims_.clear();
+        lead.from.clear();
+        claims_ = claim_positions(name_, options_, writer, own_.size);
+        for (const PositionClaim& claim : claims_) {
+            lead.from.push_back(claim.step());
+        }
+    }
+
     /// A seat with the writer of the contact file: of rank 0, or that of `lead`, which it
     /// completes. None: there is no writer any more, but the steps that it retained.
     std::shared_ptr<Seat> take_seat_with_writer() {
         const Deadline deadline(options_.rendezvous_timeout_s);
         while (true) {
             const Found found = wait_for_writer(path_, name_, options_, deadline);
-            if (!found.contact && lead.socket.empty()) {
+            if (!lead.socket.empty() && (!found.contact || lead.socket != found.contact->socket)) {
+                throw_replaced(found);
+            }
+            if (own_.rank == 0 && resumes()) {
+                claim(found.contact);
+            }
+            if (!found.contact) {
                 lead.replay = true;
                 return nullptr;
-            }
-            if (!lead.socket.empty() && (!found.contact || lead.socket != found.contact->socket)) {
-                throw PeerLost(Problem{found.contact
-                                           ? "the writer was replaced by another while this was "
-                                             "opened"
-                                           : "the writer ended while this was opened",
-                                       found.contact ? text("process ", found.contact->pid) : "",
-                                       "the writer that rank 0 found", "Open the stream again"});
             }
             const Contact& contact = *found.contact;
             try {
@@ -272,17 +265,40 @@ class Attaching {
                 return seat;
             } catch (const StaleContact&) {
                 // A writer that ended in order just now took its file with it: wait for the next.
-                const auto again = look_for(path_, folder_of_steps(name_, options_), options_);
+                const auto again = look_for(path_, name_, options_);
                 if (!lead.socket.empty() ||
-                    (again.contact && again.contact->socket == contact.socket)) {
+                    (again.contact && again.contact->socket == contact.socket &&
+                     !may_end_soon(deadline))) {
                     throw;
                 }
-                lead.groups.clear();
-                if (resumes()) {
-                    claim();
+            } catch (const PeerStalled&) {
+                throw;
+            } catch (const PeerLost&) {
+                if (!lead.socket.empty() || !may_end_soon(deadline)) {
+                    throw;
                 }
             }
+            lead.groups.clear();
         }
+    }
+
+    /// Some ranks of the writer may have closed before others: what it has retained can be read
+    /// when all have.
+    bool may_end_soon(const Deadline& deadline) const {
+        constexpr long pause_ns = 20'000'000;
+        if (deadline.passed() || !is_retained(name_, options_)) {
+            return false;
+        }
+        sleep_ns(pause_ns);
+        return true;
+    }
+
+    [[noreturn]] static void throw_replaced(const Found& found) {
+        throw PeerLost(Problem{found.contact
+                                   ? "the writer was replaced by another while this was opened"
+                                   : "the writer ended while this was opened",
+                               found.contact ? text("process ", found.contact->pid) : "",
+                               "the writer that rank 0 found", "Open the stream again"});
     }
 
     const std::string& name_;
@@ -316,9 +332,6 @@ std::shared_ptr<Reader::State> open_reader_state(const std::string& name, const 
                         "Open it on one rank without a communicator, or start with 'next'"});
         }
         if (comm.rank() == 0) {
-            if (!options.resume.empty()) {
-                attaching.claim();
-            }
             state->seat = attaching.take_seat();
         }
     });

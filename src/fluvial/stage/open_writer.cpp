@@ -173,6 +173,10 @@ void attach_to_host(Writer::State& state, const Contact& contact) {
         state.log = StepLog::adopt(std::move(attached.descriptors.at(2)),
                                    std::move(attached.descriptors.at(3)));
     }
+    if (!state.options.retain.empty()) {
+        state.retaining =
+            share_retained(retained_path(state.options.retain, state.name, state.log->head().host));
+    }
 }
 
 /// On the first rank of each host, once all of that host have attached.
@@ -273,6 +277,23 @@ void wait_for_readers(const Writer::State& state) {
     }
 }
 
+/// All but what is this rank's alone. Collective.
+void open_together(Writer::State& state, const mpi::Comm& comm, HostRanks& host, bool one_host) {
+    const Contact mine = open_on_host(state, comm, host, draw(comm));
+    const Contact all = one_host ? mine : contact_of_all(comm, host.comm(), mine);
+    state.contact = format_contact(all);
+    mpi::agree(comm, [&] {
+        if (state.remote && comm.rank() != 0) {
+            state.remote->follow(all);
+        }
+        if (comm.rank() == 0) {
+            state.published = std::make_unique<PublishedContact>(state.path, all);
+        }
+    });
+    host.close();
+    mpi::agree(comm, [&] { wait_for_readers(state); });
+}
+
 }  // namespace
 
 std::shared_ptr<Writer::State> open_writer(const std::string& name, const mpi::Comm& comm,
@@ -284,19 +305,14 @@ std::shared_ptr<Writer::State> open_writer(const std::string& name, const mpi::C
     state->path = contact_path(options.directory, name);
     HostRanks host(comm, one_host);
     state->rank = host.comm().rank();
-    const Contact mine = open_on_host(*state, comm, host, draw(comm));
-    const Contact all = one_host ? mine : contact_of_all(comm, host.comm(), mine);
-    state->contact = format_contact(all);
-    mpi::agree(comm, [&] {
-        if (state->remote && comm.rank() != 0) {
-            state->remote->follow(all);
+    try {
+        open_together(*state, comm, host, one_host);
+    } catch (...) {
+        if (state->log) {  // so that the next run finds none; of the first rank, which made it
+            state->log->remove();
         }
-        if (comm.rank() == 0) {
-            state->published = std::make_unique<PublishedContact>(state->path, all);
-        }
-    });
-    host.close();
-    mpi::agree(comm, [&] { wait_for_readers(*state); });
+        throw;
+    }
     return state;
 }
 

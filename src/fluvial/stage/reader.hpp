@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "fluvial/base/movable.hpp"
 #include "fluvial/describe/attribute.hpp"
 #include "fluvial/describe/selection.hpp"
 #include "fluvial/mpi/comm.hpp"
@@ -173,7 +174,7 @@ class Reader {
 
   private:
     void leave(bool step_was_read);
-    std::shared_ptr<State> state_;
+    Movable<State> state_;
 };
 
 }  // namespace fluvial::stage

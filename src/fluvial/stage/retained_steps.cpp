@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fluvial/stage/retained_steps.hpp"
 
+#include <cstdint>
+#include <set>
 #include <utility>
 
 #include <unistd.h>
@@ -12,6 +14,8 @@
 
 namespace fluvial::stage {
 namespace {
+
+constexpr std::uint64_t not_ended = ~std::uint64_t{0};
 
 /// The logs of all hosts of a writer that has ended.
 std::vector<StepLog> open_logs(const std::string& name, const ReaderOptions& options) {
@@ -61,14 +65,40 @@ ControlBlock control_of(const StepLog& log, int job_size) {
     counters.entries_end = extent.entries;
     counters.steps_completed = extent.entries;
     counters.complete_end = extent.entries > 0 ? log.entry(extent.entries - 1).step + 1 : 0;
-    if (!extent.ended) {
-        fail(control, "PeerLost",
-             text("the writer of '", head.name, "' ended without closing the stream"));
-    }
     return control;
 }
 
 }  // namespace
+
+std::optional<StepLog> open_retained(const std::string& name, const ReaderOptions& options) {
+    const std::string first = folder_of_steps(name, options);
+    if (is_being_retained(first)) {
+        return std::nullopt;
+    }
+    auto log = StepLog::open(first);
+    for (int host = 1; log && host < log->head().hosts; ++host) {
+        if (is_being_retained(folder_of_steps(name, options, host))) {
+            return std::nullopt;
+        }
+    }
+    return log;
+}
+
+bool is_retained(const std::string& name, const ReaderOptions& options) {
+    const std::string folder = folder_of_steps(name, options);
+    return options.contact.empty() && (is_being_retained(folder) || StepLog::open(folder));
+}
+
+std::string steps_of_another_host(const std::string& name, const ReaderOptions& options) {
+    constexpr int hosts_looked_for = 64;
+    for (int host = 1; host < hosts_looked_for; ++host) {
+        const std::string folder = folder_of_steps(name, options, host);
+        if (!is_being_retained(folder) && StepLog::open(folder)) {
+            return folder;
+        }
+    }
+    return "";
+}
 
 std::string folder_of_steps(const std::string& name, const ReaderOptions& options, int host) {
     std::string folder = options.retained;
@@ -90,11 +120,6 @@ std::vector<const Contact*> hosts_of(const Contact& contact) {
 
 bool shares_memory(const Contact& host, const ReaderOptions& options) {
     return is_on_this_host(host) && !transport_of(options).network;
-}
-
-void throw_replaced(const std::string& by) {
-    throw PeerLost(Problem{"the writer was replaced by another while this was opened", by,
-                           "the writer that was there first", "Open the stream again"});
 }
 
 PositionClaims claim_positions(const std::string& name, const ReaderOptions& options,
@@ -125,9 +150,6 @@ PositionClaims claim_positions(const std::string& name, const ReaderOptions& opt
 
 void keep_position(LocalSeat& seat, const std::string& name, const ReaderOptions& options, int host,
                    ReadingRank own, PositionClaim claim) {
-    if (own.rank == 0 && !claim.held()) {
-        throw_replaced(seat.transport());
-    }
     const std::string folder = folder_of_steps(name, options, host);
     if (!seat.retains_in(folder)) {
         throw InvalidArgument(Problem{text("the reader of '", name, "' cannot resume"),
@@ -143,8 +165,11 @@ std::shared_ptr<Seat> take_seat_in_replay(const std::string& name, const ReaderO
                                           PositionClaims claims) {
     std::vector<StepLog> logs = open_logs(name, options);
     int job_size = 0;
+    std::set<std::uint64_t> ends;
     for (const StepLog& log : logs) {
         job_size += log.writer_ranks();
+        const StepLog::Extent extent = log.extent();
+        ends.insert(extent.ended ? extent.steps : not_ended);
     }
     std::vector<JoinedSeat::Part> parts;
     claims.resize(logs.size());
@@ -152,6 +177,15 @@ std::shared_ptr<Seat> take_seat_in_replay(const std::string& name, const ReaderO
         const std::size_t host = parts.size();
         std::vector<int> ranks = log.head().ranks;
         ControlBlock control = control_of(log, job_size);
+        if (ends.contains(not_ended)) {
+            fail(control, "PeerLost",
+                 text("the writer of '", name, "' ended without closing the stream"));
+        } else if (ends.size() > 1) {
+            fail(control, "PeerLost",
+                 text("the hosts of the writer of '", name, "' closed the stream after ",
+                      *ends.begin(), " and ", *ends.rbegin(),
+                      " steps. All ranks must write the same steps"));
+        }
         int cell = -1;
         {
             const ControlLock lock(control);

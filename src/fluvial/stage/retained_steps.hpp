@@ -20,6 +20,15 @@ namespace fluvial::stage {
 /// Where steps of the writer's host number `host` are, for this reader.
 std::string folder_of_steps(const std::string& name, const ReaderOptions& options, int host = 0);
 
+/// The steps of a writer that has ended on all of its hosts; none while one lives, or where there
+/// are no steps. Throws as StepLog::open.
+std::optional<StepLog> open_retained(const std::string& name, const ReaderOptions& options);
+/// A writer retains steps there, or has retained some.
+bool is_retained(const std::string& name, const ReaderOptions& options);
+/// Of a reader that has found neither a writer nor steps of its first host: "" or where those of
+/// another host are.
+std::string steps_of_another_host(const std::string& name, const ReaderOptions& options);
+
 /// The first of the writer's hosts, then the others.
 std::vector<const Contact*> hosts_of(const Contact& contact);
 /// This reader uses the memory, and the folder, of that host itself.
@@ -32,18 +41,13 @@ using PositionClaims = std::vector<PositionClaim>;
 PositionClaims claim_positions(const std::string& name, const ReaderOptions& options,
                                const std::optional<Contact>& writer, int size);
 
-/// There was another writer when positions were claimed; `by`: the way to the one that is there
-/// now.
-[[noreturn]] void throw_replaced(const std::string& by);
-
 /// A rank of the reading job.
 struct ReadingRank {
     int rank;
     int size;
 };
 /// From now on the seat, with the writer's host number `host`, keeps how far the rank has come.
-/// Throws PeerLost when the claim, which rank 0 has, was of another writer, InvalidArgument when
-/// the folder is.
+/// Throws InvalidArgument when the folder is of another run.
 void keep_position(LocalSeat& seat, const std::string& name, const ReaderOptions& options, int host,
                    ReadingRank own, PositionClaim claim);
 

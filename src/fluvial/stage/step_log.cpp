@@ -241,6 +241,13 @@ bool StepLog::lies_in(const std::string& path) const {
            mine.st_ino == there.st_ino;
 }
 
+void StepLog::remove() const noexcept {
+    if (!path_.empty()) {
+        ::unlink((path_ + "/steps").c_str());
+        ::unlink((path_ + "/data").c_str());
+    }
+}
+
 bool StepLog::write(std::uint64_t offset, std::span<const std::byte> bytes) const {
     return write_all(data_.get(), offset, bytes);
 }
@@ -264,9 +271,10 @@ bool StepLog::write_entry(std::uint64_t number, const LogEntry& entry) const {
     return write_all(entries_.get(), place_of(number), std::as_bytes(std::span(&stored, 1)));
 }
 
-bool StepLog::write_end(std::uint64_t number) const {
+bool StepLog::write_end(std::uint64_t number, std::uint64_t steps) const {
     LogEntry end;
     end.step = end_mark;
+    end.begin = steps;
     return write_entry(number, end);
 }
 
@@ -301,7 +309,7 @@ StepLog::Extent StepLog::extent() const {
     const auto last = count > 0 ? stored_entry(entries_.get(), place_of(count - 1)) : std::nullopt;
     const bool ended =
         last && last->entry.step == end_mark && last->checksum == checksum_of_entry(last->entry);
-    return {ended ? count - 1 : count, ended};
+    return {ended ? count - 1 : count, ended, ended ? last->entry.begin : 0};
 }
 
 std::uint64_t StepLog::find(std::uint64_t step, std::uint64_t entries) const {
@@ -361,13 +369,24 @@ host::Descriptor lock_retained(const std::string& path) {
                                       "one writer at a time",
                                       "Give another folder by the option retain"});
     }
+    ::flock(lock.get(), LOCK_SH);
+    lock.close_in_children(pause);
+    return lock;
+}
+
+host::Descriptor share_retained(const std::string& path) {
+    const ForkPause pause;
+    host::Descriptor lock = open_in(path, "writer", O_RDWR);
+    if (!lock.valid() || ::flock(lock.get(), LOCK_SH) != 0) {
+        throw_errno(text("cannot say that steps are retained in ", path), errno);
+    }
     lock.close_in_children(pause);
     return lock;
 }
 
 bool is_being_retained(const std::string& path) {
     const host::Descriptor lock = open_in(path, "writer", O_RDONLY);
-    return lock.valid() && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0;
+    return lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0;
 }
 
 }  // namespace fluvial::stage

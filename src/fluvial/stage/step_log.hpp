@@ -50,6 +50,8 @@ class StepLog {
     /// The files of the folder `path` are this log's.
     bool lies_in(const std::string& path) const;
 
+    /// The files of create() go, of a stream that nothing was written to.
+    void remove() const noexcept;
     /// Writes at `offset` of the data. False: the disk is full. Throws SystemError.
     bool write(std::uint64_t offset, std::span<const std::byte> bytes) const;
     /// The same, with the checksum of the bytes, which are looked at once. None: the disk is full.
@@ -57,8 +59,9 @@ class StepLog {
                                            std::span<const std::byte> bytes) const;
     /// The entry that has the number `number`, in the same manner.
     bool write_entry(std::uint64_t number, const LogEntry& entry) const;
-    /// No entry follows: the stream has ended in order.
-    bool write_end(std::uint64_t number) const;
+    /// No entry follows: the stream has ended in order, after `steps` steps of all ranks, with
+    /// those that were given up.
+    bool write_end(std::uint64_t number, std::uint64_t steps) const;
     /// Gives [begin, end) of the data back to the disk, where the file system can.
     void release(std::uint64_t begin, std::uint64_t end) const;
 
@@ -68,6 +71,7 @@ class StepLog {
     struct Extent {
         std::uint64_t entries = 0;
         bool ended = false;
+        std::uint64_t steps = 0;  ///< of write_end()
     };
     Extent extent() const;
     /// The number of the first of `entries` entries whose step is `step` or a later one.
@@ -90,8 +94,10 @@ class StepLog {
 };
 
 /// Makes the folder `path` and says that a writer retains steps in it, for as long as the result
-/// lives. Throws InvalidArgument when another writer does.
+/// of one of its ranks lives. Throws InvalidArgument when another writer does.
 host::Descriptor lock_retained(const std::string& path);
+/// The same of a further rank on that host. The first one has done it.
+host::Descriptor share_retained(const std::string& path);
 /// A living writer retains steps in the folder `path`.
 bool is_being_retained(const std::string& path);
 

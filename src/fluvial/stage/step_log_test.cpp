@@ -82,7 +82,7 @@ TEST_CASE("a checksum changes with each bit, with the length and with the order"
 TEST_CASE("steps are found again, in another process's manner too") {
     const Folder folder;
     const StepLog written = three_steps(folder);
-    REQUIRE(written.write_end(3));
+    REQUIRE(written.write_end(3, 5));
     const auto log = StepLog::open(folder.steps());
     REQUIRE(log.has_value());
     CHECK(log->head().name == "run");

@@ -207,6 +207,9 @@ void WriteStep::State::fill(HandleLock::Call& call, std::span<const NamedArray> 
 void WriteStep::State::put(std::span<const NamedArray> arrays, const Where& where,
                            std::span<Place> places) {
     Writer::State& w = *writer;
+    for (const NamedArray& array : arrays) {
+        check_copied_as_is(*array.data, array.name);
+    }
     HandleLock::Call call(w.handle, put_failed);
     const PutUnderWay put(puts);
     if (!place(call, arrays, where, places)) {
@@ -265,7 +268,7 @@ MutableArrayView WriteStep::span(const std::string& name, DType dtype, const Reg
 
 std::shared_ptr<const void> WriteStep::keep_spans() const {
     return std::make_shared<std::pair<std::shared_ptr<Arena>, std::shared_ptr<State>>>(
-        state_->arena, state_);
+        state_->arena, state_.shared());
 }
 
 void WriteStep::State::finish(bool spoiled) {

@@ -90,7 +90,7 @@ WriteStep Writer::begin_step(const Attributes& attributes) {
     }
     w.step_open = true;
     try {
-        return WriteStep(w.begin_step(call, state_, attributes));
+        return WriteStep(w.begin_step(call, state_.shared(), attributes));
     } catch (...) {
         w.step_open = false;
         throw;
@@ -173,7 +173,7 @@ void Writer::close() {
         const ControlHeader& header = w.control->header();
         if (header.retains != 0 && header.failure.set == 0 &&
             header.writers_closed == header.writer_ranks &&
-            !w.log->write_end(header.counters.entries_end)) {
+            !w.log->write_end(header.counters.entries_end, steps_of_all_writers(*w.control))) {
             failure.emplace("SystemError",
                             "the retained steps could not be marked as complete: the disk is full");
         }

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 
+#include "fluvial/base/movable.hpp"
 #include "fluvial/describe/array_view.hpp"
 #include "fluvial/describe/attribute.hpp"
 #include "fluvial/mpi/comm.hpp"
@@ -100,7 +101,7 @@ class WriteStep {
     friend class Writer;
     struct State;
     explicit WriteStep(std::shared_ptr<State> state);
-    std::shared_ptr<State> state_;
+    Movable<State> state_;
 };
 
 /// Several threads may use a Writer and its step, and close it while others wait, which are told
@@ -147,7 +148,7 @@ class Writer {
     struct State;  ///< writer_state.hpp
 
   private:
-    std::shared_ptr<State> state_;
+    Movable<State> state_;
 };
 
 }  // namespace fluvial::stage

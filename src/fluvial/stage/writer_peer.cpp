@@ -2,7 +2,6 @@
 #include "fluvial/stage/writer_peer.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include "fluvial/base/clock.hpp"
 #include "fluvial/base/error.hpp"
@@ -69,12 +68,8 @@ void WriterPeer::tell() {
             out.put_string(header.failure.message);
             told_end_ = true;
         } else if (header.writers_closed == header.writer_ranks) {
-            std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();
-            for (int rank = 0; rank < control_.writer_ranks(); ++rank) {
-                steps = std::min(steps, control_.writer(rank).steps_finished);
-            }
             out.put(Word::Closed);
-            out.put(steps);
+            out.put(steps_of_all_writers(control_));
             told_end_ = true;
         } else if (now_ns() - beat_ns_ > beat_every_ns && !connection_.sending()) {
             beat_ns_ = now_ns();

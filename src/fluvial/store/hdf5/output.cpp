@@ -256,7 +256,8 @@ Places Hdf5Output::lay_out(const StepContents& step) {
         }
     }
     for (const DatasetDescription& constant : layout.constants) {
-        AttributeWriter attributes(group_at(iteration, constant.name, path_), path_);
+        const Hdf5Id group = group_at(iteration, constant.name, path_);
+        AttributeWriter attributes(group, path_);
         attributes.write_all(constant.attributes);
         attributes.write_extent(constant.shape);
     }
