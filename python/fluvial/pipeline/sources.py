@@ -39,8 +39,9 @@ class JoinedStep:
 
     @property
     def time(self) -> object:
-        """Of the first series that has this iteration."""
-        return self._steps[0].time
+        """Of the first series that has this iteration and a time for it."""
+        times = [step.time for step in self._steps]
+        return next((time for time in times if time == time), times[0])
 
     @property
     def skipped(self) -> int:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..describe.dates import Date, to_date
 from ..describe.storage_attributes import carried_attributes
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
@@ -20,6 +21,8 @@ from .conversion import Conversion, DatasetChoice, converted
 from .region import Region, check_dims, region_of
 from .series import PipedDataset, PipedStep, Sink, SinkStep
 from .sources import JoinedStep
+
+TIME = "time"
 
 
 class Sharing(NamedTuple):
@@ -62,7 +65,7 @@ class Transfer:
         self._sharing = sharing
         self._selecting = selecting
         self._said: dict[str, dict[str, object]] = {}
-        self._first = True
+        self._unchecked = True
 
     def check(self, step: JoinedStep) -> None:
         """Raise where what was asked for does not fit a step, before anything is written."""
@@ -76,11 +79,20 @@ class Transfer:
         Collective. Beside it stand its bytes, those of all ranks.
         """
         loads = self._loads(step)
+        date = to_date(step.time)
+        as_records = getattr(sink, "coordinates", None) is not None
+        if as_records:
+            date = None if TIME in loads else date
+            attrs = _of_record(attrs, loads, date)
+        elif date is not None:
+            attrs = {**attrs, TIME: date.seconds, "timeUnitSI": 1.0}
         out = sink.step(attrs=attrs, iteration=step.iteration, groups=step.groups)
         try:
             if out.accepted:
                 for name, load in loads.items():
                     self._put(out, name, load)
+                if as_records and date is not None and self._is_first:
+                    out.put(TIME, np.array(date.seconds), None, None, date.attrs)
         except BaseException:
             out.__exit__(*sys.exc_info())
             raise
@@ -98,9 +110,9 @@ class Transfer:
 
     def _check(self, step: JoinedStep) -> None:
         """Raise where what was asked for fits nothing in the first step."""
-        if not self._first:
+        if not self._unchecked:
             return
-        self._first = False
+        self._unchecked = False
         datasets, conversion, isel, sel = self._selecting
         of_all = {name: part[name] for part in step.parts for name in datasets.of(part.names())}
         datasets.check([name for part in step.parts for name in part.names()])
@@ -132,11 +144,15 @@ class Transfer:
             attrs |= {"value": value.item(), "shape": list(region.shape)}
         return _Load(dataset, region, dtype, attrs, pieces, value)
 
+    @property
+    def _is_first(self) -> bool:
+        """Whether this rank is the first one, or alone."""
+        return self._sharing.comm is None or self._sharing.comm.rank == 0
+
     def _put(self, out: SinkStep, name: str, load: _Load) -> None:
         shape = load.region.shape
-        first = self._sharing.comm is None or self._sharing.comm.rank == 0
         if math.prod(shape) == 0:
-            if first:
+            if self._is_first:
                 empty = np.empty(shape, load.dtype)
                 out.put(name, empty, None, None, self._news(name, load.attrs))
             return
@@ -155,6 +171,19 @@ class Transfer:
             return None
         self._said[name] = attrs
         return attrs
+
+
+def _of_record(
+    attrs: Mapping[str, object], loads: Mapping[str, _Load], date: Date | None
+) -> dict[str, object]:
+    """Return the attributes of a step that becomes a record, but for those that its datasets say.
+
+    Records have the time and other numbers of their steps as variables, which a pipe from such
+    files carries as datasets without axes.
+    """
+    said = {name for name, load in loads.items() if not load.region.shape}
+    said |= set() if date is None else {TIME}
+    return {name: value for name, value in attrs.items() if name not in said}
 
 
 def _extent(selection: tuple[int | slice, ...]) -> tuple[int, ...]:

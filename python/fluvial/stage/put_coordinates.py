@@ -11,6 +11,7 @@ import numpy as np
 from .._core import InvalidArgument, WrongType
 from ..base.messages import shown
 from ..describe.attributes import AttributeValue, plain
+from ..describe.dates import SINCE, to_seconds
 from ..describe.storage_attributes import plain_attributes
 from ..store.record_layout import TIME
 from ..store.step_contents import Coordinate
@@ -18,7 +19,6 @@ from ..store.step_contents import Coordinate
 if TYPE_CHECKING:
     import xarray as xr
 
-_SINCE = {"units": "seconds since 1970-01-01", "calendar": "proleptic_gregorian"}
 _ENCODED = ("units", "calendar")
 
 
@@ -140,9 +140,8 @@ def _encoded(dim: str, coordinate: xr.DataArray) -> tuple[np.ndarray, dict[str, 
     values = np.asarray(coordinate.values)
     attrs = plain(plain_attributes(dict(coordinate.attrs)))
     if values.dtype.kind == "M":
-        seconds = values.astype("datetime64[ns]").astype("int64") / 1e9
-        seconds = np.where(np.isnat(values), np.nan, seconds)
-        return seconds, {k: v for k, v in attrs.items() if k not in _ENCODED} | _SINCE
+        said = {k: v for k, v in attrs.items() if k not in _ENCODED}
+        return to_seconds(values), said | SINCE
     if values.dtype.kind == "b":
         return values.astype("int8"), attrs
     if values.dtype.kind not in "iuf":
