@@ -175,6 +175,43 @@ def test_labelled_and_masked_arrays(tmp_path):
         assert step["m"].count() == 6
 
 
+@pytest.mark.parametrize("name", ["a.h5", "a.nc", "a.nc4", "a.zarr", "a.bp"])
+def test_bool_is_uint8_as_in_a_stream(tmp_path, name):
+    if name == "a.bp":
+        pytest.importorskip("adios2")
+    mask = np.arange(12).reshape(3, 4) % 3 == 0
+    with fl.open(str(tmp_path / name), "w") as series, series.step() as step:
+        step.put("mask", mask[:, ::-1])
+        step.put("all", np.broadcast_to(np.True_, (2, 3)))
+        step.put({"one": np.True_, "list": [True, False]})
+    with fl.open(str(tmp_path / name)) as file:
+        (step,) = file
+        assert step["mask"].dtype == np.uint8
+        np.testing.assert_array_equal(step["mask"].read(), mask[:, ::-1])
+        np.testing.assert_array_equal(step["all"].read(), np.ones((2, 3)))
+        assert step["one"].read() == 1
+        np.testing.assert_array_equal(step["list"].read(), [1, 0])
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        *(np.array(["a"]), np.array([{}]), np.array(["2000"], "M8[s]"), np.array([1], "m8[s]")),
+        *(np.zeros(2, "i4,f8"), np.zeros(2, np.longdouble)),
+    ],
+    ids=lambda array: array.dtype.kind,
+)
+def test_a_dtype_is_refused_as_a_stream_refuses_it(tmp_path, array):
+    said, stream = [], {"directory": str(tmp_path), "readers": 0}
+    for name, options in ((str(tmp_path / "a.h5"), {}), ("a", stream)):
+        with fl.open(name, "w", **options) as series:
+            refusal = pytest.raises(fl.WrongType, match="unsupported array")
+            with refusal as refused, series.step() as step:
+                step.put("x", array)
+            said.append(str(refused.value))
+    assert said[0] == said[1]
+
+
 def test_attributes_stay_until_they_are_given_anew(tmp_path):
     path = str(tmp_path / "a.h5")
     with fl.open(path, "w") as series:
@@ -196,7 +233,7 @@ def test_what_cannot_be_written_is_refused_and_leaves_no_step(tmp_path):
         "outside of the dataset": [("x", x, (1, 0), (4, 6))],
         "put otherwise before": [("x", x), ("x", x.astype("f4"))],
         "dimensions of 'x' do not fit": [("x", x, None, (24,))],
-        "dtype that cannot be used": [("x", np.array(["a"]))],
+        "unsupported array": [("x", np.array(["a"]))],
         "single slashes": [("meshes//x", x)],
         "below the dataset 'x'": [("x", x), ("x/y", x)],
         "differ in gridSpacing": [

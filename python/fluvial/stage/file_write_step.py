@@ -156,6 +156,7 @@ class FileWriteStep:
         attrs: Said,
     ) -> _Chunk:
         values, attrs = as_put(name, array, attrs)
+        values = _as_numbers(values)
         if values.size > 1 and not any(values.strides):  # one value, seen many times
             one = np.broadcast_to(values[(0,) * values.ndim].copy(), values.shape)
             return self._checked(name, one, offset, shape, attrs, made=one)
@@ -247,6 +248,15 @@ class FileWriteStep:
         failed = f"{kind.__name__}: {shown(str(error))}"
         with contextlib.suppress(_core.Error):  # what ended the block is raised
             self._series.write(Put(self.index, {}, {}, {}, {}, failed))
+
+
+def _as_numbers(values: np.ndarray) -> np.ndarray:
+    """Return the same elements, bool as uint8; refuse what a stream refuses, in its words."""
+    if values.dtype.kind == "b":
+        return values.view(np.uint8)
+    if values.dtype.newbyteorder("=").name not in _DTYPES:
+        _core.dtype_name(values)
+    return values
 
 
 def varying(put: Put) -> set[str]:
