@@ -101,8 +101,23 @@ def test_a_slice_the_wrong_way_round_is_warned_of(tmp_path, descends):
     wrong = slice(5, 25) if descends else slice(25, 5)
     with pytest.warns(UserWarning, match=f"{'de' if descends else 'in'}creases, from"):
         assert t.sel(lat=wrong).shape == (0,)
+    ends = f"{lat[0]} to {lat[-1]}"
+    between = slice(18, 12) if descends else slice(12, 18)
+    for nothing in (between, slice(15, 15), slice(99, 95) if descends else slice(95, 99)):
+        with pytest.warns(UserWarning, match=f"none of the labels of 'lat', which are {ends}"):
+            assert t.sel(lat=nothing).shape == (0,)
+
+
+def test_what_is_warned_of_are_the_labels_that_were_left(tmp_path):
+    path = str(tmp_path / "t.nc")
+    dates = np.array(["2000-01-01", "2000-01-02", "2000-01-03"], "M8[ns]")
+    xr.Dataset({"t": ("time", [1.0, 2.0, 3.0])}, {"time": dates}).to_netcdf(path)
+    t = fl.open(path)["t"].isel(time=[1])
+    with pytest.warns(
+        UserWarning, match=r"slice\(2001, None\) .*2000-01-02 .* to 2000-01-02"
+    ) as told:
+        assert t.sel(time=slice("2001", None)).shape == (0,)
+    assert told[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        between = slice(18, 12) if descends else slice(12, 18)
-        for nothing in (between, slice(15, 15)):
-            assert t.sel(lat=nothing).shape == (0,)
+        assert t.isel(time=slice(0)).sel(time=slice("2000", None)).shape == (0,)

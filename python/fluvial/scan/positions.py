@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -16,6 +17,9 @@ from .._core import InvalidArgument
 from ..base.arguments import said_by
 from ..base.messages import shown
 from ..describe.selection import Hyperslab
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Positions = range | int
 
@@ -108,26 +112,22 @@ def by_label(
             f"no such label along '{dim}': got {shown(label)} ({said_by(error)}); allowed: {ends}. "
             f"Give a slice{remedy}."
         ) from None
-    if isinstance(label, slice) and not chosen.size and at.size > 1:
-        _warn_of_direction(label, dim, labels)
+    if isinstance(label, slice) and at.size and not chosen.size:
+        _warn_of_nothing(label, dim, at.indexes[dim])
     return by_index(positions, chosen.values, dim)
 
 
-def _warn_of_direction(label: slice, dim: str, labels: xr.Variable) -> None:
-    index = labels.to_index()
+def _warn_of_nothing(label: slice, dim: str, index: pd.Index) -> None:
+    """Say that a slice selects nothing, and what there is; the other way round is told apart."""
+    ends = f"{index[0]} to {index[-1]}"
+    said = f"slice({label.start}, {label.stop}) has none of the labels of '{dim}', which are {ends}"
     numbers = [end for end in (label.start, label.stop) if isinstance(end, int | float)]
-    if len(numbers) != 2:
-        return
-    low_first, high_first = numbers[0] < numbers[1], numbers[0] > numbers[1]
-    decreases = low_first and index.is_monotonic_decreasing
-    if decreases or (high_first and index.is_monotonic_increasing):
-        way = "decreases" if decreases else "increases"
-        warnings.warn(
-            f"nothing is selected: '{dim}' {way}, from {index[0]} to {index[-1]}; "
-            f"select slice({label.stop}, {label.start})",
-            UserWarning,
-            stacklevel=4,
-        )
+    if len(numbers) == 2 and index.size > 1:
+        rises = numbers[0] > numbers[1] and index.is_monotonic_increasing
+        if rises or (numbers[0] < numbers[1] and index.is_monotonic_decreasing):
+            way = "increases" if rises else "decreases"
+            said = f"'{dim}' {way}, from {ends}; select slice({label.stop}, {label.start})"
+    warnings.warn(f"nothing is selected: {said}", UserWarning, stacklevel=4)
 
 
 def length(positions: Positions) -> int:
