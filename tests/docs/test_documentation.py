@@ -39,6 +39,23 @@ def test_examples_in_the_guide(page):
     assert doctest.testfile(str(GUIDE / page), module_relative=False).failed == 0
 
 
+def unfenced(text):
+    """The numbers of lines that begin an example and stand outside of a fence."""
+    inside, found = False, []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("```"):
+            inside = not inside
+        elif line.startswith(">>>") and not inside:
+            found.append(number)
+    return found
+
+
+def test_examples_stand_in_fences():
+    assert unfenced("```python\n>>> 1\n1\n\n```\n>>> 2\n") == [6]
+    pages = GUIDE.parent.rglob("*.md")
+    assert {p.name: lines for p in pages if (lines := unfenced(p.read_text()))} == {}
+
+
 def rows(page, heading):
     """The rows of the table under a heading, as lists of cells."""
     section = (GUIDE / page).read_text().split(f"\n## {heading}\n")[1].split("\n## ")[0]
