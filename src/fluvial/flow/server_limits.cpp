@@ -88,6 +88,7 @@ void Server::lose(const TaskFailure& lost) {
     if (!lost_.emplace(lost.rank, lost).second) {
         return;
     }
+    messages_.give_up_on(lost.rank);
     if (roles_.runs_tasks(lost.rank)) {
         lose_worker(lost);
     } else {
@@ -98,7 +99,6 @@ void Server::lose(const TaskFailure& lost) {
 
 /// Nobody knows what the ranks that it served have got and reported: they end.
 void Server::lose_relay(const TaskFailure& lost) {
-    messages_.give_up_on(lost.rank);
     for (const int rank : roles_.served_by(lost.rank)) {
         ByteWriter orders;
         Order::write_lost(orders, lost.rank);

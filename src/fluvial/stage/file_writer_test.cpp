@@ -184,7 +184,7 @@ TEST_CASE("positions of particles need no offsets, which are zero then") {
 
 TEST_CASE("what there is no memory for, or is no view, leaves the step as it was") {
     const Folder folder;
-    for (const std::string name : {"run.h5", "run.nc", "stream"}) {
+    for (const std::string name : {"run.h5", "stream"}) {
         const bool live = name == "stream";
         if (live && world_size() > 1) {
             continue;
@@ -192,7 +192,9 @@ TEST_CASE("what there is no memory for, or is no view, leaves the step as it was
         SeriesWriterOptions options;
         options.stream.readers = 0;
         options.stream.directory = folder / ".";
-        SeriesWriter series(live ? name : folder / name, live ? mpi::Comm() : world(), options);
+        const mpi::Comm alone;
+        const mpi::Comm& comm = live ? alone : world();
+        SeriesWriter series(live ? name : folder / name, comm, options);
         SeriesWriteStep step = series.begin_step({{"time", 0.0}});
         constexpr Index much = Index{1} << 50;
         CHECK_THROWS_AS(step.span("large", DType::Float64, {{0}, {much}}, {much}), Error);
@@ -211,7 +213,7 @@ TEST_CASE("what there is no memory for, or is no view, leaves the step as it was
             const auto found = store::iterations_of(store::open_file(folder / name));
             CHECK(all_of(*found.at(0).contents, "meshes/E/x") == field(0));
             CHECK(found.at(0).contents->names().front() == "meshes/E/x");
-            CHECK(found.at(0).contents->names().size() <= 2);  // with the time, of records
+            CHECK(found.at(0).contents->names().size() == 1);
         }
     }
 }
