@@ -44,6 +44,8 @@ def lead(pool):
         time.sleep(6)  # what MPI says of the message does not end the pool later either
     again = pool.with_options(retries=1).submit(die_on, -1).result(timeout=30)
     rest = sorted(set(pool.map(lambda _: (time.sleep(0.01), MPI.COMM_WORLD.rank)[1], range(20))))
+    too_late = at_victim.submit(die_on, -1).exception(timeout=30)
+    assert isinstance(too_late, fl.PeerLost), too_late
     wide = pool.with_options(ranks=pool.workers)
     try:
         too_wide = wide.submit(fl.parallel(lambda comm: comm.size)).exception(timeout=30)

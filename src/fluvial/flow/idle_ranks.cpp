@@ -62,6 +62,19 @@ void IdleRanks::give_back(int rank) {
     }
 }
 
+bool IdleRanks::may_meet(const std::optional<Near>& near, int width) const {
+    if (!near || !near->strict) {
+        return true;
+    }
+    if (!near->anywhere_on_host) {
+        return !retired(near->rank);
+    }
+    const Span& host = span_of(near->rank);
+    const auto begin = ranks_.begin();
+    return width <= std::count_if(begin + host.begin, begin + host.end,
+                                  [this](int rank) { return !retired(rank); });
+}
+
 void IdleRanks::retire(int rank) {
     if (idle(rank)) {
         set(rank, false);

@@ -31,6 +31,8 @@ class IdleRanks {
     /// The rank is never idle again.
     void retire(int rank);
     bool retired(int rank) const { return retired_[static_cast<std::size_t>(rank)]; }
+    /// A strict wish may be met some time: its rank, or enough of its host, have not retired.
+    bool may_meet(const std::optional<Near>& near, int width) const;
 
   private:
     struct Node {

@@ -59,6 +59,10 @@ void Scheduler::add(const Request& request, double now_s) {
                                       text("1 to ", ranks_, " ranks of this pool that serve"),
                                       "Ask for fewer ranks, or start a larger pool"});
     }
+    if (!idle_.may_meet(request.near, request.widths.least)) {
+        throw PeerLost(Problem{"a task is to run where too many ranks are lost", "", "",
+                               "Leave strict out, and it runs elsewhere"});
+    }
     const double estimate = book_.estimate_s(request.kind, request.widths.most, request.cost_s);
     const double length = std::isnan(estimate) ? book_.typical_s() : estimate;
     waiting_.add(request, now_s, length * request.widths.least);
@@ -71,7 +75,9 @@ std::vector<TaskId> Scheduler::retire(int rank) {
     --ranks_;
     plan_.clear();
     waiting_.limit_age(age_limit_s());
-    return waiting_.take_wider_than(ranks_);
+    return waiting_.take_all([this](const Likeness& like) {
+        return like.widths.least > ranks_ || !idle_.may_meet(like.near, like.widths.least);
+    });
 }
 
 bool Scheduler::brief(const Batch& batch) const {

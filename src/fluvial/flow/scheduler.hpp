@@ -75,8 +75,8 @@ class Scheduler {
     std::vector<Start> next(double now_s);
     /// A task has ended after `took_s`, and its ranks are idle; unknown_s: nothing is learned.
     void finish(TaskId task, double took_s);
-    /// The rank gets no task any more. Returns the tasks that now are too wide, which will not
-    /// start.
+    /// The rank gets no task any more. Returns the tasks that now are too wide, or are to run
+    /// strictly where no rank is left: they will not start.
     std::vector<TaskId> retire(int rank);
 
   private:

@@ -327,6 +327,25 @@ TEST_CASE("a rank that is lost gets nothing, and what is too wide then is told")
         InvalidArgument);
 }
 
+TEST_CASE("what is to run on a lost rank alone is told, now and later") {
+    Scheduler scheduler({0, 0, 1});
+    const auto near = [](TaskId id, int rank, bool anywhere_on_host, bool strict) {
+        Request wish = request(id, 1);
+        wish.near = Near{rank, anywhere_on_host, strict};
+        return wish;
+    };
+    scheduler.add(near(0, 0, false, true), 0);
+    scheduler.add(near(1, 0, true, true), 0);
+    scheduler.add(near(2, 0, false, false), 0);
+    CHECK(scheduler.retire(0) == Ids{0});
+    CHECK_THROWS_WITH_AS(scheduler.add(near(3, 0, false, true), 0),
+                         "a task is to run where too many ranks are lost. Leave strict out, and it "
+                         "runs elsewhere",
+                         PeerLost);
+    CHECK(scheduler.retire(1) == Ids{1});
+    CHECK(ids(scheduler.next(0)) == Ids{2});
+}
+
 TEST_CASE("a million tasks may wait") {
     Scheduler scheduler(one_host(4));
     for (TaskId task = 0; task < 1'000'000; ++task) {

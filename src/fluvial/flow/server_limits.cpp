@@ -151,6 +151,17 @@ void Server::fail_too_wide(const std::vector<TaskId>& tasks) {
         const auto found = tasks_.find(id);
         const int wanted = found->second.options->ranks.least;
         found->second.in_scheduler = false;
+        if (wanted <= scheduler_.ranks()) {
+            settle(
+                found->second,
+                TaskFailure{lost_.begin()->second.kind,
+                            describe_problem({"a task is to run where too many ranks are lost", "",
+                                              "", "Leave strict out, and it runs elsewhere"}),
+                            -1,
+                            {}});
+            tasks_.erase(id);
+            continue;
+        }
         settle(found->second,
                TaskFailure{lost_.begin()->second.kind,
                            describe_problem(

@@ -107,10 +107,10 @@ const std::vector<Batch*>& WaitingTasks::in_order(const CostBook& book) {
     return order_;
 }
 
-std::vector<TaskId> WaitingTasks::take_wider_than(int ranks) {
+std::vector<TaskId> WaitingTasks::take_all(const std::function<bool(const Likeness&)>& of) {
     std::vector<TaskId> taken;
     for (auto& [like, batch] : batches_) {
-        while (like.widths.least > ranks && clear_front(batch)) {
+        while (of(like) && clear_front(batch)) {
             taken.push_back(take(batch).task);
         }
     }

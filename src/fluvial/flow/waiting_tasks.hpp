@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <map>
 #include <unordered_set>
@@ -68,8 +69,8 @@ class WaitingTasks {
     const std::vector<Batch*>& in_order(const CostBook& book);
     /// Changes when batches are forgotten that pointers may point to.
     std::uint64_t generation() const { return generation_; }
-    /// Takes out all tasks that want more than `ranks`.
-    std::vector<TaskId> take_wider_than(int ranks);
+    /// Takes out all tasks of those batches.
+    std::vector<TaskId> take_all(const std::function<bool(const Likeness&)>& of);
 
   private:
     void refresh(const CostBook& book);
