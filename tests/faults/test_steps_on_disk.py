@@ -102,6 +102,16 @@ def test_a_full_disk_discards_as_the_policy_says(folder, policy):
     reader.close()
 
 
+def test_where_there_is_no_older_step_on_a_full_disk_the_newest_is_given_up(folder):
+    writer, reader = pair(full="spill,discard-oldest", spill_bytes=2000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert [put(writer, index) for index in range(4)] == [True, True, False, False]
+        writer.close()
+        assert indices(reader) == [0, 1]
+    reader.close()
+
+
 def test_a_disk_that_is_really_full(folder):
     """Of a file system of 1 MiB."""
     disk = folder / "small"

@@ -75,6 +75,19 @@ bool IdleRanks::may_meet(const std::optional<Near>& near, int width) const {
                                   [this](int rank) { return !retired(rank); });
 }
 
+void IdleRanks::check_may_meet(const std::optional<Near>& near, int width) const {
+    if (may_meet(near, width)) {
+        return;
+    }
+    const Problem problem{"a task is to run strictly where there are not enough ranks",
+                          text(width, " wanted beside rank ", near->rank), "",
+                          "Leave strict out, and it runs elsewhere"};
+    if (std::ranges::find(retired_, true) == retired_.end()) {
+        throw InvalidArgument(problem);
+    }
+    throw PeerLost(problem);
+}
+
 void IdleRanks::retire(int rank) {
     if (idle(rank)) {
         set(rank, false);

@@ -33,6 +33,8 @@ class IdleRanks {
     bool retired(int rank) const { return retired_[static_cast<std::size_t>(rank)]; }
     /// A strict wish may be met some time: its rank, or enough of its host, have not retired.
     bool may_meet(const std::optional<Near>& near, int width) const;
+    /// Throws PeerLost otherwise, and InvalidArgument where none has retired at all.
+    void check_may_meet(const std::optional<Near>& near, int width) const;
 
   private:
     struct Node {

@@ -59,10 +59,7 @@ void Scheduler::add(const Request& request, double now_s) {
                                       text("1 to ", ranks_, " ranks of this pool that serve"),
                                       "Ask for fewer ranks, or start a larger pool"});
     }
-    if (!idle_.may_meet(request.near, request.widths.least)) {
-        throw PeerLost(Problem{"a task is to run where too many ranks are lost", "", "",
-                               "Leave strict out, and it runs elsewhere"});
-    }
+    idle_.check_may_meet(request.near, request.widths.least);
     const double estimate = book_.estimate_s(request.kind, request.widths.most, request.cost_s);
     const double length = std::isnan(estimate) ? book_.typical_s() : estimate;
     waiting_.add(request, now_s, length * request.widths.least);

@@ -334,13 +334,16 @@ TEST_CASE("what is to run on a lost rank alone is told, now and later") {
         wish.near = Near{rank, anywhere_on_host, strict};
         return wish;
     };
+    Request wide = request(9, 3);
+    wide.near = Near{0, true, true};
+    CHECK_THROWS_AS(scheduler.add(wide, 0), InvalidArgument);
     scheduler.add(near(0, 0, false, true), 0);
     scheduler.add(near(1, 0, true, true), 0);
     scheduler.add(near(2, 0, false, false), 0);
     CHECK(scheduler.retire(0) == Ids{0});
     CHECK_THROWS_WITH_AS(scheduler.add(near(3, 0, false, true), 0),
-                         "a task is to run where too many ranks are lost. Leave strict out, and it "
-                         "runs elsewhere",
+                         "a task is to run strictly where there are not enough ranks: got 1 wanted "
+                         "beside rank 0. Leave strict out, and it runs elsewhere",
                          PeerLost);
     CHECK(scheduler.retire(1) == Ids{1});
     CHECK(ids(scheduler.next(0)) == Ids{2});

@@ -155,7 +155,7 @@ void Server::fail_too_wide(const std::vector<TaskId>& tasks) {
             settle(
                 found->second,
                 TaskFailure{lost_.begin()->second.kind,
-                            describe_problem({"a task is to run where too many ranks are lost", "",
+                            describe_problem({"a task is to run strictly where a rank is lost", "",
                                               "", "Leave strict out, and it runs elsewhere"}),
                             -1,
                             {}});

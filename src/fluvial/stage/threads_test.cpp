@@ -200,26 +200,6 @@ TEST_CASE("a reader that is closed by another thread stops waiting") {
     pair.writer->close();
 }
 
-TEST_CASE("what has been moved from is refused") {
-    Pair pair;
-    const std::string moved =
-        "this object has been moved from: got an empty object; allowed: the "
-        "one that it was moved to";
-    WriteStep step = pair.writer->begin_step({});
-    const WriteStep other_step = std::move(step);
-    CHECK(error_of([&] { step.end(); }) == moved);
-    CHECK(error_of([&] { step.put("x", ArrayView(), {0}, {0}); }) == moved);
-    CHECK(error_of([&] { step.abandon(); }) == moved);
-    const Writer writer = std::move(*pair.writer);
-    CHECK(error_of([&] { pair.writer->begin_step({}); }) == moved);
-    CHECK(error_of([&] { pair.writer->close(); }) == moved);
-    CHECK(error_of([&] { pair.writer->stats(); }) == moved);
-    const Reader reader = std::move(*pair.reader);
-    CHECK(error_of([&] { pair.reader->next(); }) == moved);
-    CHECK(error_of([&] { pair.reader->close(); }) == moved);
-    CHECK(error_of([&] { pair.reader->stats(); }) == moved);
-}
-
 TEST_CASE("one thread at a time waits for a step") {
     Pair pair;
     std::atomic<int> refused = 0;

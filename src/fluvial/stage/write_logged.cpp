@@ -65,22 +65,20 @@ std::optional<BytesOfFile> WriteStep::State::append(HandleLock::Call& call, std:
             report_full_disk(control);
         }
         w.free_disk(true);
-        if (control.header().on_full_disk == FullPolicy::DiscardNewest) {
+        bool dropped = false;
+        if (control.header().on_full_disk == FullPolicy::DiscardOldest) {
+            const ControlLock lock(control);
+            dropped = drop_oldest_logged(control, *w.log);
+        }
+        if (dropped) {
+            w.free_disk(true);
+            continue;
+        }
+        if (control.header().on_full_disk != FullPolicy::Block) {  // none is older, and unread
             const ControlLock lock(control);
             give_up(control, slot);
             accepted = false;
             return std::nullopt;
-        }
-        if (control.header().on_full_disk == FullPolicy::DiscardOldest) {
-            bool dropped = false;
-            {
-                const ControlLock lock(control);
-                dropped = drop_oldest_logged(control, *w.log);
-            }
-            if (dropped) {
-                w.free_disk(true);
-                continue;
-            }
         }
         const std::int64_t begin_ns = now_ns();
         await(
