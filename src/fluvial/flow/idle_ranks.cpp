@@ -5,6 +5,8 @@
 #include <bit>
 #include <numeric>
 
+#include "fluvial/base/error.hpp"
+
 namespace fluvial::flow {
 
 IdleRanks::IdleRanks(const std::vector<int>& hosts)

@@ -13,6 +13,7 @@
 #include "fluvial/describe/group_attributes.hpp"
 #include "fluvial/move/placement.hpp"
 #include "fluvial/mpi/agree.hpp"
+#include "fluvial/mpi/environment.hpp"
 #include "fluvial/stage/file_writer_state.hpp"
 
 namespace fluvial::stage {
@@ -126,7 +127,22 @@ FileWriter::~FileWriter() {
     if (state_->mark) {
         state_->mark->fail("the series was given up before it was closed");
     }
+    state_->tell_others_of_end();
     state_->comm.abandon();
+}
+
+/// The other ranks may wait for this one, in a step or in close().
+void FileWriter::State::tell_others_of_end() const noexcept {
+    if (!mpi::running()) {
+        return;
+    }
+    try {
+        watch.telling([&] {
+            throw PeerLost(
+                Problem{text("'", name, "' was given up before it was closed"), "", "", ""});
+        });
+    } catch (const std::exception&) {  // it is for the others
+    }
 }
 
 FileWriter::State& FileWriter::opened() const {

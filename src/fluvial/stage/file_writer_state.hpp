@@ -56,6 +56,7 @@ struct FileWriter::State {
     /// Throws InvalidArgument in a child by fork.
     void check_process() const { made.check("the series"); }
     void take_name();
+    void tell_others_of_end() const noexcept;
     /// While one exists, ranks that do not come are a TimedOut, those that have died a PeerLost,
     /// and those that are stopped a PeerStalled. After that no step can follow.
     progress::Setup limit(const std::string& what) const {

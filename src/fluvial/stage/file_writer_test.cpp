@@ -2,14 +2,11 @@
 // How openPMD's own programs read such files is tested in Python.
 #include "fluvial/stage/file_writer.hpp"
 
-#include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <limits>
 #include <numeric>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -343,49 +340,4 @@ TEST_CASE("a full disk is an error on all ranks, and later steps may fit") {
     const auto found = store::iterations_of(store::open_file(folder / "run.h5"));
     REQUIRE(found.size() == 2);
     CHECK(all_of(*found[1].contents, "meshes/E/x") == field(2));
-}
-
-TEST_CASE("a rank that does not come is an error on the others") {
-    if (world_size() == 1) {
-        return;
-    }
-    const Folder folder;
-    const bool late = world_rank() == world_size() - 1;
-    {
-        FileWriter series(folder / "run.h5", world(), {.step_timeout_s = 0.3});
-        FileWriteStep step = series.begin_step();
-        if (!late) {
-            put_field(step);
-            CHECK_THROWS_AS(step.end(), TimedOut);
-        }
-        world().barrier();
-        if (late) {
-            CHECK_THROWS_AS(step.end(), Error);
-        }
-    }
-    world().barrier();
-}
-
-TEST_CASE("a rank that is stopped is an error on all, also on itself when it goes on") {
-    if (world_size() == 1) {
-        return;
-    }
-    const Folder folder;
-    SeriesWriterOptions options;
-    options.stream.stall_timeout_s = 2;
-    SeriesWriter series(folder / "run.h5", world(), options);
-    {
-        SeriesWriteStep step = series.begin_step();
-        put_field(step);
-        step.end();
-    }
-    SeriesWriteStep step = series.begin_step();
-    put_field(step);
-    if (world_rank() == world_size() - 1) {
-        const std::string stop =
-            text("(kill -STOP ", ::getpid(), "; sleep 5; kill -CONT ", ::getpid(), ") &");
-        REQUIRE(std::system(stop.c_str()) == 0);
-        std::this_thread::sleep_for(std::chrono::milliseconds(500));  // until it is
-    }
-    CHECK_THROWS_WITH_AS(step.end(), doctest::Contains("stall_timeout of the series"), PeerStalled);
 }
