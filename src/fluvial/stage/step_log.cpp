@@ -385,8 +385,15 @@ host::Descriptor share_retained(const std::string& path) {
 }
 
 bool is_being_retained(const std::string& path) {
-    const host::Descriptor lock = open_in(path, "writer", O_RDONLY);
-    return lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0;
+    // Network file systems lock what can be written alone.
+    const std::string file = path + "/writer";
+    host::Descriptor lock(::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    if (lock.valid()) {
+        check_owner(lock.get(), file);
+    } else if (errno != ENOENT) {
+        lock = open_in(path, "writer", O_RDONLY);
+    }
+    return lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 }  // namespace fluvial::stage
