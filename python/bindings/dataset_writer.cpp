@@ -84,8 +84,10 @@ class DatasetWriter {
             late(waited_s);
         });
         try {
-            return move::write_datasets(*comm_, host_of_rank_, path, datasets,
-                                        {writers, timeout_s, keep});
+            return task.explaining([&] {
+                return move::write_datasets(*comm_, host_of_rank_, path, datasets,
+                                            {writers, timeout_s, keep});
+            });
         } catch (const InvalidArgument&) {
             throw;
         } catch (const SystemError&) {

@@ -21,6 +21,10 @@ class NamedTask {
     NamedTask& operator=(const NamedTask&) = delete;
 
     void look() const { task_.look(); }
+    template <class Work>
+    auto explaining(Work&& work) const {
+        return task_.explaining(std::forward<Work>(work));
+    }
 
   private:
     std::string of_;

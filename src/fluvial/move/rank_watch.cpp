@@ -10,7 +10,6 @@
 #include "fluvial/base/waiting.hpp"
 #include "fluvial/move/beats_between_hosts.hpp"
 #include "fluvial/mpi/agree.hpp"
-#include "fluvial/mpi/check.hpp"
 #include "fluvial/mpi/kept_duplicate.hpp"
 #include "fluvial/progress/silence.hpp"
 

@@ -13,6 +13,7 @@
 
 #include "fluvial/host/process.hpp"
 #include "fluvial/move/distant_beats.hpp"
+#include "fluvial/mpi/check.hpp"
 #include "fluvial/mpi/comm.hpp"
 #include "fluvial/mpi/failure.hpp"
 #include "fluvial/mpi/kept.hpp"
@@ -132,6 +133,19 @@ class WatchedTask {
         const progress::Lookout looking(
             [this](double) { watch_->look(number_, stall_timeout_s_, of_); });
         return work();
+    }
+    /// What is a part of the task alone, and may fail without an end to it: but for an error of
+    /// MPI, which is the death of a rank, if one has died.
+    template <class Work>
+    auto explaining(Work&& work) const {
+        try {
+            return work();
+        } catch (const mpi::CallFailed&) {
+            if (watch_) {
+                watch_->end_by_current_exception(number_);
+            }
+            throw;
+        }
     }
     /// One look at the others, for a wait of all ranks that is not the engine's. Throws what is
     /// seen or heard of them, of which the others are told.

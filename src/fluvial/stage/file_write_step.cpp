@@ -93,7 +93,7 @@ void FileWriteStep::end() {
     if (state_->ended) {
         throw InvalidArgument("the step has ended; end it once");
     }
-    state_->writer->write(*state_, std::nullopt);
+    state_->writer->watch.explaining([&] { state_->writer->write(*state_, std::nullopt); });
 }
 
 void FileWriteStep::abandon() {
