@@ -16,13 +16,12 @@ from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
 from ..mpi.communicator import Communicator
+from ..store.record_layout import TIME
 from .adjoining import coalesced
 from .conversion import Conversion, DatasetChoice, converted
 from .region import Region, check_dims, region_of
 from .series import PipedDataset, PipedStep, Sink, SinkStep
 from .sources import JoinedStep
-
-TIME = "time"
 
 
 class Sharing(NamedTuple):

@@ -34,8 +34,10 @@ bool TaskMessages::is_whole(Arriving& arriving) {
     try {
         return !arriving.broken && message.test();
     } catch (const mpi::CallFailed&) {
-        note_trouble();
-        arriving.broken = !message.in_flight();
+        const bool of_lost = lost_.contains(arriving.incoming.source);
+        const bool over = !message.in_flight();
+        note_trouble(of_lost || (!over && !lost_.empty()));
+        arriving.broken = over || of_lost;
         return false;
     }
 }
@@ -44,14 +46,14 @@ bool TaskMessages::has_left(mpi::Request& request) {
     try {
         return request.test();
     } catch (const mpi::CallFailed&) {
-        note_trouble();
+        note_trouble(!lost_.empty());
         return !request.in_flight();
     }
 }
 
-/// Of a rank that is known to be lost there may be more, which MPI finds at any later time.
-void TaskMessages::note_trouble() {
-    if (!trouble_ && lost_.empty()) {
+/// Excused: there may be more of a rank that is lost, which MPI finds later, in any of its calls.
+void TaskMessages::note_trouble(bool excused) {
+    if (!trouble_ && !excused) {
         trouble_ = Trouble{std::current_exception(), Deadline(dead_after_trouble_s)};
     }
 }
@@ -97,10 +99,14 @@ std::optional<TaskMessages::Message> TaskMessages::poll(int tag) {
             arriving_.push_back(std::move(arriving));
         }
     } catch (const mpi::CallFailed&) {
-        note_trouble();
+        note_trouble(!lost_.empty());
     }
-    std::erase_if(arriving_, [this](const Arriving& one) {
-        return one.broken && lost_.contains(one.incoming.source);
+    std::erase_if(arriving_, [this](Arriving& one) {
+        const bool gone = one.broken && lost_.contains(one.incoming.source);
+        if (gone) {
+            one.incoming.message.abandon();
+        }
+        return gone;
     });
     for (auto it = arriving_.begin(); it != arriving_.end(); ++it) {
         const auto overtakes = [&](const Arriving& earlier) {

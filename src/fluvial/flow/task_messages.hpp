@@ -70,7 +70,7 @@ class TaskMessages {
     void keep(int to, mpi::Request request);
     bool is_whole(Arriving& arriving);
     bool has_left(mpi::Request& request);
-    void note_trouble();
+    void note_trouble(bool excused);
     void check_trouble() const;
 
     std::list<Posted> posted_;

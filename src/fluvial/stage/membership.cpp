@@ -252,9 +252,8 @@ void close_writer(const ControlBlock& control, int rank) {
         fail(control, "PeerLost",
              text("rank ", control.job_rank(rank), " of the writer of '", header.name,
                   "' closed the stream after ", cell.steps_finished,
-                  " steps, those on another "
-                  "host after ",
-                  header.closed_elsewhere, ". All ranks must write the same steps"));
+                  " steps, those on another host after ", header.closed_elsewhere,
+                  ". All ranks must write the same steps"));
     }
     cell.state = MemberState::Left;
     ++header.writers_closed;

@@ -50,15 +50,16 @@ std::string stalled_writer(const ControlBlock& control, double stall_timeout_s);
 /// Marks the stream as failed for both sides; the first failure is kept.
 void fail(const ControlBlock& control, const std::string& kind, const std::string& message);
 
-/// This writer rank is done. Fails the stream when other ranks have begun steps that it will not
-/// finish.
+/// This writer rank is done. Fails the stream when other ranks, here or elsewhere, have steps that
+/// it will not finish.
 void close_writer(const ControlBlock& control, int rank);
 
 /// Before a rank begins `step`: fails the stream when another has closed without it, since no
 /// reader would ever get it.
-/// Those that each rank on this host has written or given up.
-std::uint64_t steps_of_all_writers(const ControlBlock& control);
 void expect_all_writers(const ControlBlock& control, std::uint64_t step);
+
+/// Steps that each rank on this host has written or given up.
+std::uint64_t steps_of_all_writers(const ControlBlock& control);
 
 /// All ranks of the writer on another host have closed after `steps`: fails the stream when ranks
 /// here have begun more.
