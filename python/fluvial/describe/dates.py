@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+TIME = "time"
+"""The name of a step's time."""
+
 UNITS = "seconds since 1970-01-01"
 SINCE = {"units": UNITS, "calendar": "proleptic_gregorian"}
 """Attributes of such seconds, for dates of NumPy."""

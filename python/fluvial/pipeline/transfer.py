@@ -10,13 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..describe.dates import Date, to_date
+from ..describe.dates import TIME, Date, to_date
 from ..describe.storage_attributes import carried_attributes
 from ..distribute.assignment import Strategy
 from ..distribute.own_strategy import Own
 from ..distribute.piece import Piece
 from ..mpi.communicator import Communicator
-from ..store.record_layout import TIME
 from .adjoining import coalesced
 from .conversion import Conversion, DatasetChoice, converted
 from .region import Region, check_dims, region_of

@@ -11,9 +11,8 @@ import numpy as np
 from .._core import InvalidArgument, WrongType
 from ..base.messages import shown
 from ..describe.attributes import AttributeValue, plain
-from ..describe.dates import SINCE, to_seconds
+from ..describe.dates import SINCE, TIME, to_seconds
 from ..describe.storage_attributes import plain_attributes
-from ..store.record_layout import TIME
 from ..store.step_contents import Coordinate
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ import numpy as np
 from .. import _core
 from .._core import InvalidArgument
 from ..base.messages import listed
+from ..describe.dates import TIME
 from ..describe.storage_attributes import OF_DIMENSIONS
 from .attribute_texts import HDF5_ATTRIBUTE_BYTES_MAX, check_attributes
 from .chunk_grid import fits
@@ -35,7 +36,6 @@ from .hdf5_objects import (
 from .netcdf_variables import attribute_numbers, check_name, once_and_records, single_text
 from .output_file import cannot_write, take_room, write_at
 from .record_layout import (
-    TIME,
     RecordLayout,
     RecordVariable,
     check_same,

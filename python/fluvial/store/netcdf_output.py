@@ -14,10 +14,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ..describe.dates import TIME
 from .netcdf_header import RECORDS_AT, NetcdfVariable, netcdf_header, padded
 from .netcdf_variables import once_and_records
 from .output_file import cannot_write, take_room, write_at
-from .record_layout import TIME, RecordLayout, check_same, record_layout, series_attributes
+from .record_layout import RecordLayout, check_same, record_layout, series_attributes
 from .step_contents import Parts, Places, StepContents
 
 

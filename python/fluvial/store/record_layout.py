@@ -16,11 +16,11 @@ import numpy as np
 from .._core import InvalidArgument
 from ..base.messages import listed, shown
 from ..describe.axis_labels import axis_labels
+from ..describe.dates import TIME
 from . import grid_coordinates
 from .step_contents import Coordinate, Extent, StepContents
 from .value_attributes import in_dtype
 
-TIME = "time"
 STEP_ATTRIBUTE = "step_attribute"
 """Attribute of a variable of one number a step, which is an attribute of the step."""
 

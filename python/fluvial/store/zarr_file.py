@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from ..describe.dates import TIME
 from .file_by_library import LibraryContents, LibraryDataset, cannot_read, file_by_library
-from .record_layout import TIME
 
 if TYPE_CHECKING:
     import zarr

@@ -19,11 +19,11 @@ import numpy as np
 
 from .._core import InvalidArgument
 from ..base.messages import shown
+from ..describe.dates import TIME
 from .chunk_grid import chunk_of, fits
 from .compression import Compression
 from .output_file import cannot_write
 from .record_layout import (
-    TIME,
     RecordLayout,
     RecordVariable,
     check_same,
